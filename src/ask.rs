@@ -1,8 +1,8 @@
-//! Questions put before something happens (protocol.md §5): each has one outcome.
+//! The open questions of before events (protocol.md §5): each question has one outcome.
 //!
-//! Owns who is still waited for and until when. Several may answer one question, the client and hook
-//! programs: it is decided at the first answer that decides alone, when all have answered, or at the
-//! deadline. Knows neither what is asked nor how an answer looks.
+//! This module knows which answerers a question waits for, and until when. The client and several hooks may
+//! answer one question. It ends with the first answer that decides alone, when all have answered, or at the
+//! deadline. The caller defines questions and answers.
 
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
@@ -15,27 +15,27 @@ use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
 use xxhash_rust::xxh3::Xxh3;
 
-/// How many answers are remembered, so that one sent twice is acknowledged twice. A summary may have
-/// megabytes, so only their digests are kept.
+/// The number of remembered answers: the same answer sent twice is acknowledged twice. Only digests are kept,
+/// since a summary may have megabytes.
 const REMEMBERED: usize = 256;
 
 /// The open questions.
 pub(crate) struct Asks<A> {
-    state: Mutex<State<A>>,
-    /// Longest time from question to answer, extensions included.
+    state: Mutex<AskState<A>>,
+    /// The longest time from question to answer, extensions included.
     max_answer: Duration,
-    /// Whether an answer decides whatever others may say.
+    /// Whether an answer decides alone, whatever the other answers are.
     decides: fn(&A) -> bool,
 }
 
-/// Fails for what is no answer to the question, and leaves it open.
+/// Fails for a value that does not answer the question, which then stays open.
 pub(crate) type Accepts<A> = Box<dyn Fn(&A) -> Result<()> + Send>;
-/// Enough of an answer to recognize it when it is sent again.
+/// Identifies an answer that is sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Digest(u128);
 
 impl Digest {
-    /// Two answers are the same if they are spelled the same.
+    /// The digest of the answer's `Debug` text.
     pub(crate) fn of(answer: &impl fmt::Debug) -> Self {
         struct Spelled(Xxh3);
         impl fmt::Write for Spelled {
@@ -45,7 +45,7 @@ impl Digest {
             }
         }
         let mut spelled = Spelled(Xxh3::new());
-        // Neither side of it can fail.
+        // Neither formatting nor hashing can fail.
         let _written = fmt::write(&mut spelled, format_args!("{answer:?}"));
         Self(spelled.0.digest128())
     }
@@ -61,7 +61,7 @@ pub(crate) enum Answerer {
 }
 
 impl Answerer {
-    /// Its number, if it is a hook.
+    /// The number of the hook.
     pub(crate) fn hook(&self) -> Option<usize> {
         match self {
             Answerer::Hook(number) => Some(*number),
@@ -70,23 +70,23 @@ impl Answerer {
     }
 }
 
-struct State<A> {
-    open: HashMap<EventId, Open<A>>,
-    /// Answers as they came, oldest first.
+struct AskState<A> {
+    open: HashMap<EventId, OpenQuestion<A>>,
+    /// Accepted answers, oldest first.
     answered: VecDeque<(EventId, Answerer, Digest)>,
-    /// The client is not there to answer any more.
+    /// The connection has ended, so the client cannot answer any more.
     ended: bool,
 }
 
-struct Open<A> {
+struct OpenQuestion<A> {
     asked: Instant,
-    /// The asker may have been cancelled without having noticed it yet.
+    /// Tells whether the asker was cancelled, before the asker itself notices.
     cancel: Cancel,
     deadline: watch::Sender<Instant>,
     waiting: Vec<Answerer>,
     answers: Vec<(Answerer, A)>,
     accepts: Accepts<A>,
-    settled: oneshot::Sender<Outcome<A>>,
+    settled: oneshot::Sender<QuestionOutcome<A>>,
 }
 
 /// A question that waits for its answers.
@@ -94,26 +94,26 @@ pub(crate) struct Question<A> {
     id: EventId,
     cancel: Cancel,
     deadline: watch::Receiver<Instant>,
-    settled: oneshot::Receiver<Outcome<A>>,
+    settled: oneshot::Receiver<QuestionOutcome<A>>,
 }
 
 /// How a question ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Outcome<A> {
+pub(crate) enum QuestionOutcome<A> {
     Settled {
-        /// In the order they came.
+        /// In the order in which they arrived.
         answers: Vec<(Answerer, A)>,
-        /// Those who were waited for to the end, in vain.
+        /// The answerers that did not answer in time.
         missing: Vec<Answerer>,
     },
-    /// The asker was cancelled, or the client has gone.
+    /// The asker was cancelled, or the client's connection has ended.
     Aborted,
 }
 
 impl<A> Asks<A> {
     pub(crate) fn new(max_answer: Duration, decides: fn(&A) -> bool) -> Self {
         Self {
-            state: Mutex::new(State {
+            state: Mutex::new(AskState {
                 open: HashMap::new(),
                 answered: VecDeque::new(),
                 ended: false,
@@ -123,7 +123,8 @@ impl<A> Asks<A> {
         }
     }
 
-    /// Records a question to these, one at least, before it is sent: an answer may come at once.
+    /// Records a question to at least one answerer. Call it before sending the question, since an answer may
+    /// arrive at once.
     pub(crate) fn ask(
         &self,
         id: EventId,
@@ -137,7 +138,7 @@ impl<A> Asks<A> {
         let (sender, settled) = oneshot::channel();
         let mut state = self.state();
         if !(state.ended && waiting.contains(&Answerer::Client)) {
-            let open = Open {
+            let open = OpenQuestion {
                 asked,
                 cancel: cancel.clone(),
                 deadline: deadline_sender,
@@ -157,37 +158,38 @@ impl<A> Asks<A> {
     }
 
     /// Waits for the one outcome.
-    pub(crate) async fn outcome(&self, mut question: Question<A>) -> Outcome<A> {
+    pub(crate) async fn outcome(&self, mut question: Question<A>) -> QuestionOutcome<A> {
         loop {
             let deadline = *question.deadline.borrow_and_update();
             tokio::select! {
                 biased;
                 () = question.cancel.cancelled() => {
                     self.state().open.remove(&question.id);
-                    return Outcome::Aborted;
+                    return QuestionOutcome::Aborted;
                 }
-                outcome = &mut question.settled => return outcome.unwrap_or(Outcome::Aborted),
+                outcome = &mut question.settled => return outcome.unwrap_or(QuestionOutcome::Aborted),
                 changed = question.deadline.changed() => {
                     if changed.is_ok() {
                         continue;
                     }
-                    // Settled by an answer, or by the end of the connection.
-                    return question.settled.await.unwrap_or(Outcome::Aborted);
+                    // An answer or the end of the connection has settled the question.
+                    return question.settled.await.unwrap_or(QuestionOutcome::Aborted);
                 }
                 () = tokio::time::sleep_until(deadline.into()) => {
                     let open = self.state().open.remove(&question.id);
                     if let Some(open) = open {
-                        let Open { answers, waiting: missing, .. } = open;
-                        return Outcome::Settled { answers, missing };
+                        let OpenQuestion { answers, waiting: missing, .. } = open;
+                        return QuestionOutcome::Settled { answers, missing };
                     }
-                    return question.settled.await.unwrap_or(Outcome::Aborted);
+                    return question.settled.await.unwrap_or(QuestionOutcome::Aborted);
                 }
             }
         }
     }
 
-    /// Answers a question. `digest` is the answer's: the same answer again is acknowledged again, anything
-    /// else is `eventNotPending`. What the question does not accept leaves it open.
+    /// Answers a question. If the same answerer sends an answer with the same `digest` again, it is
+    /// acknowledged again; any other late answer fails with `eventNotPending`. An answer that the question
+    /// does not accept leaves it open.
     pub(crate) fn answer(&self, id: &str, by: Answerer, digest: Digest, answer: A) -> Result<()> {
         let id = EventId::new(id);
         let mut state = self.state();
@@ -222,7 +224,7 @@ impl<A> Asks<A> {
         Ok(())
     }
 
-    /// Gives the client more time from now on; returns what is left.
+    /// Extends the client's deadline to `by` from now, up to the limit; returns the remaining time.
     pub(crate) fn extend(&self, id: &str, by: Duration) -> Result<Duration> {
         let id = EventId::new(id);
         let state = self.state();
@@ -239,7 +241,7 @@ impl<A> Asks<A> {
         Ok(deadline.saturating_duration_since(now))
     }
 
-    /// Whether the client is waited for.
+    /// Whether a question waits for the client.
     pub(crate) fn is_any_open(&self) -> bool {
         let state = self.state();
         state
@@ -248,8 +250,8 @@ impl<A> Asks<A> {
             .any(|open| open.waiting.contains(&Answerer::Client))
     }
 
-    /// The connection has ended: questions that wait for the client, and those still to come, end
-    /// as aborted. Hooks may still answer the others.
+    /// Ends, as aborted, all questions that wait for the client, and those asked later. Hooks may still
+    /// answer the other questions.
     pub(crate) fn end(&self) {
         let mut state = self.state();
         state.ended = true;
@@ -258,15 +260,15 @@ impl<A> Asks<A> {
             .retain(|_, open| !open.waiting.contains(&Answerer::Client));
     }
 
-    fn state(&self) -> MutexGuard<'_, State<A>> {
+    fn state(&self) -> MutexGuard<'_, AskState<A>> {
         lock(&self.state)
     }
 }
 
-impl<A> Open<A> {
-    /// False if nobody wants to know any more.
+impl<A> OpenQuestion<A> {
+    /// False if nobody waits for the outcome.
     fn settle(self) -> bool {
-        let outcome = Outcome::Settled {
+        let outcome = QuestionOutcome::Settled {
             answers: self.answers,
             missing: Vec::new(),
         };
@@ -308,8 +310,8 @@ mod tests {
         )
     }
 
-    fn in_time(answers: &[(Answerer, u8)]) -> Outcome<u8> {
-        Outcome::Settled {
+    fn in_time(answers: &[(Answerer, u8)]) -> QuestionOutcome<u8> {
+        QuestionOutcome::Settled {
             answers: answers.to_vec(),
             missing: Vec::new(),
         }
@@ -324,8 +326,8 @@ mod tests {
         Digest::of(&answer)
     }
 
-    /// 256 remembered answers kept their summaries, 540 MB of them, until the process ended: what is kept
-    /// of an answer does not depend on its size.
+    /// 256 remembered answers kept their summaries, 540 MB, until the process ended. The size of an answer
+    /// does not change what is remembered of it.
     #[test]
     fn an_answer_is_remembered_by_its_digest() {
         let state = asks(MAX);
@@ -397,7 +399,7 @@ mod tests {
             let asks = asks(MAX);
             let question = ask(&asks, "e", &[CLIENT, HOOK], Duration::from_millis(5));
             asks.answer("e", HOOK, spelled(""), 2).unwrap();
-            let expect = Outcome::Settled {
+            let expect = QuestionOutcome::Settled {
                 answers: vec![(HOOK, 2)],
                 missing: vec![CLIENT],
             };
@@ -406,7 +408,7 @@ mod tests {
         });
     }
 
-    /// An answer was taken whatever the question was, and ended it.
+    /// An answer was accepted whatever the question was, and ended it.
     #[test]
     fn what_is_no_answer_to_the_question_leaves_it_open() {
         run(async {
@@ -430,16 +432,16 @@ mod tests {
             let question = asks.ask(EventId::new("f"), vec![CLIENT], MAX, &cancel, accepts);
             cancel.cancel();
             check_not_pending(asks.answer("f", CLIENT, spelled("{}"), 1));
-            assert_eq!(asks.outcome(question).await, Outcome::Aborted);
+            assert_eq!(asks.outcome(question).await, QuestionOutcome::Aborted);
 
             let of_client = ask(&asks, "g", &[HOOK, CLIENT], MAX);
             let of_hook = ask(&asks, "h", &[HOOK], MAX);
             asks.end();
-            assert_eq!(asks.outcome(of_client).await, Outcome::Aborted);
+            assert_eq!(asks.outcome(of_client).await, QuestionOutcome::Aborted);
             asks.answer("h", HOOK, spelled(""), 3).unwrap();
             assert_eq!(asks.outcome(of_hook).await, in_time(&[(HOOK, 3)]));
             let later = ask(&asks, "i", &[CLIENT], MAX);
-            assert_eq!(asks.outcome(later).await, Outcome::Aborted);
+            assert_eq!(asks.outcome(later).await, QuestionOutcome::Aborted);
         });
     }
 

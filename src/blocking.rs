@@ -1,4 +1,4 @@
-//! Work that may wait (for a disk, a lock, a lot of computing) runs on a thread of its own, not on the
+//! Runs work that may wait (for a disk, a lock, or a long computation) on a blocking thread instead of the
 //! thread that reads requests.
 
 use crate::error::{Error, Kind, Result};
@@ -7,8 +7,8 @@ use tokio::sync::oneshot;
 /// Runs `work` on a blocking thread of the runtime. A panic in `work` goes on in the caller; fails with
 /// `shuttingDown` if the runtime ends before `work` starts.
 ///
-/// All work is boxed into one type, so that the runtime's code for a task is compiled once. For each
-/// caller anew, it would be 4 % of the code of this crate.
+/// All work is boxed into one type, so that the runtime's task code is compiled once. Compiled for each
+/// caller, it would be 4 % of this crate's code.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {

@@ -1,18 +1,18 @@
-//! The memory that the daemon keeps from one request to the next for speed, or for slow clients: one table
-//! of limits in bytes, so that their sum is known ([`KEPT`]). Other memory is the index of an open session,
-//! which grows with its entries and is freed with the session, or an answer in progress, which has at most
-//! the bytes that the client accepts.
+//! The limits in bytes of the memory that the daemon keeps between requests, for speed or for slow clients.
+//! They are one table, so that their sum is known ([`KEPT`]). Other memory is the index of an open session,
+//! which grows with its entries and is freed with the session, or an answer in progress, whose size the
+//! client limits.
 //!
 //! Each limit names the module that enforces it.
 
-/// The rows of the latest views, of all sessions together. A view that is larger alone is not kept; a new
-/// view displaces those of other sessions (`rpc::tree`).
+/// The rows of the latest views of all sessions together. A larger view is not kept; a new view displaces
+/// those of other sessions (`rpc::tree`).
 pub const VIEW_BYTES: usize = 192 << 20;
 /// Events that wait for one hook. Further events are dropped and the log says so (`hooks`).
 pub const HOOK_QUEUE_BYTES: usize = 8 << 20;
 /// The JSON of one row of `list_sessions`. A longer row is written again each time (`rpc::list`).
 pub(crate) const SHOWN_ROW_BYTES: usize = 4 << 10;
-/// The statistics of one session: its roles of messages. Larger ones are counted again each time (`stats`).
+/// The statistics of one session by role. Larger ones are computed again for each request (`stats`).
 pub(crate) const STATS_BYTES: usize = 64 << 10;
 /// The input buffer, after a frame that needed a larger one (`stdio::frame`).
 pub(crate) const INPUT_BYTES: usize = 1 << 20;

@@ -1,14 +1,16 @@
-//! The encoding of fields in cache files: little-endian numbers and counted bytes. Reading accepts any bytes.
+//! Parts of byte strings, and the encoding of fields in cache files: little-endian numbers and counted bytes.
+//! Reading accepts any bytes.
 
 use std::slice::SliceIndex;
 
-/// A file offset or length as an index. A value that is too large saturates: no buffer reaches that far, so every
+/// A file offset or length as an index. A value that is too large saturates: no buffer is that long, so every
 /// later `get` fails.
 pub(crate) fn index(value: u64) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX)
 }
 
 /// The part of `bytes` in `span`, which a parser found in the same bytes.
+#[inline]
 pub(crate) fn part<I: SliceIndex<[u8], Output = [u8]>>(bytes: &[u8], span: I) -> &[u8] {
     let part = bytes.get(span);
     debug_assert!(part.is_some(), "the span is of other bytes");

@@ -1,4 +1,4 @@
-//! Files kept on disk only for speed: one that is wrong, stale or missing is made again.
+//! Files on disk that only save time: one that is wrong, stale or missing is made again.
 //!
 //! Owns the folder `.cache` of the session directory and the one layout of the files in it. A file is blocks of
 //! bytes, then a table with the length and checksum of each block and a summary, then a footer with the format's
@@ -7,7 +7,7 @@
 
 use crate::bytes::{Cursor, Fields};
 use crate::os::file::{Folder, Identity, Location, Status, is_private};
-use crate::os::handle::Access;
+use crate::os::handle::HandleAccess;
 use crate::os::temporary::{self, Temporary};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -20,18 +20,18 @@ use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 const FOLDER: &str = ".cache";
 /// Bytes of the footer: format, length and checksum of the table.
 const FOOTER: usize = 16 + 8 + 8;
-/// Bytes that [`Block::pass`] hands on at a time: few enough to stay in the processor's cache while they are
+/// Bytes that [`CacheBlock::pass`] passes on at a time: few enough to stay in the processor's cache while they are
 /// read, summed and used.
 const PASS: usize = 256 << 10;
 
-/// Names the format of a file. It changes with anything that changes in the file's blocks or summary.
-pub(crate) type Format = [u8; 16];
+/// Names the format of a file. Every change of its blocks or summary changes the name.
+pub(crate) type FormatName = [u8; 16];
 
 /// A kind of files of which each session file has one.
 #[derive(Debug)]
 pub struct FileKind {
-    pub format: &'static Format,
-    /// How the names of these files end, and of no others: [`Cache::prune`] removes by it.
+    pub format: &'static FormatName,
+    /// The ending of these files' names and of no others: [`Cache::prune`] removes files by it.
     pub ending: &'static str,
     /// Files kept in one session directory.
     pub most: usize,
@@ -62,7 +62,7 @@ impl Cache {
 
     /// Opens a file and checks its table; `None` if it is missing, has another format, is damaged, or may have
     /// been written by another user. Each block is checked when it is read.
-    pub fn open(&self, name: &str, format: &Format) -> Option<CacheFile> {
+    pub fn open(&self, name: &str, format: &FormatName) -> Option<CacheFile> {
         let file = self.private(name)?;
         let table_end = file.metadata().ok()?.len().checked_sub(FOOTER as u64)?;
         let mut footer = [0; FOOTER];
@@ -81,7 +81,7 @@ impl Cache {
         let mut fields = Cursor::new(&table);
         let mut offset = 0_u64;
         let blocks = fields.list(|fields| {
-            let block = Block {
+            let block = CacheBlock {
                 offset,
                 len: fields.u64()?,
                 checksum: fields.u64()?,
@@ -102,7 +102,7 @@ impl Cache {
     pub fn write(
         &self,
         name: &str,
-        format: &Format,
+        format: &FormatName,
         summary: &[u8],
         blocks: &[&[u8]],
     ) -> io::Result<()> {
@@ -129,7 +129,7 @@ impl Cache {
     /// Opens a file that only this user can have written.
     fn private(&self, name: &str) -> Option<File> {
         let folder = self.folder().ok()?;
-        let file = folder.file(OsStr::new(name), Access::Read).ok()?;
+        let file = folder.file(OsStr::new(name), HandleAccess::Read).ok()?;
         if !is_private(&file).ok()? {
             tracing::warn!(name, "a cache file that others can write to is ignored");
             return None;
@@ -170,19 +170,19 @@ impl Cache {
 pub struct CacheFile {
     pub file: File,
     pub summary: Vec<u8>,
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<CacheBlock>,
 }
 
 /// The place of a block in its file, and its checksum.
 #[derive(Debug, Clone, Copy)]
-pub struct Block {
+pub struct CacheBlock {
     offset: u64,
     /// Bytes.
     pub len: u64,
     checksum: u64,
 }
 
-impl Block {
+impl CacheBlock {
     /// The bytes of the block; `None` if they are damaged.
     pub fn read(&self, file: &File) -> Option<Vec<u8>> {
         let mut bytes = vec![0; usize::try_from(self.len).ok()?];
@@ -190,9 +190,9 @@ impl Block {
         (xxh3_64(&bytes) == self.checksum).then_some(bytes)
     }
 
-    /// Hands the bytes of the block to `each`, some whole records of `record` bytes at a time. The checksum is known
-    /// only at the end: `each` must accept any bytes, and the caller must drop what it made where this gives
-    /// `None`.
+    /// Passes the bytes of the block to `each`, a whole number of records of `record` bytes at a time. The
+    /// checksum is known only at the end, so `each` must accept any bytes, and on `None` the caller must drop
+    /// its results.
     pub fn pass(
         &self,
         file: &File,
@@ -222,14 +222,14 @@ impl Block {
 pub struct CacheWriter {
     location: Location,
     temporary: Temporary,
-    blocks: Vec<Block>,
+    blocks: Vec<CacheBlock>,
 }
 
 impl CacheWriter {
     /// Appends a block.
     pub fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
         let last = self.blocks.last();
-        self.blocks.push(Block {
+        self.blocks.push(CacheBlock {
             offset: last.map_or(0, |last| last.offset + last.len),
             len: bytes.len() as u64,
             checksum: xxh3_64(bytes),
@@ -243,7 +243,7 @@ impl CacheWriter {
 
     /// Gives the file its name, in place of an older one. It is not synced: a crash that leaves it half written leaves
     /// a wrong checksum.
-    pub fn finish(self, format: &Format, summary: &[u8]) -> io::Result<Vec<Block>> {
+    pub fn finish(self, format: &FormatName, summary: &[u8]) -> io::Result<Vec<CacheBlock>> {
         let mut table = Fields::default();
         table.count(self.blocks.len());
         for block in &self.blocks {
@@ -285,7 +285,7 @@ pub(crate) fn get_status(fields: &mut Cursor<'_>) -> Option<Status> {
     })
 }
 
-/// Makes all checksums of a file right after its bytes were changed, as far as its table can still be read.
+/// Makes all checksums of a file match its changed bytes, as far as its table can be read.
 #[cfg(test)]
 pub(crate) fn forge_checksums(file: &mut [u8]) {
     let footer = file.len() - FOOTER;
@@ -321,7 +321,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    const FORMAT: &Format = b"treelined test 1";
+    const FORMAT: &FormatName = b"treelined test 1";
 
     fn cache() -> (tempfile::TempDir, Cache) {
         let folder = tempfile::tempdir().unwrap();
@@ -330,7 +330,7 @@ mod tests {
     }
 
     /// All bytes of a file; `None` if any of them is damaged.
-    fn contents(cache: &Cache, format: &Format) -> Option<(Vec<u8>, Vec<Vec<u8>>)> {
+    fn contents(cache: &Cache, format: &FormatName) -> Option<(Vec<u8>, Vec<Vec<u8>>)> {
         let CacheFile {
             file,
             summary,
@@ -381,7 +381,7 @@ mod tests {
         assert!(all.is_some() && passed == bytes);
         assert!(block.pass(&opened.file, 12, |_| None).is_none());
         assert!(block.pass(&opened.file, 7, |_| Some(())).is_none());
-        let other = Block {
+        let other = CacheBlock {
             checksum: block.checksum ^ 1,
             ..block
         };

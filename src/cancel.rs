@@ -1,4 +1,4 @@
-//! Cancelling what waits: `$/cancel_request`, `abort_navigation`, and the end of the connection.
+//! Cancels work that waits: for `$/cancel_request`, `abort_navigation`, and the end of the connection.
 //!
 //! A cancel and a commit race; whichever comes first decides, once (protocol.md §5).
 
@@ -13,7 +13,7 @@ const RUNNING: u8 = 0;
 const CANCELLED: u8 = 1;
 const COMMITTED: u8 = 2;
 
-/// Shared by whoever does the work and whoever may cancel it.
+/// Shared by the worker and the threads that may cancel the work.
 #[derive(Clone, Default)]
 pub struct Cancel(Arc<Shared>);
 
@@ -37,7 +37,7 @@ impl Cancel {
         Self::default()
     }
 
-    /// Cancels; false if the work had been committed or cancelled before.
+    /// Cancels; false if the work was committed or cancelled before.
     pub fn cancel(&self) -> bool {
         let won = self.settle(CANCELLED);
         if won {
@@ -47,7 +47,7 @@ impl Cancel {
         won
     }
 
-    /// Has `callback` run by whoever cancels, or at once if that has happened already. It replaces an earlier
+    /// Runs `callback` when the work is cancelled, or at once if it is cancelled already. Replaces an earlier
     /// callback.
     pub fn on_cancel(&self, callback: impl FnOnce() + Send + 'static) {
         *lock(&self.0.on_cancel) = Some(Box::new(callback));
@@ -72,7 +72,7 @@ impl Cancel {
         self.0.state.load(Ordering::Acquire) == CANCELLED
     }
 
-    /// Waits until it is cancelled, for ever if need be.
+    /// Waits until the work is cancelled; for ever if it never is.
     pub async fn cancelled(&self) {
         loop {
             let notified = self.0.notify.notified();
@@ -83,7 +83,7 @@ impl Cancel {
         }
     }
 
-    /// The work's outcome, or `cancelled` if that comes first.
+    /// The result of the work, or `cancelled` if that happens first.
     pub async fn guard<T>(&self, work: impl Future<Output = T>) -> Result<T> {
         tokio::select! {
             biased;

@@ -1,5 +1,5 @@
-//! Programs of the user's that answer before events and receive later ones (semantics.md §3). Owns the
-//! subscriptions and the order in which a program gets events: one at a time, as they came. `rpc` interprets
+//! The user's programs that answer before events and receive later events (semantics.md §3). Owns the
+//! subscriptions, and the order of a program's events: one at a time, as they happened. `daemon` interprets
 //! the answers.
 
 use crate::budget::HOOK_QUEUE_BYTES;
@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Most events that wait for one program; more are dropped.
+/// The most events that wait for one program; further ones are dropped.
 const MAX_WAITING: usize = 1024;
-/// How long the process waits at its end for undelivered events.
+/// How long the process waits for undelivered events before it exits.
 const LAST_EVENTS: Duration = Duration::from_secs(5);
 
 /// One program and its events.
@@ -31,7 +31,7 @@ pub struct Hook {
 /// The answer to a before event if the hook fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OnFailure {
-    /// Cancels: a guard that is missing must not open the gate.
+    /// Cancels the operation: if a guard fails, nothing may pass it.
     #[default]
     Cancel,
     Proceed,
@@ -56,7 +56,7 @@ struct QueuedEvents {
     bytes: usize,
     /// Events dropped so far.
     dropped: u64,
-    /// Whether the process ends: nothing more is delivered.
+    /// The process is exiting: nothing more is delivered.
     is_over: bool,
     /// Whether a task delivers events.
     is_served: bool,
@@ -91,8 +91,9 @@ impl Hooks {
         self.hooks.get(number).map(|running| &running.hook)
     }
 
-    /// Queues an event for its subscribers, whose output is ignored. Events over the budget of a slow hook are
-    /// dropped for it, which is logged. Before events do not pass here: they are never dropped.
+    /// Queues an event for its subscribers; their output is ignored. If a slow hook's queue is over its
+    /// budget, the event is dropped for it, and the log says so. Before events are never dropped: they use
+    /// [`Hook::run`].
     pub fn tell(&self, event: &str, message: &[u8]) {
         let mut shared: Option<Arc<[u8]>> = None;
         for number in self.listening(event) {
@@ -124,13 +125,13 @@ impl Hooks {
                     waiting.is_served = true;
                     runtime.spawn(serve(Arc::clone(running)));
                 }
-                Err(error) => tracing::error!(%error, "no hook can be run"),
+                Err(error) => tracing::error!(%error, "hooks cannot be run"),
             }
         }
     }
 
-    /// Waits a limited time until every event is delivered; drops the rest, which is logged. A program that
-    /// runs by then has its own time limit.
+    /// Waits a limited time until every event is delivered; drops the rest and logs it. A program that runs
+    /// then has its own time limit.
     pub async fn drained(&self) {
         if tokio::time::timeout(LAST_EVENTS, self.all_heard())
             .await

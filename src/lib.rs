@@ -1,7 +1,7 @@
 //! treelined keeps the conversations of AI agents as trees, for any client: JSON-RPC on stdin and
 //! stdout, one append-only JSONL file per session.
 //!
-//! The map, in reading order: the modules. README.md has the same list with the imports of each.
+//! The modules, in reading order. README.md has the same list with the imports of each.
 //!
 //! Words:
 //! - `error`: errors as clients see them, and the one table of their codes
@@ -9,7 +9,7 @@
 //! - `id`: ids of sessions and entries, and the seam to clock and randomness
 //! - `clock`: the machine's clock and randomness; new session ids
 //! - `timestamp`: instants, as text and as milliseconds
-//! - `bytes`: plain fields of cache files
+//! - `bytes`: parts of byte strings, and plain fields of cache files
 //! - `lock`: mutexes without poisoning
 //! - `parallel`: maps ordered work on several threads
 //! - `blocking`: runs work that may wait on a blocking thread
@@ -58,6 +58,16 @@
 //!
 //! README.md follows one request through them ("The source").
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss,
+        reason = "numbers of tests are small"
+    )
+)]
+
 mod ask;
 mod blocking;
 mod budget;
@@ -83,6 +93,10 @@ mod log;
 mod name;
 mod os;
 pub(crate) mod parallel;
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "limits that clients give are cut to the size of memory"
+)]
 mod rpc;
 mod schema;
 mod search;
@@ -95,6 +109,8 @@ mod store;
 mod summarizer;
 mod summary;
 mod terminal;
+#[cfg(test)]
+mod tests;
 mod timestamp;
 mod tools;
 mod tree;
@@ -137,7 +153,7 @@ pub mod internals {
     pub use crate::log::repair::repair;
     pub use crate::log::{Log, OpenedLog};
     pub use crate::os::file::Location;
-    pub use crate::os::handle::Access;
+    pub use crate::os::handle::HandleAccess;
     pub use crate::rpc::Dispatcher;
     pub use crate::session::{Session, SessionState};
     pub use crate::stdio::{Frame, FrameReader, Outbox, id_in_head};

@@ -1,4 +1,4 @@
-//! The program; everything is the library's.
+//! The program; the library has all of its code.
 
 fn main() -> std::process::ExitCode {
     treelined::run()

@@ -1,9 +1,9 @@
 //! Several threads, ordered results.
 //!
-//! Owns the threads of everything that is split over several cores: [`map_in_order`] maps numbers to results,
-//! [`in_order`] does so for parts of a range, and [`Background`] does one kind of work behind the
-//! caller. Results arrive in order, at most a bounded number of them wait, and a panic of any thread is
-//! raised again on the caller's. What the work is, is up to the callers.
+//! Owns the threads of all work that is split over several cores. [`map_in_order`] maps numbers to results,
+//! [`in_order`] maps parts of a range, and [`Background`] does one kind of work while its caller continues.
+//! Results arrive in order, a bounded number of them wait, and a panic of any thread is raised again on the
+//! caller's.
 
 use crate::error::Result;
 use crate::lock::{lock, wait};
@@ -15,22 +15,22 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Condvar, Mutex, OnceLock};
 use std::thread::{self, JoinHandle};
 
-/// Bodies that one thread reads in one go.
+/// The number of bodies that one thread reads at a time.
 pub(crate) const CHUNK: usize = 2048;
 /// Threads that one request may use.
 const REQUEST_THREADS: usize = 4;
 
 /// How work is spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct ThreadPlan {
     /// Threads besides the caller's.
     pub helpers: usize,
-    /// Results that may be begun and not yet taken; bounds the memory they need. At least 1.
+    /// The most results that are begun and not yet taken, at least 1; bounds their memory.
     pub ahead: usize,
 }
 
-impl Plan {
-    /// As many threads as there are cores, at most `threads`, and one result for each.
+impl ThreadPlan {
+    /// One thread for each core, at most `threads`, and one waiting result for each.
     pub(crate) fn up_to(threads: usize) -> Self {
         let threads = cores().min(threads).max(1);
         Self {
@@ -40,27 +40,28 @@ impl Plan {
     }
 }
 
-/// The cores that this process may use. Asking the system takes several reads, so the first answer stays.
+/// The number of cores that this process may use. Asking the system takes several reads, so the first answer
+/// is kept.
 pub(crate) fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Does `work` for each number below `count` on several threads and hands the results to `take` on this one,
-/// in order, until that breaks. `state` makes what each thread works with.
+/// Calls `work` for each number below `count` on several threads and passes the results to `take` on this
+/// one, in order, until `take` breaks. `state` makes each thread's own state.
 ///
-/// The caller's thread works too wherever the next result is not there yet; with a `count` of 1, or where no
-/// thread can be started, it does everything. After a break no work begins; what is under way is waited
-/// for. A panic of `work` is raised here, when its result is due at the latest.
+/// This thread works too while the next result is not ready; with a `count` of 1, or if no thread can be
+/// started, it does everything. After a break no new work begins, and running work is waited for. A panic of
+/// `work` is raised here, at the latest when its result is due.
 pub(crate) fn map_in_order<S, T: Send, B>(
     count: usize,
-    plan: Plan,
+    plan: ThreadPlan,
     state: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, usize) -> T + Sync,
     mut take: impl FnMut(T) -> ControlFlow<B>,
 ) -> ControlFlow<B> {
     let helpers = plan.helpers.min(count.saturating_sub(1));
-    let queue = Queue {
+    let queue = WorkQueue {
         count,
         ahead: plan.ahead.max(1),
         slots: Mutex::default(),
@@ -91,9 +92,9 @@ pub(crate) fn map_in_order<S, T: Send, B>(
         for _ in 0..count {
             let done = loop {
                 match queue.take_or_begin() {
-                    Turn::Take(Ok(done)) => break done,
-                    Turn::Take(Err(panic)) => resume_unwind(panic),
-                    Turn::Work(number) => queue.finish(number, Ok(work(&mut own, number))),
+                    NextStep::Take(Ok(done)) => break done,
+                    NextStep::Take(Err(panic)) => resume_unwind(panic),
+                    NextStep::Work(number) => queue.finish(number, Ok(work(&mut own, number))),
                 }
             };
             take(done)?;
@@ -102,8 +103,8 @@ pub(crate) fn map_in_order<S, T: Send, B>(
     })
 }
 
-/// As [`map_in_order`], for `range` in chunks of at most `size`. Fails with the first failure in order. A range of
-/// one chunk stays on this thread.
+/// As [`map_in_order`], for chunks of `range` with at most `size` numbers. Fails with the first failure in
+/// order. A range of one chunk stays on this thread.
 pub(crate) fn in_order<T: Send>(
     range: Range<usize>,
     size: usize,
@@ -118,7 +119,7 @@ pub(crate) fn in_order<T: Send>(
     let work = |(): &mut (), number: usize| work(chunk(number));
     let done = map_in_order(
         count,
-        Plan::up_to(REQUEST_THREADS),
+        ThreadPlan::up_to(REQUEST_THREADS),
         || (),
         work,
         |done| match done.map(&mut take) {
@@ -130,7 +131,8 @@ pub(crate) fn in_order<T: Send>(
     done.break_value().unwrap_or(Ok(()))
 }
 
-/// Does `other` on another thread while this one does `here`; one after the other where no thread can be started.
+/// Runs `other` on another thread while this one runs `here`; one after the other if no thread can be
+/// started.
 pub(crate) fn join<A, B: Send>(here: impl FnOnce() -> A, other: impl Fn() -> B + Sync) -> (A, B) {
     thread::scope(|scope| {
         let helper = thread::Builder::new().name("parallel".to_owned());
@@ -144,31 +146,31 @@ pub(crate) fn join<A, B: Send>(here: impl FnOnce() -> A, other: impl Fn() -> B +
     })
 }
 
-/// The numbers under way and the results that wait.
-struct Queue<T> {
+/// The numbers in progress and the results that wait.
+struct WorkQueue<T> {
     count: usize,
     ahead: usize,
-    slots: Mutex<Slots<T>>,
-    /// The next result is there.
+    slots: Mutex<WorkSlots<T>>,
+    /// Notified when the next result is ready.
     ready: Condvar,
-    /// More may be begun, or everything is over.
+    /// Notified when more may begin, or when everything is over.
     room: Condvar,
 }
 
 /// A result, or the panic of its work.
-type Done<T> = thread::Result<T>;
+type WorkResult<T> = thread::Result<T>;
 
-struct Slots<T> {
+struct WorkSlots<T> {
     /// Results that were taken.
     taken: usize,
-    /// The numbers from `taken` on that were begun; `None` while their work is under way.
-    begun: VecDeque<Option<Done<T>>>,
-    /// Helpers that wait for room.
+    /// The numbers from `taken` on that were begun; `None` while their work is in progress.
+    begun: VecDeque<Option<WorkResult<T>>>,
+    /// The number of helpers that wait for room.
     waiting: usize,
     stopped: bool,
 }
 
-impl<T> Default for Slots<T> {
+impl<T> Default for WorkSlots<T> {
     fn default() -> Self {
         Self {
             taken: 0,
@@ -180,14 +182,14 @@ impl<T> Default for Slots<T> {
 }
 
 /// The caller's next step.
-enum Turn<T> {
-    Take(Done<T>),
+enum NextStep<T> {
+    Take(WorkResult<T>),
     Work(usize),
 }
 
-impl<T> Queue<T> {
-    /// The next number to work on, for the caller of this.
-    fn begin(&self, slots: &mut Slots<T>) -> Option<usize> {
+impl<T> WorkQueue<T> {
+    /// Reserves the next number, on which the caller then works.
+    fn begin(&self, slots: &mut WorkSlots<T>) -> Option<usize> {
         let number = slots.taken + slots.begun.len();
         let may_begin = number < self.count && slots.begun.len() < self.ahead;
         may_begin.then(|| {
@@ -196,7 +198,7 @@ impl<T> Queue<T> {
         })
     }
 
-    /// `None` once there is nothing to begin any more.
+    /// `None` if there is no further number.
     fn begin_when_there_is_room(&self) -> Option<usize> {
         let mut slots = lock(&self.slots);
         loop {
@@ -212,7 +214,7 @@ impl<T> Queue<T> {
         }
     }
 
-    fn finish(&self, number: usize, done: Done<T>) {
+    fn finish(&self, number: usize, done: WorkResult<T>) {
         let mut slots = lock(&self.slots);
         let at = number - slots.taken;
         if let Some(slot) = slots.begun.get_mut(at) {
@@ -224,7 +226,7 @@ impl<T> Queue<T> {
         }
     }
 
-    fn take_or_begin(&self) -> Turn<T> {
+    fn take_or_begin(&self) -> NextStep<T> {
         let mut slots = lock(&self.slots);
         loop {
             if let Some(Some(_)) = slots.begun.front()
@@ -234,17 +236,17 @@ impl<T> Queue<T> {
                 if slots.waiting > 0 {
                     self.room.notify_one();
                 }
-                return Turn::Take(done);
+                return NextStep::Take(done);
             }
             if let Some(number) = self.begin(&mut slots) {
-                return Turn::Work(number);
+                return NextStep::Work(number);
             }
             slots = wait(&self.ready, slots);
         }
     }
 }
 
-struct StopOnDrop<'q, T>(&'q Queue<T>);
+struct StopOnDrop<'q, T>(&'q WorkQueue<T>);
 
 impl<T> Drop for StopOnDrop<'_, T> {
     fn drop(&mut self) {
@@ -253,8 +255,8 @@ impl<T> Drop for StopOnDrop<'_, T> {
     }
 }
 
-/// A thread that does one kind of work on items in the order in which it is given them, while the caller
-/// prepares the next one. Dropped, it finishes what it was given.
+/// A thread that does one kind of work on items, in the order of [`push`](Self::push), while the caller
+/// prepares the next one. Dropping it finishes the pushed items.
 pub(crate) struct Background<T> {
     items: Option<SyncSender<T>>,
     used: Receiver<T>,
@@ -273,7 +275,7 @@ impl<T: Send + 'static> Background<T> {
         let run = move || {
             for item in received {
                 work(&item)?;
-                // The caller may be finishing and take nothing back.
+                // The caller may be finishing and not take items back.
                 let _unwanted = give_back.send(item);
             }
             Ok(())
@@ -286,8 +288,8 @@ impl<T: Send + 'static> Background<T> {
         })
     }
 
-    /// Hands an item over, waiting while too many wait, and gives back one that is done with, if there is one.
-    /// Fails with the failure that ended the thread.
+    /// Passes an item on, waiting while too many wait, and returns a finished item for reuse, if there is
+    /// one. Fails with the failure that ended the thread.
     pub(crate) fn push(&mut self, item: T) -> io::Result<Option<T>> {
         let sent = self.items.as_ref().map(|items| items.send(item));
         if let Some(Ok(())) = sent {
@@ -297,7 +299,7 @@ impl<T: Send + 'static> Background<T> {
         Err(io::Error::other("the background thread has ended"))
     }
 
-    /// Waits until everything handed over is done. Nothing can be handed over afterwards.
+    /// Waits until all items are done. Nothing can be pushed afterwards.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         self.items = None;
         match self.thread.take().map(JoinHandle::join) {
@@ -312,7 +314,7 @@ impl<T> Drop for Background<T> {
     fn drop(&mut self) {
         self.items = None;
         if let Some(thread) = self.thread.take() {
-            // Its failure or panic has nobody left to go to.
+            // Nobody is left to report its failure or panic to.
             let _ended = thread.join();
         }
     }
@@ -326,12 +328,12 @@ mod tests {
     use std::time::Duration;
 
     /// More helpers than this machine may have cores, so that several threads take part everywhere.
-    const PLAN: Plan = Plan {
+    const PLAN: ThreadPlan = ThreadPlan {
         helpers: 3,
         ahead: 5,
     };
 
-    fn collect(count: usize, plan: Plan) -> Vec<usize> {
+    fn collect(count: usize, plan: ThreadPlan) -> Vec<usize> {
         let mut all = Vec::new();
         let work = |(): &mut (), number: usize| {
             // The first of each four is the slowest.
@@ -358,7 +360,7 @@ mod tests {
             let expected: Vec<usize> = (0..count).collect();
             assert_eq!(collect(count, PLAN), expected);
             for (helpers, ahead) in [(0, 1), (0, 0), (3, 1), (9, 2)] {
-                assert_eq!(collect(count, Plan { helpers, ahead }), expected);
+                assert_eq!(collect(count, ThreadPlan { helpers, ahead }), expected);
             }
         }
     }
@@ -385,7 +387,7 @@ mod tests {
             },
         );
         assert!(done.is_continue());
-        // The result in the hands of `take` is no longer counted by the queue, but is here.
+        // The queue does not count the result that `take` has, but `most` does.
         let most = most.load(Ordering::SeqCst);
         assert!((2..=PLAN.ahead + 1).contains(&most), "{most}");
     }
@@ -424,12 +426,12 @@ mod tests {
         assert_eq!(calls.iter().sum::<usize>(), 50);
     }
 
-    /// The results before it are taken; nobody waits for ever for the one that never comes.
+    /// The results before the panic are taken, and nobody waits for ever for its result.
     #[test]
     fn a_panic_in_a_worker_is_raised_on_the_caller() {
         for plan in [
             PLAN,
-            Plan {
+            ThreadPlan {
                 helpers: 0,
                 ahead: 1,
             },

@@ -3,6 +3,7 @@
 //!
 //! Members and roles that are not in the table are allowed and kept.
 
+use crate::bytes::part;
 use crate::json::{self, Elements, Malformed, Members};
 use std::fmt::Write;
 use std::sync::OnceLock;
@@ -24,7 +25,7 @@ pub(crate) enum Shape {
 
 /// A member of an object.
 #[derive(Debug)]
-pub(crate) struct Member {
+pub(crate) struct KnownMember {
     pub name: &'static str,
     pub shape: Shape,
     /// A member that is not required may also be null.
@@ -40,7 +41,7 @@ pub(crate) struct Record {
     /// Its name in the schema.
     pub name: &'static str,
     pub description: &'static str,
-    pub members: &'static [Member],
+    pub members: &'static [KnownMember],
 }
 
 macro_rules! record {
@@ -51,7 +52,7 @@ macro_rules! record {
             tag: $tag,
             name: $name,
             description: $description,
-            members: &[$(Member {
+            members: &[$(KnownMember {
                 name: stringify!($member),
                 shape: $shape,
                 is_required: record!(@$need),
@@ -255,7 +256,7 @@ impl<'a> FoundMembers<'a> {
             let Some(name) = names.find(|name| name.as_bytes() == &*key) else {
                 continue;
             };
-            let value = text.get(member.value).unwrap_or_default();
+            let value = part(text, member.value);
             match found.iter_mut().find(|(other, _)| *other == name) {
                 Some((_, earlier)) => *earlier = value,
                 None => found.push((name, value)),
@@ -356,8 +357,8 @@ mod tests {
         fault.reason
     }
 
-    /// A refusal named one member only, and clients had to guess the others. It names every accepted
-    /// message, and for content every accepted block.
+    /// A refusal named only one member, and clients had to guess the others. It names every accepted message,
+    /// and for content every accepted block.
     #[test]
     fn a_refusal_names_every_accepted_shape() {
         for message in [

@@ -1,6 +1,7 @@
 //! The numbers of a session: messages, tokens and cost (`get_stats`, protocol.md §3).
 
 use crate::budget::STATS_BYTES;
+use crate::bytes::part;
 use crate::json::{self, Elements};
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -37,7 +38,7 @@ impl AddAssign for Stats {
 }
 
 impl AddAssign for Tokens {
-    /// Clients write any number, so the sum saturates.
+    /// Clients may write any number, so the sum saturates.
     fn add_assign(&mut self, other: Self) {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);
@@ -123,7 +124,7 @@ fn tool_calls(content: &[u8]) -> u64 {
     };
     let mut calls = 0;
     while let Ok(Some(span)) = blocks.next() {
-        let block = content.get(span).unwrap_or_default();
+        let block = part(content, span);
         let kind = json::get(block, "type").and_then(json::string);
         calls += u64::from(kind.as_deref() == Some("toolCall"));
     }

@@ -1,14 +1,14 @@
-//! Text that is safe for a terminal: the one sanitizer, and the width of text in columns.
+//! Makes text safe for a terminal, and measures its width in columns.
 //!
 //! Sessions have text of models, tools and strangers. Printed unchanged, such text could move the cursor,
-//! retitle the window, fill the clipboard, or reorder words. Owns which characters do that, and their
-//! replacements.
+//! retitle the window, fill the clipboard, or reorder words. This module knows which characters do that, and
+//! replaces them.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Whether a terminal or its text layout would obey `char` instead of showing it: C0, DEL, C1, and the
-/// marks that change the direction of writing.
+/// Whether a terminal or its text layout would obey `char` instead of showing it: the control characters C0,
+/// DEL and C1, and marks that change the direction of text.
 pub const fn is_control(char: char) -> bool {
     matches!(
         char,
@@ -86,8 +86,8 @@ pub fn cut<'a>(text: &'a str, columns: usize, mark: &str) -> Cow<'a, str> {
     Cow::Owned(head)
 }
 
-/// The width of one character, in columns, as terminals commonly draw it. By blocks of Unicode, not by
-/// character: an error of a column costs a ragged edge.
+/// The width of one character in columns, as terminals commonly draw it. It goes by blocks of Unicode, not by
+/// character: an error only makes an edge ragged.
 const fn char_width(char: char) -> usize {
     match char {
         '\u{300}'..='\u{36f}'

@@ -1,6 +1,6 @@
 //! `treelined call`: makes one call; prints its result to stdout, or its error object to stderr.
 
-use super::daemon::{Daemon, ErrorResponse, Raw};
+use super::daemon::{ChildDaemon, ErrorResponse, RawJson};
 use super::pretty::pretty;
 use super::{Options, SessionName};
 use crate::terminal;
@@ -37,7 +37,7 @@ pub(super) fn run(options: &Options, call: &CallArgs) -> anyhow::Result<ExitCode
         "-" => params_from_stdin()?,
         given => given.to_owned(),
     };
-    let mut daemon = Daemon::start(options)?;
+    let mut daemon = ChildDaemon::start(options)?;
     let answered = ask(&mut daemon, call, &params);
     daemon.end()?;
     match answered {
@@ -66,7 +66,7 @@ fn params_from_stdin() -> anyhow::Result<String> {
     json(&text).map_err(|why| anyhow::anyhow!("the params on stdin: {why}"))
 }
 
-fn ask(daemon: &mut Daemon, call: &CallArgs, params: &str) -> anyhow::Result<Raw> {
+fn ask(daemon: &mut ChildDaemon, call: &CallArgs, params: &str) -> anyhow::Result<RawJson> {
     if let Some(session) = &call.open {
         daemon.call("open_session", &session.to_open("write"))?;
     }

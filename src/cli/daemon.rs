@@ -2,7 +2,6 @@
 //!
 //! Owns the child process and matches responses to requests. The commands choose the requests and handle
 //! notifications.
-//! with notifications, is the commands'.
 
 use super::Options;
 use anyhow::{Context, bail};
@@ -12,7 +11,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// A running daemon.
-pub(super) struct Daemon {
+pub(super) struct ChildDaemon {
     child: Child,
     /// `None` after the last request.
     input: Option<ChildStdin>,
@@ -21,24 +20,30 @@ pub(super) struct Daemon {
 }
 
 /// JSON as it was received.
-pub(super) type Raw = Box<RawValue>;
+pub(super) type RawJson = Box<RawValue>;
 
 /// A message of the daemon.
 pub(super) enum Incoming {
-    Response { id: u64, outcome: Result<Raw, Raw> },
-    Notification { method: String, params: Raw },
+    Response {
+        id: u64,
+        outcome: Result<RawJson, RawJson>,
+    },
+    Notification {
+        method: String,
+        params: RawJson,
+    },
 }
 
 /// The error object of a response.
 #[derive(Debug)]
-pub(super) struct ErrorResponse(pub Raw);
+pub(super) struct ErrorResponse(pub RawJson);
 
 impl std::error::Error for ErrorResponse {}
 
 impl std::fmt::Display for ErrorResponse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         #[derive(Deserialize)]
-        struct ErrorObject {
+        struct ErrorMembers {
             message: String,
             data: Option<Data>,
         }
@@ -47,17 +52,17 @@ impl std::fmt::Display for ErrorResponse {
             kind: String,
         }
         match serde_json::from_str(self.0.get()) {
-            Ok(ErrorObject {
+            Ok(ErrorMembers {
                 message,
                 data: Some(data),
             }) => write!(f, "{message} ({})", data.kind),
-            Ok(ErrorObject { message, .. }) => f.write_str(&message),
+            Ok(ErrorMembers { message, .. }) => f.write_str(&message),
             Err(_) => f.write_str(self.0.get()),
         }
     }
 }
 
-impl Daemon {
+impl ChildDaemon {
     /// Starts this program as a daemon with the same options.
     pub(super) fn start(options: &Options) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("find this program")?;
@@ -99,22 +104,22 @@ impl Daemon {
     /// Waits for the next message.
     pub(super) fn receive(&mut self) -> anyhow::Result<Incoming> {
         #[derive(Deserialize)]
-        struct Message {
+        struct IncomingMessage {
             id: Option<u64>,
             method: Option<String>,
-            params: Option<Raw>,
-            result: Option<Raw>,
-            error: Option<Raw>,
+            params: Option<RawJson>,
+            result: Option<RawJson>,
+            error: Option<RawJson>,
         }
         let mut line = Vec::new();
         self.output.read_until(b'\n', &mut line).map_err(gone)?;
         if line.is_empty() {
             bail!("the daemon has ended without a response");
         }
-        let message: Message = serde_json::from_slice(&line)
+        let message: IncomingMessage = serde_json::from_slice(&line)
             .context("the daemon has sent something that is not JSON")?;
         Ok(match message {
-            Message {
+            IncomingMessage {
                 method: Some(method),
                 params,
                 ..
@@ -122,7 +127,7 @@ impl Daemon {
                 method,
                 params: params.unwrap_or_else(|| RawValue::NULL.to_owned()),
             },
-            Message {
+            IncomingMessage {
                 id: Some(id),
                 result: Some(result),
                 ..
@@ -131,7 +136,7 @@ impl Daemon {
                 outcome: Ok(result),
             },
             // An error without an id is about the message just sent, which could not be read.
-            Message {
+            IncomingMessage {
                 id,
                 error: Some(error),
                 ..
@@ -144,7 +149,7 @@ impl Daemon {
     }
 
     /// Sends a request and waits for its result; ignores notifications.
-    pub(super) fn call(&mut self, method: &str, params: &str) -> anyhow::Result<Raw> {
+    pub(super) fn call(&mut self, method: &str, params: &str) -> anyhow::Result<RawJson> {
         let wanted = self.send(method, params)?;
         loop {
             if let Incoming::Response { id, outcome } = self.receive()?
@@ -167,8 +172,8 @@ impl Daemon {
     }
 }
 
-/// Keeps only the text of the error, because [`super::run`] would take a broken pipe for one of our own
-/// stdout.
+/// Keeps only the text of the error: [`super::run`] would mistake a broken pipe to the daemon for one of our
+/// own stdout.
 fn gone(error: io::Error) -> anyhow::Error {
     anyhow::anyhow!("cannot reach the daemon: {error}")
 }

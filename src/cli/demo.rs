@@ -3,8 +3,8 @@
 //! It is real: the program is a client of a daemon and prints the messages of both. [`story`] has the
 //! conversation.
 
-use super::daemon::{Daemon, ErrorResponse, Incoming, Raw};
-use super::drawing::{Drawing, Row};
+use super::daemon::{ChildDaemon, ErrorResponse, Incoming, RawJson};
+use super::drawing::{Drawing, DrawnRow};
 use super::screen::{Screen, Style};
 use super::{Options, SummarizerName, story};
 use crate::terminal;
@@ -35,7 +35,7 @@ pub(super) fn run(options: &Options) -> anyhow::Result<ExitCode> {
         ..options.clone()
     };
     let mut tour = Tour {
-        daemon: Daemon::start(&options)?,
+        daemon: ChildDaemon::start(&options)?,
         screen: Screen::new(),
         answer: None,
         answered: None,
@@ -67,7 +67,7 @@ impl Drop for Scratch {
 }
 
 struct Tour {
-    daemon: Daemon,
+    daemon: ChildDaemon,
     screen: Screen,
     /// The answer to the next question.
     answer: Option<Value>,
@@ -135,7 +135,7 @@ impl Tour {
 
     /// Makes a call and shows it, with all messages until the call, and an answer sent meanwhile, are
     /// answered.
-    fn call(&mut self, method: &str, params: &Value) -> anyhow::Result<Raw> {
+    fn call(&mut self, method: &str, params: &Value) -> anyhow::Result<RawJson> {
         self.sent(method, params)?;
         let wanted = self.daemon.send(method, &params.to_string())?;
         let mut result = None;
@@ -161,32 +161,32 @@ impl Tour {
     }
 
     /// Makes a call without showing it.
-    fn quietly(&mut self, method: &str, params: &Value) -> anyhow::Result<Raw> {
+    fn quietly(&mut self, method: &str, params: &Value) -> anyhow::Result<RawJson> {
         self.daemon.call(method, &params.to_string())
     }
 
-    fn notified(&mut self, method: &str, params: &Raw) -> anyhow::Result<()> {
+    fn notified(&mut self, method: &str, params: &RawJson) -> anyhow::Result<()> {
         if method != "session_before_tree" {
             return self.came(method, params);
         }
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Question {
+        struct AskedQuestion {
             event_id: String,
-            preparation: Preparation,
+            preparation: AskedPreparation,
         }
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Preparation {
+        struct AskedPreparation {
             target_id: String,
             old_leaf_id: Option<String>,
-            entries_to_summarize: Vec<Entry>,
+            entries_to_summarize: Vec<AskedEntry>,
         }
         #[derive(Deserialize)]
-        struct Entry {
+        struct AskedEntry {
             id: String,
         }
-        let question: Question = understood(params)?;
+        let question: AskedQuestion = understood(params)?;
         let leaving = question.preparation;
         let ids: Vec<&str> = leaving
             .entries_to_summarize
@@ -217,7 +217,7 @@ impl Tour {
     }
 
     /// The notifications to show, by name.
-    fn came(&mut self, what: &str, message: &Raw) -> anyhow::Result<()> {
+    fn came(&mut self, what: &str, message: &RawJson) -> anyhow::Result<()> {
         const WORTH: [&str; 8] = [
             "accepted",
             "outcome",
@@ -259,11 +259,11 @@ impl Tour {
 
     fn tree(&mut self) -> anyhow::Result<()> {
         #[derive(Deserialize)]
-        struct Page {
-            nodes: Vec<Row>,
+        struct TreePage {
+            nodes: Vec<DrawnRow>,
         }
         let answered = self.quietly("get_tree", &json!({ "render": "unicode" }))?;
-        let page: Page = understood(&answered)?;
+        let page: TreePage = understood(&answered)?;
         let drawing = Drawing {
             id_columns: ID_COLUMNS,
             ..Drawing::default()
@@ -276,7 +276,7 @@ impl Tour {
     }
 
     /// The stored summary of a navigation.
-    fn summary(&mut self, navigated: &Raw) -> anyhow::Result<()> {
+    fn summary(&mut self, navigated: &RawJson) -> anyhow::Result<()> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct NavigateAnswer {
@@ -309,7 +309,7 @@ impl Tour {
     }
 }
 
-fn understood<T: for<'a> Deserialize<'a>>(json: &Raw) -> anyhow::Result<T> {
+fn understood<T: for<'a> Deserialize<'a>>(json: &RawJson) -> anyhow::Result<T> {
     serde_json::from_str(json.get()).context("read the daemon's answer")
 }
 

@@ -260,28 +260,30 @@ fn meaning(damage: Damage) -> &'static str {
             "The line has bytes that are not UTF-8. The entry is read with U+FFFD in their place."
         }
         Damage::NulBytes => {
-            "Bytes of zero stand here, as a crash can leave them. They are passed over."
+            "The line holds zero bytes, as a crash can leave them. They are skipped."
         }
-        Damage::GluedLines => "Several entries stand on one line. All of them are read.",
+        Damage::GluedLines => "One line holds several entries. All of them are read.",
         Damage::DuplicateId => {
-            "Another entry has the same id. Where they differ, the last one's body counts, in the first one's place."
+            "Another entry has the same id. If they differ, the body of the last one is used, at the place of the first one."
         }
         Damage::OrphanParent => {
-            "The entry's parent is not in the file. The entry is a root until it turns up."
+            "The entry's parent is not in the file. The entry is a root until the parent is read."
         }
         Damage::ForwardParent => {
-            "The entry's parent stands later in the file. It is linked all the same."
+            "The entry's parent is later in the file. The entry is linked to it."
         }
         Damage::SelfParent => "The entry names itself as its parent. It is a root.",
         Damage::Cycle => {
-            "The entry's parent descends from the entry. The circle is cut here: it is a root."
+            "The entry's parent descends from the entry. The cycle is cut here: the entry is a root."
         }
-        Damage::SecondHeader => "A second header. It is no entry; the first one counts.",
+        Damage::SecondHeader => {
+            "The line is a second header. It is ignored; the first one is used."
+        }
         Damage::MissingTrailingNewline => {
             "The last line has no line break. It is read; the next append begins a new line."
         }
         Damage::OversizedLine => {
-            "The line is longer than clients with default limits can be given."
+            "The line is longer than the default limit of a message to clients."
         }
         Damage::DurabilityUnknown => {
             "A sync failed: the last entries may not survive a crash of the machine."

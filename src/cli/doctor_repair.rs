@@ -59,7 +59,7 @@ fn tell(screen: &mut Screen, report: &RepairReport) -> io::Result<()> {
     if report.replaced.is_none() {
         return writeln!(
             screen,
-            "  repairing would mend {lines}, put {bytes} in quarantine and keep {entries} found in them"
+            "  a repair would mend {lines}, move {bytes} to quarantine and keep {entries} found in them"
         );
     }
     writeln!(

@@ -13,7 +13,7 @@ const SPEAKER: usize = 10;
 /// The members of a `get_tree` row that are drawn.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Row {
+pub(super) struct DrawnRow {
     pub id: String,
     #[serde(rename = "type")]
     kind: String,
@@ -42,7 +42,7 @@ pub(super) struct Drawing {
 
 impl Drawing {
     /// Draws one row: whether it is on the active path, guides, speaker, label, preview.
-    pub(super) fn row(self, screen: &mut Screen, row: &Row) -> io::Result<()> {
+    pub(super) fn row(self, screen: &mut Screen, row: &DrawnRow) -> io::Result<()> {
         let (active, leaf, cut, failed) = match self.ascii {
             true => ("* ", " <- active", "...", "!"),
             false => ("• ", " ← active", "…", "✗"),
@@ -115,7 +115,7 @@ fn padded(text: &str, columns: usize, cut: &str) -> String {
     format!("{text}{}", " ".repeat(gap))
 }
 
-impl Row {
+impl DrawnRow {
     /// The speaker, in one word.
     fn speaker(&self) -> &str {
         let role = self.role.as_deref().unwrap_or_default();

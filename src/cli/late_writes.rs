@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-/// The old file is given up after this time without new lines, if no other program has it open.
+/// The time without new lines after which the old file is closed if no other program has it open.
 const QUIET: Duration = Duration::from_secs(1);
 /// Time between two attempts to copy lines.
 const SHORT_PAUSE: Duration = Duration::from_millis(1);
@@ -102,7 +102,7 @@ fn say_who_remains(screen: &mut Screen, writers: &BTreeSet<u32>) -> io::Result<(
     let names = named(writers);
     writeln!(
         screen,
-        "after a minute the old file is still open in {names}: what is written there from now on is lost"
+        "after a minute the old file is still open in {names}: lines written there from now on are lost"
     )?;
     screen.flush()
 }

@@ -9,7 +9,7 @@ use crate::error::{Error, Kind};
 use crate::log::Log;
 use crate::log::header::CURRENT_VERSION;
 use crate::os::file::Location;
-use crate::os::handle::Access;
+use crate::os::handle::HandleAccess;
 use crate::session::Session;
 use crate::terminal;
 use anyhow::Context;
@@ -28,7 +28,7 @@ pub(crate) struct Migrate {
 pub(super) fn run(options: &Options, migrate: &Migrate) -> anyhow::Result<ExitCode> {
     let location = Location::of_path(&migrate.file)?;
     // This handle keeps the original when another file has its name.
-    let original = location.folder.file(&location.name, Access::Read)?;
+    let original = location.folder.file(&location.name, HandleAccess::Read)?;
     let opened = Log::open(location.clone())?;
     let version = opened.log.version();
     let path = location.path();
@@ -72,7 +72,7 @@ fn original_kept(location: &Location, original: &File) -> io::Result<Option<Path
     for (name, _) in location.folder.list()? {
         let beside = name.as_encoded_bytes();
         if beside.starts_with(start.as_encoded_bytes())
-            && let Ok(file) = location.folder.file(&name, Access::Read)
+            && let Ok(file) = location.folder.file(&name, HandleAccess::Read)
             && same_content(&file, original)?
         {
             return Ok(Some(location.folder.path().join(name)));

@@ -1,9 +1,8 @@
-//! The command line: what can be asked of the program besides serving.
+//! The command line: arguments, the environment, logging and exit codes.
 //!
-//! Owns arguments, the environment, logging and exit codes. In reading order: [`serve`] is the daemon
-//! itself; [`daemon`] runs one as a child and speaks to it as any client does, for [`call`], [`tree`],
-//! [`search`], [`restore`] and [`demo`]; [`doctor`] and [`migrate`] open a file without one; [`documents`] are what the
-//! program says of itself; [`screen`], [`drawing`] and [`pretty`] are how things look.
+//! In reading order: [`serve`] is the daemon. [`daemon`] runs one as a child and is its client, for [`call`],
+//! [`tree`], [`search`], [`restore`] and [`demo`]. [`doctor`] and [`migrate`] open a file without a daemon.
+//! [`documents`] writes generated files. [`screen`], [`drawing`] and [`pretty`] format output.
 
 mod call;
 mod daemon;
@@ -23,7 +22,7 @@ mod story;
 mod tree;
 
 use crate::config::Config;
-use crate::config::{self, DurabilityName, Flags, Settings, SummarizerName};
+use crate::config::{self, ConfigFlags, DurabilityName, Settings, SummarizerName};
 use crate::terminal;
 use anyhow::Context;
 use clap::builder::PossibleValue;
@@ -73,7 +72,7 @@ pub(crate) struct Arguments {
     pub options: Options,
 }
 
-/// What sets a server up. What is left out here is the configuration file's to say.
+/// The daemon's options. The configuration file gives those left out.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Options of the daemon, and of commands that ask one")]
 pub(crate) struct Options {
@@ -119,13 +118,13 @@ pub(crate) enum Command {
     Schema(documents::Schema),
     /// Print a completion script
     Completions(documents::Completions),
-    /// Print what is in force, and where it comes from
+    /// Print the settings in force and the source of each
     Config,
-    /// Show a conversation that goes back and on, offline
+    /// Show a conversation with a branch, offline
     Demo,
 }
 
-/// Runs what the arguments ask for.
+/// Runs the command that the arguments name.
 pub(crate) fn run(arguments: Arguments) -> ExitCode {
     log_to_stderr();
     let outcome = outcome(&arguments);
@@ -148,7 +147,7 @@ fn report(error: &anyhow::Error) {
 
 fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let options = &arguments.options;
-    // Nothing is done by what somebody else may have written, and nothing in spite of it.
+    // A configuration file that another user could write is never used, and no command runs without it.
     if !matches!(
         arguments.command,
         Some(Command::Config | Command::Doctor(_))
@@ -170,8 +169,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Says what is wrong with the arguments, or shows the help that they ask for. What they hold themselves
-/// is shown without controls.
+/// Reports wrong arguments, or shows the help. Control characters of the arguments are made visible.
 pub(crate) fn refuse(error: clap::Error) -> ExitCode {
     let arguments: Vec<String> = std::env::args_os()
         .map(|argument| argument.to_string_lossy().into_owned())
@@ -184,18 +182,18 @@ pub(crate) fn refuse(error: clap::Error) -> ExitCode {
             .err()
             .unwrap_or(error),
     };
-    // There is nowhere else to say it.
+    // If stderr cannot be written, there is no other place for the message.
     let _unsaid = error.print();
     u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
-/// Whoever read our output has stopped, `head` for instance: nothing is wrong.
+/// Whether the error is a broken pipe of stdout: its reader, such as `head`, has read enough.
 fn is_unread(error: &anyhow::Error) -> bool {
     let error = error.downcast_ref::<io::Error>();
     error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// A session as it is named on the command line.
+/// A session named on the command line: an id or a path.
 #[derive(Debug, Clone)]
 pub(crate) enum SessionName {
     Path(PathBuf),
@@ -205,7 +203,7 @@ pub(crate) enum SessionName {
 impl FromStr for SessionName {
     type Err = Infallible;
 
-    /// An id never holds a slash; one that ends like a session file, or is one, is taken for that.
+    /// A path if the text has a slash, ends like a session file, or names an existing file; else an id.
     fn from_str(text: &str) -> Result<Self, Infallible> {
         let path = Path::new(text);
         let is_path = text.contains('/') || text.ends_with(".jsonl") || path.is_file();
@@ -217,7 +215,7 @@ impl FromStr for SessionName {
 }
 
 impl SessionName {
-    /// Params of `open_session`.
+    /// The params of `open_session` for this session.
     fn to_open(&self, mode: &str) -> String {
         let params = match self {
             Self::Path(path) => json!({ "path": path.display().to_string(), "mode": mode }),
@@ -227,7 +225,7 @@ impl SessionName {
     }
 }
 
-/// Stdout is the protocol's. The level is `TREELINED_LOG`'s, warnings by default.
+/// Logs to stderr, since stdout carries the protocol. `TREELINED_LOG` sets the level, by default warnings.
 fn log_to_stderr() {
     let filter = EnvFilter::builder()
         .with_env_var("TREELINED_LOG")
@@ -235,18 +233,18 @@ fn log_to_stderr() {
         .from_env_lossy();
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(|| Log)
+        .with_writer(|| StderrLog)
         .with_ansi(false)
         .with_target(false)
         .without_time()
         .init();
 }
 
-/// Standard error, for one line at a time, shown without controls: a line may hold a path, or what a
-/// program has said.
-struct Log;
+/// Writes log lines to stderr with control characters made visible: a line may hold a path, or output of
+/// another program.
+struct StderrLog;
 
-impl Write for Log {
+impl Write for StderrLog {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
         let text = terminal::line(text.trim_end());
@@ -265,7 +263,7 @@ impl Options {
     }
 
     fn settings(&self) -> anyhow::Result<Settings> {
-        let flags = Flags {
+        let flags = ConfigFlags {
             config: self.config.clone(),
             session_dir: self.session_dir.clone(),
             summarizer: self.summarizer,
@@ -276,7 +274,7 @@ impl Options {
         Settings::resolve(&flags, &|name| std::env::var_os(name))
     }
 
-    /// The same options for a daemon of our own.
+    /// The same options as arguments for a child daemon.
     fn as_arguments(&self) -> Vec<OsString> {
         let named = |value: Option<PossibleValue>| value.map(|value| value.get_name().into());
         let number = |value: Option<u64>| value.map(|value| value.to_string().into());
@@ -307,7 +305,7 @@ fn print_config(options: &Options) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A runtime for a command that waits for little.
+/// A single-threaded runtime for commands that wait for little.
 fn small_runtime() -> anyhow::Result<Runtime> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -316,8 +314,8 @@ fn small_runtime() -> anyhow::Result<Runtime> {
     runtime.context("start the runtime")
 }
 
-/// At the limit of a file's size a write is to fail, not to kill: watched, the signal does nothing.
-/// Called in a runtime.
+/// Makes a write beyond the limit of a file's size fail instead of killing the process: a watched signal has
+/// no other effect. Call it in a runtime.
 fn outlive_the_size_limit() -> anyhow::Result<()> {
     let size_limit = SignalKind::from_raw(Signal::XFSZ.as_raw());
     let _watched = signal(size_limit).context("watch signals")?;

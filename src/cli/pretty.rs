@@ -3,10 +3,10 @@
 //! Works on the text, so that numbers, the order of members and duplicate keys stay as they are. Nesting
 //! costs one byte for each level.
 
-/// Most levels of indent: more would fill the screen with space.
+/// The deepest level that is indented further: deeper indents would fill the screen with space.
 const INDENTED: usize = 40;
 
-/// The text of valid JSON, with two spaces for each level; empty objects and arrays on one line.
+/// Formats valid JSON with two spaces for each level; empty objects and arrays stay on one line.
 pub(super) fn pretty(json: &str) -> String {
     let mut out = String::with_capacity(json.len() * 2);
     let mut depth = 0;

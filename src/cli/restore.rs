@@ -1,7 +1,7 @@
 //! `treelined restore`: lists the trash, and restores a session from it.
 
 use super::Options;
-use super::daemon::Daemon;
+use super::daemon::ChildDaemon;
 use super::screen::{Screen, Style};
 use super::tree::title;
 use crate::terminal;
@@ -45,7 +45,7 @@ struct RestoreResult {
 }
 
 pub(super) fn run(options: &Options, restore: &Restore) -> anyhow::Result<ExitCode> {
-    let mut daemon = Daemon::start(options)?;
+    let mut daemon = ChildDaemon::start(options)?;
     let done = match &restore.session {
         Some(session) => bring_back(&mut daemon, session),
         None => list(&mut daemon),
@@ -55,7 +55,7 @@ pub(super) fn run(options: &Options, restore: &Restore) -> anyhow::Result<ExitCo
 }
 
 /// The deleted sessions, most recent first.
-fn trashed(daemon: &mut Daemon) -> anyhow::Result<Vec<TrashRow>> {
+fn trashed(daemon: &mut ChildDaemon) -> anyhow::Result<Vec<TrashRow>> {
     let mut trashed = Vec::new();
     let mut cursor = None;
     loop {
@@ -71,7 +71,7 @@ fn trashed(daemon: &mut Daemon) -> anyhow::Result<Vec<TrashRow>> {
     }
 }
 
-fn list(daemon: &mut Daemon) -> anyhow::Result<()> {
+fn list(daemon: &mut ChildDaemon) -> anyhow::Result<()> {
     let mut screen = Screen::new();
     let trashed = trashed(daemon)?;
     if trashed.is_empty() {
@@ -98,7 +98,7 @@ fn list(daemon: &mut Daemon) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn bring_back(daemon: &mut Daemon, wanted: &str) -> anyhow::Result<()> {
+fn bring_back(daemon: &mut ChildDaemon, wanted: &str) -> anyhow::Result<()> {
     let params = match wanted.contains('/') {
         false => json!({ "sessionId": wanted }),
         true => {

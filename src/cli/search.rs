@@ -4,7 +4,7 @@
 //! hit as a line of JSON.
 
 use super::Options;
-use super::daemon::{Daemon, Raw};
+use super::daemon::{ChildDaemon, RawJson};
 use super::screen::{Pager, Screen, Style};
 use super::tree::count;
 use crate::terminal;
@@ -78,8 +78,8 @@ enum Field {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Page {
-    hits: Vec<Raw>,
-    totals: Raw,
+    hits: Vec<RawJson>,
+    totals: RawJson,
     next_cursor: Option<String>,
     #[serde(default)]
     partial: Vec<Unsearched>,
@@ -141,13 +141,13 @@ pub(super) fn run(options: &Options, search: &SearchArgs) -> anyhow::Result<Exit
 
 /// The hits of all pages up to the limit.
 fn find(options: &Options, search: &SearchArgs) -> anyhow::Result<Page> {
-    let mut daemon = Daemon::start(options)?;
+    let mut daemon = ChildDaemon::start(options)?;
     let found = pages(&mut daemon, search);
     daemon.end()?;
     found
 }
 
-fn pages(daemon: &mut Daemon, search: &SearchArgs) -> anyhow::Result<Page> {
+fn pages(daemon: &mut ChildDaemon, search: &SearchArgs) -> anyhow::Result<Page> {
     let mut all = page(daemon, search, search.limit.min(PAGE), None)?;
     while let Some(cursor) = &all.next_cursor
         && (all.hits.len() as u64) < search.limit
@@ -161,7 +161,7 @@ fn pages(daemon: &mut Daemon, search: &SearchArgs) -> anyhow::Result<Page> {
 }
 
 fn page(
-    daemon: &mut Daemon,
+    daemon: &mut ChildDaemon,
     search: &SearchArgs,
     limit: u64,
     cursor: Option<&str>,

@@ -5,26 +5,28 @@
 
 use super::Options;
 use crate::clock::SystemSource;
+use crate::config::Config;
 use crate::daemon::Daemon;
 use crate::daemon::connection::Connection;
 use crate::rpc::Dispatcher;
 use crate::stdio::{Frame, FrameReader, Outbox, Shortcut, id_in_head};
 use anyhow::Context;
 use std::fs::File;
-use std::io::{IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// How long running summaries may take after a signal or `shutdown`.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
-/// How long cancelled requests may take to be answered.
+/// How long cancelled requests may take to answer.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
 /// The reason why serving ends.
@@ -42,108 +44,147 @@ enum EndReason {
 
 /// Serves stdin and stdout until the end.
 pub(super) fn run(options: &Options) -> anyhow::Result<ExitCode> {
-    if std::io::stdin().is_terminal() {
+    if io::stdin().is_terminal() {
         introduce();
     }
-    let settings = options.settings()?;
-    let (file, problems) = settings.complaints();
-    for problem in problems {
-        let file = file.map(Path::display);
-        tracing::warn!(file = file.map(tracing::field::display), "{problem}");
-    }
-    let config = settings.into_config()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_time()
-        .enable_io()
-        .thread_name("treelined")
-        .build()
-        .context("start the runtime")?;
+    let config = read_config(options)?;
+    let runtime = start_runtime()?;
     let (end, ended) = mpsc::channel();
     let outbox = Outbox::new(config.max_queued_bytes);
     let max_frame_bytes = config.max_frame_bytes;
     let asked = end.clone();
     let on_shutdown = Box::new(move || report(&asked, EndReason::Asked));
-    let source = Arc::new(SystemSource);
-    let handle = runtime.handle();
-    let daemon = Daemon::new(config, source, handle, on_shutdown);
+    let daemon = Daemon::new(
+        config,
+        Arc::new(SystemSource),
+        runtime.handle(),
+        on_shutdown,
+    );
     let connection = Connection::new(Arc::clone(&daemon), Arc::clone(&outbox));
-    let dispatcher = Arc::new(Dispatcher::new(
-        Arc::clone(&connection),
-        runtime.handle().clone(),
-    )?);
-
-    watch_signals(&runtime, &end)?;
-    let shortcut;
-    let writer = {
-        let (outbox, end) = (Arc::clone(&outbox), end.clone());
-        let mut output = unbuffered(std::io::stdout())?;
-        shortcut = Shortcut::new(&output);
-        let write = move || {
-            if outbox.run(&mut output).is_err() {
-                report(&end, EndReason::OutputBroken);
-            }
-        };
-        std::thread::Builder::new()
-            .name("writer".into())
-            .spawn(write)?
+    let dispatcher = Dispatcher::new(Arc::clone(&connection), runtime.handle().clone())?;
+    let serving = Serving {
+        runtime,
+        outbox,
+        daemon,
+        connection,
+        dispatcher: Arc::new(dispatcher),
     };
-    let reader = {
-        let (dispatcher, connection) = (Arc::clone(&dispatcher), Arc::clone(&connection));
-        let input = unbuffered(std::io::stdin())?;
-        move || {
-            let reason = read(
-                input,
-                max_frame_bytes,
-                &dispatcher,
-                &connection,
-                shortcut.as_ref(),
-            );
-            report(&end, reason);
-        }
-    };
-    std::thread::Builder::new()
-        .name("reader".into())
-        .spawn(reader)?;
 
+    watch_signals(&serving.runtime, &end)?;
+    let output = unbuffered(io::stdout())?;
+    let shortcut = Shortcut::new(&output);
+    let writer = serving.start_writer(output, end.clone())?;
+    serving.start_reader(shortcut, max_frame_bytes, end)?;
     let reason = ended.recv().unwrap_or(EndReason::InputEnded);
-    daemon.end();
-    daemon.end_questions();
-    outbox.wake();
-    if reason == EndReason::OutputBroken {
-        // Nobody reads responses, but acknowledged entries must survive.
-        runtime.block_on(daemon.flush());
-        return Ok(ExitCode::SUCCESS);
-    }
-    runtime.block_on(async {
-        let mut finish = pin!(async {
-            dispatcher.drained().await;
-            daemon.end_turns().await;
-            daemon.hooks.drained().await;
-        });
-        tokio::select! {
-            () = &mut finish => {}
-            () = grace_period(reason, ended) => {
-                // Requests that still run are cancelled and answered.
-                connection.cancel_all();
-                let _stuck = tokio::time::timeout(LAST_WORDS, finish).await;
-            }
-        }
-        daemon.look_a_last_time().await;
-        daemon.flush().await;
-    });
-    outbox.close();
-    let _panicked = writer.join();
-    daemon.store.settle();
-    runtime.shutdown_background();
+    serving.finish(reason, ended, writer);
     Ok(match reason {
         EndReason::BadBlock => ExitCode::FAILURE,
         _ => ExitCode::SUCCESS,
     })
 }
 
-/// Ends after the grace time of a signal, `shutdown` or broken output, which may also follow the end of
-/// stdin.
+/// The configuration. Problems that do not prevent serving are logged.
+fn read_config(options: &Options) -> anyhow::Result<Config> {
+    let settings = options.settings()?;
+    let (file, problems) = settings.complaints();
+    for problem in problems {
+        let file = file.map(Path::display);
+        tracing::warn!(file = file.map(tracing::field::display), "{problem}");
+    }
+    settings.into_config()
+}
+
+fn start_runtime() -> anyhow::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_time()
+        .enable_io()
+        .thread_name("treelined")
+        .build()
+        .context("start the runtime")
+}
+
+/// The daemon with its one connection, and the runtime for requests that wait.
+struct Serving {
+    runtime: Runtime,
+    outbox: Arc<Outbox>,
+    daemon: Arc<Daemon>,
+    connection: Arc<Connection>,
+    dispatcher: Arc<Dispatcher>,
+}
+
+impl Serving {
+    fn start_writer(&self, mut output: File, end: Sender<EndReason>) -> io::Result<JoinHandle<()>> {
+        let outbox = Arc::clone(&self.outbox);
+        let write = move || {
+            if outbox.run(&mut output).is_err() {
+                report(&end, EndReason::OutputBroken);
+            }
+        };
+        thread::Builder::new().name("writer".into()).spawn(write)
+    }
+
+    /// Starts the thread that reads stdin. Nothing joins it, since it may be blocked in `read` at the end.
+    fn start_reader(
+        &self,
+        shortcut: Option<Shortcut>,
+        max_frame_bytes: usize,
+        end: Sender<EndReason>,
+    ) -> anyhow::Result<()> {
+        let input = unbuffered(io::stdin())?;
+        let (dispatcher, connection) = (Arc::clone(&self.dispatcher), Arc::clone(&self.connection));
+        let reader = move || {
+            let shortcut = shortcut.as_ref();
+            let reason = read(input, max_frame_bytes, &dispatcher, &connection, shortcut);
+            report(&end, reason);
+        };
+        thread::Builder::new().name("reader".into()).spawn(reader)?;
+        Ok(())
+    }
+
+    /// Waits for running requests, cancels those that outlast the grace time, and syncs files.
+    fn finish(self, reason: EndReason, ended: Receiver<EndReason>, writer: JoinHandle<()>) {
+        let Self {
+            runtime,
+            outbox,
+            daemon,
+            connection,
+            dispatcher,
+        } = self;
+        daemon.end();
+        daemon.end_questions();
+        outbox.wake();
+        if reason == EndReason::OutputBroken {
+            // Nobody reads responses, but acknowledged entries must survive.
+            runtime.block_on(daemon.flush());
+            return;
+        }
+        runtime.block_on(async {
+            let mut finish = pin!(async {
+                dispatcher.drained().await;
+                daemon.end_turns().await;
+                daemon.hooks.drained().await;
+            });
+            tokio::select! {
+                () = &mut finish => {}
+                () = grace_period(reason, ended) => {
+                    // Requests that still run are cancelled and answered.
+                    connection.cancel_all();
+                    let _stuck = tokio::time::timeout(LAST_WORDS, finish).await;
+                }
+            }
+            daemon.look_a_last_time().await;
+            daemon.flush().await;
+        });
+        outbox.close();
+        let _panicked = writer.join();
+        daemon.store.settle();
+        runtime.shutdown_background();
+    }
+}
+
+/// Ends after the grace time that a signal, `shutdown` or the death of the client's process begins; it may
+/// follow the end of stdin.
 async fn grace_period(reason: EndReason, ended: Receiver<EndReason>) {
     if reason != EndReason::Asked {
         let is_asked =
@@ -224,7 +265,7 @@ fn watch_signals(runtime: &Runtime, end: &Sender<EndReason>) -> anyhow::Result<(
     super::outlive_the_size_limit()
 }
 
-/// Reports a reason for the end. Only the first counts; the receiver may be gone later.
+/// Reports a reason for the end. Only the first one counts, so the receiver may be gone.
 fn report(end: &Sender<EndReason>, reason: EndReason) {
     let _late = end.send(reason);
 }
@@ -236,10 +277,10 @@ fn unbuffered(stream: impl AsFd) -> anyhow::Result<File> {
     Ok(File::from(descriptor.context("open the standard streams")?))
 }
 
-/// Says what the program is, if stdin is a terminal.
+/// Introduces the program to a user who starts it in a terminal.
 fn introduce() {
-    let mut stderr = std::io::stderr();
-    // Nothing depends on this message.
+    let mut stderr = io::stderr();
+    // A failure has no consequence.
     let _unread = writeln!(
         stderr,
         "treelined keeps conversation trees for other programs: it reads JSON-RPC, one message a line,\n\

@@ -1,9 +1,9 @@
 //! `treelined tree`: draws a session.
 //!
-//! Starts a daemon and is its client, so that the drawing has the same rows as any client gets.
+//! The command starts a daemon and is its client, so it draws the rows that any client gets.
 
-use super::daemon::Daemon;
-use super::drawing::{Drawing, Row};
+use super::daemon::ChildDaemon;
+use super::drawing::{Drawing, DrawnRow};
 use super::screen::{Screen, Style};
 use super::{Options, SessionName};
 use crate::terminal;
@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 /// Rows of one page.
 const PAGE: usize = 100_000;
-/// Rows that are searched for the first message.
+/// Rows searched for the first message.
 const FIRST_ROWS: usize = 16;
 /// Most columns for ids.
 const ID_COLUMNS: usize = 16;
@@ -27,8 +27,8 @@ pub(crate) struct TreeArgs {
     #[arg(value_name = "FILE|SESSION-ID")]
     session: SessionName,
     /// The entries to show
-    #[arg(long, value_enum, default_value_t = Filter::Default)]
-    filter: Filter,
+    #[arg(long, value_enum, default_value_t = FilterName::Default)]
+    filter: FilterName,
     /// Show only entries whose text has all these words ("…" is one word); /…/ is a regular expression
     #[arg(long, value_name = "WORDS|/REGEX/")]
     query: Option<String>,
@@ -41,7 +41,7 @@ pub(crate) struct TreeArgs {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Filter {
+enum FilterName {
     /// All but labels, settings and tool calls
     Default,
     /// As default, without tool results
@@ -56,13 +56,13 @@ enum Filter {
 
 #[derive(Deserialize)]
 struct OpenAnswer {
-    session: Session,
+    session: OpenedSession,
     diagnostics: Vec<serde::de::IgnoredAny>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Session {
+struct OpenedSession {
     session_id: String,
     path: Option<String>,
     cwd: String,
@@ -74,19 +74,19 @@ struct Session {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Page {
-    nodes: Vec<Row>,
+    nodes: Vec<DrawnRow>,
     hidden: u64,
     next_cursor: Option<String>,
 }
 
 pub(super) fn run(options: &Options, tree: &TreeArgs) -> anyhow::Result<ExitCode> {
-    let mut daemon = Daemon::start(options)?;
+    let mut daemon = ChildDaemon::start(options)?;
     let drawn = draw(&mut daemon, tree);
     daemon.end()?;
     drawn.map(|()| ExitCode::SUCCESS)
 }
 
-fn draw(daemon: &mut Daemon, tree: &TreeArgs) -> anyhow::Result<()> {
+fn draw(daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow::Result<()> {
     let opened = daemon.call("open_session", &tree.session.to_open("read"))?;
     let OpenAnswer {
         session,
@@ -104,7 +104,8 @@ fn draw(daemon: &mut Daemon, tree: &TreeArgs) -> anyhow::Result<()> {
     let hidden = loop {
         let page = page(daemon, tree, cursor.as_deref())?;
         rows += page.nodes.len();
-        // The first page decides the columns of ids, so that drawing can begin with it.
+        // The first page decides the width of the ids' column, so that drawing can begin before the other
+        // pages are read.
         let drawing = *drawing.get_or_insert_with(|| Drawing {
             id_columns: id_columns(tree, &page.nodes),
             ascii: tree.ascii,
@@ -153,14 +154,14 @@ fn draw(daemon: &mut Daemon, tree: &TreeArgs) -> anyhow::Result<()> {
 /// The options that would show the hidden entries.
 fn how_to_show(tree: &TreeArgs) -> &'static str {
     match (tree.filter, &tree.query) {
-        (Filter::All, None) => "",
-        (Filter::All, Some(_)) => "; without --query all are",
+        (FilterName::All, None) => "",
+        (FilterName::All, Some(_)) => "; without --query all are",
         (_, None) => "; --filter all shows everything",
         (_, Some(_)) => "; --filter all without --query shows everything",
     }
 }
 
-fn page(daemon: &mut Daemon, tree: &TreeArgs, cursor: Option<&str>) -> anyhow::Result<Page> {
+fn page(daemon: &mut ChildDaemon, tree: &TreeArgs, cursor: Option<&str>) -> anyhow::Result<Page> {
     let filter = tree.filter.to_possible_value();
     let (query, mode) = tree.query.as_deref().map(query).unzip();
     let params = json!({
@@ -187,18 +188,19 @@ fn query(typed: &str) -> (&str, &'static str) {
 }
 
 /// The first user message with text, on one line; empty if there is none.
-fn first_message(daemon: &mut Daemon) -> anyhow::Result<String> {
+fn first_message(daemon: &mut ChildDaemon) -> anyhow::Result<String> {
     #[derive(Deserialize)]
-    struct Page {
-        nodes: Vec<Said>,
+    struct FirstRows {
+        nodes: Vec<PreviewRow>,
     }
     #[derive(Deserialize)]
-    struct Said {
+    struct PreviewRow {
         preview: String,
     }
     let params = json!({ "filter": "user-only", "limit": FIRST_ROWS });
     let answered = daemon.call("get_tree", &params.to_string())?;
-    let page: Page = serde_json::from_str(answered.get()).context("read the answer to get_tree")?;
+    let page: FirstRows =
+        serde_json::from_str(answered.get()).context("read the answer to get_tree")?;
     let mut previews = page.nodes.into_iter().map(|said| said.preview);
     Ok(previews
         .find(|text| !text.trim().is_empty())
@@ -216,7 +218,7 @@ pub(super) fn title<'a>(name: Option<&'a str>, first_message: &'a str) -> &'a st
 
 fn head(
     screen: &mut Screen,
-    session: &Session,
+    session: &OpenedSession,
     first: &str,
     tree: &TreeArgs,
 ) -> anyhow::Result<()> {
@@ -242,7 +244,7 @@ fn head(
     Ok(())
 }
 
-fn id_columns(tree: &TreeArgs, rows: &[Row]) -> usize {
+fn id_columns(tree: &TreeArgs, rows: &[DrawnRow]) -> usize {
     if !tree.ids {
         return 0;
     }

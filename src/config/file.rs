@@ -8,7 +8,7 @@ use std::fs::Metadata;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// The configuration file.
+/// The configuration file that was found.
 pub(super) struct ConfigFile {
     pub path: Option<PathBuf>,
     pub file: FileSections,
@@ -72,7 +72,7 @@ pub(super) fn read(named: Option<&Path>) -> anyhow::Result<ConfigFile> {
     };
     match text.and_then(|text| parse(&text)) {
         Ok(file) => found.file = file,
-        // The refusal is what matters to the user.
+        // The reason for the refusal is more useful to the user.
         Err(_) if found.refused.is_some() => {}
         Err(error) => return Err(error).with_context(|| path.display().to_string()),
     }

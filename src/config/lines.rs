@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// The source of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum SettingOrigin {
     Flag,
     Environment,
     File,
@@ -23,13 +23,18 @@ struct SettingLine {
     section: String,
     key: String,
     value: toml::Value,
-    origin: Origin,
+    origin: SettingOrigin,
     /// A problem with the setting, for users.
     note: Option<String>,
 }
 
 impl SettingLines {
-    pub(super) fn push(&mut self, (of, key): (&str, &str), value: toml::Value, origin: Origin) {
+    pub(super) fn push(
+        &mut self,
+        (of, key): (&str, &str),
+        value: toml::Value,
+        origin: SettingOrigin,
+    ) {
         self.0.push(SettingLine {
             section: of.to_owned(),
             key: key.to_owned(),
@@ -59,9 +64,9 @@ impl SettingLines {
         shown: impl FnOnce(T) -> toml::Value,
     ) -> T {
         let (value, origin) = match (flag, file) {
-            (Some(value), _) => (value, Origin::Flag),
-            (None, Some(value)) => (value, Origin::File),
-            (None, None) => (default, Origin::Default),
+            (Some(value), _) => (value, SettingOrigin::Flag),
+            (None, Some(value)) => (value, SettingOrigin::File),
+            (None, None) => (default, SettingOrigin::Default),
         };
         self.push(at, shown(value), origin);
         value
@@ -97,10 +102,10 @@ impl SettingLines {
                 section = of;
             }
             let origin = match line.origin {
-                Origin::Flag => "command line",
-                Origin::Environment => "environment",
-                Origin::File => "file",
-                Origin::Default => "default",
+                SettingOrigin::Flag => "command line",
+                SettingOrigin::Environment => "environment",
+                SettingOrigin::File => "file",
+                SettingOrigin::Default => "default",
             };
             let (key, value) = (key(&line.key), value(&line.value));
             let _ = writeln!(text, "{key} = {value} # {origin}");
@@ -158,8 +163,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Keys and values were printed as Rust or raw, with what a terminal obeys, and in part as
-        /// something that no configuration file may hold.
+        /// Keys and values were printed as Rust strings or raw, with controls that a terminal obeys, and
+        /// partly as text that no configuration file may hold.
         #[test]
         fn what_is_described_reads_back_and_has_no_controls(
             (name, text) in (any::<String>(), any::<String>()),
@@ -168,8 +173,8 @@ mod tests {
             let mut lines = SettingLines::default();
             let of = format!("section.{}", key(&name));
             let array = toml::Value::Array(vec![text.as_str().into(), "x".into()]);
-            lines.push((&of, &text), array, Origin::File);
-            lines.push((&of, "s"), name.as_str().into(), Origin::File);
+            lines.push((&of, &text), array, SettingOrigin::File);
+            lines.push((&of, "s"), name.as_str().into(), SettingOrigin::File);
             lines.note(text.clone());
             let mut shown = comment(&text);
             lines.describe(&mut shown);

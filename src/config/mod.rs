@@ -13,13 +13,13 @@ pub(crate) use file::check;
 use crate::durability::Durability;
 use crate::hooks::Hook;
 use crate::summarizer::Summarizer;
-use crate::summarizer::llm::{Api, Key, Llm, Provider, Settings as LlmSettings};
+use crate::summarizer::llm::{Api, ApiKey, Llm, LlmSettings, Provider};
 use crate::summary::ModelName;
 use crate::summary::conversation::TokenBudget;
 use anyhow::{Context, anyhow, bail, ensure};
 use etcetera::BaseStrategy;
 use file::ConfigFile;
-use lines::{Origin, SettingLines};
+use lines::{SettingLines, SettingOrigin};
 use programs::{hooks, program};
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -44,7 +44,7 @@ pub struct Config {
 
 /// The options of the command line; `None` for those not given.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Flags {
+pub(crate) struct ConfigFlags {
     pub config: Option<PathBuf>,
     pub session_dir: Option<PathBuf>,
     pub summarizer: Option<SummarizerName>,
@@ -74,8 +74,8 @@ pub(crate) enum DurabilityName {
     Always,
 }
 
-/// Looks up a variable of the environment.
-pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+/// Looks up an environment variable.
+pub(crate) type EnvironmentLookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 /// The settings in force, and where each comes from.
 pub(crate) struct Settings {
@@ -110,9 +110,9 @@ struct LimitsSection {
 #[serde(deny_unknown_fields)]
 struct SummarizerSection {
     r#use: Option<SummarizerName>,
-    /// Context window in tokens of a model that is not known.
+    /// The context window, in tokens, of a model that has no known one.
     context_window: Option<u64>,
-    /// Tokens kept free for prompt and answer.
+    /// Tokens reserved for prompt and answer.
     reserve_tokens: Option<u64>,
     command: Option<CommandSection>,
     #[serde(default)]
@@ -123,7 +123,7 @@ struct SummarizerSection {
 #[serde(deny_unknown_fields)]
 struct CommandSection {
     argv: Vec<String>,
-    /// Variables of the environment that it gets besides the usual ones.
+    /// Environment variables that the program gets besides the usual ones.
     env: Option<Vec<String>>,
     timeout_ms: Option<u64>,
     max_output_bytes: Option<u64>,
@@ -151,7 +151,7 @@ struct LlmSection {
 struct ProviderSection {
     api: Option<ApiName>,
     base_url: Option<String>,
-    /// The variable of the environment; empty: no key is needed.
+    /// The environment variable; empty if no key is needed.
     key_env: Option<String>,
 }
 
@@ -167,7 +167,7 @@ enum ApiName {
 struct HookSection {
     events: Vec<String>,
     argv: Vec<String>,
-    /// Variables of the environment that it gets besides the usual ones.
+    /// Environment variables that the program gets besides the usual ones.
     env: Option<Vec<String>>,
     on_failure: Option<OnFailureName>,
     timeout_ms: Option<u64>,
@@ -207,7 +207,10 @@ const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 
 impl Settings {
     /// Reads the configuration file and combines all sources. Fails if a setting is wrong, naming it.
-    pub(crate) fn resolve(flags: &Flags, environment: Environment<'_>) -> anyhow::Result<Self> {
+    pub(crate) fn resolve(
+        flags: &ConfigFlags,
+        environment: EnvironmentLookup<'_>,
+    ) -> anyhow::Result<Self> {
         let ConfigFile {
             path,
             file,
@@ -280,8 +283,8 @@ impl Settings {
         }
     }
 
-    /// The settings in force as an equivalent configuration file, each line with its source, and with what is
-    /// wrong.
+    /// The settings in force as an equivalent configuration file; each line has its source and its problem,
+    /// if any.
     pub(crate) fn describe(&self) -> String {
         let mut text = match &self.file {
             Some(path) => format!("configuration file: {}", path.display()),
@@ -295,12 +298,12 @@ impl Settings {
         text
     }
 
-    /// Problems that do not keep the daemon from running: programs that fail.
+    /// Problems that do not prevent the daemon from running, such as programs that cannot be started.
     pub(crate) fn problems(&self) -> impl Iterator<Item = &str> {
         self.lines.notes()
     }
 
-    /// All problems, and the file that has them.
+    /// All problems, and the file that they are in.
     pub(crate) fn complaints(&self) -> (Option<&Path>, Vec<&str>) {
         let refused = self.refused.as_deref().into_iter();
         (
@@ -311,24 +314,27 @@ impl Settings {
 }
 
 fn session_dir(
-    flags: &Flags,
-    environment: Environment<'_>,
+    flags: &ConfigFlags,
+    environment: EnvironmentLookup<'_>,
     file: &FileSections,
     folder: Option<&Path>,
     lines: &mut SettingLines,
 ) -> anyhow::Result<PathBuf> {
     let named = environment("TREELINED_SESSION_DIR").filter(|dir| !dir.is_empty());
     let (dir, origin) = if let Some(dir) = &flags.session_dir {
-        (dir.clone(), Origin::Flag)
+        (dir.clone(), SettingOrigin::Flag)
     } else if let Some(dir) = named {
-        (PathBuf::from(dir), Origin::Environment)
+        (PathBuf::from(dir), SettingOrigin::Environment)
     } else if let Some(dir) = &file.session_dir {
-        (folder.unwrap_or(Path::new("")).join(dir), Origin::File)
+        (
+            folder.unwrap_or(Path::new("")).join(dir),
+            SettingOrigin::File,
+        )
     } else {
         let base = etcetera::choose_base_strategy();
         let base = base.context("no home directory; give --session-dir")?;
         let dir = base.data_dir().join("treelined").join("sessions");
-        (dir, Origin::Default)
+        (dir, SettingOrigin::Default)
     };
     let dir = std::path::absolute(dir).context("the session directory")?;
     let shown = dir.display().to_string();
@@ -337,8 +343,8 @@ fn session_dir(
 }
 
 fn summarizer(
-    flags: &Flags,
-    environment: Environment<'_>,
+    flags: &ConfigFlags,
+    environment: EnvironmentLookup<'_>,
     section: &SummarizerSection,
     lines: &mut SettingLines,
 ) -> anyhow::Result<Option<Summarizer>> {
@@ -395,7 +401,7 @@ fn summarizer(
 }
 
 fn llm(
-    environment: Environment<'_>,
+    environment: EnvironmentLookup<'_>,
     section: &LlmSection,
     budget: TokenBudget,
     lines: &mut SettingLines,
@@ -403,8 +409,12 @@ fn llm(
     let of = "summarizer.llm";
     let model = match (&section.provider, &section.model) {
         (Some(provider), Some(model)) => {
-            lines.push((of, "provider"), provider.clone().into(), Origin::File);
-            lines.push((of, "model"), model.clone().into(), Origin::File);
+            lines.push(
+                (of, "provider"),
+                provider.clone().into(),
+                SettingOrigin::File,
+            );
+            lines.push((of, "model"), model.clone().into(), SettingOrigin::File);
             Some(ModelName {
                 provider: provider.clone(),
                 model_id: model.clone(),
@@ -452,7 +462,7 @@ fn llm(
         lines.push(
             ("summarizer.llm.context_windows", model),
             window,
-            Origin::File,
+            SettingOrigin::File,
         );
     }
     if let Some(model) = &settings.model {
@@ -468,7 +478,7 @@ fn llm(
 
 /// The built-in providers and those of the file, which may override them.
 fn providers(
-    environment: Environment<'_>,
+    environment: EnvironmentLookup<'_>,
     section: &LlmSection,
     lines: &mut SettingLines,
 ) -> anyhow::Result<BTreeMap<String, Provider>> {
@@ -501,8 +511,8 @@ fn providers(
         let variable = given.key_env.as_deref().or(known.map(|(.., key)| *key));
         let variable = variable.filter(|variable| !variable.is_empty());
         let origin = |is_given: bool| match is_given {
-            true => Origin::File,
-            false => Origin::Default,
+            true => SettingOrigin::File,
+            false => SettingOrigin::Default,
         };
         let api_name = match api {
             ApiName::Anthropic => "anthropic",
@@ -520,7 +530,7 @@ fn providers(
             shown.into(),
             origin(given.key_env.is_some()),
         );
-        let key = variable.map(|variable| Key {
+        let key = variable.map(|variable| ApiKey {
             variable: variable.to_owned(),
             secret: environment(variable)
                 .and_then(|key| key.into_string().ok())
@@ -540,7 +550,7 @@ fn providers(
     Ok(providers)
 }
 
-/// The variables that hold keys.
+/// The environment variables that hold keys.
 fn key_variables(section: &LlmSection) -> Vec<String> {
     let built_in = PROVIDERS.iter().map(|(.., variable)| *variable);
     let configured = section.providers.values();

@@ -1,6 +1,6 @@
-//! The programs that the configuration names: hooks, and the summarizer's.
+//! The programs that the configuration names: hooks, and the summarizer's command.
 
-use super::lines::{Origin, SettingLines};
+use super::lines::{SettingLines, SettingOrigin};
 use super::{HOOK_TIMEOUT_MS, HookSection, MAX_OUTPUT_BYTES, OnFailureName};
 use crate::hooks::{Hook, OnFailure};
 use crate::os::program::{Environment, Program};
@@ -22,12 +22,12 @@ pub(super) fn hooks(
             let is_known = schema::notification_names().any(|name| name == event) && !silent;
             ensure!(
                 is_known,
-                "hooks[{index}].events: no event {event:?} can be listened to"
+                "hooks[{index}].events: there is no event {event:?} for hooks"
             );
         }
         let events = section.events.iter().map(|event| event.as_str().into());
         let events = toml::Value::Array(events.collect());
-        lines.push(("[hooks]", "events"), events, Origin::File);
+        lines.push(("[hooks]", "events"), events, SettingOrigin::File);
         let of = "[hooks]";
         let timeout = lines.milliseconds((of, "timeout_ms"), section.timeout_ms, HOOK_TIMEOUT_MS);
         let max = section.max_output_bytes;
@@ -41,6 +41,7 @@ pub(super) fn hooks(
         );
         let named = (&section.argv[..], section.env.as_deref());
         let program = program(named, keys, timeout, max, (of, lines));
+        debug_assert!(named_in.is_some(), "only a file names hooks");
         hooks.push(Hook {
             events: section.events.clone(),
             program: program.with_context(|| format!("hooks[{index}]"))?,
@@ -54,7 +55,7 @@ pub(super) fn hooks(
     Ok(hooks)
 }
 
-/// A program that cannot run is no error here: it is noted, and fails when it is used.
+/// Reads a program. One that cannot run is noted, not refused; it fails when it is used.
 pub(super) fn program(
     (argv, env): (&[String], Option<&[String]>),
     keys: &[String],
@@ -63,13 +64,13 @@ pub(super) fn program(
     (of, lines): (&str, &mut SettingLines),
 ) -> anyhow::Result<Program> {
     ensure!(!argv.is_empty(), "{of}.argv: names no program");
-    let origin = env.map_or(Origin::Default, |_| Origin::File);
+    let origin = env.map_or(SettingOrigin::Default, |_| SettingOrigin::File);
     let env = env.unwrap_or_default();
     for name in env {
         let is_name = !name.is_empty() && !name.contains(['=', '\0']);
         ensure!(is_name, "{of}.env: {name:?} names no variable");
     }
-    for (key, values, origin) in [("env", env, origin), ("argv", argv, Origin::File)] {
+    for (key, values, origin) in [("env", env, origin), ("argv", argv, SettingOrigin::File)] {
         let values = values.iter().map(|value| value.as_str().into());
         lines.push((of, key), toml::Value::Array(values.collect()), origin);
     }

@@ -9,7 +9,7 @@ use crate::timestamp::{self, Millis};
 
 /// A message as a running agent sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Message {
+pub(crate) struct AgentMessage {
     pub role: Role,
     /// One JSON object.
     pub json: Vec<u8>,
@@ -17,7 +17,7 @@ pub(crate) struct Message {
 
 /// The messages of `entry`: none, one, or up to two for a compaction (its system message first). A
 /// `message` that is not an object makes none.
-pub(crate) fn messages(kind: Kind, role: Role, entry: &[u8]) -> Vec<Message> {
+pub(crate) fn messages(kind: Kind, role: Role, entry: &[u8]) -> Vec<AgentMessage> {
     match kind {
         Kind::Message => stored(role, entry).into_iter().collect(),
         Kind::CustomMessage => vec![custom(entry)],
@@ -59,13 +59,13 @@ pub(super) fn text_block(text: &[u8]) -> Vec<u8> {
     [br#"[{"type":"text","text":"#, text, b"}]"].concat()
 }
 
-fn stored(role: Role, entry: &[u8]) -> Option<Message> {
+fn stored(role: Role, entry: &[u8]) -> Option<AgentMessage> {
     let message = json::get(entry, "message").filter(|raw| raw.starts_with(b"{"))?;
     let empty: &[u8] = match role {
         Role::System => b"\"\"",
         Role::User | Role::Assistant | Role::ToolResult => b"[]",
         _ => {
-            return Some(Message {
+            return Some(AgentMessage {
                 role,
                 json: message.to_vec(),
             });
@@ -75,10 +75,10 @@ fn stored(role: Role, entry: &[u8]) -> Option<Message> {
         None | Some(b"null") => json::with_member(message, "content", empty),
         Some(_) => message.to_vec(),
     };
-    Some(Message { role, json })
+    Some(AgentMessage { role, json })
 }
 
-fn system_message(entry: &[u8]) -> Option<Message> {
+fn system_message(entry: &[u8]) -> Option<AgentMessage> {
     let message = json::get(entry, "systemMessage").filter(|raw| raw.starts_with(b"{"))?;
     let role = json::get(message, "role").and_then(json::string)?;
     if role != "system" {
@@ -88,13 +88,13 @@ fn system_message(entry: &[u8]) -> Option<Message> {
         None | Some(b"null") => json::with_member(message, "content", b"\"\""),
         Some(_) => message.to_vec(),
     };
-    Some(Message {
+    Some(AgentMessage {
         role: Role::System,
         json,
     })
 }
 
-fn custom(entry: &[u8]) -> Message {
+fn custom(entry: &[u8]) -> AgentMessage {
     let content = json::get(entry, "content").filter(|raw| raw != b"null");
     MessageBuilder::new(Role::Custom)
         .copy(entry, "customType")
@@ -105,7 +105,7 @@ fn custom(entry: &[u8]) -> Message {
 }
 
 /// No message if the summary is empty or not a text.
-fn branch_summary(entry: &[u8]) -> Option<Message> {
+fn branch_summary(entry: &[u8]) -> Option<AgentMessage> {
     let summary = json::get(entry, "summary").filter(|raw| raw.starts_with(b"\""))?;
     if summary == b"\"\"" {
         return None;
@@ -118,7 +118,7 @@ fn branch_summary(entry: &[u8]) -> Option<Message> {
 }
 
 /// An empty summary makes a message too: it says that something came before.
-fn compaction_summary(entry: &[u8]) -> Message {
+fn compaction_summary(entry: &[u8]) -> AgentMessage {
     let summary = json::get(entry, "summary").filter(|raw| raw.starts_with(b"\""));
     MessageBuilder::new(Role::CompactionSummary)
         .raw("summary", summary.unwrap_or(b"\"\""))
@@ -155,11 +155,11 @@ impl MessageBuilder {
         }
     }
 
-    fn finish(self, entry: &[u8]) -> Message {
+    fn finish(self, entry: &[u8]) -> AgentMessage {
         let at = created(entry).to_string();
         let mut message = self.raw("timestamp", at.as_bytes());
         message.json.push(b'}');
-        Message {
+        AgentMessage {
             role: message.role,
             json: message.json,
         }

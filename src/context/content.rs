@@ -1,7 +1,7 @@
 //! The content of a message: its blocks, its text, its calls, and its estimated tokens. Reads raw JSON of
 //! any shape; values of a wrong shape count as absent.
 
-use super::agent::Message;
+use super::agent::AgentMessage;
 use crate::entry::Role;
 use crate::json::{self, Elements};
 use std::borrow::Cow;
@@ -85,7 +85,7 @@ pub(crate) fn of(message: &[u8]) -> &[u8] {
 
 /// Estimated tokens of a message: its characters, thinking and arguments included, divided by four
 /// and rounded up; an image is [`IMAGE_TOKENS`] (semantics.md §2).
-pub(crate) fn estimated_tokens(message: &Message) -> u64 {
+pub(crate) fn estimated_tokens(message: &AgentMessage) -> u64 {
     let member = |name| json::get(&message.json, name).unwrap_or_default();
     let characters = match message.role {
         Role::BranchSummary | Role::CompactionSummary => characters(member("summary")),

@@ -5,7 +5,7 @@
 //! that a conversation reads the same to the model in both. Text is spliced without decoding: the model
 //! gets what the file holds.
 
-use super::agent::{Message, text_block};
+use super::agent::{AgentMessage, text_block};
 use crate::entry::Role;
 use crate::json;
 
@@ -19,11 +19,11 @@ const BRANCH: [&str; 2] = [
 ];
 
 /// `None` for roles that no provider knows, and for commands kept out of the context.
-pub(crate) fn convert(message: Message) -> Option<Message> {
-    let Message { role, json } = message;
+pub(crate) fn convert(message: AgentMessage) -> Option<AgentMessage> {
+    let AgentMessage { role, json } = message;
     let content = match role {
         Role::System | Role::User | Role::Assistant | Role::ToolResult => {
-            return Some(Message { role, json });
+            return Some(AgentMessage { role, json });
         }
         Role::BashExecution if is_true(json::get(&json, "excludeFromContext")) => return None,
         Role::BashExecution => text_block(&command(&json)),
@@ -32,7 +32,7 @@ pub(crate) fn convert(message: Message) -> Option<Message> {
         Role::CompactionSummary => text_block(&summary(&json, COMPACTION)),
         Role::None | Role::Other => return None,
     };
-    Some(Message {
+    Some(AgentMessage {
         role: Role::User,
         json: user(&content, &json),
     })

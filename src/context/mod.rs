@@ -12,7 +12,7 @@ pub(crate) mod llm;
 #[cfg(test)]
 mod tests;
 
-use self::agent::Message;
+use self::agent::AgentMessage;
 use self::calls::OpenCalls;
 use crate::entry::{Facts, Kind, Line, Role, scan};
 use crate::error::{Error, Kind as ErrorKind};
@@ -55,7 +55,7 @@ pub(crate) struct Context {
 
 /// The settings at the end of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Settings {
+pub(crate) struct PathSettings {
     /// The last level set on the path, else `off`.
     pub thinking_level: String,
     /// Provider and model id, as last used or set on the path.
@@ -213,10 +213,10 @@ pub(crate) fn settings(
     path: &[Step],
     kept: Kept,
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
-) -> Result<Settings, Error> {
+) -> Result<PathSettings, Error> {
     let above = path.iter().enumerate().rev();
     let above = above.map(|(at, step)| (at >= kept.first, *step));
-    Ok(Settings {
+    Ok(PathSettings {
         thinking_level: thinking_level(path, body)?,
         model: model(above, &MessageCollector::new(Format::Agent), body)?,
     })
@@ -420,7 +420,7 @@ impl MessageCollector {
 
     /// Pairs calls and results up to a message, and says whether the message belongs to the context: a result
     /// without a call does not.
-    fn pair(&mut self, message: &Message) -> bool {
+    fn pair(&mut self, message: &AgentMessage) -> bool {
         if calls::ends_calls(message.role) {
             self.close_calls();
         }

@@ -1,7 +1,8 @@
-//! The turn of a session's client, and the messages that wait for its end (semantics.md §5).
+//! The agent turn of a session's client, and the messages that wait for its end (semantics.md §5).
 //!
-//! Messages that are sent during a turn wait in memory and are appended when the turn ends. If the append fails, the
-//! turn has ended all the same, and the messages wait for the next `end_turn` or go before the next message.
+//! Messages sent during a turn wait in memory and are appended when the turn ends. If the append fails, the
+//! turn has ended nevertheless. The messages then wait for the next `end_turn`, or go before the next
+//! message.
 
 use super::Daemon;
 use super::commit::{Appended, Change};
@@ -16,20 +17,20 @@ use crate::wire::notification;
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard};
 
-/// The turn of a session's client.
+/// The agent turn of a session's client.
 #[derive(Default)]
 pub(crate) struct ClientTurn {
     pub(crate) running: Option<Busy>,
-    /// Messages that wait for the end of the turn, oldest first. None of it requests a turn: the client that
-    /// ends one decides about the next.
+    /// Messages that wait for the end of the turn, oldest first. They never request a turn, since the client
+    /// that ends a turn decides about the next one.
     queue: Vec<NewEntry>,
-    /// Places in the queue by id.
+    /// Indexes into `queue` by id.
     places: HashMap<EntryId, usize>,
-    /// Of the queue.
+    /// Bytes of the queued messages.
     bytes: usize,
 }
 
-/// The messages that wait for the end of a turn may have this many bytes.
+/// The most bytes of messages that wait for the end of a turn.
 const MAX_QUEUED: usize = 64 << 20;
 
 impl OpenSession {
@@ -43,7 +44,7 @@ impl OpenSession {
 }
 
 impl Daemon {
-    /// Ends the turns of a client that has gone: what was queued is appended.
+    /// Ends the turns of a client whose connection has ended, and appends the queued messages.
     pub async fn end_turns(self: &Arc<Self>) {
         for open in self.open_sessions() {
             let Ok((open, turn)) = self.turn(Some(&open.id), &Cancel::new()).await else {
@@ -57,7 +58,8 @@ impl Daemon {
 }
 
 impl ClientTurn {
-    /// Queues a message; the same one once. Another one with its id is `duplicateEntryId`.
+    /// Queues a message; a message that is queued already is ignored. Another message with its id fails with
+    /// `duplicateEntryId`.
     pub(crate) fn enqueue(&mut self, entry: NewEntry) -> Result<()> {
         let place = entry.id.as_ref().and_then(|id| self.places.get(id));
         match place.and_then(|place| self.queue.get(*place)) {
@@ -91,7 +93,7 @@ impl ClientTurn {
         self.queue.push(entry);
     }
 
-    /// Takes the messages that wait. One whose id has been used meanwhile loses its id.
+    /// Takes the queued messages. A message whose id has been used meanwhile gets a new id.
     pub(crate) fn take(&mut self, turn: &SessionGuard) -> Vec<NewEntry> {
         self.places.clear();
         self.bytes = 0;
@@ -105,7 +107,7 @@ impl ClientTurn {
         queue
     }
 
-    /// Puts messages back before those that have arrived since.
+    /// Puts messages back in front of those queued since.
     fn put_back(&mut self, first: impl Iterator<Item = NewEntry>) {
         let since = std::mem::take(&mut self.queue);
         self.places.clear();
@@ -129,8 +131,8 @@ pub(crate) async fn end(change: Change) -> Result<()> {
     Ok(())
 }
 
-/// Appends what waited, then `last`, as one operation. On failure what has not been written waits
-/// again.
+/// Appends the queued messages, then `last`, as one operation. On failure, messages that were not written are
+/// queued again.
 pub(crate) async fn flush(
     change: Change,
     queue: Vec<NewEntry>,

@@ -19,7 +19,7 @@ pub(crate) fn raw(json: &[u8]) -> wire::Raw {
     raw_text(String::from_utf8_lossy(json).into_owned())
 }
 
-/// As [`raw`], without a copy.
+/// As [`raw`], for an owned value.
 pub(crate) fn raw_owned(json: Vec<u8>) -> wire::Raw {
     match String::from_utf8(json) {
         Ok(text) => raw_text(text),
@@ -29,13 +29,13 @@ pub(crate) fn raw_owned(json: Vec<u8>) -> wire::Raw {
 
 fn raw_text(text: String) -> wire::Raw {
     RawValue::from_string(text).unwrap_or_else(|error| {
-        // A body was checked when it was read; null is what is left if the file changed since.
+        // A body is checked when it is read. Null is sent if the file has changed since.
         tracing::error!(%error, "an entry could not be handed out");
         RawValue::NULL.to_owned()
     })
 }
 
-/// The ids of these.
+/// The ids of these nodes.
 pub(crate) fn id_list(tree: &Tree, nodes: &[Node]) -> wire::IdList {
     nodes.iter().map(|node| tree.id(*node)).collect()
 }
@@ -47,10 +47,10 @@ pub(crate) fn line(value: &impl Serialize) -> Result<Vec<u8>> {
     Ok(on_one_line(bytes))
 }
 
-/// A message as it may stand on a line of its own: stored JSON can hold line breaks between tokens,
-/// and U+2028 and U+2029 are escaped (protocol.md §1).
+/// Puts a message on one line: line breaks between tokens of stored JSON become spaces, and U+2028 and U+2029
+/// are escaped (protocol.md §1).
 pub(crate) fn on_one_line(message: Vec<u8>) -> Vec<u8> {
-    // 0xe2 is what the separators begin with.
+    // The separators begin with 0xe2.
     if memchr::memchr3(b'\n', b'\r', 0xe2, &message).is_none() {
         return message;
     }
@@ -154,7 +154,7 @@ pub(crate) fn error(error: &Error) -> ErrorObjectOwned {
     ErrorObjectOwned::owned(code, message, Some(data))
 }
 
-/// The same where it is not a response.
+/// As [`error`], for notifications.
 pub(crate) fn error_object(error: &Error) -> wire::ErrorObject {
     wire::ErrorObject {
         code: error.kind.code(),

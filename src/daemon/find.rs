@@ -1,7 +1,7 @@
-//! Which entries of a session hold what is looked for (`query` of `get_tree`).
+//! Finds the entries of a session that match the `query` of `get_tree`.
 //!
-//! What was found out of stored lines is kept for the next view with the same query: entries are only ever
-//! added, so only new ones are read again.
+//! Results are kept for the next view with the same query. Entries are only appended, so only new ones are
+//! read again.
 
 use super::rows::RowReader;
 use crate::entry::{Kind, Role};
@@ -16,17 +16,17 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 
-/// What is known of a session's entries and one query; three bits for each entry.
+/// The results of one query for a session's entries, with two bits for each entry that was read.
 #[derive(Default)]
 pub(crate) struct Known {
     tested: Bits,
-    /// The entry's own text holds all of it.
+    /// The entry's own text matches the whole query.
     matched: Bits,
-    /// It holds some of it. Told of assistant messages only.
+    /// The text matches a part of the query; known of assistant messages only.
     touched: Bits,
 }
 
-/// By number of the entry.
+/// One bit for each entry, by its number.
 #[derive(Default)]
 struct Bits(Vec<u64>);
 
@@ -47,16 +47,16 @@ impl Bits {
     }
 }
 
-/// An entry whose text is looked into.
+/// An entry whose text must be searched.
 #[derive(Clone, Copy)]
-struct Asked {
+struct SearchTarget {
     place: FilePlace,
     node: Node,
     kind: Kind,
     role: Role,
 }
 
-/// For each item whether the query finds it; only those the filter keeps are looked at.
+/// Tells for each item whether the query matches it. Searches only the items that the filter keeps.
 pub(crate) fn matches(
     bodies: &Bodies,
     outline: &Outline,
@@ -80,7 +80,7 @@ pub(crate) fn matches(
         };
         let caller = || outline.callers(item).next();
         let is_found = known.matched.get(entry.node);
-        // A label may hold some of it, and so may the call that a row shows with its result.
+        // The label may match the rest of the query, and so may the call that the row of a result shows.
         let may_be = entry.label.is_some()
             || (entry.role == Role::ToolResult
                 && caller().is_some_and(|caller| known.touched.get(caller.node)));
@@ -123,7 +123,7 @@ pub(crate) fn matches(
     Ok(matched)
 }
 
-/// Where a row's entry holds what is looked for, which was found in it.
+/// An excerpt of a matching entry around the match.
 pub(crate) fn excerpt(
     reader: &mut RowReader<'_>,
     query: &Query,
@@ -150,7 +150,7 @@ pub(crate) fn excerpt(
     Ok(best.excerpt())
 }
 
-/// What a row shows of another entry: of a tool result the call that it answers.
+/// The texts that a row shows of another entry: for a tool result, the call that it answers.
 fn shown_beside(
     reader: &mut RowReader<'_>,
     entry: &Entry<'_>,
@@ -166,15 +166,15 @@ fn shown_beside(
     Ok(call.into_iter().collect())
 }
 
-/// The entries that have to be read: those the filter keeps, and the calls of its tool results.
-fn untested(outline: &Outline, snapshot: &Snapshot, known: &Known) -> Vec<Asked> {
+/// The entries to search: those that the filter keeps, and the calls of their tool results.
+fn untested(outline: &Outline, snapshot: &Snapshot, known: &Known) -> Vec<SearchTarget> {
     let mut asked = Vec::new();
     for item in outline.kept() {
         let Some(entry) = snapshot.entry(item) else {
             continue;
         };
         if !known.tested.get(entry.node) {
-            asked.push(Asked {
+            asked.push(SearchTarget {
                 place: entry.place,
                 node: entry.node,
                 kind: entry.kind,
@@ -185,7 +185,7 @@ fn untested(outline: &Outline, snapshot: &Snapshot, known: &Known) -> Vec<Asked>
             && let Some(caller) = outline.callers(item).next()
             && !known.tested.get(caller.node)
         {
-            asked.push(Asked {
+            asked.push(SearchTarget {
                 place: caller.place(),
                 node: caller.node,
                 kind: Kind::Message,
@@ -201,7 +201,7 @@ fn untested(outline: &Outline, snapshot: &Snapshot, known: &Known) -> Vec<Asked>
 
 fn learn(
     bodies: &Bodies,
-    asked: Vec<Asked>,
+    asked: Vec<SearchTarget>,
     query: &Query,
     words: &RowWords,
     known: &mut Known,
@@ -219,7 +219,7 @@ fn learn(
                         let _seen = matcher.see(&name);
                     }
                 }
-                // Of a message with calls it matters, too, whether some of it is there.
+                // A message with calls matters even if only a part of the query matches it.
                 if entry.role == Role::Assistant || matcher.may_complete(line) {
                     matcher.see_line(line, entry.kind);
                 }
@@ -242,7 +242,7 @@ fn learn(
     })
 }
 
-/// The type that is shown; owned if only the line has it.
+/// The type as rows show it: the stored text of an unknown type, else `None`.
 fn own_kind(line: &[u8], kind: Kind) -> Option<Cow<'static, str>> {
     match kind.name() {
         Some(name) => Some(Cow::Borrowed(name)),
@@ -250,7 +250,7 @@ fn own_kind(line: &[u8], kind: Kind) -> Option<Cow<'static, str>> {
     }
 }
 
-/// As [`own_kind`], the role.
+/// As [`own_kind`], for the role.
 fn own_role(line: &[u8], role: Role) -> Option<Cow<'static, str>> {
     match (role.name(), role) {
         (Some(name), _) => Some(Cow::Borrowed(name)),
@@ -264,7 +264,7 @@ fn owned(raw: Option<&[u8]>) -> Option<Cow<'static, str>> {
     Some(Cow::Owned(text.into_owned()))
 }
 
-/// What the words that rows say beside their text hold of a query.
+/// The parts of a query that match the words for kind and role in a row.
 struct RowWords(HashMap<(u8, u8), u64>);
 
 impl RowWords {

@@ -7,7 +7,7 @@
 use super::connection::Connection;
 use super::open_session::OpenSession;
 use super::{Daemon, notify};
-use crate::ask::{Answerer, Digest, Outcome};
+use crate::ask::{Answerer, Digest, Question, QuestionOutcome};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::flow::validate;
@@ -132,44 +132,71 @@ pub(crate) async fn put<P: Notification>(
     let timeout = asking.timeout.min(super::MAX_ANSWER);
     let is_asked = answerers.contains(&Answerer::Client);
     let hooks: Vec<usize> = answerers.iter().filter_map(Answerer::hook).collect();
-    // Recorded before it is sent: the answer may be there at once.
-    let question = (!answerers.is_empty()).then(|| {
-        let event = asking.event;
-        let accepts = Box::new(move |given: &Given| given.answer.check(event));
-        let asks = &daemon.asks;
-        asks.ask(event_id.clone(), answerers, timeout, asking.abort, accepts)
-    });
-    let said = |seq: u64, timeout_ms: u64| Put {
+    // Recorded before it is sent, since an answer may arrive at once.
+    let question =
+        (!answerers.is_empty()).then(|| asking.record(event_id.clone(), answerers, timeout));
+    let said = |seq: u64, timeout: Duration| Put {
         session_id: asking.open.id.to_string(),
         seq,
         event_id: event_id.as_str().to_owned(),
-        timeout_ms,
+        timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
     };
-    let waited_ms = timeout.as_millis() as u64;
-    daemon.notify(asking.open, |seq| {
-        params(said(seq, if is_asked { waited_ms } else { 0 }))
-    });
+    let client_waits = if is_asked { timeout } else { Duration::ZERO };
+    daemon.notify(asking.open, |seq| params(said(seq, client_waits)));
     let Some(question) = question else {
         return Ok(Decision::default());
     };
-    // A reader that waits for the client to read goes on: the answer has to get in.
-    let connections = asking.open.connections();
-    for connection in &connections {
-        connection.outbox.wake();
-    }
-    let seq = connections
-        .first()
-        .map_or(0, |first| asking.open.seq(first));
+    let seq = asking.wake_connections();
+    // Dropped after the outcome, which ends the hooks that still run.
     let mut running = JoinSet::new();
     for number in hooks {
         let Some(hook) = daemon.hooks.hook(number).cloned() else {
             continue;
         };
-        let waited = hook.program.timeout.min(timeout);
-        let params = params(said(seq, waited.as_millis() as u64));
+        let params = params(said(seq, hook.program.timeout.min(timeout)));
         let message = notify::message(&params).unwrap_or_default();
-        let (daemon, event_id, event) = (Arc::clone(daemon), event_id.clone(), asking.event);
-        running.spawn(async move {
+        running.spawn(asking.run_hook(event_id.clone(), number, hook, message));
+    }
+    let outcome = daemon.asks.outcome(question).await;
+    let (outcome, by, decision) = asking.combine(outcome, timeout);
+    asking.announce(&event_id, outcome, by.as_deref());
+    decision
+}
+
+impl Asking<'_> {
+    fn record(
+        &self,
+        event_id: EventId,
+        answerers: Vec<Answerer>,
+        timeout: Duration,
+    ) -> Question<Given> {
+        let event = self.event;
+        let accepts = Box::new(move |given: &Given| given.answer.check(event));
+        let asks = &self.daemon.asks;
+        asks.ask(event_id, answerers, timeout, self.abort, accepts)
+    }
+
+    /// Lets readers go on that wait for their client to read, since the answer comes through them. Returns
+    /// the sequence number for the message to hooks.
+    fn wake_connections(&self) -> u64 {
+        let connections = self.open.connections();
+        for connection in &connections {
+            connection.outbox.wake();
+        }
+        let first = connections.first();
+        first.map_or(0, |first| self.open.seq(first))
+    }
+
+    /// Runs a hook and gives its answer, or the answer that counts for its failure.
+    fn run_hook(
+        &self,
+        event_id: EventId,
+        number: usize,
+        hook: Hook,
+        message: Vec<u8>,
+    ) -> impl Future<Output = ()> + use<> {
+        let (daemon, event) = (Arc::clone(self.daemon), self.event);
+        async move {
             let given = match answer_of(&hook, &message, event).await {
                 Ok(answer) => Given {
                     answer,
@@ -177,48 +204,58 @@ pub(crate) async fn put<P: Notification>(
                 },
                 Err(failure) => failed(&hook, &failure),
             };
-            let by = Answerer::Hook(number);
-            // Too late is late: the question is over.
             let digest = Digest::of(&given.answer);
+            let by = Answerer::Hook(number);
+            // Fails if the question is over: a late answer does not count.
             let _late = daemon.asks.answer(event_id.as_str(), by, digest, given);
-        });
-    }
-    let (outcome, by, decided) = match daemon.asks.outcome(question).await {
-        Outcome::Aborted => (EventOutcome::Aborted, None, Err(Error::cancelled())),
-        Outcome::Settled {
-            mut answers,
-            missing,
-        } => {
-            let mut in_time = true;
-            for by in missing {
-                match by.hook().and_then(|number| daemon.hooks.hook(number)) {
-                    Some(hook) => {
-                        let late = Failure::Program(program::Failure::TimedOut(timeout));
-                        answers.push((by, failed(hook, &late)));
-                    }
-                    None => in_time = false,
-                }
-            }
-            let (outcome, by, mut decision) = decide(answers, in_time, asking.takes());
-            if let Some(refusal) = &mut decision.refusal
-                && refusal.reason == CancelReason::HookFailed
-            {
-                refusal.by = by.and_then(|by| daemon.answerer_name(&asking, by));
-            }
-            (outcome, by, Ok(decision))
         }
-    };
-    let by = by.and_then(|by| daemon.answerer_name(&asking, by));
-    daemon.notify(asking.open, |seq| notification::EventResolved {
-        session_id: asking.open.id.to_string(),
-        seq,
-        event_id: event_id.as_str().to_owned(),
-        event: asking.event,
-        navigation_id: asking.navigation_id.map(str::to_owned),
-        outcome,
-        by: by.clone(),
-    });
-    decided
+    }
+
+    /// Combines the answers to the outcome, the name of the one that decided, and the decision.
+    fn combine(
+        &self,
+        outcome: QuestionOutcome<Given>,
+        timeout: Duration,
+    ) -> (EventOutcome, Option<String>, Result<Decision>) {
+        let daemon = self.daemon;
+        let (mut answers, missing) = match outcome {
+            QuestionOutcome::Settled { answers, missing } => (answers, missing),
+            QuestionOutcome::Aborted => {
+                return (EventOutcome::Aborted, None, Err(Error::cancelled()));
+            }
+        };
+        let mut in_time = true;
+        for by in missing {
+            match by.hook().and_then(|number| daemon.hooks.hook(number)) {
+                Some(hook) => {
+                    let late = Failure::Program(program::Failure::TimedOut(timeout));
+                    answers.push((by, failed(hook, &late)));
+                }
+                None => in_time = false,
+            }
+        }
+        let (outcome, by, mut decision) = decide(answers, in_time, self.takes());
+        let by = by.and_then(|by| daemon.answerer_name(self, by));
+        if let Some(refusal) = &mut decision.refusal
+            && refusal.reason == CancelReason::HookFailed
+        {
+            refusal.by.clone_from(&by);
+        }
+        (outcome, by, Ok(decision))
+    }
+
+    fn announce(&self, event_id: &EventId, outcome: EventOutcome, by: Option<&str>) {
+        let resolved = |seq| notification::EventResolved {
+            session_id: self.open.id.to_string(),
+            seq,
+            event_id: event_id.as_str().to_owned(),
+            event: self.event,
+            navigation_id: self.navigation_id.map(str::to_owned),
+            outcome,
+            by: by.map(str::to_owned),
+        };
+        self.daemon.notify(self.open, resolved);
+    }
 }
 
 /// Why a hook gave no answer.

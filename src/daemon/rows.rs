@@ -1,4 +1,4 @@
-//! What rows show of bodies: from the extracts kept of them, else from the bodies.
+//! Reads the data that rows show of bodies: from cached previews, else from the bodies.
 
 use crate::cache::Cache;
 use crate::error::{Error, Result};
@@ -14,27 +14,27 @@ use crate::view::{Caller, FIRST_READ, RowFacts, Subject, ToolCall};
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 
-/// Bodies for fewer rows are read, extracts or not.
+/// For fewer rows than this no previews are made.
 const MANY: usize = 4096;
 
-/// Reads what rows show, best asked in file order.
+/// Reads the data of rows, fastest in file order.
 pub(crate) struct RowReader<'b> {
     bodies: body::BodyReader<'b>,
     extracts: Option<preview_cache::PreviewReader<'b>>,
     callers: Callers<'b>,
 }
 
-/// The assistant messages whose calls were asked for last, the latest at the end.
+/// The assistant messages whose calls were used last, the latest at the end.
 struct Callers<'b> {
-    /// Their own window of the file: they stand before what answers them.
+    /// A window of the file of their own, since calls are before their results.
     bodies: body::BodyReader<'b>,
     held: Vec<(Node, Calls)>,
 }
 
-/// By id.
+/// Tool calls by id.
 type Calls = HashMap<String, ToolCall<'static>>;
 
-/// Messages held: those of the branches a view goes to and fro between.
+/// The number of messages kept: those of the branches between which a view goes back and forth.
 const HELD_CALLERS: usize = 8;
 
 impl<'b> RowReader<'b> {
@@ -54,8 +54,8 @@ impl<'b> RowReader<'b> {
         self.bodies.stored(place, usize::MAX)
     }
 
-    /// What a row shows of a tool result, and the call that it answers: that of the nearest caller which
-    /// has one of its id.
+    /// The data of a tool result's row, and the call that it answers: of the callers with a call of this id,
+    /// the nearest one.
     pub(crate) fn result<'c>(
         &mut self,
         node: Node,
@@ -82,7 +82,7 @@ impl<'b> RowReader<'b> {
         Ok((facts, None))
     }
 
-    /// Makes it the last one held.
+    /// Makes the caller the last one kept.
     fn turn_to(&mut self, caller: &Caller) -> Result<()> {
         let Callers { bodies, held } = &mut self.callers;
         let is_it = |(node, _): &(Node, Calls)| *node == caller.node;
@@ -109,7 +109,7 @@ impl<'b> RowReader<'b> {
         Ok(())
     }
 
-    /// What a row shows of a body, reading no more of it than that takes.
+    /// The data of a body's row. Reads only as much of the body as needed.
     pub(crate) fn facts(
         &mut self,
         node: Node,
@@ -142,16 +142,16 @@ fn read(
     Ok(RowFacts::of_line(line, subject).into_owned())
 }
 
-/// Entries whose extracts are to be made: all of a file.
+/// The entries for which previews are to be made: all of a file.
 pub(crate) struct ToExtract {
     entries: Vec<(FilePlace, Subject)>,
-    /// Where the last of them ends, in bytes, its line break counted.
+    /// Offset of the end of the last entry's line in the file, in bytes, its line break included.
     end: u64,
     cache: Cache,
 }
 
 impl ToExtract {
-    /// Before so many rows are made; `None` if they are too few, or if there are extracts enough.
+    /// The previews to make before `rows` rows are made; `None` if there are few rows or enough previews.
     pub(crate) fn before(rows: usize, core: &SessionState, store: &Store) -> Option<Self> {
         let tree = &core.tree;
         let count = tree.node_count();
@@ -187,8 +187,8 @@ impl ToExtract {
         })
     }
 
-    /// Makes them, on several threads, unless somebody else has done so meanwhile. That it fails is no
-    /// failure of the request: it reads the bodies then.
+    /// Makes the previews on several threads, unless another request has made them. A failure does not fail
+    /// the request, which then reads bodies.
     pub(crate) fn make(&self, bodies: &Bodies) {
         let Some(slot) = bodies.previews() else {
             return;
@@ -204,7 +204,7 @@ impl ToExtract {
         let kept = making.and_then(|making| {
             let filled = self.fill(making, bodies);
             filled
-                .inspect_err(|error| tracing::info!(%error, "no extracts are kept"))
+                .inspect_err(|error| tracing::info!(%error, "no previews are kept"))
                 .ok()
         });
         if kept.is_none() {
@@ -234,7 +234,7 @@ impl ToExtract {
 }
 
 fn block(reader: &mut body::BodyReader<'_>, entries: &[(FilePlace, Subject)]) -> Result<NewBlock> {
-    // An entry that was given another body stands where that does, far from its neighbours.
+    // An entry whose body was replaced by a later line has its place there, far from its neighbours.
     let places = || entries.iter().map(|(place, _)| *place);
     let start = places().map(|place| place.offset).min().unwrap_or_default();
     let end = places().map(end_of).max().unwrap_or_default();
@@ -242,7 +242,7 @@ fn block(reader: &mut body::BodyReader<'_>, entries: &[(FilePlace, Subject)]) ->
         offset: start,
         len: u32::try_from(end - start).unwrap_or(u32::MAX),
     };
-    // Read whole, and piece by piece from the reader's window then.
+    // Lines that fit are read at once, so that single reads use the reader's window.
     let mut block = match lines.len {
         0..=LONGEST_SOURCE => BlockBuilder::new(lines, reader.stored(lines, usize::MAX)?),
         _ => BlockBuilder::new(lines, b""),

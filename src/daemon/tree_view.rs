@@ -1,4 +1,4 @@
-//! The view of a session's tree that was last asked for, kept for the pages that follow.
+//! The last view of a session's tree, kept for further pages.
 
 use super::Daemon;
 use super::find::{self, Known};
@@ -12,18 +12,17 @@ use crate::view::{Folding, Outline, Scope, Snapshot, Visible};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// The view that was last asked for, kept for the pages that follow: what a page costs then does
-/// not grow with the tree.
+/// The last view, kept for further pages: a page then costs the same for trees of any size.
 #[derive(Default)]
 pub(crate) struct LastView {
     view: Mutex<Option<Arc<View>>>,
     /// The results of the last query.
-    found: Mutex<Option<Found>>,
+    found: Mutex<Option<QueryMatches>>,
 }
 
 /// The results of a query.
-pub(crate) struct Found {
-    /// Of the tree.
+pub(crate) struct QueryMatches {
+    /// The tree's origin ([`Tree::origin`]).
     pub(crate) origin: u64,
     pub(crate) query: AskedQuery,
     known: Known,
@@ -35,8 +34,7 @@ impl LastView {
         last.as_ref().filter(|view| view.asked == *asked).cloned()
     }
 
-    /// The view that was asked for before the last entries were appended, with these in it; `None` if it
-    /// is easier made anew.
+    /// The last view extended by the entries appended since; `None` if a new view is cheaper.
     pub(crate) fn extended(&self, tree: &Tree, asked: &Asked) -> Option<Arc<View>> {
         let mut last = lock(&self.view);
         let view = Arc::get_mut(last.as_mut()?)?;
@@ -63,7 +61,7 @@ impl LastView {
         *lock(&self.found) = None;
     }
 
-    /// Makes a view, and keeps it if it is within the budget.
+    /// Makes a view, and keeps it if it fits into the budget.
     pub(crate) fn make(
         &self,
         room: &ViewRoom<'_>,
@@ -92,7 +90,7 @@ impl LastView {
         view
     }
 
-    /// Which items of an outline the query finds.
+    /// Tells for each item of an outline whether the query matches it.
     pub(crate) fn matches(
         &self,
         asked: &Asked,
@@ -102,7 +100,7 @@ impl LastView {
     ) -> Result<Vec<bool>> {
         let (bodies, outline, snapshot) = in_tree;
         let last = lock(&self.found).take();
-        let is_same = |last: &Found| {
+        let is_same = |last: &QueryMatches| {
             last.origin == origin
                 && asked
                     .query
@@ -114,7 +112,7 @@ impl LastView {
             .map(|last| last.known)
             .unwrap_or_default();
         let matched = find::matches(bodies, outline, snapshot, query, &mut known)?;
-        *lock(&self.found) = asked.query.clone().map(|query| Found {
+        *lock(&self.found) = asked.query.clone().map(|query| QueryMatches {
             origin,
             query,
             known,
@@ -123,34 +121,34 @@ impl LastView {
     }
 }
 
-/// A query as it was asked.
+/// The mode and the text of a query.
 pub(crate) type AskedQuery = (Mode, String);
 
 /// The daemon and the tree that a view is made for.
 pub(crate) struct ViewRoom<'a> {
     pub(crate) daemon: &'a Daemon,
-    /// Of the tree.
+    /// The tree's origin ([`Tree::origin`]).
     pub(crate) origin: u64,
 }
 
-/// The bytes of one view among those of all views that are kept, until dropped.
-pub(crate) struct Counted {
+/// The bytes of one kept view, subtracted from the total when dropped.
+pub(crate) struct CountedBytes {
     all: Arc<AtomicUsize>,
     bytes: usize,
 }
 
-/// `None` if all views may not have so many bytes more.
-pub(crate) fn take_bytes(all: &Arc<AtomicUsize>, bytes: usize) -> Option<Counted> {
+/// Adds the view's bytes to the total; `None` if the total would exceed the budget.
+pub(crate) fn take_bytes(all: &Arc<AtomicUsize>, bytes: usize) -> Option<CountedBytes> {
     let room = |kept: usize| kept.checked_add(bytes).filter(|kept| *kept <= VIEW_BYTES);
     let order = Ordering::AcqRel;
     let taken = all.fetch_update(order, Ordering::Acquire, room);
-    taken.ok().map(|_| Counted {
+    taken.ok().map(|_| CountedBytes {
         all: Arc::clone(all),
         bytes,
     })
 }
 
-impl Drop for Counted {
+impl Drop for CountedBytes {
     fn drop(&mut self) {
         self.all.fetch_sub(self.bytes, Ordering::AcqRel);
     }
@@ -167,10 +165,10 @@ pub(crate) struct Asked {
 
 pub(crate) struct View {
     pub(crate) asked: Asked,
-    /// Of the tree.
+    /// The tree's origin ([`Tree::origin`]).
     pub(crate) origin: u64,
     pub(crate) outline: Outline,
     pub(crate) visible: Visible,
-    /// `None` if it is not kept.
-    _counted: Option<Counted>,
+    /// `None` if the view is not kept.
+    _counted: Option<CountedBytes>,
 }

@@ -1,5 +1,6 @@
 //! The text and images of an entry.
 
+use crate::bytes::part;
 use crate::json::{self, Elements};
 
 /// The content of a message or custom_message, as an editor takes it.
@@ -28,7 +29,7 @@ pub(crate) fn draft(entry: &[u8]) -> Draft {
         return draft;
     };
     while let Ok(Some(span)) = blocks.next() {
-        let block = content.get(span).unwrap_or_default();
+        let block = part(content, span);
         match json::get(block, "type").and_then(json::string).as_deref() {
             Some("text") => {
                 let text = json::get(block, "text").and_then(json::string);

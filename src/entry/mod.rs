@@ -9,7 +9,7 @@ use crate::json::{self, Malformed};
 use std::borrow::Cow;
 use std::fmt;
 
-/// The `type` of an entry; `session` is a [`Header`] instead.
+/// The `type` of an entry; `session` is a [`HeaderFacts`] instead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Kind {
@@ -195,7 +195,7 @@ pub enum Facts<'a> {
         is_error: bool,
         /// The tool of a tool result.
         tool_name: Option<Cow<'a, str>>,
-        said: Said,
+        said: MessageTime,
     },
     Compaction {
         tokens_before: Option<u64>,
@@ -234,7 +234,7 @@ const MAX_MILLIS: f64 = 8.64e15;
 
 /// The time at which a message of the user or the assistant was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Said {
+pub enum MessageTime {
     /// It is another message, or has no content.
     Never,
     /// The message has no time: that of its entry counts.
@@ -248,7 +248,7 @@ pub enum Said {
 pub enum Line<'a> {
     Entry(Envelope<'a>),
     /// An object of type `session`, on any line.
-    Header(Header<'a>),
+    Header(HeaderFacts<'a>),
     /// The line with the session's title with which some programs begin a file; not an entry.
     Title(Option<Cow<'a, str>>),
     /// White space only.
@@ -257,7 +257,7 @@ pub enum Line<'a> {
 
 /// The first line of a session file (session-file.md §1).
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Header<'a> {
+pub struct HeaderFacts<'a> {
     /// 1 if absent or null; `u64::MAX` if it is not a whole number, so that the file is neither read nor
     /// migrated.
     pub version: u64,

@@ -3,6 +3,7 @@
 
 use super::path_rules::PathRules;
 use super::{IdAllocator, line, push_raw_member, push_text_member, validate};
+use crate::bytes::part;
 use crate::error::{Error, Kind, Result};
 use crate::flow::PlannedLines;
 use crate::id::{self, EntryId, Source};
@@ -154,7 +155,7 @@ impl NewEntry {
         let mut names = Vec::new();
         let mut walk = Members::open(object, json::skip_space(object, 0)).map_err(not_json)?;
         while let Some(member) = walk.next().map_err(not_json)? {
-            let value = object.get(member.value.clone()).unwrap_or_default();
+            let value = part(object, member.value.clone());
             if member.is(object, "type") {
                 type_name = Some(text(value).ok_or_else(|| invalid("type", "must be a string"))?);
             } else if member.is(object, "id") {
@@ -177,7 +178,7 @@ impl NewEntry {
             } else {
                 members.push(b',');
                 let key = member.key.start.saturating_sub(1)..member.key.end + 1;
-                members.extend_from_slice(object.get(key).unwrap_or_default());
+                members.extend_from_slice(part(object, key));
                 members.push(b':');
                 let start = members.len();
                 json::push_one_line(&mut members, value);
@@ -214,11 +215,11 @@ fn with_normal_names(members: &[u8], places: impl Iterator<Item = Range<usize>>)
         let Some(given) = given.filter(|given| name::normalized(given) != *given) else {
             continue;
         };
-        out.extend_from_slice(members.get(copied..place.start).unwrap_or_default());
+        out.extend_from_slice(part(members, copied..place.start));
         json::push_string(&mut out, &name::normalized(&given));
         copied = place.end;
     }
-    out.extend_from_slice(members.get(copied..).unwrap_or_default());
+    out.extend_from_slice(part(members, copied..));
     out
 }
 
@@ -230,7 +231,7 @@ pub fn plan(
     stored: &dyn Fn(Node) -> Result<Vec<u8>>,
 ) -> Result<PlannedLines> {
     let planned = Planner::new(tree, source).plan(entries, stored)?;
-    Ok(planned.unwrap_or_default())
+    planned.ok_or_else(|| Error::new(Kind::InternalError, "a single operation was not planned"))
 }
 
 /// Plans operations that are written together, each as if those before it were written already.

@@ -1,6 +1,7 @@
 //! Forks: the entries of a fork, and how their lines are linked again (session-file.md §5).
 
 use super::push_text_member;
+use crate::bytes::part;
 use crate::entry::{Kind, Role};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::flow::IdAllocator;
@@ -29,7 +30,7 @@ pub(crate) struct End {
 
 /// The entries of a fork.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct ForkPlan {
     /// From the root to the tip, without label entries.
     pub kept: Vec<Node>,
     /// The current labels of kept entries, as their `label` entries, in file order.
@@ -62,7 +63,7 @@ pub(crate) fn end(tree: &Tree, entry: Option<Node>, position: Option<Position>) 
 }
 
 /// The entries of a fork with this end. Linear in the length of the path.
-pub(crate) fn plan(tree: &Tree, end: End) -> Plan {
+pub(crate) fn plan(tree: &Tree, end: End) -> ForkPlan {
     let mut kept = tree.path(end.tip);
     let mut boundaries = HashMap::new();
     let mut next_kept = None;
@@ -86,14 +87,14 @@ pub(crate) fn plan(tree: &Tree, end: End) -> Plan {
         .map(|(_, label)| label.entry)
         .collect();
     labels.sort_unstable();
-    Plan {
+    ForkPlan {
         kept,
         labels,
         boundaries,
     }
 }
 
-impl Plan {
+impl ForkPlan {
     /// A copied line: byte for byte, except a parent or boundary that the fork leaves out.
     pub(crate) fn copy(&self, entry: Vec<u8>, parent_id: Option<&str>) -> Vec<u8> {
         let stored = json::get(&entry, "parentId").unwrap_or_default();
@@ -167,7 +168,7 @@ pub(crate) fn unanswered_calls(messages: &[Vec<u8>]) -> Vec<OpenCall> {
         return open;
     };
     while let Ok(Some(span)) = blocks.next() {
-        let block = content.get(span).unwrap_or_default();
+        let block = part(content, span);
         let text = |name: &str| json::get(block, name).and_then(json::string);
         if text("type").as_deref() != Some("toolCall") {
             continue;

@@ -3,6 +3,7 @@
 
 use super::plain::next_to_escape;
 use super::{Member, Members, Span, skip_space};
+use crate::bytes::part;
 
 /// Appends `texts` as an array of string literals.
 pub(crate) fn push_strings(out: &mut Vec<u8>, texts: &[String]) {
@@ -67,12 +68,12 @@ pub(crate) fn push_utf8(out: &mut Vec<u8>, bytes: &[u8]) {
                 continue;
             }
         };
-        out.extend_from_slice(bytes.get(copied..at).unwrap_or_default());
+        out.extend_from_slice(part(bytes, copied..at));
         out.extend_from_slice(escape);
         at += length;
         copied = at;
     }
-    out.extend_from_slice(bytes.get(copied..).unwrap_or_default());
+    out.extend_from_slice(part(bytes, copied..));
     out.push(b'"');
 }
 
@@ -102,11 +103,11 @@ fn push_replaced(out: &mut Vec<u8>, raw: &[u8], places: impl Iterator<Item = usi
         } else {
             (b" ", 1)
         };
-        out.extend_from_slice(raw.get(copied..at).unwrap_or_default());
+        out.extend_from_slice(part(raw, copied..at));
         out.extend_from_slice(replacement);
         copied = at + length;
     }
-    out.extend_from_slice(raw.get(copied..).unwrap_or_default());
+    out.extend_from_slice(part(raw, copied..));
 }
 
 /// The escape for U+2028 or U+2029, if one of them stands at `at`.
@@ -135,7 +136,7 @@ pub(crate) fn splice(text: &[u8], edits: &[(Span, &[u8])]) -> Vec<u8> {
         out.extend_from_slice(new);
         copied = span.end;
     }
-    out.extend_from_slice(text.get(copied..).unwrap_or_default());
+    out.extend_from_slice(part(text, copied..));
     out
 }
 

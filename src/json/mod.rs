@@ -14,6 +14,7 @@ mod plain;
 mod tests;
 mod walk;
 
+use crate::bytes::part;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -127,7 +128,7 @@ impl Key {
 
 #[inline]
 fn key_name<'a>(text: &'a [u8], key: &Span, escaped: bool) -> Cow<'a, [u8]> {
-    let raw = text.get(key.clone()).unwrap_or_default();
+    let raw = part(text, key.clone());
     if !escaped {
         return Cow::Borrowed(raw);
     }
@@ -403,7 +404,9 @@ impl Nesting {
         self.depth = self.depth.saturating_sub(1);
         self.innermost >>= 1;
         if self.depth != 0 && self.depth.is_multiple_of(64) {
-            self.innermost = self.outer.pop().unwrap_or_default();
+            let outer = self.outer.pop();
+            debug_assert!(outer.is_some(), "`outer` has a word for every 64 levels");
+            self.innermost = outer.unwrap_or_default();
         }
     }
 

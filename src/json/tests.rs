@@ -1,23 +1,8 @@
 //! Differential against serde_json and against a naive reader, and the odd cases one by one.
 
 use super::*;
+use crate::tests::random::Random;
 use serde::de::IgnoredAny;
-
-/// Deterministic, so that a failure can be repeated.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % limit
-    }
-
-    fn pick<'t, T: ?Sized>(&mut self, from: &[&'t T]) -> &'t T {
-        from[self.below(from.len())]
-    }
-}
 
 /// serde_json passing a value over has the same grammar: no limits, no Unicode.
 fn is_json(text: &[u8]) -> bool {

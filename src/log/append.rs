@@ -5,11 +5,11 @@
 
 use super::header::CURRENT_VERSION;
 use super::lines;
-use super::{FileLog, Log, OpenFile, Standing, Store};
+use super::{FileLog, Log, LogStorage, OpenFile, Standing};
 use crate::bytes::{index, part};
 use crate::error::{Error, Kind, Result};
 use crate::os::file;
-use crate::os::handle::{Access, Handle};
+use crate::os::handle::{Handle, HandleAccess};
 use crate::tree::Tree;
 use std::fs::{File, TryLockError};
 use std::io::{self, Seek, Write};
@@ -49,7 +49,7 @@ impl Log {
     /// Tries to take the lock that all cooperating writers take, without waiting. Afterwards check
     /// [`Log::standing`] and refresh.
     pub fn try_lock(&mut self) -> Result<TryLock> {
-        let Store::File(log) = &mut self.store else {
+        let LogStorage::File(log) = &mut self.store else {
             return Ok(TryLock::Locked(Lock { file: None }));
         };
         if self
@@ -66,7 +66,7 @@ impl Log {
         let Some(open) = &log.open else {
             return Ok(TryLock::Locked(Lock { file: None }));
         };
-        let file = match log.file(open, Access::Append) {
+        let file = match log.file(open, HandleAccess::Append) {
             Ok(file) => file,
             // The path changed between two checks.
             Err(error) if error.kind == Kind::SessionReplaced => return Ok(TryLock::Contended),
@@ -88,13 +88,13 @@ impl Log {
     /// The lines are in the tree only after [`Log::take_in`].
     pub fn write(&mut self, lock: &Lock, new: Vec<Vec<u8>>) -> Result<WriteOutcome> {
         match &mut self.store {
-            Store::File(log) if log.open.is_none() => {
+            LogStorage::File(log) if log.open.is_none() => {
                 let outcome = log.write_first(new)?;
                 self.ingest.lines = 1;
                 Ok(outcome)
             }
-            Store::File(log) => log.write(lock, new),
-            Store::Memory(memory) => {
+            LogStorage::File(log) => log.write(lock, new),
+            LogStorage::Memory(memory) => {
                 let mut memory = memory.write().unwrap_or_else(PoisonError::into_inner);
                 let start = memory.len() as u64;
                 let text = joined(&new, false);
@@ -121,15 +121,15 @@ impl Log {
     /// Bytes that other writers appended before this write and that are not in the tree yet.
     pub fn unread_before(&self, outcome: &WriteOutcome) -> u64 {
         match &self.store {
-            Store::File(log) => outcome.start.saturating_sub(log.end),
-            Store::Memory(_) => 0,
+            LogStorage::File(log) => outcome.start.saturating_sub(log.end),
+            LogStorage::Memory(_) => 0,
         }
     }
 
     /// Adds the lines of the file up to the end of this write to the tree; returns how many of the written
     /// lines are there whole.
     pub fn take_in(&mut self, tree: &mut Tree, outcome: &WriteOutcome) -> Result<usize> {
-        if let Store::File(log) = &mut self.store {
+        if let LogStorage::File(log) = &mut self.store {
             self.ingest.foreign = true;
             tree.moves_mut().pause(true);
             let read = log.read_until(tree, &mut self.ingest, outcome.start);
@@ -156,7 +156,7 @@ impl Log {
             offset = write_end.min(end + 1);
             whole += 1;
         }
-        if let Store::File(log) = &mut self.store {
+        if let LogStorage::File(log) = &mut self.store {
             log.end = offset;
             log.ends_in_break = outcome.ends_in_break || whole < outcome.lines.len();
         }
@@ -224,9 +224,9 @@ impl FileLog {
             });
         }
         let status = file::status_of(&file).map_err(|error| self.failed("stat", &error))?;
-        let handle = Handle::new(file, Access::Append);
+        let handle = Handle::new(file, HandleAccess::Append);
         let open = OpenFile::new(handle, status.identity);
-        let file = self.file(&open, Access::Append)?;
+        let file = self.file(&open, HandleAccess::Append)?;
         self.open = Some(open);
         self.end = start as u64;
         Ok(WriteOutcome {
@@ -333,7 +333,7 @@ impl FileLog {
         let Some(open) = &self.open else {
             return Ok(());
         };
-        let file = self.file(open, Access::Read)?;
+        let file = self.file(open, HandleAccess::Read)?;
         self.pass_break(&file);
         let mut lines = lines::Lines::new(&file, self.end);
         while let Some(mut line) = lines

@@ -195,10 +195,11 @@ impl Bodies {
     /// Fails with `sessionReplaced` unless `stored`, which was read there, is a whole line with the entry `id`,
     /// either with its line break or at the end of the bytes read.
     pub fn check_line(&self, stored: &[u8], len: usize, id: &str) -> Result<()> {
-        let (line, after) = stored.split_at_checked(len).unwrap_or_default();
-        let is_there =
-            matches!(after.first(), None | Some(b'\n')) && says_it_is(line, id.as_bytes());
-        self.noticed(if is_there { Ok(()) } else { Err(vanished()) })
+        let read = match stored.split_at_checked(len) {
+            Some((line, [] | [b'\n', ..])) if says_it_is(line, id.as_bytes()) => Ok(()),
+            _ => Err(vanished()),
+        };
+        self.noticed(read)
     }
 
     /// Whether the stored bytes at `place` equal these.

@@ -9,7 +9,7 @@ use super::{FileLog, Log, OpenFile, OpenedLog, lines};
 use crate::bytes::{index, part};
 use crate::error::{Error, Result};
 use crate::os::file::{self, Location};
-use crate::os::handle::{Access, Handle};
+use crate::os::handle::{Handle, HandleAccess};
 use crate::os::temporary::Temporary;
 use crate::parallel::Background;
 use crate::tree::{FilePlace, PlainFacts, Tree};
@@ -142,7 +142,7 @@ impl LogWriter {
             let opened = Log::open(at)?;
             return Ok(FinishedLog { opened, file });
         }
-        let handle = Handle::of(Arc::clone(&file), Access::Append);
+        let handle = Handle::of(Arc::clone(&file), HandleAccess::Append);
         let mut log = FileLog::new(at, Some(OpenFile::new(handle, status.identity)));
         log.header_line = self.header_line;
         log.end = self.end;
@@ -159,18 +159,18 @@ fn write_failed(at: &Location, error: &io::Error) -> Error {
 /// slowest step.
 struct Output {
     file: Arc<File>,
-    chunk: Chunk,
-    writer: Option<Background<Chunk>>,
+    chunk: WriteChunk,
+    writer: Option<Background<WriteChunk>>,
 }
 
 /// Bytes to be written: the first `filled` of `bytes`.
 #[derive(Default)]
-struct Chunk {
+struct WriteChunk {
     bytes: Vec<u8>,
     filled: usize,
 }
 
-impl Chunk {
+impl WriteChunk {
     fn write_to(&self, mut file: &File) -> io::Result<()> {
         file.write_all(part(&self.bytes, ..self.filled))
     }
@@ -180,7 +180,7 @@ impl Output {
     fn new(file: Arc<File>) -> Self {
         Self {
             file,
-            chunk: Chunk::default(),
+            chunk: WriteChunk::default(),
             writer: None,
         }
     }
@@ -190,7 +190,7 @@ impl Output {
         if self.chunk.filled > 0 && self.chunk.filled + len > CHUNK {
             self.hand_over()?;
         }
-        let Chunk { bytes, filled } = &mut self.chunk;
+        let WriteChunk { bytes, filled } = &mut self.chunk;
         let start = *filled;
         *filled += len;
         if bytes.len() < *filled {
@@ -207,7 +207,7 @@ impl Output {
             Some(writer) => writer,
             None => {
                 let file = Arc::clone(&self.file);
-                let write = move |chunk: &Chunk| chunk.write_to(&file);
+                let write = move |chunk: &WriteChunk| chunk.write_to(&file);
                 self.writer
                     .insert(Background::start("copy", WAITING, write)?)
             }

@@ -5,11 +5,11 @@ use super::diagnostic::Damage;
 use super::header::Header;
 use super::ingest::Ingest;
 use super::lines::{self, Lines};
-use super::{Claim, Log, OpenedLog, Standing, Store, append, parallel_scan, preview_cache};
+use super::{Claim, Log, LogStorage, OpenedLog, Standing, append, parallel_scan, preview_cache};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::os::file::{self, Identity, Location, Status};
-use crate::os::handle::{Access, Handle};
+use crate::os::handle::{Handle, HandleAccess};
 use crate::tree::Tree;
 use std::cell::Cell;
 use std::fs::File;
@@ -102,7 +102,7 @@ impl FileLog {
         let diagnostics = std::mem::take(&mut ingest.diagnostics);
         OpenedLog {
             log: Log {
-                store: Store::File(self),
+                store: LogStorage::File(self),
                 ingest,
             },
             tree,
@@ -113,7 +113,7 @@ impl FileLog {
     pub(super) fn bodies(&self, ingest: &Ingest) -> Bodies {
         match &self.open {
             Some(open) => Bodies::file(
-                self.file(open, Access::Read),
+                self.file(open, HandleAccess::Read),
                 Arc::clone(&open.stale),
                 Arc::clone(&open.previews),
                 open.checked.clone(),
@@ -126,7 +126,7 @@ impl FileLog {
 
     /// The file that was read, opened again if it had to be closed; `sessionDeleted` or
     /// `sessionReplaced` if it is no longer there.
-    pub(super) fn file(&self, open: &OpenFile, access: Access) -> Result<Arc<File>> {
+    pub(super) fn file(&self, open: &OpenFile, access: HandleAccess) -> Result<Arc<File>> {
         open.handle.get(access, || {
             let file = match self.at.folder.file(&self.at.name, access) {
                 Ok(file) => file,
@@ -163,7 +163,7 @@ impl FileLog {
             true => Error::cancelled(),
             false => Error::io(&format!("read {}", at.path().display()), &error),
         };
-        let file = self.file(open, Access::Read)?;
+        let file = self.file(open, HandleAccess::Read)?;
         self.pass_break(&file);
         let size = file::status_of(&file).map_err(failed)?.size;
         if tail == Tail::Leave && self.is_tail_still(&file, size).map_err(failed)? {
@@ -274,7 +274,7 @@ impl FileLog {
             return Ok(Standing::Replaced);
         }
         if open.seen.get() != Some(status) {
-            if !self.is_as_it_was(&*self.file(open, Access::Read)?) {
+            if !self.is_as_it_was(&*self.file(open, HandleAccess::Read)?) {
                 return Ok(Standing::Replaced);
             }
             open.seen.set(Some(status));

@@ -41,6 +41,7 @@ impl Header {
             format!("{{\"type\":\"session\",\"version\":{CURRENT_VERSION},\"id\":").into_bytes();
         json::push_string(&mut line, &self.id);
         line.extend_from_slice(b",\"timestamp\":");
+        debug_assert!(self.timestamp.is_some(), "a new header has a timestamp");
         json::push_string(&mut line, self.timestamp.as_deref().unwrap_or_default());
         line.extend_from_slice(b",\"cwd\":");
         json::push_string(&mut line, &self.cwd);

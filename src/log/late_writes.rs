@@ -7,12 +7,12 @@
 use super::append::Lock;
 use super::header::CURRENT_VERSION;
 use super::lines::Lines;
-use super::{Log, Store, Tail};
+use super::{Log, LogStorage, Tail};
 use crate::cancel::Cancel;
 use crate::entry::{Line, scan};
 use crate::error::{Error, Result};
 use crate::os::file;
-use crate::os::handle::Access;
+use crate::os::handle::HandleAccess;
 use crate::tree::Tree;
 use std::fs::File;
 use std::sync::Arc;
@@ -44,11 +44,11 @@ pub(crate) struct ReplacedFile {
 impl ReplacedFile {
     /// `None` if the old file is closed.
     pub(crate) fn of(log: Log, tree: Tree) -> Option<Self> {
-        let Store::File(file_log) = &log.store else {
+        let LogStorage::File(file_log) = &log.store else {
             return None;
         };
         let open = file_log.open.as_ref()?;
-        let file = open.handle.get(Access::Read, || Err(())).ok()?;
+        let file = open.handle.get(HandleAccess::Read, || Err(())).ok()?;
         let looked_at = file_log.end;
         Some(Self {
             log,
@@ -74,7 +74,7 @@ impl ReplacedFile {
 
     /// Whether there are lines to copy, by one `fstat`.
     pub(crate) fn has_arrivals(&self) -> bool {
-        let Store::File(log) = &self.log.store else {
+        let LogStorage::File(log) = &self.log.store else {
             return false;
         };
         let Ok(status) = file::status_of(&self.file) else {
@@ -89,7 +89,7 @@ impl ReplacedFile {
     /// The late whole lines, as version 3, without those that `successor` has: another process may have copied
     /// them.
     pub(crate) fn arrivals(&mut self, successor: &Tree) -> Result<Vec<Vec<u8>>> {
-        let Store::File(log) = &mut self.log.store else {
+        let LogStorage::File(log) = &mut self.log.store else {
             return Ok(Vec::new());
         };
         let from = log.end;
@@ -138,11 +138,11 @@ impl Log {
     /// Whether the last line of the file has no line break.
     fn ends_in_fragment(&self) -> bool {
         use std::os::unix::fs::FileExt;
-        let Store::File(log) = &self.store else {
+        let LogStorage::File(log) = &self.store else {
             return false;
         };
         let file = log.open.as_ref();
-        let file = file.and_then(|open| log.file(open, Access::Read).ok());
+        let file = file.and_then(|open| log.file(open, HandleAccess::Read).ok());
         let Some(file) = file else {
             return false;
         };

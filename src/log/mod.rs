@@ -45,7 +45,7 @@ use crate::cache::Cache;
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::os::file::{self, Identity, Location};
-use crate::os::handle::{Access, Handle};
+use crate::os::handle::{Handle, HandleAccess};
 use crate::tree::Tree;
 use body::{Bodies, Memory};
 use diagnostic::Diagnostic;
@@ -57,14 +57,14 @@ use std::sync::Arc;
 
 /// The log of an open session.
 pub struct Log {
-    store: Store,
+    store: LogStorage,
     ingest: Ingest,
 }
 
 /// Fails if the id of a new session is taken. While the returned lock is held no other process takes one.
 pub(crate) type Claim = Box<dyn Fn() -> Result<file::FolderLock> + Send>;
 
-enum Store {
+enum LogStorage {
     File(FileLog),
     Memory(Memory),
 }
@@ -96,11 +96,11 @@ impl Log {
 
     /// As [`Log::open`], until it is cancelled.
     pub fn open_unless(at: Location, cancel: &Cancel) -> Result<OpenedLog> {
-        let file = at.folder.file(&at.name, Access::Read)?;
+        let file = at.folder.file(&at.name, HandleAccess::Read)?;
         let status = file::status_of(&file)
             .map_err(|error| Error::io(&format!("stat {}", at.path().display()), &error))?;
         let settled = status.is_settled().then_some(status);
-        let handle = Handle::new(file, Access::Read);
+        let handle = Handle::new(file, HandleAccess::Read);
         let open = OpenFile::new(handle, status.identity);
         let mut log = FileLog::new(at, Some(open));
         let mut tree = Tree::new();
@@ -123,14 +123,14 @@ impl Log {
         let mut log = FileLog::new(at, None);
         log.header_line = header.to_line();
         Self {
-            store: Store::File(log),
+            store: LogStorage::File(log),
             ingest: Ingest::of_new(header, 0),
         }
     }
 
     /// Calls `claim` before the file is made.
     pub fn claimed_by(mut self, claim: Claim) -> Self {
-        if let Store::File(log) = &mut self.store {
+        if let LogStorage::File(log) = &mut self.store {
             log.claim = Some(claim);
         }
         self
@@ -141,7 +141,7 @@ impl Log {
         let mut line = header.to_line();
         line.push(b'\n');
         Self {
-            store: Store::Memory(Memory::new(line.into())),
+            store: LogStorage::Memory(Memory::new(line.into())),
             ingest: Ingest::of_new(header, 1),
         }
     }
@@ -153,8 +153,8 @@ impl Log {
     /// The first line, as it is or will be in the file.
     pub fn header_line(&self) -> Vec<u8> {
         match &self.store {
-            Store::File(log) => log.header_line.clone(),
-            Store::Memory(_) => self.header().map(Header::to_line).unwrap_or_default(),
+            LogStorage::File(log) => log.header_line.clone(),
+            LogStorage::Memory(_) => self.header().map(Header::to_line).unwrap_or_default(),
         }
     }
 
@@ -166,55 +166,55 @@ impl Log {
     /// `None` for an ephemeral session.
     pub fn location(&self) -> Option<&Location> {
         match &self.store {
-            Store::File(log) => Some(&log.at),
-            Store::Memory(_) => None,
+            LogStorage::File(log) => Some(&log.at),
+            LogStorage::Memory(_) => None,
         }
     }
 
     /// The identity of the opened file; `None` if there is none yet.
     pub fn identity(&self) -> Option<Identity> {
         match &self.store {
-            Store::File(log) => log.open.as_ref().map(|open| open.identity),
-            Store::Memory(_) => None,
+            LogStorage::File(log) => log.open.as_ref().map(|open| open.identity),
+            LogStorage::Memory(_) => None,
         }
     }
 
     /// The file, to be synced; `None` where there is none.
     pub fn file_to_sync(&self) -> Result<Option<(Arc<File>, Identity)>> {
-        let Store::File(log) = &self.store else {
+        let LogStorage::File(log) = &self.store else {
             return Ok(None);
         };
         let Some(open) = &log.open else {
             return Ok(None);
         };
-        Ok(Some((log.file(open, Access::Read)?, open.identity)))
+        Ok(Some((log.file(open, HandleAccess::Read)?, open.identity)))
     }
 
     /// Whether the file exists: not before the first entry.
     pub fn is_written(&self) -> bool {
-        matches!(&self.store, Store::File(FileLog { open: Some(_), .. }))
+        matches!(&self.store, LogStorage::File(FileLog { open: Some(_), .. }))
     }
 
     /// Whether other processes may append at the same time (session-file.md §3).
     pub fn is_multi_writer(&self) -> bool {
         match &self.store {
-            Store::File(log) => log.at.folder.is_multi_writer(),
-            Store::Memory(_) => false,
+            LogStorage::File(log) => log.at.folder.is_multi_writer(),
+            LogStorage::Memory(_) => false,
         }
     }
 
     /// The bodies of the entries read so far.
     pub fn bodies(&self) -> Bodies {
         match &self.store {
-            Store::File(log) => log.bodies(&self.ingest),
-            Store::Memory(memory) => Bodies::memory(Arc::clone(memory)),
+            LogStorage::File(log) => log.bodies(&self.ingest),
+            LogStorage::Memory(memory) => Bodies::memory(Arc::clone(memory)),
         }
     }
 
     /// Diagnostics found since they were last asked for.
     pub fn take_diagnostics(&mut self) -> Vec<Diagnostic> {
         let mut found = std::mem::take(&mut self.ingest.diagnostics);
-        if let Store::File(FileLog {
+        if let LogStorage::File(FileLog {
             torn_at: Some(torn_at),
             ..
         }) = &self.store
@@ -227,7 +227,7 @@ impl Log {
     /// Compares the path with what was read: one `stat`, and a look at the first line where the
     /// file has changed since.
     pub fn standing(&self) -> Result<Standing> {
-        let Store::File(log) = &self.store else {
+        let LogStorage::File(log) = &self.store else {
             return Ok(Standing::Unchanged);
         };
         let Some(open) = &log.open else {
@@ -244,7 +244,7 @@ impl Log {
     /// Reads what others have appended, up to the last line break: a line in flight may follow. The tree's leaf
     /// stays.
     pub fn refresh(&mut self, tree: &mut Tree) -> Result<()> {
-        if let Store::File(log) = &mut self.store {
+        if let LogStorage::File(log) = &mut self.store {
             self.ingest.foreign = true;
             tree.moves_mut().pause(true);
             let read = log.read_on(tree, &mut self.ingest, Tail::Leave, &Cancel::new());

@@ -9,14 +9,14 @@ use super::append::{self, TryLock};
 use super::diagnostic::{Damage, Diagnostic};
 use super::header::CURRENT_VERSION;
 use super::lines::Lines;
-use super::recover::{Piece, recover};
+use super::recover::{LinePart, recover};
 use super::rewrite::{self, copy_range};
-use super::{Log, OpenedLog, Standing, Store};
+use super::{Log, LogStorage, OpenedLog, Standing};
 use crate::bytes::part;
 use crate::entry::{Line, scan};
 use crate::error::{Error, Kind, Result};
 use crate::os::file::Location;
-use crate::os::handle::Access;
+use crate::os::handle::HandleAccess;
 use crate::os::temporary;
 use crate::tree::FilePlace;
 use std::ffi::OsString;
@@ -83,13 +83,13 @@ pub fn repair(at: &Location, dry_run: bool) -> Result<RepairReport> {
         tree,
         diagnostics,
     } = opened;
-    let file = Arc::new(at.folder.file(&at.name, Access::Read)?);
+    let file = Arc::new(at.folder.file(&at.name, HandleAccess::Read)?);
     let header = log.header().map(|header| header.place);
     let header = header.ok_or_else(append::replaced)?;
     // Later bytes are copied as late writes.
     let end = match &log.store {
-        Store::File(log) => log.end,
-        Store::Memory(_) => 0,
+        LogStorage::File(log) => log.end,
+        LogStorage::Memory(_) => 0,
     };
     let plan = plan(&file, header, end).map_err(|error| failed(at, &error))?;
     let unended = diagnostics
@@ -195,7 +195,7 @@ fn plan(file: &File, header: FilePlace, end: u64) -> io::Result<Vec<DamagedLine>
 fn kept(text: &[u8], start: u64, header: FilePlace) -> (Vec<(u64, u64)>, usize) {
     let version = (header.offset < start).then_some(CURRENT_VERSION);
     let (mut kept, mut entries) = (Vec::new(), 0);
-    for Piece { span, .. } in recover(text, version)
+    for LinePart { span, .. } in recover(text, version)
         .pieces
         .into_iter()
         .filter(|piece| piece.whole)

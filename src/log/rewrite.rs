@@ -6,14 +6,14 @@ use super::body::Bodies;
 use super::header::CURRENT_VERSION;
 use super::ingest::trimmed;
 use super::lines::Lines;
-use super::recover::{Piece, recover};
-use super::{FileLog, Log, Store};
+use super::recover::{LinePart, recover};
+use super::{FileLog, Log, LogStorage};
 use crate::bytes::part;
 use crate::entry::{BadLine, Line, scan};
 use crate::error::{Error, Result};
 use crate::json;
 use crate::os::file::{self, Location};
-use crate::os::handle::Access;
+use crate::os::handle::HandleAccess;
 use crate::os::temporary::{self, Temporary};
 use crate::tree::{FilePlace, Node, Tree};
 use std::collections::HashMap;
@@ -40,7 +40,7 @@ impl Log {
     /// `tree`. Afterwards reopen the log, and watch the old file for a while ([`super::late_writes`]).
     pub fn rewrite(&mut self, lock: &Lock, tree: &Tree) -> Result<()> {
         let bodies = self.bodies();
-        let (Store::File(log), Some(old)) = (&self.store, lock.file()) else {
+        let (LogStorage::File(log), Some(old)) = (&self.store, lock.file()) else {
             return Err(nothing_to_rewrite());
         };
         let failed = |error: io::Error| log.failed("migrate", &error);
@@ -56,13 +56,13 @@ impl Log {
     /// The lines from `from` to the end of what was read, as version 3.
     pub(super) fn migrated(&self, tree: &Tree, from: u64) -> Result<Vec<Vec<u8>>> {
         let bodies = self.bodies();
-        let Store::File(log) = &self.store else {
+        let LogStorage::File(log) = &self.store else {
             return Ok(Vec::new());
         };
         let Some(open) = &log.open else {
             return Ok(Vec::new());
         };
-        let old = log.file(open, Access::Read)?;
+        let old = log.file(open, HandleAccess::Read)?;
         let mut text = Vec::new();
         write_migrated(&mut text, &old, from..log.end, None, tree, &bodies)
             .map_err(|error| log.failed("migrate", &error))?;
@@ -77,13 +77,13 @@ impl Log {
 impl Log {
     /// The entries in front of the header on its damaged line, as version 3.
     pub(super) fn before_header(&self, tree: &Tree) -> Result<Vec<Vec<u8>>> {
-        let Store::File(log) = &self.store else {
+        let LogStorage::File(log) = &self.store else {
             return Ok(Vec::new());
         };
         let (Some(open), 1..) = (&log.open, log.header_at) else {
             return Ok(Vec::new());
         };
-        let file = log.file(open, Access::Read)?;
+        let file = log.file(open, HandleAccess::Read)?;
         let failed = |error: io::Error| log.failed("read", &error);
         let mut lines = Lines::new(&file, 0);
         while let Some(line) = lines.next().map_err(failed)? {
@@ -108,7 +108,7 @@ fn keep_original(log: &FileLog, old: &File, suffix: &str) -> Result<()> {
     let mut backup = log.at.beside(suffix);
     let mut number = 1;
     while backup.status().is_ok() {
-        if let Ok(kept) = backup.folder.file(&backup.name, Access::Read)
+        if let Ok(kept) = backup.folder.file(&backup.name, HandleAccess::Read)
             && same_content(&kept, old).map_err(failed)?
         {
             return Ok(());
@@ -240,7 +240,7 @@ impl<'a> Migration<'a> {
     /// their bytes.
     fn entries(&self, text: &[u8], offset: u64) -> io::Result<Vec<Vec<u8>>> {
         let mut entries = Vec::new();
-        for Piece { span, whole } in recover(text, Some(self.bodies.version())).pieces {
+        for LinePart { span, whole } in recover(text, Some(self.bodies.version())).pieces {
             let at = offset + span.start as u64;
             let stored = part(text, span);
             let lossy = String::from_utf8_lossy(stored);
@@ -269,9 +269,9 @@ impl<'a> Migration<'a> {
             // be read.
             return write_rest(out, line);
         }
-        let at = |piece: &Piece| start + piece.span.start as u64;
-        let bytes = |piece: &Piece| part(text, piece.span.clone());
-        let is_header = |piece: &Piece| header.is_some_and(|header| header.offset == at(piece));
+        let at = |piece: &LinePart| start + piece.span.start as u64;
+        let bytes = |piece: &LinePart| part(text, piece.span.clone());
+        let is_header = |piece: &LinePart| header.is_some_and(|header| header.offset == at(piece));
         let mut pieces = self.pieces(text, start);
         if let Some(header) = header {
             // Only the title may precede the header.
@@ -295,13 +295,16 @@ impl<'a> Migration<'a> {
     }
 
     /// The parts of a line in the order in which opening the file reads them, each after the NUL bytes before it.
-    fn pieces(&self, text: &[u8], start: u64) -> Vec<Piece> {
+    fn pieces(&self, text: &[u8], start: u64) -> Vec<LinePart> {
         let is_sound = std::str::from_utf8(text).is_ok()
             && !matches!(scan::scan_line(text), Err(BadLine::InvalidJson { .. }));
         if is_sound {
             let span = trimmed(text);
             let whole = !span.is_empty();
-            return whole.then_some(Piece { span, whole }).into_iter().collect();
+            return whole
+                .then_some(LinePart { span, whole })
+                .into_iter()
+                .collect();
         }
         let is_behind_header = self.header.is_none_or(|header| header.offset < start);
         let found = recover(text, is_behind_header.then(|| self.bodies.version())).pieces;
@@ -312,7 +315,7 @@ impl<'a> Migration<'a> {
             let before = next.checked_sub(1).and_then(|at| in_file_order.get(at));
             let start = before.map_or(0, |before| before.end);
             let span = start..span.start;
-            Piece { span, whole: false }
+            LinePart { span, whole: false }
         };
         let mut pieces = Vec::with_capacity(2 * found.len() + 1);
         for piece in found {

@@ -4,10 +4,10 @@
 //! migrated. Bytes behind the last line break may be in flight and are left out.
 
 use super::header::{CURRENT_VERSION, Header};
-use super::{FileLog, Log, OpenFile, OpenedLog, Store, rewrite};
+use super::{FileLog, Log, LogStorage, OpenFile, OpenedLog, rewrite};
 use crate::error::{Error, Kind, Result};
 use crate::os::file::Location;
-use crate::os::handle::Access;
+use crate::os::handle::HandleAccess;
 use crate::tree::Tree;
 use std::fs::File;
 use std::io::{self, Write};
@@ -41,7 +41,7 @@ impl SessionLines {
     pub(crate) fn prepare(log: &Log, tree: &Tree, leaf_record: Option<Vec<u8>>) -> Result<Self> {
         let mut before_header = Vec::new();
         let lines = match &log.store {
-            Store::File(
+            LogStorage::File(
                 file_log @ FileLog {
                     open: Some(open), ..
                 },
@@ -125,7 +125,7 @@ fn write_line(out: &mut impl Write, line: &[u8]) -> io::Result<()> {
 }
 
 fn stored(log: &FileLog, open: &OpenFile, behind: u64) -> Result<LineSource> {
-    let file = log.file(open, Access::Read)?;
+    let file = log.file(open, HandleAccess::Read)?;
     let mut at = behind;
     let mut next = [0];
     while at < log.end && file.read_at(&mut next, at).is_ok() && matches!(next, [b'\r' | b'\n']) {

@@ -1,7 +1,7 @@
 //! Opens files of a session directory safely: relative to an open folder, never through a symbolic link, never
 //! a FIFO or device, private to their owner (session-file.md §1, §5).
 
-use super::handle::{self, Access, Handle};
+use super::handle::{self, Handle, HandleAccess};
 use crate::error::{Error, Kind, Result};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -114,11 +114,11 @@ const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC);
 
 impl Folder {
-    /// Opens a folder the user names; links above it are the user's business.
+    /// Opens a folder that the user names; links above it are followed.
     pub fn open(path: &Path) -> io::Result<Self> {
         let folder = File::from(open_at(fs::CWD, path.as_os_str(), FOLDER, Mode::empty())?);
         Ok(Self {
-            handle: Handle::new(folder, Access::Read),
+            handle: Handle::new(folder, HandleAccess::Read),
             within: None,
             path: path.to_owned(),
         })
@@ -143,7 +143,7 @@ impl Folder {
     /// A folder in this folder.
     pub fn subfolder(self: &Arc<Self>, name: &OsStr) -> io::Result<Self> {
         Ok(Self {
-            handle: Handle::new(self.open_subfolder(name)?, Access::Read),
+            handle: Handle::new(self.open_subfolder(name)?, HandleAccess::Read),
             within: Some((Arc::clone(self), name.to_owned())),
             path: self.path.join(name),
         })
@@ -193,7 +193,7 @@ impl Folder {
 
     /// The open folder.
     fn fd(&self) -> Result<Arc<File>, Errno> {
-        self.handle.get(Access::Read, || self.open_again())
+        self.handle.get(HandleAccess::Read, || self.open_again())
     }
 
     fn open_again(&self) -> Result<File, Errno> {
@@ -208,7 +208,7 @@ impl Folder {
         let fd = self.fd()?;
         match act(&fd) {
             Err(Errno::NOENT) if is_removed(&fd) => {
-                let fd = self.handle.set(self.open_again()?, Access::Read);
+                let fd = self.handle.set(self.open_again()?, HandleAccess::Read);
                 act(&fd)
             }
             other => other,
@@ -234,7 +234,7 @@ impl Folder {
         Ok(fs::fstat(self.fd()?)?.st_mode & 0o777)
     }
 
-    /// The names in the folder, with their types as far as they are known without asking.
+    /// The names in the folder, each with the type that the listing gives.
     pub fn list(&self) -> io::Result<Vec<(OsString, FileType)>> {
         use std::os::unix::ffi::OsStringExt;
         let mut entries = Vec::new();
@@ -271,7 +271,7 @@ impl Folder {
         for name in names {
             let found = match fs::statat(&*folder, name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => Ok(status(&stat)),
-                // Possible reason: the folder was replaced.
+                // The folder may have been replaced.
                 Err(_) => self.status(name),
             };
             each(name, found);
@@ -280,10 +280,10 @@ impl Folder {
     }
 
     /// Opens a regular file; refuses anything else untouched.
-    pub fn file(&self, name: &OsStr, access: Access) -> Result<File> {
+    pub fn file(&self, name: &OsStr, access: HandleAccess) -> Result<File> {
         let access = match access {
-            Access::Read => OFlags::RDONLY,
-            Access::Append => OFlags::RDWR | OFlags::APPEND,
+            HandleAccess::Read => OFlags::RDONLY,
+            HandleAccess::Append => OFlags::RDWR | OFlags::APPEND,
         };
         // NONBLOCK: opening a FIFO must not wait for its other end.
         let flags = access | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
@@ -347,8 +347,8 @@ impl Folder {
         Ok(self.at(|folder| fs::unlinkat(folder, name, AtFlags::REMOVEDIR))?)
     }
 
-    /// Waits for the exclusive right to choose names in this folder, among processes that ask for it. On a file
-    /// system without locks there is no wait.
+    /// Waits for the exclusive right to choose names in this folder; all processes of this program ask for
+    /// it. On a file system without locks it does not wait.
     pub fn lock(&self) -> Result<FolderLock> {
         let failed = |error: io::Error| {
             Error::io(&format!("lock the folder {}", self.path.display()), &error)
@@ -401,7 +401,7 @@ pub struct FolderLock {
 }
 
 /// Whether an error of `flock` means that locks are not supported. Network file systems may need a writable
-/// descriptor, which a folder has not.
+/// descriptor, which a folder does not have.
 pub(crate) fn is_lock_unsupported(error: &io::Error) -> bool {
     let code = error.raw_os_error();
     error.kind() == io::ErrorKind::Unsupported
@@ -410,8 +410,8 @@ pub(crate) fn is_lock_unsupported(error: &io::Error) -> bool {
             .any(|errno| code == Some(errno.raw_os_error()))
 }
 
-/// Makes a folder (0700) and its missing parents. Their names are synced, since the content would be lost with
-/// them.
+/// Makes a folder (0700) and its missing parents, and syncs their names: a file would be lost with the name
+/// of its folder.
 fn make(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     let missing = path.ancestors().take_while(|above| !above.is_dir());
@@ -441,7 +441,7 @@ fn sync_folder(folder: &File) -> io::Result<()> {
     }
 }
 
-/// `openat`. Without free descriptors it closes unused ones and tries once more.
+/// Calls `openat`. If no descriptor is free, closes unused ones and tries once more.
 fn open_at(folder: impl AsFd, name: &OsStr, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
     match fs::openat(&folder, name, flags, mode) {
         Err(Errno::MFILE | Errno::NFILE) if handle::close_idle() => {

@@ -8,12 +8,12 @@ use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// Most handles held open, where the process may have very many.
+/// The most open handles if the process may have very many descriptors.
 const MAX_OPEN: usize = 4096;
-/// Handles held open even if the process may have few.
+/// The fewest open handles if the process may have few descriptors.
 const MIN_OPEN: usize = 8;
 
-/// All open handles that can be closed. Descriptors belong to the process, and so does this.
+/// All open handles that can be closed; global, since descriptors belong to the process.
 static OPEN: Mutex<Vec<Arc<Slot>>> = Mutex::new(Vec::new());
 /// Counts uses, to find the least recently used handle.
 static CLOCK: AtomicU64 = AtomicU64::new(0);
@@ -29,19 +29,19 @@ pub(crate) struct Handle {
 #[derive(Debug, Default)]
 struct Slot {
     /// A std mutex: held for one `open` at most.
-    open: Mutex<Option<OpenFile>>,
+    open: Mutex<Option<HandleFile>>,
     used: AtomicU64,
 }
 
 #[derive(Debug)]
-struct OpenFile {
+struct HandleFile {
     file: Arc<File>,
-    access: Access,
+    access: HandleAccess,
 }
 
 /// The access that an open file allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Access {
+pub enum HandleAccess {
     Read,
     /// Appending and reading.
     Append,
@@ -49,12 +49,12 @@ pub enum Access {
 
 impl Handle {
     /// A handle of an open file.
-    pub(crate) fn new(file: File, access: Access) -> Self {
+    pub(crate) fn new(file: File, access: HandleAccess) -> Self {
         Self::of(Arc::new(file), access)
     }
 
     /// As [`Handle::new`], of a file that others use too.
-    pub(crate) fn of(file: Arc<File>, access: Access) -> Self {
+    pub(crate) fn of(file: Arc<File>, access: HandleAccess) -> Self {
         let handle = Self {
             slot: Arc::default(),
             kept: false,
@@ -69,7 +69,7 @@ impl Handle {
             slot: Arc::default(),
             kept: true,
         };
-        handle.set(file, Access::Read);
+        handle.set(file, HandleAccess::Read);
         handle
     }
 
@@ -77,7 +77,7 @@ impl Handle {
     /// it.
     pub(crate) fn get<E>(
         &self,
-        access: Access,
+        access: HandleAccess,
         open: impl FnOnce() -> Result<File, E>,
     ) -> Result<Arc<File>, E> {
         self.slot.touch();
@@ -89,7 +89,7 @@ impl Handle {
         }
         let file = Arc::new(open()?);
         let was_open = slot.is_some();
-        *slot = Some(OpenFile {
+        *slot = Some(HandleFile {
             file: Arc::clone(&file),
             access,
         });
@@ -101,12 +101,12 @@ impl Handle {
     }
 
     /// Replaces the file.
-    pub(crate) fn set(&self, file: File, access: Access) -> Arc<File> {
+    pub(crate) fn set(&self, file: File, access: HandleAccess) -> Arc<File> {
         self.put(Arc::new(file), access)
     }
 
-    fn put(&self, file: Arc<File>, access: Access) -> Arc<File> {
-        let open = OpenFile {
+    fn put(&self, file: Arc<File>, access: HandleAccess) -> Arc<File> {
+        let open = HandleFile {
             file: Arc::clone(&file),
             access,
         };
@@ -129,7 +129,7 @@ impl Handle {
             return;
         }
         let mut by_age: Vec<Arc<Slot>> = open.clone();
-        // Each is read once: the values change meanwhile.
+        // Each value is read once, since it may change during the sort.
         by_age.sort_by_cached_key(|slot| slot.used.load(Ordering::Relaxed));
         for slot in by_age {
             if open.len() <= budget() {
@@ -179,8 +179,8 @@ pub(crate) fn close_idle() -> bool {
     open.len() < before
 }
 
-/// How many may be open at a time: half of the process's limit, so that pipes, listings and copies have the
-/// other half.
+/// The most handles that may be open at a time: half of the process's limit; pipes, listings and copies use
+/// the other half.
 pub(crate) fn budget() -> usize {
     static BUDGET: OnceLock<usize> = OnceLock::new();
     *BUDGET.get_or_init(|| {
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     fn handle() -> Handle {
-        Handle::new(tempfile::tempfile().unwrap(), Access::Read)
+        Handle::new(tempfile::tempfile().unwrap(), HandleAccess::Read)
     }
 
     fn is_open(handle: &Handle) -> bool {
@@ -212,13 +212,21 @@ mod tests {
             handle(),
             Handle::kept(tempfile::tempfile().unwrap()),
         );
-        let in_use = used.get(Access::Read, || Err("is open")).unwrap();
+        let in_use = used.get(HandleAccess::Read, || Err("is open")).unwrap();
         assert!(close_idle());
         assert!(!is_open(&idle) && is_open(&used) && is_open(&kept));
         drop(in_use);
-        assert_eq!(idle.get(Access::Read, || Err("gone")).err(), Some("gone"));
+        assert_eq!(
+            idle.get(HandleAccess::Read, || Err("gone")).err(),
+            Some("gone")
+        );
         let mut opened = 0;
-        for access in [Access::Read, Access::Read, Access::Append, Access::Read] {
+        for access in [
+            HandleAccess::Read,
+            HandleAccess::Read,
+            HandleAccess::Append,
+            HandleAccess::Read,
+        ] {
             let open = || {
                 opened += 1;
                 tempfile::tempfile()

@@ -5,7 +5,7 @@ use crate::os::file::Identity;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-/// Calls `then` once the process has died; never, if it is not alive now.
+/// Calls `then` once the process has died; never if it is not alive at the call.
 pub(crate) fn on_death(process_id: u64, then: impl FnOnce() + Send + 'static) {
     let id = i32::try_from(process_id).ok().and_then(Pid::from_raw);
     let Some(handle) = id.and_then(|id| pidfd_open(id, PidfdFlags::empty()).ok()) else {
@@ -24,8 +24,9 @@ pub(crate) fn on_death(process_id: u64, then: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// The processes of other programs that have a file open for writing. This program's own follow a replaced file
-/// and are left out, as are those of other users and machines. `None` if the system cannot tell.
+/// The processes of other programs that have a file open for writing. Processes of this program watch a
+/// replaced file, so they are left out. Processes of other users and machines are not visible. `None` if the
+/// system cannot tell.
 #[cfg(target_os = "linux")]
 pub(crate) fn writers_of(identity: Identity) -> Option<Vec<u32>> {
     let number = |entry: std::io::Result<std::fs::DirEntry>| {
@@ -35,7 +36,7 @@ pub(crate) fn writers_of(identity: Identity) -> Option<Vec<u32>> {
     let program = |process: &str| {
         let path = std::fs::read_link(format!("/proc/{process}/exe")).ok()?;
         let name = path.file_name()?.to_string_lossy().into_owned();
-        // The name of the executable ends so after an update.
+        // After an update the name of the executable has this ending.
         Some(name.trim_end_matches(" (deleted)").to_owned())
     };
     let ours = program("self");

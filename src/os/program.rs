@@ -1,5 +1,5 @@
-//! Runs a program of the user's: argv without a shell, input on stdin, output from stdout, with limits of time
-//! and size and a small environment. Refuses a program that another user could change.
+//! Runs a program of the user: argv without a shell, input on stdin, output from stdout, limits of time and
+//! size, and a small environment. Refuses a program that another user could change.
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::{OsStr, OsString};
@@ -24,11 +24,11 @@ pub struct Program {
     pub max_output_bytes: usize,
 }
 
-/// The daemon's variables that a program gets besides the [`USUAL`] ones. All others may be secrets of other
-/// programs.
+/// Selects the environment variables that a program gets besides the [`USUAL`] ones. Any other variable may
+/// hold a secret of another program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Environment {
-    /// Always passed.
+    /// Names of variables to pass.
     pub named: Vec<String>,
     /// Variables that hold keys: passed only if they are in `named`.
     pub keys: Vec<String>,
@@ -49,7 +49,7 @@ const USUAL: [&str; 11] = [
     "TREELINED_*",
 ];
 
-/// Links followed on the way to a file; more are taken for a cycle.
+/// The most links followed on the way to a file; more count as a cycle.
 const MAX_LINKS: usize = 40;
 
 /// The reason why a program gave no answer.
@@ -60,14 +60,14 @@ pub enum Failure {
     /// The limit in bytes.
     TooMuchOutput(usize),
     Unreadable(io::Error),
-    /// `None`: ended by a signal.
+    /// The exit code; `None` if a signal ended it.
     Exited(Option<i32>),
-    /// A file that another user could change, and why.
+    /// Another user could change a file; the text says which one and why.
     Unsafe(String),
 }
 
 impl Environment {
-    /// The variables to pass, of all given ones.
+    /// The variables to pass, out of `all`.
     fn of(&self, all: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
         all.filter(|(name, _)| name.to_str().is_some_and(|name| self.passes(name)))
             .collect()
@@ -91,9 +91,10 @@ impl Program {
         name.and_then(|name| name.to_str()).unwrap_or_default()
     }
 
-    /// Runs the program in a process group of its own and returns its stdout, which `heard` gets as it arrives.
-    /// Dropping the future, or exceeding a limit, kills the group. Its stderr is discarded. It ends when the
-    /// program has exited and closed its stdout. Its files are checked each time, since they may have changed.
+    /// Runs the program in a process group of its own and returns its stdout; `heard` receives the output as
+    /// it arrives. Returns once the program has exited and closed its stdout; discards its stderr. Dropping
+    /// the future, or exceeding a limit, kills the group. The program's files are checked each time, since
+    /// they may have changed.
     pub async fn run(
         &self,
         input: &[u8],
@@ -182,7 +183,7 @@ pub(crate) fn check_file(path: &Path) -> Result<(), Failure> {
         let is_device = metadata.file_type().is_char_device();
         if mode & 0o022 != 0 && !is_sticky_folder && !is_device {
             let shown = next.display();
-            let why = format!("{shown} can be written by others; chmod go-w ends that");
+            let why = format!("{shown} can be written by others; use chmod go-w");
             return Err(Failure::Unsafe(why));
         }
         at = next;
@@ -247,7 +248,7 @@ impl ProcessGroup {
                 output.extend_from_slice(new);
             }
         };
-        // The answer does not wait for the rest of the input to be read.
+        // The result does not wait until the program has read its input.
         let mut write = std::pin::pin!(write);
         let mut read = std::pin::pin!(read);
         let output = tokio::select! {
@@ -264,7 +265,7 @@ impl ProcessGroup {
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
-        // Without an id it has exited and was waited for: the number may belong to another process.
+        // Without an id the process has exited and was waited for: its number may belong to another process.
         let id = self.0.id().and_then(|id| i32::try_from(id).ok());
         if let Some(id) = id.and_then(Pid::from_raw) {
             let _gone = kill_process_group(id, Signal::KILL);
@@ -290,8 +291,8 @@ impl fmt::Display for Failure {
 mod tests {
     use super::*;
 
-    /// Programs inherited the whole environment, with the keys of model providers in it. A prefix alone
-    /// does not do: a key may be kept in `TREELINED_KEY`.
+    /// Programs inherited the whole environment, including the keys of model providers. A rule by prefix is
+    /// not enough: a key may be in `TREELINED_KEY`.
     #[test]
     fn only_usual_and_named_variables_are_passed_and_no_keys() {
         let environment = Environment {

@@ -1,10 +1,10 @@
 //! Unfinished files, and their removal after their process was killed.
 //!
-//! Owns their names and the proof that nobody writes to one: its writer holds its lock, which the system
-//! releases when the process dies.
+//! The writer of such a file holds its lock, which the system releases when the process dies; a file without
+//! a lock is abandoned.
 
 use super::file::{self, Folder, Location};
-use super::handle::Access;
+use super::handle::HandleAccess;
 use rustix::fs::fstat;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
@@ -48,7 +48,7 @@ impl Temporary {
                     return Ok(new);
                 }
                 Err(TryLockError::Error(error)) => return Err(error),
-                // Another process took it for abandoned.
+                // Another process removed it as abandoned.
                 Ok(()) | Err(TryLockError::WouldBlock) => {}
             }
         }
@@ -77,7 +77,7 @@ impl Temporary {
     fn named(mut self, renamed: io::Result<()>) -> io::Result<()> {
         renamed?;
         self.is_named = true;
-        // Others may have opened it already, and lock it before they append.
+        // Other processes may have opened it, and lock it before they append.
         let _released = self.file.unlock();
         Ok(())
     }
@@ -123,7 +123,7 @@ pub(crate) fn remove_abandoned(folder: &Folder) -> io::Result<()> {
 }
 
 fn remove_if_abandoned(folder: &Folder, name: &OsStr) -> io::Result<()> {
-    let Ok(file) = folder.file(name, Access::Read) else {
+    let Ok(file) = folder.file(name, HandleAccess::Read) else {
         return Ok(());
     };
     if file.try_lock().is_err() {
@@ -141,8 +141,8 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// Temporary files of killed processes stayed for ever, while a user's own `.notes.2024.tmp` was
-    /// removed. Only files that are named here and that nobody has locked may go.
+    /// Temporary files of killed processes were never removed, while a user's own `.notes.2024.tmp` was. Only
+    /// unlocked files with our names are removed.
     #[test]
     fn only_abandoned_files_of_ours_are_removed() {
         let path = tempfile::tempdir().unwrap();

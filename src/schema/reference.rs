@@ -103,7 +103,7 @@ fn method(page: &mut String, protocol: &Protocol, method: &Method) {
     if members(params).is_empty() {
         page.push_str("It takes no params.\n\n");
     } else {
-        let rows = members(params).into_iter().map(Member::into_param);
+        let rows = members(params).into_iter().map(MemberRow::into_param);
         table(
             page,
             ["param", "type", "required", "default", "meaning"],
@@ -143,7 +143,7 @@ fn result(page: &mut String, definition: &Value, name: &str) {
     let about = explanation(definition, &format!("The result of `{name}`"));
     let rows: Vec<_> = members(definition)
         .into_iter()
-        .map(Member::into_result)
+        .map(MemberRow::into_result)
         .collect();
     let about = match about.as_str() {
         "" if definition.get("anyOf").is_some() => format!("{}.", type_of(definition)),
@@ -190,7 +190,7 @@ fn notification(page: &mut String, protocol: &Protocol, sent: &Notification) {
         page,
         "\n\nDescribed in [protocol.md \u{a7}{section}](protocol.md).\n\n"
     );
-    let rows = members(definition).into_iter().map(Member::into_result);
+    let rows = members(definition).into_iter().map(MemberRow::into_result);
     table(page, ["member", "type", "", "meaning"], rows);
     let message = json!({
         "jsonrpc": "2.0",
@@ -225,7 +225,7 @@ fn types(page: &mut String, protocol: &Protocol) {
         let _ = write!(page, "### Type `{name}`\n\n{about}\n\n");
         let rows: Vec<_> = members(definition)
             .into_iter()
-            .map(Member::into_result)
+            .map(MemberRow::into_result)
             .collect();
         if !values.is_empty() {
             table(page, ["value", "meaning"], values);
@@ -258,7 +258,7 @@ fn errors(page: &mut String) {
 }
 
 /// A member of an object.
-struct Member {
+struct MemberRow {
     name: String,
     types: String,
     is_required: bool,
@@ -267,7 +267,7 @@ struct Member {
     default: String,
 }
 
-impl Member {
+impl MemberRow {
     fn new(name: &str, schema: &Value, is_required: bool) -> Self {
         let description = text(schema, "description");
         let (meaning, default) = match description.split_once("Default: ") {
@@ -306,13 +306,13 @@ impl Member {
 }
 
 /// The members of an object, in their order.
-fn members(definition: &Value) -> Vec<Member> {
+fn members(definition: &Value) -> Vec<MemberRow> {
     let required = definition.get("required").and_then(Value::as_array);
     let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|n| n == name));
     let properties = definition.get("properties").and_then(Value::as_object);
     let properties = properties.into_iter().flat_map(Map::iter);
     properties
-        .map(|(name, schema)| Member::new(name, schema, is_required(name)))
+        .map(|(name, schema)| MemberRow::new(name, schema, is_required(name)))
         .collect()
 }
 

@@ -1,5 +1,5 @@
-//! Committing: what a turn writes (session-file.md §3). PlannedLines against the refreshed tree and under the
-//! file's lock, written in one call, then taken in.
+//! Commits an operation's lines: plans them against the refreshed tree with the file's lock held, writes them
+//! in one call, and adds them to the tree (session-file.md §3).
 
 use super::{Changes, INLINE_BYTES, SessionGuard, SessionState};
 use crate::blocking::blocking;
@@ -19,21 +19,22 @@ use std::time::{Duration, Instant};
 
 /// How long an append waits for a lock that another process holds (session-file.md §3).
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
-/// Between two attempts. The lock goes to whoever asks at the right moment, so one who asks seldom may
-/// find it taken for long where many append.
+/// The longest pause between two attempts to take the lock. Longer pauses would lose against many writers
+/// that take it often.
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// The work of a commit: one operation, or several that are planned in turn and written together.
+/// The work of a commit: one operation, or several that are planned one after the other and written together.
 pub trait Work: Send + 'static {
-    /// Whether writing it takes longer than the thread that reads requests may be held up.
+    /// Whether writing this could delay the thread that reads requests.
     fn is_large(&self) -> bool {
         false
     }
 
-    /// The lines to write. Asked for once, with the lock held and the tree fresh.
+    /// The lines to write. Called once, with the lock held and the tree fresh.
     fn plan(&mut self, core: &SessionState) -> Result<PlannedLines>;
 
-    /// Asked again and again while others hold the lock, since when is told; an error gives up.
+    /// Called before each pause while others hold the lock; an error gives up. `contended_since` is when they
+    /// were first found to hold it.
     fn wait(&mut self, contended_since: Option<Instant>) -> Result<()>;
 }
 
@@ -58,7 +59,7 @@ where
     }
 }
 
-/// Fails once an operation asked for at `asked` is not to wait for the lock any longer.
+/// Fails with `sessionLocked` once an operation asked for at `asked` has waited long enough for the lock.
 pub(crate) fn still_waits(
     cancel: &Cancel,
     asked: Instant,
@@ -67,7 +68,8 @@ pub(crate) fn still_waits(
     if cancel.is_cancelled() {
         return Err(Error::cancelled());
     }
-    // Who has waited in line for others that did not get the lock does not wait anew.
+    // An operation that waited in the queue behind others that did not get the lock does not wait as long
+    // again.
     let since = contended_since.unwrap_or(asked).max(asked);
     if since.elapsed() < LOCK_TIMEOUT {
         return Ok(());
@@ -86,37 +88,37 @@ pub struct CommitOutcome {
     pub entry_ids: Vec<EntryId>,
     /// Whether anything was written.
     pub wrote: bool,
-    /// The file that remains to be synced by the session's policy.
+    /// The file that must still be synced by the session's policy.
     pub unsynced: Option<Arc<File>>,
-    /// Lines that were planned.
+    /// The number of planned lines.
     lines: usize,
-    /// How many of them are in the file whole.
+    /// The number of lines that are in the file whole.
     pub whole: usize,
-    /// Why not all of them.
+    /// Why not all lines are whole.
     pub failure: Option<Error>,
 }
 
 /// The outcome of one attempt to commit.
 enum Attempt {
     Done(CommitOutcome),
-    /// It has to be made where waiting is allowed.
+    /// The commit must be made on a thread that may block.
     Later,
-    /// It is in the file; what is there to be read before it takes too long here.
-    Written(Box<Written>),
+    /// The lines are in the file, but reading them takes too long on this thread.
+    Written(Box<WrittenLines>),
 }
 
 /// Lines in the file that are not in the tree yet.
-struct Written {
+struct WrittenLines {
     lock: Lock,
     landed: WriteOutcome,
-    /// How many were planned.
+    /// The number of planned lines.
     lines: usize,
     entry_ids: Vec<EntryId>,
     ends: Vec<usize>,
 }
 
 impl<T: Send + 'static> SessionGuard<T> {
-    /// Commits one operation. Comes back with the turn; what changed is told even if it failed.
+    /// Commits one operation. Returns the guard too; reports changes even if the operation failed.
     pub async fn commit<P>(
         self,
         cancel: &Cancel,
@@ -140,7 +142,7 @@ impl<T: Send + 'static> SessionGuard<T> {
         }
     }
 
-    /// Makes the file of a new session, with nothing but its header in it, synced with its name.
+    /// Makes the file of a new session with only its header, and syncs it with its folder.
     pub async fn make_file(mut self) -> Result<Self> {
         blocking(move || {
             self.write_header()?;
@@ -149,8 +151,8 @@ impl<T: Send + 'static> SessionGuard<T> {
         .await
     }
 
-    /// Plans, and writes what was planned; at once if the lock is free and there is little to read,
-    /// else where waiting is allowed. Fails only where nothing can be carried out any more.
+    /// Plans and writes: inline if the lock is free and there is little to read, else on a blocking thread.
+    /// Fails only if the session cannot be used any more.
     pub async fn carry_out<W: Work>(
         mut self,
         mut work: W,
@@ -200,11 +202,11 @@ impl<T: Send + 'static> SessionGuard<T> {
 }
 
 impl CommitOutcome {
-    /// For one operation: an error unless all of it is in the file.
+    /// The result for a single operation: an error unless all of its lines are in the file.
     fn in_full(self) -> Result<Self> {
         match self.failure {
             Some(failure) => {
-                // Leaf records come first and are nobody's entries.
+                // Leaf records come first and have no ids to return.
                 let records = self.lines.saturating_sub(self.entry_ids.len());
                 let written = self.entry_ids.iter();
                 let written = written.take(self.whole.saturating_sub(records));
@@ -216,7 +218,7 @@ impl CommitOutcome {
 }
 
 impl SessionState {
-    /// One attempt, planned only once the lock is held.
+    /// One attempt. Plans only once the lock is held.
     fn try_commit(
         &mut self,
         work: &mut impl Work,
@@ -239,14 +241,14 @@ impl SessionState {
             }));
         }
         let written = self.write(lock, planned)?;
-        // Writers that take no lock may have come between.
+        // Writers that take no lock may have appended just before this write.
         if !may_wait && self.log.unread_before(&written.landed) > INLINE_BYTES {
             return Ok(Attempt::Written(Box::new(written)));
         }
         self.take_in(written, changes).map(Attempt::Done)
     }
 
-    /// Takes the lock and takes in what others have appended; `None` if that cannot be done now.
+    /// Takes the lock and reads what others have appended; `None` if that cannot be done at once.
     fn lock_fresh(&mut self, changes: &mut Changes, may_wait: bool) -> Result<Option<Lock>> {
         // The first write syncs file and folder.
         if !may_wait && self.log.location().is_some() && !self.log.is_written() {
@@ -255,7 +257,7 @@ impl SessionState {
         let mut has_rewritten = false;
         loop {
             let TryLock::Locked(lock) = self.log.try_lock()? else {
-                // It may be the lock of a file that has been replaced, and the new one's is free.
+                // The lock may be that of a replaced file, while the new file's lock is free.
                 if may_wait && self.log.standing()? == Standing::Replaced {
                     self.catch_up_into(Standing::Replaced, changes)?;
                 }
@@ -291,7 +293,7 @@ impl SessionState {
             if std::mem::replace(&mut has_rewritten, true) {
                 return Err(Error::new(
                     Kind::StorageIo,
-                    "the session file is of an older version still after it was migrated; nothing was written",
+                    "the session file still has an older version after it was migrated; nothing was written",
                 ));
             }
             self.log.rewrite(&lock, &self.tree)?;
@@ -313,16 +315,16 @@ impl SessionState {
         if synced.is_err()
             && let Some(at) = self.log.location()
         {
-            // Nobody has been told of it.
+            // No client knows of this file.
             let _removed = at.folder.remove(&at.name);
         }
         synced
     }
 
-    fn write(&mut self, lock: Lock, planned: PlannedLines) -> Result<Written> {
+    fn write(&mut self, lock: Lock, planned: PlannedLines) -> Result<WrittenLines> {
         let lines = planned.lines.len();
         let landed = self.log.write(&lock, planned.lines)?;
-        Ok(Written {
+        Ok(WrittenLines {
             lock,
             landed,
             lines,
@@ -332,8 +334,8 @@ impl SessionState {
     }
 
     /// Takes what has been written into the tree.
-    fn take_in(&mut self, written: Written, changes: &mut Changes) -> Result<CommitOutcome> {
-        let Written {
+    fn take_in(&mut self, written: WrittenLines, changes: &mut Changes) -> Result<CommitOutcome> {
+        let WrittenLines {
             lock,
             landed,
             lines,
@@ -346,9 +348,9 @@ impl SessionState {
         changes.diagnostics.extend(self.log.take_diagnostics());
         self.sort_out(before, changes);
         match landed.failure {
-            // The last line is ours, so it decides as it would on opening.
+            // Our line is the last one, so it gives the leaf, as it would when the file is opened.
             None => self.move_leaf(self.tree.file_leaf()),
-            // What did not land whole leaves the leaf alone.
+            // Lines that are not in the file whole do not move the leaf.
             Some(_) => {
                 let ends = ends.iter().rev();
                 let done = ends.copied().find(|end| *end <= whole).unwrap_or(0);
@@ -382,7 +384,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// Tells what was just taken in apart: ours, and what came between.
+    /// Splits newly read entries into our own and those that others appended meanwhile.
     fn sort_out(&mut self, before: usize, changes: &mut Changes) {
         for node in (before..self.tree.node_count()).filter_map(|n| self.tree.node(n)) {
             let foreign = self.tree.flags(node).has(Flags::FOREIGN);
@@ -399,7 +401,7 @@ impl SessionState {
         self.below.look(&self.tree);
     }
 
-    /// A new file and its name are made durable whatever the policy (session-file.md §3).
+    /// Syncs a new file and its folder, whatever the session's policy (session-file.md §3).
     fn sync_creation(&self, file: &File) -> Result<()> {
         let folder = || match self.log.location() {
             Some(at) => at.folder.sync(),
@@ -411,7 +413,7 @@ impl SessionState {
     }
 }
 
-/// The failure of an operation of which these entries are in the file.
+/// The error of an operation whose entries are only partly in the file: `written` are there.
 pub(crate) fn landed_in_part<'a>(
     failure: Error,
     written: impl Iterator<Item = &'a EntryId>,

@@ -1,11 +1,10 @@
-//! The lines of a fork: prepared under its source's turn, copied without it (session-file.md §5).
+//! The content of a fork: prepared with the source's guard held, copied without it (session-file.md §5).
 //!
-//! Owns what goes into the new session from where. Which entries a fork has is `flow`'s to say, how a
-//! file comes to be is `log`'s.
+//! `flow` decides which entries a fork has, and `log` writes the file.
 
 use super::SessionState;
 use crate::error::Result;
-use crate::flow::fork::{self, End, OpenCall, Plan};
+use crate::flow::fork::{self, End, ForkPlan, OpenCall};
 use crate::id;
 use crate::log::body::{Bodies, Fetch};
 use crate::log::copy::{CHUNK, CopiedLine, FinishedLog, LogWriter};
@@ -16,14 +15,14 @@ use crate::tree::{FilePlace, Flags, Node, PlainFacts, Tree};
 
 /// The parts of a fork.
 pub(crate) struct Copy {
-    plan: Plan,
+    plan: ForkPlan,
     bodies: Bodies,
-    kept: Vec<Kept>,
-    /// The ids of what is kept, one after the other.
+    kept: Vec<KeptEntry>,
+    /// The ids of the copied entries, without separators.
     ids: String,
-    /// How to get those entries that are not copied as they stand, in order.
+    /// How to read the entries that are not copied byte for byte, in order.
     others: Vec<Fetch>,
-    /// Results for calls that have none.
+    /// Error results for tool calls that have none.
     results: Vec<Vec<u8>>,
     /// The id of the last entry before the labels.
     last_id: Option<String>,
@@ -31,24 +30,23 @@ pub(crate) struct Copy {
 }
 
 /// An entry that is copied.
-struct Kept {
+struct KeptEntry {
     place: FilePlace,
-    /// Where its id ends in `ids`.
+    /// The end of its id in `ids`.
     id_end: usize,
-    /// What is known of its copy, if that is the stored line, byte for byte.
+    /// The tree's data of the copy, if the stored line is copied byte for byte.
     facts: Option<PlainFacts>,
 }
 
 /// The next lines of a fork.
-enum Piece<'a> {
-    /// They follow each other in the source, and are copied as they stand.
+enum ForkPart<'a> {
+    /// Adjacent lines of the source, copied byte for byte.
     Run(&'a [CopiedLine<'a>]),
     Line(&'a [u8]),
 }
 
 impl Copy {
-    /// Of a fork of `core` that ends there and answers these calls. Reads bodies only where something
-    /// in them has to be resolved.
+    /// Prepares a fork of `core`. Reads bodies only if a reference in them must be resolved.
     pub(crate) fn prepare(
         core: &SessionState,
         end: End,
@@ -62,7 +60,7 @@ impl Copy {
         let mut before = None;
         for node in std::mem::take(&mut plan.kept) {
             ids.push_str(tree.id(node));
-            // Hanging on the entry before it in the source too, it needs no other parent.
+            // The parent stays if it is the same entry in the source.
             let is_linked = before.is_some()
                 && tree.parent(node) == before
                 && !tree.flags(node).has(Flags::REPARENTED);
@@ -71,7 +69,7 @@ impl Copy {
             if facts.is_none() {
                 others.push(bodies.fetch(tree, node)?);
             }
-            kept.push(Kept {
+            kept.push(KeptEntry {
                 place: tree.place(node),
                 id_end: ids.len(),
                 facts,
@@ -99,8 +97,8 @@ impl Copy {
         self.kept.is_empty()
     }
 
-    /// Hands everything to `take`, in order.
-    fn pieces(&self, mut take: impl FnMut(Piece<'_>) -> Result<()>) -> Result<()> {
+    /// Passes everything to `take`, in order.
+    fn pieces(&self, mut take: impl FnMut(ForkPart<'_>) -> Result<()>) -> Result<()> {
         let mut reader = self.bodies.reader();
         let mut others = self.others.iter();
         let mut run: Vec<CopiedLine<'_>> = Vec::new();
@@ -108,7 +106,9 @@ impl Copy {
         let mut id_start = 0;
         let mut parent_id = None;
         for kept in &self.kept {
-            let id = self.ids.get(id_start..kept.id_end).unwrap_or_default();
+            let id = self.ids.get(id_start..kept.id_end);
+            debug_assert!(id.is_some(), "`ids` has the id of each kept entry");
+            let id = id.unwrap_or_default();
             id_start = kept.id_end;
             let FilePlace { offset, len } = kept.place;
             let goes_on = run.first().is_some_and(|first| {
@@ -117,7 +117,7 @@ impl Copy {
                     && offset + u64::from(len) - first.place.offset < CHUNK as u64
             });
             if !goes_on && !run.is_empty() {
-                take(Piece::Run(&run))?;
+                take(ForkPart::Run(&run))?;
                 run.clear();
             }
             run_end = offset + u64::from(len);
@@ -130,22 +130,22 @@ impl Copy {
                 None => {
                     if let Some(fetch) = others.next() {
                         let entry = reader.entry(fetch)?;
-                        take(Piece::Line(&self.plan.copy(entry, parent_id)))?;
+                        take(ForkPart::Line(&self.plan.copy(entry, parent_id)))?;
                     }
                 }
             }
             parent_id = Some(id);
         }
         if !run.is_empty() {
-            take(Piece::Run(&run))?;
+            take(ForkPart::Run(&run))?;
         }
         for line in &self.results {
-            take(Piece::Line(line))?;
+            take(ForkPart::Line(line))?;
         }
         parent_id = self.last_id.as_deref();
         for (fetch, id) in &self.labels {
             let entry = reader.entry(fetch)?;
-            take(Piece::Line(&self.plan.copy(entry, parent_id)))?;
+            take(ForkPart::Line(&self.plan.copy(entry, parent_id)))?;
             parent_id = Some(id);
         }
         Ok(())
@@ -156,8 +156,8 @@ impl Copy {
         let mut lines = Vec::new();
         self.pieces(|piece| {
             match piece {
-                Piece::Line(line) => lines.push(line.to_vec()),
-                Piece::Run(run) => {
+                ForkPart::Line(line) => lines.push(line.to_vec()),
+                ForkPart::Run(run) => {
                     for line in run {
                         let stored = self.bodies.read(line.place)?;
                         self.bodies.check_line(&stored, stored.len(), line.id)?;
@@ -178,20 +178,20 @@ impl Copy {
         })
     }
 
-    /// Makes the session file, synced with its folder if so wanted.
+    /// Makes the session file, and syncs it with its folder if `synced`.
     pub(crate) fn to_file(
         &self,
         at: Location,
         header_line: Vec<u8>,
         synced: bool,
     ) -> Result<FinishedLog> {
-        // Beside the entries: their results and labels.
+        // Error results and labels are written besides the entries.
         let more = self.results.len() + self.labels.len();
         let tree = Tree::with_room(self.kept.len() + more, self.ids.len() + 8 * more);
         let mut draft = LogWriter::begin(at, header_line, tree)?;
         self.pieces(|piece| match piece {
-            Piece::Line(line) => draft.line(line),
-            Piece::Run(run) => draft.copy(&self.bodies, run),
+            ForkPart::Line(line) => draft.line(line),
+            ForkPart::Run(run) => draft.copy(&self.bodies, run),
         })?;
         draft.finish(synced)
     }

@@ -1,11 +1,10 @@
 //! An open session: its log and its tree, changed together and nowhere else.
 //!
-//! Owns the order of things: whoever reads or writes holds the session's [`SessionGuard`], and turns are taken
-//! in the order they were asked for (protocol.md §1). A turn is held for memory work and for a write,
-//! never while a question, a summarizer or a sync is waited for.
+//! Whoever reads or changes a session holds its [`SessionGuard`]; guards are given in the order of requests
+//! (protocol.md §1). A guard is held for work in memory and for a write, never while waiting for a question,
+//! a summarizer or a sync.
 //!
-//! It does not know what is written or why (`flow`), nor who is told (`rpc`). Writing is [`commit`]'s,
-//! copying [`fork`]'s.
+//! `flow` decides what is written, and `daemon` whom to notify. [`commit`] writes, [`fork`] copies.
 
 pub(crate) mod commit;
 pub(crate) mod fork;
@@ -39,29 +38,29 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokio::sync::{Notify, OwnedMutexGuard};
 
-/// More bytes than this are neither read nor written on the thread that reads requests: they could take
+/// More bytes than this are neither read nor written on the thread that reads requests, since they could take
 /// more than two milliseconds.
 const INLINE_BYTES: u64 = 128 << 10;
-/// Entries shown with `leafMoved`.
+/// The most entries in the details of `leafMoved`.
 const MAX_MOVED_ENTRIES: usize = below::MAX_FOUND;
-/// What they may have together, in bytes.
+/// The most bytes of those entries.
 const MAX_MOVED_BYTES: u64 = 256 << 10;
 
 /// One open session.
 pub struct Session {
     pub id: SessionId,
     pub read_only: bool,
-    /// Of a version of the format that cannot be written.
+    /// The file has a version of the format that this program cannot write.
     is_newer: bool,
     pub ephemeral: bool,
-    /// Of its file; `None` if it never has one.
+    /// The path of its file; `None` for an ephemeral session.
     pub path: Option<PathBuf>,
-    /// Tells revisions of this opening from those of another.
+    /// Distinguishes revisions of this opening from those of other openings.
     pub nonce: u32,
-    /// Never waited for while the session is open: the session's queue orders who holds it.
+    /// Never contended while the session is open, since the session's queue admits one holder at a time.
     core: Arc<tokio::sync::Mutex<SessionState>>,
     activity: Mutex<Option<Activity>>,
-    /// Told when an activity ends.
+    /// Notified when an activity ends.
     ended: Notify,
     closed: AtomicBool,
     pub syncer: Syncer,
@@ -79,12 +78,12 @@ pub enum Activity {
 pub struct SessionState {
     pub log: Log,
     pub tree: Tree,
-    /// What others have appended below the leaf since it came to stand there.
+    /// Entries that others have appended below the leaf since it was set.
     below: Below,
     read_only: bool,
-    /// Files that were replaced a short while ago.
+    /// Files that were replaced recently.
     predecessors: Vec<ReplacedFile>,
-    /// Since when others have held the file's lock whenever we asked.
+    /// Since when every attempt has found the file's lock taken.
     contended_since: Option<Instant>,
 }
 
@@ -109,14 +108,14 @@ impl<T> DerefMut for SessionGuard<T> {
     }
 }
 
-/// The changes that an operation made or found.
+/// Changes that an operation made or found.
 #[derive(Debug, Default)]
 pub struct Changes {
     /// Entries appended by this operation.
     pub own: Vec<Node>,
-    /// Entries that others have appended, found meanwhile.
+    /// Entries that others have appended and this operation found.
     pub others: Vec<Node>,
-    /// Whether others have appended anything, be it only a move of their leaf.
+    /// Whether others have appended anything, even if only a leaf record.
     pub others_moved: bool,
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -128,6 +127,7 @@ impl Session {
         let ephemeral = path.is_none();
         let is_newer = log.version() > CURRENT_VERSION;
         let read_only = read_only || is_newer;
+        debug_assert!(log.header().is_some(), "an opened session has a header");
         let id = log.header().map(|h| h.id.as_str()).unwrap_or_default();
         Arc::new(Self {
             id: SessionId::new(id),
@@ -155,8 +155,8 @@ impl Session {
         })
     }
 
-    /// The right to read or change the session, for a caller that the session's queue has admitted; `with` is
-    /// what the queue gave it. `asked` is when the caller began to wait.
+    /// The right to read or change the session, for a caller admitted by the session's queue. `with` is the
+    /// queue's lease, dropped after the guard. `asked` is when the caller began to wait.
     pub fn guard<T>(&self, asked: Instant, with: T) -> Result<SessionGuard<T>> {
         match Arc::clone(&self.core).try_lock_owned() {
             Ok(core) => Ok(SessionGuard { core, asked, with }),
@@ -174,7 +174,7 @@ impl Session {
         SessionGuard { core, asked, with }
     }
 
-    /// `sessionBusy` during a turn of the client's.
+    /// Fails with `sessionBusy` during an agent turn of the client.
     pub fn check_not_in_turn(&self) -> Result<()> {
         match self.activity() {
             Some(turn @ Activity::AgentTurn) => Err(turn.busy()),
@@ -190,7 +190,7 @@ impl Session {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// `readOnly` where nothing may be changed.
+    /// Fails with `readOnly` if nothing may be changed.
     pub fn check_writable(&self) -> Result<()> {
         if self.is_newer {
             return Err(Error::new(
@@ -207,7 +207,7 @@ impl Session {
         Ok(())
     }
 
-    /// Keeps in mind that the session's file has been made and may not be on disk.
+    /// Records that the session's file was made and may not be on disk.
     pub fn note_failed_making(&self, core: &SessionState, error: &Error) {
         if error.kind == Kind::DurabilityUnknown
             && let Ok(Some((file, _))) = core.log.file_to_sync()
@@ -221,14 +221,14 @@ impl Session {
         self.activity_slot().clone()
     }
 
-    /// `sessionBusy` while a turn, a compaction or a navigation is running.
+    /// Fails with `sessionBusy` while an agent turn, a compaction or a navigation is running.
     pub fn check_idle(&self) -> Result<()> {
         self.activity()
             .as_ref()
             .map_or(Ok(()), |activity| Err(activity.busy()))
     }
 
-    /// Begins an activity; `sessionBusy` if there is one.
+    /// Begins an activity; fails with `sessionBusy` if another is running.
     pub fn begin(self: &Arc<Self>, activity: Activity) -> Result<Busy> {
         let mut slot = self.activity_slot();
         if let Some(running) = &*slot {
@@ -285,15 +285,15 @@ impl<T: Send + 'static> SessionGuard<T> {
         &mut self.with
     }
 
-    /// Gives up the right, but not what came with it.
+    /// Releases the session and keeps the queue's lease.
     pub fn into_with(self) -> T {
         self.with
     }
 
-    /// Takes in what others have appended.
+    /// Reads what others have appended.
     pub async fn refreshed(mut self) -> Result<(Self, Changes)> {
         match self.log.standing()? {
-            // The open file still has everything; only appending is impossible.
+            // The open file still has all entries; only appending is impossible.
             Standing::Unchanged | Standing::Deleted => Ok((self, Changes::default())),
             Standing::Grown(bytes) if bytes <= INLINE_BYTES => {
                 let changes = self.refresh()?;
@@ -311,7 +311,7 @@ impl<T: Send + 'static> SessionGuard<T> {
 }
 
 impl SessionState {
-    /// Where this daemon stands.
+    /// The leaf of this daemon.
     pub fn leaf(&self) -> Option<Node> {
         self.tree.leaf()
     }
@@ -329,12 +329,12 @@ impl SessionState {
         self.tree.find(id).ok_or_else(|| Error::entry_not_found(id))
     }
 
-    /// An entry, or for `None` the empty position.
+    /// The entry with this id, or for `None` the position before the first entry.
     pub fn find_position(&self, id: Option<&str>) -> Result<Option<Node>> {
         id.map(|id| self.find(id)).transpose()
     }
 
-    /// Where these entries are, so that they can be made durable; `None` where there is no file.
+    /// The places of these entries, so that they can be synced; `None` if there is no file.
     pub fn repeated<'a>(
         &self,
         ids: impl Iterator<Item = &'a EntryId>,
@@ -358,7 +358,7 @@ impl SessionState {
             }))
     }
 
-    /// A snapshot to read bodies from without the turn.
+    /// A snapshot from which bodies can be read without the guard.
     pub fn bodies(&self) -> Bodies {
         self.log.bodies()
     }
@@ -372,15 +372,14 @@ impl SessionState {
             .collect()
     }
 
-    /// The entry as clients get it.
+    /// The entry as clients get it, as JSON.
     pub fn entry(&self, node: Node) -> Result<Vec<u8>> {
         let bodies = self.bodies();
         bodies.entry(&bodies.fetch(&self.tree, node)?)
     }
 
-    /// Fails with `leafMoved` if the client's idea of the leaf is wrong by more than labels and
-    /// session_info, or if others have appended below it since we came to stand there
-    /// (protocol.md §3).
+    /// Fails with `leafMoved` if the leaf differs from the expected one by more than labels and
+    /// `session_info`, or if others have appended below it since it was set (protocol.md §3).
     pub fn check_expected_leaf(&self, expected: &ExpectedLeaf) -> Result<()> {
         let (expected_id, known) = match expected {
             ExpectedLeaf::Any => return Ok(()),
@@ -406,7 +405,7 @@ impl SessionState {
         Err(self.leaf_moved(expected_id, &since))
     }
 
-    /// Fails with `leafMoved` unless the leaf still is `old`, give or take labels and session_info.
+    /// Fails with `leafMoved` if entries other than labels and `session_info` separate the leaf from `old`.
     pub fn check_leaf_is_still(&self, old: Option<&str>) -> Result<()> {
         let known = match old {
             None => Some(None),
@@ -448,7 +447,7 @@ impl SessionState {
         }))
     }
 
-    /// Takes in what others have appended since the last look.
+    /// Reads what others have appended since the last refresh.
     fn refresh(&mut self) -> Result<Changes> {
         let before = self.tree.node_count();
         let file_leaf = self.tree.file_leaf();
@@ -473,7 +472,7 @@ impl SessionState {
         }
     }
 
-    /// Refreshes, or opens the file again if it is another one with the same session.
+    /// Refreshes, or reopens the file if another file of the same session has replaced it.
     fn catch_up(&mut self, standing: Standing) -> Result<Changes> {
         match standing {
             Standing::Replaced => self.reopen(),
@@ -481,7 +480,7 @@ impl SessionState {
         }
     }
 
-    /// Reads the file anew after it was replaced or rewritten; the leaf is kept, by its id.
+    /// Reads the whole file again after it was replaced or rewritten; the leaf stays at the same id.
     fn reopen(&mut self) -> Result<Changes> {
         let refused = || append::refuse(Standing::Replaced);
         let Some(location) = self.log.location().cloned() else {
@@ -518,7 +517,7 @@ impl SessionState {
             self.predecessors
                 .extend(ReplacedFile::of(old_log, old_tree));
         }
-        // Edited in place, the file may be damaged where it was not.
+        // A file edited in place may have new damage.
         let mut changes = Changes::default();
         if was_edited {
             changes.diagnostics = opened.diagnostics;
@@ -529,25 +528,24 @@ impl SessionState {
         Ok(changes)
     }
 
-    /// Whether the session's file was replaced so short a while ago that something may still arrive
-    /// in the old one.
+    /// Whether the session's file was replaced so recently that lines may still arrive in the old one.
     pub fn has_predecessor(&mut self) -> bool {
         self.predecessors
             .retain(|predecessor| !predecessor.is_over() || predecessor.has_arrivals());
         !self.predecessors.is_empty()
     }
 
-    /// Of the files that were replaced.
+    /// The identities of the replaced files.
     pub fn predecessors(&self) -> impl Iterator<Item = Identity> {
         self.predecessors.iter().filter_map(ReplacedFile::identity)
     }
 
-    /// Whether something has arrived there.
+    /// Whether lines have arrived in a replaced file.
     pub fn has_arrivals(&self) -> bool {
         self.predecessors.iter().any(ReplacedFile::has_arrivals)
     }
 
-    /// Writes what has arrived in files that were replaced. The lock is held and the tree fresh.
+    /// Copies lines that arrived in replaced files. Requires the lock and a fresh tree.
     fn carry_over(&mut self, lock: &Lock, changes: &mut Changes) -> Result<Option<Arc<File>>> {
         let mut unsynced = None;
         let mut predecessors = std::mem::take(&mut self.predecessors);

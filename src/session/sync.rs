@@ -341,7 +341,7 @@ mod tests {
         }
     }
 
-    /// A later sync that succeeds says nothing about what an earlier one failed to write.
+    /// A later sync that succeeds proves nothing about bytes whose sync failed.
     #[test]
     fn what_a_failed_sync_was_for_stays_lost() {
         let file = |inode| Identity { device: 1, inode };
@@ -360,7 +360,7 @@ mod tests {
         assert_eq!(is(&record, 2, 150..180), (false, false));
     }
 
-    /// A disk that fails again and again does not make the record grow.
+    /// The record stays bounded on a disk that fails again and again.
     #[test]
     fn the_record_of_failures_is_bounded_and_forgets_none_of_this_file() {
         let file = Identity {

@@ -1,4 +1,4 @@
-//! What is done on the thread that asks, and what on one that may wait.
+//! Which work runs inline and which on a blocking thread.
 
 use super::*;
 use crate::flow::PlannedLines;
@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 const HEADER: &str =
     r#"{"type":"session","version":3,"id":"s","timestamp":"2025-01-01T00:00:00.000Z","cwd":"/"}"#;
 
-/// About so many bytes of entries.
+/// Lines of about `bytes` bytes.
 fn entries(name: &str, bytes: u64) -> String {
     let mut text = String::new();
     for number in 0.. {
@@ -38,7 +38,7 @@ fn session(path: &Path) -> Arc<Session> {
     Session::new(opened, false, Durability::Os)
 }
 
-/// What comes of it at once; `None` if it goes on elsewhere.
+/// The result if the work ends at its first poll; `None` if it goes on on another thread.
 fn polled<T>(work: &mut Pin<Box<impl Future<Output = T>>>) -> Option<T> {
     match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(done) => Some(done),
@@ -51,8 +51,8 @@ fn run(test: impl Future<Output = ()>) {
     builder.build().unwrap().block_on(test);
 }
 
-/// Up to a megabyte of others' entries was read where requests arrive, for many milliseconds where it
-/// was full of leaf records, duplicates or damage.
+/// Up to a megabyte of others' entries was read on the reader thread. That took many milliseconds if they
+/// were leaf records, duplicates or damaged.
 #[test]
 fn much_that_others_have_appended_is_read_on_another_thread() {
     let folder = tempfile::tempdir().unwrap();
@@ -66,14 +66,14 @@ fn much_that_others_have_appended_is_read_on_another_thread() {
         assert!(changes.others.len() > 100);
         append(&path, &entries("much", 2 * INLINE_BYTES));
         let mut much = Box::pin(turn.refreshed());
-        assert!(polled(&mut much).is_none(), "read where requests arrive");
+        assert!(polled(&mut much).is_none(), "read on the reader thread");
         let (_, changes) = much.await.unwrap();
         assert!(changes.others.len() > 500);
     });
 }
 
-/// A writer that takes no lock can append between our look at the file and our write. However much that
-/// is, it is not read where requests arrive.
+/// A writer that takes no lock can append between our refresh and our write. However much it appends, it is
+/// not read on the reader thread.
 #[test]
 fn much_that_comes_between_a_look_and_a_write_is_read_on_another_thread() {
     let folder = tempfile::tempdir().unwrap();
@@ -114,7 +114,7 @@ fn much_that_comes_between_a_look_and_a_write_is_read_on_another_thread() {
     });
 }
 
-/// A long line on its way was read again, from its beginning, by every request until it ended.
+/// Each request read an incomplete long line again from its beginning.
 #[test]
 fn a_line_in_flight_is_not_read_again_before_it_has_grown() {
     let folder = tempfile::tempdir().unwrap();
@@ -131,7 +131,7 @@ fn a_line_in_flight_is_not_read_again_before_it_has_grown() {
             assert_eq!(turn.log.standing().unwrap(), Standing::Unchanged);
         }
         assert!(turn.find("late0").is_ok());
-        // A fragment that somebody replaces by whole lines, longer or shorter, is read anew.
+        // A fragment that another program replaces by whole lines, longer or shorter, is read again.
         for (name, fragment) in [("longer", "{"), ("shorter", &"{".repeat(5000))] {
             let size = std::fs::metadata(&path).unwrap().len();
             append(&path, fragment);
@@ -147,7 +147,7 @@ fn a_line_in_flight_is_not_read_again_before_it_has_grown() {
             (turn, _) = turn.refreshed().await.unwrap();
             assert!(turn.find(&format!("{name}0")).is_ok(), "{name}");
         }
-        // Our own append comes behind a fragment on a line of its own.
+        // Our own append begins a line of its own after a fragment.
         append(&path, "{\"type\":");
         (turn, _) = turn.refreshed().await.unwrap();
         let planned = PlannedLines {

@@ -20,7 +20,7 @@ pub(crate) use request::{EntryFilter, FieldSet, SearchRequest};
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::os::file::{Location, Status};
-use crate::parallel::{self, Plan};
+use crate::parallel::{self, ThreadPlan};
 use crate::store::Store;
 use crate::store::listing;
 use page::Page;
@@ -190,7 +190,7 @@ impl SearchRun<'_> {
                 bound.as_ref(),
             ))
         };
-        let plan = Plan::up_to(MAX_THREADS);
+        let plan = ThreadPlan::up_to(MAX_THREADS);
         let (mut number, mut failure) = (0, None);
         let (totals, partial) = (&mut self.totals, &mut self.partial);
         let done = parallel::map_in_order(
@@ -250,8 +250,8 @@ impl SearchRun<'_> {
         all.resize_with(files.len(), || Ok(FileMatches::default()));
         let (mut number, cancel) = (0, self.cancel);
         let totals = &mut self.totals;
-        let plan = Plan::up_to(MAX_THREADS);
-        let plan = Plan {
+        let plan = ThreadPlan::up_to(MAX_THREADS);
+        let plan = ThreadPlan {
             ahead: plan.ahead * 4,
             ..plan
         };
@@ -283,7 +283,7 @@ impl SearchRun<'_> {
         work: impl Fn(&mut (), usize) -> T + Sync,
     ) -> Result<Vec<T>> {
         let mut all = Vec::with_capacity(count);
-        let plan = Plan::up_to(MAX_THREADS);
+        let plan = ThreadPlan::up_to(MAX_THREADS);
         let done = parallel::map_in_order(
             count,
             plan,

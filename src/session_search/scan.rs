@@ -6,7 +6,7 @@ use crate::entry::{Facts, Kind, Line, Role, scan};
 use crate::error::{Error, Result};
 use crate::log::lines::Lines;
 use crate::os::file::Location;
-use crate::os::handle::Access;
+use crate::os::handle::HandleAccess;
 use memchr::memchr;
 use std::fs::File;
 use std::io;
@@ -95,7 +95,7 @@ impl<'r> Scanner<'r> {
     }
 
     pub(super) fn scan(&mut self, location: &Location, range: &FileRange) -> Result<FileMatches> {
-        let file = location.folder.file(&location.name, Access::Read)?;
+        let file = location.folder.file(&location.name, HandleAccess::Read)?;
         let mut found = FileMatches::default();
         let scanned = self.scan_file(&file, range, &mut found);
         let failed = |error: io::Error| match error.kind() {

@@ -1,8 +1,8 @@
-//! Writes an answer on the thread that made it, where that cannot block: waking the writer on another core
-//! costs more than most requests.
+//! Writes an answer on the thread that made it, if that cannot block: waking the writer on another core costs
+//! more than most requests.
 //!
-//! Only for pipes and sockets, and for at most a pipe's atomic write: a writable pipe takes that much at once,
-//! and a socket is written without waiting.
+//! It writes only to pipes and sockets, and at most a pipe's atomic size: a writable pipe accepts that much
+//! at once, and a socket is written without waiting.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::IoSlice;
 use std::io::{self, Write};
 
-/// Most bytes per write: `PIPE_BUF`.
+/// The most bytes per write: `PIPE_BUF`.
 pub(super) const MAX_BYTES: usize = 4096;
 
 /// An output that can be written without blocking.
@@ -59,7 +59,7 @@ impl Shortcut {
                 let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
                 match send(&self.output, bytes, flags) {
                     Ok(sent) => {
-                        // A stream socket takes so few bytes whole or not at all.
+                        // A stream socket accepts so few bytes whole or not at all.
                         (&self.output).write_all(bytes.get(sent..).unwrap_or_default())?;
                         Ok(true)
                     }
@@ -80,15 +80,15 @@ impl Shortcut {
         Ok(is_ready)
     }
 
-    /// A single call, if the kernel can write to a pipe without waiting; `None` if it cannot.
+    /// Writes with one call, if the kernel supports pipe writes without waiting; else `None`.
     #[cfg(target_os = "linux")]
     fn write_unless_full(&self, bytes: &[u8]) -> io::Result<Option<bool>> {
-        // The other end may have made the pipe non-blocking or not; the flag affects this call only.
+        // The other end may have made the pipe non-blocking; the flag affects only this call.
         let at_the_end = u64::MAX;
         let slices = [IoSlice::new(bytes)];
         match pwritev2(&self.output, &slices, at_the_end, ReadWriteFlags::NOWAIT) {
             Ok(written) => {
-                // A pipe takes so few bytes whole or not at all.
+                // A pipe accepts so few bytes whole or not at all.
                 (&self.output).write_all(bytes.get(written..).unwrap_or_default())?;
                 Ok(Some(true))
             }
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use std::io::Read;
 
-    /// Either way in: the one call, and the question before the write where that is not to be had.
+    /// The two ways to write: one call, or a poll before the write on kernels without that call.
     type Way = fn(&Shortcut, &[u8]) -> io::Result<bool>;
     const WAYS: [Way; 2] = [Shortcut::write, Shortcut::write_if_ready];
 

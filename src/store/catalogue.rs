@@ -5,13 +5,13 @@
 //! any other file is read again. If the cache is lost or damaged, all files are.
 
 use crate::bytes::{Cursor, Fields};
-use crate::cache::{Cache, Format, get_status, put_status};
+use crate::cache::{Cache, FormatName, get_status, put_status};
 use crate::error::{Kind, Result};
 use crate::log::OpenedLog;
 use crate::log::header::Header;
 use crate::log::index;
 use crate::os::file::{Folder, Location, Status};
-use crate::parallel::{self, Plan};
+use crate::parallel::{self, ThreadPlan};
 use crate::store::listing::{Listing, RowScanner};
 use crate::timestamp::Millis;
 use hashbrown::HashSet;
@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 /// Changes with everything that is written below.
-const FORMAT: &Format = b"treelined rows 4";
+const FORMAT: &FormatName = b"treelined rows 4";
 const NAME: &str = "sessions.rows";
 /// The rows are saved again after this many bytes of files were read.
 const WORTH_KEEPING: u64 = 1 << 20;
@@ -237,9 +237,9 @@ fn in_parallel<S, T: Send>(
     state: impl Fn() -> S + Sync,
     work: impl Fn(&mut S, usize) -> T + Sync,
 ) -> Vec<T> {
-    let plan = Plan {
+    let plan = ThreadPlan {
         ahead: count,
-        ..Plan::up_to(MAX_THREADS)
+        ..ThreadPlan::up_to(MAX_THREADS)
     };
     let mut all = Vec::with_capacity(count);
     let _never_breaks = parallel::map_in_order(count, plan, state, work, |done| {

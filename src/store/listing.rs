@@ -4,7 +4,7 @@
 //! this program writes them, one scan without a tree. The catalogue keeps the rows.
 
 use crate::entry::draft::draft;
-use crate::entry::{Envelope, Facts, Kind, Line, Role, Said, scan};
+use crate::entry::{Envelope, Facts, Kind, Line, MessageTime, Role, scan};
 use crate::error::{Kind as ErrorKind, Result};
 use crate::log::OpenedLog;
 use crate::log::body::Bodies;
@@ -13,7 +13,7 @@ use crate::log::ingest::Ingest;
 use crate::log::lines::{self, Lines};
 use crate::name;
 use crate::os::file::{Location, Status, status_of};
-use crate::os::handle::Access;
+use crate::os::handle::HandleAccess;
 use crate::timestamp::{self, Millis};
 use crate::tree::{FilePlace, Node, Tree};
 use hashbrown::{DefaultHashBuilder, HashTable, hash_table};
@@ -81,7 +81,7 @@ impl Listing {
     }
 
     fn of_broken(location: &Location, problem: ErrorKind) -> Result<Self> {
-        let file = location.folder.file(&location.name, Access::Read)?;
+        let file = location.folder.file(&location.name, HandleAccess::Read)?;
         let modified = status_of(&file).map_or(0, millis);
         Ok(Self {
             path: location.path(),
@@ -145,9 +145,9 @@ impl LastMessageTime {
             return;
         };
         let time = match said {
-            Said::Never => None,
-            Said::At(time) => Some(time),
-            Said::WithEntry => entry.timestamp.as_deref().and_then(timestamp::parse),
+            MessageTime::Never => None,
+            MessageTime::At(time) => Some(time),
+            MessageTime::WithEntry => entry.timestamp.as_deref().and_then(timestamp::parse),
         };
         self.0 = self.0.max(time);
     }
@@ -203,7 +203,10 @@ pub fn header_id(location: &Location) -> Option<String> {
 
 /// A file's header, read as by opening the file, but no further.
 pub(crate) fn header(location: &Location) -> Option<Header> {
-    let file = location.folder.file(&location.name, Access::Read).ok()?;
+    let file = location
+        .folder
+        .file(&location.name, HandleAccess::Read)
+        .ok()?;
     let mut lines = Lines::in_chunks(&file, 0, HEADER_CHUNK);
     let (mut tree, mut ingest) = (Tree::new(), Ingest::default());
     while let Some(line) = lines.next().ok()? {
@@ -228,7 +231,10 @@ impl RowScanner {
     /// The row of a file, equal to that of [`Listing::of`]; `None` if opening the file may find more than
     /// reading it line by line.
     pub(crate) fn row(&mut self, location: &Location) -> Option<Listing> {
-        let file = location.folder.file(&location.name, Access::Read).ok()?;
+        let file = location
+            .folder
+            .file(&location.name, HandleAccess::Read)
+            .ok()?;
         let buffer = std::mem::take(&mut self.buffer);
         let mut lines = Lines::in_chunks(&file, 0, SCAN_CHUNK).with_buffer(buffer);
         self.ids.clear();

@@ -8,7 +8,7 @@ use crate::error::{Error, Kind, Result};
 use crate::lock::lock;
 use crate::log::{self, Log};
 use crate::os::file::{self, Folder, Location};
-use crate::os::handle::Access;
+use crate::os::handle::HandleAccess;
 use crate::os::temporary::Temporary;
 use crate::store::catalogue::{FolderFiles, Row};
 use crate::timestamp::Millis;
@@ -263,7 +263,7 @@ fn copy_folder(from: &Location, folder: Arc<Folder>, to: &Location) -> io::Resul
 fn copy_file(from: &Location, to: &Location) -> io::Result<()> {
     let mut source = from
         .folder
-        .file(&from.name, Access::Read)
+        .file(&from.name, HandleAccess::Read)
         .map_err(|error| io::Error::other(error.message))?;
     match source.try_lock() {
         Ok(()) => {}

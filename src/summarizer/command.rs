@@ -1,5 +1,4 @@
-//! The `command` summarizer: a program of the user's reads the request and writes the summary
-//! (semantics.md §3.4).
+//! The `command` summarizer: the user's program reads the request and writes the summary (semantics.md §3.4).
 
 use super::{OnPiece, failed};
 use crate::error::Error;
@@ -9,14 +8,14 @@ use crate::os::program::{Failure, Program};
 use crate::summary::{Summary, SummaryRequest, prompt};
 use std::sync::Mutex;
 
-/// Has `program` write the summary: the request as one JSON object on its stdin, the text on its
-/// stdout, in UTF-8. Fails with `summarizerFailed`.
+/// Runs `program`: its stdin is the request as one JSON object, its stdout the summary in UTF-8. Fails with
+/// `summarizerFailed`.
 pub(crate) async fn summarize(
     program: &Program,
     request: &SummaryRequest,
     on_piece: OnPiece<'_>,
 ) -> Result<Summary, Error> {
-    let pieces = Mutex::new(Pieces::default());
+    let pieces = Mutex::new(Utf8Pieces::default());
     let heard = |bytes: &[u8]| {
         let mut pieces = lock(&pieces);
         pieces.push(bytes, on_piece);
@@ -30,8 +29,12 @@ pub(crate) async fn summarize(
         };
         failed(cause, format!("the summarizer's program failed: {failure}"))
     })?;
-    let text = String::from_utf8(output)
-        .map_err(|_| failed("badResponse", "the summarizer's program wrote no UTF-8"))?;
+    let text = String::from_utf8(output).map_err(|_| {
+        failed(
+            "badResponse",
+            "the summarizer's program wrote text that is not UTF-8",
+        )
+    })?;
     if text.trim().is_empty() {
         return Err(failed("empty", "the summarizer's program wrote nothing"));
     }
@@ -39,8 +42,8 @@ pub(crate) async fn summarize(
 }
 
 /// `{subject, goal?, conversation, previousSummary?, customInstructions?, replaceInstructions, context?,
-/// readFiles, modifiedFiles, prompt:{system, user}, keptEntries?, entriesToSummarize?, entries}`. Of a branch
-/// with a compaction `entries` are those that it kept and those to summarize, which are also given apart.
+/// readFiles, modifiedFiles, prompt:{system, user}, keptEntries?, entriesToSummarize?, entries}`. For a
+/// branch with a compaction, `entries` are `keptEntries` followed by `entriesToSummarize`.
 fn input(request: &SummaryRequest) -> Vec<u8> {
     let prompt = prompt::prompt(request);
     let mut input = b"{\"subject\":".to_vec();
@@ -101,11 +104,11 @@ fn push_entries(input: &mut Vec<u8>, name: &str, entries: &[Vec<u8>]) {
     input.push(b']');
 }
 
-/// Output on its way, cut where characters end.
+/// Splits output into pieces of whole characters; holds the bytes of an incomplete one.
 #[derive(Default)]
-struct Pieces(Vec<u8>);
+struct Utf8Pieces(Vec<u8>);
 
-impl Pieces {
+impl Utf8Pieces {
     fn push(&mut self, bytes: &[u8], on_piece: OnPiece<'_>) {
         self.0.extend_from_slice(bytes);
         let valid = match std::str::from_utf8(&self.0) {

@@ -1,7 +1,7 @@
-//! The configured summarizer: writes the summary that a [`SummaryRequest`] asks for (semantics.md §3).
+//! Writes the summary that a [`SummaryRequest`] asks for, with the configured summarizer (semantics.md §3).
 //!
-//! Runs programs and speaks HTTP. The request, the words for a model and the embedded outline are
-//! pure: [`crate::summary`].
+//! This module runs programs and speaks HTTP. The request, the prompts and the built-in outline are pure:
+//! [`crate::summary`].
 
 pub(crate) mod command;
 pub(crate) mod llm;
@@ -19,9 +19,9 @@ pub(crate) type OnPiece<'a> = &'a (dyn Fn(&str) + Send + Sync);
 /// A configured summarizer.
 #[derive(Debug, Clone)]
 pub enum Summarizer {
-    /// Embedded, deterministic, offline.
+    /// The built-in outline: deterministic and offline.
     Outline,
-    /// A program of the user's.
+    /// A program of the user.
     Command {
         program: Program,
         budget: TokenBudget,
@@ -40,7 +40,7 @@ impl Summarizer {
         }
     }
 
-    /// How much of a conversation it can be given.
+    /// How much of a conversation the summarizer can receive.
     pub fn budget(&self, model: Option<&ModelName>) -> TokenBudget {
         match self {
             Self::Outline => TokenBudget::default(),
@@ -49,8 +49,8 @@ impl Summarizer {
         }
     }
 
-    /// Writes the summary. Fails with `summarizerFailed`; the outline never does. Dropping the
-    /// future ends the work: it kills the program, closes the connection.
+    /// Writes the summary. Fails with `summarizerFailed`, except for the outline, which never fails. Dropping
+    /// the future ends the work: it kills the program or closes the connection.
     pub async fn summarize(
         &self,
         request: Arc<SummaryRequest>,
@@ -69,7 +69,7 @@ impl Summarizer {
     }
 }
 
-/// `summarizerFailed` with its cause.
+/// The error `summarizerFailed` with its cause.
 fn failed(cause: &str, message: impl Into<String>) -> Error {
     let details = serde_json::json!({ "cause": cause });
     Error::new(Kind::SummarizerFailed, message.into()).with_details(details)

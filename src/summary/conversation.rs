@@ -3,7 +3,8 @@
 //! It is text, so that a model does not continue it as a conversation. Owns the choice of messages and the
 //! text of each one; the caller chooses the entries.
 
-use crate::context::agent::{self, Message};
+use crate::bytes::part;
+use crate::context::agent::{self, AgentMessage};
 use crate::context::content::{self, ContentBlock, ToolCallBlock};
 use crate::context::{kind_and_role, llm};
 use crate::entry::{Kind, Role};
@@ -86,14 +87,14 @@ pub(crate) fn within(entries: &[Vec<u8>], budget: TokenBudget) -> String {
 }
 
 /// Whether the conversation has the call that a tool result answers.
-fn is_represented(result: &Message, calls: &HashSet<String>) -> bool {
+fn is_represented(result: &AgentMessage, calls: &HashSet<String>) -> bool {
     json::get(&result.json, "toolCallId")
         .and_then(json::string)
         .is_some_and(|id| calls.contains(&*id))
 }
 
 /// As [`content::estimated_tokens`], but a tool result counts only as far as its text is shown.
-fn estimated_tokens(message: &Message) -> u64 {
+fn estimated_tokens(message: &AgentMessage) -> u64 {
     let tokens = content::estimated_tokens(message);
     match message.role {
         Role::ToolResult => tokens.min(TOOL_RESULT_CHARACTERS.div_ceil(4) as u64),
@@ -102,7 +103,7 @@ fn estimated_tokens(message: &Message) -> u64 {
 }
 
 /// The text of a message, in parts; `None` if it has none. Thinking is left out.
-pub(crate) fn serialize(message: Message) -> Option<Vec<String>> {
+pub(crate) fn serialize(message: AgentMessage) -> Option<Vec<String>> {
     let role = message.role;
     let message = llm::convert(message)?.json;
     let content = content::of(&message);
@@ -149,7 +150,7 @@ pub(crate) fn serialize(message: Message) -> Option<Vec<String>> {
 
 /// `read(path="a.rs", limit=10)`, with values as raw JSON.
 fn written_call(call: &ToolCallBlock<'_>) -> String {
-    let raw = |span| String::from_utf8_lossy(call.arguments.get(span).unwrap_or_default());
+    let raw = |span| String::from_utf8_lossy(part(call.arguments, span));
     let mut written = format!("{}(", call.name);
     match Members::open(call.arguments, 0) {
         Ok(mut members) => {
@@ -336,7 +337,7 @@ mod tests {
     #[test]
     fn tokens_are_characters_by_four_and_images_1200() {
         let estimate = |message: Value, role| {
-            content::estimated_tokens(&Message {
+            content::estimated_tokens(&AgentMessage {
                 role,
                 json: message.to_string().into_bytes(),
             })

@@ -1,6 +1,7 @@
 //! The files that the tool calls of a conversation read and changed (semantics.md §2).
 
 use super::FileLists;
+use crate::bytes::part;
 use crate::context::content::{self, ContentBlock};
 use crate::context::kind_and_role;
 use crate::entry::{Kind, Role};
@@ -88,8 +89,8 @@ impl FileCollector {
             if let Ok(mut members) = Members::open(value, 0) {
                 let (mut tool, mut arguments): (&[u8], &[u8]) = (b"", b"");
                 while let Ok(Some(member)) = members.next() {
-                    let raw = value.get(member.value.clone()).unwrap_or_default();
-                    match value.get(member.key.clone()).unwrap_or_default() {
+                    let raw = part(value, member.value.clone());
+                    match part(value, member.key.clone()) {
                         b"name" | b"tool" => tool = raw,
                         b"arguments" | b"args" => arguments = raw,
                         _ => {}
@@ -101,7 +102,7 @@ impl FileCollector {
                 }
             } else if let Ok(mut elements) = Elements::open(value, 0) {
                 while let Ok(Some(span)) = elements.next() {
-                    inner.push(value.get(span).unwrap_or_default());
+                    inner.push(part(value, span));
                 }
             }
             if level < NESTED_CALL_LEVELS {

@@ -37,6 +37,7 @@ impl IdHash {
 /// The hash of the id of the row at `at`.
 pub(super) fn hash_at(hasher: &IdHasher, rows: &[NodeRow], ids: &[u8], at: u32) -> u64 {
     let id = id_of(rows, ids, at);
+    debug_assert!(id.is_some(), "each row has an id");
     hasher.hash_bytes(id.unwrap_or_default()).wide()
 }
 

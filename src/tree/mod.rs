@@ -181,12 +181,16 @@ impl Tree {
     }
 
     pub fn id(&self, node: Node) -> &str {
-        std::str::from_utf8(self.id_bytes(node)).unwrap_or_default()
+        let id = std::str::from_utf8(self.id_bytes(node));
+        debug_assert!(id.is_ok(), "ids are inserted as text");
+        id.unwrap_or_default()
     }
 
     /// As [`Tree::id`], without the check for UTF-8.
     pub fn id_bytes(&self, node: Node) -> &[u8] {
-        id_of(&self.rows, &self.ids, node.0).unwrap_or_default()
+        let id = id_of(&self.rows, &self.ids, node.0);
+        debug_assert!(id.is_some(), "each row has an id");
+        id.unwrap_or_default()
     }
 
     pub fn kind(&self, node: Node) -> Kind {

@@ -1,7 +1,7 @@
 //! The schema of messages and their content, made from the table in [`crate::shape`] (protocol.md §9).
 //! Messages cross the pipe as raw bytes.
 
-use crate::shape::{self, Member, Record, Shape};
+use crate::shape::{self, KnownMember, Record, Shape};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -172,7 +172,7 @@ fn object(generator: &mut SchemaGenerator, record: &Record, tag: Option<&str>) -
     schema
 }
 
-fn of_member(generator: &mut SchemaGenerator, member: &Member) -> Value {
+fn of_member(generator: &mut SchemaGenerator, member: &KnownMember) -> Value {
     let mut schema = match member.shape {
         Shape::Any => json!({}),
         Shape::Text => json!({ "type": "string" }),

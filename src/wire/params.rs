@@ -337,7 +337,11 @@ impl<'de> Deserialize<'de> for Count {
                 Ok(Count(value))
             }
 
-            // The cast is exact: range and fraction are checked first.
+            #[allow(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "range and fraction are checked first"
+            )]
             fn visit_f64<E: de::Error>(self, value: f64) -> Result<Count, E> {
                 if value.fract() != 0.0 || !(0.0..=MAX_COUNT as f64).contains(&value) {
                     return Err(E::invalid_value(de::Unexpected::Float(value), &self));

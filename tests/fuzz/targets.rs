@@ -4,12 +4,12 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use treelined::internals::Access;
 use treelined::internals::Config;
 use treelined::internals::Connection;
 use treelined::internals::Daemon;
 use treelined::internals::Dispatcher;
 use treelined::internals::Durability;
+use treelined::internals::HandleAccess;
 use treelined::internals::Kind;
 use treelined::internals::Location;
 use treelined::internals::Store;
@@ -248,7 +248,7 @@ pub(super) fn path(bytes: &[u8], folder: &Path) {
     if let Ok(at) = Location::of_path(&folder.join(&*text))
         && at.path().starts_with(folder)
     {
-        let _refused = at.folder.file(&at.name, Access::Read);
+        let _refused = at.folder.file(&at.name, HandleAccess::Read);
     }
 }
 

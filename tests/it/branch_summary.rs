@@ -81,8 +81,9 @@ fn the_preparation_holds_the_entries_that_the_nearest_compaction_kept() {
     }
 }
 
-/// Clients counted `entriesToSummarize` to show how much is left behind. That list begins after a compaction
-/// and is absent if it is too large. `abandonedCount` counts every abandoned entry, but no leaf records.
+/// Clients counted `entriesToSummarize` to show the size of the abandoned branch. But that list begins after
+/// a compaction, and is absent if it is too large. `abandonedCount` counts every abandoned entry without leaf
+/// records.
 #[test]
 fn the_preparation_counts_every_abandoned_entry() {
     let mut d = unasked();

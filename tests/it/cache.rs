@@ -131,7 +131,7 @@ fn entries_appended_after_the_cache_was_written_are_read() {
     }
 }
 
-/// Counts are kept with the session, and belong to the file they were made from.
+/// Counts are kept with the session, and are not used for another file.
 #[test]
 fn stats_count_all_entries() {
     let home = Home::new();
@@ -158,8 +158,8 @@ fn stats_count_all_entries() {
     assert_eq!(of_other["messages"], json!({"user": 1}));
 }
 
-/// A later line with a known id gives the entry another body and adds no entry. The view was extended by
-/// nothing and showed a row that its filter hides, and the counts were those of the old body.
+/// A later line with a known id gives the entry another body and adds no entry. The view was not updated and
+/// showed a row that its filter hides, and the counts were those of the old body.
 #[test]
 fn a_replaced_body_is_shown_and_counted() {
     let home = Home::new();

@@ -14,29 +14,6 @@ use crate::harness::*;
 /// Above this size in bytes the file is begun anew, so that opening it stays fast.
 const LARGE: usize = 8 << 20;
 
-/// A small random generator: the same choices for the same seed, whatever libraries are used.
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn seeded(default: u64) -> Random {
-        let seed = std::env::var("TREELINED_TEST_SEED").ok();
-        let seed = seed.map_or(default, |seed| {
-            seed.parse().expect("TREELINED_TEST_SEED is a number")
-        });
-        println!("TREELINED_TEST_SEED={seed}");
-        Random(seed)
-    }
-
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        // SplitMix64.
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (z ^ (z >> 31)) % limit
-    }
-}
-
 /// 300 bytes to 4 MB, each order of magnitude as likely as the others.
 fn size(random: &mut Random) -> usize {
     let scale = random.below(1 << 16) as f64 / f64::from(1 << 16);
@@ -65,7 +42,7 @@ fn whole_lines(bytes: &[u8]) -> (BTreeSet<String>, usize) {
 #[test]
 fn a_kill_while_appending_loses_no_acknowledged_entry() {
     let kills = if is_long_run() { 2_000 } else { 60 };
-    let mut random = Random::seeded(20_260_101);
+    let mut random = seeded_random(20_260_101);
     let home = Home::in_memory();
     let path = home.files().join("s.jsonl");
     let begin = || fs::write(&path, Log::new("s1").user("u1", "", "x").text()).unwrap();
@@ -106,7 +83,7 @@ fn a_kill_while_appending_loses_no_acknowledged_entry() {
             let request = d.send("append_message", json!({"message": message, "entryId": id}));
             asked.push((id, request));
         }
-        thread::sleep(Duration::from_micros(random.below(60_000)));
+        thread::sleep(Duration::from_micros(random.below(60_000) as u64));
         let answered = d.kill_and_hear();
         for (id, request) in asked {
             if answered.contains(&request.to_string()) {

@@ -270,7 +270,7 @@ fn labels_and_records_are_left_out_and_the_chain_is_relinked() {
     assert_eq!(moves, json!([]), "records are not carried");
 }
 
-/// The daemon does not read a fork after writing it; it uses what it knows of the source's entries.
+/// The daemon does not read a fork after writing it, but uses its data of the source's entries.
 #[test]
 fn a_fork_holds_every_kind_of_entry_as_its_file_does() {
     let mut log = Log::new("s1").user("u0", "", "one");

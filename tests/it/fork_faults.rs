@@ -135,7 +135,7 @@ fn a_source_that_grows_or_is_replaced_meanwhile_is_copied_as_it_was() {
     for replaced in [false, true] {
         shim.act("write pause 700\n");
         let asked = d.send("fork_session", at_the_tip());
-        eventually("it has begun to write", || {
+        eventually("the daemon has begun to write", || {
             left_over(&home)
                 .iter()
                 .any(|file| file.to_string_lossy().ends_with(".tmp"))

@@ -1,14 +1,13 @@
 //! The fuzz targets (`tests/fuzz`) for a few seconds each, with a seeded generator: it joins pieces of the
 //! format and the protocol at random and damages the result.
 
+use crate::harness::{Random, seeded_random};
 use std::time::{Duration, Instant};
-
-use crate::crash::Random;
 
 #[path = "../fuzz/targets.rs"]
 mod targets;
 
-/// Pieces that inputs are made of.
+/// Pieces of which inputs are made.
 const PIECES: &[&str] = &[
     "{",
     "}",
@@ -84,14 +83,14 @@ const PIECES: &[&str] = &[
 fn input(random: &mut Random, bytes: &mut Vec<u8>) {
     bytes.clear();
     for _ in 0..random.below(24) {
-        let piece = PIECES[random.below(PIECES.len() as u64) as usize];
+        let piece = random.pick(PIECES);
         bytes.extend_from_slice(piece.as_bytes());
     }
     for _ in 0..random.below(3) {
         if bytes.is_empty() {
             return;
         }
-        let at = random.below(bytes.len() as u64) as usize;
+        let at = random.below(bytes.len());
         match random.below(3) {
             0 => bytes[at] = random.below(256) as u8,
             1 => bytes.truncate(at),
@@ -104,7 +103,7 @@ fn input(random: &mut Random, bytes: &mut Vec<u8>) {
 
 /// Calls `target` for two seconds, or a minute in the long run, and prints an input that fails.
 fn fuzz(seed: u64, mut target: impl FnMut(&[u8])) {
-    let mut random = Random::seeded(seed);
+    let mut random = seeded_random(seed);
     let (began, mut bytes, mut count) = (Instant::now(), Vec::new(), 0);
     let long = if crate::harness::is_long_run() { 60 } else { 2 };
     while began.elapsed() < Duration::from_secs(long) {
@@ -133,8 +132,8 @@ fn folder() -> tempfile::TempDir {
         .unwrap()
 }
 
-/// Inputs that failed once are kept in `tests/fuzz/seeds`, a folder for each target. The fuzzer begins with
-/// them.
+/// Inputs that once failed are kept in `tests/fuzz/seeds`, in a folder for each target. The fuzzer begins
+/// with them.
 #[test]
 fn every_seed_passes_its_target() {
     let folder = folder();

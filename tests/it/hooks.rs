@@ -269,7 +269,7 @@ fn a_short_answer_timeout_does_not_bypass_a_hook() {
     assert_eq!(d.notification("event_resolved")["outcome"], "cancelled");
 }
 
-/// A failed hook that lets an event proceed does not change what an unanswered question means.
+/// A failed hook that lets an event proceed does not change the meaning of an unanswered question.
 #[test]
 fn an_unanswered_question_counts_beside_a_failed_hook() {
     let home = Home::new();

@@ -401,7 +401,7 @@ fn moves_of_another_program_are_not_undone_here() {
 
 // --- beside programs that do not know leaf records ---
 
-/// A session in which another program took records for entries: it appended below them, labelled them, and
+/// A session in which another program treated records as entries: it appended below them, labelled them, and
 /// named them in summaries.
 fn named_records() -> Log {
     Log::new("s1")

@@ -1,13 +1,16 @@
-//! Black-box tests of the daemon: the real program over real pipes, compared with the documents in `schema/`.
-//! Each file or folder has one subject. `harness` drives the program, `fixture` makes its input.
+//! Black-box tests of the daemon: the real program over real pipes, checked against the documents in
+//! `schema/`. Each file or folder has one subject. `harness` runs the program, `fixture` makes its input.
 
 #![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a test that stumbles fails, and says where"
+    reason = "a failed step fails the test and names its line"
 )]
 
 mod append;
@@ -48,6 +51,8 @@ mod open;
 mod order;
 mod paths;
 mod permissions;
+#[path = "../../src/tests/random.rs"]
+mod random;
 mod readme;
 mod repairing;
 mod resources;

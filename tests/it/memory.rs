@@ -1,5 +1,5 @@
-//! Memory for large sessions, and answers about files that are edited in place: no answer is built that
-//! cannot be sent, kept memory is within the budgets, and every line is JSON.
+//! Memory for large sessions, and answers about files that are edited in place: an answer that is too large
+//! is not built, kept memory stays within the budgets, and every line is JSON.
 
 use std::fs;
 use std::os::unix::fs::FileExt;

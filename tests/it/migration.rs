@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::crash::Random;
 use crate::harness::*;
 
 /// A file of an old version with `n` messages of about a kilobyte.
@@ -121,14 +120,14 @@ fn an_existing_file_with_the_name_of_the_backup_is_kept() {
 fn a_kill_at_any_point_leaves_the_old_or_the_new_file_whole() {
     let kills = if is_long_run() { 400 } else { 24 };
     let n = 400;
-    let mut random = Random::seeded(7);
+    let mut random = seeded_random(7);
     let took = {
         let (home, path, _) = placed(2, n);
         let mut d = Daemon::quiet_in(&home);
         d.open(&path);
         let began = Instant::now();
         d.user("new", "x");
-        began.elapsed().as_micros() as u64
+        began.elapsed().as_micros() as usize
     };
     let (mut old, mut new) = (0, 0);
     for kill in 0..kills {
@@ -146,7 +145,7 @@ fn a_kill_at_any_point_leaves_the_old_or_the_new_file_whole() {
             thread::yield_now();
         }
         let range = if aimed { took } else { took * 3 / 2 };
-        thread::sleep(Duration::from_micros(random.below(range)));
+        thread::sleep(Duration::from_micros(random.below(range) as u64));
         d.signal(rustix::process::Signal::KILL);
         d.successes_to_the_end();
         d.kill();
@@ -373,7 +372,7 @@ fn the_migrate_command_reports_a_full_disk() {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(said.contains("storageFull"), "{said}");
     assert_eq!(fs::read(&path).unwrap(), original);
-    assert_eq!(names(&path), ["old.jsonl"], "nothing is left lying about");
+    assert_eq!(names(&path), ["old.jsonl"], "no temporary file is left");
 }
 
 /// The daemon still looks at the old file fifty seconds after the migration, and not after a minute.
@@ -398,7 +397,7 @@ fn the_old_file_is_watched_for_a_minute() {
     let deleted = open
         .filter_map(|fd| fs::read_link(fd.unwrap().path()).ok())
         .filter(|target| target.to_string_lossy().ends_with("(deleted)"));
-    assert_eq!(deleted.count(), 0, "the old file is let go");
+    assert_eq!(deleted.count(), 0, "the old file is closed");
 }
 
 /// Damaged lines are copied, and so is a torn tail.

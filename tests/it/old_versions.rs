@@ -169,7 +169,7 @@ fn any_first_write_migrates_and_keeps_the_original() {
         assert_eq!(
             lines[1..=10],
             before,
-            "{what}: the file says what was served"
+            "{what}: the file has the delivered entries"
         );
         assert_eq!(lines.len(), 12, "{what} and nothing else");
         let leaf = d.leaf();

@@ -85,9 +85,8 @@ fn requests_for_a_session_keep_their_order_while_it_is_opened() {
     assert_eq!(results[6]["leafId"], "a2");
 }
 
-/// The first requests of a script waited for `create_session` and were then started together: on two threads,
-/// so an append overtook the `branch` that was to follow it. Another time a delayed append was overtaken by a
-/// `branch` behind it.
+/// The first requests of a script waited for `create_session` and were then started together on two threads,
+/// so an append overtook the `branch` after it. Another time a `branch` overtook a delayed append before it.
 #[test]
 fn requests_that_wait_for_create_session_keep_their_order() {
     for _ in 0..20 {

@@ -82,7 +82,7 @@ fn the_readme_lists_every_method_with_its_summary() {
     );
 }
 
-/// The conversation is pasted into a shell as it is.
+/// Users paste the conversation into a shell unchanged.
 #[test]
 fn the_conversation_in_the_readme_works() {
     let readme = readme();

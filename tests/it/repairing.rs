@@ -113,7 +113,7 @@ fn repeated_repairs_lose_no_slow_append() {
     assert_eq!(lost, [0; 0]);
 }
 
-/// The commands say which lines can be lost before they do anything.
+/// The commands warn of lines that can be lost before they change anything.
 #[test]
 fn commands_warn_before_they_act() {
     let home = Home::new();

@@ -164,7 +164,7 @@ fn requests_that_wait_for_a_lock_stay_within_bounded_memory() {
     assert_eq!(
         d.ids().len(),
         1 + appended,
-        "what was answered well is there, and nothing else"
+        "the entries of successful requests are there, and no others"
     );
 }
 

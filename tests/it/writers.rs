@@ -12,7 +12,7 @@ use crate::harness::*;
 
 const DAEMONS: usize = 8;
 
-/// How many appends each daemon and the program without a lock make.
+/// The number of appends of each daemon and of the program without a lock.
 fn counts() -> (usize, usize) {
     if is_long_run() {
         (2_000, 4_000)
@@ -44,7 +44,7 @@ fn is_locked(error: RpcError) -> bool {
     true
 }
 
-/// Tries again, as a client does whose error says `retryable`.
+/// Retries, as a client does for an error with `retryable`.
 #[track_caller]
 fn patiently(d: &mut Daemon, method: &str, params: &Json) {
     let appended = (0..30).any(|_| !d.call(method, params.clone()).is_err_and(is_locked));
@@ -113,8 +113,7 @@ fn eight_daemons_and_a_writer_without_a_lock_lose_nothing() {
     }
 }
 
-/// Starts a daemon that appends `each` messages, four at a time, as clients do that do not wait for each
-/// answer.
+/// Starts a daemon that appends `each` messages, with four requests in flight.
 fn append_in_thread(
     home: &Arc<Home>,
     start: &Arc<Barrier>,

@@ -21,7 +21,7 @@ fn result(id: &str) -> Value {
 
 /// Messages of the context in short, with their entries.
 fn paired(entries: &[Value]) -> Vec<(String, Option<String>)> {
-    let context = Chain::new(entries).context(Format::Llm);
+    let context = ChainFixture::new(entries).context(Format::Llm);
     let shorten = |message: &Vec<u8>| {
         let message: Value = serde_json::from_slice(message).unwrap();
         match message["role"].as_str().unwrap() {
@@ -98,7 +98,7 @@ fn results_without_an_open_call_are_left_out() {
 
 #[test]
 fn the_agent_format_stays_as_stored() {
-    let chain = Chain::new(&[result("x"), calls(&["a"]), user("go on")]);
+    let chain = ChainFixture::new(&[result("x"), calls(&["a"]), user("go on")]);
     let context = chain.context(Format::Agent);
     let ids: Vec<_> = context.entry_ids.iter().flatten().collect();
     assert_eq!(ids, ["e0", "e1", "e2"]);
@@ -106,7 +106,7 @@ fn the_agent_format_stays_as_stored() {
 
 #[test]
 fn added_results_count_against_the_limit_of_a_context() {
-    let chain = Chain::new(&[calls(&["a", "b", "c", "d", "e", "f", "g", "h"])]);
+    let chain = ChainFixture::new(&[calls(&["a", "b", "c", "d", "e", "f", "g", "h"])]);
     let size = |context: &Context| context.messages.iter().map(Vec::len).sum::<usize>();
     let whole = size(&chain.context(Format::Llm));
     let within = |limit: usize| {
@@ -135,7 +135,7 @@ proptest! {
                 _ => result(&first.to_string()),
             })
             .collect();
-        let context = Chain::new(&entries).context(Format::Llm);
+        let context = ChainFixture::new(&entries).context(Format::Llm);
         prop_assert_eq!(context.messages.len(), context.entry_ids.len());
         let mut open = HashSet::new();
         for message in &context.messages {

@@ -83,7 +83,10 @@ fn the_model_does_not_see_unknown_roles_and_excluded_commands() {
         let entry = json!({"type": "message", "message": message});
         check_llm(entry.clone(), json!([]));
         assert_eq!(
-            Chain::new(&[entry]).context(Format::Agent).messages.len(),
+            ChainFixture::new(&[entry])
+                .context(Format::Agent)
+                .messages
+                .len(),
             1
         );
     }
@@ -92,7 +95,7 @@ fn the_model_does_not_see_unknown_roles_and_excluded_commands() {
 #[test]
 fn lone_surrogates_reach_the_model_as_they_stand() {
     let entry = br#"{"type":"branch_summary","id":"a","summary":"x\ud800\n"}"#;
-    let chain = Chain::raw(vec![entry.to_vec()]);
+    let chain = ChainFixture::raw(vec![entry.to_vec()]);
     let [message] = &chain.context(Format::Llm).messages[..] else {
         panic!("one message");
     };
@@ -112,7 +115,7 @@ fn deep_content_is_no_recursion() {
             let edit = format!(
                 r#"{{"type":"context_edit","id":"b","targetId":"a","replacement":{{"content":{deep}}}}}"#
             );
-            let chain = Chain::raw(vec![
+            let chain = ChainFixture::raw(vec![
                 format!(r#"{{"type":"message","id":"a","message":{message}}}"#).into_bytes(),
                 edit.into_bytes(),
             ]);

@@ -44,7 +44,7 @@ fn an_edit_before_the_compaction_counts_if_its_target_is_kept() {
 #[test]
 fn an_edit_replaces_nothing_but_the_content() {
     let message = r#"{"role":"assistant", "content":[1] ,"big":9007199254740993}"#;
-    let chain = Chain::raw(vec![
+    let chain = ChainFixture::raw(vec![
         format!(r#"{{"type":"message","id":"a","message":{message}}}"#).into_bytes(),
         br#"{"type":"context_edit","id":"b","targetId":"a","replacement":{"content":"x\u00e9"}}"#
             .to_vec(),

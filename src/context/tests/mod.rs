@@ -10,13 +10,13 @@ mod edits;
 mod shapes;
 
 /// Entries in one chain; each gets `id`, `parentId` and `timestamp` unless it brings its own id.
-struct Chain {
+struct ChainFixture {
     tree: Tree,
     bodies: Vec<Vec<u8>>,
     reads: RefCell<Vec<usize>>,
 }
 
-impl Chain {
+impl ChainFixture {
     fn new(entries: &[Value]) -> Self {
         let entries = entries.iter().enumerate().map(|(at, entry)| {
             let mut body = json!({
@@ -144,15 +144,15 @@ fn ids(context: &Context) -> Vec<&str> {
 }
 
 #[track_caller]
-fn check(entries: &[Value], expect: &[&str]) -> Chain {
-    let chain = Chain::new(entries);
+fn check(entries: &[Value], expect: &[&str]) -> ChainFixture {
+    let chain = ChainFixture::new(entries);
     assert_eq!(said(&chain.context(Format::Agent)), expect);
     chain
 }
 
 #[track_caller]
 fn check_llm(entry: Value, expect: Value) {
-    let chain = Chain::new(&[entry]);
+    let chain = ChainFixture::new(&[entry]);
     let messages: Vec<Value> = chain
         .context(Format::Llm)
         .messages
@@ -164,7 +164,7 @@ fn check_llm(entry: Value, expect: Value) {
 
 #[test]
 fn an_empty_path_has_no_messages() {
-    let context = Chain::new(&[]).context(Format::Agent);
+    let context = ChainFixture::new(&[]).context(Format::Agent);
     let expect = Context {
         messages: vec![],
         thinking_level: "off".into(),
@@ -201,7 +201,7 @@ fn stored_messages_keep_their_bytes() {
         r#"{{"type":"message","id":"e","parentId":null,"timestamp":"","message":{message} }}"#
     );
     for format in [Format::Agent, Format::Llm] {
-        let chain = Chain::raw(vec![entry.clone().into_bytes()]);
+        let chain = ChainFixture::raw(vec![entry.clone().into_bytes()]);
         let messages = chain.context(format).messages;
         assert_eq!(messages, [message.as_bytes()]);
     }
@@ -303,7 +303,7 @@ fn the_compactions_system_message_comes_first() {
 
 #[test]
 fn synthesized_messages_have_the_members_of_their_entry() {
-    let chain = Chain::new(&[
+    let chain = ChainFixture::new(&[
         json!({"type": "branch_summary", "fromId": "f", "summary": "b", "details": 1}),
         json!({"type": "custom_message", "customType": "t", "content": [], "display": true, "details": {"d": 1}}),
         json!({"type": "custom_message", "customType": "t", "content": null, "display": false}),
@@ -330,7 +330,7 @@ fn an_empty_branch_summary_is_no_message_and_a_timestamp_that_is_none_is_zero() 
     let entry = json!({"type": "branch_summary", "fromId": "f", "summary": ""});
     check(&[entry], &[]);
     let entry = json!({"type": "branch_summary", "summary": "b", "timestamp": "yesterday"});
-    let chain = Chain::new(&[entry]);
+    let chain = ChainFixture::new(&[entry]);
     let messages = chain.context(Format::Agent).messages;
     let expect = r#"{"role":"branchSummary","summary":"b","timestamp":0}"#;
     assert_eq!(messages, [expect.as_bytes()]);
@@ -357,7 +357,7 @@ fn null_content_becomes_empty() {
 fn thinking_level_and_model_come_from_the_whole_path() {
     let level = |level: &str| json!({"type": "thinking_level_change", "thinkingLevel": level});
     let model = |model: &str| json!({"type": "model_change", "provider": "q", "modelId": model});
-    let chain = Chain::new(&[
+    let chain = ChainFixture::new(&[
         level("low"),
         level("high"),
         model("m1"),
@@ -374,7 +374,7 @@ fn thinking_level_and_model_come_from_the_whole_path() {
 
 #[track_caller]
 fn check_model(entries: &[Value], expect: Option<&str>) -> Vec<usize> {
-    let chain = Chain::new(entries);
+    let chain = ChainFixture::new(entries);
     let model = chain.context(Format::Llm).model.map(|(_, model)| model);
     assert_eq!(model.as_deref(), expect);
     chain.read()
@@ -418,7 +418,7 @@ fn the_model_is_the_last_used_or_set() {
 
 #[test]
 fn what_fails_is_the_bodys_failure() {
-    let chain = Chain::new(&[user("a")]);
+    let chain = ChainFixture::new(&[user("a")]);
     let mut body = |_| Err(Error::cancelled());
     let failed = build(&chain.steps(), chain.kept(), Format::Agent, &mut body).unwrap_err();
     assert_eq!(failed.kind, crate::error::Kind::Cancelled);

@@ -70,7 +70,7 @@ fn odd_shapes_do_no_harm() {
                 r#"{{"type":"compaction","id":"c","summary":{odd},"tokensBefore":{odd},"systemMessage":{odd},"firstKeptEntryId":{first_kept}}}"#
             );
             bodies.push(body.into_bytes());
-            let chain = Chain::raw(bodies);
+            let chain = ChainFixture::raw(bodies);
             for format in [Format::Agent, Format::Llm] {
                 for message in chain.context(format).messages {
                     assert_eq!(json::value_span(&message), Ok(0..message.len()));
@@ -144,7 +144,7 @@ proptest! {
     fn as_a_plain_loop_would_have_it_without_reading_before_the_kept_range(
         entries in prop::collection::vec(any_entry(), 0..14),
     ) {
-        let chain = Chain::new(&entries);
+        let chain = ChainFixture::new(&entries);
         let context = chain.context(Format::Agent);
         let (expect, model) = naive(&entries);
         prop_assert_eq!(said(&context), expect);

@@ -151,7 +151,7 @@ impl<'a> RawEntry<'a> {
     fn into_line(self, odd: bool) -> Option<Line<'a>> {
         let kind = json::string(self.kind)?;
         if kind == "session" {
-            return Some(Line::Header(Header {
+            return Some(Line::Header(HeaderFacts {
                 version: version(self.version),
                 id: json::id(self.id),
                 timestamp: json::string(self.timestamp),
@@ -268,15 +268,15 @@ impl<'a> RawMessage<'a> {
         }
     }
 
-    fn said(&self, role: Role) -> Said {
+    fn said(&self, role: Role) -> MessageTime {
         if !self.has_content || !matches!(role, Role::User | Role::Assistant) {
-            return Said::Never;
+            return MessageTime::Never;
         }
         let text = str::from_utf8(self.timestamp).unwrap_or_default();
         let fraction = || number(self.timestamp).filter(|time| time.abs() < MAX_MILLIS);
         match text.parse().ok().or_else(|| fraction().map(whole_millis)) {
-            Some(time) => Said::At(time),
-            None => Said::WithEntry,
+            Some(time) => MessageTime::At(time),
+            None => MessageTime::WithEntry,
         }
     }
 }

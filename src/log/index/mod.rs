@@ -9,13 +9,13 @@ use super::diagnostic::{Damage, Diagnostic};
 use super::fingerprint::{Fingerprint, is_still_there};
 use super::header::Header;
 use super::ingest::Ingest;
-use super::{FileLog, Log, OpenFile, OpenedLog, Store, Tail};
+use super::{FileLog, Log, LogStorage, OpenFile, OpenedLog, Tail};
 use crate::bytes::{Cursor, Fields};
 use crate::cache::{Cache, CacheFile, FileKind};
 use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::os::file::{self, Location, Status};
-use crate::os::handle::{Access, Handle};
+use crate::os::handle::{Handle, HandleAccess};
 use crate::parallel;
 use crate::tree::Tree;
 use crate::tree::image::{IdTable, Image, ImageRows, LEN_BYTES, ROW_BYTES};
@@ -76,7 +76,7 @@ impl Index {
     /// The index of an opened file that had the status `before`; `None` if it has changed meanwhile, or is
     /// shorter than `least` bytes.
     fn of(opened: &OpenedLog, before: Status, least: u64) -> Option<Self> {
-        let Store::File(log) = &opened.log.store else {
+        let LogStorage::File(log) = &opened.log.store else {
             return None;
         };
         let ingest = &opened.log.ingest;
@@ -85,7 +85,7 @@ impl Index {
         if !is_whole || ingest.version() < 2 || log.end < least {
             return None;
         }
-        let file = log.file(log.open.as_ref()?, Access::Read).ok()?;
+        let file = log.file(log.open.as_ref()?, HandleAccess::Read).ok()?;
         if file::status_of(&file).ok()? != before {
             return None;
         }
@@ -170,7 +170,7 @@ struct IndexHead {
 }
 
 fn restore(at: &Location, status: Status, cache: &Cache) -> Option<RestoredLog> {
-    let file = at.folder.file(&at.name, Access::Read).ok()?;
+    let file = at.folder.file(&at.name, HandleAccess::Read).ok()?;
     if file::status_of(&file).ok()? != status {
         return None;
     }
@@ -181,7 +181,7 @@ fn restore(at: &Location, status: Status, cache: &Cache) -> Option<RestoredLog> 
     if status.size > head.end && !is_still_there(&file, &tree) {
         return None;
     }
-    let open = OpenFile::new(Handle::new(file, Access::Read), status.identity);
+    let open = OpenFile::new(Handle::new(file, HandleAccess::Read), status.identity);
     let mut log = FileLog::new(at.clone(), Some(open));
     log.header_at = head.header.place.offset;
     log.header_line = head.header_line;

@@ -16,12 +16,12 @@ const HEADER: &str =
     r#"{"type":"session","version":3,"id":"s","timestamp":"2025-01-01T00:00:00.000Z","cwd":"/c"}"#;
 
 /// A session directory with one file in it.
-struct Session {
+struct IndexFixture {
     folder: tempfile::TempDir,
     cache: Cache,
 }
 
-impl Session {
+impl IndexFixture {
     fn new(content: &[u8]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("s.jsonl"), content).unwrap();
@@ -117,7 +117,7 @@ fn shown(opened: &OpenedLog) -> String {
     )
     .unwrap();
     writeln!(out, "{:?} {:?}", opened.diagnostics, opened.log.header()).unwrap();
-    let Store::File(log) = &opened.log.store else {
+    let LogStorage::File(log) = &opened.log.store else {
         panic!("a file");
     };
     let place = (log.end, log.ends_in_break, log.torn_at, log.header_at);
@@ -137,14 +137,14 @@ fn message(id: &str, parent: &str, text: &str) -> String {
 }
 
 /// A session of three entries, opened once.
-fn indexed() -> Session {
+fn indexed() -> IndexFixture {
     let lines = [
         HEADER.to_owned(),
         message("a1", "null", "one"),
         message("b1", "\"a1\"", "two"),
         message("c1", "\"b1\"", "three"),
     ];
-    let place = Session::new((lines.join("\n") + "\n").as_bytes());
+    let place = IndexFixture::new((lines.join("\n") + "\n").as_bytes());
     assert!(place.open().1);
     place
 }
@@ -167,8 +167,8 @@ fn an_index_is_used_and_extended() {
 /// What an index of a file is worth once the file is another.
 #[test]
 fn a_stale_index_is_not_believed() {
-    let content = |place: &Session| fs::read_to_string(place.path()).unwrap();
-    let rewrite = |place: &Session, text: &str| fs::write(place.path(), text).unwrap();
+    let content = |place: &IndexFixture| fs::read_to_string(place.path()).unwrap();
+    let rewrite = |place: &IndexFixture, text: &str| fs::write(place.path(), text).unwrap();
 
     let place = indexed();
     rewrite(&place, &content(&place).replace("two", "2 2"));
@@ -194,7 +194,8 @@ fn a_stale_index_is_not_believed() {
 
     // Another file, whose index has the name of this one's.
     let place = indexed();
-    let other = Session::new(format!("{HEADER}\n{}\n", message("z9", "null", "other")).as_bytes());
+    let other =
+        IndexFixture::new(format!("{HEADER}\n{}\n", message("z9", "null", "other")).as_bytes());
     other.open();
     fs::copy(other.index_path(), place.index_path()).unwrap();
     place.check();
@@ -206,7 +207,7 @@ fn a_file_edited_in_place_and_grown_is_read_anew() {
     let mut lines = vec![HEADER.to_owned()];
     lines.extend((0..2000).map(|n| message(&format!("e{n:05}"), "null", &"x".repeat(100))));
     let text = lines.join("\n") + "\n";
-    let place = Session::new(text.as_bytes());
+    let place = IndexFixture::new(text.as_bytes());
     assert!(place.open().1);
     // Every id in the middle: some of them are looked at.
     let edited = text.replace("\"e010", "\"f010");
@@ -315,7 +316,7 @@ proptest! {
     fn what_is_opened_is_what_the_file_says(
         parts in vec((vec(a_line(), 0..12), any::<bool>()), 1..5),
     ) {
-        let place = Session::new(format!("{HEADER}\n").as_bytes());
+        let place = IndexFixture::new(format!("{HEADER}\n").as_bytes());
         for (lines, ends_in_break) in parts {
             place.append(lines.join("\n").as_bytes());
             if ends_in_break {

@@ -48,7 +48,7 @@ impl Division {
         if bytes < WORTHWHILE {
             return None;
         }
-        let helpers = parallel::Plan::up_to(MAX_THREADS).helpers;
+        let helpers = parallel::ThreadPlan::up_to(MAX_THREADS).helpers;
         (helpers > 0).then_some(Self {
             helpers,
             range: RANGE,
@@ -57,8 +57,8 @@ impl Division {
     }
 
     /// Two ranges for each thread may be in memory at a time.
-    fn plan(&self) -> parallel::Plan {
-        parallel::Plan {
+    fn plan(&self) -> parallel::ThreadPlan {
+        parallel::ThreadPlan {
             helpers: self.helpers,
             ahead: 2 * (self.helpers + 1),
         }

@@ -10,10 +10,10 @@
 use super::body::Bodies;
 use super::fingerprint::Fingerprint;
 use crate::bytes::{Cursor, Fields};
-use crate::cache::{Block, Cache, CacheWriter, FileKind};
+use crate::cache::{Cache, CacheBlock, CacheWriter, FileKind};
 use crate::lock::lock;
 use crate::os::file::{self, Status};
-use crate::os::handle::{Access, Handle};
+use crate::os::handle::{Handle, HandleAccess};
 use crate::tree::FilePlace;
 use std::fs::File;
 use std::io;
@@ -48,13 +48,13 @@ pub struct Previews {
     file: Handle,
     /// Entries with a preview.
     count: usize,
-    blocks: Vec<PreviewBlock>,
+    blocks: Vec<CachedBlock>,
     /// The session file's status when it was last looked at.
     seen: Mutex<Status>,
 }
 
-struct PreviewBlock {
-    block: Block,
+struct CachedBlock {
+    block: CacheBlock,
     source: SourceLines,
     /// Whether the lines are known to be unchanged.
     verified: AtomicBool,
@@ -123,7 +123,7 @@ pub(crate) fn load(cache: &Cache, bodies: &Bodies) -> Option<()> {
             },
             checksum: fields.u64()?,
         };
-        (block.len <= LONGEST_BLOCK).then_some(PreviewBlock {
+        (block.len <= LONGEST_BLOCK).then_some(CachedBlock {
             block: *block,
             source,
             verified: AtomicBool::new(status.size == fingerprint.end()),
@@ -134,7 +134,7 @@ pub(crate) fn load(cache: &Cache, bodies: &Bodies) -> Option<()> {
         slot.set(Previews {
             cache: cache.clone(),
             name,
-            file: Handle::new(kept.file, Access::Read),
+            file: Handle::new(kept.file, HandleAccess::Read),
             count,
             blocks,
             seen: Mutex::new(status),
@@ -166,7 +166,7 @@ impl Previews {
 
     /// The bytes of a block, if neither they nor the lines they were made from have changed.
     fn block(&self, number: usize, source: &File) -> Option<Vec<u8>> {
-        let PreviewBlock {
+        let CachedBlock {
             block,
             source: SourceLines { place, checksum },
             verified,
@@ -187,7 +187,7 @@ impl Previews {
             let reopened = self.cache.open(&self.name, KIND.format);
             reopened.map(|kept| kept.file).ok_or(())
         };
-        let file = self.file.get(Access::Read, reopen).ok()?;
+        let file = self.file.get(HandleAccess::Read, reopen).ok()?;
         block.read(&file)
     }
 }
@@ -377,11 +377,11 @@ impl<'b> PreviewWriter<'b> {
         self.slot.set(Previews {
             cache: self.cache,
             name: self.name,
-            file: Handle::new(kept.file, Access::Read),
+            file: Handle::new(kept.file, HandleAccess::Read),
             count: self.count,
             seen: Mutex::new(self.seen),
             blocks: blocks
-                .map(|(block, source)| PreviewBlock {
+                .map(|(block, source)| CachedBlock {
                     block,
                     source,
                     verified: AtomicBool::new(true),

@@ -12,7 +12,7 @@ const COUNT: usize = 3 * BLOCK - 5;
 const LINE: usize = 136;
 
 /// A session directory with one file in it.
-struct Session {
+struct PreviewFixture {
     folder: tempfile::TempDir,
     cache: Cache,
 }
@@ -24,7 +24,7 @@ fn line(number: usize, more: usize) -> String {
     )
 }
 
-impl Session {
+impl PreviewFixture {
     /// Of lines with so many words.
     fn new(words: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -109,7 +109,7 @@ fn reversed(bodies: &Bodies, place: FilePlace) -> Vec<u8> {
 
 #[test]
 fn they_are_kept_and_replaced() {
-    let session = Session::new(100);
+    let session = PreviewFixture::new(100);
     assert_eq!(session.check(), 0);
     session.make();
     assert_eq!(session.check(), COUNT);
@@ -132,7 +132,7 @@ fn they_are_kept_and_replaced() {
 
 #[test]
 fn of_a_file_that_has_changed_only_the_same_lines_count() {
-    let session = Session::new(100);
+    let session = PreviewFixture::new(100);
     session.make();
     let append = |text: &str| {
         let file = fs::File::options().append(true).open(session.path());
@@ -146,7 +146,7 @@ fn of_a_file_that_has_changed_only_the_same_lines_count() {
     fs::write(session.path(), &edited).unwrap();
     assert_eq!(session.check(), COUNT - BLOCK);
     // Edited and as long as it was.
-    let session = Session::new(100);
+    let session = PreviewFixture::new(100);
     session.make();
     fs::write(
         session.path(),
@@ -160,7 +160,7 @@ fn of_a_file_that_has_changed_only_the_same_lines_count() {
     session.make();
     fs::write(session.path(), &text[..text.len() / 2]).unwrap();
     assert_eq!(session.check(), 0);
-    let (session, other) = (Session::new(100), Session::new(100));
+    let (session, other) = (PreviewFixture::new(100), PreviewFixture::new(100));
     session.make();
     other.make();
     fs::copy(other.kept(), session.kept()).unwrap();
@@ -170,7 +170,7 @@ fn of_a_file_that_has_changed_only_the_same_lines_count() {
 #[test]
 fn damaged_ones_are_none() {
     use std::os::unix::fs::PermissionsExt;
-    let session = Session::new(0);
+    let session = PreviewFixture::new(0);
     session.make();
     let path = session.kept();
     let whole = fs::read(&path).unwrap();
@@ -209,7 +209,7 @@ fn what_is_too_long_is_left_out() {
 // The list of sessions ended like previews: it was counted among them, and removed as the oldest.
 #[test]
 fn nothing_else_in_the_cache_makes_room_for_them() {
-    let session = Session::new(0);
+    let session = PreviewFixture::new(0);
     crate::store::catalogue::save(&session.cache, &[]);
     let list = session.kept();
     let listed = fs::File::open(&list).unwrap();

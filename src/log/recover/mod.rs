@@ -15,7 +15,7 @@ use std::ops::Range;
 
 /// A part of a damaged line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Piece {
+pub struct LinePart {
     pub span: Range<usize>,
     /// Whether it is a whole object.
     pub whole: bool,
@@ -26,7 +26,7 @@ pub struct Piece {
 pub struct Recovered {
     /// In reading order: in file order, except that the header precedes the parts of the torn piece in front of
     /// it. Blanks and NUL bytes between pieces are left out.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<LinePart>,
     /// Bytes looked at, counted each time.
     pub steps: u64,
 }
@@ -88,7 +88,7 @@ pub fn recover(text: &[u8], mut version: Option<u64>) -> Recovered {
 
 impl Recovered {
     fn push(&mut self, span: Range<usize>, whole: bool) {
-        self.pieces.push(Piece { span, whole });
+        self.pieces.push(LinePart { span, whole });
     }
 
     /// Adds what a part of the line holds, in a session of this version.
@@ -96,7 +96,7 @@ impl Recovered {
         let start = span.start;
         let parts = recover(part(text, span), Some(version));
         self.steps += parts.steps;
-        for Piece { span, whole } in parts.pieces {
+        for LinePart { span, whole } in parts.pieces {
             self.push(start + span.start..start + span.end, whole);
         }
     }

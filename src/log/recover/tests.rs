@@ -80,7 +80,7 @@ fn before_a_header_the_first_whole_one_counts() {
         "\"",
     ] {
         let line = format!("{before}{header}{}garbage", entry("a"));
-        let whole: Vec<Piece> = recover(line.as_bytes(), None).pieces;
+        let whole: Vec<LinePart> = recover(line.as_bytes(), None).pieces;
         let whole: Vec<&str> = whole
             .iter()
             .filter(|piece| piece.whole)

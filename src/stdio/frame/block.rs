@@ -7,9 +7,9 @@ pub(super) const MAX_BLOCK: usize = 16 * 1024;
 /// Bytes of the longest header name; bounds what is scanned again when a line arrives in parts.
 pub(super) const MAX_NAME: usize = 64;
 
-/// A partly read header block. `Copy`, so that looking ahead is free.
+/// A partly read header block. It is `Copy`, so looking ahead costs nothing.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Block {
+pub(super) struct HeaderBlock {
     /// Start of the current line, in bytes from the start of the block.
     pub line: usize,
     /// Bytes of the current line that hold no `\n`.
@@ -17,30 +17,31 @@ pub(super) struct Block {
     pub length: Option<u64>,
 }
 
-pub(super) enum Progress {
+pub(super) enum BlockProgress {
     /// The bytes may begin a header block.
     More,
     /// A line is not `Name: value`, or the block is too long to be one.
     NoHeader,
-    /// `Content-Length` is missing, no number, or contradicts an earlier one.
+    /// `Content-Length` is missing, is not a number, or contradicts an earlier one.
     Bad,
     /// The block has `size` bytes with its blank line, and a body of `length` bytes follows.
     End { size: usize, length: u64 },
 }
 
-impl Block {
+impl HeaderBlock {
     /// Continues with `bytes`, which begin at the same place as in the last call.
-    pub(super) fn advance(&mut self, bytes: &[u8]) -> Progress {
+    pub(super) fn advance(&mut self, bytes: &[u8]) -> BlockProgress {
         loop {
             let rest = bytes.get(self.line..).unwrap_or_default();
             let unseen = rest.get(self.scanned..).unwrap_or_default();
             let Some(at) = memchr(b'\n', unseen) else {
                 self.scanned = rest.len();
-                // Decided before the line ends: a line that cannot be a header is not waited for.
+                // Decided before the line ends, so that the reader does not wait for a line that cannot be a
+                // header.
                 if bytes.len() > MAX_BLOCK || !may_become_header(rest) {
-                    return Progress::NoHeader;
+                    return BlockProgress::NoHeader;
                 }
-                return Progress::More;
+                return BlockProgress::More;
             };
             let end = self.scanned + at;
             let line = rest.get(..end).unwrap_or_default();
@@ -48,26 +49,26 @@ impl Block {
             self.line += end + 1;
             self.scanned = 0;
             if self.line > MAX_BLOCK {
-                return Progress::NoHeader;
+                return BlockProgress::NoHeader;
             }
             if line.is_empty() {
                 return match self.length {
-                    Some(length) => Progress::End {
+                    Some(length) => BlockProgress::End {
                         size: self.line,
                         length,
                     },
-                    None => Progress::Bad,
+                    None => BlockProgress::Bad,
                 };
             }
             let Some((name, value)) = split_header(line) else {
-                return Progress::NoHeader;
+                return BlockProgress::NoHeader;
             };
             if name.eq_ignore_ascii_case(b"content-length") {
                 match parse_length(value) {
                     Some(length) if self.length.is_none_or(|other| other == length) => {
                         self.length = Some(length);
                     }
-                    _ => return Progress::Bad,
+                    _ => return BlockProgress::Bad,
                 }
             }
         }
@@ -90,7 +91,7 @@ fn split_header(line: &[u8]) -> Option<(&[u8], &[u8])> {
     named.then_some((name, value.strip_prefix(b":")?))
 }
 
-/// A token character of RFC 9110 §5.6.2, of which field names consist.
+/// A token character of RFC 9110 §5.6.2; field names consist of these.
 fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

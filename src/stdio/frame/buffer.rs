@@ -1,4 +1,4 @@
-//! The input and its bytes that were read and not consumed.
+//! The unconsumed bytes of the input.
 
 use std::io::{self, ErrorKind, Read};
 use std::ops::Range;

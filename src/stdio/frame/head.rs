@@ -1,4 +1,4 @@
-//! The first bytes of a message too large to be held, and the id in them.
+//! The first bytes of a message that is too large to be held, and the request id in them.
 
 use memchr::{memchr, memchr2};
 

@@ -1,8 +1,8 @@
 //! Input bytes → frames (protocol.md §1): detects the framing, finds the end of each message, and skips
 //! messages that are too large. Pure over [`Read`].
 //!
-//! [`buffer`] holds the bytes read, [`block`] parses a header block, [`head`] finds the id of a message too
-//! large to be held. Validating JSON and answering are the caller's.
+//! [`buffer`] holds the bytes read, [`block`] parses a header block, and [`head`] finds the id of a message
+//! that is too large. The caller validates JSON and answers.
 
 mod block;
 mod buffer;
@@ -10,7 +10,7 @@ mod head;
 
 pub use head::id_in_head;
 
-use block::{Block, Progress, blank_lines};
+use block::{BlockProgress, HeaderBlock, blank_lines};
 use buffer::Buffer;
 use head::keep_head;
 use memchr::memchr;
@@ -37,8 +37,8 @@ pub enum Frame<'a> {
         /// Its first bytes, at most 4 KiB: see [`id_in_head`].
         head: &'a [u8],
     },
-    /// A header block without a valid `Content-Length`. Where the next frame begins is unknown:
-    /// −32700 and exit 1; every later call gives [`Frame::Eof`].
+    /// A header block without a valid `Content-Length`. The start of the next frame is unknown, so the daemon
+    /// answers −32700 and exits with 1; every later call gives [`Frame::Eof`].
     BadBlock,
     /// The input has ended. An unfinished frame at the end came before this as a message: a last line without
     /// `\n`, or the part of a body that arrived.
@@ -47,8 +47,8 @@ pub enum Frame<'a> {
 
 /// Splits an input into frames, detecting the framing from its first bytes.
 ///
-/// Takes time linear in the input, whatever the sizes in which it arrives. Holds one frame at a time, in one
-/// reused buffer.
+/// Takes time linear in the input, whatever the sizes of the reads. Holds one frame at a time, in one reused
+/// buffer.
 pub struct FrameReader<R> {
     buffer: Buffer<R>,
     max_frame_bytes: usize,
@@ -65,13 +65,13 @@ enum ReaderState {
     /// Before the first byte: a BOM may follow.
     Start,
     /// The framing is not known; the block tells how far the first lines look like headers.
-    Detect(Block),
+    Detect(HeaderBlock),
     /// In a line whose first `scanned` bytes hold no `\n`.
     Line { scanned: usize },
     /// In a line over the limit.
     SkipLine,
     /// In a header block.
-    Header(Block),
+    Header(HeaderBlock),
     /// In a body of `length` bytes.
     Body { length: usize },
     /// In a body over the limit, with `left` bytes to come.
@@ -81,7 +81,7 @@ enum ReaderState {
 }
 
 /// The result of processing the buffered bytes in one state.
-enum Step {
+enum ReadStep {
     NeedInput,
     /// The state has changed.
     Again,
@@ -127,7 +127,7 @@ impl<R: Read> FrameReader<R> {
     ///
     /// # Errors
     ///
-    /// Those of the input's `read`, except `Interrupted`, which is retried. Nothing is lost by an error: the
+    /// The errors of the input's `read`, except `Interrupted`, which is retried. An error loses nothing: the
     /// next call continues at the same place.
     #[expect(
         clippy::should_implement_trait,
@@ -137,8 +137,8 @@ impl<R: Read> FrameReader<R> {
         self.next_and_more().map(|(frame, _)| frame)
     }
 
-    /// As [`next`](Self::next), and whether another frame is buffered: see
-    /// [`has_buffered`](Self::has_buffered).
+    /// As [`next`](Self::next); also tells whether another frame is buffered, as
+    /// [`has_buffered`](Self::has_buffered) does.
     ///
     /// # Errors
     ///
@@ -162,8 +162,8 @@ impl<R: Read> FrameReader<R> {
         Ok((frame, more))
     }
 
-    /// Whether [`next`](Self::next) would return a frame, other than the first of the connection, without
-    /// reading. While it does, output may be held back to be written together.
+    /// Whether [`next`](Self::next) would return a frame without reading; always false before the first frame
+    /// of the connection. While it is true, output may be held back to be written together.
     pub fn has_buffered(&self) -> bool {
         let live = self.buffer.live();
         match self.state {
@@ -179,13 +179,13 @@ impl<R: Read> FrameReader<R> {
             }
             ReaderState::Header(_) => {
                 let block = live.get(blank_lines(live)..).unwrap_or_default();
-                match Block::default().advance(block) {
-                    Progress::End { size, length } => {
+                match HeaderBlock::default().advance(block) {
+                    BlockProgress::End { size, length } => {
                         let body = block.len().saturating_sub(size);
                         self.buffer.ended || u64::try_from(body).unwrap_or(u64::MAX) >= length
                     }
-                    Progress::NoHeader | Progress::Bad => true,
-                    Progress::More => self.buffer.ended && !is_blank(block),
+                    BlockProgress::NoHeader | BlockProgress::Bad => true,
+                    BlockProgress::More => self.buffer.ended && !is_blank(block),
                 }
             }
             _ => false,
@@ -203,42 +203,44 @@ impl<R: Read> FrameReader<R> {
                 ReaderState::Header(block) => self.header(block),
                 ReaderState::Body { length } => self.body(length),
                 ReaderState::SkipBody { left } => self.skip_body(left),
-                ReaderState::Lost => Step::FrameSpan(FrameSpan::Eof),
+                ReaderState::Lost => ReadStep::FrameSpan(FrameSpan::Eof),
             };
             match step {
-                Step::NeedInput => return None,
-                Step::Again => {}
-                Step::FrameSpan(found) => return Some(found),
+                ReadStep::NeedInput => return None,
+                ReadStep::Again => {}
+                ReadStep::FrameSpan(found) => return Some(found),
             }
         }
     }
 
     /// Skips a BOM at offset 0.
-    fn pass_bom(&mut self) -> Step {
+    fn pass_bom(&mut self) -> ReadStep {
         const BOM: &[u8] = b"\xEF\xBB\xBF";
         let live = self.buffer.live();
         if live.starts_with(BOM) {
             self.buffer.consume(BOM.len());
         } else if BOM.starts_with(live) {
-            return Step::NeedInput;
+            return ReadStep::NeedInput;
         }
-        self.state = ReaderState::Detect(Block::default());
-        Step::Again
+        self.state = ReaderState::Detect(HeaderBlock::default());
+        ReadStep::Again
     }
 
     /// Decides on the framing as soon as the bytes allow it.
-    fn detect(&mut self, mut block: Block) -> Step {
+    fn detect(&mut self, mut block: HeaderBlock) -> ReadStep {
         match self.advance(&mut block) {
-            // A length was seen, or a block ended without one: no line protocol looks like that.
-            Progress::End { .. } | Progress::Bad => self.settle(Framing::ContentLength),
-            Progress::NoHeader if block.length.is_some() => self.settle(Framing::ContentLength),
-            Progress::NoHeader => self.settle(Framing::Lines),
-            Progress::More => {
+            // A length was found, or a block ended without one: lines of JSON do not look like that.
+            BlockProgress::End { .. } | BlockProgress::Bad => self.settle(Framing::ContentLength),
+            BlockProgress::NoHeader if block.length.is_some() => {
+                self.settle(Framing::ContentLength)
+            }
+            BlockProgress::NoHeader => self.settle(Framing::Lines),
+            BlockProgress::More => {
                 self.state = ReaderState::Detect(block);
-                return Step::NeedInput;
+                return ReadStep::NeedInput;
             }
         }
-        Step::Again
+        ReadStep::Again
     }
 
     fn settle(&mut self, framing: Framing) {
@@ -248,40 +250,42 @@ impl<R: Read> FrameReader<R> {
         }
         self.state = match framing {
             Framing::Lines => ReaderState::Line { scanned: 0 },
-            Framing::ContentLength => ReaderState::Header(Block::default()),
+            Framing::ContentLength => ReaderState::Header(HeaderBlock::default()),
         };
     }
 
     /// Continues with a header block. Blank lines before it are skipped, for clients that end a body with an
     /// uncounted line break.
-    fn advance(&mut self, block: &mut Block) -> Progress {
+    fn advance(&mut self, block: &mut HeaderBlock) -> BlockProgress {
         if block.line == 0 {
             let blank = blank_lines(self.buffer.live());
             if blank > 0 {
                 self.buffer.consume(blank);
-                *block = Block::default();
+                *block = HeaderBlock::default();
             }
         }
         block.advance(self.buffer.live())
     }
 
-    fn line(&mut self, scanned: usize) -> Step {
+    fn line(&mut self, scanned: usize) -> ReadStep {
         let live = self.buffer.live();
         if let Some(at) = memchr(b'\n', live.get(scanned..).unwrap_or_default()) {
             let whole = self.buffer.consume(scanned + at);
             self.buffer.consume(1);
             self.state = ReaderState::Line { scanned: 0 };
-            return self.content(whole).map_or(Step::Again, Step::FrameSpan);
+            return self
+                .content(whole)
+                .map_or(ReadStep::Again, ReadStep::FrameSpan);
         }
         let pending = live.len();
-        // One more than the limit may still be a `\r` that does not count.
+        // One byte more than the limit may be a `\r`, which does not count.
         if pending > self.max_frame_bytes.saturating_add(1) {
             self.head.clear();
             self.state = ReaderState::SkipLine;
-            return Step::Again;
+            return ReadStep::Again;
         }
         self.state = ReaderState::Line { scanned: pending };
-        Step::NeedInput
+        ReadStep::NeedInput
     }
 
     /// The frame of a whole line; none if it is blank.
@@ -299,7 +303,7 @@ impl<R: Read> FrameReader<R> {
         Some(FrameSpan::Message(line.start..line.start + content.len()))
     }
 
-    fn skip_line(&mut self) -> Step {
+    fn skip_line(&mut self) -> ReadStep {
         let live = self.buffer.live();
         let end = memchr(b'\n', live);
         keep_head(
@@ -308,19 +312,19 @@ impl<R: Read> FrameReader<R> {
         );
         self.buffer.consume(end.map_or(live.len(), |at| at + 1));
         if end.is_none() {
-            return Step::NeedInput;
+            return ReadStep::NeedInput;
         }
         self.state = ReaderState::Line { scanned: 0 };
-        Step::FrameSpan(FrameSpan::TooLarge)
+        ReadStep::FrameSpan(FrameSpan::TooLarge)
     }
 
-    fn header(&mut self, mut block: Block) -> Step {
+    fn header(&mut self, mut block: HeaderBlock) -> ReadStep {
         match self.advance(&mut block) {
-            Progress::More => {
+            BlockProgress::More => {
                 self.state = ReaderState::Header(block);
-                Step::NeedInput
+                ReadStep::NeedInput
             }
-            Progress::End { size, length } => {
+            BlockProgress::End { size, length } => {
                 self.buffer.consume(size);
                 self.state = match usize::try_from(length) {
                     Ok(length) if length <= self.max_frame_bytes => ReaderState::Body { length },
@@ -329,24 +333,24 @@ impl<R: Read> FrameReader<R> {
                         ReaderState::SkipBody { left: length }
                     }
                 };
-                Step::Again
+                ReadStep::Again
             }
-            Progress::NoHeader | Progress::Bad => {
+            BlockProgress::NoHeader | BlockProgress::Bad => {
                 self.state = ReaderState::Lost;
-                Step::FrameSpan(FrameSpan::BadBlock)
+                ReadStep::FrameSpan(FrameSpan::BadBlock)
             }
         }
     }
 
-    fn body(&mut self, length: usize) -> Step {
+    fn body(&mut self, length: usize) -> ReadStep {
         if self.buffer.live().len() < length {
-            return Step::NeedInput;
+            return ReadStep::NeedInput;
         }
-        self.state = ReaderState::Header(Block::default());
-        Step::FrameSpan(FrameSpan::Message(self.buffer.consume(length)))
+        self.state = ReaderState::Header(HeaderBlock::default());
+        ReadStep::FrameSpan(FrameSpan::Message(self.buffer.consume(length)))
     }
 
-    fn skip_body(&mut self, left: u64) -> Step {
+    fn skip_body(&mut self, left: u64) -> ReadStep {
         let live = self.buffer.live();
         let here = live.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         keep_head(&mut self.head, live.get(..here).unwrap_or_default());
@@ -354,10 +358,10 @@ impl<R: Read> FrameReader<R> {
         let left = left.saturating_sub(u64::try_from(here).unwrap_or(u64::MAX));
         if left > 0 {
             self.state = ReaderState::SkipBody { left };
-            return Step::NeedInput;
+            return ReadStep::NeedInput;
         }
-        self.state = ReaderState::Header(Block::default());
-        Step::FrameSpan(FrameSpan::TooLarge)
+        self.state = ReaderState::Header(HeaderBlock::default());
+        ReadStep::FrameSpan(FrameSpan::TooLarge)
     }
 
     /// The frame of the bytes before the end of the input.
@@ -390,13 +394,13 @@ impl<R: Read> FrameReader<R> {
                 self.state = ReaderState::Lost;
                 FrameSpan::BadBlock
             }
-            // A cut object never parses, so this is answered −32700 and nothing runs by half.
+            // A cut object never parses, so the answer is −32700 and no request runs in part.
             ReaderState::Body { .. } => {
-                self.state = ReaderState::Header(Block::default());
+                self.state = ReaderState::Header(HeaderBlock::default());
                 FrameSpan::Message(self.buffer.consume_all())
             }
             ReaderState::SkipBody { .. } => {
-                self.state = ReaderState::Header(Block::default());
+                self.state = ReaderState::Header(HeaderBlock::default());
                 FrameSpan::TooLarge
             }
         }

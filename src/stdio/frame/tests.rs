@@ -6,13 +6,14 @@ use super::block::{MAX_BLOCK, MAX_NAME};
 use super::buffer::CHUNK;
 use super::head::HEAD;
 use super::*;
+use crate::tests::random::Random;
 use std::io::ErrorKind;
 
-/// Gives its pieces one per read, each after an `Interrupted`, and counts the reads.
+/// Gives one piece per read, each after an `Interrupted`, and counts the reads.
 struct Pieces {
     queue: VecDeque<Vec<u8>>,
     interrupt: bool,
-    /// At the end: would a further read block, instead of telling the end?
+    /// Whether a read at the end would block instead of returning 0.
     stays_open: bool,
     reads: Rc<Cell<usize>>,
 }
@@ -63,7 +64,7 @@ impl Read for Pieces {
     }
 }
 
-/// A frame that owns its bytes, which are spelt as text.
+/// A frame with its own bytes, as text.
 #[derive(Debug, Clone, PartialEq)]
 enum Owned {
     Message(String),
@@ -79,12 +80,12 @@ fn message(content: impl AsRef<[u8]>) -> Owned {
     Owned::Message(text(content.as_ref()))
 }
 
-/// Whether a `\r` before the end of a line belongs to its head is nobody's concern.
+/// A frame over the limit. A `\r` at the end of its head is ignored.
 fn too_large(head: impl AsRef<[u8]>) -> Owned {
     Owned::TooLarge(text(head.as_ref()).replace("\\r", ""))
 }
 
-/// All frames, checking on the way that `has_buffered` foretells whether a read is needed.
+/// Reads all frames, and checks that `has_buffered` predicts whether a read is needed.
 fn read_all(input: Pieces, limit: usize) -> (Option<Framing>, Vec<Owned>) {
     let reads = Rc::clone(&input.reads);
     let mut reader = FrameReader::new(input, limit);
@@ -117,7 +118,7 @@ fn read_all(input: Pieces, limit: usize) -> (Option<Framing>, Vec<Owned>) {
 
 const LIMIT: usize = 40;
 
-/// In one piece, split in two at every place, and byte by byte.
+/// Checks the input in one piece, split in two at every place, and byte by byte.
 #[track_caller]
 fn check(input: &[u8], framing: Option<Framing>, expect: &[Owned]) {
     let expect = (framing, expect.to_vec());
@@ -336,8 +337,8 @@ fn the_head_of_a_skipped_frame_is_its_first_4_kib() {
     }
 }
 
-/// `Detection must not wait for more than it needs`: a client that sends one line and waits
-/// for the answer hung forever when the reader wanted a whole header block first.
+/// A client that sends one line and waits for the answer hung forever when the reader wanted a whole header
+/// block first.
 #[test]
 fn the_framing_is_settled_by_the_first_bytes_that_can() {
     for first in ["{", "[", "\u{feff}{", "\n\n{", " ", "abc def", "abc\"", ":"] {
@@ -418,8 +419,7 @@ fn an_error_of_the_input_loses_nothing() {
     assert_eq!(frames, [message("{}"), too_large(over), message("[]")]);
 }
 
-/// Whatever comes, the frames do not depend on the pieces in which it comes, and lines agree
-/// with what splitting says.
+/// Frames do not depend on the pieces in which any input arrives, and lines are those of a plain split.
 #[test]
 fn pieces_do_not_matter() {
     const WORDS: [&[u8]; 16] = [
@@ -477,20 +477,7 @@ fn split_naively(input: &[u8]) -> Vec<Owned> {
     frames.collect()
 }
 
-/// Constants of Knuth's MMIX generator.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap() % bound
-    }
-}
-
-/// Gives `{`, then filler, then a line end and a short message, at most `piece` bytes a read.
+/// Gives `{`, then filler, then a line end and a short message, at most `piece` bytes per read.
 struct Huge {
     filler: usize,
     piece: usize,
@@ -527,8 +514,8 @@ fn a_line_of_100_mb_is_skipped_in_constant_memory() {
     assert_eq!(reader.next().unwrap(), Frame::Message(b"{}"));
 }
 
-/// An 8 MB line took quadratic time where each read looked at the whole line again. With that
-/// mistake this test would look at 2 TB and never end.
+/// An 8 MB line took quadratic time, since each read scanned the whole line again. With that mistake this
+/// test would scan 2 TB and never end.
 #[test]
 fn a_long_line_in_small_pieces_takes_linear_time() {
     const SIZE: usize = 64 * 1024 * 1024;

@@ -16,13 +16,13 @@ use super::shortcut::{self, Shortcut};
 /// Messages up to this size in bytes are collected and written together; larger ones are written from their own
 /// memory.
 const SMALL: usize = 64 * 1024;
-/// Most bytes collected, and most bytes per write: the precision to which unread bytes are known.
+/// The most bytes collected, and the most bytes per write; unread bytes are known to this precision.
 const CHUNK: usize = 256 * 1024;
-/// Bytes that must be queued to wake the writer while corked.
+/// Bytes that wake the writer while the outbox is corked.
 const CORKED: usize = 64 * 1024;
 /// The size in bytes that an `events_lost` or an empty delta counts for.
 const NOTICE: usize = 128;
-/// Bytes of the smallest hard limit: a small queue has room for some answers to cancels too.
+/// Bytes of the smallest hard limit, so that a small queue still has room for answers to cancels.
 const MIN_HARD_LIMIT: usize = 1 << 20;
 /// Capacity that the empty queue keeps.
 const KEEP: usize = 4096;
@@ -49,8 +49,8 @@ pub enum Class {
 #[derive(Debug)]
 pub struct Outbox {
     max_queued_bytes: usize,
-    /// With more unread bytes the reader stops completely, even for answers and cancels: the refusals of other
-    /// requests would grow without bound.
+    /// With more unread bytes the reader stops completely, even for answers and cancels. Otherwise refusals
+    /// of further requests would grow without bound.
     hard_limit: usize,
     /// A std mutex: held for work in memory, and across a write only if that cannot block.
     state: Mutex<OutboxState>,
@@ -62,7 +62,7 @@ pub struct Outbox {
 
 #[derive(Debug)]
 struct OutboxState {
-    queue: VecDeque<Item>,
+    queue: VecDeque<OutboxItem>,
     /// Position in the queue of the last gap of each session.
     gaps: HashMap<Arc<str>, usize>,
     /// Positions in the queue of the last delta of each navigation.
@@ -72,7 +72,7 @@ struct OutboxState {
     framing: Framing,
     corked: bool,
     phase: Phase,
-    // A condition variable makes a system call per notification even if no thread waits.
+    // Avoids a system call for each notification of a condition variable without waiting threads.
     writer_sleeps: bool,
     waiting_for_room: usize,
     /// Counts calls of `wake`, so that none is missed between checking and sleeping.
@@ -89,11 +89,11 @@ enum Phase {
 }
 
 #[derive(Debug)]
-enum Item {
+enum OutboxItem {
     Message(Vec<u8>),
     /// One message in several pieces.
     Pieces(Vec<Vec<u8>>),
-    Delta(Box<Delta>),
+    Delta(Box<QueuedDelta>),
     /// A range of lost messages, in the place of the first of them.
     Gap {
         session: Arc<str>,
@@ -103,7 +103,7 @@ enum Item {
 }
 
 #[derive(Debug)]
-struct Delta {
+struct QueuedDelta {
     session: Box<str>,
     navigation: Box<str>,
     index: u64,
@@ -143,16 +143,16 @@ impl Outbox {
     /// Queues one message: JSON text without line end, and without a line break between tokens.
     /// Discarded once the outbox is closed or broken.
     pub fn push(&self, message: Vec<u8>, class: Class) {
-        self.push_item(Item::Message(message), class);
+        self.push_item(OutboxItem::Message(message), class);
     }
 
     /// Queues one message that is never dropped, in pieces, so that a large one need not be copied. Otherwise
     /// as [`push`](Self::push).
     pub fn push_pieces(&self, pieces: Vec<Vec<u8>>) {
-        self.push_item(Item::Pieces(pieces), Class::Keep);
+        self.push_item(OutboxItem::Pieces(pieces), Class::Keep);
     }
 
-    fn push_item(&self, item: Item, class: Class) {
+    fn push_item(&self, item: OutboxItem, class: Class) {
         debug_assert!(item.is_one_line(), "a message is one line");
         let mut state = self.lock();
         if state.phase != Phase::Open {
@@ -177,7 +177,7 @@ impl Outbox {
         if !state.merge(session, navigation, delta) {
             let place = state.queue.len();
             state.deltas.push(place);
-            state.put(Item::Delta(Box::new(Delta {
+            state.put(OutboxItem::Delta(Box::new(QueuedDelta {
                 session: session.into(),
                 navigation: navigation.into(),
                 index,
@@ -188,8 +188,8 @@ impl Outbox {
     }
 
     /// Lets the writer sleep while messages are pushed, until [`uncork`](Self::uncork) or until 64 KiB are
-    /// queued: for the time in which the reader processes frames it already has. Only the reader corks, and it
-    /// must uncork before it waits. Corking twice is corking once.
+    /// queued. The reader corks while it processes frames that it has already read, and must uncork before it
+    /// waits. Corking again has no further effect.
     pub fn cork(&self) {
         self.lock().corked = true;
     }
@@ -293,7 +293,7 @@ impl Outbox {
     ///
     /// # Errors
     ///
-    /// The first error of the output, `BrokenPipe` among them; the outbox is broken from then on.
+    /// The first error of the output, including `BrokenPipe`; the outbox is broken from then on.
     /// `Interrupted` and `WouldBlock` are retried.
     pub fn run(&self, output: &mut impl Write) -> io::Result<()> {
         let result = self.write_all(output);
@@ -329,7 +329,7 @@ impl Outbox {
     }
 
     /// Takes all queued messages and leaves an empty queue. `None`: closed and drained.
-    fn next_batch(&self, empty: VecDeque<Item>) -> Option<(VecDeque<Item>, Framing)> {
+    fn next_batch(&self, empty: VecDeque<OutboxItem>) -> Option<(VecDeque<OutboxItem>, Framing)> {
         let mut state = self.lock();
         while state.queue.is_empty() {
             if state.phase != Phase::Open {
@@ -358,7 +358,7 @@ impl Outbox {
 
     fn notify_writer(&self, mut state: MutexGuard<'_, OutboxState>) {
         if state.writer_sleeps && (!state.corked || state.unread >= CORKED) {
-            // Cleared here, so that pushes cost nothing until it is awake.
+            // Cleared here, so that pushes make no system call before the writer is awake.
             state.writer_sleeps = false;
             drop(state);
             self.work.notify_one();
@@ -372,47 +372,48 @@ impl Outbox {
         }
     }
 
-    /// A panic elsewhere leaves the state consistent.
+    /// A panic of another thread leaves the state consistent.
     fn lock(&self) -> MutexGuard<'_, OutboxState> {
         lock(&self.state)
     }
 }
 
 impl OutboxState {
-    fn put(&mut self, item: Item) {
+    fn put(&mut self, item: OutboxItem) {
         self.unread = self.unread.saturating_add(item.cost());
         self.queue.push_back(item);
     }
 
-    /// Widens the gap that ends just before `seq`, or begins one. A consecutive gap has swallowed no delivered
-    /// message, since those have a `seq` of their own, and everything behind it in the queue is later.
+    /// Extends the gap that ends just before `seq`, or begins one. No delivered message can be inside a
+    /// consecutive gap, since each has a `seq` of its own, and everything after the gap in the queue is
+    /// later.
     fn lose(&mut self, session: Arc<str>, seq: u64) {
         let last = self
             .gaps
             .get(&session)
             .and_then(|place| self.queue.get_mut(*place));
-        if let Some(Item::Gap { to, .. }) = last
+        if let Some(OutboxItem::Gap { to, .. }) = last
             && to.checked_add(1) == Some(seq)
         {
             *to = seq;
             return;
         }
         self.gaps.insert(Arc::clone(&session), self.queue.len());
-        self.put(Item::Gap {
+        self.put(OutboxItem::Gap {
             session,
             from: seq,
             to: seq,
         });
     }
 
-    /// All queued messages, framed, if they are few and nobody is writing.
+    /// All queued messages, framed, if they are few and the writer is idle.
     fn short_message(&self) -> Option<Vec<u8>> {
         if !self.writer_sleeps || self.unread > shortcut::MAX_BYTES {
             return None;
         }
         let mut bytes = Vec::with_capacity(self.unread + 64);
         for item in &self.queue {
-            let Item::Message(message) = item else {
+            let OutboxItem::Message(message) = item else {
                 return None;
             };
             if self.framing == Framing::ContentLength {
@@ -428,7 +429,7 @@ impl OutboxState {
 
     fn merge(&mut self, session: &str, navigation: &str, text: &str) -> bool {
         for place in self.deltas.iter().rev() {
-            if let Some(Item::Delta(delta)) = self.queue.get_mut(*place)
+            if let Some(OutboxItem::Delta(delta)) = self.queue.get_mut(*place)
                 && *delta.navigation == *navigation
                 && *delta.session == *session
             {
@@ -440,14 +441,14 @@ impl OutboxState {
         false
     }
 
-    fn take(&mut self, empty: VecDeque<Item>) -> VecDeque<Item> {
+    fn take(&mut self, empty: VecDeque<OutboxItem>) -> VecDeque<OutboxItem> {
         self.gaps.clear();
         self.deltas.clear();
         std::mem::replace(&mut self.queue, empty)
     }
 }
 
-impl Item {
+impl OutboxItem {
     /// Its share of the unread bytes.
     fn cost(&self) -> usize {
         match self {
@@ -508,9 +509,9 @@ struct Writer<'a, W> {
 }
 
 impl<W: Write> Writer<'_, W> {
-    fn write(&mut self, item: Item, framing: Framing) -> io::Result<()> {
+    fn write(&mut self, item: OutboxItem, framing: Framing) -> io::Result<()> {
         let cost = item.cost();
-        if let Item::Pieces(pieces) = item {
+        if let OutboxItem::Pieces(pieces) = item {
             if framing == Framing::ContentLength {
                 write!(self.collected, "Content-Length: {cost}\r\n\r\n")?;
             }
@@ -537,7 +538,7 @@ impl<W: Write> Writer<'_, W> {
             self.held += cost;
         } else {
             self.put_collected()?;
-            // A delta may be longer as JSON than its cost: the rest is counted at its end.
+            // A delta's JSON may be longer than its cost; `write` counts the difference at its end.
             let mut left = cost;
             for chunk in piece.chunks(CHUNK) {
                 self.put(chunk)?;

@@ -8,7 +8,7 @@ use super::*;
 
 const LIMIT: usize = 1000;
 
-/// What the writer makes of everything queued so far.
+/// The text that the writer makes of all queued messages.
 fn drain(outbox: &Outbox) -> Vec<String> {
     outbox.close();
     let mut output = Vec::new();
@@ -47,7 +47,7 @@ fn delta(index: u64, text: &str) -> String {
     )
 }
 
-/// Queues a message that takes the queue over its limit, and gives it.
+/// Queues a message that exceeds the limit, and returns it.
 fn overfill(outbox: &Outbox) -> String {
     let filler = "f".repeat(LIMIT + 1);
     keep(outbox, &filler);
@@ -55,7 +55,7 @@ fn overfill(outbox: &Outbox) -> String {
     filler
 }
 
-/// Waits for what another thread is about to do.
+/// Waits until another thread has made the condition true.
 #[track_caller]
 fn eventually(condition: impl Fn() -> bool) {
     let start = Instant::now();
@@ -204,7 +204,7 @@ fn consecutive_drops_are_one_range() {
     );
 }
 
-/// A gap must never claim the number of a notification that was delivered.
+/// A gap must not contain the number of a delivered notification.
 #[test]
 fn a_kept_notification_splits_the_range() {
     let outbox = Outbox::new(LIMIT);
@@ -227,7 +227,7 @@ fn a_kept_notification_splits_the_range() {
     );
 }
 
-/// Whatever is pushed, the numbers of a session leave without hole or repetition, ascending.
+/// Whatever is pushed, the numbers of a session are written in ascending order, without holes or repetitions.
 #[test]
 fn every_number_is_delivered_or_said_to_be_lost() {
     let outbox = Outbox::new(LIMIT);
@@ -286,7 +286,7 @@ fn every_number_is_delivered_or_said_to_be_lost() {
     assert!(gaps > 0, "nothing was dropped");
 }
 
-/// Lets one write through per permit, of at most `most` bytes.
+/// Lets one write of at most `most` bytes pass for each permit.
 struct Gate {
     permits: mpsc::Receiver<usize>,
     written: Arc<Mutex<Vec<u8>>>,
@@ -351,7 +351,7 @@ impl Gated {
         String::from_utf8(self.written.lock().unwrap().clone()).unwrap()
     }
 
-    /// Waits until the writer has taken the queue, and hangs in the output.
+    /// Waits until the writer has taken the queue and blocks in the output.
     fn taken(&self) {
         eventually(|| self.outbox.lock().queue.is_empty());
     }
@@ -391,7 +391,7 @@ fn short_writes_and_interruptions_are_gone_on_from() {
     assert_eq!(gated.written(), "abcdef\n");
 }
 
-/// While the writer hangs in one write, what comes meanwhile leaves in one further write.
+/// Messages queued while the writer blocks in one write are written by one further write.
 #[test]
 fn what_is_queued_together_is_written_together() {
     let gated = Gated::new(LIMIT);
@@ -485,7 +485,7 @@ fn waiting_wakes_a_corked_writer() {
     assert_eq!(gated.written(), "a\n");
 }
 
-/// The condition may take locks of its own and push, as answering a question does.
+/// The condition may take its own locks and push, as answering a question does.
 #[test]
 fn the_condition_is_asked_without_a_lock() {
     let outbox = Outbox::new(LIMIT);
@@ -552,7 +552,7 @@ fn waiting_ends_when_the_output_is_gone() {
     assert!(gated.runner.join().unwrap().is_err());
 }
 
-/// Four producers, a real pipe: every message arrives, each producer's in order.
+/// Four producers write through a real pipe: every message arrives, in order for each producer.
 #[test]
 fn a_million_small_messages_arrive_in_order() {
     const EACH: u64 = 250_000;

@@ -1,4 +1,4 @@
-//! Where a provider's server is.
+//! The addresses of a provider's API.
 
 use reqwest::Url;
 use std::net::IpAddr;
@@ -28,7 +28,7 @@ pub(super) fn is_loopback(url: &Url) -> bool {
 mod tests {
     use super::*;
 
-    /// The path was put behind the query.
+    /// The path was appended to the query.
     #[test]
     fn the_path_comes_before_the_query() {
         for (base, expect) in [

@@ -1,6 +1,6 @@
-//! The Messages API of Anthropic: one request, one stream of events.
+//! Anthropic's Messages API: builds a request and reads its stream of events.
 
-use super::{Failure, Outgoing, Piece, Usage, identifier};
+use super::{EventContent, ModelFailure, Outgoing, Usage, identifier};
 use crate::summary::prompt::Prompt;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::Deserialize;
@@ -24,9 +24,9 @@ pub(super) fn request(model_id: &str, prompt: &Prompt, max_tokens: u64) -> Outgo
     }
 }
 
-/// The content of the stream so far.
+/// The state of reading one stream.
 #[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct AnthropicReader {
     usage: Option<Usage>,
     stop_reason: Option<String>,
     is_over: bool,
@@ -36,17 +36,17 @@ pub(super) struct Reader {
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Event {
     MessageStart {
-        message: Message,
+        message: AnthropicMessage,
     },
     ContentBlockStart {
-        content_block: Block,
+        content_block: AnthropicBlock,
     },
     ContentBlockDelta {
-        delta: Delta,
+        delta: AnthropicDelta,
     },
     MessageDelta {
         delta: Ending,
-        usage: Option<Counted>,
+        usage: Option<AnthropicUsage>,
     },
     MessageStop,
     Error {
@@ -57,18 +57,18 @@ enum Event {
 }
 
 #[derive(Deserialize)]
-struct Message {
-    usage: Option<Counted>,
+struct AnthropicMessage {
+    usage: Option<AnthropicUsage>,
 }
 
 #[derive(Deserialize)]
-struct Block {
+struct AnthropicBlock {
     r#type: String,
     text: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Delta {
+struct AnthropicDelta {
     r#type: String,
     text: Option<String>,
 }
@@ -84,28 +84,28 @@ struct Fault {
 }
 
 #[derive(Deserialize)]
-struct Counted {
+struct AnthropicUsage {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
 }
 
-impl super::Reader for Reader {
-    fn take(&mut self, data: &str) -> Result<Piece, Failure> {
-        let event: Event = serde_json::from_str(data).map_err(|_| Failure::BadResponse)?;
+impl super::StreamReader for AnthropicReader {
+    fn take(&mut self, data: &str) -> Result<EventContent, ModelFailure> {
+        let event: Event = serde_json::from_str(data).map_err(|_| ModelFailure::BadResponse)?;
         match event {
             Event::MessageStart { message } => self.count(message.usage),
             Event::ContentBlockStart { content_block } => {
                 if content_block.r#type.ends_with("tool_use") {
-                    return Err(Failure::ToolCall);
+                    return Err(ModelFailure::ToolCall);
                 }
                 if content_block.r#type == "text" {
-                    return Ok(Piece::Text(content_block.text.unwrap_or_default()));
+                    return Ok(EventContent::Text(content_block.text.unwrap_or_default()));
                 }
             }
             Event::ContentBlockDelta { delta } if delta.r#type == "text_delta" => {
-                return Ok(Piece::Text(delta.text.unwrap_or_default()));
+                return Ok(EventContent::Text(delta.text.unwrap_or_default()));
             }
             Event::MessageDelta { delta, usage } => {
                 self.stop_reason = delta.stop_reason.or(self.stop_reason.take());
@@ -113,38 +113,38 @@ impl super::Reader for Reader {
             }
             Event::MessageStop => {
                 self.is_over = true;
-                return Ok(Piece::End);
+                return Ok(EventContent::End);
             }
             Event::Error { error } => {
                 let code = error.r#type.as_deref().and_then(identifier);
-                return Err(Failure::InStream(code));
+                return Err(ModelFailure::InStream(code));
             }
             Event::ContentBlockDelta { .. } | Event::Other => {}
         }
-        Ok(Piece::Nothing)
+        Ok(EventContent::Nothing)
     }
 
     fn is_complete(&self) -> bool {
         self.is_over
     }
 
-    fn finish(self) -> Result<Option<Usage>, Failure> {
+    fn finish(self) -> Result<Option<Usage>, ModelFailure> {
         match self.stop_reason.as_deref() {
             Some("end_turn" | "stop_sequence") => Ok(self.usage),
             Some("max_tokens" | "model_context_window_exceeded" | "pause_turn") => {
-                Err(Failure::Truncated)
+                Err(ModelFailure::Truncated)
             }
-            Some("tool_use") => Err(Failure::ToolCall),
-            Some("refusal") => Err(Failure::Refused),
-            Some(_) => Err(Failure::BadResponse),
-            None => Err(Failure::Cut),
+            Some("tool_use") => Err(ModelFailure::ToolCall),
+            Some("refusal") => Err(ModelFailure::Refused),
+            Some(_) => Err(ModelFailure::BadResponse),
+            None => Err(ModelFailure::Cut),
         }
     }
 }
 
-impl Reader {
+impl AnthropicReader {
     /// Later counts replace earlier ones.
-    fn count(&mut self, counted: Option<Counted>) {
+    fn count(&mut self, counted: Option<AnthropicUsage>) {
         let Some(counted) = counted else {
             return;
         };

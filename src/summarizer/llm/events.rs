@@ -1,29 +1,30 @@
-//! Server-sent events out of a stream of bytes, as far as models' servers use them: the data of each.
+//! Splits a stream of bytes into server-sent events and keeps their data, the only field that model servers
+//! use.
 //!
-//! Takes time linear in the bytes whatever they are, and no more memory than [`MAX_EVENT_BYTES`] and a
-//! chunk; `eventsource-stream` copies what is left of a chunk with every event and has no limit.
+//! Time is linear in the bytes, and memory is at most [`MAX_EVENT_BYTES`] and a chunk. `eventsource-stream`
+//! copies the rest of a chunk for every event and has no limit.
 
-use super::Failure;
+use super::ModelFailure;
 use std::collections::VecDeque;
 
 /// Longest single event, in bytes.
 const MAX_EVENT_BYTES: usize = 1 << 20;
 
-/// Events on their way. One that the end of the stream cuts off is never handed out.
+/// Reads events. An event that the end of the stream cuts off is dropped.
 #[derive(Default)]
-pub(super) struct Events {
-    /// The line that has no end yet.
+pub(super) struct EventSplitter {
+    /// The incomplete last line.
     line: Vec<u8>,
-    /// The data lines of the event that has no end yet.
+    /// The data lines of the incomplete event.
     data: Option<Vec<u8>>,
-    /// A line feed here would belong to the line end before.
+    /// The last byte was a carriage return; a line feed after it belongs to the same line end.
     after_return: bool,
     whole: VecDeque<String>,
 }
 
-impl Events {
-    /// Takes in what has come. Fails if an event is too long or no UTF-8.
-    pub(super) fn push(&mut self, mut chunk: &[u8]) -> Result<(), Failure> {
+impl EventSplitter {
+    /// Reads a chunk. Fails if an event is too long or is not UTF-8.
+    pub(super) fn push(&mut self, mut chunk: &[u8]) -> Result<(), ModelFailure> {
         while !chunk.is_empty() {
             if std::mem::take(&mut self.after_return)
                 && let Some(rest) = chunk.strip_prefix(b"\n")
@@ -35,7 +36,7 @@ impl Events {
             let (text, rest) = chunk.split_at(end.unwrap_or(chunk.len()));
             let unfinished = self.line.len() + self.data.as_ref().map_or(0, Vec::len);
             if unfinished + text.len() > MAX_EVENT_BYTES {
-                return Err(Failure::TooLong);
+                return Err(ModelFailure::TooLong);
             }
             self.line.extend_from_slice(text);
             chunk = rest;
@@ -53,11 +54,11 @@ impl Events {
         self.whole.pop_front()
     }
 
-    fn end_line(&mut self) -> Result<(), Failure> {
+    fn end_line(&mut self) -> Result<(), ModelFailure> {
         let line = std::mem::take(&mut self.line);
         if line.is_empty() {
             if let Some(data) = self.data.take() {
-                let data = String::from_utf8(data).map_err(|_| Failure::BadResponse)?;
+                let data = String::from_utf8(data).map_err(|_| ModelFailure::BadResponse)?;
                 self.whole.push_back(data);
             }
         } else if let Some(value) = line.strip_prefix(b"data:") {
@@ -84,7 +85,7 @@ mod tests {
     #[test]
     fn however_it_is_cut_into_chunks_the_events_are_the_same() {
         for size in 1..STREAM.len() {
-            let mut events = Events::default();
+            let mut events = EventSplitter::default();
             let mut said = Vec::new();
             for chunk in STREAM.as_bytes().chunks(size) {
                 events.push(chunk).unwrap();
@@ -98,12 +99,15 @@ mod tests {
     fn an_event_too_long_or_no_text_is_refused() {
         let long = "data: x\n".repeat(1 << 20);
         assert_eq!(
-            Events::default().push(long.as_bytes()),
-            Err(Failure::TooLong)
+            EventSplitter::default().push(long.as_bytes()),
+            Err(ModelFailure::TooLong)
         );
         let line = vec![b'x'; MAX_EVENT_BYTES + 1];
-        assert_eq!(Events::default().push(&line), Err(Failure::TooLong));
-        let no_text = Events::default().push(b"data: \xff\n\n");
-        assert_eq!(no_text, Err(Failure::BadResponse));
+        assert_eq!(
+            EventSplitter::default().push(&line),
+            Err(ModelFailure::TooLong)
+        );
+        let no_text = EventSplitter::default().push(b"data: \xff\n\n");
+        assert_eq!(no_text, Err(ModelFailure::BadResponse));
     }
 }

@@ -1,13 +1,12 @@
-//! The `llm` summarizer: a real model over HTTP, streaming (semantics.md §3.3).
+//! The `llm` summarizer: asks a model over HTTP and streams its answer (semantics.md §3.3).
 //!
-//! Owns which model is asked, time limits, retries, and what counts as an answer. How a provider's
-//! requests and streams look is [`anthropic`]'s and [`openai`]'s. Nothing a server says but short
-//! identifiers goes into an error, and a key in those or in an answer is left out ([`secret`]).
+//! This module chooses the model, applies time limits and retries, and decides whether an answer is a
+//! summary. [`anthropic`] and [`openai`] know the requests and streams of their APIs. Errors repeat nothing
+//! of a server's text but short identifiers, and [`secret`] removes the key from those and from answers.
 //!
-//! Over `reqwest`, not a client of models: whether an answer is a summary depends on why it ended, on
-//! limits of time and size while it comes, and on `Retry-After`, none of which may be lost on the way.
-//! `rig` loses the first while streaming (its issue 2248), `async-openai` knows one API, `genai` brings
-//! a dozen; what is needed of two APIs are two requests and two streams of events.
+//! It uses `reqwest` and no client library for models. Whether an answer is a summary depends on why it
+//! ended, on limits of time and size while it arrives, and on `Retry-After`: `rig` drops the first while
+//! streaming (its issue 2248), `async-openai` knows one API, and `genai` brings a dozen.
 
 mod address;
 mod anthropic;
@@ -21,7 +20,7 @@ use crate::error::{Error, Kind};
 use crate::summary::conversation::TokenBudget;
 use crate::summary::{ModelName, Summary, SummaryRequest, Usage, prompt};
 use address::{endpoint, is_loopback};
-use events::Events;
+use events::EventSplitter;
 use futures_util::StreamExt;
 use pause::retry_after;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -34,36 +33,37 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Longest answer that is read, with everything around the text, in bytes.
+/// The longest response that is read, in bytes, everything around the text included.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
-/// What is read of the body of a failure, in bytes.
+/// The part of a failed response's body that is read, in bytes.
 const MAX_FAILURE_BYTES: usize = 16 << 10;
-/// Longest pause that a server may ask for before it is asked again.
+/// The longest pause of a server's `Retry-After` that is waited for.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
-/// Longest pause that is passed on, in milliseconds: every client can represent it.
+/// The longest pause reported to clients, in milliseconds: the largest integer that JavaScript represents
+/// exactly.
 const MAX_TOLD_MS: u64 = (1 << 53) - 1;
 /// Pause before the second attempt; doubled for each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
-/// How models are reached and which one is asked.
+/// The known providers, and how a model is chosen.
 #[derive(Debug, Clone)]
-pub struct Settings {
-    /// By the name that conversations use.
+pub struct LlmSettings {
+    /// By the name that conversations give.
     pub providers: BTreeMap<String, Provider>,
-    /// Asked where the conversation's own cannot be.
+    /// The model for conversations whose own cannot be asked.
     pub model: Option<ModelName>,
-    /// That model is asked before the conversation's own.
+    /// Prefers `model` to the conversation's own.
     pub prefer_configured: bool,
-    /// Tokens that models take in all, by model id, besides those known here.
+    /// The context windows of models in tokens, by model id; they go before the built-in ones.
     pub context_windows: BTreeMap<String, u64>,
-    /// Of models that nobody knows.
+    /// The budget for models whose context window is unknown.
     pub budget: TokenBudget,
-    /// Longest answer, in tokens, where a provider must be told.
+    /// The longest answer, in tokens, for APIs that require a limit.
     pub max_output_tokens: u64,
     pub connect_timeout: Duration,
-    /// Longest silence.
+    /// The longest time without data.
     pub idle_timeout: Duration,
-    /// Longest time in all, retries included.
+    /// The longest time in all, retries included.
     pub total_timeout: Duration,
     /// Attempts after the first.
     pub retries: u32,
@@ -73,43 +73,43 @@ pub struct Settings {
 #[derive(Debug, Clone)]
 pub struct Provider {
     pub api: Api,
-    /// What the paths of the API are put behind. Its query goes along.
+    /// The address to which the paths of the API are appended. Its query is sent too.
     pub base_url: Url,
-    /// `None` where none is needed.
-    pub key: Option<Key>,
+    /// `None` if the provider needs no key.
+    pub key: Option<ApiKey>,
 }
 
-/// The shape of requests and streams.
+/// The API whose requests and streams the provider uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Api {
     Anthropic,
     OpenAi,
 }
 
-/// Where a key comes from, and the key if it was there.
+/// A key and the name of its environment variable.
 #[derive(Debug, Clone)]
-pub struct Key {
-    /// The variable of the environment.
+pub struct ApiKey {
+    /// The environment variable.
     pub variable: String,
     pub secret: Option<SecretString>,
 }
 
-/// The summarizer, ready to ask.
+/// The summarizer with its HTTP clients.
 #[derive(Debug, Clone)]
 pub struct Llm {
     client: Client,
-    /// For servers on this machine, which no proxy can reach as this machine; `None` if there are none.
+    /// For servers on this machine, which are asked without a proxy; `None` if there are none.
     direct: Option<Client>,
-    settings: Arc<Settings>,
+    settings: Arc<LlmSettings>,
 }
 
 impl Llm {
     /// Fails if the client cannot be set up.
-    pub fn new(settings: Settings) -> Result<Self, reqwest::Error> {
+    pub fn new(settings: LlmSettings) -> Result<Self, reqwest::Error> {
         let builder = || {
             Client::builder()
                 .connect_timeout(settings.connect_timeout)
-                // A key goes where it was meant to go.
+                // A redirect could send the key to another server.
                 .redirect(redirect::Policy::none())
                 .user_agent(concat!("treelined/", env!("CARGO_PKG_VERSION")))
                 .pool_max_idle_per_host(0)
@@ -123,7 +123,7 @@ impl Llm {
         })
     }
 
-    /// What fits into the model that would be asked.
+    /// The budget for the model that would be asked.
     pub fn budget(&self, own: Option<&ModelName>) -> TokenBudget {
         let settings = &self.settings;
         let window = self.choose(own).ok().and_then(|(model, _)| {
@@ -137,8 +137,8 @@ impl Llm {
         }
     }
 
-    /// Asks the model. Fails with `summarizerUnavailable` if there is none to ask, else with
-    /// `summarizerFailed`, whose `details.cause` is [`Failure::cause`].
+    /// Asks the model. Fails with `summarizerUnavailable` if no model can be asked, else with
+    /// `summarizerFailed` and [`ModelFailure::cause`] as `details.cause`.
     pub async fn summarize(
         &self,
         request: &SummaryRequest,
@@ -150,11 +150,11 @@ impl Llm {
         match tokio::time::timeout(self.settings.total_timeout, asked).await {
             Ok(Ok(summary)) => Ok(summary),
             Ok(Err(failure)) => Err(failure.into_error(model)),
-            Err(_) => Err(Failure::Timeout("total").into_error(model)),
+            Err(_) => Err(ModelFailure::Timeout("total").into_error(model)),
         }
     }
 
-    /// The first of the conversation's own and the configured model that can be asked.
+    /// Chooses the first model that can be asked of the conversation's own and the configured one.
     fn choose<'a>(
         &'a self,
         own: Option<&'a ModelName>,
@@ -171,7 +171,7 @@ impl Llm {
                 None => why = format!("the provider {name:?} is not configured"),
                 Some(Provider {
                     key:
-                        Some(Key {
+                        Some(ApiKey {
                             variable,
                             secret: None,
                         }),
@@ -186,14 +186,14 @@ impl Llm {
         ))
     }
 
-    /// Asks until there is an answer. Once text has been passed on nothing is tried again.
+    /// Tries until a summary is complete. After text was passed on, a failure is final.
     async fn attempts(
         &self,
         model: &ModelName,
         provider: &Provider,
         request: &SummaryRequest,
         told: OnPiece<'_>,
-    ) -> Result<Summary, Failure> {
+    ) -> Result<Summary, ModelFailure> {
         let has_spoken = AtomicBool::new(false);
         let heard = |text: &str| {
             has_spoken.store(true, Ordering::Relaxed);
@@ -225,7 +225,7 @@ impl Llm {
         provider: &Provider,
         request: &SummaryRequest,
         told: OnPiece<'_>,
-    ) -> Result<Summary, Failure> {
+    ) -> Result<Summary, ModelFailure> {
         let prompt = prompt::prompt(request);
         let Outgoing {
             path,
@@ -244,7 +244,7 @@ impl Llm {
                 Api::OpenAi => ("authorization", "Bearer "),
             };
             let value = format!("{prefix}{}", key.expose_secret());
-            let mut value = HeaderValue::from_str(&value).map_err(|_| Failure::BadKey)?;
+            let mut value = HeaderValue::from_str(&value).map_err(|_| ModelFailure::BadKey)?;
             value.set_sensitive(true);
             headers.insert(name, value);
         }
@@ -256,8 +256,8 @@ impl Llm {
             .within_idle(send)
             .await?
             .map_err(|error| match error.is_timeout() {
-                true => Failure::Timeout("connect"),
-                false => Failure::Connect,
+                true => ModelFailure::Timeout("connect"),
+                false => ModelFailure::Connect,
             })?;
         let redactor = Redactor::new(key);
         if response.status() != StatusCode::OK {
@@ -265,16 +265,16 @@ impl Llm {
         }
         let answer = match provider.api {
             Api::Anthropic => {
-                let reader = anthropic::Reader::default();
+                let reader = anthropic::AnthropicReader::default();
                 self.read(response, reader, redactor, told).await
             }
             Api::OpenAi => {
-                let reader = openai::Reader::default();
+                let reader = openai::OpenAiReader::default();
                 self.read(response, reader, redactor, told).await
             }
         }?;
         match answer.text.trim().is_empty() {
-            true => Err(Failure::Empty),
+            true => Err(ModelFailure::Empty),
             false => Ok(answer),
         }
     }
@@ -282,16 +282,16 @@ impl Llm {
     async fn read(
         &self,
         response: Response,
-        mut reader: impl Reader,
+        mut reader: impl StreamReader,
         mut redactor: Redactor<'_>,
         told: OnPiece<'_>,
-    ) -> Result<Summary, Failure> {
-        // What is none at all is not better the next time.
+    ) -> Result<Summary, ModelFailure> {
+        // A response that is no event stream would not be one at the next attempt.
         let content_type = response.headers().get(CONTENT_TYPE);
         let content_type = content_type.and_then(|value| value.to_str().ok());
         let mut is_stream = content_type.is_none_or(|it| it.starts_with("text/event-stream"));
         let mut chunks = response.bytes_stream();
-        let mut events = Events::default();
+        let mut events = EventSplitter::default();
         let mut text = String::new();
         let mut pass_on = |piece: String| {
             if !piece.is_empty() {
@@ -305,20 +305,20 @@ impl Llm {
                 is_stream = true;
                 let piece = reader.take(&data);
                 match piece.map_err(|failure| failure.redacted(&redactor))? {
-                    Piece::Text(piece) => pass_on(redactor.push(&piece)),
-                    Piece::Nothing => {}
-                    Piece::End => break 'events,
+                    EventContent::Text(piece) => pass_on(redactor.push(&piece)),
+                    EventContent::Nothing => {}
+                    EventContent::End => break 'events,
                 }
             }
             let chunk = match self.within_idle(chunks.next()).await? {
-                Some(chunk) => chunk.map_err(|_| Failure::Cut)?,
+                Some(chunk) => chunk.map_err(|_| ModelFailure::Cut)?,
                 None if reader.is_complete() => break,
-                None if is_stream => return Err(Failure::Cut),
-                None => return Err(Failure::BadResponse),
+                None if is_stream => return Err(ModelFailure::Cut),
+                None => return Err(ModelFailure::BadResponse),
             };
             total += chunk.len();
             if total > MAX_ANSWER_BYTES {
-                return Err(Failure::TooLong);
+                return Err(ModelFailure::TooLong);
             }
             events.push(&chunk)?;
         }
@@ -327,13 +327,13 @@ impl Llm {
         Ok(Summary { text, usage })
     }
 
-    async fn within_idle<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
+    async fn within_idle<T>(&self, work: impl Future<Output = T>) -> Result<T, ModelFailure> {
         let done = tokio::time::timeout(self.settings.idle_timeout, work).await;
-        done.map_err(|_| Failure::Timeout("idle"))
+        done.map_err(|_| ModelFailure::Timeout("idle"))
     }
 
     /// The error for a response other than 200.
-    async fn refusal(&self, response: Response) -> Failure {
+    async fn refusal(&self, response: Response) -> ModelFailure {
         let status = response.status();
         let retry_after = retry_after(response.headers());
         let mut body = Vec::new();
@@ -343,7 +343,7 @@ impl Llm {
         {
             body.extend_from_slice(&chunk);
         }
-        Failure::Status {
+        ModelFailure::Status {
             status,
             retry_after,
             code: error_code(&body),
@@ -351,109 +351,111 @@ impl Llm {
     }
 }
 
-/// A request as a provider takes it.
+/// A request in the form of the provider's API.
 struct Outgoing {
     path: &'static str,
     headers: HeaderMap,
     body: Vec<u8>,
 }
 
-/// Takes in the events of a stream.
-trait Reader {
-    fn take(&mut self, data: &str) -> Result<Piece, Failure>;
-    /// Whether the end of the stream would be the end of the answer.
+/// Reads the events of a stream.
+trait StreamReader {
+    fn take(&mut self, data: &str) -> Result<EventContent, ModelFailure>;
+    /// Whether the answer is complete if the stream ends here.
     fn is_complete(&self) -> bool;
-    /// What it cost, if the answer is one.
-    fn finish(self) -> Result<Option<Usage>, Failure>;
+    /// The usage; an error if the answer is no summary.
+    fn finish(self) -> Result<Option<Usage>, ModelFailure>;
 }
 
 /// The content of an event.
-enum Piece {
+enum EventContent {
     Text(String),
     Nothing,
-    /// Nothing comes after it.
+    /// The end of the answer.
     End,
 }
 
 /// Why there is no summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Failure {
-    /// No connection.
+pub(crate) enum ModelFailure {
+    /// The server could not be reached.
     Connect,
-    /// Which of the limits: `connect`, `idle` or `total`.
+    /// A time limit has passed: `connect`, `idle` or `total`.
     Timeout(&'static str),
-    /// An answer other than 200.
+    /// A response with a status other than 200.
     Status {
         status: StatusCode,
         retry_after: Option<Duration>,
         /// The provider's code for the failure.
         code: Option<String>,
     },
-    /// An error within the stream, as the provider calls it.
+    /// An error event in the stream, with the provider's code.
     InStream(Option<String>),
-    /// The stream ended before the answer did.
+    /// The stream ended before the answer was complete.
     Cut,
-    /// The answer is longer than the model may write.
+    /// The answer reached the model's output limit.
     Truncated,
     Empty,
-    /// The model or its provider would not.
+    /// The model or its provider refused to answer.
     Refused,
     /// The model called a tool.
     ToolCall,
-    /// The answer is longer than any summary.
+    /// The answer exceeds [`MAX_ANSWER_BYTES`].
     TooLong,
-    /// Not what the provider's API says.
+    /// The response does not follow the provider's API.
     BadResponse,
-    /// The key cannot stand in a header.
+    /// The key contains characters that a header cannot hold.
     BadKey,
 }
 
-impl Failure {
-    /// Its name where programs read it.
+impl ModelFailure {
+    /// The name of the cause for programs.
     pub(crate) fn cause(&self) -> &'static str {
         match self {
-            Failure::Connect => "connect",
-            Failure::Timeout(_) => "timeout",
-            Failure::Status { status, .. } => match status.as_u16() {
+            ModelFailure::Connect => "connect",
+            ModelFailure::Timeout(_) => "timeout",
+            ModelFailure::Status { status, .. } => match status.as_u16() {
                 429 => "rateLimited",
                 401 | 403 => "unauthorized",
                 _ => "http",
             },
-            Failure::InStream(_) => "provider",
-            Failure::Cut => "cut",
-            Failure::Truncated => "truncated",
-            Failure::Empty => "empty",
-            Failure::Refused => "refused",
-            Failure::ToolCall => "toolCall",
-            Failure::TooLong => "tooLong",
-            Failure::BadResponse => "badResponse",
-            Failure::BadKey => "badKey",
+            ModelFailure::InStream(_) => "provider",
+            ModelFailure::Cut => "cut",
+            ModelFailure::Truncated => "truncated",
+            ModelFailure::Empty => "empty",
+            ModelFailure::Refused => "refused",
+            ModelFailure::ToolCall => "toolCall",
+            ModelFailure::TooLong => "tooLong",
+            ModelFailure::BadResponse => "badResponse",
+            ModelFailure::BadKey => "badKey",
         }
     }
 
-    /// Without what a server says in the words of the key.
+    /// Removes the key from the server's code.
     fn redacted(mut self, redactor: &Redactor<'_>) -> Self {
-        if let Failure::Status { code, .. } | Failure::InStream(code) = &mut self {
+        if let ModelFailure::Status { code, .. } | ModelFailure::InStream(code) = &mut self {
             *code = code.take().and_then(|code| redactor.word(code));
         }
         self
     }
 
-    /// Whether asking again may help.
+    /// Whether another attempt may succeed.
     fn is_passing(&self) -> bool {
         match self {
-            Failure::Connect | Failure::Cut | Failure::Timeout("connect" | "idle") => true,
-            Failure::Status { status, .. } => {
+            ModelFailure::Connect
+            | ModelFailure::Cut
+            | ModelFailure::Timeout("connect" | "idle") => true,
+            ModelFailure::Status { status, .. } => {
                 status.is_server_error() || matches!(status.as_u16(), 408 | 429)
             }
-            Failure::InStream(code) => code.as_deref() == Some("overloaded_error"),
+            ModelFailure::InStream(code) => code.as_deref() == Some("overloaded_error"),
             _ => false,
         }
     }
 
     fn retry_after(&self) -> Option<Duration> {
         match self {
-            Failure::Status { retry_after, .. } => *retry_after,
+            ModelFailure::Status { retry_after, .. } => *retry_after,
             _ => None,
         }
     }
@@ -462,7 +464,7 @@ impl Failure {
         let ModelName { provider, model_id } = model;
         let message = format!("no summary by {model_id:?} of {provider:?}: {self}");
         let mut error = failed(self.cause(), message);
-        if let Failure::Status { status, .. } = &self
+        if let ModelFailure::Status { status, .. } = &self
             && let Some(details) = error.details.as_mut()
             && let Some(details) = details.as_object_mut()
         {
@@ -475,33 +477,35 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for ModelFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Connect => f.write_str("its server cannot be reached"),
-            Failure::Timeout(limit) => write!(f, "the {limit} timeout is over"),
-            Failure::Status { status, code, .. } => {
+            ModelFailure::Connect => f.write_str("its server cannot be reached"),
+            ModelFailure::Timeout(limit) => write!(f, "the {limit} timeout has passed"),
+            ModelFailure::Status { status, code, .. } => {
                 write!(f, "its server answered {}", status.as_u16())?;
                 code.as_ref().map_or(Ok(()), |code| write!(f, " ({code})"))
             }
-            Failure::InStream(code) => {
+            ModelFailure::InStream(code) => {
                 f.write_str("its server failed while it answered")?;
                 code.as_ref().map_or(Ok(()), |code| write!(f, " ({code})"))
             }
-            Failure::Cut => f.write_str("the answer broke off"),
-            Failure::Truncated => f.write_str("the answer was longer than the model may write"),
-            Failure::Empty => f.write_str("the answer was empty"),
-            Failure::Refused => f.write_str("the request was refused"),
-            Failure::ToolCall => f.write_str("the model called a tool"),
-            Failure::TooLong => f.write_str("the answer was too long"),
-            Failure::BadResponse => f.write_str("the answer could not be understood"),
-            Failure::BadKey => f.write_str("the key cannot be sent"),
+            ModelFailure::Cut => f.write_str("the answer broke off"),
+            ModelFailure::Truncated => {
+                f.write_str("the answer was longer than the model may write")
+            }
+            ModelFailure::Empty => f.write_str("the answer was empty"),
+            ModelFailure::Refused => f.write_str("the request was refused"),
+            ModelFailure::ToolCall => f.write_str("the model called a tool"),
+            ModelFailure::TooLong => f.write_str("the answer was too long"),
+            ModelFailure::BadResponse => f.write_str("the answer could not be understood"),
+            ModelFailure::BadKey => f.write_str("the key cannot be sent"),
         }
     }
 }
 
-/// `error.type` or `error.code` of a body, if it is a short identifier and so no text that might
-/// repeat a key.
+/// `error.type` or `error.code` of a response's body. Only a short identifier is returned, since other text
+/// might contain the key.
 fn error_code(body: &[u8]) -> Option<String> {
     let body: serde_json::Value = serde_json::from_slice(body).ok()?;
     let error = body.get("error")?;
@@ -516,7 +520,7 @@ fn identifier(code: &str) -> Option<String> {
     is_plain.then(|| code.to_owned())
 }
 
-/// Tokens that a model takes in all, by the beginning of its id.
+/// The built-in context window of a model in tokens, by the beginning of its id.
 fn known_window(model_id: &str) -> Option<u64> {
     const WINDOWS: [(&str, u64); 12] = [
         ("claude-", 200_000),

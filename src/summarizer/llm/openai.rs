@@ -1,12 +1,12 @@
-//! The Chat Completions API of OpenAI and of the many servers that speak it: one request, one stream.
+//! OpenAI's Chat Completions API, which many other servers offer too: builds a request and reads its stream.
 
-use super::{Failure, Outgoing, Piece, Usage, identifier};
+use super::{EventContent, ModelFailure, Outgoing, Usage, identifier};
 use crate::summary::prompt::Prompt;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The longest answer is left to the model: the member that names it differs between servers.
+/// Sends no limit of the answer's length, since servers differ in the name of that member.
 pub(super) fn request(model_id: &str, prompt: &Prompt) -> Outgoing {
     let body = json!({
         "model": model_id,
@@ -26,30 +26,30 @@ pub(super) fn request(model_id: &str, prompt: &Prompt) -> Outgoing {
     }
 }
 
-/// The content of the stream so far.
+/// The state of reading one stream.
 #[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct OpenAiReader {
     usage: Option<Usage>,
     finish_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Chunk {
+struct OpenAiChunk {
     #[serde(default)]
     choices: Vec<Choice>,
-    usage: Option<Counted>,
+    usage: Option<OpenAiUsage>,
     error: Option<Value>,
 }
 
 #[derive(Deserialize)]
 struct Choice {
     #[serde(default)]
-    delta: Delta,
+    delta: OpenAiDelta,
     finish_reason: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
-struct Delta {
+struct OpenAiDelta {
     content: Option<String>,
     refusal: Option<String>,
     tool_calls: Option<Vec<Value>>,
@@ -57,7 +57,7 @@ struct Delta {
 }
 
 #[derive(Deserialize)]
-struct Counted {
+struct OpenAiUsage {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
     prompt_tokens_details: Option<PromptDetails>,
@@ -68,15 +68,16 @@ struct PromptDetails {
     cached_tokens: Option<u64>,
 }
 
-impl super::Reader for Reader {
-    fn take(&mut self, data: &str) -> Result<Piece, Failure> {
+impl super::StreamReader for OpenAiReader {
+    fn take(&mut self, data: &str) -> Result<EventContent, ModelFailure> {
         if data.trim() == "[DONE]" {
-            return Ok(Piece::End);
+            return Ok(EventContent::End);
         }
-        let chunk: Chunk = serde_json::from_str(data).map_err(|_| Failure::BadResponse)?;
+        let chunk: OpenAiChunk =
+            serde_json::from_str(data).map_err(|_| ModelFailure::BadResponse)?;
         if let Some(error) = chunk.error {
             let code = error.get("type").and_then(Value::as_str);
-            return Err(Failure::InStream(code.and_then(identifier)));
+            return Err(ModelFailure::InStream(code.and_then(identifier)));
         }
         if let Some(counted) = chunk.usage {
             let cached = counted.prompt_tokens_details;
@@ -91,7 +92,7 @@ impl super::Reader for Reader {
             });
         }
         let Some(choice) = chunk.choices.into_iter().next() else {
-            return Ok(Piece::Nothing);
+            return Ok(EventContent::Nothing);
         };
         if choice.finish_reason.is_some() {
             self.finish_reason = choice.finish_reason;
@@ -99,14 +100,14 @@ impl super::Reader for Reader {
         let delta = choice.delta;
         let calls = delta.tool_calls.is_some_and(|calls| !calls.is_empty());
         if calls || delta.function_call.is_some_and(|call| !call.is_null()) {
-            return Err(Failure::ToolCall);
+            return Err(ModelFailure::ToolCall);
         }
         if delta.refusal.is_some_and(|refusal| !refusal.is_empty()) {
-            return Err(Failure::Refused);
+            return Err(ModelFailure::Refused);
         }
         Ok(match delta.content {
-            Some(text) if !text.is_empty() => Piece::Text(text),
-            _ => Piece::Nothing,
+            Some(text) if !text.is_empty() => EventContent::Text(text),
+            _ => EventContent::Nothing,
         })
     }
 
@@ -114,14 +115,14 @@ impl super::Reader for Reader {
         self.finish_reason.is_some()
     }
 
-    fn finish(self) -> Result<Option<Usage>, Failure> {
+    fn finish(self) -> Result<Option<Usage>, ModelFailure> {
         match self.finish_reason.as_deref() {
             Some("stop" | "eos") => Ok(self.usage),
-            Some("length") => Err(Failure::Truncated),
-            Some("content_filter") => Err(Failure::Refused),
-            Some("tool_calls" | "function_call") => Err(Failure::ToolCall),
-            Some(_) => Err(Failure::BadResponse),
-            None => Err(Failure::Cut),
+            Some("length") => Err(ModelFailure::Truncated),
+            Some("content_filter") => Err(ModelFailure::Refused),
+            Some("tool_calls" | "function_call") => Err(ModelFailure::ToolCall),
+            Some(_) => Err(ModelFailure::BadResponse),
+            None => Err(ModelFailure::Cut),
         }
     }
 }

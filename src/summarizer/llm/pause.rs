@@ -1,10 +1,10 @@
-//! How long a server asks to be left alone.
+//! Reads `Retry-After`: how long a server asks clients to wait.
 
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use std::time::Duration;
 
-/// Seconds, or a date, of which what is left counts. A pause too long to be read is the longest there
-/// is; `None` if the text is neither.
+/// The header's seconds, or the time until its date. A number too large to represent gives the longest
+/// duration; other text gives `None`.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -17,7 +17,7 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(Duration::try_from(left).unwrap_or_default())
 }
 
-/// A date in any of the three forms that HTTP has.
+/// A date in any of HTTP's three forms.
 fn http_date(text: &str) -> Option<jiff::Timestamp> {
     let rfc2822 = jiff::fmt::rfc2822::DateTimeParser::new().relaxed_weekday(true);
     if let Ok(at) = rfc2822.parse_timestamp(text) {
@@ -51,7 +51,7 @@ mod tests {
         assert_eq!(after(""), None);
     }
 
-    /// A pause too long to be read was taken for none, and the server asked again half a second later.
+    /// A number too large to represent was ignored, and the server was asked again half a second later.
     #[test]
     fn a_pause_too_long_to_be_read_is_the_longest() {
         for text in [

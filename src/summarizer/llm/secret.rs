@@ -1,16 +1,16 @@
-//! Keeps a key out of what a server's words become: a server that was sent the key can send it back.
+//! Removes the key from text that a server sends, since the server received the key and can send it back.
 
 use secrecy::{ExposeSecret, SecretString};
 
-/// Shorter keys are words, such as those that servers without keys are given, and would be missed in a
-/// text; in bytes.
+/// The shortest key that is removed, in bytes. Shorter ones are ordinary words, such as placeholders for
+/// servers without keys, and would be cut out of normal text.
 const MIN_BYTES: usize = 12;
 const INSTEAD: &str = "[redacted]";
 
-/// Leaves a key out of a text that comes in pieces, wherever those are cut.
+/// Removes a key from text that arrives in pieces, wherever it is cut.
 pub(super) struct Redactor<'a> {
     key: Option<&'a str>,
-    /// What may become the key.
+    /// The end of the text, which may be the beginning of the key.
     held: String,
 }
 
@@ -23,7 +23,7 @@ impl<'a> Redactor<'a> {
         }
     }
 
-    /// What may be passed on, now that this piece is known too.
+    /// Adds a piece and returns the text that cannot be part of the key.
     pub(super) fn push(&mut self, piece: &str) -> String {
         let Some(key) = self.key else {
             return piece.to_owned();
@@ -39,12 +39,12 @@ impl<'a> Redactor<'a> {
         safe
     }
 
-    /// The rest.
+    /// The text held until the end.
     pub(super) fn finish(self) -> String {
         self.held
     }
 
-    /// A single word, if it does not hold the key.
+    /// The word, unless it contains the key.
     pub(super) fn word(&self, word: String) -> Option<String> {
         let holds = |key| word.contains(key);
         (!self.key.is_some_and(holds)).then_some(word)

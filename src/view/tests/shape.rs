@@ -2,7 +2,7 @@
 //! trees of 1,000,000 entries.
 
 use super::*;
-use crate::entry::{Envelope, Facts, Kind, Parent, Role, Said};
+use crate::entry::{Envelope, Facts, Kind, MessageTime, Parent, Role};
 use proptest::prelude::*;
 use serde_json::json;
 use std::borrow::Cow;
@@ -288,7 +288,7 @@ fn large(count: usize, parent: impl Fn(usize) -> Option<usize>) -> Tree {
                 silent: false,
                 is_error: false,
                 tool_name: None,
-                said: Said::Never,
+                said: MessageTime::Never,
             },
             odd: false,
         };

@@ -22,13 +22,13 @@ pub struct Daemon {
 
 /// The options of a daemon.
 #[derive(Debug, Clone, Copy)]
-pub struct How {
+pub struct StartOptions {
     pub durability: &'static str,
     /// Runs on one core together with this process, which must run there itself.
     pub pinned: bool,
 }
 
-impl Default for How {
+impl Default for StartOptions {
     fn default() -> Self {
         Self {
             durability: "os",
@@ -39,10 +39,10 @@ impl Default for How {
 
 impl Daemon {
     pub fn start(bench: &Bench, world: &World) -> Result<Self> {
-        Self::start_as(bench, world, How::default())
+        Self::start_as(bench, world, StartOptions::default())
     }
 
-    pub fn start_as(bench: &Bench, world: &World, how: How) -> Result<Self> {
+    pub fn start_as(bench: &Bench, world: &World, how: StartOptions) -> Result<Self> {
         let mut command = command(bench, world, how);
         let mut child = command.spawn().context("start the daemon")?;
         let input = child.stdin.take();
@@ -198,7 +198,7 @@ pub fn request(id: u64, method: &str, params: &str) -> String {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":{params}}}\n")
 }
 
-pub fn command(bench: &Bench, world: &World, how: How) -> Command {
+pub fn command(bench: &Bench, world: &World, how: StartOptions) -> Command {
     let mut command = if how.pinned {
         let mut command = Command::new("taskset");
         command

@@ -1,4 +1,4 @@
-//! The bytes of a client's message or entry are the bytes in the file.
+//! The bytes of a client's message or entry are stored unchanged.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Where appended entries go, what they may be, and what the daemon answers and announces.
+//! The place of appended entries, the accepted types, and the daemon's answers and announcements.
 
 use super::*;
 

@@ -11,10 +11,10 @@ use std::sync::LazyLock;
 
 /// A fenced block of a document.
 struct Example<'a> {
-    /// What stands behind the opening fence.
+    /// The text after the opening fence.
     info: &'a str,
     text: &'a str,
-    /// Of its first line in the document, in bytes.
+    /// Bytes from the start of the document to the block's first line.
     at: usize,
 }
 
@@ -31,7 +31,7 @@ fn examples(text: &str) -> Vec<Example<'_>> {
     FENCED.captures_iter(text).map(example).collect()
 }
 
-/// Blocks in lists, which [`examples`] does not see.
+/// Blocks in lists, which [`examples`] does not find.
 fn indented_blocks(source: &Source) -> Vec<String> {
     let lines = source.text.lines().zip(1..);
     let indented =
@@ -41,7 +41,7 @@ fn indented_blocks(source: &Source) -> Vec<String> {
         .collect()
 }
 
-/// The generated schemas, compiled as they are asked for.
+/// The generated schemas, compiled when they are first used.
 struct Contract {
     compiler: Compiler,
     schemas: Schemas,

@@ -16,9 +16,9 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("semantics.md", "semantics.md"),
 ];
 
-/// Where the files are that people write and read.
+/// The folders of files that people write and read.
 const FOLDERS: &[&str] = &["src", "tests", "clients", "schema", ".ci", ".github"];
-/// Folders of things that tools make, besides hidden ones.
+/// Folders of generated files, besides hidden ones.
 const MADE: &[&str] = &[
     "node_modules",
     "target",
@@ -27,7 +27,7 @@ const MADE: &[&str] = &[
     "dist",
     "__pycache__",
 ];
-/// Ends of the names of files without comments.
+/// Extensions of files without comments.
 const WITHOUT_COMMENTS: &[&str] = &["json", "jsonl", "lock", "tsv", "png"];
 
 /// A text file of the repository.
@@ -45,13 +45,13 @@ impl Source {
         }
     }
 
-    /// Where a byte of the text is, for a message.
+    /// The file and line of a byte of the text, for messages.
     fn place(&self, at: usize) -> String {
         let line = self.text[..at].matches('\n').count() + 1;
         format!("{}:{line}", self.path)
     }
 
-    /// The document that this file is.
+    /// The document, if this file is one.
     fn document(&self) -> Option<&str> {
         let name = self.path.strip_prefix("schema/")?;
         let mut documents = DOCUMENTS.iter().map(|(_, name)| *name);
@@ -63,7 +63,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every text file but those of this module, which quote what they look for.
+/// Every text file but those of this module, which contain the searched text.
 fn sources() -> Vec<Source> {
     let mut paths = vec![root().join("README.md")];
     let mut folders: Vec<PathBuf> = FOLDERS.iter().map(|name| root().join(name)).collect();
@@ -136,8 +136,8 @@ fn is_in_fence(text: &str, at: usize) -> bool {
     fences.count() % 2 == 1
 }
 
-/// What is wrong with the references to sections in a file. `§3` after the name of a document is a section of
-/// that document; alone it is one of the document in which it stands.
+/// The faults of a file's references to sections. `§3` after the name of a document refers to that document;
+/// without a name it refers to the document that contains it.
 fn reference_faults(
     source: &Source,
     headings: &BTreeMap<&str, BTreeSet<&str>>,
@@ -236,7 +236,7 @@ fn a_reference_without_a_heading_is_found() {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Tests that are named
+// Tests named in documents
 
 /// The names of the tests in the Rust files below a folder, by module: `log::recover::tests::name`.
 fn tests_below(folder: &str, sources: &[Source]) -> BTreeSet<String> {
@@ -338,9 +338,9 @@ fn a_test_that_does_not_exist_is_found() {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Documents that are not here
+// Documents that do not exist
 
-/// References to documents that are no file of the repository: in comments, and in the prose of documents.
+/// References to documents that are not in the repository: in comments, and in the prose of documents.
 fn stray_faults(source: &Source, names: &BTreeSet<String>) -> Vec<String> {
     let (_, ending) = source.path.rsplit_once('.').unwrap_or_default();
     if WITHOUT_COMMENTS.contains(&ending) {

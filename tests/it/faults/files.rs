@@ -73,7 +73,7 @@ fn a_file_rewritten_in_place_is_read_again() {
     agrees(&mut d, &path, &["u1", "a1", "u2"]);
 }
 
-/// An entry is replaced in place by another of the same length: only the line itself shows it.
+/// An entry is replaced in place by another of the same length, so only the line itself has changed.
 #[test]
 fn a_line_replaced_in_place_by_another_entry_is_noticed() {
     let mut d = Daemon::quiet();

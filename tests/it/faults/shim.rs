@@ -1,4 +1,4 @@
-//! Making faults: a small disk, and a preloaded library that makes calls fail.
+//! Makes faults: a small disk, and a preloaded library that makes calls fail.
 
 use std::fs;
 use std::path::PathBuf;
@@ -90,7 +90,7 @@ impl Shim {
         d
     }
 
-    /// The paths of all files synced so far, one a line.
+    /// The paths of all files synced so far, one per line.
     pub(crate) fn synced(&self) -> String {
         fs::read_to_string(&self.synced).unwrap_or_default()
     }

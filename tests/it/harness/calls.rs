@@ -1,5 +1,5 @@
-//! Requests and what comes back: sending, claiming responses and notifications, and the calls that most
-//! tests make.
+//! Requests and their results: sends requests, claims responses and notifications, and has the calls that
+//! most tests make.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -240,7 +240,7 @@ impl Daemon {
         self.ok("list_sessions", json!({}));
         assert!(
             !self.responses.contains_key(&id.to_string()),
-            "answered already: {id}"
+            "the request {id} was answered"
         );
     }
 
@@ -254,7 +254,7 @@ impl Daemon {
         }
     }
 
-    /// What was received, in order: the name of each notification, and `=method` for each response.
+    /// The received messages in order: the name of each notification, and `=method` for each response.
     pub(crate) fn order(&self) -> &[String] {
         &self.order
     }

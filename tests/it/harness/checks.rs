@@ -1,4 +1,4 @@
-//! What must hold of every conversation (protocol.md §1, §7, §8), and checks that tests share.
+//! Checks that every conversation must pass (protocol.md §1, §7, §8), and checks that tests share.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -19,10 +19,10 @@ pub(super) const BOOKKEEPING: [&str; 6] = [
 
 // --- the schema ---
 
-/// Definitions whose values come from session files, which hold anything: they are not checked.
+/// Definitions whose values come from session files, which may hold anything: they are not checked.
 const STORED: [&str; 3] = ["Entry", "Message", "ContentBlock"];
 
-/// Items of an array that are checked. The others are made by the same code.
+/// The number of an array's items that are checked. The same code makes the others.
 const ITEMS: usize = 20;
 
 /// The documents that the daemon publishes (`schema/`).
@@ -158,7 +158,7 @@ fn fits(expected: &Json, value: &Json) -> Result<(), String> {
     members_fit(expected, value)
 }
 
-/// The same for the members of an object: required ones are there, and no other than the listed ones.
+/// As [`fits`], for the members of an object: required members are present, and no unknown member is.
 fn members_fit(expected: &Json, value: &Json) -> Result<(), String> {
     let Some(members) = value.as_object() else {
         return Ok(());
@@ -312,7 +312,7 @@ pub(crate) fn takes_at_most(limit: Duration, mut attempt: impl FnMut() -> Durati
     panic!("no attempt took less than {limit:?}: {took:?}");
 }
 
-/// Waits until `holds` returns true, for work that the daemon does in the background.
+/// Waits until `holds` returns true, for background work of the daemon.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let until = Instant::now() + DEADLINE;

@@ -1,4 +1,4 @@
-//! The daemon as a child process: starting it, its pipes, reading slowly, signals, and its end.
+//! The daemon as a child process: its start, pipes, slow reading, signals, and its end.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fs;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use super::checks::Sequence;
 use super::*;
 
-/// What the reader thread passes on.
+/// A message of the reader thread.
 enum Received {
     Line(String),
     /// A line that is not UTF-8, or a last line without its end.
@@ -104,7 +104,7 @@ impl Daemon {
         Daemon::spawned(home, command)
     }
 
-    /// Starts a daemon by a command that a test made from [`Home::command`].
+    /// Starts a daemon with a command that a test made from [`Home::command`].
     #[track_caller]
     pub(crate) fn spawned(home: &Arc<Home>, mut command: Command) -> Daemon {
         let mut child = command.spawn().expect("the daemon starts");
@@ -152,7 +152,7 @@ impl Daemon {
         self.stdin = None;
     }
 
-    /// Receives one message, or fails at `until` with what the caller waits for.
+    /// Receives one message, or fails at `until`; `wanted` names the awaited message.
     #[track_caller]
     pub(super) fn receive(&mut self, until: Instant, wanted: &str) {
         assert!(
@@ -262,8 +262,8 @@ impl Daemon {
         home
     }
 
-    /// After a kill: the ids (JSON text) of the requests that were answered with a result. Half a line at the
-    /// end is no answer.
+    /// The ids (JSON text) of the requests that succeeded before a kill. An incomplete line at the end is not
+    /// an answer.
     pub(crate) fn successes_to_the_end(&mut self) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         while let Ok(Received::Line(text)) = self.received.recv_timeout(self.deadline) {
@@ -422,7 +422,7 @@ pub(crate) fn wait(child: &mut Child, limit: Duration) -> Option<i32> {
     }
 }
 
-/// Whether the process runs whose id is in this file.
+/// Whether the process whose id is in this file runs.
 pub(crate) fn runs(pid_file: &Path) -> bool {
     let pid = fs::read_to_string(pid_file).unwrap();
     // A zombie has ended, though its parent has not waited for it.

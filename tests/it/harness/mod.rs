@@ -1,7 +1,7 @@
 //! Drives the real program over real pipes.
 //!
-//! `places` holds the directories and the runs to the end, `daemon` the running child process, `calls` the
-//! requests and what comes back, `checks` what must hold of every conversation. `fixture` makes the input.
+//! `places` has the directories and runs the program to its end, `daemon` the running child process, `calls`
+//! the requests and results, `checks` the rules of every conversation. `fixture` makes the input.
 
 mod calls;
 mod checks;
@@ -15,6 +15,7 @@ pub(crate) use self::checks::*;
 pub(crate) use self::daemon::*;
 pub(crate) use self::places::*;
 pub(crate) use crate::fixture::*;
+pub(crate) use crate::random::Random;
 pub(crate) use serde_json::json;
 pub(crate) type Json = serde_json::Value;
 
@@ -25,4 +26,14 @@ const DEADLINE: Duration = Duration::from_secs(30);
 /// a few seconds.
 pub(crate) fn is_long_run() -> bool {
     std::env::var_os("TREELINED_TEST_LONG").is_some()
+}
+
+/// The random generator of a test, with the seed `TREELINED_TEST_SEED` or `default`, which it prints.
+pub(crate) fn seeded_random(default: u64) -> Random {
+    let seed = std::env::var("TREELINED_TEST_SEED").ok();
+    let seed = seed.map_or(default, |seed| {
+        seed.parse().expect("TREELINED_TEST_SEED is a number")
+    });
+    println!("TREELINED_TEST_SEED={seed}");
+    Random(seed)
 }

@@ -1,5 +1,4 @@
-//! Where a test runs: a directory of its own with sessions, a working directory and files; runs of the
-//! program to their end; data that may be absent, and skipped tests.
+//! The directories of a test, runs of the program to their end, and skipped tests.
 
 use std::collections::HashMap;
 use std::fs;
@@ -31,7 +30,7 @@ impl Home {
         Home::create_in(&std::env::temp_dir())
     }
 
-    /// In memory, where a sync costs nothing, for tests that write very many files.
+    /// Directories in memory, where a sync costs nothing, for tests that write very many files.
     pub(crate) fn in_memory() -> Arc<Home> {
         let memory = Path::new("/dev/shm");
         if memory.is_dir() {
@@ -206,10 +205,10 @@ pub(crate) fn script_in(home: &Home, args: &[&str], lines: &[String]) -> Vec<Jso
     home.run(args, &[], input).clean().lines()
 }
 
-// --- what may be missing on a machine ---
+// --- requirements that a machine may lack ---
 
-/// A kind of thing that some machines lack. Tests that need it are skipped there, unless the environment
-/// variable of the kind is `required`.
+/// A kind of requirement that some machines lack. Tests that need it are skipped there, unless the
+/// environment variable of the kind is `required`.
 #[derive(Clone, Copy)]
 pub(crate) enum Needs {
     /// Root rights (to mount a small disk), a C compiler, large and several file systems.

@@ -1,5 +1,5 @@
 //! pi and the daemon write one file in turns, at random: appends, branches, labels, summaries, compactions,
-//! edits, names, moves, forks. After every round both see the same.
+//! edits, names, moves, forks. After every round both read the same session.
 //!
 //! The seed is printed; `TREELINED_TEST_SEED=n` repeats it. `TREELINED_INTERCHANGE_ROUNDS` sets the number of
 //! rounds (20).
@@ -38,7 +38,7 @@ fn taking_turns_on_one_file_both_see_the_same_after_every_round() {
 
 struct Turns {
     both: Both,
-    /// Keeps the file open for reading, and follows it.
+    /// A daemon that keeps the file open and follows it.
     follower: Daemon,
     /// A SessionManager that stays open, and does not see appends of the daemon.
     stale: Option<Manager>,
@@ -46,7 +46,7 @@ struct Turns {
     leaf: Json,
     /// The bytes of the file after the last round.
     written: Vec<u8>,
-    dice: Dice,
+    random: Random,
     said: usize,
     story: Vec<String>,
 }
@@ -73,15 +73,15 @@ impl Turns {
             stale: None,
             leaf: json!("u2"),
             written: Vec::new(),
-            dice: Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1),
+            random: Random(seed),
             said: 0,
             story: Vec::new(),
         })
     }
 
     fn round(&mut self, round: u64) {
-        for _ in 0..=self.dice.roll(3) {
-            if self.dice.roll(2) == 0 {
+        for _ in 0..=self.random.below(3) {
+            if self.random.below(2) == 0 {
                 self.here()
             } else {
                 self.there()
@@ -100,10 +100,10 @@ impl Turns {
         let follower = View::of_daemon(&mut self.follower, &self.both.session);
         there.assert_same(&follower, &format!("{what}, in the daemon that follows"));
         self.contexts_agree(live, &what);
-        if self.dice.roll(3) == 0 {
+        if self.random.below(3) == 0 {
             let forks = self.forks_agree(&what);
-            if self.dice.roll(15) == 0 && !forks.is_empty() {
-                let at = self.dice.roll(forks.len());
+            if self.random.below(15) == 0 && !forks.is_empty() {
+                let at = self.random.below(forks.len());
                 self.go_on_in(&forks[at]);
             }
         }
@@ -192,17 +192,17 @@ impl Turns {
     }
 
     fn one_of(&mut self, entries: &[Json]) -> String {
-        let at = self.dice.roll(entries.len());
+        let at = self.random.below(entries.len());
         entries[at]["id"].as_str().unwrap().to_owned()
     }
 
     fn message(&mut self) -> Json {
         self.said += 1;
         let text = format!("says {}", self.said);
-        match self.dice.roll(5) {
+        match self.random.below(5) {
             0 | 1 => user(&text),
             2 | 3 => assistant(&text),
-            _ => bash(&text, self.dice.roll(2) as u8, self.dice.roll(2) == 0),
+            _ => bash(&text, self.random.below(2) as u8, self.random.below(2) == 0),
         }
     }
 
@@ -226,10 +226,10 @@ impl Turns {
 
     fn operation_here(&mut self) -> (&'static str, Json) {
         let message = self.message();
-        match self.dice.roll(14) {
+        match self.random.below(14) {
             0..3 => ("append_message", json!({"message": message})),
             3 => {
-                let parent = (self.dice.roll(6) > 0).then(|| self.any(false));
+                let parent = (self.random.below(6) > 0).then(|| self.any(false));
                 (
                     "append_message",
                     json!({"message": message, "parentId": parent}),
@@ -237,20 +237,20 @@ impl Turns {
             }
             4 => {
                 let mut entries = vec![json!({"type": "message", "message": message})];
-                for _ in 0..=self.dice.roll(3) {
+                for _ in 0..=self.random.below(3) {
                     entries.push(self.small_entry());
                 }
                 ("append_entries", json!({"entries": entries}))
             }
             5 => {
-                let label = (self.dice.roll(4) > 0).then(|| format!("label {}", self.said));
+                let label = (self.random.below(4) > 0).then(|| format!("label {}", self.said));
                 (
                     "append_label",
                     json!({"targetId": self.any(false), "label": label}),
                 )
             }
             6 => {
-                let name = if self.dice.roll(4) == 0 {
+                let name = if self.random.below(4) == 0 {
                     String::new()
                 } else {
                     format!("name {}", self.said)
@@ -258,20 +258,20 @@ impl Turns {
                 ("set_session_name", json!({"name": name}))
             }
             7 => {
-                let leaf = (self.dice.roll(8) > 0).then(|| self.any(false));
+                let leaf = (self.random.below(8) > 0).then(|| self.any(false));
                 ("set_leaf", json!({"leafId": leaf}))
             }
             8 => {
                 let mut params = json!({"entryId": self.any(false)});
-                if self.dice.roll(2) == 0 {
+                if self.random.below(2) == 0 {
                     params["summary"] = json!({"summary": format!("summary {}", self.said)});
                 }
                 ("branch", params)
             }
             9 => {
                 let mut params =
-                    json!({"targetId": self.any(false), "summarize": self.dice.roll(2) == 0});
-                if self.dice.roll(3) == 0 {
+                    json!({"targetId": self.any(false), "summarize": self.random.below(2) == 0});
+                if self.random.below(3) == 0 {
                     params["label"] = json!(format!("navigated {}", self.said));
                 }
                 ("navigate_tree", params)
@@ -283,7 +283,7 @@ impl Turns {
                     .as_array()
                     .unwrap()
                     .clone();
-                let some = !path.is_empty() && self.dice.roll(4) > 0;
+                let some = !path.is_empty() && self.random.below(4) > 0;
                 let kept = some.then(|| self.one_of(&path));
                 let entry = json!({"type": "compaction", "summary": format!("compaction {}", self.said),
                     "firstKeptEntryId": kept, "tokensBefore": 7});
@@ -297,7 +297,7 @@ impl Turns {
     }
 
     fn small_entry(&mut self) -> Json {
-        match self.dice.roll(6) {
+        match self.random.below(6) {
             0 => json!({"type": "custom", "customType": "ext", "data": self.said}),
             1 => {
                 json!({"type": "custom_message", "customType": "ext", "content": "injected", "display": true})
@@ -309,7 +309,7 @@ impl Turns {
                 json!({"type": "thinking_level_change", "thinkingLevel": format!("level {}", self.said)})
             }
             4 => {
-                let replacement = match self.dice.roll(3) {
+                let replacement = match self.random.below(3) {
                     0 => Json::Null,
                     _ => json!({"content": format!("edit {}", self.said)}),
                 };
@@ -328,7 +328,7 @@ impl Turns {
 
     fn there(&mut self) {
         let m = match self.stale.take() {
-            Some(stale) if self.dice.roll(2) == 0 => stale,
+            Some(stale) if self.random.below(2) == 0 => stale,
             stale => {
                 if let Some(stale) = stale {
                     self.both.pi.forget(stale);
@@ -337,7 +337,7 @@ impl Turns {
                 self.both.pi.open(&self.both.path)
             }
         };
-        for _ in 0..=self.dice.roll(3) {
+        for _ in 0..=self.random.below(3) {
             self.operate_there(&m);
         }
         self.stale = Some(m);
@@ -349,26 +349,26 @@ impl Turns {
         let branch = self.both.pi.ok(m, "getBranch", json!([]));
         let branch = branch.as_array().unwrap();
         let message = self.message();
-        let (method, args) = match self.dice.roll(12) {
+        let (method, args) = match self.random.below(12) {
             0..3 => ("appendMessage", json!([message])),
             3 => ("branch", json!([self.one_of(known)])),
-            4 if self.dice.roll(3) == 0 => ("resetLeaf", json!([])),
+            4 if self.random.below(3) == 0 => ("resetLeaf", json!([])),
             4 | 5 => {
-                let args = match self.dice.roll(4) {
+                let args = match self.random.below(4) {
                     0 => json!([self.one_of(known)]),
                     _ => json!([self.one_of(known), format!("pi's label {}", self.said)]),
                 };
                 ("appendLabelChange", args)
             }
             6 => {
-                let to = (self.dice.roll(6) > 0).then(|| self.one_of(known));
+                let to = (self.random.below(6) > 0).then(|| self.one_of(known));
                 (
                     "branchWithSummary",
                     json!([to, format!("pi's summary {}", self.said)]),
                 )
             }
             7 => {
-                let some = !branch.is_empty() && self.dice.roll(4) > 0;
+                let some = !branch.is_empty() && self.random.below(4) > 0;
                 let kept = some.then(|| self.one_of(branch));
                 (
                     "appendCompaction",
@@ -384,7 +384,7 @@ impl Turns {
                 if editable.is_empty() {
                     return;
                 }
-                let replacement = match self.dice.roll(3) {
+                let replacement = match self.random.below(3) {
                     0 => Json::Null,
                     _ => json!({"content": format!("pi's edit {}", self.said)}),
                 };
@@ -408,17 +408,5 @@ impl Turns {
         };
         self.tell(format!("there: {method} {args}"));
         self.both.pi.ok(m, method, args);
-    }
-}
-
-/// The random generator xorshift: the same numbers on every machine.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 16) as usize % sides
     }
 }

@@ -62,7 +62,7 @@ pub(super) fn fork_here(both: &mut Both, params: Json) -> (String, PathBuf) {
     (session["sessionId"].as_str().unwrap().to_owned(), path)
 }
 
-/// Checks that pi and a daemon see the same in this file, with the same header.
+/// Checks that pi and a daemon read the same session from this file, with the same header.
 #[track_caller]
 fn opens_in_both(both: &mut Both, path: &Path, what: &str) -> View {
     let there = both.pi.view(path);

@@ -4,7 +4,7 @@ use super::*;
 use std::collections::BTreeMap;
 
 /// Rows were ordered by the last entry of any kind, so no real session had the time that pi shows. The cases
-/// here are all the ways in which a message lacks a valid time.
+/// here are all the ways in which a message can lack a valid time.
 #[test]
 fn a_list_has_the_rows_that_pi_lists() {
     let Some(mut pi) = Pi::start() else {

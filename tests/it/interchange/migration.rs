@@ -1,5 +1,5 @@
-//! Versions 1 and 2: either program migrates, and both see the same, except for the ids that version 1 lacks.
-//! pi's are random, ours are derived (session-file.md §2).
+//! Versions 1 and 2: either program migrates, and both read the same session, except for the ids that version
+//! 1 lacks. pi chooses random ids, the daemon derives them (session-file.md §2).
 
 use std::collections::HashMap;
 use std::fs;

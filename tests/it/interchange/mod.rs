@@ -86,8 +86,8 @@ impl Both {
         made["leafId"].as_str().unwrap().to_owned()
     }
 
-    /// Checks that pi and a daemon that opens the file now see the same, and that the open daemon sees the
-    /// same entries.
+    /// Checks that pi and a daemon that opens the file anew read the same session, and that the open daemon
+    /// has the same entries.
     #[track_caller]
     fn agree(&mut self, after: &str) -> View {
         let there = self.pi.view(&self.path);
@@ -98,7 +98,7 @@ impl Both {
         live
     }
 
-    /// The same, and the open daemon has the same leaf.
+    /// As [`Both::agree`]; also checks that the open daemon has the same leaf.
     #[track_caller]
     fn agree_on_the_leaf(&mut self, after: &str) {
         let live = self.agree(after);
@@ -107,7 +107,7 @@ impl Both {
     }
 }
 
-/// What a daemon sees that opens the file now.
+/// The session as a daemon reads it that opens the file anew.
 #[track_caller]
 fn fresh(d: &mut Daemon, path: &Path) -> View {
     let opened = d.ok("open_session", json!({"path": path, "mode": "read"}));

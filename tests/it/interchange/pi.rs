@@ -123,14 +123,14 @@ impl Pi {
         self.ask(json!({"drop": manager.handle})).unwrap();
     }
 
-    /// What pi sees when it resumes this file. pi must not write to it.
+    /// The session as pi reads it when it resumes this file. pi must not write to it.
     #[track_caller]
     pub(super) fn view(&mut self, path: &Path) -> View {
         self.view_of_fork(path, &[])
     }
 
-    /// The same for a fork that pi made of these stored entries: its entries may name records that pi left
-    /// out.
+    /// As [`Pi::view`], for a fork that pi made of these stored entries: its entries may name records that pi
+    /// left out.
     #[track_caller]
     pub(super) fn view_of_fork(&mut self, path: &Path, source: &[Json]) -> View {
         let before = fs::read(path).unwrap();
@@ -141,7 +141,7 @@ impl Pi {
         view
     }
 
-    /// The same after moving to `leaf`.
+    /// As [`Pi::view`], after moving to `leaf`.
     #[track_caller]
     pub(super) fn view_at(&mut self, path: &Path, leaf: Option<&str>) -> View {
         let manager = self.open(path);
@@ -326,7 +326,7 @@ pub(super) fn is_record(entry: &Json) -> bool {
     entry["type"] == "custom" && entry["customType"] == "treelined.leaf"
 }
 
-/// Parents of the records, and of all stored entries. Simple on purpose.
+/// The parents of the records, and of all stored entries. Simple on purpose.
 struct Records(HashMap<String, Json>, HashMap<String, Json>);
 
 impl Records {
@@ -340,7 +340,7 @@ impl Records {
         id.as_str().is_some_and(|id| self.0.contains_key(id))
     }
 
-    /// From a record up to the first entry that is not a record.
+    /// The nearest entry above a record that is not a record.
     fn resolve(&self, id: &Json) -> Json {
         let mut at = id.clone();
         while let Some(parent) = at.as_str().and_then(|id| self.0.get(id)) {

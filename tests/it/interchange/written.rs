@@ -421,8 +421,8 @@ fn entries_that_pi_links_to_a_leaf_record_are_linked_to_its_position_here() {
     assert_ne!(below, record);
 }
 
-/// Both programs pass over a line that a crash cut off, whichever writes next: pi ends the line when it opens
-/// the file, the daemon before its next line.
+/// Both programs skip a line that a crash cut off, whichever writes next: pi ends the line when it opens the
+/// file, the daemon before its next line.
 #[test]
 fn both_continue_a_file_after_a_torn_line() {
     let Some(mut pi) = Pi::start() else { return };

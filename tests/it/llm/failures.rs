@@ -1,5 +1,5 @@
-//! Responses that are no summary: refused, cut, endless, or not of the protocol; retries, and keys in the
-//! responses of a provider.
+//! Responses that are no summary: refused, cut, endless, or invalid; retries, and keys in a provider's
+//! responses.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! The `llm` summarizer against servers that these tests start on this machine: what it sends, which answers
-//! it accepts, time limits, retries, aborts, and that keys stay secret. semantics.md §3.3.
+//! The `llm` summarizer against servers that these tests start on this machine: requests, accepted answers,
+//! time limits, retries, aborts, and secret keys. semantics.md §3.3.
 
 mod failures;
 mod requests;

@@ -1,4 +1,4 @@
-//! A server that plays a model provider, and the responses it sends.
+//! A server in the role of a model provider, and its responses.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -86,7 +86,7 @@ pub(super) fn read_request(stream: &mut TcpStream) -> Option<Request> {
     Some(Request { head, body })
 }
 
-/// A stream with its length, so that a cut shows, or without, so that it does not.
+/// A stream with its length, so that a cut is noticed, or without a length.
 pub(super) fn stream_response(body: &str, with_length: bool) -> Vec<u8> {
     let length = match with_length {
         true => format!("content-length: {}\r\n", body.len()),

@@ -12,24 +12,12 @@ use std::sync::Arc;
 use self::naive::{Body, Id, Model};
 use crate::harness::*;
 
-/// The random generator xorshift: the same numbers on every machine.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 16) as usize % sides
-    }
-}
-
 struct Run {
     home: Arc<Home>,
     daemon: Option<Daemon>,
     path: PathBuf,
     model: Model,
-    dice: Dice,
+    random: Random,
     made: usize,
     seed: u64,
     story: Vec<String>,
@@ -58,7 +46,7 @@ impl Run {
             daemon: Some(start(&home)),
             home,
             model: Model::default(),
-            dice: Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1),
+            random: Random(seed),
             made: 0,
             seed,
             story: Vec::new(),
@@ -90,7 +78,7 @@ impl Run {
     }
 
     fn any_entry(&mut self) -> Id {
-        let at = self.dice.roll(self.model.entries.len());
+        let at = self.random.below(self.model.entries.len());
         self.model.entries[at].id.clone()
     }
 
@@ -109,7 +97,7 @@ impl Run {
     fn message(&mut self) -> (Id, Json, Body) {
         let id = self.fresh();
         let text = format!("says {id}");
-        let role = if self.dice.roll(2) == 0 {
+        let role = if self.random.below(2) == 0 {
             "user"
         } else {
             "assistant"
@@ -129,7 +117,7 @@ impl Run {
         assert_eq!(result["leafId"], json!(id));
         let parent = self.model.leaf.clone();
         self.model.append(&id, parent, what);
-        if self.dice.roll(4) == 0 {
+        if self.random.below(4) == 0 {
             self.tell(format!("append {id} once more"));
             let again = self.ok("append_message", json!({"message": message, "entryId": id}));
             assert_eq!(again["entryId"], json!(id));
@@ -137,7 +125,7 @@ impl Run {
     }
 
     fn append_elsewhere(&mut self) {
-        let parent = if self.dice.roll(8) == 0 {
+        let parent = if self.random.below(8) == 0 {
             None
         } else {
             Some(self.any_entry())
@@ -153,7 +141,7 @@ impl Run {
 
     fn append_several(&mut self) {
         let mut entries = Vec::new();
-        for _ in 0..=self.dice.roll(4) {
+        for _ in 0..=self.random.below(4) {
             let (id, message, what) = self.message();
             entries.push(json!({"type": "message", "id": id, "message": message}));
             let parent = self.model.leaf.clone();
@@ -165,7 +153,7 @@ impl Run {
 
     fn append_label(&mut self) {
         let (id, target) = (self.fresh(), self.any_entry());
-        let label = (self.dice.roll(4) > 0).then(|| format!("label {id}"));
+        let label = (self.random.below(4) > 0).then(|| format!("label {id}"));
         self.tell(format!("label {id} on {target}: {label:?}"));
         self.ok(
             "append_label",
@@ -188,7 +176,7 @@ impl Run {
     }
 
     fn move_leaf(&mut self) {
-        let null = self.dice.roll(10) == 0;
+        let null = self.random.below(10) == 0;
         let target = (!null).then(|| self.any_entry());
         // The model does not say whether a move over labels alone is a move.
         if target != self.model.leaf
@@ -196,7 +184,7 @@ impl Run {
         {
             return;
         }
-        let branch = target.is_some() && self.dice.roll(2) == 0;
+        let branch = target.is_some() && self.random.below(2) == 0;
         self.tell(format!(
             "{} to {target:?}",
             if branch { "branch" } else { "set_leaf" }
@@ -217,7 +205,7 @@ impl Run {
 
     fn navigate(&mut self) {
         let target = self.any_place();
-        let summarize = self.dice.roll(3) == 0;
+        let summarize = self.random.below(3) == 0;
         let old = self.model.leaf.clone();
         let old_place = self.model.place(old.as_deref());
         let is_user = matches!(
@@ -293,7 +281,7 @@ impl Run {
         }
     }
 
-    /// Another program takes the last line for the leaf, even a record, and appends below it.
+    /// Another program treats the last line as the leaf, even a record, and appends below it.
     fn foreign_append(&mut self) {
         let last = file_lines(&self.path).pop().unwrap()["id"]
             .as_str()
@@ -314,7 +302,7 @@ impl Run {
         let parent = self.model.file_leaf.clone();
         self.model.add(&id, parent, what);
         // The daemon sees the line with its next append, or when it opens the file.
-        if self.dice.roll(2) == 0 {
+        if self.random.below(2) == 0 {
             self.append_message()
         } else {
             self.reopen()
@@ -491,7 +479,7 @@ impl Run {
 
     fn go(&mut self, operations: usize) {
         for n in 0..operations {
-            match self.dice.roll(100) {
+            match self.random.below(100) {
                 0..25 => self.append_message(),
                 25..33 => self.append_elsewhere(),
                 33..38 => self.append_several(),

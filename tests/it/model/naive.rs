@@ -1,4 +1,4 @@
-//! A session as the documents describe it, with lists and linear searches.
+//! A session as the documents define it, with lists and linear searches.
 
 pub(super) type Id = String;
 
@@ -22,7 +22,7 @@ pub(super) struct Entry {
 pub(super) struct Model {
     pub(super) entries: Vec<Entry>,
     pub(super) leaf: Option<Id>,
-    /// The leaf by the last line of the file, at which a reopening and another program continue.
+    /// The leaf that the last line of the file gives; a reopening and another program continue there.
     pub(super) file_leaf: Option<Id>,
     pub(super) undo: Vec<Option<Id>>,
     pub(super) redo: Vec<Option<Id>>,

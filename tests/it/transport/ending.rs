@@ -1,4 +1,4 @@
-//! How the daemon ends: end of input, signals, `shutdown`, a client that no longer reads.
+//! The end of the daemon: end of input, signals, `shutdown`, a client that has closed stdout.
 
 use std::io::Write;
 use std::time::{Duration, Instant};

@@ -26,7 +26,7 @@ fn a_line_in_canonical_order_borrows_everything() {
         silent: false,
         is_error: true,
         tool_name: id("read"),
-        said: Said::Never,
+        said: MessageTime::Never,
     };
     let expected = Envelope {
         kind: Kind::Message,
@@ -230,7 +230,7 @@ fn errors() {
 fn headers() {
     let check = |members: &str, version| {
         let line = format!(r#"{{{members}"id":"s","cwd":"C:\\a","type":"session"}}"#);
-        let header = Header {
+        let header = HeaderFacts {
             version,
             id: id("s"),
             timestamp: None,

@@ -115,9 +115,9 @@ const ENTRY_MEMBERS: [&str; 17] = [
                 said: match message.get("content") {
                     Some(_) if matches!(role, Role::User | Role::Assistant) => {
                         let time = message["timestamp"].as_f64().map(|time| time as i64);
-                        time.map_or(Said::WithEntry, Said::At)
+                        time.map_or(MessageTime::WithEntry, MessageTime::At)
                     }
-                    _ => Said::Never,
+                    _ => MessageTime::Never,
                 },
             },
             Kind::Compaction => Facts::Compaction {

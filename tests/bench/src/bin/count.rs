@@ -40,7 +40,7 @@ fn boundary(operation: &str) {
 }
 
 /// Requests to an open session, in order.
-type Operation = (&'static str, fn(&mut Asked) -> Result<()>);
+type Operation = (&'static str, fn(&mut Server) -> Result<()>);
 
 /// Requests to a conversation.
 const ON_TALK: [Operation; 10] = [
@@ -108,7 +108,7 @@ fn main() -> Result<()> {
     ] {
         let home = world.join(opened);
         let path = put(&home, &session)?;
-        let mut asked = Asked::new(&home)?;
+        let mut asked = Server::new(&home)?;
         done(SETTING_UP);
         asked.ask("open_session", json!({ "path": path }))?;
         done(opened);
@@ -118,14 +118,14 @@ fn main() -> Result<()> {
     for session in library.many(SESSIONS)? {
         put(&home, &session)?;
     }
-    let mut asked = Asked::new(&home)?;
+    let mut asked = Server::new(&home)?;
     done(SETTING_UP);
     run(&mut asked, &ON_MANY, &only)?;
     std::fs::remove_dir_all(&world)?;
     Ok(())
 }
 
-fn run(asked: &mut Asked, operations: &[Operation], only: &str) -> Result<()> {
+fn run(asked: &mut Server, operations: &[Operation], only: &str) -> Result<()> {
     for (name, operation) in operations {
         if name.contains(only) {
             operation(asked)?;
@@ -150,7 +150,7 @@ fn done(operation: &str) {
 }
 
 /// A server and its output.
-struct Asked {
+struct Server {
     runtime: Runtime,
     dispatcher: Dispatcher,
     outbox: Arc<Outbox>,
@@ -159,13 +159,13 @@ struct Asked {
 }
 
 /// The output of the server, which passes on the beginning of each answer.
-struct Said {
+struct AnswerHeads {
     answers: Sender<Vec<u8>>,
     /// The beginning of the line that is being written.
     head: Vec<u8>,
 }
 
-impl Write for Said {
+impl Write for AnswerHeads {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let missing = HEAD.saturating_sub(self.head.len());
         let len = memchr::memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1);
@@ -185,7 +185,7 @@ impl Write for Said {
     }
 }
 
-impl Asked {
+impl Server {
     fn new(session_dir: &Path) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -209,7 +209,7 @@ impl Asked {
         let writer = Arc::clone(&outbox);
         std::thread::spawn(move || {
             let (answers, head) = (sender, Vec::new());
-            writer.run(&mut Said { answers, head })
+            writer.run(&mut AnswerHeads { answers, head })
         });
         let mut asked = Self {
             runtime,
@@ -241,7 +241,7 @@ impl Asked {
     }
 }
 
-impl Drop for Asked {
+impl Drop for Server {
     fn drop(&mut self) {
         self.outbox.close();
     }

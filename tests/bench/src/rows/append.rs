@@ -2,7 +2,7 @@
 
 use super::{call, size};
 use crate::Bench;
-use crate::daemon::{self, Daemon, How};
+use crate::daemon::{self, Daemon, StartOptions};
 use crate::machine;
 use crate::table::{Outcome, Row, Table, Target, Unit, median, quantile};
 use crate::world::World;
@@ -166,9 +166,9 @@ fn over_the_pipe(bench: &Bench, table: &mut Table) -> Result<()> {
     daemon::pinned(|| {
         for _ in 0..bench.rounds {
             let world = World::new(bench)?;
-            let how = How {
+            let how = StartOptions {
                 pinned: true,
-                ..How::default()
+                ..StartOptions::default()
             };
             trivial.extend(median(&call::trivial_calls(&mut Daemon::start_as(
                 bench, &world, how,
@@ -220,9 +220,9 @@ fn synced(bench: &Bench, table: &mut Table) -> Result<()> {
     let (mut together, mut grouped) = (Vec::new(), Vec::new());
     for _ in 0..bench.rounds {
         let world = World::new(bench)?;
-        let how = How {
+        let how = StartOptions {
             durability: "always",
-            ..How::default()
+            ..StartOptions::default()
         };
         let mut daemon = Daemon::start_as(bench, &world, how)?;
         daemon.open(&world.copy(&session)?)?;

@@ -1,7 +1,7 @@
 //! Starting, and calls that do nothing.
 
 use crate::Bench;
-use crate::daemon::{self, Daemon, How};
+use crate::daemon::{self, Daemon, StartOptions};
 use crate::machine;
 use crate::table::{Outcome, Row, Table, Target, Unit, median};
 use crate::world::World;
@@ -85,9 +85,9 @@ pub fn round_trip(bench: &Bench, table: &mut Table) -> Result<()> {
     daemon::pinned(|| {
         for _ in 0..bench.rounds {
             let world = World::new(bench)?;
-            let how = How {
+            let how = StartOptions {
                 pinned: true,
-                ..How::default()
+                ..StartOptions::default()
             };
             let mut daemon = Daemon::start_as(bench, &world, how)?;
             ours.extend(median(&trivial_calls(&mut daemon)?));

@@ -1,4 +1,4 @@
-//! `list_sessions` of a whole directory: in a process and a home that have never seen it, and again.
+//! `list_sessions` of a whole directory: without caches, again in the same process, and after a restart.
 
 use crate::Bench;
 use crate::daemon::Daemon;
@@ -13,84 +13,105 @@ use treelined_bench::library::Generated;
 pub fn list(bench: &Bench, table: &mut Table) -> Result<()> {
     for count in bench.counts.iter().copied() {
         let sessions = bench.library.many(count)?;
-        let bytes: u64 = sessions.iter().map(|session| session.facts.bytes).sum();
-        let (mut first, mut again, mut later) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut scan, mut stat) = (Vec::new(), Vec::new());
-        let (mut pi, mut oh_my_pi, mut memory) = (Outcome::default(), Outcome::default(), 0f64);
+        let mut measured = ListTimes::default();
         machine::utf8_pass(sessions.iter().map(|session| session.path.as_path()))?;
         for round in 0..bench.rounds.min(3) {
             let world = World::new(bench)?;
             for session in &sessions {
                 world.link(session)?;
             }
-            let mut daemon = Daemon::start(bench, &world)?;
-            daemon.settle()?;
-            first.push(daemon.timed("list_sessions", "{}")?);
-            exact(&sessions, daemon.response())?;
-            let mut repeats = Vec::new();
-            for _ in 0..5 {
-                repeats.push(daemon.timed("list_sessions", "{}")?);
-            }
-            again.push(median(&repeats).context("no times")?);
-            memory = memory.max(daemon.peak_memory());
-            daemon.stop()?;
-            // A restart of the daemon, as a user does it.
-            let mut daemon = Daemon::start(bench, &world)?;
-            daemon.settle()?;
-            later.push(daemon.timed("list_sessions", "{}")?);
-            exact(&sessions, daemon.response())?;
-            daemon.stop()?;
-            scan.push(machine::utf8_pass(
-                sessions.iter().map(|session| session.path.as_path()),
-            )?);
-            stat.push(machine::stat_all(&world.project())?);
+            measured.ours(bench, &world, &sessions)?;
+            measured.machine(&world, &sessions)?;
             if round == 0 || count <= 2_000 {
-                let total: u64 = sessions.iter().map(|session| session.facts.messages).sum();
-                let request = json!({ "op": "list", "cwd": "/bench", "folder": world.project() });
-                pi.measure(bench.pi.as_ref(), |pi| {
-                    let answer = pi.ask(&request)?;
-                    ensure!(
-                        answer["messages"] == total,
-                        "pi counts {}",
-                        answer["messages"]
-                    );
-                    answer["seconds"].as_f64().context("no seconds")
-                })?;
-                // pi's counts are not exact.
-                oh_my_pi.measure(bench.oh_my_pi.as_ref(), |pi| {
-                    let answer = pi.ask(&request)?;
-                    ensure!(
-                        answer["sessions"] == count,
-                        "{} sessions",
-                        answer["sessions"]
-                    );
-                    answer["seconds"].as_f64().context("no seconds")
-                })?;
+                measured.others(bench, &world, &sessions)?;
             }
         }
-        let what = format!("list_sessions, {count} sessions, {} MB", bytes / 1_000_000);
-        table.push(
-            Row::new(format!("{what}: first"), Unit::Seconds, first)
-                .pi(pi)
-                .oh_my_pi(oh_my_pi)
-                .limit("read + UTF-8", scan)
-                .target(Target::OfLimit(2.0, 0.0))
-                .memory(memory),
-        );
-        let mut row = Row::new(format!("{what}: again"), Unit::Seconds, again);
-        row = row
-            .limit("readdir + stat", stat.clone())
-            .target(Target::OfLimit(2.5, 0.0));
-        if count >= 10_000 {
-            row = row.target(Target::AtMost(80e-3));
-        }
-        table.push(row);
-        table.push(
-            Row::new(format!("{what}: again, new process"), Unit::Seconds, later)
-                .limit("readdir + stat", stat),
-        );
+        measured.show(&sessions, table);
     }
     Ok(())
+}
+
+/// Times in seconds of one directory, one of each in each round.
+#[derive(Default)]
+struct ListTimes {
+    /// In a home that has no caches.
+    first: Vec<f64>,
+    again: Vec<f64>,
+    /// In a process that has just started, with the caches of the one before.
+    restarted: Vec<f64>,
+    scan: Vec<f64>,
+    stat: Vec<f64>,
+    pi: Outcome,
+    oh_my_pi: Outcome,
+    /// Peak bytes.
+    memory: f64,
+}
+
+impl ListTimes {
+    fn ours(&mut self, bench: &Bench, world: &World, sessions: &[Generated]) -> Result<()> {
+        let mut daemon = Daemon::start(bench, world)?;
+        daemon.settle()?;
+        self.first.push(daemon.timed("list_sessions", "{}")?);
+        exact(sessions, daemon.response())?;
+        let repeats: Result<Vec<f64>> = (0..5)
+            .map(|_| daemon.timed("list_sessions", "{}"))
+            .collect();
+        self.again.push(median(&repeats?).context("no times")?);
+        self.memory = self.memory.max(daemon.peak_memory());
+        daemon.stop()?;
+
+        let mut daemon = Daemon::start(bench, world)?;
+        daemon.settle()?;
+        self.restarted.push(daemon.timed("list_sessions", "{}")?);
+        exact(sessions, daemon.response())?;
+        daemon.stop()
+    }
+
+    fn machine(&mut self, world: &World, sessions: &[Generated]) -> Result<()> {
+        let paths = sessions.iter().map(|session| session.path.as_path());
+        self.scan.push(machine::utf8_pass(paths)?);
+        self.stat.push(machine::stat_all(&world.project())?);
+        Ok(())
+    }
+
+    fn others(&mut self, bench: &Bench, world: &World, sessions: &[Generated]) -> Result<()> {
+        let total: u64 = sessions.iter().map(|session| session.facts.messages).sum();
+        let request = json!({ "op": "list", "cwd": "/bench", "folder": world.project() });
+        self.pi.measure(bench.pi.as_ref(), |pi| {
+            let answer = pi.ask(&request)?;
+            let messages = &answer["messages"];
+            ensure!(*messages == total, "pi counts {messages}");
+            answer["seconds"].as_f64().context("no seconds")
+        })?;
+        // Its counts of messages are not exact.
+        self.oh_my_pi.measure(bench.oh_my_pi.as_ref(), |pi| {
+            let answer = pi.ask(&request)?;
+            let listed = &answer["sessions"];
+            ensure!(*listed == sessions.len(), "{listed} sessions");
+            answer["seconds"].as_f64().context("no seconds")
+        })
+    }
+
+    fn show(self, sessions: &[Generated], table: &mut Table) {
+        let bytes: u64 = sessions.iter().map(|session| session.facts.bytes).sum();
+        let (count, mb) = (sessions.len(), bytes / 1_000_000);
+        let row = |times_of: &str, times| {
+            let operation = format!("list_sessions, {count} sessions, {mb} MB: {times_of}");
+            Row::new(operation, Unit::Seconds, times)
+        };
+        let first = row("first", self.first).pi(self.pi).oh_my_pi(self.oh_my_pi);
+        let first = first.limit("read + UTF-8", self.scan).memory(self.memory);
+        table.push(first.target(Target::OfLimit(2.0, 0.0)));
+        let mut again = row("again", self.again)
+            .limit("readdir + stat", self.stat.clone())
+            .target(Target::OfLimit(2.5, 0.0));
+        if count >= 10_000 {
+            again = again.target(Target::AtMost(80e-3));
+        }
+        table.push(again);
+        let restarted = row("again, new process", self.restarted);
+        table.push(restarted.limit("readdir + stat", self.stat));
+    }
 }
 
 /// Checks that every session is listed with the number of messages it was generated with.

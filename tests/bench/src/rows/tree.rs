@@ -14,20 +14,20 @@ use treelined_bench::library::{Generated, Shape};
 const QUERY: &str = "naïve parser";
 
 pub fn tree(bench: &Bench, table: &mut Table) -> Result<()> {
+    all_rows(bench, table)?;
+    filtered(bench, table)?;
+    pages(bench, table)?;
+    wide(bench, table)
+}
+
+fn all_rows(bench: &Bench, table: &mut Table) -> Result<()> {
     let n = bench.main_size();
     let session = bench.library.session(Shape::Conversation, n)?;
-    let asked = |params| Asked {
-        bench,
-        session: &session,
-        params,
-        pi: None,
-    };
-
-    let everything = Asked {
+    let call = Call {
         pi: Some("tree"),
-        ..asked(json!({ "filter": "all" }))
+        ..Call::new(bench, &session, json!({ "filter": "all" }))
     };
-    let all = everything.measured(|result| {
+    let all = call.measure(|result| {
         let total = result["total"].as_u64().unwrap_or_default();
         let rows = result["nodes"].as_array().map_or(0, Vec::len) as u64;
         ensure!(total == session.facts.entries, "{total} rows in all");
@@ -37,27 +37,31 @@ pub fn tree(bench: &Bench, table: &mut Table) -> Result<()> {
         );
         Ok(())
     })?;
-    let mb = all.bytes as f64 / 1e6;
-    let mut row = all.row(format!(
-        "get_tree flat, all rows of {}, {mb:.0} MB",
-        size(n)
-    ));
-    row = row.pi(all.pi).limit("a pipe", all.pipe);
+    let (size, mb) = (size(n), all.megabytes());
+    let row = all.row(format!("get_tree flat, all rows of {size}, {mb:.0} MB"));
+    let row = row.pi(all.pi).limit("a pipe", all.pipe);
     table.push(row.target(Target::AtMost(80e-3)));
+    Ok(())
+}
+
+fn filtered(bench: &Bench, table: &mut Table) -> Result<()> {
+    let n = bench.main_size();
+    let session = bench.library.session(Shape::Conversation, n)?;
     for (what, params) in [
         ("filtered (default)", json!({})),
         ("filtered (user-only)", json!({ "filter": "user-only" })),
         ("searched", json!({ "query": QUERY })),
     ] {
-        let measured = asked(params).measured(has_rows)?;
-        let mb = measured.bytes as f64 / 1e6;
-        let row = measured.row(format!("get_tree {what}, {}, {mb:.0} MB", size(n)));
-        table.push(
-            row.limit("a pipe", measured.pipe)
-                .target(Target::AtMost(100e-3)),
-        );
+        let measured = Call::new(bench, &session, params).measure(has_rows)?;
+        let (size, mb) = (size(n), measured.megabytes());
+        let row = measured.row(format!("get_tree {what}, {size}, {mb:.0} MB"));
+        let row = row.limit("a pipe", measured.pipe);
+        table.push(row.target(Target::AtMost(100e-3)));
     }
+    Ok(())
+}
 
+fn pages(bench: &Bench, table: &mut Table) -> Result<()> {
     for n in bench.sizes.iter().copied() {
         let session = bench.library.session(Shape::Conversation, n)?;
         for (what, params) in [
@@ -67,30 +71,22 @@ pub fn tree(bench: &Bench, table: &mut Table) -> Result<()> {
                 json!({ "limit": 200, "around": session.facts.leaf }),
             ),
         ] {
-            let page = Asked {
-                bench,
-                session: &session,
-                params,
-                pi: None,
-            }
-            .measured(has_rows)?;
+            let page = Call::new(bench, &session, params).measure(has_rows)?;
             let row = page.row(format!("get_tree {what}, {}", size(n)));
             table.push(row.target(Target::AtMost(3e-3)));
         }
     }
+    Ok(())
+}
 
-    let wide = bench.library.session(Shape::Wide, n)?;
+fn wide(bench: &Bench, table: &mut Table) -> Result<()> {
+    let n = bench.main_size();
+    let session = bench.library.session(Shape::Wide, n)?;
     for (what, params, at_most) in [
         ("all rows", json!({ "filter": "all" }), 80e-3),
         ("first page of 200", json!({ "limit": 200 }), 3e-3),
     ] {
-        let measured = Asked {
-            bench,
-            session: &wide,
-            params,
-            pi: None,
-        }
-        .measured(has_rows)?;
+        let measured = Call::new(bench, &session, params).measure(has_rows)?;
         let row = measured.row(format!("get_tree {what}, {} below one entry", size(n)));
         table.push(row.target(Target::AtMost(at_most)));
     }
@@ -107,19 +103,19 @@ fn has_rows(result: &Value) -> Result<()> {
     Ok(())
 }
 
-/// One call, and the comparison for it.
-struct Asked<'a> {
+/// A call of `get_tree` to measure.
+struct Call<'a> {
     bench: &'a Bench,
     session: &'a Generated,
     params: Value,
-    /// The work of pi in its own process, without an answer.
+    /// The operation of pi that does the same work, in its own process and without an answer.
     pi: Option<&'static str>,
 }
 
-/// In a process that has just opened the session. The first call is shown apart, since users seldom wait for
-/// it.
+/// Times in seconds, in a process that has just opened the session. The first call is shown apart, since users
+/// seldom wait for it.
 #[derive(Default)]
-struct Measured {
+struct CallTimes {
     first: Vec<f64>,
     again: Vec<f64>,
     bytes: usize,
@@ -129,7 +125,12 @@ struct Measured {
     pipe: Vec<f64>,
 }
 
-impl Measured {
+impl CallTimes {
+    /// The size of the response.
+    fn megabytes(&self) -> f64 {
+        self.bytes as f64 / 1e6
+    }
+
     fn row(&self, operation: String) -> Row {
         let first = median(&self.first).unwrap_or_default();
         Row::new(operation, Unit::Seconds, self.again.clone())
@@ -138,10 +139,19 @@ impl Measured {
     }
 }
 
-impl Asked<'_> {
-    fn measured(&self, check: impl Fn(&Value) -> Result<()>) -> Result<Measured> {
+impl<'a> Call<'a> {
+    fn new(bench: &'a Bench, session: &'a Generated, params: Value) -> Self {
+        Self {
+            bench,
+            session,
+            params,
+            pi: None,
+        }
+    }
+
+    fn measure(&self, check: impl Fn(&Value) -> Result<()>) -> Result<CallTimes> {
         let Self { bench, session, .. } = *self;
-        let (mut measured, params) = (Measured::default(), self.params.to_string());
+        let (mut measured, params) = (CallTimes::default(), self.params.to_string());
         for _ in 0..bench.rounds_for(session.facts.entries as u32) {
             let world = World::new(bench)?;
             let mut daemon = Daemon::start(bench, &world)?;

@@ -1,0 +1,3 @@
+//! Helpers that tests of several modules share.
+
+pub(crate) mod random;
