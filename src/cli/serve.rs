@@ -134,7 +134,7 @@ pub(super) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     });
     outbox.close();
     let _panicked = writer.join();
-    daemon.store.settle();
+    daemon.store.end();
     runtime.shutdown_background();
     Ok(match reason {
         EndReason::BadBlock => ExitCode::FAILURE,

@@ -8,7 +8,8 @@ use crate::daemon::convert;
 use crate::error::{Error, Result};
 use crate::search::{FieldKind, Mode, Query};
 use crate::session_search::{
-    self, Branch, BranchFilter, EntryFilter, FieldSet, Hit, Key, SearchOutcome, SearchRequest,
+    self, Branch, BranchFilter, EntryFilter, FieldSet, Hit, IndexSettings, Key, SearchOutcome,
+    SearchRequest, SearchedStore,
 };
 use crate::store::listing::normalized_directory;
 use crate::timestamp::{self, Millis};
@@ -32,8 +33,11 @@ pub(super) async fn search(call: Arc<Call>, params: wire::SearchParams) -> Resul
                 connection.search_hit(token, wire_hit(hit));
             }
         };
-        let store = &call.daemon.store;
-        let outcome = session_search::search(store, &request, &call.cancel, &mut on_hit)?;
+        let searched = SearchedStore {
+            store: &call.daemon.store,
+            index: IndexSettings::of_environment(),
+        };
+        let outcome = session_search::search(searched, &request, &call.cancel, &mut on_hit)?;
         Reply::of(&result(outcome, fits)?)
     })
     .await
