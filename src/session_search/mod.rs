@@ -29,6 +29,7 @@ use page::Page;
 use scan::{FileMatches, FileRange, Scanner};
 use session::SessionHits;
 use std::cmp::Reverse;
+use std::iter;
 use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
 
@@ -91,7 +92,7 @@ pub(crate) struct SearchedStore<'s> {
 impl SearchedFile {
     fn whole(location: Location, status: Status) -> Self {
         Self {
-            parts: vec![0..status.size],
+            parts: iter::once(0..status.size).collect(),
             location,
             status,
         }
