@@ -14,6 +14,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 /// The folder, in the session directory; hidden, so that no list of sessions looks into it.
@@ -124,6 +125,48 @@ impl Cache {
             location,
             blocks: Vec::new(),
         })
+    }
+
+    /// Where a file of another layout is; `None` if it is missing, or may have been written by another user.
+    pub(crate) fn location(&self, name: &str) -> Option<Location> {
+        self.private(name)?;
+        let folder = Arc::new(self.folder().ok()?);
+        let name = name.into();
+        Some(Location { folder, name })
+    }
+
+    /// Begins a file of another layout, with its place once it is finished.
+    pub(crate) fn temporary(&self, name: &str) -> io::Result<(Temporary, Location)> {
+        let at = Location {
+            folder: Arc::new(self.root.subfolder_or_create(OsStr::new(FOLDER))?),
+            name: name.into(),
+        };
+        Ok((Temporary::for_name(&at.folder, &at.name)?, at))
+    }
+
+    /// Removes the files that were not written for `age` and whose names meet a condition, and what killed processes
+    /// have left unfinished.
+    pub(crate) fn remove_old(
+        &self,
+        age: Duration,
+        is_meant: impl Fn(&str) -> bool,
+    ) -> io::Result<()> {
+        let folder = match self.folder() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            folder => folder?,
+        };
+        temporary::remove_abandoned(&folder)?;
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let now = now.map_or(0, |now| now.as_secs().cast_signed());
+        for (name, _) in folder.list()? {
+            if is_meant(&name.to_string_lossy())
+                && let Ok(status) = folder.status(&name)
+                && now - status.modified.0 >= age.as_secs().cast_signed()
+            {
+                folder.remove(&name)?;
+            }
+        }
+        Ok(())
     }
 
     /// Opens a file that only this user can have written.

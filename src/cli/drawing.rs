@@ -2,7 +2,7 @@
 //!
 //! Owns the look of a row. The rows, their order and their guides come from `get_tree` (protocol.md §6).
 
-use super::screen::{Screen, Style};
+use super::screen::{MarkedText, Screen, Style};
 use crate::terminal;
 use serde::Deserialize;
 use std::io::{self, Write};
@@ -26,9 +26,18 @@ pub(super) struct DrawnRow {
     #[serde(default)]
     is_error: bool,
     tool_call: Option<serde::de::IgnoredAny>,
+    #[serde(rename = "match")]
+    found: Option<Match>,
     tokens: Option<u64>,
     #[serde(default)]
     flags: Vec<String>,
+}
+
+/// Where a query matches.
+#[derive(Debug, Deserialize)]
+struct Match {
+    snippet: String,
+    ranges: Vec<[usize; 2]>,
 }
 
 /// The settings of a drawing.
@@ -64,19 +73,21 @@ impl Drawing {
             label = terminal::cut(&label, left - left / 3, cut).into_owned() + " ";
         }
         let left = left.saturating_sub(terminal::width(&label));
-        let said = row.said(failed);
-        let said = terminal::line(&said);
-        let said = terminal::cut(&said, left, cut);
+        let (said, ranges) = row.said_with_matches(failed);
+        let said = MarkedText {
+            text: &said,
+            ranges: &ranges,
+        };
 
         let path_style = match row.on_active_path {
             true => Style::Bold,
             false => Style::Dim,
         };
-        let said = match row.is_error {
-            true => screen.style(Style::Red, &said),
-            false if row.on_active_path => said.into_owned(),
-            false => screen.style(Style::Dim, &said),
-        };
+        let said = said.draw(screen, left, cut, |text| match row.is_error {
+            true => screen.style(Style::Red, text),
+            false if row.on_active_path => text.to_owned(),
+            false => screen.style(Style::Dim, text),
+        });
         let line = [
             screen.style(Style::Dim, &id),
             screen.style(Style::Green, on_path),
@@ -133,6 +144,42 @@ impl DrawnRow {
             ("context_edit", _) => "edit",
             (kind, _) => kind,
         }
+    }
+
+    /// The text, and where the query matches in it: the part of the entry that matches if the preview does not show
+    /// it.
+    fn said_with_matches(&self, failed: &str) -> (String, Vec<[usize; 2]>) {
+        let said = self.said(failed);
+        let Some(Match { snippet, ranges }) = &self.found else {
+            return (said, Vec::new());
+        };
+        let mut shown = Vec::new();
+        let mut done = 0;
+        for [start, end] in ranges {
+            let found: String = snippet
+                .chars()
+                .skip(*start)
+                .take(end - start.min(end))
+                .collect();
+            let Some(at) = said.get(done..).and_then(|rest| rest.find(&found)) else {
+                // The row shows its speaker and its label beside the text.
+                let is_beside = snippet.trim() == found
+                    || self
+                        .label
+                        .as_ref()
+                        .is_some_and(|label| label.contains(&found));
+                return match is_beside {
+                    true => (said, Vec::new()),
+                    false => (snippet.clone(), ranges.clone()),
+                };
+            };
+            let before = said
+                .get(..done + at)
+                .map_or(0, |before| before.chars().count());
+            shown.push([before, before + found.chars().count()]);
+            done += at + found.len();
+        }
+        (said, shown)
     }
 
     /// The text, on one line.

@@ -2,6 +2,7 @@
 //!
 //! Owns the styles. Callers sanitize text with [`crate::terminal`] first.
 
+use crate::terminal;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::{Command, Stdio};
@@ -58,6 +59,51 @@ impl Screen {
             Style::Mark => return format!("\x1b[1;33m{text}\x1b[0m"),
         };
         format!("\x1b[{code}m{text}\x1b[0m")
+    }
+}
+
+/// A text with the places where a query matches, in characters, ascending and disjoint.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MarkedText<'t> {
+    pub text: &'t str,
+    pub ranges: &'t [[usize; 2]],
+}
+
+impl MarkedText<'_> {
+    /// The text without controls, in at most `columns` columns: matches in a style of their own, the rest as `rest`
+    /// has it.
+    pub(super) fn draw(
+        self,
+        screen: &Screen,
+        columns: usize,
+        cut: &str,
+        rest: impl Fn(&str) -> String,
+    ) -> String {
+        let (mut out, mut left, mut done) = (String::new(), columns, 0);
+        let end = self.text.chars().count();
+        let ends = self.ranges.iter().map(|[start, end]| (*start, *end));
+        for (start, stop) in ends.chain([(end, end)]) {
+            for (from, to, is_match) in [(done, start, false), (start, stop, true)] {
+                let part: String = self
+                    .text
+                    .chars()
+                    .skip(from)
+                    .take(to - from.min(to))
+                    .collect();
+                let part = terminal::line(&part);
+                let shown = terminal::cut(&part, left, cut);
+                out.push_str(&match is_match {
+                    true => screen.style(Style::Mark, &shown),
+                    false => rest(&shown),
+                });
+                if shown != part {
+                    return out;
+                }
+                left -= terminal::width(&shown);
+            }
+            done = stop;
+        }
+        out
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::Options;
 use super::daemon::{ChildDaemon, RawJson};
-use super::screen::{Pager, Screen, Style};
+use super::screen::{MarkedText, Pager, Screen, Style};
 use super::tree::count;
 use crate::terminal;
 use anyhow::Context;
@@ -274,35 +274,18 @@ fn push_hit(out: &mut String, screen: &Screen, hit: &Hit) {
     };
     let field = format!("{:<FIELD$}", hit.field);
     let entry = short(&hit.entry_id);
+    let snippet = MarkedText {
+        text: &hit.snippet,
+        ranges: &hit.ranges,
+    };
     let line = [
         screen.style(Style::Green, on_path),
         screen.style(Style::Dim, &format!("{at}  {field}  {entry}  ")),
-        marked(screen, &hit.snippet, &hit.ranges),
+        snippet.draw(screen, usize::MAX, "", str::to_owned),
         screen.style(Style::Dim, &branch),
     ];
     out.push_str(line.concat().trim_end());
     out.push('\n');
-}
-
-/// The snippet with the matches in a style of their own.
-fn marked(screen: &Screen, snippet: &str, ranges: &[[usize; 2]]) -> String {
-    let chars: Vec<char> = snippet.chars().collect();
-    let mut out = String::new();
-    let mut done = 0;
-    let text = |from: usize, to: usize| -> String {
-        let text: String = chars
-            .get(from..to.min(chars.len()))
-            .into_iter()
-            .flatten()
-            .collect();
-        terminal::line(&text).into_owned()
-    };
-    for [start, end] in ranges {
-        out.push_str(&text(done, *start));
-        out.push_str(&screen.style(Style::Mark, &text(*start, *end)));
-        done = *end;
-    }
-    out + &text(done, chars.len())
 }
 
 fn footer(page: &Page) -> anyhow::Result<String> {

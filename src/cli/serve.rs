@@ -178,7 +178,7 @@ impl Serving {
         });
         outbox.close();
         let _panicked = writer.join();
-        daemon.store.settle();
+        daemon.store.end();
         runtime.shutdown_background();
     }
 }

@@ -21,6 +21,17 @@ pub(super) fn push_folded(out: &mut Vec<u8>, text: &str) {
     }
 }
 
+/// The folded form of a text.
+pub(crate) fn folded_text(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len());
+    push_folded(&mut out, text);
+    // Folding makes UTF-8 of UTF-8.
+    String::from_utf8(out).unwrap_or_else(|error| {
+        debug_assert!(false, "{error}");
+        String::from_utf8_lossy(error.as_bytes()).into_owned()
+    })
+}
+
 pub(super) fn push_folded_char(out: &mut Vec<u8>, char: char) {
     for lower in folded(char) {
         out.extend_from_slice(lower.encode_utf8(&mut [0; 4]).as_bytes());

@@ -16,5 +16,6 @@ mod tests;
 
 pub(crate) use excerpt::{BestField, Excerpt};
 pub(crate) use fields::{FieldKind, each_field, each_field_with_kind, row_words};
+pub(crate) use fold::folded_text;
 pub(crate) use matcher::{Matcher, decoded};
 pub(crate) use query::{Mode, Query};

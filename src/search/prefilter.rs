@@ -81,20 +81,9 @@ impl Prefilter {
 
     /// For a valid pattern: by the text with which each match begins or ends, if it can be determined.
     pub(super) fn pattern(pattern: &str) -> Self {
-        let parser = regex_syntax::ParserBuilder::new().multi_line(true).build();
-        let Ok(hir) = { parser }.parse(pattern) else {
-            return Self(None);
-        };
-        let runs = |seq: Seq| {
-            let literals = seq.literals()?.iter();
-            let runs = literals.map(|literal| longest_run(literal.as_bytes()));
-            runs.collect::<Option<Vec<_>>>()
-                .filter(|runs| !runs.is_empty())
-        };
-        let mut extractor = Extractor::new();
-        let prefixes = runs(extractor.extract(&hir));
-        let either = prefixes.or_else(|| runs(extractor.kind(ExtractKind::Suffix).extract(&hir)));
-        Self::any_of(either.unwrap_or_default(), false)
+        let literals = pattern_literals(pattern).unwrap_or_default();
+        let runs = literals.iter().map(|literal| longest_run(literal));
+        Self::any_of(runs.collect::<Option<Vec<_>>>().unwrap_or_default(), false)
     }
 
     fn any_of(runs: Vec<Vec<u8>>, is_whole: bool) -> Self {
@@ -246,6 +235,24 @@ impl How {
             }
         }
     }
+}
+
+/// The texts with one of which each match of a valid pattern begins, or ends; `None` if they cannot be determined. All
+/// are long enough to be searched for.
+pub(super) fn pattern_literals(pattern: &str) -> Option<Vec<Vec<u8>>> {
+    let parser = regex_syntax::ParserBuilder::new().multi_line(true).build();
+    let hir = { parser }.parse(pattern).ok()?;
+    let literals = |seq: Seq| {
+        let literals = seq.literals()?.iter().map(|literal| literal.as_bytes());
+        let literals: Vec<Vec<u8>> = literals.map(<[u8]>::to_vec).collect();
+        let are_long = literals
+            .iter()
+            .all(|literal| longest_run(literal).is_some());
+        (are_long && !literals.is_empty()).then_some(literals)
+    };
+    let mut extractor = Extractor::new();
+    let prefixes = literals(extractor.extract(&hir));
+    prefixes.or_else(|| literals(extractor.kind(ExtractKind::Suffix).extract(&hir)))
 }
 
 /// The characters outside ASCII whose folded form may be part of this text, or overlap one of its ends.

@@ -1,7 +1,7 @@
 //! A query as clients write it.
 
-use super::fold::push_folded;
-use super::prefilter::Prefilter;
+use super::fold::{folded_text, push_folded};
+use super::prefilter::{Prefilter, pattern_literals};
 use memchr::memmem::Finder;
 use regex::{Regex, RegexBuilder};
 
@@ -80,6 +80,26 @@ impl Query {
             needles,
             prefilters,
         }))
+    }
+
+    /// Texts that occur in each match, folded: for one of the lists all texts in it. `None` if there are none known.
+    pub(crate) fn required_texts(&self) -> Option<Vec<Vec<String>>> {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        match &self.needles {
+            Needles::Words(words) => {
+                Some(vec![words.iter().map(|word| text(word.needle())).collect()])
+            }
+            Needles::Literal(literal) => Some(vec![vec![folded_text(&text(literal.needle()))]]),
+            Needles::Regex(regex) => {
+                let literals = pattern_literals(regex.as_str())?;
+                // Part of a character is no text.
+                let texts = literals
+                    .into_iter()
+                    .map(|literal| String::from_utf8(literal).ok());
+                let texts = texts.collect::<Option<Vec<_>>>()?;
+                Some(texts.iter().map(|text| vec![folded_text(text)]).collect())
+            }
+        }
     }
 
     /// All needles, one bit each.

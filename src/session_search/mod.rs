@@ -6,6 +6,7 @@
 //! file matches.
 
 mod branch;
+mod index;
 mod page;
 mod request;
 mod scan;
@@ -14,6 +15,7 @@ mod session;
 mod tests;
 
 pub(crate) use branch::{Branch, BranchFilter};
+pub(crate) use index::IndexSettings;
 pub(crate) use page::{Hit, Key};
 pub(crate) use request::{EntryFilter, FieldSet, SearchRequest};
 
@@ -27,11 +29,14 @@ use page::Page;
 use scan::{FileMatches, FileRange, Scanner};
 use session::SessionHits;
 use std::cmp::Reverse;
+use std::iter;
 use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
 
 /// Most threads that read files.
 const MAX_THREADS: usize = 16;
+/// Files with fewer bytes together are not worth another thread.
+const FOR_ONE_THREAD: u64 = 1 << 20;
 /// Bytes that one thread scans in one go.
 const RANGE: u64 = 4 << 20;
 /// Bytes that are scanned before their sessions are opened: the first hits arrive after as many.
@@ -77,10 +82,17 @@ pub(crate) struct SearchedFile {
     pub parts: Vec<Range<u64>>,
 }
 
+/// The sessions that are searched: the store, and when an index is used.
+#[derive(Clone, Copy)]
+pub(crate) struct SearchedStore<'s> {
+    pub store: &'s Store,
+    pub index: IndexSettings,
+}
+
 impl SearchedFile {
     fn whole(location: Location, status: Status) -> Self {
         Self {
-            parts: vec![0..status.size],
+            parts: iter::once(0..status.size).collect(),
             location,
             status,
         }
@@ -91,23 +103,44 @@ impl SearchedFile {
     }
 }
 
+/// The threads for files of so many bytes.
+fn plan_for(bytes: u64) -> ThreadPlan {
+    match bytes < FOR_ONE_THREAD {
+        true => ThreadPlan::up_to(1),
+        false => ThreadPlan::up_to(MAX_THREADS),
+    }
+}
+
 /// Searches all sessions of the store, the files that changed last first. `on_hit` is given each hit that is among
 /// the best so far; a better one may displace it later. Fails with `cancelled`, and if the session directory
 /// cannot be read.
 pub(crate) fn search(
-    store: &Store,
+    searched: SearchedStore<'_>,
     request: &SearchRequest,
     cancel: &Cancel,
     on_hit: &mut dyn FnMut(&Hit),
 ) -> Result<SearchOutcome> {
+    let SearchedStore { store, index } = searched;
     let mut files = store.session_files()?;
     files.sort_by(|(a, one), (b, other)| {
         let by_time = Reverse(one.modified).cmp(&Reverse(other.modified));
         by_time.then_with(|| a.path().cmp(&b.path()))
     });
-    let files = files
-        .into_iter()
-        .map(|(location, status)| SearchedFile::whole(location, status));
+    let bytes: u64 = files.iter().map(|(_, status)| status.size).sum();
+    let whole = |(at, status): &(Location, Status)| SearchedFile::whole(at.clone(), *status);
+    let mut searched: Vec<SearchedFile> = files.iter().map(whole).collect();
+    if let Some(cache) = store.cache().filter(|_| bytes >= index.from) {
+        index::narrow(&cache, &request.query, &mut searched, cancel);
+        searched.retain(|file| !file.parts.is_empty());
+        store.index_in_background(move |ending| {
+            if let Err(error) = index::update(&cache, index, &files, ending) {
+                tracing::info!(%error, "the search index could not be brought up to date");
+            }
+        });
+    }
+    if cancel.is_cancelled() {
+        return Err(Error::cancelled());
+    }
     let mut run = SearchRun {
         store,
         request,
@@ -116,7 +149,7 @@ pub(crate) fn search(
         totals: Totals::default(),
         partial: Vec::new(),
     };
-    let mut files = run.in_directory(files.collect())?.into_iter().peekable();
+    let mut files = run.in_directory(searched)?.into_iter().peekable();
     while files.peek().is_some() {
         let mut bytes = 0;
         let mut batch = Vec::new();
@@ -190,7 +223,7 @@ impl SearchRun<'_> {
                 bound.as_ref(),
             ))
         };
-        let plan = ThreadPlan::up_to(MAX_THREADS);
+        let plan = plan_for(matched.iter().map(|(file, _)| file.status.size).sum());
         let (mut number, mut failure) = (0, None);
         let (totals, partial) = (&mut self.totals, &mut self.partial);
         let done = parallel::map_in_order(
@@ -250,7 +283,7 @@ impl SearchRun<'_> {
         all.resize_with(files.len(), || Ok(FileMatches::default()));
         let (mut number, cancel) = (0, self.cancel);
         let totals = &mut self.totals;
-        let plan = ThreadPlan::up_to(MAX_THREADS);
+        let plan = plan_for(files.iter().map(SearchedFile::bytes).sum());
         let plan = ThreadPlan {
             ahead: plan.ahead * 4,
             ..plan

@@ -22,6 +22,7 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Duration;
 
@@ -45,6 +46,10 @@ pub struct Store {
     tidied: Mutex<HashSet<PathBuf>>,
     /// Session ids by file, read again if lost.
     headers: Mutex<HashMap<PathBuf, (Status, Option<String>)>>,
+    /// Whether the search index is being brought up to date.
+    indexing: Arc<AtomicBool>,
+    /// Cancelled when the process ends.
+    ending: Cancel,
 }
 
 /// Counts the threads that write to the cache.
@@ -66,6 +71,8 @@ impl Store {
             keeping: Arc::default(),
             tidied: Mutex::default(),
             headers: Mutex::default(),
+            indexing: Arc::default(),
+            ending: Cancel::new(),
         }
     }
 
@@ -203,6 +210,28 @@ impl Store {
                 tracing::info!(%error, "a folder could not be tidied up");
             }
         });
+    }
+
+    /// Runs `work`, which brings the search index up to date, on a thread of its own, unless such work is under way. It
+    /// is cancelled when the process ends.
+    pub(crate) fn index_in_background(&self, work: impl FnOnce(&Cancel) + Send + 'static) {
+        if self.indexing.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let (indexing, ending) = (
+            IndexingGuard(Arc::clone(&self.indexing)),
+            self.ending.clone(),
+        );
+        self.keep(move || {
+            work(&ending);
+            drop(indexing);
+        });
+    }
+
+    /// Ends the work in the background, which leaves what it has finished.
+    pub fn end(&self) {
+        self.ending.cancel();
+        self.settle();
     }
 
     /// Waits a limited time for writes to the cache.
@@ -357,6 +386,15 @@ impl Store {
 impl CacheWrites {
     fn lock(&self) -> MutexGuard<'_, usize> {
         lock(&self.running)
+    }
+}
+
+/// Lets the search index be brought up to date again when dropped.
+struct IndexingGuard(Arc<AtomicBool>);
+
+impl Drop for IndexingGuard {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
     }
 }
 

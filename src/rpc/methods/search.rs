@@ -9,7 +9,8 @@ use crate::rpc::handler::Remainder;
 use crate::rpc::reply::page_bytes;
 use crate::search::{FieldKind, Mode, Query};
 use crate::session_search::{
-    self, Branch, BranchFilter, EntryFilter, FieldSet, Hit, Key, SearchOutcome, SearchRequest,
+    self, Branch, BranchFilter, EntryFilter, FieldSet, Hit, IndexSettings, Key, SearchOutcome,
+    SearchRequest, SearchedStore,
 };
 use crate::store::listing::normalized_directory;
 use crate::timestamp::{self, Millis};
@@ -36,8 +37,11 @@ pub(in crate::rpc) fn search(
                 connection.search_hit(token, wire_hit(hit));
             }
         };
-        let store = &call.daemon.store;
-        let outcome = session_search::search(store, &request, &call.cancel, &mut on_hit)?;
+        let searched = SearchedStore {
+            store: &call.daemon.store,
+            index: IndexSettings::of_environment(),
+        };
+        let outcome = session_search::search(searched, &request, &call.cancel, &mut on_hit)?;
         result(outcome, fits)
     };
     Ok(Box::pin(async move {

@@ -17,6 +17,8 @@ pub(super) struct ModelEntry {
     pub role: String,
     pub is_active: bool,
     pub fields: Vec<(FieldKind, String)>,
+    /// The texts of the fields, folded.
+    pub folded: Vec<String>,
 }
 
 /// The entries of all session files below a folder.
@@ -48,7 +50,9 @@ pub(super) fn entries(folder: &Path) -> Vec<ModelEntry> {
                 fields.push((FieldKind::Labels, label.as_str().unwrap().to_owned()));
             }
             let role = entry["message"]["role"].as_str().unwrap_or_default();
+            let folded = fields.iter().map(|(_, text)| fold(text)).collect();
             all.push(ModelEntry {
+                folded,
                 session: session.clone(),
                 id: tree.id(node).to_owned(),
                 role: role.to_owned(),
@@ -140,14 +144,20 @@ pub(super) fn find(
         }
         _ => None,
     };
+    let needle = &match needle {
+        Needle::Words(words) => Needle::Words(words.iter().map(|word| fold(word)).collect()),
+        other => other.clone(),
+    };
     let is_found = |entry: &&ModelEntry| {
         let fields = || entry.fields.iter().filter(|(kind, _)| has(*kind));
         takes(entry)
             && match needle {
                 Needle::Words(words) => {
-                    let folded: Vec<String> = fields().map(|(_, text)| fold(text)).collect();
-                    let is_there =
-                        |word: &String| folded.iter().any(|text| text.contains(&fold(word)));
+                    let folded = entry.fields.iter().zip(&entry.folded);
+                    let is_there = |word: &String| {
+                        let mut folded = folded.clone().filter(|((kind, _), _)| has(*kind));
+                        folded.any(|(_, text)| text.contains(word))
+                    };
                     words.iter().all(is_there)
                 }
                 Needle::Literal(text) => fields().any(|(_, field)| field.contains(text)),

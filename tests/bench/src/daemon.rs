@@ -26,6 +26,8 @@ pub struct StartOptions {
     pub durability: &'static str,
     /// Runs on one core together with this process, which must run there itself.
     pub pinned: bool,
+    /// Bytes of sessions from which on searches have an index; `None`: as by default.
+    pub index_from: Option<u64>,
 }
 
 impl Default for StartOptions {
@@ -33,6 +35,7 @@ impl Default for StartOptions {
         Self {
             durability: "os",
             pinned: false,
+            index_from: None,
         }
     }
 }
@@ -218,6 +221,9 @@ pub fn command(bench: &Bench, world: &World, how: StartOptions) -> Command {
         .env_remove("XDG_CONFIG_HOME")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());
+    if let Some(bytes) = how.index_from {
+        command.env("TREELINED_SEARCH_INDEX_FROM", bytes.to_string());
+    }
     command
 }
 

@@ -2,6 +2,28 @@
 
 use super::*;
 
+/// A row whose preview does not show the match shows the part of the text that does.
+#[test]
+fn a_query_shows_the_part_of_the_text_that_matches() {
+    let home = Home::new();
+    let far = format!("beginning {} a needle here", "hay ".repeat(100));
+    let path = Log::new("s1")
+        .user("u1", "", &far)
+        .assistant("a1", "u1", "Needle found")
+        .save(&home);
+    let drawn = |query: &str| {
+        let args = ["tree", path.to_str().unwrap(), "--query", query];
+        home.run(&args, &[("COLUMNS", "120")], "").clean().text()
+    };
+    let needle = drawn("needle");
+    assert!(
+        needle.contains("hay a needle here") && needle.contains("Needle found"),
+        "{needle}"
+    );
+    let user = drawn("user");
+    assert!(user.contains("beginning hay hay"), "{user}");
+}
+
 #[test]
 fn tree_draws_a_session_file() {
     let home = Home::new();

@@ -7,6 +7,7 @@ mod idle;
 mod list;
 mod open;
 mod read;
+mod search;
 mod tree;
 
 use crate::Bench;
@@ -16,7 +17,7 @@ use anyhow::Result;
 type Group = fn(&Bench, &mut Table) -> Result<()>;
 
 /// In the order of the table.
-pub const GROUPS: [(&str, Group); 10] = [
+pub const GROUPS: [(&str, Group); 11] = [
     ("start", call::start),
     ("call", call::round_trip),
     ("open", open::open),
@@ -26,6 +27,7 @@ pub const GROUPS: [(&str, Group); 10] = [
     ("read", read::read),
     ("fork", fork::fork),
     ("list", list::list),
+    ("search", search::search),
     ("idle", idle::idle),
 ];
 

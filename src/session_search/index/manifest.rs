@@ -1,0 +1,114 @@
+//! The list of the index's segments, and of the files that they cover.
+
+use super::builder::LabelTexts;
+use crate::bytes::{Cursor, Fields};
+use crate::cache::{Cache, FormatName, get_status, put_status};
+use crate::log::fingerprint::Fingerprint;
+use crate::os::file::{Identity, Status};
+use std::collections::HashMap;
+use std::io;
+
+/// Changes with everything that is written below, and with the words and tables of segments.
+const FORMAT: &FormatName = b"treelined search";
+const NAME: &str = "search.list";
+
+/// The segments and files of the index.
+#[derive(Debug, Default)]
+pub(super) struct Manifest {
+    pub segments: Vec<SegmentFile>,
+    pub files: HashMap<Identity, CoveredFile>,
+    /// The key of the next file.
+    pub next_key: u64,
+}
+
+/// A segment, and the status of its file: one with another status was changed by somebody and is not used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SegmentFile {
+    pub name: String,
+    pub status: Status,
+}
+
+/// A session file whose beginning the index covers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CoveredFile {
+    /// The key by which segments name the file. A file that was changed gets another key.
+    pub key: u64,
+    /// Of the bytes that are covered.
+    pub fingerprint: Fingerprint,
+    /// The status of the file when it was covered.
+    pub status: Status,
+    pub labels: LabelTexts,
+}
+
+impl Manifest {
+    /// The saved list; an empty one if it is missing or damaged.
+    pub(super) fn load(cache: &Cache) -> Self {
+        let read = || {
+            let kept = cache.open(NAME, FORMAT)?;
+            let bytes = kept.blocks.first()?.read(&kept.file)?;
+            let mut fields = Cursor::new(&bytes);
+            let manifest = Self::get(&mut fields)?;
+            fields.is_at_end().then_some(manifest)
+        };
+        read().unwrap_or_default()
+    }
+
+    pub(super) fn save(&self, cache: &Cache) -> io::Result<()> {
+        let mut out = Fields::default();
+        self.put(&mut out);
+        cache.write(NAME, FORMAT, &[], &[&out.0])
+    }
+
+    fn put(&self, out: &mut Fields) {
+        out.u64(self.next_key);
+        out.count(self.segments.len());
+        for SegmentFile { name, status } in &self.segments {
+            out.text(name);
+            put_status(out, *status);
+        }
+        out.count(self.files.len());
+        for (identity, file) in &self.files {
+            out.u64(identity.device);
+            out.u64(identity.inode);
+            out.u64(file.key);
+            file.fingerprint.put(out);
+            put_status(out, file.status);
+            out.u8(u8::from(file.labels.are_more));
+            out.count(file.labels.texts.len());
+            for text in &file.labels.texts {
+                out.text(text);
+            }
+        }
+    }
+
+    fn get(fields: &mut Cursor<'_>) -> Option<Self> {
+        let next_key = fields.u64()?;
+        let segments = fields.list(|fields| {
+            Some(SegmentFile {
+                name: fields.text()?.to_owned(),
+                status: get_status(fields)?,
+            })
+        })?;
+        let files = fields.list(|fields| {
+            let identity = Identity {
+                device: fields.u64()?,
+                inode: fields.u64()?,
+            };
+            let file = CoveredFile {
+                key: fields.u64()?,
+                fingerprint: Fingerprint::get(fields)?,
+                status: get_status(fields)?,
+                labels: LabelTexts {
+                    are_more: fields.u8()? != 0,
+                    texts: fields.list(|fields| Some(fields.text()?.to_owned()))?,
+                },
+            };
+            Some((identity, file))
+        })?;
+        Some(Self {
+            segments,
+            files: files.into_iter().collect(),
+            next_key,
+        })
+    }
+}

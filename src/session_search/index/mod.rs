@@ -1,0 +1,348 @@
+//! The search index: tells which parts of large session directories may hold a match (session-file.md §5.7).
+//!
+//! Owns the files `search*` in the cache. It never decides a match: it leaves out blocks of lines that cannot have
+//! one, and the others are scanned as all lines are without it. Lines that it does not cover are scanned too, so
+//! results do not depend on it. [`words`] are what it knows of a text, [`segment`] is one file of it, [`builder`]
+//! fills segments, and [`manifest`] lists them with the files that they cover.
+
+mod builder;
+mod manifest;
+mod segment;
+mod words;
+
+use super::SearchedFile;
+use crate::cache::Cache;
+use crate::cancel::Cancel;
+use crate::log::fingerprint::Fingerprint;
+use crate::os::file::{Location, Status};
+use crate::os::handle::HandleAccess;
+use crate::parallel::{self, ThreadPlan};
+use crate::search::Query;
+use builder::LabelTexts;
+use manifest::{CoveredFile, Manifest, SegmentFile};
+use segment::{Block, SegmentWriter};
+use std::collections::HashMap;
+use std::io;
+use std::ops::{ControlFlow, Range};
+use std::time::Duration;
+use words::Piece;
+
+/// Bytes of lines in a segment.
+const SEGMENT: u64 = 512 << 20;
+/// Bytes of different words in a segment; the writer has them in memory.
+const VOCABULARY: usize = 48 << 20;
+/// Fewer bytes of lines are not worth a segment of their own when the daemon ends.
+const SMALLEST: u64 = 32 << 20;
+/// Most segments: with more, all are made again.
+const MOST_SEGMENTS: usize = 64;
+/// How long a segment that no list names is kept.
+const UNNAMED: Duration = Duration::from_secs(60);
+/// The ending of segments' names.
+const ENDING: &str = ".words";
+/// Most threads that read segments.
+const MAX_THREADS: usize = 8;
+
+/// When the index is used, and how large it becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct IndexSettings {
+    /// Bytes of all session files from which on there is an index.
+    pub from: u64,
+    /// Most bytes of the index. Lines for which there is no room are scanned.
+    pub most: u64,
+}
+
+impl IndexSettings {
+    /// The defaults, unless `TREELINED_SEARCH_INDEX_FROM` says otherwise.
+    pub(crate) fn of_environment() -> Self {
+        let from = std::env::var("TREELINED_SEARCH_INDEX_FROM").ok();
+        Self {
+            from: from.and_then(|from| from.parse().ok()).unwrap_or(1 << 30),
+            most: 4 << 30,
+        }
+    }
+
+    /// Bytes of lines without index that are worth a segment.
+    fn worthwhile(self) -> u64 {
+        (self.from / 16).max(1)
+    }
+}
+
+/// Leaves out the parts of files that cannot have a match.
+pub(super) fn narrow(cache: &Cache, query: &Query, files: &mut [SearchedFile], cancel: &Cancel) {
+    let Some(texts) = query.required_texts() else {
+        return;
+    };
+    let pieces = |texts: &Vec<String>| -> Vec<Piece> {
+        texts.iter().flat_map(|text| words::pieces(text)).collect()
+    };
+    let alternatives: Vec<Vec<Piece>> = texts.iter().map(pieces).collect();
+    if alternatives.iter().any(Vec::is_empty) {
+        return;
+    }
+    let manifest = Manifest::load(cache);
+    if manifest.files.is_empty() {
+        return;
+    }
+    let Some(blocks) = candidates(cache, &manifest, &alternatives, cancel) else {
+        // A part of the index is gone: it is made again behind the scenes.
+        forget(cache);
+        return;
+    };
+    for file in files {
+        let Some(covered) = still_covered(&manifest, &file.location, file.status) else {
+            continue;
+        };
+        if has_touched_label(covered, query, &texts) {
+            continue;
+        }
+        let none = Vec::new();
+        let found = blocks.get(&covered.key).unwrap_or(&none);
+        file.parts = joined(found, covered.fingerprint.end()..file.status.size);
+    }
+}
+
+/// The blocks of each file that may have a match, by the key of the file; `None` if a segment cannot be used.
+fn candidates(
+    cache: &Cache,
+    manifest: &Manifest,
+    alternatives: &[Vec<Piece>],
+    cancel: &Cancel,
+) -> Option<HashMap<u64, Vec<Range<u64>>>> {
+    let look = |(): &mut (), number: usize| {
+        let SegmentFile { name, status } = manifest.segments.get(number)?;
+        let at = cache.location(name).filter(|at| is_intact(at, *status))?;
+        let found = segment::candidates(&at.path(), alternatives);
+        let unusable =
+            |error: &rusqlite::Error| tracing::info!(%error, name, "a segment is unusable");
+        found.inspect_err(unusable).ok()
+    };
+    let mut by_file: HashMap<u64, Vec<Range<u64>>> = HashMap::new();
+    let plan = ThreadPlan::up_to(MAX_THREADS);
+    let done = parallel::map_in_order(
+        manifest.segments.len(),
+        plan,
+        || (),
+        look,
+        |found| {
+            let Some(found) = found.filter(|_| !cancel.is_cancelled()) else {
+                return ControlFlow::Break(());
+            };
+            for Block { file, span, .. } in found {
+                by_file.entry(file).or_default().push(span);
+            }
+            ControlFlow::Continue(())
+        },
+    );
+    // A cancelled search does not use what it gets.
+    (done.is_continue() || cancel.is_cancelled()).then_some(by_file)
+}
+
+/// Whether the file of a segment is as it was written. Whoever changes it changes the time of its last change.
+fn is_intact(at: &Location, status: Status) -> bool {
+    at.status().is_ok_and(|now| now == status)
+}
+
+/// What the index knows of a file, if the file still begins with the bytes that it covers.
+fn still_covered<'m>(
+    manifest: &'m Manifest,
+    location: &Location,
+    status: Status,
+) -> Option<&'m CoveredFile> {
+    let covered = manifest.files.get(&status.identity)?;
+    if covered.status == status {
+        return Some(covered);
+    }
+    let file = location
+        .folder
+        .file(&location.name, HandleAccess::Read)
+        .ok()?;
+    covered
+        .fingerprint
+        .matches(&file, status)
+        .then_some(covered)
+}
+
+/// Whether a label of the file may be part of a match. The entry that it labels may be in another block.
+fn has_touched_label(covered: &CoveredFile, query: &Query, texts: &[Vec<String>]) -> bool {
+    let LabelTexts {
+        texts: labels,
+        are_more,
+    } = &covered.labels;
+    let is_in = |text: &String| labels.iter().any(|label| label.contains(text));
+    query.all() > 1 && (*are_more || texts.iter().flatten().any(is_in))
+}
+
+/// These blocks and the rest of a file as ascending parts.
+fn joined(blocks: &[Range<u64>], rest: Range<u64>) -> Vec<Range<u64>> {
+    let mut spans = blocks.to_vec();
+    spans.sort_unstable_by_key(|span| span.start);
+    spans.push(rest);
+    let mut parts: Vec<Range<u64>> = Vec::new();
+    for span in spans.into_iter().filter(|span| !span.is_empty()) {
+        match parts.last_mut() {
+            Some(last) if span.start <= last.end => last.end = last.end.max(span.end),
+            _ => parts.push(span),
+        }
+    }
+    parts
+}
+
+/// Gives up the index.
+fn forget(cache: &Cache) {
+    if let Err(error) = Manifest::default().save(cache) {
+        tracing::info!(%error, "the search index could not be given up");
+    }
+}
+
+/// Brings the index up to date with these files, as far as there is room. Killed or cancelled, it leaves the
+/// segments that were finished.
+pub(crate) fn update(
+    cache: &Cache,
+    settings: IndexSettings,
+    files: &[(Location, Status)],
+    cancel: &Cancel,
+) -> io::Result<()> {
+    let mut manifest = Manifest::load(cache);
+    let is_usable = |segment: &SegmentFile| {
+        let at = cache.location(&segment.name);
+        at.is_some_and(|at| is_intact(&at, segment.status))
+    };
+    let is_whole = manifest.segments.iter().all(is_usable);
+    if !is_whole || manifest.segments.len() > MOST_SEGMENTS {
+        manifest = Manifest::default();
+    }
+    let mut open = Vec::new();
+    for (location, status) in files {
+        let start = match still_covered(&manifest, location, *status) {
+            Some(covered) => covered.fingerprint.end(),
+            None => {
+                manifest.files.remove(&status.identity);
+                0
+            }
+        };
+        if start < status.size {
+            open.push((location, *status, start));
+        }
+    }
+    let bytes: u64 = open
+        .iter()
+        .map(|(_, status, start)| status.size - start)
+        .sum();
+    if bytes < settings.worthwhile() {
+        return Ok(());
+    }
+    let mut open = open.into_iter().peekable();
+    let mut kept: u64 = manifest
+        .segments
+        .iter()
+        .map(|segment| segment.status.size)
+        .sum();
+    if kept < settings.most {
+        remove_others(cache, &manifest)?;
+    }
+    while open.peek().is_some() && kept < settings.most && !cancel.is_cancelled() {
+        let mut next = NextSegment::begin(cache)?;
+        while next.has_room()
+            && !cancel.is_cancelled()
+            && let Some((location, status, start)) = open.next()
+        {
+            next.add(&mut manifest, location, status, start, cancel)?;
+        }
+        if cancel.is_cancelled() && next.bytes < SMALLEST {
+            return Ok(());
+        }
+        kept += next.publish(cache, &mut manifest)?;
+    }
+    Ok(())
+}
+
+/// Removes segments that the list does not name. A new one may be about to be named by another process.
+fn remove_others(cache: &Cache, manifest: &Manifest) -> io::Result<()> {
+    let is_named = |name: &str| manifest.segments.iter().any(|segment| segment.name == name);
+    cache.remove_old(UNNAMED, |name| name.ends_with(ENDING) && !is_named(name))
+}
+
+/// The segment that is being written.
+struct NextSegment {
+    temporary: crate::os::temporary::Temporary,
+    at: Location,
+    writer: SegmentWriter,
+    /// Bytes of lines.
+    bytes: u64,
+    files: Vec<(Status, CoveredFile)>,
+}
+
+impl NextSegment {
+    fn begin(cache: &Cache) -> io::Result<Self> {
+        let name = format!("search-{}{ENDING}", crate::clock::new_session_id());
+        let (temporary, at) = cache.temporary(&name)?;
+        let writer = SegmentWriter::create(&temporary.path()).map_err(io::Error::other)?;
+        Ok(Self {
+            temporary,
+            at,
+            writer,
+            bytes: 0,
+            files: Vec::new(),
+        })
+    }
+
+    fn has_room(&self) -> bool {
+        self.bytes < SEGMENT && self.writer.vocabulary_bytes() < VOCABULARY
+    }
+
+    /// Adds the lines of a file from `start` on.
+    fn add(
+        &mut self,
+        manifest: &mut Manifest,
+        location: &Location,
+        status: Status,
+        start: u64,
+        cancel: &Cancel,
+    ) -> io::Result<()> {
+        // A file that cannot be read is scanned, and reported by the scan.
+        let Ok(file) = location.folder.file(&location.name, HandleAccess::Read) else {
+            return Ok(());
+        };
+        let before = manifest.files.get(&status.identity).filter(|_| start > 0);
+        let mut labels = before
+            .map(|covered| covered.labels.clone())
+            .unwrap_or_default();
+        let key = match before {
+            Some(covered) => covered.key,
+            None => {
+                manifest.next_key += 1;
+                manifest.next_key
+            }
+        };
+        let span = start..status.size;
+        let end = builder::add(&mut self.writer, &file, key, span, &mut labels, cancel)?;
+        self.bytes += end - start;
+        if let Some(fingerprint) = Fingerprint::of(&file, status, end).filter(|_| end > start) {
+            let covered = CoveredFile {
+                key,
+                fingerprint,
+                status,
+                labels,
+            };
+            self.files.push((status, covered));
+        }
+        Ok(())
+    }
+
+    /// Makes the segment part of the index; returns its size in bytes.
+    fn publish(self, cache: &Cache, manifest: &mut Manifest) -> io::Result<u64> {
+        self.writer.finish().map_err(io::Error::other)?;
+        self.temporary.name(&self.at)?;
+        let status = self.at.status()?;
+        manifest.segments.push(SegmentFile {
+            name: self.at.name.to_string_lossy().into_owned(),
+            status,
+        });
+        let files = self.files.into_iter();
+        manifest
+            .files
+            .extend(files.map(|(status, covered)| (status.identity, covered)));
+        manifest.save(cache)?;
+        Ok(status.size)
+    }
+}

@@ -1,0 +1,185 @@
+//! One file of the index: the words of some blocks of lines, in SQLite. It is written once and never changed.
+
+use super::words::Piece;
+use memchr::memmem::Finder;
+use memchr::{memchr, memrchr};
+use rusqlite::{Connection, OpenFlags, params};
+use std::collections::HashSet;
+use std::ops::Range;
+use std::path::Path;
+
+/// Words with a piece, above which the piece does not narrow the search.
+const MOST_WORDS: usize = 400;
+
+/// Lines of a file that the index finds together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Block {
+    /// The key of the file.
+    pub file: u64,
+    /// Bytes from the start of the file.
+    pub span: Range<u64>,
+    /// Whether the block may hold text that the index does not know, as in damaged lines.
+    pub is_opaque: bool,
+}
+
+/// Writes a segment.
+pub(super) struct SegmentWriter {
+    database: Connection,
+    /// Each word once, between line breaks.
+    vocabulary: Vec<u8>,
+    known: HashSet<Box<str>>,
+    blocks: i64,
+}
+
+impl SegmentWriter {
+    pub(super) fn create(path: &Path) -> rusqlite::Result<Self> {
+        let database = Connection::open(path)?;
+        // Words are letters and digits, folded: the tokenizer keeps them whole.
+        database.execute_batch(
+            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -32000;
+             CREATE TABLE blocks (id INTEGER PRIMARY KEY, file INTEGER, start INTEGER, end INTEGER, opaque INTEGER);
+             CREATE TABLE vocabulary (words BLOB);
+             CREATE VIRTUAL TABLE words USING fts5(text, content='', detail='none', columnsize=0, tokenize='ascii');
+             INSERT INTO words(words, rank) VALUES('hashsize', 33554432);
+             BEGIN;",
+        )?;
+        Ok(Self {
+            database,
+            vocabulary: vec![b'\n'],
+            known: HashSet::new(),
+            blocks: 0,
+        })
+    }
+
+    /// Adds a block and its words, each of which is given once.
+    pub(super) fn push<'w>(
+        &mut self,
+        block: &Block,
+        words: impl Iterator<Item = &'w str>,
+    ) -> rusqlite::Result<()> {
+        let mut text = String::new();
+        for word in words {
+            text.push_str(word);
+            text.push(' ');
+            if !self.known.contains(word) {
+                self.known.insert(word.into());
+                self.vocabulary.extend_from_slice(word.as_bytes());
+                self.vocabulary.push(b'\n');
+            }
+        }
+        self.blocks += 1;
+        let (file, start) = (block.file.cast_signed(), block.span.start.cast_signed());
+        let end = block.span.end.cast_signed();
+        let database = &self.database;
+        let mut insert = database.prepare_cached("INSERT INTO blocks VALUES (?, ?, ?, ?, ?)")?;
+        insert.execute(params![self.blocks, file, start, end, block.is_opaque])?;
+        let mut insert = database.prepare_cached("INSERT INTO words(rowid, text) VALUES (?, ?)")?;
+        insert.execute(params![self.blocks, text])?;
+        Ok(())
+    }
+
+    /// Bytes of all words, each counted once.
+    pub(super) fn vocabulary_bytes(&self) -> usize {
+        self.vocabulary.len()
+    }
+
+    pub(super) fn finish(self) -> rusqlite::Result<()> {
+        let database = self.database;
+        database.execute(
+            "INSERT INTO vocabulary VALUES (?)",
+            params![self.vocabulary],
+        )?;
+        database.execute_batch("INSERT INTO words(words) VALUES('optimize'); COMMIT;")?;
+        database.close().map_err(|(_, error)| error)
+    }
+}
+
+/// The blocks of a segment that may hold a match: those with all pieces of any alternative.
+pub(super) fn candidates(path: &Path, alternatives: &[Vec<Piece>]) -> rusqlite::Result<Vec<Block>> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let database = Connection::open_with_flags(path, flags)?;
+    let vocabulary: Vec<u8> =
+        database.query_row("SELECT words FROM vocabulary", [], |row| row.get(0))?;
+    let mut numbers = HashSet::new();
+    for pieces in alternatives {
+        let Some(expression) = expression(&vocabulary, pieces) else {
+            continue;
+        };
+        if expression.is_empty() {
+            return blocks(&database, |_| true);
+        }
+        let mut found = database.prepare("SELECT rowid FROM words WHERE words MATCH ?")?;
+        let found = found.query_map([expression], |row| row.get::<_, i64>(0))?;
+        for number in found {
+            numbers.insert(number?);
+        }
+    }
+    blocks(&database, |number| numbers.contains(&number))
+}
+
+fn blocks(database: &Connection, takes: impl Fn(i64) -> bool) -> rusqlite::Result<Vec<Block>> {
+    let mut all =
+        database.prepare("SELECT id, file, start, end, opaque FROM blocks ORDER BY id")?;
+    let all = all.query_map([], |row| {
+        let number: i64 = row.get(0)?;
+        let at = |column: usize| row.get::<_, i64>(column).map(i64::cast_unsigned);
+        let block = Block {
+            file: at(1)?,
+            span: at(2)?..at(3)?,
+            is_opaque: row.get(4)?,
+        };
+        Ok((number, block))
+    })?;
+    let mut taken = Vec::new();
+    for block in all {
+        let (number, block) = block?;
+        if block.is_opaque || takes(number) {
+            taken.push(block);
+        }
+    }
+    Ok(taken)
+}
+
+/// A query of the full-text table for blocks with all these pieces: empty if it would not narrow the search, `None`
+/// if no word has one of the pieces.
+fn expression(vocabulary: &[u8], pieces: &[Piece]) -> Option<String> {
+    let mut all = Vec::new();
+    for piece in pieces {
+        let words = words_with(vocabulary, piece);
+        if words.is_empty() {
+            return None;
+        }
+        if words.len() <= MOST_WORDS {
+            let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+            all.push(format!("({})", words.join(" OR ")));
+        }
+    }
+    Some(all.join(" AND "))
+}
+
+/// The words of the vocabulary with this piece; more than [`MOST_WORDS`] if there are too many.
+fn words_with<'v>(vocabulary: &'v [u8], piece: &Piece) -> Vec<&'v str> {
+    let mut needle = piece.text.clone().into_bytes();
+    if piece.is_start {
+        needle.insert(0, b'\n');
+    }
+    if piece.is_end {
+        needle.push(b'\n');
+    }
+    let finder = Finder::new(&needle);
+    let mut words = Vec::new();
+    let mut from = 0;
+    while let Some(found) = vocabulary.get(from..).and_then(|rest| finder.find(rest)) {
+        let inside = from + found + usize::from(piece.is_start);
+        let start = memrchr(b'\n', vocabulary.get(..inside).unwrap_or_default());
+        let rest = vocabulary.get(inside..).unwrap_or_default();
+        let end = inside + memchr(b'\n', rest).unwrap_or(rest.len());
+        let word = vocabulary.get(start.map_or(0, |at| at + 1)..end);
+        words.extend(word.and_then(|word| str::from_utf8(word).ok()));
+        if words.len() > MOST_WORDS {
+            break;
+        }
+        from = end;
+    }
+    words
+}

@@ -1,0 +1,171 @@
+//! The words of a text as the index knows them, and those that a query needs.
+//!
+//! Words are runs of letters and digits of the folded text, so paths and identifiers with `_` are split. Long runs
+//! are cut into overlapping windows, and runs of Chinese, Japanese and Korean into overlapping pairs of characters.
+//! A query finds any part of a text, so its words may be parts of words of the index: a [`Piece`] says at which ends
+//! it is whole.
+
+use crate::search::folded_text;
+
+/// Characters of the longest word.
+const WINDOW: usize = 24;
+/// Characters by which windows overlap: any part of a run that is no longer is in one of them.
+const OVERLAP: usize = WINDOW / 2;
+
+/// A part of a text that a match needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub text: String,
+    /// Whether a word of the index begins with it.
+    pub is_start: bool,
+    /// Whether a word of the index ends with it.
+    pub is_end: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Letter,
+    /// A character of a script without spaces between words.
+    Dense,
+    Other,
+}
+
+fn class(char: char) -> Class {
+    match char {
+        char if !char.is_alphanumeric() => Class::Other,
+        '\u{2e80}'..='\u{9fff}'
+        | '\u{ac00}'..='\u{d7af}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{ff66}'..='\u{ff9f}'
+        | '\u{20000}'..='\u{3ffff}' => Class::Dense,
+        _ => Class::Letter,
+    }
+}
+
+/// The runs of characters of one class in a folded text.
+fn runs(folded: &str) -> impl Iterator<Item = (Class, &str)> {
+    let mut rest = folded;
+    std::iter::from_fn(move || {
+        let of = class(rest.chars().next()?);
+        let end = rest.char_indices().find(|(_, char)| class(*char) != of);
+        let end = end.map_or(rest.len(), |(at, _)| at);
+        let (run, after) = rest.split_at_checked(end)?;
+        rest = after;
+        Some((of, run))
+    })
+}
+
+/// Passes the words of a text to `each`.
+pub(super) fn each_word(text: &str, mut each: impl FnMut(&str)) {
+    for (class, run) in runs(&folded_text(text)) {
+        match class {
+            Class::Letter => windows(run, WINDOW, OVERLAP, &mut each),
+            Class::Dense => windows(run, 2, 1, &mut each),
+            Class::Other => {}
+        }
+    }
+}
+
+/// Passes windows of `size` characters that begin every `step` characters, until one reaches the end of the run.
+fn windows(run: &str, size: usize, step: usize, each: &mut impl FnMut(&str)) {
+    if run.len() <= size {
+        return each(run);
+    }
+    let starts: Vec<usize> = run.char_indices().map(|(at, _)| at).collect();
+    for from in (0..starts.len()).step_by(step) {
+        let start = starts.get(from).copied().unwrap_or(run.len());
+        let end = starts.get(from + size).copied();
+        each(run.get(start..end.unwrap_or(run.len())).unwrap_or_default());
+        if from + size >= starts.len() {
+            break;
+        }
+    }
+}
+
+/// The pieces that each text with this folded part has in its words.
+pub(super) fn pieces(folded: &str) -> Vec<Piece> {
+    let runs: Vec<(Class, &str)> = runs(folded).collect();
+    let mut pieces = Vec::new();
+    for (number, (class, run)) in runs.iter().enumerate() {
+        // The text may go on at the ends of the part.
+        let (is_start, is_end) = (number > 0, number + 1 < runs.len());
+        let count = run.chars().count();
+        match class {
+            Class::Other => {}
+            Class::Dense if count > 1 => windows(run, 2, 1, &mut |pair| {
+                pieces.push(Piece {
+                    text: pair.to_owned(),
+                    is_start: true,
+                    is_end: true,
+                });
+            }),
+            Class::Dense => pieces.push(Piece {
+                text: (*run).to_owned(),
+                is_start: false,
+                is_end: false,
+            }),
+            Class::Letter if count > OVERLAP => pieces.push(Piece {
+                text: run.chars().take(OVERLAP).collect(),
+                is_start,
+                is_end: false,
+            }),
+            Class::Letter => pieces.push(Piece {
+                text: (*run).to_owned(),
+                is_start,
+                is_end,
+            }),
+        }
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        each_word(text, |word| words.push(word.to_owned()));
+        words
+    }
+
+    #[test]
+    fn text_is_split_at_everything_but_letters_and_digits() {
+        assert_eq!(
+            words("src/Lib.rs: snake_case x2"),
+            ["src", "lib", "rs", "snake", "case", "x2"]
+        );
+        assert_eq!(words("日本語abc 한"), ["日本", "本語", "abc", "한"]);
+        let long = "a1".repeat(20);
+        let windows = words(&long);
+        assert_eq!(windows.len(), 3);
+        assert!(
+            windows
+                .iter()
+                .all(|window| window.len() >= 13 && window.len() <= 24)
+        );
+        assert_eq!(words(" 😀 — "), [""; 0]);
+    }
+
+    /// The index must not lose a match: each piece of any part of a text is in the words of the text.
+    #[test]
+    fn the_pieces_of_any_part_of_a_text_are_in_its_words() {
+        let text = "The Straße/to_parseError2 日本語のabc漢, aVeryLongIdentifierThatIsCutIntoSeveralWindowsOfTheSameLength é한국어";
+        let words = words(text);
+        let folded: Vec<char> = folded_text(text).chars().collect();
+        for from in 0..folded.len() {
+            for to in from + 1..=folded.len() {
+                let part: String = folded[from..to].iter().collect();
+                for piece in pieces(&part) {
+                    let is_in = |word: &String| match (piece.is_start, piece.is_end) {
+                        (true, true) => *word == piece.text,
+                        (true, false) => word.starts_with(&piece.text),
+                        (false, true) => word.ends_with(&piece.text),
+                        (false, false) => word.contains(&piece.text),
+                    };
+                    assert!(words.iter().any(is_in), "{piece:?} of {part:?}");
+                }
+            }
+        }
+    }
+}
