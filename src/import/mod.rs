@@ -4,6 +4,8 @@
 //! [`Member`]s without keeping bodies, and a mapper, which makes the entry of one node from the bytes of its
 //! records. A new tool is one folder here. `importer` finds the sources, keeps their bytes, and writes the sessions.
 
+pub(crate) mod family;
+pub(crate) mod ids;
 pub(crate) mod member;
 
 use member::{Body, Member, Node, Record};
