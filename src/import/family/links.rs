@@ -31,6 +31,8 @@ pub(super) struct Links {
     /// For each node.
     pub(super) up: Vec<Link>,
     pub(super) gaps: Vec<Gap>,
+    /// The node at which a member begins that has none of its own.
+    pub(super) beginnings: HashMap<MemberNumber, Shared>,
 }
 
 impl Links {
@@ -66,6 +68,12 @@ pub(super) fn resolve(
     for (member, at) in &nodes.owners {
         let link = resolver.link(*member, *at);
         resolver.links.up.push(link);
+    }
+    for number in order {
+        let is_empty = members.get(*number).is_some_and(|it| it.nodes.is_empty());
+        if is_empty && let Beginning::At(shared) = resolver.beginning(*number) {
+            resolver.links.beginnings.insert(*number, shared);
+        }
     }
     let mut links = resolver.links;
     cut_circles(&mut links, members, nodes);

@@ -114,7 +114,7 @@ pub(crate) struct SpawnPoint {
 /// What became of a member.
 #[derive(Debug, Default)]
 pub(crate) struct MemberOutcome {
-    /// Index of its session; `None` for a member without nodes.
+    /// Index of its session; `None` if it has no nodes and goes on from none.
     pub(crate) session: Option<usize>,
     /// Nodes that are its own.
     pub(crate) entries: u64,
@@ -131,6 +131,8 @@ pub(crate) struct MemberOutcome {
 pub(crate) struct Forest {
     pub(crate) sessions: Vec<SessionTree>,
     pub(crate) members: Vec<MemberOutcome>,
+    /// For each member the entries of its nodes.
+    pub(crate) node_ids: Vec<Vec<NodeId>>,
 }
 
 /// Joins the members of one tool. Sets their `is_superseded`.

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 pub(super) struct Sessions {
     /// In the order of their first members; members in the order in which they own what they share.
     pub(super) groups: Vec<Group>,
-    /// For each member the index of its group; `None` if it has no nodes.
+    /// For each member the index of its group; `None` if it has no nodes and goes on from none.
     pub(super) of: Vec<Option<usize>>,
 }
 
@@ -66,6 +66,10 @@ pub(super) fn group(
 fn join_relatives(sets: &mut Sets, nodes: &Nodes, links: &Links, number: MemberNumber) {
     let owner = |shared: Shared| nodes.owners.get(shared).map(|(member, _)| *member);
     let is_heuristic = nodes.heuristic.contains(&number);
+    let beginning = links.beginnings.get(&number).copied().and_then(owner);
+    if let Some(base) = beginning.filter(|base| *base != number) {
+        sets.join_if_one_family(base, number, false);
+    }
     for shared in nodes.of.get(number).into_iter().flatten() {
         let above = match links.of(*shared) {
             Link::Node(above) => owner(above),
@@ -192,6 +196,17 @@ impl Sets {
                 groups.len() - 1
             });
             if let (Some(group), Some(slot)) = (groups.get_mut(at), of.get_mut(*number)) {
+                group.members.push(*number);
+                *slot = Some(at);
+            }
+        }
+        // A member that has not gone on from its base moves the leaf there.
+        for number in order {
+            let is_empty = members.get(*number).is_some_and(|it| it.nodes.is_empty());
+            let leader = self.leader(*number);
+            if let Some(at) = by_leader.get(&leader).copied().filter(|_| is_empty)
+                && let (Some(group), Some(slot)) = (groups.get_mut(at), of.get_mut(*number))
+            {
                 group.members.push(*number);
                 *slot = Some(at);
             }

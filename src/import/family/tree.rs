@@ -69,9 +69,11 @@ pub(super) fn lay_out(
     for (number, outcome) in outcomes.iter_mut().enumerate() {
         context.note_shared(number, outcome);
     }
+    let node_ids = context.node_ids();
     Forest {
         sessions,
         members: outcomes,
+        node_ids,
     }
 }
 
@@ -338,6 +340,9 @@ impl Context<'_> {
 
     fn leaf_of(&self, number: MemberNumber, layout: &Layout) -> Option<usize> {
         let member = self.members.get(number)?;
+        if let Some(base) = self.links.beginnings.get(&number) {
+            return self.conversation(layout, *layout.nodes.get(base)?);
+        }
         let leaf = match member.leaf {
             Some(leaf) => usize::try_from(leaf).ok(),
             None => member.nodes.len().checked_sub(1),
@@ -458,6 +463,12 @@ impl Context<'_> {
             entry: above.or(at).and_then(|at| self.ids.get(at).copied()),
             tool_call_id: spawner.tool_call_id.clone(),
         })
+    }
+
+    fn node_ids(&self) -> Vec<Vec<NodeId>> {
+        let of = self.nodes.of.iter();
+        let ids = |of: &Vec<Shared>| of.iter().map(|at| self.id_of(self.ids.get(*at))).collect();
+        of.map(ids).collect()
     }
 
     fn note_shared(&self, number: MemberNumber, outcome: &mut MemberOutcome) {
