@@ -5,6 +5,7 @@
 //! records. A new tool is one folder here. `importer` finds the sources, keeps their bytes, and writes the sessions.
 
 pub(crate) mod member;
+pub(crate) mod records;
 
 use member::{Body, Member, Node, Record};
 
