@@ -61,6 +61,8 @@ pub struct Splitter {
     passed_over: u64,
     /// Records so far.
     number: u64,
+    /// Lines that are not one value.
+    damaged: u64,
     beginnings: Beginnings,
     /// Bytes that were looked at, counted each time.
     steps: u64,
@@ -74,6 +76,7 @@ impl Splitter {
             line_at: 0,
             passed_over: 0,
             number: 0,
+            damaged: 0,
             beginnings: Beginnings::default(),
             steps: 0,
         }
@@ -101,6 +104,16 @@ impl Splitter {
             self.end_line(&[], take);
         }
         self.line_at
+    }
+
+    /// Records so far.
+    pub(crate) fn records(&self) -> u64 {
+        self.number
+    }
+
+    /// Lines so far that are not one value, blank ones left out.
+    pub(crate) fn damaged_lines(&self) -> u64 {
+        self.damaged
     }
 
     /// Bytes that were looked at, counted each time.
@@ -132,6 +145,7 @@ impl Splitter {
                 len,
             };
             self.line_at += len;
+            self.damaged += 1;
             take(Piece::Unparsable(place, Reason::TooLong));
             return;
         }
@@ -167,6 +181,7 @@ impl Splitter {
 
     /// Cuts a line that is not one value.
     fn search(&mut self, line: &[u8], at: u64, take: &mut impl FnMut(Piece<'_>)) {
+        self.damaged += 1;
         let mut found = LineSearch::new(line);
         let mut passed = json::skip_space(line, 0);
         while let Some((object, form)) = found.next(&self.beginnings) {
