@@ -300,6 +300,7 @@ fn pieces(layout: Layout, bytes: &[u8], chunk: usize) -> Vec<(u64, u64, bool)> {
     let mut pieces = Vec::new();
     let mut take = |piece: Piece<'_>| {
         pieces.push(match piece {
+            Piece::Text(_) => return,
             Piece::Record(record) => (record.at, record.bytes.len() as u64, true),
             Piece::Unparsable(place, _) => (place.at, place.len, false),
         });

@@ -31,9 +31,11 @@ pub enum Layout {
     Document,
 }
 
-/// A part of a source that is not white space.
+/// What a source is cut into.
 #[derive(Debug)]
 pub enum Piece<'a> {
+    /// The next bytes up to which the source is cut, before the pieces in them. All of them are the source.
+    Text(&'a [u8]),
     Record(Record<'a>),
     Unparsable(Place, Reason),
 }
@@ -83,7 +85,7 @@ impl Splitter {
     }
 
     /// Takes the next bytes of the source and gives each piece that they complete to `take`, in order.
-    pub fn push(&mut self, chunk: &[u8], take: &mut impl FnMut(Piece<'_>)) {
+    pub fn push(&mut self, chunk: &[u8], take: &mut (impl FnMut(Piece<'_>) + ?Sized)) {
         let mut rest = chunk;
         if self.layout == Layout::Lines {
             while let Some(end) = memchr::memchr(b'\n', rest) {
@@ -92,15 +94,15 @@ impl Splitter {
                 rest = after;
             }
         }
-        self.keep(rest);
+        self.keep(rest, take);
     }
 
     /// Ends the source. A last line without a line break is cut only if the source does not grow any more
-    /// (`is_final`); a document only if it is whole or does not grow any more. Returns up to where the source was cut,
+    /// (`is_final`) or is too long; a document only if it is whole or does not grow any more. Returns up to where the source was cut,
     /// in bytes.
-    pub fn finish(&mut self, is_final: bool, take: &mut impl FnMut(Piece<'_>)) -> u64 {
+    pub fn finish(&mut self, is_final: bool, take: &mut (impl FnMut(Piece<'_>) + ?Sized)) -> u64 {
         let is_whole = self.layout == Layout::Document && json::value_span(&self.kept).is_ok();
-        if is_final || is_whole {
+        if is_final || is_whole || self.passed_over > 0 {
             self.end_line(&[], take);
         }
         self.line_at
@@ -121,23 +123,28 @@ impl Splitter {
         self.steps
     }
 
-    fn keep(&mut self, part: &[u8]) {
+    fn keep(&mut self, part: &[u8], take: &mut (impl FnMut(Piece<'_>) + ?Sized)) {
         self.steps += part.len() as u64;
         if self.passed_over == 0 && self.kept.len() + part.len() <= LONGEST {
             self.kept.extend_from_slice(part);
             return;
         }
         self.passed_over += (self.kept.len() + part.len()) as u64;
-        self.kept = Vec::new();
+        let kept = std::mem::take(&mut self.kept);
+        for text in [&*kept, part] {
+            if !text.is_empty() {
+                take(Piece::Text(text));
+            }
+        }
     }
 
     /// Cuts the line that ends with `end`.
-    fn end_line(&mut self, end: &[u8], take: &mut impl FnMut(Piece<'_>)) {
+    fn end_line(&mut self, end: &[u8], take: &mut (impl FnMut(Piece<'_>) + ?Sized)) {
         if self.kept.is_empty() && self.passed_over == 0 {
             self.cut(end, take);
             return;
         }
-        self.keep(end);
+        self.keep(end, take);
         if self.passed_over > 0 {
             let len = std::mem::take(&mut self.passed_over);
             let place = Place {
@@ -158,10 +165,11 @@ impl Splitter {
     }
 
     /// Cuts a whole line.
-    fn cut(&mut self, line: &[u8], take: &mut impl FnMut(Piece<'_>)) {
+    fn cut(&mut self, line: &[u8], take: &mut (impl FnMut(Piece<'_>) + ?Sized)) {
         let at = self.line_at;
         self.line_at += line.len() as u64;
         self.steps += line.len() as u64;
+        take(Piece::Text(line));
         let start = json::skip_space(line, 0);
         if start == line.len() {
             return;
@@ -180,7 +188,7 @@ impl Splitter {
     }
 
     /// Cuts a line that is not one value.
-    fn search(&mut self, line: &[u8], at: u64, take: &mut impl FnMut(Piece<'_>)) {
+    fn search(&mut self, line: &[u8], at: u64, take: &mut (impl FnMut(Piece<'_>) + ?Sized)) {
         self.damaged += 1;
         let mut found = LineSearch::new(line);
         let mut passed = json::skip_space(line, 0);
@@ -200,7 +208,7 @@ impl Splitter {
         at: u64,
         span: Span,
         reason: Option<Reason>,
-        take: &mut impl FnMut(Piece<'_>),
+        take: &mut (impl FnMut(Piece<'_>) + ?Sized),
     ) {
         let Some(bytes) = line.get(span.clone()).filter(|bytes| !bytes.is_empty()) else {
             return;

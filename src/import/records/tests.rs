@@ -11,9 +11,13 @@ enum Part {
 /// Cuts `text`, given in chunks of `chunk` bytes. Returns the parts and up to where it was cut.
 fn cut_in(layout: Layout, text: &[u8], chunk: usize, is_final: bool) -> (Vec<Part>, u64) {
     let mut splitter = Splitter::new(layout);
-    let (mut parts, mut number) = (Vec::new(), 0);
+    let (mut parts, mut number, mut passed) = (Vec::new(), 0, Vec::new());
     let mut take = |piece: Piece<'_>| {
         parts.push(match piece {
+            Piece::Text(text) => {
+                passed.extend_from_slice(text);
+                return;
+            }
             Piece::Record(record) => {
                 assert_eq!(record.number, number);
                 number += 1;
@@ -27,6 +31,7 @@ fn cut_in(layout: Layout, text: &[u8], chunk: usize, is_final: bool) -> (Vec<Par
         splitter.push(chunk, &mut take);
     }
     let end = splitter.finish(is_final, &mut take);
+    assert_eq!(passed, text[..end as usize]);
     let most = 16 * (text.len() as u64 + 8);
     assert!(splitter.steps() <= most, "{} steps", splitter.steps());
     (parts, end)
