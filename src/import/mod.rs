@@ -7,6 +7,7 @@
 pub(crate) mod family;
 pub(crate) mod ids;
 pub(crate) mod member;
+pub(crate) mod records;
 
 use member::{Body, Member, Node, Record};
 
@@ -42,6 +43,11 @@ impl Tool {
             Self::Pi => "pi",
         }
     }
+}
+
+/// The format of a tool.
+pub(crate) fn format(_tool: Tool) -> &'static dyn Format {
+    unimplemented!()
 }
 
 /// The reader and mapper of one tool's format.

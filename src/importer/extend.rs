@@ -9,7 +9,7 @@ use crate::import::ids::NodeId;
 use crate::import::member::Body;
 use crate::json;
 use crate::log::append::{self, Lock, TryLock};
-use crate::log::{Log, OpenedLog, Standing};
+use crate::log::{OpenedLog, Standing};
 use crate::entry::Kind as EntryKind;
 use crate::store::Store;
 use crate::os::file::Location;

@@ -12,3 +12,15 @@ mod reading;
 mod relatives;
 mod result;
 pub(crate) mod run;
+pub(crate) mod discover;
+pub(crate) mod ledger;
+pub(crate) mod origin;
+pub(crate) mod source;
+
+use crate::import::Tool;
+use source::Extraction;
+
+/// The extraction of a tool that keeps its sessions in databases or in folders of small files.
+pub(crate) fn extraction(_tool: Tool) -> Option<&'static dyn Extraction> {
+    None
+}

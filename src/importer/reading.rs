@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, SystemTime};
 
 /// A source that has not changed for so long is complete.
-const QUIET: Duration = Duration::from_secs(600);
+pub(super) const QUIET: Duration = Duration::from_secs(600);
 /// Most bytes of a side file that is read.
 const MAX_SIDE_BYTES: u64 = 16 << 20;
 /// Sources whose bytes are open at a time while a session is written.

@@ -7,6 +7,7 @@ use crate::blocking::blocking;
 use crate::budget::SHOWN_ROW_BYTES;
 use crate::daemon::convert;
 use crate::error::{Error, Result};
+use crate::name;
 use crate::store::catalogue::Row;
 use crate::store::listing::Listing;
 use crate::store::trash::DeletedSession;
