@@ -38,7 +38,12 @@ impl SessionWork<'_> {
         let first = tree.entries.first().map(|entry| entry.time);
         let started = tree.started.or(first).unwrap_or_default();
         let cwd = tree.cwd.as_deref().unwrap_or_default();
-        Header::new(&tree.session_id, started, cwd, tree.parent_session.as_deref())
+        Header::new(
+            &tree.session_id,
+            started,
+            cwd,
+            tree.parent_session.as_deref(),
+        )
     }
 
     /// Fails if the import is cancelled.

@@ -3,6 +3,7 @@
 
 use super::create::{MovedLeaf, SessionWork, first_kept, label_line};
 use super::line::{Contents, LineLinks};
+use crate::entry::Kind as EntryKind;
 use crate::error::{Error, Kind, Result};
 use crate::import::family::{EntryContent, TreeEntry};
 use crate::import::ids::NodeId;
@@ -10,9 +11,8 @@ use crate::import::member::Body;
 use crate::json;
 use crate::log::append::{self, Lock, TryLock};
 use crate::log::{OpenedLog, Standing};
-use crate::entry::Kind as EntryKind;
-use crate::store::Store;
 use crate::os::file::Location;
+use crate::store::Store;
 use crate::tree::{Node, Tree, branches};
 use crate::wire::ImportedSession;
 use std::collections::{HashMap, HashSet};

@@ -178,7 +178,11 @@ fn with_session(members: &[u8], session_id: &str) -> Vec<u8> {
     object.extend_from_slice(members);
     object.push(b'}');
     let data = json::get_path(&object, &["data"]).filter(|data| data.starts_with(b"{"));
-    let data = json::with_member(data.unwrap_or(b"{}"), "sessionId", &json::quoted(session_id));
+    let data = json::with_member(
+        data.unwrap_or(b"{}"),
+        "sessionId",
+        &json::quoted(session_id),
+    );
     let object = json::with_member(&object, "data", &data);
     let inner = object.strip_prefix(b"{\"id\":0").unwrap_or_default();
     inner.strip_suffix(b"}").unwrap_or_default().to_vec()
@@ -231,7 +235,13 @@ fn string_end(string: &[u8], longest: usize) -> (usize, usize) {
         }
         match byte {
             b'"' => return (at, last_fit),
-            b'\\' => at += if string.get(at + 1) == Some(&b'u') { 6 } else { 2 },
+            b'\\' => {
+                at += if string.get(at + 1) == Some(&b'u') {
+                    6
+                } else {
+                    2
+                }
+            }
             _ => at += 1,
         }
     }

@@ -6,15 +6,15 @@
 //! sessions and [`extend`] what is new in old ones, with the lines of [`line`]; [`result`] is what is reported.
 
 mod create;
+pub(crate) mod discover;
 mod extend;
+pub(crate) mod ledger;
 mod line;
+pub(crate) mod origin;
 mod reading;
 mod relatives;
 mod result;
 pub(crate) mod run;
-pub(crate) mod discover;
-pub(crate) mod ledger;
-pub(crate) mod origin;
 pub(crate) mod source;
 
 use crate::import::Tool;

@@ -237,10 +237,18 @@ mod tests {
             ..Member::default()
         };
         assert_eq!(hold_back(&mut member), 2);
-        let kept: Vec<_> = member.nodes.iter().map(|node| (&*node.key, node.parent.clone())).collect();
+        let kept: Vec<_> = member
+            .nodes
+            .iter()
+            .map(|node| (&*node.key, node.parent.clone()))
+            .collect();
         assert_eq!(
             kept,
-            [("a", Parent::Base), ("d", Parent::Node(0)), ("e", Parent::Node(1))]
+            [
+                ("a", Parent::Base),
+                ("d", Parent::Node(0)),
+                ("e", Parent::Node(1))
+            ]
         );
         assert_eq!(member.leaf, Some(0));
         assert_eq!(hold_back(&mut member), 0);

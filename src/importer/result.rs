@@ -73,7 +73,12 @@ impl Results {
     }
 
     /// Notes a source that was read.
-    pub(super) fn read(&mut self, source: &ReadSource, mut file: ImportedFile, error: Option<Error>) {
+    pub(super) fn read(
+        &mut self,
+        source: &ReadSource,
+        mut file: ImportedFile,
+        error: Option<Error>,
+    ) {
         self.result.totals.bytes += source.scan.len;
         if let Some(error) = error {
             file.error = Some(error.into());

@@ -51,7 +51,7 @@ pub(crate) struct Import<'a> {
     /// Unix milliseconds.
     pub(crate) now: Millis,
     pub(crate) cancel: &'a Cancel,
-    /// Gets the bytes read since its last call, and the bytes of all sources that are to be read.
+    /// Gets the bytes that were read since its last call, and those that are to be read besides.
     pub(crate) progress: &'a (dyn Fn(u64, u64) + Sync),
 }
 
@@ -125,7 +125,9 @@ impl Import<'_> {
     ) -> bool {
         let may_be_longer = row.held
             && (self.request.is_final
-                || source.status.is_quiet(std::time::SystemTime::now(), super::reading::QUIET));
+                || source
+                    .status
+                    .is_quiet(std::time::SystemTime::now(), super::reading::QUIET));
         let is_there = |session: &String| {
             let is_trashed = ledger.session(session).is_some_and(|row| row.trashed);
             known.contains_key(session) || is_trashed
@@ -149,7 +151,8 @@ impl Import<'_> {
             false => Some(Origins::of(self.session_dir)?),
         };
         let total = sources.iter().map(|source| source.status.size).sum();
-        let progress = |bytes: u64| (self.progress)(bytes, total);
+        (self.progress)(0, total);
+        let progress = |bytes: u64| (self.progress)(bytes, 0);
         let reading = Reading {
             origins: origins.as_ref(),
             is_final: self.request.is_final,
@@ -187,14 +190,20 @@ impl Import<'_> {
     ) -> Result<()> {
         let files = batch.files();
         let wanted: BTreeSet<usize> = (0..batch.forest.sessions.len())
-            .filter(|at| batch.forest.sessions.get(*at).is_some_and(|it| self.is_wanted(it)))
+            .filter(|at| {
+                batch
+                    .forest
+                    .sessions
+                    .get(*at)
+                    .is_some_and(|it| self.is_wanted(it))
+            })
             .collect();
         let order: Vec<usize> = wanted.iter().copied().collect();
         let trashed = self.trashed(&batch, &order, known, ledger)?;
         let work = |(): &mut (), number: usize| {
             let at = order.get(number).copied()?;
             let tree = batch.forest.sessions.get(at)?;
-            let row = batch.row(at, tree);
+            let row = batch.row(tree);
             if trashed.contains(&tree.session_id) {
                 let skipped = Some("trashed".to_owned());
                 return Some((at, Ok(ImportedSession { skipped, ..row })));
@@ -225,8 +234,7 @@ impl Import<'_> {
         for (number, (source, file)) in batch.sources.iter().zip(files).enumerate() {
             let mut sessions = batch.sessions_of(number).peekable();
             // A source of which nothing is asked for is not in the result.
-            let is_left_out =
-                sessions.peek().is_some() && !sessions.any(|at| wanted.contains(&at));
+            let is_left_out = sessions.peek().is_some() && !sessions.any(|at| wanted.contains(&at));
             if !is_left_out {
                 results.read(source, file, batch.failure(number, &failed));
             }
@@ -256,7 +264,9 @@ impl Import<'_> {
         ledger: &mut Ledger,
     ) -> Result<HashSet<String>> {
         let mut gone = HashSet::new();
-        let trees = wanted.iter().filter_map(|at| batch.forest.sessions.get(*at));
+        let trees = wanted
+            .iter()
+            .filter_map(|at| batch.forest.sessions.get(*at));
         let missing: Vec<&SessionTree> = trees
             .filter(|tree| !known.contains_key(&tree.session_id))
             .collect();
@@ -325,6 +335,17 @@ impl Import<'_> {
     }
 }
 
+/// Deletes the kept bytes of the sources of a session; returns the number of sources.
+pub(crate) fn forget(session_dir: &Path, session_id: &str) -> Result<usize> {
+    let mut ledger = Ledger::open(session_dir, false)?;
+    let origins = Origins::of(session_dir)?;
+    let mut removed = 0;
+    for origin in ledger.forget(session_id)? {
+        removed += usize::from(origins.remove(&origin)?);
+    }
+    Ok(removed)
+}
+
 /// Failures after which nothing else can be written.
 fn ends_import(error: &Error) -> bool {
     matches!(
@@ -350,6 +371,8 @@ struct Batch {
     /// For each source the bytes that an earlier import has read.
     known_len: Vec<u64>,
     session_of_native: HashMap<String, String>,
+    /// The number of subagents that a session spawned.
+    spawned: HashMap<String, u64>,
     forest: Forest,
 }
 
@@ -365,7 +388,8 @@ impl Batch {
         let mut known_len = Vec::new();
         for (number, source) in sources.iter_mut().enumerate() {
             let row = ledger.source(tool, &source.source.name());
-            let is_continued = |row: &&SourceRow| row.origin == source.origin && row.version == MAPPING_VERSION;
+            let is_continued =
+                |row: &&SourceRow| row.origin == source.origin && row.version == MAPPING_VERSION;
             known_len.push(row.filter(is_continued).map_or(0, |row| row.len));
             for (member, held_back) in source.members.drain(..).zip(&source.held) {
                 members.push(member);
@@ -394,9 +418,18 @@ impl Batch {
                 session_of_native.insert(member.native_id.clone(), tree.session_id.clone());
             }
         }
+        let mut spawned: HashMap<String, u64> = HashMap::new();
+        for spawn in forest
+            .sessions
+            .iter()
+            .filter_map(|tree| tree.spawned_by.as_ref())
+        {
+            *spawned.entry(spawn.session_id.clone()).or_default() += 1;
+        }
         Self {
             tool,
             sources,
+            spawned,
             members,
             source_of,
             held,
@@ -421,7 +454,8 @@ impl Batch {
 
     fn members_of(&self, source: usize) -> impl Iterator<Item = MemberNumber> + '_ {
         let of = self.source_of.iter().enumerate();
-        of.filter(move |(_, of)| **of == source).map(|(member, _)| member)
+        of.filter(move |(_, of)| **of == source)
+            .map(|(member, _)| member)
     }
 
     fn sessions_of(&self, source: usize) -> impl Iterator<Item = usize> + '_ {
@@ -435,18 +469,13 @@ impl Batch {
     }
 
     /// What is known of a session before it is written.
-    fn row(&self, at: usize, tree: &SessionTree) -> ImportedSession {
+    fn row(&self, tree: &SessionTree) -> ImportedSession {
         let members = tree.members.iter();
         let shared = |number: &MemberNumber| {
             let shared = self.forest.members.get(*number).map_or(0, |it| it.shared);
             shared + self.members.get(*number).map_or(0, |it| it.duplicates)
         };
         let is_gap = |entry: &&TreeEntry| matches!(entry.content, family::EntryContent::Gap { .. });
-        let spawned = |other: &&SessionTree| {
-            let spawn = other.spawned_by.as_ref();
-            spawn.is_some_and(|spawn| spawn.session_id == tree.session_id)
-        };
-        debug_assert!(self.forest.sessions.get(at).is_some_and(|it| std::ptr::eq(it, tree)));
         ImportedSession {
             tool: self.tool.name().to_owned(),
             native_id: tree.native_id.clone(),
@@ -457,7 +486,11 @@ impl Batch {
             gaps: tree.entries.iter().filter(is_gap).count() as u64,
             duplicates: members.clone().map(shared).sum(),
             held: members.filter_map(|at| self.held.get(*at)).sum(),
-            subagents: self.forest.sessions.iter().filter(spawned).count() as u64,
+            subagents: self
+                .spawned
+                .get(&tree.session_id)
+                .copied()
+                .unwrap_or_default(),
             by: tree.is_heuristic.then(|| "heuristic".to_owned()),
             family_split: tree.is_family_split,
             ..ImportedSession::default()
@@ -485,7 +518,8 @@ impl Batch {
                 file.gaps += outcome.gaps;
                 file.duplicates += outcome.shared;
                 if file.prefix_shared_with.is_none() {
-                    file.prefix_shared_with.clone_from(&outcome.prefix_shared_with);
+                    file.prefix_shared_with
+                        .clone_from(&outcome.prefix_shared_with);
                 }
             }
         }
@@ -494,7 +528,8 @@ impl Batch {
 
     /// Why a session of the source was not written.
     fn failure(&self, source: usize, failed: &HashMap<usize, Error>) -> Option<Error> {
-        self.sessions_of(source).find_map(|at| failed.get(&at).cloned())
+        self.sessions_of(source)
+            .find_map(|at| failed.get(&at).cloned())
     }
 
     /// Notes what was imported, so that it is not read again until it changes.
@@ -511,9 +546,14 @@ impl Batch {
             if !sessions.all(|at| written.contains(&at)) || self.failure(number, failed).is_some() {
                 continue;
             }
-            let members = || self.members_of(number).filter_map(|at| self.members.get(at));
+            let members = || {
+                self.members_of(number)
+                    .filter_map(|at| self.members.get(at))
+            };
             let natives: Vec<String> = members().map(|member| member.native_id.clone()).collect();
-            let targets = natives.iter().filter_map(|it| self.session_of_native.get(it).cloned());
+            let targets = natives
+                .iter()
+                .filter_map(|it| self.session_of_native.get(it).cloned());
             sources.push(SourceRow {
                 tool: self.tool,
                 source: read.source.name(),
@@ -523,11 +563,16 @@ impl Batch {
                 len: read.scan.len,
                 hash: read.scan.prefix_hash,
                 origin: read.origin.clone(),
-                held: read.is_growing && (read.held.iter().any(|held| *held > 0) || read.scan.len < read.source.status.size),
+                held: read.is_growing
+                    && (read.held.iter().any(|held| *held > 0)
+                        || read.scan.len < read.source.status.size),
                 version: MAPPING_VERSION,
             });
         }
-        let sessions = rows.iter().map(|(_, row)| SessionRow::of(self.tool, row)).collect();
+        let sessions = rows
+            .iter()
+            .map(|(_, row)| SessionRow::of(self.tool, row))
+            .collect();
         ledger.note(sources, sessions)
     }
 }
