@@ -4,7 +4,11 @@
 //! [`Member`]s without keeping bodies, and a mapper, which makes the entry of one node from the bytes of its
 //! records. A new tool is one folder here. `importer` finds the sources, keeps their bytes, and writes the sessions.
 
+mod claude_code;
 pub(crate) mod member;
+mod message;
+#[cfg(test)]
+mod testing;
 
 use member::{Body, Member, Node, Record};
 
