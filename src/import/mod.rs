@@ -8,6 +8,11 @@ pub(crate) mod family;
 pub(crate) mod ids;
 pub(crate) mod member;
 pub(crate) mod records;
+mod claude_code;
+pub(crate) mod member;
+mod message;
+#[cfg(test)]
+mod testing;
 
 use member::{Body, Member, Node, Record};
 
