@@ -4,7 +4,11 @@
 //! [`Member`]s without keeping bodies, and a mapper, which makes the entry of one node from the bytes of its
 //! records. A new tool is one folder here. `importer` finds the sources, keeps their bytes, and writes the sessions.
 
+pub(crate) mod codex;
 pub(crate) mod member;
+pub(crate) mod pi;
+#[cfg(test)]
+mod testing;
 
 use member::{Body, Member, Node, Record};
 
@@ -53,6 +57,12 @@ pub(crate) trait Format: Sync {
     /// The entry of a node. `records` are the bytes of its places, in order. Total: what is not understood is left
     /// out, since the origin has it.
     fn body(&self, member: &Member, node: &Node, records: &[&[u8]]) -> Body;
+
+    /// The members that name other entries, which the body leaves out: the name of the member and the key of the
+    /// node. A key that no node has is written as it is.
+    fn references(&self, _node: &Node, _records: &[&[u8]]) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
 }
 
 /// Reads one source from beginning to end. Linear in its bytes; keeps nodes, not bodies.
