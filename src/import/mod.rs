@@ -11,6 +11,9 @@ pub(crate) mod records;
 mod claude_code;
 pub(crate) mod member;
 mod message;
+pub(crate) mod codex;
+pub(crate) mod member;
+pub(crate) mod pi;
 #[cfg(test)]
 mod testing;
 
