@@ -7,6 +7,8 @@
 pub(crate) mod goose;
 pub(crate) mod member;
 pub(crate) mod opencode;
+#[cfg(test)]
+pub(crate) mod tests;
 mod value;
 
 use member::{Body, Member, Node, Record};
