@@ -16,6 +16,12 @@ pub(crate) mod member;
 pub(crate) mod pi;
 #[cfg(test)]
 mod testing;
+pub(crate) mod goose;
+pub(crate) mod member;
+pub(crate) mod opencode;
+#[cfg(test)]
+pub(crate) mod tests;
+mod value;
 
 use member::{Body, Member, Node, Record};
 

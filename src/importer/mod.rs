@@ -24,3 +24,7 @@ use source::Extraction;
 pub(crate) fn extraction(_tool: Tool) -> Option<&'static dyn Extraction> {
     None
 }
+
+pub(crate) mod json_tree;
+pub(crate) mod native;
+pub(crate) mod sqlite;
