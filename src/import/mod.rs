@@ -4,21 +4,20 @@
 //! [`Member`]s without keeping bodies, and a mapper, which makes the entry of one node from the bytes of its
 //! records. A new tool is one folder here. `importer` finds the sources, keeps their bytes, and writes the sessions.
 
+mod claude_code;
+pub(crate) mod codex;
 pub(crate) mod family;
+pub(crate) mod goose;
 pub(crate) mod ids;
 pub(crate) mod member;
-pub(crate) mod records;
-mod claude_code;
-pub(crate) mod member;
 mod message;
-pub(crate) mod codex;
-pub(crate) mod member;
+pub(crate) mod opencode;
 pub(crate) mod pi;
+pub(crate) mod records;
+#[cfg(test)]
+mod scanning;
 #[cfg(test)]
 mod testing;
-pub(crate) mod goose;
-pub(crate) mod member;
-pub(crate) mod opencode;
 #[cfg(test)]
 pub(crate) mod tests;
 mod value;
@@ -60,8 +59,14 @@ impl Tool {
 }
 
 /// The format of a tool.
-pub(crate) fn format(_tool: Tool) -> &'static dyn Format {
-    unimplemented!()
+pub(crate) fn format(tool: Tool) -> &'static dyn Format {
+    match tool {
+        Tool::ClaudeCode | Tool::Gemini => &claude_code::ClaudeCode,
+        Tool::Codex => &codex::CodexFormat,
+        Tool::Opencode => &opencode::Opencode,
+        Tool::Goose => &goose::Goose,
+        Tool::Pi => &pi::PiFormat,
+    }
 }
 
 /// The reader and mapper of one tool's format.

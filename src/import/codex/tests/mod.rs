@@ -1,7 +1,7 @@
 use super::CodexFormat;
 use crate::import::Tool;
 use crate::import::member::{Base, NodeKind};
-use crate::import::testing::{self, Source, fixture, paths};
+use crate::import::scanning::{self as testing, Source, fixture, paths};
 
 mod hostile;
 mod lines;
