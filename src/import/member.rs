@@ -52,6 +52,8 @@ pub(crate) struct Member {
     pub(crate) origin_only: BTreeMap<String, u64>,
     /// Records that repeat an earlier one byte for byte.
     pub(crate) duplicates: u64,
+    /// Messages and parts that a tool's own history leaves other than its present state. The present state counts.
+    pub(crate) disagreements: u64,
 }
 
 /// Where a member goes on from.

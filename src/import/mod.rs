@@ -4,8 +4,11 @@
 //! [`Member`]s without keeping bodies, and a mapper, which makes the entry of one node from the bytes of its
 //! records. A new tool is one folder here. `importer` finds the sources, keeps their bytes, and writes the sessions.
 
+pub(crate) mod goose;
 pub(crate) mod member;
+pub(crate) mod opencode;
 pub(crate) mod records;
+mod value;
 
 use member::{Body, Member, Node, Record};
 
