@@ -4,6 +4,7 @@
 //! reads places of it, of which [`sqlite`] and [`json_tree`] make those of databases and folders; [`origin`] keeps the bytes;
 //! [`ledger`] remembers what was imported.
 
+pub(crate) mod discover;
 pub(crate) mod json_tree;
 pub(crate) mod native;
 pub(crate) mod origin;

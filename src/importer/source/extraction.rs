@@ -44,7 +44,10 @@ pub(crate) fn parts(
     } else {
         Database::open(path, tool, scratch).map(|database| {
             let sessions = database.sessions().to_vec();
-            (sessions, Arc::new(Mutex::new(database)) as Arc<dyn Extraction>)
+            (
+                sessions,
+                Arc::new(Mutex::new(database)) as Arc<dyn Extraction>,
+            )
         })
     };
     let (sessions, extraction) =

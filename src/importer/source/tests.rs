@@ -1,8 +1,8 @@
 use super::*;
 use crate::import::member::{Member, Record};
+use crate::importer::native::NativeError;
 use crate::importer::origin::Origins;
 use std::fs;
-use crate::importer::native::NativeError;
 use std::io::{Cursor, Write};
 use std::os::unix::fs::symlink;
 
@@ -231,7 +231,10 @@ impl Extraction for Rows {
 #[test]
 fn an_extraction_is_a_source_like_any_other() {
     let folder = tempfile::tempdir().unwrap();
-    let mut rows = source(&folder.path().join("x.db"), Medium::Extracted(Arc::new(Rows)));
+    let mut rows = source(
+        &folder.path().join("x.db"),
+        Medium::Extracted(Arc::new(Rows)),
+    );
     rows.part = Some("5000".to_owned());
     check_places(&rows, &lines(5000));
     assert!(rows.name().ends_with("x.db#5000"));
