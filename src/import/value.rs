@@ -131,7 +131,8 @@ impl Visitor for Digest {
 
     fn key(&mut self, text: &[u8], key: &Key) {
         let name = key.name(text);
-        let is_ignored = self.open.len() == 1 && self.ignored.iter().any(|other| name == other.as_bytes());
+        let is_ignored =
+            self.open.len() == 1 && self.ignored.iter().any(|other| name == other.as_bytes());
         self.key = (!is_ignored).then(|| xxh3_64(&name));
     }
 
@@ -234,7 +235,9 @@ impl TypeNames {
     }
 
     pub(super) fn name(&self, index: u16) -> &str {
-        self.names.get(usize::from(index)).map_or("other", |name| name)
+        self.names
+            .get(usize::from(index))
+            .map_or("other", |name| name)
     }
 }
 
@@ -397,7 +400,9 @@ impl Usage {
 
     pub(super) fn sum(&self) -> u64 {
         let others = [self.output, self.cache_read, self.cache_write];
-        others.iter().fold(self.input, |sum, count| sum.saturating_add(*count))
+        others
+            .iter()
+            .fold(self.input, |sum, count| sum.saturating_add(*count))
     }
 }
 
@@ -411,7 +416,10 @@ mod tests {
 
     #[test]
     fn the_hash_of_a_value_ignores_order_and_space_but_nothing_else() {
-        assert_eq!(hash(r#"{"a":1,"b":[1,{"c":2,"d":""}]}"#), hash(r#"{ "b":[1,{"d":"","c":2}],"a":1 }"#));
+        assert_eq!(
+            hash(r#"{"a":1,"b":[1,{"c":2,"d":""}]}"#),
+            hash(r#"{ "b":[1,{"d":"","c":2}],"a":1 }"#)
+        );
         assert_eq!(hash(r#"{"a":1,"id":5}"#), hash(r#"{"a":1}"#));
         assert_eq!(hash(r#"{"a":"\u0041"}"#), hash(r#"{"a":"A"}"#));
         for (one, other) in [

@@ -35,7 +35,10 @@ impl JsonTree {
         };
         for file in list(&root.join("part"), is_json)? {
             let message = read(&file).ok().and_then(|text| string(&text, "messageID"));
-            tree.flat_parts.entry(message.unwrap_or_default()).or_default().push(file);
+            tree.flat_parts
+                .entry(message.unwrap_or_default())
+                .or_default()
+                .push(file);
         }
         for project in list(&root.join("session"), Metadata::is_dir)? {
             for file in list(&project, is_json)? {
@@ -59,7 +62,11 @@ impl JsonTree {
         let mut parts = Vec::new();
         for file in self.messages(id)? {
             let message = self.write(&file, out)?.or_else(|| stem(&file));
-            for folder in message.iter().chain(stem(&file).filter(|stem| message.as_ref() != Some(stem)).iter()) {
+            for folder in message.iter().chain(
+                stem(&file)
+                    .filter(|stem| message.as_ref() != Some(stem))
+                    .iter(),
+            ) {
                 parts.extend(self.parts(folder)?);
             }
         }
@@ -81,17 +88,27 @@ impl JsonTree {
         let updated = json::get_path(&text, &["time", "updated"]);
         let updated = updated.and_then(|raw| std::str::from_utf8(raw).ok()?.parse::<Millis>().ok());
         let messages = self.messages(&id).unwrap_or_default();
-        let parts = messages.iter().filter_map(|file| self.parts(&stem(file)?).ok()).flatten();
+        let parts = messages
+            .iter()
+            .filter_map(|file| self.parts(&stem(file)?).ok())
+            .flatten();
         let all = [file.clone()].into_iter().chain(parts);
-        let version = all.chain(messages.iter().cloned()).fold(0_u64, |sum, file| sum.wrapping_add(self.trace(&file)));
-        self.sessions.push(NativeSession { id: id.clone(), last_activity: updated, version });
+        let version = all
+            .chain(messages.iter().cloned())
+            .fold(0_u64, |sum, file| sum.wrapping_add(self.trace(&file)));
+        self.sessions.push(NativeSession {
+            id: id.clone(),
+            last_activity: updated,
+            version,
+        });
         self.files.insert(id, file);
     }
 
     /// Changes whenever the file does.
     fn trace(&self, file: &Path) -> u64 {
         let name = xxh3_64(self.name(file).as_bytes());
-        let content = fs::symlink_metadata(file).map(|data| [data.len().cast_signed(), data.mtime(), data.mtime_nsec()]);
+        let content = fs::symlink_metadata(file)
+            .map(|data| [data.len().cast_signed(), data.mtime(), data.mtime_nsec()]);
         let content = content.unwrap_or_default().map(i64::to_le_bytes);
         xxh3_64_with_seed(content.as_flattened(), name)
     }
@@ -134,7 +151,10 @@ impl JsonTree {
 
     /// The path below `storage/`.
     fn name(&self, file: &Path) -> String {
-        file.strip_prefix(&self.root).unwrap_or(file).to_string_lossy().into_owned()
+        file.strip_prefix(&self.root)
+            .unwrap_or(file)
+            .to_string_lossy()
+            .into_owned()
     }
 }
 
@@ -151,7 +171,14 @@ fn is_json(metadata: &Metadata) -> bool {
 fn list(folder: &Path, is_wanted: impl Fn(&Metadata) -> bool) -> Result<Vec<PathBuf>, NativeError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(Vec::new()),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            return Ok(Vec::new());
+        }
         Err(error) => return Err(NativeError::io(&error)),
     };
     let mut found = Vec::new();
@@ -173,7 +200,9 @@ fn read(file: &Path) -> io::Result<Vec<u8>> {
 }
 
 fn string(object: &[u8], name: &str) -> Option<String> {
-    json::get(object, name).and_then(json::string).map(|text| text.into_owned())
+    json::get(object, name)
+        .and_then(json::string)
+        .map(|text| text.into_owned())
 }
 
 /// The name of a file without its ending.
@@ -202,7 +231,10 @@ mod tests {
     fn the_files_of_a_session_are_lines_in_the_order_of_session_messages_and_parts() {
         let (sessions, lines) = lines(
             &[
-                ("session/p/ses_1.json", "{\"id\":\"s\",\n\"time\":{\"updated\":7}}"),
+                (
+                    "session/p/ses_1.json",
+                    "{\"id\":\"s\",\n\"time\":{\"updated\":7}}",
+                ),
                 ("message/s/msg_2.json", r#"{"id":"b"}"#),
                 ("message/s/msg_1.json", r#"{"id":"a"}"#),
                 ("part/b/1.json", r#"{"type":"text"}"#),

@@ -45,7 +45,10 @@ impl FaultKind {
 /// A fault of a source, or of the receiver of its bytes.
 #[derive(Debug)]
 pub(crate) enum NativeError {
-    Source { kind: FaultKind, message: String },
+    Source {
+        kind: FaultKind,
+        message: String,
+    },
     /// The receiver failed.
     Output(io::Error),
 }

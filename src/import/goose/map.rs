@@ -7,7 +7,10 @@ use crate::json::{self, Elements};
 
 /// The entry that a node becomes.
 pub(super) fn body(node: &Node, records: &[&[u8]]) -> Body {
-    let messages: Vec<Message<'_>> = records.iter().filter_map(|record| message(record)).collect();
+    let messages: Vec<Message<'_>> = records
+        .iter()
+        .filter_map(|record| message(record))
+        .collect();
     let blocks: Vec<Block<'_>> = messages.iter().flat_map(Message::blocks).collect();
     let mut out = Writer::default();
     let kind = match &node.kind {
@@ -43,7 +46,10 @@ pub(super) fn body(node: &Node, records: &[&[u8]]) -> Body {
             "custom"
         }
     };
-    Body { kind, members: out.0 }
+    Body {
+        kind,
+        members: out.0,
+    }
 }
 
 fn message(record: &[u8]) -> Option<Message<'_>> {
@@ -103,7 +109,8 @@ fn answer(out: &mut Writer, node: &Node, messages: &[Message<'_>], blocks: &[Blo
                 out.close(b'}');
             }
             Block::Call { id, value, error } => {
-                let [name, arguments] = json::get_each(value.unwrap_or_default(), ["name", "arguments"]);
+                let [name, arguments] =
+                    json::get_each(value.unwrap_or_default(), ["name", "arguments"]);
                 let name = literal(name).unwrap_or(b"\"unknown\"");
                 // A call that could not be read has only the reason.
                 out.call(id, name, arguments.or(*error));
@@ -113,20 +120,28 @@ fn answer(out: &mut Writer, node: &Node, messages: &[Message<'_>], blocks: &[Blo
     }
     out.close(b']');
     model(out, node, messages);
-    let metadata = messages.iter().rev().filter_map(|message| message.metadata.as_ref());
+    let metadata = messages
+        .iter()
+        .rev()
+        .filter_map(|message| message.metadata.as_ref());
     if let Some(usage) = metadata.filter_map(usage).next() {
         usage.write(out);
     }
-    let has_calls = blocks.iter().any(|block| matches!(block, Block::Call { .. }));
+    let has_calls = blocks
+        .iter()
+        .any(|block| matches!(block, Block::Call { .. }));
     out.text("stopReason", if has_calls { "toolUse" } else { "stop" });
     close_message(out, node);
 }
 
 /// The model of the message, else that of the session, which the note has.
 fn model(out: &mut Writer, node: &Node, messages: &[Message<'_>]) {
-    let mut metadata = messages.iter().filter_map(|message| message.metadata.as_ref());
+    let mut metadata = messages
+        .iter()
+        .filter_map(|message| message.metadata.as_ref());
     if let Some(inference) = metadata.find_map(|metadata| metadata.get("inference")) {
-        let [provider, model, requested] = json::get_each(inference, ["provider", "model", "requestedModel"]);
+        let [provider, model, requested] =
+            json::get_each(inference, ["provider", "model", "requestedModel"]);
         out.optional("provider", literal(provider));
         out.optional("model", literal(model).or(literal(requested)));
     } else if let Some(note) = node.note.as_deref() {
@@ -137,7 +152,14 @@ fn model(out: &mut Writer, node: &Node, messages: &[Message<'_>]) {
 }
 
 fn usage(metadata: &Value<'_>) -> Option<Usage> {
-    let names = ["inputTokens", "outputTokens", "totalTokens", "cacheReadTokens", "cacheWriteTokens", "cost"];
+    let names = [
+        "inputTokens",
+        "outputTokens",
+        "totalTokens",
+        "cacheReadTokens",
+        "cacheWriteTokens",
+        "cost",
+    ];
     let [input, output, total, read, write, cost] = json::get_each(metadata.get("usage")?, names);
     Some(Usage {
         input: count(input)?,
@@ -149,22 +171,25 @@ fn usage(metadata: &Value<'_>) -> Option<Usage> {
     })
 }
 
-/// The result of the call that the note names.
+/// The result of the call whose id and tool the note has.
 fn result(out: &mut Writer, node: &Node, blocks: &[Block<'_>]) {
-    let call = node.note.as_deref().unwrap_or_default();
+    let mut note = elements(node.note.as_deref().unwrap_or_default().as_bytes());
+    let (call, tool) = (note.next().unwrap_or(b"\"\""), note.next());
+    let named = json::string(call);
     let found = blocks.iter().find_map(|block| match block {
-        Block::Result { id, value, error } if json::id(id).as_deref() == Some(call) => Some((*id, *value, *error)),
+        Block::Result { id, value, error } if json::id(id) == named => Some((*id, *value, *error)),
         _ => None,
     });
-    let missing = json::quoted(call);
-    let (id, value, error) = found.unwrap_or((&missing, None, None));
+    let (id, value, error) = found.unwrap_or((call, None, None));
     open_message(out, "toolResult");
     out.member("toolCallId", id);
+    out.optional("toolName", literal(tool).filter(|tool| !is_blank(tool)));
     out.open(Some("content"), b'[');
     let [items, failed] = json::get_each(value.unwrap_or_default(), ["content", "isError"]);
     // Older versions stored the content as the value.
     for item in elements(items.or(value).unwrap_or_default()) {
-        let [text, data, mime, resource] = json::get_each(item, ["text", "data", "mimeType", "resource"]);
+        let [text, data, mime, resource] =
+            json::get_each(item, ["text", "data", "mimeType", "resource"]);
         let resource = resource.and_then(|resource| json::get(resource, "text"));
         if let Some(text) = literal(text).or(literal(resource)) {
             out.block("text", "text", text);

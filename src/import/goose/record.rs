@@ -43,8 +43,16 @@ pub(super) fn read(record: &[u8]) -> Option<Item<'_>> {
 }
 
 fn of_row(row: &[u8]) -> Option<Message<'_>> {
-    let [id, role, created, content, metadata] =
-        json::get_each(row, ["message_id", "role", "created_timestamp", "content_json", "metadata_json"]);
+    let [id, role, created, content, metadata] = json::get_each(
+        row,
+        [
+            "message_id",
+            "role",
+            "created_timestamp",
+            "content_json",
+            "metadata_json",
+        ],
+    );
     Some(Message {
         id: text(id),
         is_user: is_user(role)?,
@@ -56,8 +64,17 @@ fn of_row(row: &[u8]) -> Option<Message<'_>> {
 
 /// A line of a file.
 fn of_line(line: &[u8]) -> Option<Item<'_>> {
-    let [id, role, created, content, metadata, directory] =
-        json::get_each(line, ["id", "role", "created", "content", "metadata", "working_dir"]);
+    let [id, role, created, content, metadata, directory] = json::get_each(
+        line,
+        [
+            "id",
+            "role",
+            "created",
+            "content",
+            "metadata",
+            "working_dir",
+        ],
+    );
     let Some(role) = role else {
         return directory.and(Value::of_raw(line, &[])).map(Item::Session);
     };
@@ -81,10 +98,21 @@ fn is_user(role: Option<&[u8]>) -> Option<bool> {
 /// A time in seconds, or of some versions in milliseconds; or a date with a time in UTC.
 pub(super) fn time(raw: Option<&[u8]>) -> Option<Millis> {
     if let Some(date) = text(raw) {
-        return timestamp::parse(&format!("{}Z", date.trim_end_matches('Z').trim_end_matches(" UTC").replacen(' ', "T", 1)));
+        return timestamp::parse(&format!(
+            "{}Z",
+            date.trim_end_matches('Z')
+                .trim_end_matches(" UTC")
+                .replacen(' ', "T", 1)
+        ));
     }
-    let count = number(raw).filter(|count| *count >= 0.0).map(json::saturated)?;
-    let millis = if count < FIRST_MILLIS { count * 1_000 } else { count };
+    let count = number(raw)
+        .filter(|count| *count >= 0.0)
+        .map(json::saturated)?;
+    let millis = if count < FIRST_MILLIS {
+        count * 1_000
+    } else {
+        count
+    };
     value::millis(Some(millis.to_string().as_bytes()))
 }
 
@@ -106,7 +134,9 @@ impl Message<'_> {
         let time = self.created.unwrap_or_default().cast_unsigned();
         let hashes = self.blocks().map(|block| match block {
             Block::Text(text) => text_hash(text),
-            Block::Call { value: Some(value), .. } => literal(json::get(value, "name")).map_or(0, text_hash),
+            Block::Call {
+                value: Some(value), ..
+            } => literal(json::get(value, "name")).map_or(0, text_hash),
             _ => 0,
         });
         let start = mixed(time, if self.is_user { 1 } else { 2 });
@@ -125,11 +155,25 @@ impl Message<'_> {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Block<'a> {
     Text(&'a [u8]),
-    Thinking { text: &'a [u8], signature: Option<&'a [u8]> },
-    Image { data: &'a [u8], mime: &'a [u8] },
+    Thinking {
+        text: &'a [u8],
+        signature: Option<&'a [u8]>,
+    },
+    Image {
+        data: &'a [u8],
+        mime: &'a [u8],
+    },
     /// A call: its name and arguments, or the reason why the model's call could not be read.
-    Call { id: &'a [u8], value: Option<&'a [u8]>, error: Option<&'a [u8]> },
-    Result { id: &'a [u8], value: Option<&'a [u8]>, error: Option<&'a [u8]> },
+    Call {
+        id: &'a [u8],
+        value: Option<&'a [u8]>,
+        error: Option<&'a [u8]>,
+    },
+    Result {
+        id: &'a [u8],
+        value: Option<&'a [u8]>,
+        error: Option<&'a [u8]>,
+    },
     /// A notice to the user.
     Notice(&'a [u8]),
     Other,
@@ -146,18 +190,38 @@ impl<'a> Block<'a> {
         let member = |name| literal(json::get(raw, name));
         Some(match &*kind {
             "text" => Self::Text(literal(body)?),
-            "thinking" => Self::Thinking { text: member("thinking")?, signature: member("signature") },
-            "reasoning" => Self::Thinking { text: literal(body)?, signature: None },
-            "image" => Self::Image { data: member("data")?, mime: member("mimeType")? },
+            "thinking" => Self::Thinking {
+                text: member("thinking")?,
+                signature: member("signature"),
+            },
+            "reasoning" => Self::Thinking {
+                text: literal(body)?,
+                signature: None,
+            },
+            "image" => Self::Image {
+                data: member("data")?,
+                mime: member("mimeType")?,
+            },
             "toolRequest" | "frontendToolRequest" => {
                 let [value, error] = outcome(json::get(raw, "toolCall")?);
-                Self::Call { id: member("id")?, value, error }
+                Self::Call {
+                    id: member("id")?,
+                    value,
+                    error,
+                }
             }
             "toolResponse" => {
                 let [value, error] = outcome(json::get(raw, "toolResult")?);
-                Self::Result { id: member("id")?, value, error }
+                Self::Result {
+                    id: member("id")?,
+                    value,
+                    error,
+                }
             }
-            "systemNotification" | "conversationCompacted" | "summarizationRequested" | "contextLengthExceeded" => Self::Notice(raw),
+            "systemNotification"
+            | "conversationCompacted"
+            | "summarizationRequested"
+            | "contextLengthExceeded" => Self::Notice(raw),
             _ => return None,
         })
     }

@@ -2,11 +2,14 @@
 
 use super::super::Reader;
 use super::super::member::{Base, Member, Node, NodeKind, Parent, Place, Record, Spawner};
-use super::super::value::{RecordTypes, Value, literal, mixed, text};
+use super::super::value::{RecordTypes, Value, boxed, literal, mixed, text};
 use super::record::{self, Block, Item, Message, time};
 use crate::json;
 use crate::timestamp::Millis;
 use hashbrown::{HashMap, HashSet};
+
+/// Most results of one message that become entries. Each entry is made from the whole message.
+const MOST_RESULTS: usize = 256;
 
 /// A message without its content.
 #[derive(Debug)]
@@ -26,7 +29,9 @@ struct Line {
     has_model: bool,
     /// Content besides results.
     has_content: bool,
-    calls: Vec<Box<str>>,
+    /// Ids and names.
+    calls: Vec<(Box<str>, Box<str>)>,
+    /// Ids of the calls.
     results: Vec<Box<str>>,
 }
 
@@ -44,15 +49,25 @@ impl Line {
             is_turn_context: message.flag("turnContext").unwrap_or(false),
             has_text: false,
             has_notice: false,
-            has_model: message.metadata.as_ref().is_some_and(|metadata| metadata.get("inference").is_some()),
+            has_model: message
+                .metadata
+                .as_ref()
+                .is_some_and(|metadata| metadata.get("inference").is_some()),
             has_content: false,
             calls: Vec::new(),
             results: Vec::new(),
         };
         for block in message.blocks() {
             match block {
-                Block::Result { id, .. } => line.results.extend(json::id(id).map(|id| Box::from(&*id))),
-                Block::Call { id, .. } => line.calls.extend(json::id(id).map(|id| Box::from(&*id))),
+                Block::Result { id, .. } if line.results.len() < MOST_RESULTS => {
+                    line.results.extend(boxed(Some(id)));
+                }
+                Block::Result { .. } => {}
+                Block::Call { id, value, .. } => {
+                    let name = boxed(value.and_then(|value| json::get(value, "name")));
+                    line.calls
+                        .extend(boxed(Some(id)).map(|id| (id, name.unwrap_or_default())));
+                }
                 Block::Text(_) => line.has_text = true,
                 Block::Notice(_) => line.has_notice = true,
                 Block::Thinking { .. } | Block::Image { .. } | Block::Other => {}
@@ -104,10 +119,16 @@ impl SessionInfo {
             let found = text(data.get(name)).map(|text| text.into_owned());
             found.filter(|text| !text.trim().is_empty())
         };
-        let [created, updated, provider, config] =
-            data.each(["created_at", "updated_at", "provider_name", "model_config_json"]);
+        let [created, updated, provider, config] = data.each([
+            "created_at",
+            "updated_at",
+            "provider_name",
+            "model_config_json",
+        ]);
         let config = config.and_then(|config| Value::of_literal(config, &[]));
-        let model = config.as_ref().and_then(|config| literal(config.get("model_name")));
+        let model = config
+            .as_ref()
+            .and_then(|config| literal(config.get("model_name")));
         let model = literal(provider).zip(model).map(|(provider, model)| {
             let both = [b"[", provider, b",", model, b"]"].concat();
             String::from_utf8_lossy(&both).into_owned().into_boxed_str()
@@ -187,7 +208,9 @@ impl Reader for ThreadReader {
             return Vec::new();
         }
         let session = self.session.as_ref();
-        let id = session.and_then(|session| session.id.clone()).unwrap_or(self.stem);
+        let id = session
+            .and_then(|session| session.id.clone())
+            .unwrap_or(self.stem);
         let model = session.and_then(|session| session.model.as_deref());
         let nodes = nodes(&self.lines, model);
         let used = nodes.iter().flat_map(|node| &node.places);
@@ -195,7 +218,9 @@ impl Reader for ThreadReader {
             native_id: id.clone(),
             part_id: id,
             origin_only: self.types.unused(used.map(|place| place.at).collect()),
-            leaf: u32::try_from(nodes.len()).ok().and_then(|count| count.checked_sub(1)),
+            leaf: u32::try_from(nodes.len())
+                .ok()
+                .and_then(|count| count.checked_sub(1)),
             started: nodes.iter().find_map(|node| node.time),
             ended: nodes.iter().filter_map(|node| node.time).max(),
             nodes,
@@ -209,7 +234,10 @@ impl Reader for ThreadReader {
             member.ended = session.updated.max(member.ended);
             match session.parent {
                 Some(native_id) if session.is_subagent => {
-                    member.spawned_by = Some(Spawner { native_id, tool_call_id: None });
+                    member.spawned_by = Some(Spawner {
+                        native_id,
+                        tool_call_id: None,
+                    });
                 }
                 Some(native_id) => member.base = Base::CopyOf { native_id },
                 None => {}
@@ -226,9 +254,14 @@ fn kinds(lines: &[Line]) -> Vec<NodeKind> {
     let mut are_compacted = true;
     let mut last_summary = None;
     for (index, line) in lines.iter().enumerate() {
-        let is_followed = lines.get(index + 1).is_some_and(|next| !next.is_user && next.is_hidden());
+        let is_followed = lines
+            .get(index + 1)
+            .is_some_and(|next| !next.is_user && next.is_hidden());
         // A summary that a later compaction hid is known by the answer after it.
-        let is_summary = index > 0 && are_compacted && line.may_be_summary() && (line.is_agent_visible || is_followed);
+        let is_summary = index > 0
+            && are_compacted
+            && line.may_be_summary()
+            && (line.is_agent_visible || is_followed);
         let follows_summary = last_summary.is_some_and(|summary| summary + 1 == index);
         kinds.push(match line {
             _ if is_summary && !follows_summary => {
@@ -256,15 +289,19 @@ fn kinds(lines: &[Line]) -> Vec<NodeKind> {
 fn nodes(lines: &[Line], model: Option<&str>) -> Vec<Node> {
     let mut nodes: Vec<Node> = Vec::new();
     let mut keys: HashSet<Box<str>> = HashSet::new();
+    let mut names: HashMap<&str, &str> = HashMap::new();
     let mut last_answer = None;
     for (line, kind) in lines.iter().zip(kinds(lines)) {
-        let mut push = |key: String, kind: NodeKind, note: Option<&str>, part: u64| {
+        names.extend(line.calls.iter().map(|(id, name)| (&**id, &**name)));
+        let mut push = |key: String, kind: NodeKind, note: Option<Box<str>>, part: u64| {
             let mut key = key.into_boxed_str();
             if !keys.insert(key.clone()) {
                 key = format!("{key}#{}.{part}", line.number).into_boxed_str();
                 keys.insert(key.clone());
             }
-            let last = u32::try_from(nodes.len()).ok().and_then(|count| count.checked_sub(1));
+            let last = u32::try_from(nodes.len())
+                .ok()
+                .and_then(|count| count.checked_sub(1));
             nodes.push(Node {
                 key,
                 parent: last.map_or(Parent::Base, Parent::Node),
@@ -273,17 +310,27 @@ fn nodes(lines: &[Line], model: Option<&str>) -> Vec<Node> {
                 order: line.number,
                 places: line.places.clone(),
                 fingerprint: mixed(line.fingerprint, part),
-                note: note.map(Box::from),
+                note,
                 is_open: false,
             });
         };
         for (part, call) in (1..).zip(&line.results) {
-            push(format!("{}/r:{call}", line.key), NodeKind::ToolResult, Some(call), part);
+            let name = names.get(&**call).copied().unwrap_or_default();
+            let note = [call.to_string(), name.to_owned()];
+            let mut both = Vec::new();
+            json::push_strings(&mut both, &note);
+            let note = String::from_utf8_lossy(&both).into_owned().into_boxed_str();
+            push(
+                format!("{}/r:{call}", line.key),
+                NodeKind::ToolResult,
+                Some(note),
+                part,
+            );
         }
         if line.has_content || line.results.is_empty() {
             let is_answer = kind == NodeKind::Assistant;
             let note = model.filter(|_| is_answer && !line.has_model);
-            push(line.key.to_string(), kind, note, 0);
+            push(line.key.to_string(), kind, note.map(Box::from), 0);
             if is_answer {
                 last_answer = nodes.len().checked_sub(1);
             }
@@ -298,6 +345,9 @@ fn hold_back(nodes: &mut [Node], last_answer: Option<usize>) {
     let Some(group) = last_answer.and_then(|answer| nodes.get_mut(answer..)) else {
         return;
     };
-    let is_last = group.iter().skip(1).all(|node| node.kind == NodeKind::ToolResult);
+    let is_last = group
+        .iter()
+        .skip(1)
+        .all(|node| node.kind == NodeKind::ToolResult);
     group.iter_mut().for_each(|node| node.is_open = is_last);
 }

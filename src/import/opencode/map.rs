@@ -14,11 +14,17 @@ const FINISHES: &[(&str, &str)] = &[
 ];
 
 /// `error.name` of an answer, and our reason why it ended. All others are errors.
-const ERRORS: &[(&str, &str)] = &[("MessageAbortedError", "aborted"), ("MessageOutputLengthError", "length")];
+const ERRORS: &[(&str, &str)] = &[
+    ("MessageAbortedError", "aborted"),
+    ("MessageOutputLengthError", "length"),
+];
 
 /// The entry that a node becomes.
 pub(super) fn body(node: &Node, records: &[&[u8]]) -> Body {
-    let items: Vec<Item<'_>> = records.iter().filter_map(|record| record::read(record)?.item).collect();
+    let items: Vec<Item<'_>> = records
+        .iter()
+        .filter_map(|record| record::read(record)?.item)
+        .collect();
     let messages = || items.iter().filter_map(message);
     let parts: Vec<PartData<'_>> = items.iter().filter_map(PartData::of).collect();
     let mut out = Writer::default();
@@ -58,12 +64,28 @@ pub(super) fn body(node: &Node, records: &[&[u8]]) -> Body {
         }
         NodeKind::Custom | NodeKind::ModelChange => {
             let is_retry = !parts.is_empty();
-            out.text("customType", if is_retry { "opencode.retry" } else { "opencode.message" });
-            out.optional("data", parts.first().map(|part| part.raw).or_else(|| messages().next().map(Value::raw)));
+            out.text(
+                "customType",
+                if is_retry {
+                    "opencode.retry"
+                } else {
+                    "opencode.message"
+                },
+            );
+            out.optional(
+                "data",
+                parts
+                    .first()
+                    .map(|part| part.raw)
+                    .or_else(|| messages().next().map(Value::raw)),
+            );
             "custom"
         }
     };
-    Body { kind, members: out.0 }
+    Body {
+        kind,
+        members: out.0,
+    }
 }
 
 fn message<'i, 'a>(item: &'i Item<'a>) -> Option<&'i Value<'a>> {
@@ -83,7 +105,10 @@ struct PartData<'i> {
 impl<'i> PartData<'i> {
     fn of(item: &'i Item<'_>) -> Option<Self> {
         match item {
-            Item::Part { id, data, .. } => Some(Self { id, raw: data.raw() }),
+            Item::Part { id, data, .. } => Some(Self {
+                id,
+                raw: data.raw(),
+            }),
             _ => None,
         }
     }
@@ -104,7 +129,9 @@ impl<'i> PartData<'i> {
 
 /// The texts of all parts as one literal.
 fn texts(parts: &[PartData<'_>]) -> Vec<u8> {
-    let texts = parts.iter().filter(|part| text(part.get("type")).as_deref() == Some("text"));
+    let texts = parts
+        .iter()
+        .filter(|part| text(part.get("type")).as_deref() == Some("text"));
     joined(texts.filter_map(|part| literal(part.get("text"))))
 }
 
@@ -163,7 +190,11 @@ fn answer(out: &mut Writer, node: &Node, message: Option<&Value<'_>>, parts: &[P
             Some("tool") => {
                 has_calls = true;
                 let input = state.and_then(|state| json::get(state, "input"));
-                out.call(&part.call_id(), literal(tool).unwrap_or(b"\"unknown\""), input);
+                out.call(
+                    &part.call_id(),
+                    literal(tool).unwrap_or(b"\"unknown\""),
+                    input,
+                );
             }
             _ => {}
         }
@@ -195,7 +226,8 @@ fn thinking(out: &mut Writer, part: &PartData<'_>, body: Option<&[u8]>) {
 /// `modelID` of an answer, or `model` of older ones.
 fn model(out: &mut Writer, message: &Value<'_>) {
     let [provider, id, model] = message.each(["providerID", "modelID", "model"]);
-    let [model_provider, model_id] = json::get_each(model.unwrap_or_default(), ["providerID", "modelID"]);
+    let [model_provider, model_id] =
+        json::get_each(model.unwrap_or_default(), ["providerID", "modelID"]);
     out.optional("provider", literal(provider).or(literal(model_provider)));
     out.optional("model", literal(id).or(literal(model_id)));
 }
@@ -221,7 +253,11 @@ fn usage(message: &Value<'_>) -> Option<Usage> {
     };
     // Newer versions count reasoning beside the output, older ones within it.
     let reasoning = count(reasoning).unwrap_or(0);
-    let with_reasoning = Usage { output: usage.output.saturating_add(reasoning), total: None, ..usage.clone() };
+    let with_reasoning = Usage {
+        output: usage.output.saturating_add(reasoning),
+        total: None,
+        ..usage.clone()
+    };
     if usage.total == Some(with_reasoning.sum()) {
         usage.output = with_reasoning.output;
     }
@@ -247,14 +283,17 @@ fn end(out: &mut Writer, message: Option<&Value<'_>>, has_calls: bool) {
 
 fn mapped(table: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
     let mut rows = table.iter();
-    rows.find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours)
+    rows.find(|(theirs, _)| *theirs == name)
+        .map(|(_, ours)| *ours)
 }
 
 fn result(out: &mut Writer, node: &Node, part: PartData<'_>) {
     open_message(out, "toolResult");
     let [tool, state] = part.each(["tool", "state"]);
-    let [status, output, error, files, metadata] =
-        json::get_each(state.unwrap_or_default(), ["status", "output", "error", "attachments", "metadata"]);
+    let [status, output, error, files, metadata] = json::get_each(
+        state.unwrap_or_default(),
+        ["status", "output", "error", "attachments", "metadata"],
+    );
     let is_error = text(status).as_deref() == Some("error");
     out.member("toolCallId", &part.call_id());
     out.optional("toolName", literal(tool));
@@ -282,7 +321,9 @@ fn elements(array: Option<&[u8]>) -> impl Iterator<Item = &[u8]> {
 fn summary(out: &mut Writer, message: Option<&Value<'_>>, parts: &[PartData<'_>]) {
     out.member("summary", &texts(parts));
     let usage = message.and_then(usage);
-    let before = usage.as_ref().map_or(0, |usage| usage.input.saturating_add(usage.cache_read));
+    let before = usage
+        .as_ref()
+        .map_or(0, |usage| usage.input.saturating_add(usage.cache_read));
     out.number("tokensBefore", before);
     if let Some(usage) = usage {
         usage.write(out);

@@ -7,6 +7,9 @@ use super::replay::{Message, Messages, Replay};
 use crate::timestamp::Millis;
 use hashbrown::{HashMap, HashSet};
 
+/// Most steps of a message that become entries. Each entry is made from the whole message without its parts.
+const MOST_STEPS: usize = 256;
+
 /// A message in the tree.
 #[derive(Debug)]
 struct Step<'a> {
@@ -32,20 +35,38 @@ impl<'a> Steps<'a> {
         let is_stored = |id: &str| tables.get(id).is_some_and(|message| message.info.is_some());
         let removed = ordered(&replay.messages, |id| !is_stored(id));
         let both = listed.iter().chain(&removed).enumerate();
-        let indexes: HashMap<&str, usize> = both.map(|(index, (message, _))| (&*message.id, index)).collect();
+        let indexes: HashMap<&str, usize> = both
+            .map(|(index, (message, _))| (&*message.id, index))
+            .collect();
         let mut all: Vec<Step<'_>> = Vec::with_capacity(listed.len() + removed.len());
         for (index, (message, info)) in listed.iter().enumerate() {
             let before = index.checked_sub(1);
-            all.push(Step { message, info, before, anchor: Some(index) });
+            all.push(Step {
+                message,
+                info,
+                before,
+                anchor: Some(index),
+            });
         }
         for (message, info) in &removed {
-            let before = replay.before(&message.id).and_then(|id| indexes.get(id).copied());
+            let before = replay
+                .before(&message.id)
+                .and_then(|id| indexes.get(id).copied());
             // Damaged times could put a message before the one that it follows.
             let before = before.filter(|before| *before < all.len());
             let anchor = before.and_then(|before| all.get(before)?.anchor);
-            all.push(Step { message, info, before, anchor });
+            all.push(Step {
+                message,
+                info,
+                before,
+                anchor,
+            });
         }
-        Self { all, listed: listed.len(), indexes }
+        Self {
+            all,
+            listed: listed.len(),
+            indexes,
+        }
     }
 
     fn end(&self) -> Option<usize> {
@@ -57,7 +78,9 @@ impl<'a> Steps<'a> {
 fn ordered(messages: &Messages, is_wanted: impl Fn(&str) -> bool) -> Vec<(&Message, &Info)> {
     let whole = messages.all.iter();
     let whole = whole.filter_map(|message| Some((message, message.info.as_ref()?)));
-    let mut ordered: Vec<_> = whole.filter(|(message, _)| is_wanted(&message.id)).collect();
+    let mut ordered: Vec<_> = whole
+        .filter(|(message, _)| is_wanted(&message.id))
+        .collect();
     ordered.sort_by(|one, other| order(*one).cmp(&order(*other)));
     ordered
 }
@@ -90,7 +113,10 @@ struct Draft {
 impl<'a> Thread<'a> {
     pub(super) fn new(steps: &'a Steps<'a>, may_grow: bool) -> Self {
         let open = steps.end().filter(|end| {
-            let is_completed = steps.all.get(*end).is_some_and(|step| step.info.is_completed);
+            let is_completed = steps
+                .all
+                .get(*end)
+                .is_some_and(|step| step.info.is_completed);
             may_grow && !is_completed
         });
         Self {
@@ -107,7 +133,12 @@ impl<'a> Thread<'a> {
     pub(super) fn emit(&mut self) {
         let steps = self.steps;
         let mut by_time: Vec<usize> = (0..steps.all.len()).collect();
-        by_time.sort_by_key(|index| steps.all.get(*index).map(|step| order((step.message, step.info))));
+        by_time.sort_by_key(|index| {
+            steps
+                .all
+                .get(*index)
+                .map(|step| order((step.message, step.info)))
+        });
         let mut is_done = vec![false; steps.all.len()];
         let is_ready = |is_done: &[bool], step: &Step<'_>| {
             let before = step.before.and_then(|before| is_done.get(before));
@@ -203,13 +234,26 @@ impl<'a> Thread<'a> {
         });
         let first_kept = first_kept.and_then(|id| self.steps.indexes.get(id).copied());
         // Only a message before the compaction can be kept by it.
-        let limit = request.and_then(|request| request.before).and_then(|before| self.steps.all.get(before)?.anchor);
+        let limit = request
+            .and_then(|request| request.before)
+            .and_then(|before| self.steps.all.get(before)?.anchor);
         let first_kept = first_kept.filter(|kept| Some(*kept) <= limit);
         let first_kept = first_kept.and_then(|kept| self.first.get(kept).copied().flatten());
-        let asked = request.into_iter().flat_map(|request| [request.info.place].into_iter().chain(part.map(|part| part.place)));
-        let texts = step.message.parts.values().filter(|part| matches!(part.kind, PartKind::Text { .. }));
+        let asked = request.into_iter().flat_map(|request| {
+            [request.info.place]
+                .into_iter()
+                .chain(part.map(|part| part.place))
+        });
+        let texts = step
+            .message
+            .parts
+            .values()
+            .filter(|part| matches!(part.kind, PartKind::Text { .. }));
         Draft {
-            places: asked.chain([step.info.place]).chain(texts.map(|part| part.place)).collect(),
+            places: asked
+                .chain([step.info.place])
+                .chain(texts.map(|part| part.place))
+                .collect(),
             ..draft(step, NodeKind::Compaction { first_kept }, [])
         }
     }
@@ -218,7 +262,9 @@ impl<'a> Thread<'a> {
 /// The part that makes a message the request for a compaction.
 fn compaction<'a>(step: &Step<'a>) -> Option<&'a Part> {
     let mut parts = step.message.parts.values();
-    parts.find(|part| step.info.role == Role::User && matches!(part.kind, PartKind::Compaction { .. }))
+    parts.find(|part| {
+        step.info.role == Role::User && matches!(part.kind, PartKind::Compaction { .. })
+    })
 }
 
 fn has_text(step: &Step<'_>) -> bool {
@@ -246,7 +292,13 @@ fn user(step: &Step<'_>) -> Vec<Draft> {
     }
     let parts = || step.message.parts.values();
     let typed = parts().filter(|part| {
-        matches!(part.kind, PartKind::Text { is_synthetic: false } | PartKind::Image | PartKind::Subtask)
+        matches!(
+            part.kind,
+            PartKind::Text {
+                is_synthetic: false
+            } | PartKind::Image
+                | PartKind::Subtask
+        )
     });
     let added = parts().filter(|part| matches!(part.kind, PartKind::Text { is_synthetic: true }));
     let (typed, added): (Vec<_>, Vec<_>) = (typed.collect(), added.collect());
@@ -255,7 +307,10 @@ fn user(step: &Step<'_>) -> Vec<Draft> {
         (_, true) => vec![draft(step, NodeKind::User, typed)],
         (false, false) => {
             let key = format!("{}/1", step.message.id).into_boxed_str();
-            let added = Draft { key, ..draft(step, NodeKind::Scaffolding, added) };
+            let added = Draft {
+                key,
+                ..draft(step, NodeKind::Scaffolding, added)
+            };
             vec![draft(step, NodeKind::User, typed), added]
         }
     }
@@ -264,7 +319,11 @@ fn user(step: &Step<'_>) -> Vec<Draft> {
 /// The answer: for each step of the model a message with its calls, then their results.
 fn assistant(step: &Step<'_>) -> Vec<Draft> {
     let mut drafts = Vec::new();
-    let retries = step.message.parts.values().filter(|part| matches!(part.kind, PartKind::Retry));
+    let retries = step
+        .message
+        .parts
+        .values()
+        .filter(|part| matches!(part.kind, PartKind::Retry));
     drafts.extend(retries.map(|part| Draft {
         key: part.id.clone(),
         places: vec![part.place],
@@ -297,11 +356,14 @@ fn segments(message: &Message) -> Vec<Vec<&Part>> {
         match part.kind {
             PartKind::StepStart => is_new_step = true,
             PartKind::Text { .. } | PartKind::Reasoning | PartKind::Tool(_) | PartKind::Image => {
+                let is_new_step = std::mem::take(&mut is_new_step) && segments.len() < MOST_STEPS;
                 if is_new_step && segments.last().is_some_and(|segment| !segment.is_empty()) {
                     segments.push(Vec::new());
                 }
-                is_new_step = false;
-                segments.last_mut().into_iter().for_each(|segment| segment.push(part));
+                segments
+                    .last_mut()
+                    .into_iter()
+                    .for_each(|segment| segment.push(part));
             }
             _ => {}
         }
@@ -344,5 +406,7 @@ fn fingerprint(step: &Step<'_>) -> u64 {
     };
     let parts = step.message.parts.values().map(|part| part.content);
     let parts = parts.filter(|content| *content != 0);
-    parts.fold(mixed(created.cast_unsigned(), role), mixed).max(1)
+    parts
+        .fold(mixed(created.cast_unsigned(), role), mixed)
+        .max(1)
 }

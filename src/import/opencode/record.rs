@@ -59,17 +59,27 @@ pub(super) fn read(record: &[u8]) -> Option<SourceItem<'_>> {
 }
 
 fn of_row<'a>(table: Cow<'a, str>, row: &'a [u8]) -> SourceItem<'a> {
-    let [id, message, data, created] = json::get_each(row, ["id", "message_id", "data", "time_created"]);
+    let [id, message, data, created] =
+        json::get_each(row, ["id", "message_id", "data", "time_created"]);
     let data = || Value::of_literal(data?, COLUMNS);
     let item = match &*table {
         "session" => Value::of_raw(row, &[]).map(Item::Session),
         "message" => (|| {
             let created = millis(created);
-            Some(Item::Message { id: boxed(id)?, created, data: data()? })
+            Some(Item::Message {
+                id: boxed(id)?,
+                created,
+                data: data()?,
+            })
         })(),
         "part" => (|| {
             let id = boxed(id)?;
-            Some(Item::Part { order: id.clone(), id, message: boxed(message)?, data: data()? })
+            Some(Item::Part {
+                order: id.clone(),
+                id,
+                message: boxed(message)?,
+                data: data()?,
+            })
         })(),
         _ => None,
     };
@@ -77,7 +87,11 @@ fn of_row<'a>(table: Cow<'a, str>, row: &'a [u8]) -> SourceItem<'a> {
         (Some(Item::Part { data, .. }), _) => Cow::Owned(format!("part {}", kind(data))),
         _ => table,
     };
-    SourceItem { name, seq: None, item }
+    SourceItem {
+        name,
+        seq: None,
+        item,
+    }
 }
 
 fn of_event(row: &[u8]) -> SourceItem<'_> {
@@ -88,16 +102,27 @@ fn of_event(row: &[u8]) -> SourceItem<'_> {
     let item = match &*kind {
         "message.updated.1" => member("info").and_then(message),
         "message.part.updated.1" => member("part").and_then(|part| self::part(None, part)),
-        "message.removed.1" => (|| Some(Item::Removed { message: boxed(data()?.get("messageID"))? }))(),
+        "message.removed.1" => (|| {
+            Some(Item::Removed {
+                message: boxed(data()?.get("messageID"))?,
+            })
+        })(),
         "message.part.removed.1" => (|| {
             let data = data()?;
             let [message, part] = data.each(["messageID", "partID"]);
-            Some(Item::RemovedPart { message: boxed(message)?, part: boxed(part)? })
+            Some(Item::RemovedPart {
+                message: boxed(message)?,
+                part: boxed(part)?,
+            })
         })(),
         _ => None,
     };
     let name = Cow::Owned(format!("event {kind}"));
-    SourceItem { name, seq: Some(value::count(seq).unwrap_or(u64::MAX)), item }
+    SourceItem {
+        name,
+        seq: Some(value::count(seq).unwrap_or(u64::MAX)),
+        item,
+    }
 }
 
 fn of_file<'a>(file: &str, row: &'a [u8]) -> SourceItem<'a> {
@@ -113,13 +138,21 @@ fn of_file<'a>(file: &str, row: &'a [u8]) -> SourceItem<'a> {
         Some(Item::Part { data, .. }) => Cow::Owned(format!("part {}", kind(data))),
         _ => Cow::Owned(folder.to_owned()),
     };
-    SourceItem { name, seq: None, item }
+    SourceItem {
+        name,
+        seq: None,
+        item,
+    }
 }
 
 fn message(info: Value<'_>) -> Option<Item<'_>> {
     let id = boxed(info.get("id"))?;
     let created = millis(info.get("time").and_then(|time| json::get(time, "created")));
-    Some(Item::Message { id, created, data: info })
+    Some(Item::Message {
+        id,
+        created,
+        data: info,
+    })
 }
 
 /// `file` orders the parts of a folder: their ids did not always.
@@ -130,7 +163,12 @@ fn part<'a>(file: Option<&str>, part: Value<'a>) -> Option<Item<'a>> {
     let id = id.or_else(|| named(0).map(Box::from))?;
     let message = message.or_else(|| named(1).map(Box::from))?;
     let order = file.map_or_else(|| id.clone(), Box::from);
-    Some(Item::Part { order, id, message, data: part })
+    Some(Item::Part {
+        order,
+        id,
+        message,
+        data: part,
+    })
 }
 
 fn kind<'v>(part: &'v Value<'_>) -> Cow<'v, str> {
@@ -182,11 +220,15 @@ impl Info {
 
 #[derive(Debug)]
 pub(super) enum PartKind {
-    Text { is_synthetic: bool },
+    Text {
+        is_synthetic: bool,
+    },
     Reasoning,
     Tool(ToolPart),
     Image,
-    Compaction { first_kept: Option<Box<str>> },
+    Compaction {
+        first_kept: Option<Box<str>>,
+    },
     StepStart,
     Subtask,
     Retry,
@@ -218,12 +260,15 @@ pub(super) struct Part {
 impl Part {
     pub(super) fn new(id: Box<str>, data: &Value<'_>, record: &Record<'_>) -> Self {
         let [kind, body, synthetic, ignored] = data.each(["type", "text", "synthetic", "ignored"]);
-        let has_text = literal(body).is_some_and(|body| !value::is_blank(body)) && ignored != Some(b"true");
+        let has_text =
+            literal(body).is_some_and(|body| !value::is_blank(body)) && ignored != Some(b"true");
         let mut content = 0;
         let kind = match text(kind).as_deref() {
             Some("text") if has_text => {
                 content = literal(body).map_or(0, text_hash);
-                PartKind::Text { is_synthetic: synthetic == Some(b"true") }
+                PartKind::Text {
+                    is_synthetic: synthetic == Some(b"true"),
+                }
             }
             Some("reasoning") if has_text => PartKind::Reasoning,
             Some("tool") => {
@@ -231,13 +276,21 @@ impl Part {
                 PartKind::Tool(ToolPart::new(&id, data))
             }
             Some("file") if image(data).is_some() => PartKind::Image,
-            Some("compaction") => PartKind::Compaction { first_kept: boxed(data.get("tail_start_id")) },
+            Some("compaction") => PartKind::Compaction {
+                first_kept: boxed(data.get("tail_start_id")),
+            },
             Some("step-start") => PartKind::StepStart,
             Some("subtask") => PartKind::Subtask,
             Some("retry") => PartKind::Retry,
             _ => PartKind::Other,
         };
-        Self { id, kind, hash: data.hash, content, place: place(record) }
+        Self {
+            id,
+            kind,
+            hash: data.hash,
+            content,
+            place: place(record),
+        }
     }
 
     pub(super) fn tool(&self) -> Option<&ToolPart> {
@@ -251,11 +304,15 @@ impl Part {
 impl ToolPart {
     fn new(id: &str, data: &Value<'_>) -> Self {
         let [call, state] = data.each(["callID", "state"]);
-        let [status, time, metadata] = json::get_each(state.unwrap_or_default(), ["status", "time", "metadata"]);
+        let [status, time, metadata] =
+            json::get_each(state.unwrap_or_default(), ["status", "time", "metadata"]);
         let spawned = metadata.and_then(|metadata| json::get(metadata, "sessionId"));
         Self {
             call_id: boxed(call).unwrap_or_else(|| id.into()),
-            has_result: matches!(text(status).as_deref(), Some("completed" | "success" | "error")),
+            has_result: matches!(
+                text(status).as_deref(),
+                Some("completed" | "success" | "error")
+            ),
             ended: millis(time.and_then(|time| json::get(time, "end"))),
             spawned: boxed(spawned),
         }
@@ -269,7 +326,10 @@ pub(super) fn image<'v>(part: &'v Value<'_>) -> Option<(Cow<'v, str>, Cow<'v, st
 }
 
 /// As [`image`], of the members of the part.
-pub(super) fn image_of<'v>(url: Option<&'v [u8]>, mime: Option<&'v [u8]>) -> Option<(Cow<'v, str>, Cow<'v, str>)> {
+pub(super) fn image_of<'v>(
+    url: Option<&'v [u8]>,
+    mime: Option<&'v [u8]>,
+) -> Option<(Cow<'v, str>, Cow<'v, str>)> {
     let mime = text(mime).filter(|mime| mime.starts_with("image/"))?;
     let data = match text(url)? {
         Cow::Borrowed(url) => Cow::Borrowed(base64_of(url)?),
@@ -284,5 +344,8 @@ fn base64_of(url: &str) -> Option<&str> {
 }
 
 fn place(record: &Record<'_>) -> Place {
-    Place { at: record.at, len: u64::try_from(record.bytes.len()).unwrap_or(u64::MAX) }
+    Place {
+        at: record.at,
+        len: u64::try_from(record.bytes.len()).unwrap_or(u64::MAX),
+    }
 }

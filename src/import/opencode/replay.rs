@@ -38,7 +38,11 @@ impl Messages {
         let index = self.index(id).unwrap_or_else(|| {
             let index = self.all.len();
             self.indexes.insert(id.into(), index);
-            self.all.push(Message { id: id.into(), info: None, parts: BTreeMap::new() });
+            self.all.push(Message {
+                id: id.into(),
+                info: None,
+                parts: BTreeMap::new(),
+            });
             index
         });
         (index, self.all.get_mut(index))
@@ -108,7 +112,10 @@ impl Replay {
             Change::Message { id, info } => {
                 let key = (info.created.unwrap_or_default(), id.clone());
                 let index = self.messages.set_info(&id, info);
-                let is_listed = self.keys.get(&index).is_some_and(|key| self.list.contains_key(key));
+                let is_listed = self
+                    .keys
+                    .get(&index)
+                    .is_some_and(|key| self.list.contains_key(key));
                 if !is_listed {
                     self.list(key, index);
                 }
@@ -137,7 +144,11 @@ impl Replay {
     /// The removed message keeps the one before it, and so do those that are removed with it: a reverted part of a
     /// conversation stays one chain.
     fn remove(&mut self, id: &str) {
-        let Some(key) = self.messages.index(id).and_then(|index| self.keys.get(&index)) else {
+        let Some(key) = self
+            .messages
+            .index(id)
+            .and_then(|index| self.keys.get(&index))
+        else {
             return;
         };
         let key = key.clone();
@@ -149,7 +160,11 @@ impl Replay {
     /// Joins the messages that are left after a removal to those before it.
     fn close_gaps(&mut self) {
         for index in std::mem::take(&mut self.after_removed) {
-            let Some(key) = self.keys.get(&index).filter(|key| self.list.contains_key(*key)) else {
+            let Some(key) = self
+                .keys
+                .get(&index)
+                .filter(|key| self.list.contains_key(*key))
+            else {
                 continue;
             };
             match self.previous(key) {
@@ -175,7 +190,9 @@ impl Replay {
 
     /// The messages in the list, in order.
     pub(super) fn listed(&self) -> impl Iterator<Item = &Message> {
-        self.list.values().filter_map(|index| self.messages.all.get(*index))
+        self.list
+            .values()
+            .filter_map(|index| self.messages.all.get(*index))
     }
 
     /// The message before one, when it was last in the list.

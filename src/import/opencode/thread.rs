@@ -81,14 +81,21 @@ impl Reader for ThreadReader {
             None => {}
             Some(Item::Session(data)) => self.session = SessionInfo::new(&data),
             Some(Item::Message { id, created, data }) => {
-                let created = created.or_else(|| millis(data.get("time").and_then(|time| json::get(time, "created"))));
+                let created = created.or_else(|| {
+                    millis(data.get("time").and_then(|time| json::get(time, "created")))
+                });
                 let info = Info::new(&data, created, &record);
                 match seq {
                     Some(seq) => self.changes.push((seq, Change::Message { id, info })),
                     None => drop(self.messages.set_info(&id, info)),
                 }
             }
-            Some(Item::Part { order, id, message, data }) => {
+            Some(Item::Part {
+                order,
+                id,
+                message,
+                data,
+            }) => {
                 let part = Part::new(id, &data, &record);
                 match seq {
                     Some(seq) => self.changes.push((seq, Change::Part { message, part })),
@@ -96,16 +103,23 @@ impl Reader for ThreadReader {
                 }
             }
             Some(Item::Removed { message }) => {
-                self.changes.extend(seq.map(|seq| (seq, Change::Removed { message })));
+                self.changes
+                    .extend(seq.map(|seq| (seq, Change::Removed { message })));
             }
             Some(Item::RemovedPart { message, part }) => {
-                self.changes.extend(seq.map(|seq| (seq, Change::RemovedPart { message, part })));
+                self.changes
+                    .extend(seq.map(|seq| (seq, Change::RemovedPart { message, part })));
             }
         }
     }
 
     fn finish(self: Box<Self>) -> Vec<Member> {
-        let Self { session, messages, changes, types } = *self;
+        let Self {
+            session,
+            messages,
+            changes,
+            types,
+        } = *self;
         let replay = Replay::of(changes);
         let mut member = Member {
             disagreements: disagreements(&messages, &replay),
@@ -126,7 +140,10 @@ impl Reader for ThreadReader {
         member.origin_only = types.unused(used.map(|place| place.at).collect());
         member.native_id = session.id.unwrap_or_default();
         member.part_id = member.native_id.clone();
-        member.spawned_by = session.parent_id.map(|native_id| Spawner { native_id, tool_call_id: None });
+        member.spawned_by = session.parent_id.map(|native_id| Spawner {
+            native_id,
+            tool_call_id: None,
+        });
         member.cwd = session.directory;
         member.project = session.project;
         member.title = session.title;
@@ -143,7 +160,10 @@ fn disagreements(tables: &Messages, replay: &Replay) -> u64 {
         return 0;
     }
     let mut count = 0;
-    let listed: HashMap<&str, &Message> = replay.listed().map(|message| (&*message.id, message)).collect();
+    let listed: HashMap<&str, &Message> = replay
+        .listed()
+        .map(|message| (&*message.id, message))
+        .collect();
     for message in tables.all.iter().filter(|message| message.info.is_some()) {
         let Some(replayed) = listed.get(&*message.id) else {
             count += 1;
@@ -158,5 +178,9 @@ fn disagreements(tables: &Messages, replay: &Replay) -> u64 {
         count += u64::from(parts(message) != parts(replayed));
     }
     let is_stored = |id: &str| tables.get(id).is_some_and(|message| message.info.is_some());
-    count + listed.keys().map(|id| u64::from(!is_stored(id))).sum::<u64>()
+    count
+        + listed
+            .keys()
+            .map(|id| u64::from(!is_stored(id)))
+            .sum::<u64>()
 }

@@ -11,6 +11,8 @@ mod side;
 mod tests;
 mod walk;
 
+use super::extraction;
+use super::ledger::{DatabaseRow, Ledger};
 use super::source::{Medium, Source, SourceFailure, SourceStatus, stream};
 use crate::error::{Error, Result};
 use crate::import::Tool;
@@ -38,35 +40,32 @@ pub(crate) struct Discovered {
     /// By tool, then by path and part.
     pub(crate) sources: Vec<Source>,
     pub(crate) failures: Vec<SourceFailure>,
-    /// The databases whose sessions are among the sources.
-    pub(crate) databases: Vec<DatabaseState>,
-}
-
-/// A database at the time when its sessions were listed. Once all of them are imported, the ledger remembers it, and it is
-/// not opened again before it changes.
-#[derive(Debug, Clone)]
-pub(crate) struct DatabaseState {
-    pub(crate) tool: Tool,
-    /// As [`Source::name`] of a source without a part.
-    pub(crate) name: String,
-    pub(crate) status: SourceStatus,
+    /// The databases whose sessions are among the sources. Once all of them are imported, the ledger remembers it, and a
+    /// database is not opened again before it changes.
+    pub(crate) databases: Vec<DatabaseRow>,
 }
 
 /// Looks up a variable of the environment.
-pub(crate) type Environment<'e> = &'e dyn Fn(&str) -> Option<OsString>;
-/// Whether all sessions of a database with this name and status are imported.
-pub(crate) type IsImported<'i> = &'i dyn Fn(Tool, &str, &SourceStatus) -> bool;
+type Environment<'e> = &'e dyn Fn(&str) -> Option<OsString>;
 
 /// Finds the sources. Fails if a path is missing or inside the session directory.
 pub(crate) fn discover(
     request: &Request,
     session_dir: &Path,
+    ledger: &Ledger,
+) -> Result<Discovered> {
+    discover_in(request, session_dir, ledger, &|name| std::env::var_os(name))
+}
+
+fn discover_in(
+    request: &Request,
+    session_dir: &Path,
+    ledger: &Ledger,
     environment: Environment<'_>,
-    is_imported: IsImported<'_>,
 ) -> Result<Discovered> {
     let mut search = Search {
         session_dir: fs::canonicalize(session_dir).unwrap_or_else(|_| session_dir.to_owned()),
-        is_imported,
+        ledger,
         found: Discovered::default(),
         seen: HashSet::new(),
     };
@@ -92,7 +91,7 @@ pub(crate) fn discover(
 
 struct Search<'s> {
     session_dir: PathBuf,
-    is_imported: IsImported<'s>,
+    ledger: &'s Ledger,
     found: Discovered,
     /// What several paths have in common is one source.
     seen: HashSet<(Tool, PathBuf)>,
@@ -298,20 +297,43 @@ impl Search<'_> {
         };
         let name = path.to_string_lossy().into_owned();
         let is_file = !path.is_dir();
-        if is_file && (self.is_imported)(tool, &name, &status) {
+        if is_file && self.ledger.has_database(tool, &name, &status) {
+            let imported = self.ledger.parts(tool, &name);
+            let known = imported.map(|(part, row)| (part.to_owned(), row.status));
+            let known = known.filter_map(|(part, status)| part_of(tool, path, part, status));
+            self.found.sources.extend(known);
             return;
         }
-        match super::source::parts(tool, path, status, &std::env::temp_dir()) {
-            Ok(parts) => {
+        match extraction(tool).map(|extraction| extraction.parts(path)) {
+            Some(Ok(parts)) => {
+                let parts = parts.into_iter();
+                let parts =
+                    parts.filter_map(|part| part_of(tool, path, part.native_id, part.status));
                 self.found.sources.extend(parts);
                 if is_file {
-                    let state = DatabaseState { tool, name, status };
-                    self.found.databases.push(state);
+                    self.found.databases.push(DatabaseRow {
+                        tool,
+                        database: name,
+                        status,
+                    });
                 }
             }
-            Err(failure) => self.found.failures.push(failure),
+            Some(Err(failure)) => self.found.failures.push(failure),
+            None => debug_assert!(false, "{tool:?} keeps files"),
         }
     }
+}
+
+/// A native session in a database or folder.
+fn part_of(tool: Tool, path: &Path, part: String, status: SourceStatus) -> Option<Source> {
+    Some(Source {
+        tool,
+        path: path.to_owned(),
+        part: Some(part),
+        status,
+        medium: Medium::Extracted(extraction(tool)?),
+        side_files: Vec::new(),
+    })
 }
 
 /// Whether a file that cannot be read may have conversations, going by its name.

@@ -1,3 +1,4 @@
+use super::super::ledger::SourceRow;
 use super::super::source::SideKind;
 use super::*;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -44,12 +45,9 @@ impl Place {
         let home = self.root().join("home");
         let environment = |name: &str| (name == "HOME").then(|| home.clone().into_os_string());
         let sessions = self.root().join("sessions-of-ours");
-        discover(
-            &Request { from, paths },
-            &sessions,
-            &environment,
-            &|_, _, _| false,
-        )
+        let ledger = Ledger::default();
+        let request = Request { from, paths };
+        discover_in(&request, &sessions, &ledger, &environment)
     }
 
     fn shown(&self, found: &Discovered) -> Vec<String> {
@@ -337,33 +335,54 @@ fn a_database_that_is_imported_is_not_opened_before_it_changes() {
     let place = Place::new();
     place.put_fixture("goose/sessions.db", "goose/sessions.db");
     let first = place.discover(None, &["goose"]).unwrap();
-    let [database] = &*first.databases else {
-        panic!("one database");
-    };
-    assert!(!first.sources.is_empty());
     assert!(
         first
             .sources
             .iter()
             .all(|source| source.status.version != 0)
     );
+    let mut ledger = Ledger::default();
+    let row = |source: &Source| SourceRow {
+        tool: source.tool,
+        source: source.name(),
+        natives: Vec::new(),
+        targets: Vec::new(),
+        status: source.status,
+        len: 0,
+        hash: [0; 32],
+        origin: String::new(),
+        held: false,
+        version: 1,
+    };
+    let rows: Vec<SourceRow> = first.sources.iter().map(row).collect();
     let request = Request {
         from: None,
         paths: vec![place.root().join("goose")],
     };
-    let again = |is_imported: IsImported<'_>| {
-        let nothing = |_: &str| None;
-        discover(&request, Path::new("/nowhere"), &nothing, is_imported).unwrap()
+    let again = |ledger: &Ledger| discover(&request, Path::new("/nowhere"), ledger).unwrap();
+    ledger.note(rows[1..].to_vec(), Vec::new()).unwrap();
+    ledger
+        .note_databases(first.databases.clone(), &first.sources)
+        .unwrap();
+    assert_eq!(again(&ledger).databases.len(), 1, "one is not imported");
+    ledger.note(rows, Vec::new()).unwrap();
+    ledger
+        .note_databases(first.databases.clone(), &first.sources)
+        .unwrap();
+    let states = |found: &Discovered| {
+        let state = |source: &Source| (source.name(), source.status);
+        found.sources.iter().map(state).collect::<Vec<_>>()
     };
-    let known = |tool, name: &str, status: &SourceStatus| {
-        tool == database.tool && name == database.name && status.is_same(&database.status)
-    };
-    assert!(again(&known).sources.is_empty());
-    place.put("goose/sessions.db-wal", "changed");
-    let _changed = again(&|tool, name, status| {
-        assert!(!known(tool, name, status));
-        true
-    });
+    assert!(!first.sources.is_empty());
+    assert_eq!(states(&again(&ledger)), states(&first));
+    assert!(again(&ledger).databases.is_empty(), "it was not opened");
+    place.put("goose/sessions.db-wal", "");
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(5);
+    let log = fs::File::options()
+        .write(true)
+        .open(place.root().join("goose/sessions.db-wal"));
+    log.unwrap().set_modified(later).unwrap();
+    assert_eq!(again(&ledger).databases.len(), 1);
 }
 
 #[test]

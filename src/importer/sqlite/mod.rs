@@ -44,13 +44,55 @@ struct Schema {
 
 const OPENCODE: Schema = Schema {
     tables: &[
-        Table { name: "session", session: "id", is_optional: false, columns: &["id", "directory", "title"], changed: Some("time_updated") },
-        Table { name: "message", session: "session_id", is_optional: false, columns: &["id", "time_created", "data"], changed: Some("time_updated") },
-        Table { name: "part", session: "session_id", is_optional: false, columns: &["id", "message_id", "data"], changed: Some("time_updated") },
-        Table { name: "event", session: "aggregate_id", is_optional: true, columns: &["seq", "type", "data"], changed: None },
-        Table { name: "todo", session: "session_id", is_optional: true, columns: &[], changed: None },
-        Table { name: "session_message", session: "session_id", is_optional: true, columns: &[], changed: None },
-        Table { name: "session_input", session: "session_id", is_optional: true, columns: &[], changed: None },
+        Table {
+            name: "session",
+            session: "id",
+            is_optional: false,
+            columns: &["id", "directory", "title"],
+            changed: Some("time_updated"),
+        },
+        Table {
+            name: "message",
+            session: "session_id",
+            is_optional: false,
+            columns: &["id", "time_created", "data"],
+            changed: Some("time_updated"),
+        },
+        Table {
+            name: "part",
+            session: "session_id",
+            is_optional: false,
+            columns: &["id", "message_id", "data"],
+            changed: Some("time_updated"),
+        },
+        Table {
+            name: "event",
+            session: "aggregate_id",
+            is_optional: true,
+            columns: &["seq", "type", "data"],
+            changed: None,
+        },
+        Table {
+            name: "todo",
+            session: "session_id",
+            is_optional: true,
+            columns: &[],
+            changed: None,
+        },
+        Table {
+            name: "session_message",
+            session: "session_id",
+            is_optional: true,
+            columns: &[],
+            changed: None,
+        },
+        Table {
+            name: "session_input",
+            session: "session_id",
+            is_optional: true,
+            columns: &[],
+            changed: None,
+        },
     ],
     version: None,
     history: Some("event"),
@@ -58,9 +100,27 @@ const OPENCODE: Schema = Schema {
 
 const GOOSE: Schema = Schema {
     tables: &[
-        Table { name: "sessions", session: "id", is_optional: false, columns: &["id", "working_dir"], changed: Some("updated_at") },
-        Table { name: "messages", session: "session_id", is_optional: false, columns: &["role", "content_json", "created_timestamp"], changed: None },
-        Table { name: "usage_ledger", session: "session_id", is_optional: true, columns: &[], changed: None },
+        Table {
+            name: "sessions",
+            session: "id",
+            is_optional: false,
+            columns: &["id", "working_dir"],
+            changed: Some("updated_at"),
+        },
+        Table {
+            name: "messages",
+            session: "session_id",
+            is_optional: false,
+            columns: &["role", "content_json", "created_timestamp"],
+            changed: None,
+        },
+        Table {
+            name: "usage_ledger",
+            session: "session_id",
+            is_optional: true,
+            columns: &[],
+            changed: None,
+        },
     ],
     version: Some(("schema_version", 16)),
     history: None,
@@ -97,7 +157,11 @@ impl Database {
             return Err(NativeError::new(FaultKind::UnknownSchema, message));
         };
         let connection = open::open(path, scratch)?;
-        let mut database = Self { connection, tables: Vec::new(), sessions: Vec::new() };
+        let mut database = Self {
+            connection,
+            tables: Vec::new(),
+            sessions: Vec::new(),
+        };
         database.check_version(schema)?;
         database.find(schema)?;
         Ok(database)
@@ -117,7 +181,11 @@ impl Database {
                 continue;
             };
             let names: Vec<String> = table.columns.iter().map(|name| quoted(name)).collect();
-            let query = format!("SELECT {} FROM {} WHERE rowid = ?1", names.join(","), quoted(table.name));
+            let query = format!(
+                "SELECT {} FROM {} WHERE rowid = ?1",
+                names.join(","),
+                quoted(table.name)
+            );
             let mut statement = transaction.prepare(&query).map_err(failed)?;
             let mut line = Vec::new();
             for rowid in rows {
@@ -141,10 +209,14 @@ impl Database {
             return Ok(());
         }
         let query = format!("SELECT max(version) FROM {}", quoted(table));
-        let version = self.connection.query_row(&query, [], |row| row.get::<_, Option<i64>>(0));
+        let version = self
+            .connection
+            .query_row(&query, [], |row| row.get::<_, Option<i64>>(0));
         match version.map_err(failed)? {
             Some(version) if version > known => {
-                let message = format!("the database has version {version} of its schema; versions up to {known} can be read");
+                let message = format!(
+                    "the database has version {version} of its schema; versions up to {known} can be read"
+                );
                 Err(NativeError::new(FaultKind::UnknownSchema, message))
             }
             _ => Ok(()),
@@ -180,7 +252,11 @@ impl Database {
                 rows.entry(session).or_default().push(rowid);
             })?;
             rows.values_mut().for_each(|rows| rows.sort_unstable());
-            self.tables.push(PresentTable { name: table.name, columns, rows });
+            self.tables.push(PresentTable {
+                name: table.name,
+                columns,
+                rows,
+            });
         }
         order.sort();
         order.dedup_by(|(_, one), (_, other)| one == other);
@@ -199,13 +275,18 @@ impl Database {
     fn columns(&self, table: &str) -> Result<Vec<String>, NativeError> {
         // A view could run any query, and a virtual table any module.
         let is_table = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND name = ?1";
-        let count: i64 = self.connection.query_row(is_table, [table], |row| row.get(0)).map_err(failed)?;
+        let count: i64 = self
+            .connection
+            .query_row(is_table, [table], |row| row.get(0))
+            .map_err(failed)?;
         if count == 0 {
             return Ok(Vec::new());
         }
         let query = "SELECT name FROM pragma_table_xinfo(?1) WHERE hidden = 0 ORDER BY cid";
         let mut statement = self.connection.prepare(query).map_err(failed)?;
-        let names = statement.query_map([table], |row| row.get::<_, String>(0)).map_err(failed)?;
+        let names = statement
+            .query_map([table], |row| row.get::<_, String>(0))
+            .map_err(failed)?;
         names.collect::<Result<_, _>>().map_err(failed)
     }
 
@@ -217,7 +298,11 @@ impl Database {
         mut found: impl FnMut(String, i64, ValueRef<'_>),
     ) -> Result<(), NativeError> {
         let changed = changed.map_or_else(|| "NULL".to_owned(), quoted);
-        let query = format!("SELECT rowid, {}, {changed} FROM {}", quoted(table.session), quoted(table.name));
+        let query = format!(
+            "SELECT rowid, {}, {changed} FROM {}",
+            quoted(table.session),
+            quoted(table.name)
+        );
         let mut statement = self.connection.prepare(&query).map_err(failed)?;
         let mut rows = statement.query([]).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
@@ -276,13 +361,24 @@ fn quoted(name: &str) -> String {
 fn failed(error: rusqlite::Error) -> NativeError {
     let code = error.sqlite_error_code();
     let kind = match code {
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed) => FaultKind::Locked,
+        Some(
+            ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseLocked
+            | ErrorCode::FileLockingProtocolFailed,
+        ) => FaultKind::Locked,
         Some(ErrorCode::NotADatabase) => FaultKind::NotDatabase,
-        Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::SystemIoFailure | ErrorCode::ReadOnly) => FaultKind::Unreadable,
+        Some(
+            ErrorCode::CannotOpen
+            | ErrorCode::PermissionDenied
+            | ErrorCode::SystemIoFailure
+            | ErrorCode::ReadOnly,
+        ) => FaultKind::Unreadable,
         _ => FaultKind::Damaged,
     };
     let message = match kind {
-        FaultKind::Locked => "another program has locked the database: close it, or import again".to_owned(),
+        FaultKind::Locked => {
+            "another program has locked the database: close it, or import again".to_owned()
+        }
         FaultKind::NotDatabase => "the file is encrypted, or no SQLite database".to_owned(),
         FaultKind::Damaged => format!("the database is damaged: {error}"),
         FaultKind::UnknownSchema | FaultKind::Unreadable => error.to_string(),

@@ -36,7 +36,9 @@ pub(super) fn open(path: &Path, scratch: &Path) -> Result<Connection, NativeErro
     let path = fs::canonicalize(path).map_err(|error| NativeError::io(&error))?;
     let (header, _) = beginning(&path, HEADER)?;
     let is_write_ahead = header.get(18) == Some(&2);
-    let has_more = ["-wal", "-journal"].iter().any(|end| with_ending(&path, end).exists());
+    let has_more = ["-wal", "-journal"]
+        .iter()
+        .any(|end| with_ending(&path, end).exists());
     let connection = match is_write_ahead || has_more {
         true => open_copy(&path, scratch)?,
         false => {
@@ -75,8 +77,12 @@ fn open_copy(path: &Path, scratch: &Path) -> Result<Connection, NativeError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(&copy, flags).map_err(failed)?;
     // Then no `-shm` is needed. The first read replays the log, or rolls the journal back.
-    connection.pragma_update(None, "locking_mode", "EXCLUSIVE").map_err(failed)?;
-    let tables = connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get::<_, i64>(0));
+    connection
+        .pragma_update(None, "locking_mode", "EXCLUSIVE")
+        .map_err(failed)?;
+    let tables = connection.query_row("SELECT count(*) FROM sqlite_master", [], |row| {
+        row.get::<_, i64>(0)
+    });
     tables.map_err(failed)?;
     // The open files outlive the folder, and nothing is left behind by a killed process.
     Ok(connection)
@@ -94,19 +100,26 @@ fn copy_files(path: &Path, copy: &Path) -> Result<bool, NativeError> {
     for (ending, trace) in endings.iter().zip(&before) {
         let to = with_ending(copy, ending);
         match (trace, *ending) {
-            (Ok(_), _) => drop(fs::copy(with_ending(path, ending), to).map_err(|error| NativeError::io(&error))?),
+            (Ok(_), _) => drop(
+                fs::copy(with_ending(path, ending), to).map_err(|error| NativeError::io(&error))?,
+            ),
             (Err(error), "") => return Err(NativeError::io(error)),
-            (Err(error), _) if error.kind() != io::ErrorKind::NotFound => return Err(NativeError::io(error)),
+            (Err(error), _) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(NativeError::io(error));
+            }
             (Err(_), _) => drop(fs::remove_file(to)),
         }
     }
     let after = endings.map(|ending| Trace::of(&with_ending(path, ending)));
     // Frames that are added to a log do no harm: those without an end are not replayed.
-    Ok(before.iter().zip(&after).all(|(before, after)| match (before, after) {
-        (Ok(before), Ok(after)) => before == after,
-        (Err(_), Err(_)) => true,
-        _ => false,
-    }))
+    Ok(before
+        .iter()
+        .zip(&after)
+        .all(|(before, after)| match (before, after) {
+            (Ok(before), Ok(after)) => before == after,
+            (Err(_), Err(_)) => true,
+            _ => false,
+        }))
 }
 
 /// What changes when a file is written in a way that makes a copy useless.
