@@ -65,7 +65,7 @@ impl Import<'_> {
             from: self.request.from,
             paths: self.request.paths.clone(),
         };
-        let found = discover(&search, self.session_dir)?;
+        let found = discover(&search, self.session_dir, &ledger)?;
         let mut results = Results::default();
         for failure in found.failures {
             results.fail(failure);
@@ -78,6 +78,9 @@ impl Import<'_> {
             let sources = found.sources.iter().filter(|source| source.tool == tool);
             let sources = sources.cloned().collect();
             self.tool(tool, sources, &known, &mut ledger, &mut results)?;
+        }
+        if !self.request.is_dry_run {
+            ledger.note_databases(found.databases, &found.sources)?;
         }
         Ok(results.finish())
     }
@@ -550,14 +553,15 @@ impl Batch {
                 self.members_of(number)
                     .filter_map(|at| self.members.get(at))
             };
-            let natives: Vec<String> = members().map(|member| member.native_id.clone()).collect();
-            let targets = natives
-                .iter()
-                .filter_map(|it| self.session_of_native.get(it).cloned());
+            let placed = |member: &Member| {
+                let target = self.session_of_native.get(&member.native_id)?;
+                Some((member.native_id.clone(), target.clone()))
+            };
+            let (natives, targets) = members().filter_map(placed).unzip();
             sources.push(SourceRow {
                 tool: self.tool,
                 source: read.source.name(),
-                targets: targets.collect(),
+                targets,
                 natives,
                 status: read.source.status,
                 len: read.scan.len,

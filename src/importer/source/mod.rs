@@ -3,7 +3,7 @@
 //! Memory does not grow with the source, except for its longest line. Nothing is written to what belongs to the tool.
 
 mod places;
-mod stream;
+pub(super) mod stream;
 #[cfg(test)]
 mod tests;
 
