@@ -3,9 +3,11 @@
 //! It only reads what belongs to other tools. In reading order: [`run`] is one import; [`discover`] finds the sources;
 //! [`source`] streams one and reads places of it, with [`databases`] ([`sqlite`], [`json_tree`]) for tools that keep no
 //! files of records; [`origin`] keeps the bytes; [`ledger`] remembers what was imported; [`reading`] makes members of
-//! sources, and [`relatives`] says which belong together; [`create`] writes new sessions and [`extend`] what is new in
+//! sources, with [`sides`] for what other files say of them, and [`relatives`] says which belong together;
+//! [`batch`] joins them; [`create`] writes new sessions and [`extend`] what is new in
 //! old ones, with the lines of [`line`]; [`result`] is what is reported.
 
+mod batch;
 mod create;
 mod databases;
 pub(crate) mod discover;
@@ -19,6 +21,7 @@ mod reading;
 mod relatives;
 mod result;
 pub(crate) mod run;
+mod sides;
 pub(crate) mod source;
 pub(crate) mod sqlite;
 

@@ -1,11 +1,12 @@
 //! Sources read into members: all that the import keeps of them until it writes.
 
 use super::origin::Origins;
-use super::source::{Places, Scan, ScanFailure, SideKind, Source, SourceFailure, read_side_file};
+use super::sides::Sides;
+use super::source::{Places, Scan, ScanFailure, Source, SourceFailure};
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::import::family::MemberNumber;
-use crate::import::member::{Member, Node, NodeKind, Parent, Place, Record};
+use crate::import::member::{Member, Node, NodeKind, Parent, Place};
 use crate::import::{Format, Tool};
 use crate::importer::line::Contents;
 use std::collections::HashMap;
@@ -14,8 +15,6 @@ use std::time::{Duration, SystemTime};
 
 /// A source that has not changed for so long is complete.
 pub(super) const QUIET: Duration = Duration::from_secs(600);
-/// Most bytes of a side file that is read.
-const MAX_SIDE_BYTES: u64 = 16 << 20;
 /// Sources whose bytes are open at a time while a session is written.
 const MAX_OPEN: usize = 4;
 
@@ -38,6 +37,7 @@ pub(super) struct Reading<'a> {
     pub(super) origins: Option<&'a Origins>,
     pub(super) is_final: bool,
     pub(super) cancel: &'a Cancel,
+    pub(super) sides: &'a Sides,
     /// Called with the number of bytes that were read.
     pub(super) progress: &'a (dyn Fn(u64) + Sync),
 }
@@ -63,20 +63,10 @@ impl Reading<'_> {
             }
         };
         let scan = source.scan(&mut *reader, origin.as_mut(), !is_growing, &progress)?;
-        for side in &source.side_files {
-            // The reader takes the call that spawned a subagent for one more record.
-            if side.kind == SideKind::Spawn
-                && let Ok(Some(bytes)) = read_side_file(side, MAX_SIDE_BYTES)
-                && crate::json::value_span(&bytes).is_ok()
-            {
-                reader.record(Record {
-                    at: scan.len,
-                    number: scan.records,
-                    bytes: &bytes,
-                });
-            }
-        }
+        let end = (scan.len, scan.records);
+        self.sides.spawner(&source, end, &mut *reader);
         let mut members = reader.finish();
+        self.sides.complete(&source, &mut members);
         let held = members
             .iter_mut()
             .map(|member| if is_growing { hold_back(member) } else { 0 })
