@@ -4,7 +4,8 @@
 //! [`source`] streams one and reads places of it, with [`databases`] ([`sqlite`], [`json_tree`]) for tools that keep no
 //! files of records; [`origin`] keeps the bytes; [`ledger`] remembers what was imported; [`reading`] makes members of
 //! sources, and [`relatives`] says which belong together; [`create`] writes new sessions and [`extend`] what is new in
-//! old ones, with the lines of [`line`]; [`result`] is what is reported.
+//! old ones, with the lines of [`line`]; [`result`] is what is reported. [`watch`]
+//! waits until there is something to import again.
 
 mod create;
 mod databases;
@@ -21,5 +22,6 @@ mod result;
 pub(crate) mod run;
 pub(crate) mod source;
 pub(crate) mod sqlite;
+pub(crate) mod watch;
 
 pub(crate) use databases::extraction;
