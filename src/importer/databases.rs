@@ -84,7 +84,9 @@ impl Opened {
 
 impl Extraction for Databases {
     fn parts(&self, path: &Path) -> Result<Vec<Part>, SourceFailure> {
-        let opened = self.open(path).map_err(|error| self.failure(path, &error))?;
+        let opened = self
+            .open(path)
+            .map_err(|error| self.failure(path, &error))?;
         let file = File::open(path).and_then(|file| status_of(&file));
         let file = file.map_err(|error| SourceFailure::io(Some(self.tool), path, &error))?;
         let part = |session: &NativeSession| Part {
@@ -100,7 +102,9 @@ impl Extraction for Databases {
         let mut open = lock(&self.open);
         let is_open = open.as_ref().is_some_and(|(opened, _)| opened == path);
         if !is_open {
-            let opened = self.open(path).map_err(|error| self.failure(path, &error))?;
+            let opened = self
+                .open(path)
+                .map_err(|error| self.failure(path, &error))?;
             *open = Some((path.to_owned(), opened));
         }
         let written = match &*open {

@@ -14,7 +14,7 @@ mod extend;
 pub(crate) mod json_tree;
 pub(crate) mod ledger;
 mod line;
-mod native;
+pub(crate) mod native;
 pub(crate) mod origin;
 mod reading;
 mod relatives;
@@ -25,3 +25,6 @@ pub(crate) mod sqlite;
 pub(crate) mod watch;
 
 pub(crate) use databases::extraction;
+
+#[cfg(test)]
+mod tests;
