@@ -2,7 +2,9 @@
 
 use super::Options;
 use super::daemon::{Daemon, ErrorResponse, Incoming, Raw};
+use super::import_watch;
 use super::screen::{Screen, Style};
+use crate::import::Tool;
 use crate::terminal;
 use crate::wire::{ImportedFile, ImportedSession};
 use anyhow::Context;
@@ -24,10 +26,10 @@ const MAX_FAILURES: usize = 10;
 pub(crate) struct ImportArgs {
     /// Files and folders; the places where the tools keep their sessions if not given
     #[arg(value_name = "PATH")]
-    paths: Vec<PathBuf>,
+    pub(super) paths: Vec<PathBuf>,
     /// The tool
     #[arg(long, value_enum, default_value_t = From::Auto)]
-    from: From,
+    pub(super) from: From,
     /// Only conversations of this working directory
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
@@ -48,14 +50,17 @@ pub(crate) struct ImportArgs {
     again: Option<String>,
     /// Print the result as JSON
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
+    /// Import again whenever a tool has written something, until interrupted
+    #[arg(long, conflicts_with_all = ["dry_run", "again", "forget"])]
+    watch: bool,
     /// Delete the kept bytes of an imported session's sources, and import nothing
     #[arg(long, value_name = "SESSION-ID", conflicts_with_all = ["paths", "again", "dry_run"])]
     forget: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum From {
+pub(super) enum From {
     Auto,
     ClaudeCode,
     Codex,
@@ -66,8 +71,8 @@ enum From {
 }
 
 #[derive(Deserialize)]
-struct Imported {
-    sessions: Vec<ImportedSession>,
+pub(super) struct Imported {
+    pub(super) sessions: Vec<ImportedSession>,
     files: Vec<ImportedFile>,
     totals: Totals,
 }
@@ -82,6 +87,21 @@ struct Totals {
     created: u64,
 }
 
+impl From {
+    /// None: any tool.
+    pub(super) fn tool(self) -> Option<Tool> {
+        match self {
+            Self::Auto => None,
+            Self::ClaudeCode => Some(Tool::ClaudeCode),
+            Self::Codex => Some(Tool::Codex),
+            Self::Opencode => Some(Tool::Opencode),
+            Self::Gemini => Some(Tool::Gemini),
+            Self::Goose => Some(Tool::Goose),
+            Self::Pi => Some(Tool::Pi),
+        }
+    }
+}
+
 pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<ExitCode> {
     if let Some(session) = &import.forget {
         return forget(options, session);
@@ -93,6 +113,9 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
             writeln!(io::stderr(), "{message}")?;
             return Ok(ExitCode::from(2));
         }
+    }
+    if import.watch {
+        return import_watch::run(options, import);
     }
     let mut daemon = Daemon::start(options)?;
     let answered = ask(&mut daemon, import);
@@ -121,7 +144,7 @@ fn forget(options: &Options, session: &str) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn ask(daemon: &mut Daemon, import: &ImportArgs) -> anyhow::Result<Raw> {
+pub(super) fn ask(daemon: &mut Daemon, import: &ImportArgs) -> anyhow::Result<Raw> {
     let is_drawn = io::stderr().is_terminal();
     let client = json!({
         "protocolVersion": 1,

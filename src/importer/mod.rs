@@ -4,8 +4,8 @@
 //! [`source`] streams one and reads places of it, with [`databases`] ([`sqlite`], [`json_tree`]) for tools that keep no
 //! files of records; [`origin`] keeps the bytes; [`ledger`] remembers what was imported; [`reading`] makes members of
 //! sources, with [`sides`] for what other files say of them, and [`relatives`] says which belong together;
-//! [`batch`] joins them; [`create`] writes new sessions and [`extend`] what is new in
-//! old ones, with the lines of [`line`]; [`result`] is what is reported.
+//! [`batch`] joins them; [`create`] writes new sessions and [`extend`] what is new in old ones, with the lines of
+//! [`line`]; [`result`] is what is reported. [`watch`] waits until there is something to import again.
 
 mod batch;
 mod create;
@@ -24,6 +24,7 @@ pub(crate) mod run;
 mod sides;
 pub(crate) mod source;
 pub(crate) mod sqlite;
+pub(crate) mod watch;
 
 pub(crate) use databases::extraction;
 

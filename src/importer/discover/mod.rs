@@ -89,6 +89,71 @@ fn discover_in(
     Ok(found)
 }
 
+/// A folder in which sources may appear or change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WatchedPlace {
+    /// It may be missing.
+    pub(crate) path: PathBuf,
+    /// Whether the folders in it count too.
+    pub(crate) is_recursive: bool,
+}
+
+/// The folders whose changes matter to a request.
+pub(crate) fn watched_places(request: &Request) -> Vec<WatchedPlace> {
+    watched_in(request, &|name| std::env::var_os(name))
+}
+
+fn watched_in(request: &Request, environment: Environment<'_>) -> Vec<WatchedPlace> {
+    let tools = match &request.from {
+        Some(tool) => std::slice::from_ref(tool),
+        None => &Tool::ALL,
+    };
+    let mut places = Vec::new();
+    for tool in tools {
+        let defaults = match request.paths.is_empty() {
+            true => homes::default_places(*tool, environment),
+            false => Vec::new(),
+        };
+        for path in request.paths.iter().chain(&defaults) {
+            let path = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+            let homes = homes::homes(*tool, &path);
+            if homes.is_empty() {
+                places.push(match path.parent().filter(|_| path.is_file()) {
+                    Some(folder) => WatchedPlace::flat(folder),
+                    // Of a tool's own folder only the arrangement matters, which is not there yet.
+                    None => WatchedPlace {
+                        is_recursive: !request.paths.is_empty(),
+                        path,
+                    },
+                });
+            }
+            for home in homes {
+                let folder = home.path.parent().filter(|_| home.path.is_file());
+                places.push(match folder {
+                    Some(folder) => WatchedPlace::flat(folder),
+                    None => WatchedPlace {
+                        path: home.path,
+                        is_recursive: true,
+                    },
+                });
+            }
+        }
+    }
+    places.sort_by(|a, b| (&a.path, b.is_recursive).cmp(&(&b.path, a.is_recursive)));
+    places.dedup_by(|later, place| later.path == place.path);
+    places
+}
+
+impl WatchedPlace {
+    /// Without the folders in it.
+    fn flat(folder: &Path) -> Self {
+        Self {
+            path: folder.to_owned(),
+            is_recursive: false,
+        }
+    }
+}
+
 struct Search<'s> {
     session_dir: PathBuf,
     ledger: &'s Ledger,

@@ -395,3 +395,36 @@ fn a_folder_of_small_files_has_the_sessions_of_opencode() {
         assert_eq!(place.find(None, &[path]), ["opencode o/storage#"], "{path}");
     }
 }
+
+#[test]
+fn the_folders_whose_changes_matter_are_watched() {
+    let place = Place::new();
+    place.put("home/.claude/projects/-w/s.jsonl", CLAUDE);
+    place.put("home/.codex/sessions/2026/rollout-a.jsonl", CODEX);
+    place.put_fixture(
+        "home/.local/share/goose/sessions/sessions.db",
+        "goose/sessions.db",
+    );
+    let named = place.put("x/e.jsonl", PI);
+    let home = place.root().join("home");
+    let environment = |name: &str| (name == "HOME").then(|| home.clone().into_os_string());
+    let watched = |paths: Vec<PathBuf>| {
+        let request = Request { from: None, paths };
+        let shown = |place: &WatchedPlace| (place.path.clone(), place.is_recursive);
+        let places = watched_in(&request, &environment);
+        places.iter().map(shown).collect::<Vec<_>>()
+    };
+    let expected = [
+        (".claude/projects", true),
+        (".codex/sessions", true),
+        (".gemini", false),
+        (".local/share/goose/sessions", false),
+        (".local/share/opencode", false),
+        (".pi/agent", false),
+    ];
+    let expected = expected.map(|(path, is_recursive)| (home.join(path), is_recursive));
+    assert_eq!(watched(Vec::new()), expected);
+    let folder = place.root().join("x");
+    assert_eq!(watched(vec![named]), [(folder.clone(), false)]);
+    assert_eq!(watched(vec![folder.clone()]), [(folder, true)]);
+}

@@ -215,3 +215,18 @@ fn a_database_counts_as_imported_until_its_status_changes() {
     parts.sort_unstable();
     assert_eq!(parts, ["1", "2"]);
 }
+
+#[test]
+fn the_folders_of_imports_hold_no_sessions() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ledger = Ledger::open(folder.path(), false).unwrap();
+    ledger.note(vec![row(1, &["a"], &["s"])], vec![]).unwrap();
+    let origins = crate::importer::origin::Origins::of(folder.path()).unwrap();
+    let mut writer = origins.side_writer(Tool::Codex, Path::new("/a")).unwrap();
+    writer.push(b"{}\n").unwrap();
+    assert!(writer.settle().unwrap());
+    writer.finish().unwrap();
+    assert!(path(folder.path()).exists());
+    let store = crate::store::Store::new(folder.path().to_owned());
+    assert!(store.list().unwrap().is_empty());
+}
