@@ -5,6 +5,7 @@
 //! records. A new tool is one folder here. `importer` finds the sources, keeps their bytes, and writes the sessions.
 
 mod claude_code;
+mod gemini;
 pub(crate) mod member;
 mod message;
 #[cfg(test)]
