@@ -277,23 +277,23 @@ impl SessionReader {
         let hash = record::hash(record.bytes);
         let mut parent = parentage(fields, &role);
         let next = self.source.records.len();
-        if let Some(uuid) = &uuid {
-            let first = *self.source.by_uuid.entry(uuid.clone()).or_insert(next);
-            if first != next {
-                if self.hashes.get(first) == Some(&hash) {
-                    self.source.duplicates += 1;
-                    return false;
-                }
-                self.source.labels.count(label);
-                let Parentage::Of(above) = parent else {
-                    return false;
-                };
-                role = Role::Link;
-                parent = Parentage::Again {
-                    uuid: uuid.clone(),
-                    parent: above,
-                };
+        let first = uuid.as_ref().map_or(next, |uuid| {
+            *self.source.by_uuid.entry(uuid.clone()).or_insert(next)
+        });
+        let is_again = first != next;
+        if is_again {
+            match self.hashes.get(first) == Some(&hash) {
+                true => self.source.duplicates += 1,
+                false => self.source.labels.count(label),
             }
+            let (Parentage::Of(above), Some(uuid)) = (parent, &uuid) else {
+                return false;
+            };
+            role = Role::Link;
+            parent = Parentage::Again {
+                uuid: uuid.clone(),
+                parent: above,
+            };
         }
         let content = fields.message.and_then(|raw| json::get(raw, "content"));
         let prompt = || fields.attachment.and_then(|raw| json::get(raw, "prompt"));
@@ -321,7 +321,7 @@ impl SessionReader {
             label,
             ends_message: fields.kind == Some(b"\"system\"") && !is_command,
         });
-        true
+        !is_again
     }
 
     /// A record whose type links it to the others, or that belongs between messages.

@@ -1,7 +1,7 @@
 use super::Gemini;
-use crate::import::member::{Member, NodeKind, Parent, Place};
+use crate::import::member::{Member, NodeKind, Place};
 use crate::import::testing::{
-    bytes, check_calls, entry, outline, read_records, real_files, records,
+    bytes, check_calls, entry, outline, read_records, real_files, records, shape,
 };
 use crate::json;
 
@@ -21,19 +21,6 @@ fn one(source: &str) -> Member {
     assert_eq!(members.len(), 1);
     check_calls(&Gemini, source.as_bytes(), &members[0]);
     members.remove(0)
-}
-
-/// Each node as `parent key`.
-fn shape(member: &Member) -> Vec<String> {
-    let parent = |parent: &Parent| match parent {
-        Parent::Base => "-".to_owned(),
-        Parent::Node(at) => member.nodes[*at as usize].key.to_string(),
-        Parent::Key(key) => format!("?{key}"),
-    };
-    let nodes = member.nodes.iter();
-    nodes
-        .map(|node| format!("{} {}", parent(&node.parent), node.key))
-        .collect()
 }
 
 fn user(id: &str, text: &str) -> String {
