@@ -6,6 +6,8 @@
 
 mod claude_code;
 mod gemini;
+#[cfg(test)]
+mod hostile;
 pub(crate) mod member;
 mod message;
 #[cfg(test)]
