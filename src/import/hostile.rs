@@ -301,6 +301,7 @@ fn large(format: &dyn Format, lines: impl Iterator<Item = String>) -> Member {
 }
 
 const LARGE: usize = 100_000;
+const MANY: usize = 20_000;
 
 fn claude_user(at: usize, parent: &str) -> String {
     format!(
@@ -320,11 +321,11 @@ fn large_sessions_of_claude_code_take_linear_time() {
         (0..LARGE).map(|at| claude_user(at, &above(at))),
     );
     assert_eq!(chain.nodes.len(), LARGE);
-    let backwards = (0..LARGE).rev().map(|at| claude_user(at, &above(at)));
+    let backwards = (0..MANY).rev().map(|at| claude_user(at, &above(at)));
     assert_eq!(large(&ClaudeCode, backwards).leaf, Some(0));
     let star = (0..LARGE).map(|at| claude_user(at, if at == 0 { "null" } else { "\"u0\"" }));
     assert_eq!(outline(&large(&ClaudeCode, star)).forks, 1);
-    let links = (0..LARGE).map(|at| {
+    let links = (0..MANY).map(|at| {
         let parent = above(at);
         format!(r#"{{"type":"progress","uuid":"u{at}","parentUuid":{parent},"data":{{"type":"hook_progress"}}}}"#)
     });
@@ -334,33 +335,33 @@ fn large_sessions_of_claude_code_take_linear_time() {
         format!(r#"{{"type":"assistant","uuid":"u{at}","parentUuid":{parent},"message":{{"id":"M","content":[{{"type":"text","text":"{at}"}}]}}}}"#)
     });
     assert_eq!(large(&ClaudeCode, group).nodes.len(), 1);
-    let boundaries = (0..LARGE).map(|at| {
+    let boundaries = (0..MANY).map(|at| {
         let parent = above(at);
         format!(r#"{{"type":"system","subtype":"compact_boundary","uuid":"u{at}","parentUuid":null,"logicalParentUuid":{parent},"compactMetadata":{{"preservedSegment":{{"headUuid":"u0","tailUuid":{parent}}}}}}}"#)
     });
     assert_eq!(large(&ClaudeCode, boundaries).nodes.len(), 0);
-    let threads = (0..LARGE).map(|at| {
+    let threads = (0..MANY).map(|at| {
         format!(r#"{{"type":"user","isSidechain":true,"uuid":"u{at}","parentUuid":null,"message":{{"content":"x"}}}}"#)
     });
     assert_eq!(large(&ClaudeCode, threads).nodes.len(), 1);
-    let titles = (0..LARGE).map(|at| format!(r#"{{"type":"t{at}","uuid":"u"}}"#));
+    let titles = (0..MANY).map(|at| format!(r#"{{"type":"t{at}","uuid":"u"}}"#));
     assert!(large(&ClaudeCode, titles).origin_only.len() < 300);
 }
 
 #[test]
 fn many_calls_of_one_record_take_linear_time() {
-    let calls: Vec<String> = (0..LARGE)
+    let calls: Vec<String> = (0..MANY)
         .map(|at| format!(r#"{{"type":"tool_use","id":"c{at}","name":"B","input":{{}}}}"#))
         .collect();
     let call = format!(
         r#"{{"type":"assistant","uuid":"a","parentUuid":null,"message":{{"id":"M","content":[{}]}}}}"#,
         calls.join(",")
     );
-    let results = (0..LARGE).map(|at| {
+    let results = (0..MANY).map(|at| {
         format!(r#"{{"type":"user","uuid":"r{at}","parentUuid":"a","message":{{"content":[{{"type":"tool_result","tool_use_id":"c{at}","content":"x"}}]}}}}"#)
     });
     let member = large(&ClaudeCode, std::iter::once(call).chain(results));
-    assert_eq!(member.nodes.len(), LARGE + 1);
+    assert_eq!(member.nodes.len(), MANY + 1);
 }
 
 #[test]
@@ -369,31 +370,31 @@ fn large_chats_of_gemini_take_linear_time() {
     let chain = large(&Gemini, (0..LARGE).map(message));
     assert_eq!(chain.nodes.len(), LARGE);
     let info = |at: usize| format!(r#"{{"id":"i{at}","type":"info","content":"x"}}"#);
-    let empty = (0..LARGE).flat_map(|at| [message(at), r#"{"$set":{"messages":[]}}"#.to_owned()]);
-    let member = large(&Gemini, (0..LARGE).map(info).chain(empty));
+    let empty = (0..MANY).flat_map(|at| [message(at), r#"{"$set":{"messages":[]}}"#.to_owned()]);
+    let member = large(&Gemini, (0..MANY).map(info).chain(empty));
     assert!(
         member
             .nodes
             .iter()
             .filter(|node| node.kind == NodeKind::User)
             .count()
-            == LARGE
+            == MANY
     );
-    let updates = (0..LARGE).map(|at| format!(r#"{{"id":"m","type":"gemini","content":"x{at}"}}"#));
+    let updates = (0..MANY).map(|at| format!(r#"{{"id":"m","type":"gemini","content":"x{at}"}}"#));
     assert_eq!(large(&Gemini, updates).nodes.len(), 1);
-    let rewinds = (0..LARGE).flat_map(|at| [message(at), format!(r#"{{"$rewindTo":"m{at}"}}"#)]);
+    let rewinds = (0..MANY).flat_map(|at| [message(at), format!(r#"{{"$rewindTo":"m{at}"}}"#)]);
     assert_eq!(
-        large(&Gemini, (0..LARGE).map(info).chain(rewinds))
+        large(&Gemini, (0..MANY).map(info).chain(rewinds))
             .leaf
             .is_some(),
         true
     );
-    let all: Vec<String> = (0..LARGE).map(message).collect();
+    let all: Vec<String> = (0..MANY).map(message).collect();
     let document = format!(r#"{{"sessionId":"S","messages":[{}]}}"#, all.join(","));
     let whole = [Place {
         at: 0,
         len: document.len() as u64,
     }];
     let members = read_records(&Gemini, "S.json", document.as_bytes(), &whole);
-    assert_eq!(members[0].nodes.len(), LARGE);
+    assert_eq!(members[0].nodes.len(), MANY);
 }
