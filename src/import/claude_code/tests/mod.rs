@@ -2,6 +2,7 @@
 
 mod agents;
 mod bodies;
+mod families;
 mod trees;
 
 use super::ClaudeCode;

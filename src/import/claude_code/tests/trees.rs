@@ -1,7 +1,7 @@
 //! The trees that records make.
 
 use super::super::ClaudeCode;
-use super::{called, main, main_unchecked, part, record, result, said, text, user};
+use super::{called, main, main_unchecked, record, result, said, text, user};
 use crate::import::member::{Base, NodeKind};
 use crate::import::testing::{outline, read, shape};
 

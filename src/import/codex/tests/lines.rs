@@ -1,0 +1,1 @@
+//! Small rollouts, written for one rule each.
