@@ -127,6 +127,8 @@ pub(super) struct SessionReader {
     trunk: Option<Box<str>>,
     has_own_id: bool,
     last_session: Option<Box<str>>,
+    /// The times of the first records of each session that are no copies.
+    starts: HashMap<Box<str>, Millis>,
     /// Titles by rank: the first is the best.
     titles: [Option<String>; 3],
     /// Titles with the record that they are of, which may be in another file.
@@ -151,6 +153,7 @@ impl SessionReader {
             trunk,
             has_own_id: false,
             last_session: None,
+            starts: HashMap::new(),
             titles: [None, None, None],
             summaries: Vec::new(),
             mode: None,
@@ -177,6 +180,13 @@ impl SessionReader {
         if let Some(time) = fields.time() {
             self.source.started.get_or_insert(time);
             self.source.ended = Some(time);
+            if let Some(session) = self
+                .last_session
+                .clone()
+                .filter(|_| fields.forked_from.is_none())
+            {
+                self.starts.entry(session).or_insert(time);
+            }
         }
     }
 
@@ -388,6 +398,8 @@ impl Reader for SessionReader {
             true => self.stem.clone(),
             false => self.last_session.take().unwrap_or(self.stem),
         };
+        // What is copied began before.
+        self.source.started = self.starts.get(&own).copied().or(self.source.started);
         self.source.session = self.trunk.unwrap_or(own);
         tree::members(self.source)
     }
