@@ -37,6 +37,7 @@ const PATHS: &[&str] = &[
     "file",
     "paths",
     "files",
+    "include",
 ];
 
 /// The arguments that have a patch as text.
@@ -67,6 +68,7 @@ const FAMILIES: &[Family] = &[
             "readfile",
             "readmanyfiles",
             "readtextfile",
+            "notebookread",
             "view",
             "viewimage",
             "cat",
@@ -107,6 +109,7 @@ const FAMILIES: &[Family] = &[
             "searchfilecontent",
             "searchfiles",
             "codesearch",
+            "toolsearch",
         ],
         telling: &["pattern", "query", "regex"],
         access: FileAccess::None,
@@ -129,8 +132,23 @@ const FAMILIES: &[Family] = &[
         access: FileAccess::None,
     },
     Family {
-        names: &["task", "agent", "subagent", "spawnagent", "delegate"],
-        telling: &["description", "task", "prompt", "message", "instructions"],
+        names: &[
+            "task",
+            "agent",
+            "subagent",
+            "spawnagent",
+            "delegate",
+            "delegatetoagent",
+            "codebaseinvestigator",
+        ],
+        telling: &[
+            "description",
+            "task",
+            "objective",
+            "prompt",
+            "message",
+            "instructions",
+        ],
         access: FileAccess::None,
     },
     Family {
@@ -144,12 +162,38 @@ const FAMILIES: &[Family] = &[
         access: FileAccess::None,
     },
     Family {
-        names: &["todowrite", "writetodos", "todo", "updateplan"],
+        names: &[
+            "todowrite",
+            "writetodos",
+            "todo",
+            "updateplan",
+            "exitplanmode",
+        ],
         telling: &["todos", "plan", "content"],
         access: FileAccess::None,
     },
     Family {
-        names: &["skill", "loadskill"],
+        names: &["taskcreate", "taskupdate", "taskget"],
+        telling: &["subject", "taskId"],
+        access: FileAccess::None,
+    },
+    Family {
+        names: &["bashoutput", "killshell", "taskoutput", "taskstop"],
+        telling: &["bash_id", "shell_id", "task_id"],
+        access: FileAccess::None,
+    },
+    Family {
+        names: &["askuserquestion", "askuser"],
+        telling: &["questions", "question"],
+        access: FileAccess::None,
+    },
+    Family {
+        names: &["savememory"],
+        telling: &["fact"],
+        access: FileAccess::None,
+    },
+    Family {
+        names: &["skill", "loadskill", "activateskill", "slashcommand"],
         telling: &["skill", "name", "command"],
         access: FileAccess::None,
     },
@@ -297,7 +341,15 @@ fn told(value: &[u8]) -> Option<Cow<'_, str>> {
 }
 
 fn told_in(object: &[u8]) -> Option<Cow<'_, str>> {
-    const TELLING: [&str; 5] = ["command", "query", "content", "step", "url"];
+    const TELLING: [&str; 7] = [
+        "command",
+        "query",
+        "content",
+        "step",
+        "url",
+        "question",
+        "description",
+    ];
     let named = json::get_each(object, TELLING);
     let mut texts = named.into_iter().flatten();
     texts.find_map(|value| json::string(value).or_else(|| words(value)))
@@ -387,6 +439,32 @@ mod tests {
         );
         let patch = r#"{"input":"*** Begin Patch\n*** Update File: a.rs\n@@\n-x\n*** Add File: b.rs\n+y\n*** End Patch"}"#;
         check("apply_patch", patch, "a.rs, b.rs");
+    }
+
+    #[test]
+    fn the_tools_of_claude_code_and_gemini_are_known() {
+        check("BashOutput", r#"{"bash_id":"b1"}"#, "b1");
+        check("ExitPlanMode", r##"{"plan":"# Build it"}"##, "# Build it");
+        let asked = r#"{"questions":[{"header":"h","question":"Which one?"}]}"#;
+        check("AskUserQuestion", asked, "Which one?");
+        check("ask_user", asked, "Which one?");
+        let created = r#"{"description":"Build it all","subject":"Build"}"#;
+        check("TaskCreate", created, "Build");
+        check("TaskUpdate", r#"{"status":"done","taskId":"3"}"#, "3");
+        check("SlashCommand", r#"{"command":"/review"}"#, "/review");
+        check("ToolSearch", r#"{"max_results":5,"query":"pdf"}"#, "pdf");
+        let agent = r#"{"subagent_type":"Explore","description":"Look","prompt":"p"}"#;
+        check("Agent", agent, "Look");
+        check("read_many_files", r#"{"include":["a","b"]}"#, "a b");
+        check("save_memory", r#"{"fact":"Tabs"}"#, "Tabs");
+        let todos = r#"{"todos":[{"status":"pending","description":"Build"}]}"#;
+        check("write_todos", todos, "Build");
+        let delegated = r#"{"agent_name":"x","objective":"Find it"}"#;
+        check("delegate_to_agent", delegated, "Find it");
+        check("activate_skill", r#"{"name":"pdf"}"#, "pdf");
+        let read = CallArguments::new("NotebookRead", br#"{"notebook_path":"a.ipynb"}"#);
+        assert_eq!(read.access(), FileAccess::Read);
+        assert!(read.files().contains("a.ipynb"));
     }
 
     #[test]

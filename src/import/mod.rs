@@ -7,7 +7,10 @@
 mod claude_code;
 pub(crate) mod codex;
 pub(crate) mod family;
+mod gemini;
 pub(crate) mod goose;
+#[cfg(test)]
+mod hostile;
 pub(crate) mod ids;
 pub(crate) mod member;
 mod message;
@@ -61,9 +64,10 @@ impl Tool {
 /// The format of a tool.
 pub(crate) fn format(tool: Tool) -> &'static dyn Format {
     match tool {
-        Tool::ClaudeCode | Tool::Gemini => &claude_code::ClaudeCode,
+        Tool::ClaudeCode => &claude_code::ClaudeCode,
         Tool::Codex => &codex::CodexFormat,
         Tool::Opencode => &opencode::Opencode,
+        Tool::Gemini => &gemini::Gemini,
         Tool::Goose => &goose::Goose,
         Tool::Pi => &pi::PiFormat,
     }

@@ -2,7 +2,8 @@
 
 use super::Format;
 use super::member::{Body, Member, Node, NodeKind, Parent, Place, Record};
-use crate::{json, shape};
+use crate::json;
+use crate::shape::{self, Shape};
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -137,7 +138,7 @@ pub(crate) fn entry(format: &dyn Format, source: &[u8], member: &Member, node: &
         }
         ("custom_message", NodeKind::Scaffolding) => {
             let content = get(&["content"]).expect("a content");
-            shape::check(shape::Shape::TextOrBlocks, &content).expect("text or blocks");
+            shape::check(Shape::TextOrBlocks, &content).expect("text or blocks");
             assert!(get(&["customType"]).is_some() && get(&["display"]).is_some());
         }
         ("compaction", NodeKind::Compaction { .. }) => {
@@ -183,6 +184,19 @@ pub(crate) fn outline(member: &Member) -> Outline {
     }
     outline.forks = children.iter().filter(|children| **children > 1).count();
     outline
+}
+
+/// Each node as the keys of its parent and itself. The parent is `-` if there is none, `?key` if it is missing.
+pub(crate) fn shape(member: &Member) -> Vec<String> {
+    let parent = |parent: &Parent| match parent {
+        Parent::Base => "-".to_owned(),
+        Parent::Node(at) => member.nodes[*at as usize].key.to_string(),
+        Parent::Key(key) => format!("?{key}"),
+    };
+    let nodes = member.nodes.iter();
+    nodes
+        .map(|node| format!("{} {}", parent(&node.parent), node.key))
+        .collect()
 }
 
 /// Each result is below its call, and no path has two results of one call.

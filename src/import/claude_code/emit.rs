@@ -19,6 +19,7 @@ pub(super) fn members(source: &Source, turns: &[Turn], anchors: &[Anchor]) -> Ve
             .iter()
             .map(|_| MemberWriter::default())
             .collect(),
+        spawners: HashMap::new(),
         ends: vec![None; turns.len()],
         firsts: vec![None; turns.len()],
     };
@@ -27,15 +28,19 @@ pub(super) fn members(source: &Source, turns: &[Turn], anchors: &[Anchor]) -> Ve
     }
     writer.name_aliases(anchors);
     writer.find_leaves(anchors);
+    let spawners = writer.spawners;
     let written = writer.members.into_iter().zip(&source.threads).enumerate();
     let members = written.map(|(index, (written, thread))| {
         let mut member = written.member;
-        describe(source, index, thread, &mut member);
+        describe(source, index, &mut member);
         if index > 0 {
             let call = spawning_call(thread, &by_prompt).or(source.agent_call.as_deref());
+            let known = thread.agent.as_ref().and_then(|agent| spawners.get(agent));
+            let trunk = (0, call.map(Into::into));
+            let (parent, tool_call_id) = known.cloned().unwrap_or(trunk);
             member.spawned_by = Some(Spawner {
-                native_id: source.session.to_string(),
-                tool_call_id: call.map(Into::into),
+                native_id: native_id(source, parent),
+                tool_call_id,
             });
         }
         member
@@ -85,13 +90,21 @@ fn spawning_call<'a>(thread: &'a Thread, by_prompt: &HashMap<u64, &'a str>) -> O
     thread.call.as_deref().or_else(prompted)
 }
 
-/// What a member says about itself.
-fn describe(source: &Source, index: usize, thread: &Thread, member: &mut Member) {
+fn native_id(source: &Source, thread: usize) -> String {
     let session = &source.session;
-    member.native_id = match &thread.agent {
+    let agent = source
+        .threads
+        .get(thread)
+        .and_then(|thread| thread.agent.as_ref());
+    match agent {
         Some(agent) => format!("{session}/agent-{agent}"),
         None => session.to_string(),
-    };
+    }
+}
+
+/// What a member says about itself.
+fn describe(source: &Source, index: usize, member: &mut Member) {
+    member.native_id = native_id(source, index);
     member.part_id = member.native_id.clone();
     member.cwd = source.cwd.clone();
     if index == 0 {
@@ -119,6 +132,8 @@ struct Writer<'a> {
     turns: &'a [Turn],
     agents: HashMap<&'a str, Vec<&'a str>>,
     members: Vec<MemberWriter>,
+    /// The conversation and the call that spawned a subagent.
+    spawners: HashMap<Box<str>, (usize, Option<String>)>,
     /// The last node of each turn, below which its children hang.
     ends: Vec<Option<u32>>,
     firsts: Vec<Option<u32>>,
@@ -216,6 +231,8 @@ impl<'a> Writer<'a> {
         let places = self.places(&[result.record]);
         for (number, agent) in self.spawned(turn.thread, found).into_iter().enumerate() {
             let number = result.result + number + 1;
+            let call = (turn.thread, Some(found.call.to_string()));
+            self.spawners.entry(agent.clone()).or_insert(call);
             let index = self.push(
                 turn,
                 record,

@@ -127,6 +127,8 @@ pub(super) struct SessionReader {
     trunk: Option<Box<str>>,
     has_own_id: bool,
     last_session: Option<Box<str>>,
+    /// The times of the first records of each session that are no copies.
+    starts: HashMap<Box<str>, Millis>,
     /// Titles by rank: the first is the best.
     titles: [Option<String>; 3],
     /// Titles with the record that they are of, which may be in another file.
@@ -151,6 +153,7 @@ impl SessionReader {
             trunk,
             has_own_id: false,
             last_session: None,
+            starts: HashMap::new(),
             titles: [None, None, None],
             summaries: Vec::new(),
             mode: None,
@@ -177,6 +180,13 @@ impl SessionReader {
         if let Some(time) = fields.time() {
             self.source.started.get_or_insert(time);
             self.source.ended = Some(time);
+            if let Some(session) = self
+                .last_session
+                .clone()
+                .filter(|_| fields.forked_from.is_none())
+            {
+                self.starts.entry(session).or_insert(time);
+            }
         }
     }
 
@@ -277,23 +287,23 @@ impl SessionReader {
         let hash = record::hash(record.bytes);
         let mut parent = parentage(fields, &role);
         let next = self.source.records.len();
-        if let Some(uuid) = &uuid {
-            let first = *self.source.by_uuid.entry(uuid.clone()).or_insert(next);
-            if first != next {
-                if self.hashes.get(first) == Some(&hash) {
-                    self.source.duplicates += 1;
-                    return false;
-                }
-                self.source.labels.count(label);
-                let Parentage::Of(above) = parent else {
-                    return false;
-                };
-                role = Role::Link;
-                parent = Parentage::Again {
-                    uuid: uuid.clone(),
-                    parent: above,
-                };
+        let first = uuid.as_ref().map_or(next, |uuid| {
+            *self.source.by_uuid.entry(uuid.clone()).or_insert(next)
+        });
+        let is_again = first != next;
+        if is_again {
+            match self.hashes.get(first) == Some(&hash) {
+                true => self.source.duplicates += 1,
+                false => self.source.labels.count(label),
             }
+            let (Parentage::Of(above), Some(uuid)) = (parent, &uuid) else {
+                return false;
+            };
+            role = Role::Link;
+            parent = Parentage::Again {
+                uuid: uuid.clone(),
+                parent: above,
+            };
         }
         let content = fields.message.and_then(|raw| json::get(raw, "content"));
         let prompt = || fields.attachment.and_then(|raw| json::get(raw, "prompt"));
@@ -321,7 +331,7 @@ impl SessionReader {
             label,
             ends_message: fields.kind == Some(b"\"system\"") && !is_command,
         });
-        true
+        !is_again
     }
 
     /// A record whose type links it to the others, or that belongs between messages.
@@ -388,6 +398,8 @@ impl Reader for SessionReader {
             true => self.stem.clone(),
             false => self.last_session.take().unwrap_or(self.stem),
         };
+        // What is copied began before.
+        self.source.started = self.starts.get(&own).copied().or(self.source.started);
         self.source.session = self.trunk.unwrap_or(own);
         tree::members(self.source)
     }

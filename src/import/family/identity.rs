@@ -22,6 +22,10 @@ pub(super) struct Nodes {
     by_session_key: HashMap<(usize, Box<str>), Vec<Shared>>,
     /// Nodes by keys that copies in other sessions keep.
     by_key: HashMap<Box<str>, Vec<Shared>>,
+    /// Nodes by ids of records that are no node, per native session.
+    by_session_alias: HashMap<(usize, Box<str>), Shared>,
+    /// The same where other sessions keep ids.
+    by_alias: HashMap<Box<str>, Shared>,
     /// Native sessions, numbered.
     sessions: HashMap<String, usize>,
     /// Members that were joined by their content alone.
@@ -54,12 +58,36 @@ struct Copies {
 impl Nodes {
     /// The node with this key as a member of `native_id` means it.
     pub(super) fn with_key(&self, native_id: &str, key: &str) -> Option<Shared> {
-        let own = self.sessions.get(native_id).and_then(|session| {
-            let key = (*session, Box::from(key));
-            self.by_session_key.get(&key)
-        });
-        let found = own.or_else(|| self.by_key.get(key))?;
-        found.first().copied()
+        let session = self.sessions.get(native_id);
+        let own_key = session.map(|session| (*session, Box::from(key)));
+        let own_key = own_key.as_ref();
+        let own = own_key.and_then(|key| self.by_session_key.get(key));
+        let own_alias = || own_key.and_then(|key| self.by_session_alias.get(key));
+        let alias = || own_alias().or_else(|| self.by_alias.get(key)).copied();
+        match own.or_else(|| self.by_key.get(key)) {
+            Some(found) => found.first().copied(),
+            None => alias(),
+        }
+    }
+
+    fn add_aliases(
+        &mut self,
+        session: usize,
+        member: &Member,
+        of: &[Shared],
+        has_shared_keys: bool,
+    ) {
+        for (alias, node) in &member.aliases {
+            let node = usize::try_from(*node).ok().and_then(|node| of.get(node));
+            let Some(shared) = node.copied() else {
+                continue;
+            };
+            let key = (session, alias.clone());
+            self.by_session_alias.entry(key).or_insert(shared);
+            if has_shared_keys {
+                self.by_alias.entry(alias.clone()).or_insert(shared);
+            }
+        }
     }
 
     fn number_of_session(&mut self, native_id: &str) -> usize {
@@ -134,6 +162,7 @@ fn add(
     let owners = &nodes.owners;
     let is_own = |at: usize, shared: Shared| owners.get(shared) == Some(&(number, at));
     nodes.copies.add(member, &of, &anchors, is_own);
+    nodes.add_aliases(session, member, &of, rules.has_shared_keys);
     if let Some(slot) = nodes.of.get_mut(number) {
         *slot = of;
     }
