@@ -146,7 +146,7 @@ pub(super) fn paths(format: &dyn Format, sources: &[Source]) -> BTreeSet<String>
         let mut start = None;
         if let (Base::Before { order, .. }, Some(base)) = (&member.base, base) {
             let before = sources[base].member.nodes.iter().enumerate();
-            let before = before.filter(|(_, node)| node.order < *order).last();
+            let before = before.filter(|(_, node)| node.order < *order).next_back();
             start = before.map(|(index, _)| known[base][index]);
         }
         let mut is_copy = matches!(member.base, Base::CopyOf { .. });

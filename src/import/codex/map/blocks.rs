@@ -3,7 +3,6 @@
 pub(super) use super::array_elements as elements;
 use crate::import::codex::record::{self, Line};
 use crate::json;
-use std::borrow::Cow;
 
 /// Deepest nesting of values that are given as they are.
 const DEEPEST: usize = 200;
@@ -170,7 +169,7 @@ fn object(out: &mut Vec<u8>, raw: &[u8]) {
 }
 
 /// Whether a decoded literal has no character that could not be decoded.
-fn is_exact(literal: &[u8], text: &Cow<'_, str>) -> bool {
+fn is_exact(literal: &[u8], text: &str) -> bool {
     let is_replaced = text.contains(char::REPLACEMENT_CHARACTER);
     !is_replaced || memchr::memmem::find(literal, "\u{fffd}".as_bytes()).is_some()
 }
