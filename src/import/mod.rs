@@ -4,11 +4,23 @@
 //! [`Member`]s without keeping bodies, and a mapper, which makes the entry of one node from the bytes of its
 //! records. A new tool is one folder here. `importer` finds the sources, keeps their bytes, and writes the sessions.
 
+mod claude_code;
 pub(crate) mod codex;
+pub(crate) mod family;
+pub(crate) mod goose;
+pub(crate) mod ids;
 pub(crate) mod member;
+mod message;
+pub(crate) mod opencode;
 pub(crate) mod pi;
+pub(crate) mod records;
+#[cfg(test)]
+mod scanning;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+pub(crate) mod tests;
+mod value;
 
 use member::{Body, Member, Node, Record};
 
@@ -43,6 +55,17 @@ impl Tool {
             Self::Goose => "goose",
             Self::Pi => "pi",
         }
+    }
+}
+
+/// The format of a tool.
+pub(crate) fn format(tool: Tool) -> &'static dyn Format {
+    match tool {
+        Tool::ClaudeCode | Tool::Gemini => &claude_code::ClaudeCode,
+        Tool::Codex => &codex::CodexFormat,
+        Tool::Opencode => &opencode::Opencode,
+        Tool::Goose => &goose::Goose,
+        Tool::Pi => &pi::PiFormat,
     }
 }
 

@@ -1,219 +1,241 @@
-//! Sources for the tests of formats: fixtures, real files, and a plain family of members.
+//! What the tests of the formats share: records of a source, checks of what a reader makes of them, real files.
 
-use super::member::{Base, Member, Node, NodeKind, Parent, Place, Record};
-use super::{Format, Tool};
+use super::Format;
+use super::member::{Body, Member, Node, NodeKind, Parent, Place, Record};
 use crate::{json, shape};
-use serde_json::Value;
-use std::collections::BTreeSet;
-use std::fs;
-use std::io::Write;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
-/// A source that was read to its end.
-pub(super) struct Source {
-    pub(super) bytes: Vec<u8>,
-    pub(super) records: u64,
-    pub(super) member: Member,
-}
-
-/// Reads a source whose lines are its records; other lines are passed over.
-pub(super) fn read(format: &dyn Format, path: &str, bytes: &[u8]) -> Source {
-    let mut reader = format.reader(path);
-    let (mut at, mut number) = (0, 0);
-    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        if let Ok(span) = json::value_span(line) {
-            reader.record(Record {
-                at: at + span.start as u64,
-                number,
-                bytes: &line[span],
+/// The values of a source, line by line, and the number of lines that are not one value.
+pub(crate) fn records(source: &[u8]) -> (Vec<Place>, usize) {
+    let (mut places, mut bad) = (Vec::new(), 0);
+    let mut line_at = 0;
+    for line in source.split_inclusive(|byte| *byte == b'\n') {
+        let mut at = json::skip_space(line, 0);
+        let first = places.len();
+        while at < line.len() {
+            let Ok(end) = json::skip_value(line, at) else {
+                break;
+            };
+            places.push(Place {
+                at: (line_at + at) as u64,
+                len: (end - at) as u64,
             });
-            number += 1;
+            at = json::skip_space(line, end);
         }
-        at += line.len() as u64;
+        let is_blank = line.trim_ascii().is_empty();
+        bad += usize::from(!is_blank && (at < line.len() || places.len() != first + 1));
+        line_at += line.len();
     }
-    Source {
-        bytes: bytes.to_vec(),
-        records: number,
-        member: reader.finish().remove(0),
-    }
+    (places, bad)
 }
 
-impl Source {
-    /// The entry of a node, without the members that the writer adds.
-    pub(super) fn entry(&self, format: &dyn Format, node: &Node) -> Value {
-        let at = |place: &Place| place.at as usize..(place.at + place.len) as usize;
-        let records: Vec<&[u8]> = node.places.iter().map(|p| &self.bytes[at(p)]).collect();
-        let body = format.body(&self.member, node, &records);
-        let text = [
-            format!("{{\"type\":\"{}\"", body.kind).as_bytes(),
-            &body.members,
-            b"}",
-        ]
-        .concat();
-        json::value_span(&text).unwrap_or_else(|e| panic!("{e}: {}", text.escape_ascii()));
-        // serde reads no lone surrogates.
-        let text_of_serde = String::from_utf8_lossy(&text).replace("\\ud8", "\\ue8");
-        let entry: Value =
-            serde_json::from_str(&text_of_serde).unwrap_or_else(|e| panic!("{e}: {text_of_serde}"));
-        if body.kind == "message" {
-            let message = json::get(&text, "message").unwrap();
-            shape::check_message(message).unwrap_or_else(|fault| panic!("{fault:?}: {entry}"));
-        }
-        entry
-    }
+pub(crate) fn bytes(source: &[u8], place: Place) -> &[u8] {
+    let at = usize::try_from(place.at).unwrap();
+    &source[at..at + usize::try_from(place.len).unwrap()]
+}
 
-    /// Each record is in an entry, counted as kept only in the origin, or a duplicate; parents come first; keys are
-    /// unique; each node has an entry.
-    #[track_caller]
-    pub(super) fn check(&self, format: &dyn Format) {
-        let member = &self.member;
-        let mut keys = BTreeSet::new();
-        let mut places = BTreeSet::new();
-        for (index, node) in member.nodes.iter().enumerate() {
-            assert!(keys.insert(&node.key), "{} twice", node.key);
-            assert!(!node.places.is_empty());
-            places.extend(node.places.iter().map(|place| place.at));
-            if let Parent::Node(parent) = node.parent {
-                assert!((parent as usize) < index);
+/// Reads a source whose records are its lines, and checks everything that holds for all of them.
+#[track_caller]
+pub(crate) fn read(format: &dyn Format, path: &str, source: &[u8]) -> Vec<Member> {
+    read_records(format, path, source, &records(source).0)
+}
+
+#[track_caller]
+pub(crate) fn read_records(
+    format: &dyn Format,
+    path: &str,
+    source: &[u8],
+    places: &[Place],
+) -> Vec<Member> {
+    let mut reader = format.reader(path);
+    for (number, place) in places.iter().enumerate() {
+        reader.record(Record {
+            at: place.at,
+            number: number as u64,
+            bytes: bytes(source, *place),
+        });
+    }
+    let members = reader.finish();
+    check(format, source, places, &members);
+    members
+}
+
+/// Every record is in a node, in the report, or a duplicate; parents come first; keys differ; bodies have the shape
+/// of their entry.
+#[track_caller]
+fn check(format: &dyn Format, source: &[u8], places: &[Place], members: &[Member]) {
+    assert!(!members.is_empty(), "a source has a main conversation");
+    let mut used = BTreeSet::new();
+    let mut others = 0;
+    for member in members {
+        assert!(!member.native_id.is_empty());
+        let mut keys = HashSet::new();
+        for (at, node) in member.nodes.iter().enumerate() {
+            assert!(keys.insert(&node.key), "the key {} is new", node.key);
+            assert!(!node.places.is_empty(), "{} comes from records", node.key);
+            for place in &node.places {
+                let holds = |whole: &&Place| {
+                    whole.at <= place.at && place.at + place.len <= whole.at + whole.len
+                };
+                let at = places.partition_point(|whole| whole.at <= place.at) - 1;
+                assert!(places.get(at).filter(holds).is_some(), "{}", node.key);
+                used.insert(places[at].at);
             }
-            self.entry(format, node);
+            if let Parent::Node(parent) = node.parent {
+                assert!(
+                    (parent as usize) < at,
+                    "the parent of {} is first",
+                    node.key
+                );
+                let is_open = member.nodes[parent as usize].is_open;
+                assert!(
+                    node.is_open || !is_open,
+                    "{} is below an open node",
+                    node.key
+                );
+            }
+            entry(format, source, member, node);
         }
-        let only: u64 = member.origin_only.values().sum();
-        let found = places.len() as u64 + only + member.duplicates;
-        assert_eq!(found, self.records, "{:?}", member.origin_only);
-        assert!(
-            member
-                .leaf
-                .is_none_or(|leaf| (leaf as usize) < member.nodes.len())
-        );
+        let last = member.nodes.len();
+        assert!(member.leaf.is_none_or(|leaf| (leaf as usize) < last));
+        assert!(member.aliases.iter().all(|(_, at)| (*at as usize) < last));
+        others += member.origin_only.values().sum::<u64>() + member.duplicates;
+    }
+    let (used, others) = (used.len(), usize::try_from(others).unwrap());
+    assert_eq!(used + others, places.len(), "{used} in nodes, {others} not");
+}
+
+/// The entry of a node, as an object without its envelope.
+#[track_caller]
+pub(crate) fn entry(format: &dyn Format, source: &[u8], member: &Member, node: &Node) -> String {
+    let raw: Vec<&[u8]> = node
+        .places
+        .iter()
+        .map(|place| bytes(source, *place))
+        .collect();
+    let Body { kind, members } = format.body(member, node, &raw);
+    let entry = [format!("{{\"type\":\"{kind}\"").as_bytes(), &*members, b"}"].concat();
+    let valid = json::value_span(&entry).map(|span| span.len());
+    assert_eq!(
+        valid,
+        Ok(entry.len()),
+        "{}",
+        String::from_utf8_lossy(&entry)
+    );
+    let get = |path: &[&str]| json::get_path(&entry, path).map(<[u8]>::to_vec);
+    match (kind, &node.kind) {
+        ("message", kind) => {
+            let message = get(&["message"]).expect("a message");
+            shape::check_message(&message).unwrap_or_else(|fault| panic!("{fault:?} in {entry:?}"));
+            let role = match kind {
+                NodeKind::User => "\"user\"",
+                NodeKind::Assistant => "\"assistant\"",
+                _ => "\"toolResult\"",
+            };
+            assert_eq!(get(&["message", "role"]).as_deref(), Some(role.as_bytes()));
+        }
+        ("custom_message", NodeKind::Scaffolding) => {
+            let content = get(&["content"]).expect("a content");
+            shape::check(shape::Shape::TextOrBlocks, &content).expect("text or blocks");
+            assert!(get(&["customType"]).is_some() && get(&["display"]).is_some());
+        }
+        ("compaction", NodeKind::Compaction { .. }) => {
+            assert!(get(&["summary"]).expect("a summary").starts_with(b"\""));
+            assert!(get(&["tokensBefore"]).is_some());
+        }
+        ("custom", NodeKind::Custom | NodeKind::Subagent { .. }) => {
+            assert!(get(&["customType"]).is_some());
+        }
+        (kind, node) => panic!("{kind} for {node:?}"),
+    }
+    String::from_utf8_lossy(&entry).into_owned()
+}
+
+/// The tree of a member in a few numbers.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outline {
+    /// Messages but results, messages of the harness, and compactions twice: they are made of two records.
+    pub(crate) messages: usize,
+    pub(crate) forks: usize,
+    pub(crate) roots: usize,
+    pub(crate) gaps: usize,
+    pub(crate) compactions: usize,
+}
+
+pub(crate) fn outline(member: &Member) -> Outline {
+    let mut outline = Outline::default();
+    let mut children = vec![0; member.nodes.len()];
+    for node in &member.nodes {
+        match &node.kind {
+            NodeKind::User | NodeKind::Assistant | NodeKind::Scaffolding => outline.messages += 1,
+            NodeKind::Compaction { .. } => {
+                outline.messages += 2;
+                outline.compactions += 1;
+            }
+            _ => {}
+        }
+        match &node.parent {
+            Parent::Base => outline.roots += 1,
+            Parent::Key(_) => outline.gaps += 1,
+            Parent::Node(parent) => children[*parent as usize] += 1,
+        }
+    }
+    outline.forks = children.iter().filter(|children| **children > 1).count();
+    outline
+}
+
+/// Each result is below its call, and no path has two results of one call.
+#[track_caller]
+pub(crate) fn check_calls(format: &dyn Format, source: &[u8], member: &Member) {
+    let entries = member
+        .nodes
+        .iter()
+        .map(|node| entry(format, source, member, node));
+    let entries: Vec<String> = entries.collect();
+    for (at, node) in member.nodes.iter().enumerate() {
+        if node.kind != NodeKind::ToolResult {
+            continue;
+        }
+        let raw = |at: usize, path: &[&str]| {
+            json::get_path(entries[at].as_bytes(), path).map(<[u8]>::to_vec)
+        };
+        let call = raw(at, &["message", "toolCallId"]);
+        let mut above = at;
+        while let Parent::Node(parent) = member.nodes[above].parent {
+            above = parent as usize;
+            if member.nodes[above].kind == NodeKind::Assistant {
+                break;
+            }
+            assert_ne!(raw(above, &["message", "toolCallId"]), call, "one result");
+        }
+        let call = [b"\"id\":", &*call.expect("a call")].concat();
+        let has_call = memchr::memmem::find(entries[above].as_bytes(), &call).is_some();
+        assert!(has_call, "{} is below its call", node.key);
     }
 }
 
-/// A fixture of the repository.
-pub(super) fn fixture(path: &str) -> Vec<u8> {
-    let root = Path::new(file!()).parent().and_then(Path::parent).unwrap();
-    let folders = [env!("CARGO_MANIFEST_DIR"), ".", ""];
-    let mut roots = folders.iter().map(|folder| Path::new(folder).join(root));
-    let root = roots.find(|root| root.is_dir()).unwrap();
-    let path = root.join("../tests/data/import").join(path);
-    fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
-}
-
-/// The files of a tool in `shared/data/import` of a folder above the repository. They are not part of it: none where
-/// they are absent, which the test says.
-pub(super) fn real_files(tool: Tool) -> Vec<PathBuf> {
-    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    let mut roots = above.map(|folder| folder.join("shared/data/import").join(tool.name()));
+/// Files of other tools that are not part of the repository: `shared/data/import` of a folder above it, or the folder
+/// that TREELINED_IMPORT_DATA names.
+pub(crate) fn real_files(folder: &str) -> Vec<PathBuf> {
+    let named = std::env::var_os("TREELINED_IMPORT_DATA").map(PathBuf::from);
+    let found = named.or_else(|| {
+        let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+        let mut folders = above.map(|above| above.join("shared/data/import"));
+        folders.find(|folder| folder.is_dir())
+    });
+    let Some(found) = found else {
+        eprintln!("SKIPPED: there is no shared/data/import");
+        return Vec::new();
+    };
+    let mut waiting = vec![found.join(folder)];
     let mut files = Vec::new();
-    if let Some(root) = roots.find(|root| root.is_dir()) {
-        collect(&root, &mut files);
-    }
-    if files.is_empty() {
-        let test = std::thread::current().name().unwrap_or("a test").to_owned();
-        let _ = writeln!(
-            std::io::stderr(),
-            "SKIPPED {test}: there are no real files of {}",
-            tool.name()
-        );
+    while let Some(path) = waiting.pop() {
+        match std::fs::read_dir(&path) {
+            Ok(inside) => waiting.extend(inside.map(|entry| entry.unwrap().path())),
+            Err(_) => files.push(path),
+        }
     }
     files.sort();
     files
-}
-
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => collect(&path, files),
-            false => files.push(path),
-        }
-    }
-}
-
-/// The conversations of a family: each path from a root to a tip, as the texts of its entries joined by ` > `. A
-/// plain model of the join: parts by their order, copies by their fingerprints from the first node on.
-pub(super) fn paths(format: &dyn Format, sources: &[Source]) -> BTreeSet<String> {
-    let mut nodes: Vec<(Option<usize>, String, u64)> = Vec::new();
-    let mut known: Vec<Vec<usize>> = vec![Vec::new(); sources.len()];
-    let mut open: Vec<usize> = (0..sources.len()).collect();
-    while let Some(next) = open.iter().position(|source| {
-        let base = base_of(sources, &sources[*source].member);
-        base.is_none_or(|base| !open.contains(&base))
-    }) {
-        let source = open.remove(next);
-        let member = &sources[source].member;
-        let base = base_of(sources, member);
-        let mut start = None;
-        if let (Base::Before { order, .. }, Some(base)) = (&member.base, base) {
-            let before = sources[base].member.nodes.iter().enumerate();
-            let before = before.filter(|(_, node)| node.order < *order).next_back();
-            start = before.map(|(index, _)| known[base][index]);
-        }
-        let mut is_copy = matches!(member.base, Base::CopyOf { .. });
-        for node in &member.nodes {
-            let parent = match node.parent {
-                Parent::Node(parent) => Some(known[source][parent as usize]),
-                _ => start,
-            };
-            let same = |(at, held, print): (usize, Option<usize>, u64)| {
-                (is_copy && held == parent && print == node.fingerprint).then_some(at)
-            };
-            let held = nodes.iter().enumerate();
-            let copied = held
-                .map(|(at, (held, _, print))| (at, *held, *print))
-                .find_map(same);
-            is_copy &= copied.is_some();
-            known[source].push(copied.unwrap_or_else(|| {
-                let text = told(&sources[source].entry(format, node), node);
-                nodes.push((parent, text, node.fingerprint));
-                nodes.len() - 1
-            }));
-        }
-    }
-    let inner: BTreeSet<usize> = nodes.iter().filter_map(|(parent, ..)| *parent).collect();
-    let tips = (0..nodes.len()).filter(|node| !inner.contains(node));
-    let path = |tip: usize| {
-        let mut texts = Vec::new();
-        let mut at = Some(tip);
-        while let Some(node) = at {
-            texts.push(nodes[node].1.as_str());
-            at = nodes[node].0;
-        }
-        texts.reverse();
-        texts.retain(|text| !text.is_empty());
-        texts.join(" > ")
-    };
-    tips.map(path).collect()
-}
-
-fn base_of(sources: &[Source], member: &Member) -> Option<usize> {
-    sources.iter().position(|source| match &member.base {
-        Base::None => false,
-        Base::Before { part_id, .. } => source.member.part_id == *part_id,
-        Base::CopyOf { native_id } => source.member.native_id == *native_id,
-    })
-}
-
-/// An entry in few words; scaffolding is silent.
-fn told(entry: &Value, node: &Node) -> String {
-    let message = &entry["message"];
-    let texts = message["content"].as_array().into_iter().flatten();
-    let texts = texts.map(|block| match block["type"].as_str() {
-        Some("text") => block["text"].as_str().unwrap_or_default().to_owned(),
-        Some("thinking") => format!("({})", block["thinking"].as_str().unwrap_or_default()),
-        Some("toolCall") => format!("{}{}", block["name"].as_str().unwrap(), block["arguments"]),
-        other => other.unwrap_or_default().to_owned(),
-    });
-    let text = texts.collect::<Vec<_>>().join(" ");
-    match &node.kind {
-        NodeKind::User => format!("U:{text}"),
-        NodeKind::Assistant => format!("A:{text}"),
-        NodeKind::ToolResult => format!("R:{}", message["toolName"].as_str().unwrap_or_default()),
-        NodeKind::Compaction { .. } => "compaction".to_owned(),
-        NodeKind::ModelChange => entry["modelId"].as_str().unwrap_or_default().to_owned(),
-        NodeKind::Custom | NodeKind::Subagent { .. } => {
-            entry["customType"].as_str().unwrap_or_default().to_owned()
-        }
-        NodeKind::Scaffolding => String::new(),
-    }
 }
