@@ -48,7 +48,6 @@ const FAMILIES: &[Family] = &[
             "bash",
             "shell",
             "localshell",
-            "exec",
             "execcommand",
             "containerexec",
             "runcommand",
@@ -57,11 +56,8 @@ const FAMILIES: &[Family] = &[
             "shellcommand",
             "executecommand",
             "terminal",
-            "writestdin",
         ],
-        telling: &[
-            "command", "cmd", "commands", "script", "action", "chars", "input",
-        ],
+        telling: &["command", "cmd", "commands", "script", "action"],
         access: FileAccess::None,
     },
     Family {
@@ -154,6 +150,11 @@ const FAMILIES: &[Family] = &[
     Family {
         names: &["skill", "loadskill"],
         telling: &["skill", "name", "command"],
+        access: FileAccess::None,
+    },
+    Family {
+        names: &["exec", "writestdin"],
+        telling: &["command", "cmd", "script", "chars", "input"],
         access: FileAccess::None,
     },
 ];
