@@ -1,12 +1,13 @@
 """A stand-in for the provider of a model, on a free port of this machine.
 
-It answers a prompt with the prompt, after a call of the shell if the prompt has the word RUN. So a test knows what an
-agent must have heard.
+It answers a prompt with the prompt, after a call of the shell if the prompt has the word RUN, and late if it has the
+word SLOW. So a test knows what an agent must have heard.
 """
 
 import itertools
 import json
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 SUMMARY = "What was said so far."
@@ -81,7 +82,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("content-type", kind)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        try:
+            self.wfile.write(body)
+        except ConnectionError:
+            # An interrupted turn.
+            self.close_connection = True
 
 
 def responses(request, number):
@@ -89,6 +94,7 @@ def responses(request, number):
     items = request.get("input", [])
     last = items[-1] if items else {}
     prompt = _last_prompt(items)
+    _wait(prompt)
     names = [tool.get("name") for tool in request.get("tools", [])]
     if last.get("type") == "function_call_output" or "RUN" not in prompt or "exec_command" not in names:
         # A request for a summary ends with the agent's own instructions, and has no prompt of the test.
@@ -126,6 +132,7 @@ def chat(request, number):
     messages = request.get("messages", [])
     last = messages[-1] if messages else {}
     prompt = _last_prompt(messages)
+    _wait(prompt)
     names = [(tool.get("function") or {}).get("name") for tool in request.get("tools", [])]
     base = {"id": f"cc_{number}", "object": "chat.completion.chunk", "created": 1, "model": "stub-1"}
     usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
@@ -141,6 +148,11 @@ def chat(request, number):
         {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
         {**base, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}], "usage": usage},
     ]
+
+
+def _wait(prompt):
+    if "SLOW" in prompt:
+        time.sleep(5)
 
 
 def _last_prompt(messages):

@@ -1,7 +1,7 @@
 """Random conversations with the real agents, imported and compared with what was done.
 
-An agent is a module with NAME and a class Agent: start, turn, fork, revert, compact, rename, sources. Forks, reverts
-and compactions are optional: an agent that lacks one has no method of this name.
+An agent is a module with NAME and a class Agent with the methods start, turn and sources, and those of the methods
+interrupted_turn, fork, revert (with can_revert), compact, rename and restart that the program has.
 """
 
 import argparse
@@ -68,7 +68,8 @@ def converse(agent, expected, rng, operations, between):
         expected.paths[thread] = []
         turn(thread)
 
-    begin()
+    for _ in range(3):
+        begin()
     for operation in range(operations):
         thread = rng.choice(list(expected.paths))
         path, turns = expected.paths[thread], expected.turns(thread)
@@ -81,7 +82,7 @@ def converse(agent, expected, rng, operations, between):
             expected.paths[fork] = path[: at + 1]
             if rng.random() < 0.9:
                 turn(fork)
-        elif chance < 0.4 and len(turns) > 1 and hasattr(agent, "revert"):
+        elif chance < 0.4 and len(turns) > 1 and hasattr(agent, "revert") and agent.can_revert(thread):
             at = rng.choice(turns[1:])
             agent.revert(thread, expected.steps[path[at]].turn)
             del path[at:]
@@ -92,6 +93,11 @@ def converse(agent, expected, rng, operations, between):
             expected.add(thread, [COMPACTION])
         elif chance < 0.5 and hasattr(agent, "rename"):
             agent.rename(thread, f"Name {operation}")
+        elif chance < 0.53 and hasattr(agent, "restart"):
+            agent.restart()
+        elif chance < 0.57 and hasattr(agent, "interrupted_turn"):
+            prompt = f"Prompt {next(prompts)} SLOW"
+            expected.add(thread, [f"user {prompt}"], agent.interrupted_turn(thread, prompt))
         else:
             turn(thread)
         between(operation)
