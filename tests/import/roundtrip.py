@@ -30,8 +30,19 @@ class Expected:
 
     def __init__(self):
         self.steps, self.paths = [], {}
+        # Of each thread the one that its family began with, and of this one the thread that was used last.
+        self.family, self.latest = {}, {}
+
+    def start(self, thread, path=(), parent=None):
+        self.paths[thread] = list(path)
+        self.family[thread] = self.family.get(parent, thread)
+        self.use(thread)
+
+    def use(self, thread):
+        self.latest[self.family[thread]] = thread
 
     def add(self, thread, texts, turn=None):
+        self.use(thread)
         path = self.paths[thread]
         self.steps.append(Step(path[-1] if path else None, texts, turn))
         path.append(len(self.steps) - 1)
@@ -44,6 +55,10 @@ class Expected:
         """The texts from the beginning to each tip."""
         inner = {step.parent for step in self.steps}
         return sorted(self.texts(at) for at in range(len(self.steps)) if at not in inner)
+
+    def leaves(self):
+        """Of each family, the texts from the beginning to the place at which the latest thread goes on."""
+        return sorted(self.texts(self.paths[thread][-1]) for thread in self.latest.values())
 
     def texts(self, at):
         steps = []
@@ -65,7 +80,7 @@ def converse(agent, expected, rng, operations, between):
 
     def begin():
         thread = agent.start()
-        expected.paths[thread] = []
+        expected.start(thread)
         turn(thread)
 
     for _ in range(3):
@@ -79,13 +94,14 @@ def converse(agent, expected, rng, operations, between):
         elif chance < 0.2 and turns and hasattr(agent, "fork"):
             at = rng.choice(turns)
             fork = agent.fork(thread, expected.steps[path[at]].turn)
-            expected.paths[fork] = path[: at + 1]
+            expected.start(fork, path[: at + 1], thread)
             if rng.random() < 0.9:
                 turn(fork)
         elif chance < 0.4 and len(turns) > 1 and hasattr(agent, "revert") and agent.can_revert(thread):
             at = rng.choice(turns[1:])
             agent.revert(thread, expected.steps[path[at]].turn)
             del path[at:]
+            expected.use(thread)
             if rng.random() < 0.8:
                 turn(thread)
         elif chance < 0.47 and turns and hasattr(agent, "compact"):
@@ -113,8 +129,9 @@ def run_import(program, agent, sessions, *options):
 
 
 def conversations(sessions):
-    """The texts from the beginning to each tip of all sessions, read from their files without treelined."""
-    found = []
+    """The texts from the beginning to each tip of all sessions, and to each leaf, read from their files without
+    treelined."""
+    found, leaves = [], []
     for file in sorted(Path(sessions).rglob("*.jsonl")):
         if any(part.startswith(".") for part in file.relative_to(sessions).parts):
             continue
@@ -133,9 +150,15 @@ def conversations(sessions):
         for name in shown:
             inner.update(ancestors(entries, entries[name]["parentId"]))
         for tip in shown.keys() - inner:
-            path = list(ancestors(entries, tip))
-            found.append([text for name in reversed(path) for text in shown.get(name, [])])
-    return sorted(found)
+            found.append(said(entries, shown, tip))
+        moves = [entry for entry in entries.values() if entry.get("customType") == "treelined.leaf"]
+        leaves.append(said(entries, shown, moves[-1]["parentId"]))
+    return sorted(found), sorted(leaves)
+
+
+def said(entries, shown, tip):
+    path = list(ancestors(entries, tip))
+    return [text for name in reversed(path) for text in shown.get(name, [])]
 
 
 def ancestors(entries, name):
@@ -179,10 +202,13 @@ def check(agent, installed, program, seed, operations):
 
             converse(running, expected, rng, operations, between)
             sources = running.sources()
-        wanted = expected.conversations()
+        wanted, wanted_leaves = expected.conversations(), expected.leaves()
         for sessions in (whole, growing):
             run_import(program, agent, sessions, "--final", *sources)
-            compare(wanted, conversations(sessions), f"{agent.NAME}, seed {seed}, {Path(sessions).name}")
+            name = f"{agent.NAME}, seed {seed}, {Path(sessions).name}"
+            found, leaves = conversations(sessions)
+            compare(wanted, found, name)
+            compare(wanted_leaves, leaves, f"{name}, leaves")
             before = files(sessions)
             run_import(program, agent, sessions, "--final", *sources)
             if files(sessions) != before:
