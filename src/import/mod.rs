@@ -17,7 +17,7 @@ pub(crate) mod records;
 #[cfg(test)]
 mod scanning;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 pub(crate) mod tests;
 mod value;

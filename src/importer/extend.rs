@@ -111,7 +111,8 @@ impl SessionWork<'_> {
         };
         let from = planned.steps.last().map(|step| step.id.to_string());
         let from = from.or_else(|| leaf.id.clone());
-        let entries = tree.entry_count() + planned.steps.len();
+        // Leaf records count too, so that no two lines get one id.
+        let entries = tree.node_count() + planned.steps.len();
         for step in &planned.steps {
             self.check()?;
             let Some(entry) = self.tree.entries.get(step.entry) else {

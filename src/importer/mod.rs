@@ -10,16 +10,19 @@ mod create;
 mod databases;
 pub(crate) mod discover;
 mod extend;
-mod json_tree;
+pub(crate) mod json_tree;
 pub(crate) mod ledger;
 mod line;
-mod native;
+pub(crate) mod native;
 pub(crate) mod origin;
 mod reading;
 mod relatives;
 mod result;
 pub(crate) mod run;
 pub(crate) mod source;
-mod sqlite;
+pub(crate) mod sqlite;
 
 pub(crate) use databases::extraction;
+
+#[cfg(test)]
+mod tests;

@@ -241,14 +241,14 @@ macro_rules! with_methods {
                 }
                 "import_sessions" {
                     summary: "Imports the conversations of other tools, or what they have written since the last import.",
-                    section: "3.15", scope: immediate,
+                    section: "3.16", scope: immediate,
                     params: ImportSessionsParams, result: ImportSessionsResult,
                     errors: [PARAMS, &[Kind::ImportBusy, Kind::ImportFailed, Kind::SessionLocked, Kind::StorageFull, Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
                     run: import::import_sessions,
                 }
                 "import_report" {
                     summary: "Returns the reports of the imports that changed a session.",
-                    section: "3.15", scope: session(read),
+                    section: "3.16", scope: session(read),
                     params: ImportReportParams, result: ImportReportResult,
                     errors: [SESSION, FILE],
                     run: import::import_report,

@@ -1,3 +1,4 @@
+use crate::import::member::Record;
 use super::super::tests::{Imported, imported};
 use super::*;
 use proptest::prelude::*;
