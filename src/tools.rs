@@ -49,7 +49,6 @@ const FAMILIES: &[Family] = &[
             "bash",
             "shell",
             "localshell",
-            "exec",
             "execcommand",
             "containerexec",
             "runcommand",
@@ -158,7 +157,7 @@ const FAMILIES: &[Family] = &[
     },
     Family {
         names: &["websearch", "googlewebsearch"],
-        telling: &["query", "action"],
+        telling: &["query", "queries", "url", "pattern", "action"],
         access: FileAccess::None,
     },
     Family {
@@ -195,6 +194,11 @@ const FAMILIES: &[Family] = &[
     Family {
         names: &["skill", "loadskill", "activateskill", "slashcommand"],
         telling: &["skill", "name", "command"],
+        access: FileAccess::None,
+    },
+    Family {
+        names: &["exec", "writestdin"],
+        telling: &["command", "cmd", "script", "chars", "input"],
         access: FileAccess::None,
     },
 ];
@@ -400,6 +404,15 @@ mod tests {
         let action = r#"{"action":{"type":"exec","command":["sh","-c","ls"]}}"#;
         check("local_shell", action, "ls");
         check("exec_command", r#"{"cmd":"ls","workdir":"/w"}"#, "ls");
+        let local = r#"{"type":"exec","command":["bash","-lc","ls"],"timeout_ms":5}"#;
+        check("local_shell", local, "ls");
+        check("exec", r#"{"input":"text(1)"}"#, "text(1)");
+        let stdin = r#"{"session_id":"sess-42","chars":"yes"}"#;
+        check("write_stdin", stdin, "yes");
+        let image = r#"{"detail":"high","path":"a.png"}"#;
+        check("view_image", image, "a.png");
+        let page = r#"{"type":"open_page","url":"https://a.b"}"#;
+        check("web_search", page, "https://a.b");
         check("run_shell_command", r#"{"command":"ls"}"#, "ls");
         check("developer__shell", r#"{"command":"ls"}"#, "ls");
         check("read", r#"{"offset":1,"path":"a.rs"}"#, "a.rs");

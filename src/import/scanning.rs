@@ -145,8 +145,8 @@ pub(super) fn paths(format: &dyn Format, sources: &[Source]) -> BTreeSet<String>
         let base = base_of(sources, member);
         let mut start = None;
         if let (Base::Before { order, .. }, Some(base)) = (&member.base, base) {
-            let before = sources[base].member.nodes.iter().enumerate();
-            let before = before.filter(|(_, node)| node.order < *order).last();
+            let mut before = sources[base].member.nodes.iter().enumerate();
+            let before = before.rfind(|(_, node)| node.order < *order);
             start = before.map(|(index, _)| known[base][index]);
         }
         let mut is_copy = matches!(member.base, Base::CopyOf { .. });

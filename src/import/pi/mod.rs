@@ -7,6 +7,8 @@
 
 mod order;
 mod reader;
+#[cfg(test)]
+mod tests;
 
 use super::member::{Body, Member, Node};
 use super::{Format, Reader};

@@ -3,9 +3,8 @@
 pub(super) use super::array_elements as elements;
 use crate::import::codex::record::{self, Line};
 use crate::json;
-use std::borrow::Cow;
 
-/// Deepest nesting of arguments that are given as an object.
+/// Deepest nesting of values that are given as they are.
 const DEEPEST: usize = 200;
 
 /// Appends the blocks of a message's content, with commas between them.
@@ -39,12 +38,21 @@ fn block(out: &mut Vec<u8>, piece: &[u8]) {
             }
         }
         Some("input_image") => match image.filter(is_text) {
-            Some(url) if !data_url(out, url) => json::push_raw(out, piece),
+            Some(url) if !data_url(out, url) => value(out, piece),
             _ => {}
         },
         // Blocks of these types have other members here.
         None | Some("thinking" | "image" | "toolCall" | "encrypted_content") => {}
+        Some(_) if json::depth(piece) > DEEPEST => quoted(out, piece),
         Some(_) => json::push_raw(out, piece),
+    }
+}
+
+/// Appends a value; one that is nested too deeply as its text.
+pub(super) fn value(out: &mut Vec<u8>, raw: &[u8]) {
+    match json::depth(raw) {
+        0..=DEEPEST => json::push_raw(out, raw),
+        _ => json::push_string(out, &String::from_utf8_lossy(raw)),
     }
 }
 
@@ -136,7 +144,7 @@ fn named(out: &mut Vec<u8>, name: &str, value: Option<&[u8]>) {
     if let Some(value) = value.filter(|value| *value != b"null") {
         json::push_string(out, name);
         out.push(b':');
-        json::push_raw(out, value);
+        self::value(out, value);
     }
     out.push(b'}');
 }
@@ -157,16 +165,11 @@ fn object(out: &mut Vec<u8>, raw: &[u8]) {
             return named(out, "", None);
         }
     }
-    if raw.starts_with(b"{") || raw.starts_with(b"[") {
-        // Too deep to be given as it is.
-        let text = String::from_utf8_lossy(raw);
-        return named(out, "_raw", Some(&json::quoted(&text)));
-    }
     named(out, "_raw", Some(raw));
 }
 
 /// Whether a decoded literal has no character that could not be decoded.
-fn is_exact(literal: &[u8], text: &Cow<'_, str>) -> bool {
+fn is_exact(literal: &[u8], text: &str) -> bool {
     let is_replaced = text.contains(char::REPLACEMENT_CHARACTER);
     !is_replaced || memchr::memmem::find(literal, "\u{fffd}".as_bytes()).is_some()
 }

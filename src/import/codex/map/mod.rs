@@ -185,7 +185,7 @@ fn push_details(out: &mut Vec<u8>, events: &[&[u8]]) {
             separator = b",";
             json::push_string(out, name);
             out.push(b':');
-            json::push_raw(out, value);
+            blocks::value(out, value);
         }
     }
     if separator == b"," {
@@ -235,7 +235,7 @@ fn custom(out: &mut Vec<u8>, lines: &[Line<'_>]) {
     out.extend_from_slice(b",\"customType\":");
     json::push_string(out, &format!("codex.{kind}"));
     out.extend_from_slice(b",\"data\":");
-    json::push_raw(out, data);
+    blocks::value(out, data);
 }
 
 fn subagent(out: &mut Vec<u8>, lines: &[Line<'_>]) {
@@ -253,7 +253,7 @@ fn subagent(out: &mut Vec<u8>, lines: &[Line<'_>]) {
             out.push(b',');
             json::push_string(out, name);
             out.push(b':');
-            json::push_raw(out, value);
+            blocks::value(out, value);
         }
     }
     out.push(b'}');

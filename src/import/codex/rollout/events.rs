@@ -74,10 +74,10 @@ impl RolloutReader {
                 let usage = self.meter.count(payload);
                 self.use_tokens(usage);
             }
-            "collab_agent_spawn_end" | "sub_agent_activity" | "SubAgentActivity" => {
-                if self.spawn(item, subject) || self.about_call(item, &kind, subject) {
-                    return;
-                }
+            "collab_agent_spawn_end" | "sub_agent_activity" | "SubAgentActivity"
+                if self.spawn(item, subject) =>
+            {
+                return;
             }
             shown if SHOWN.contains(&shown) => {
                 if shown == "turn_aborted" {

@@ -1,7 +1,8 @@
 use super::CodexFormat;
-use crate::import::Tool;
-use crate::import::member::{Base, NodeKind};
+use crate::import::member::{Base, Node, NodeKind};
 use crate::import::scanning::{self as testing, Source, fixture, paths};
+use crate::import::{Format, Tool};
+use std::collections::BTreeSet;
 
 mod hostile;
 mod lines;
