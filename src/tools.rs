@@ -57,6 +57,7 @@ const FAMILIES: &[Family] = &[
             "shellcommand",
             "executecommand",
             "terminal",
+            "automationscript",
         ],
         telling: &["command", "cmd", "commands", "script", "action"],
         access: FileAccess::None,
@@ -69,6 +70,10 @@ const FAMILIES: &[Family] = &[
             "readtextfile",
             "view",
             "viewimage",
+            "readimage",
+            "imageprocessor",
+            "analyze",
+            "lsp",
             "cat",
         ],
         telling: PATHS,
@@ -129,12 +134,19 @@ const FAMILIES: &[Family] = &[
         access: FileAccess::None,
     },
     Family {
-        names: &["task", "agent", "subagent", "spawnagent", "delegate"],
+        names: &[
+            "task",
+            "agent",
+            "subagent",
+            "spawnagent",
+            "delegate",
+            "executetask",
+        ],
         telling: &["description", "task", "prompt", "message", "instructions"],
         access: FileAccess::None,
     },
     Family {
-        names: &["webfetch", "fetch"],
+        names: &["webfetch", "fetch", "webscrape"],
         telling: &["url", "urls", "prompt"],
         access: FileAccess::None,
     },
@@ -146,6 +158,11 @@ const FAMILIES: &[Family] = &[
     Family {
         names: &["todowrite", "writetodos", "todo", "updateplan"],
         telling: &["todos", "plan", "content"],
+        access: FileAccess::None,
+    },
+    Family {
+        names: &["question", "askuserquestion"],
+        telling: &["question", "questions"],
         access: FileAccess::None,
     },
     Family {
@@ -297,7 +314,7 @@ fn told(value: &[u8]) -> Option<Cow<'_, str>> {
 }
 
 fn told_in(object: &[u8]) -> Option<Cow<'_, str>> {
-    const TELLING: [&str; 5] = ["command", "query", "content", "step", "url"];
+    const TELLING: [&str; 6] = ["command", "query", "content", "step", "url", "question"];
     let named = json::get_each(object, TELLING);
     let mut texts = named.into_iter().flatten();
     texts.find_map(|value| json::string(value).or_else(|| words(value)))
@@ -387,6 +404,69 @@ mod tests {
         );
         let patch = r#"{"input":"*** Begin Patch\n*** Update File: a.rs\n@@\n-x\n*** Add File: b.rs\n+y\n*** End Patch"}"#;
         check("apply_patch", patch, "a.rs, b.rs");
+    }
+
+    #[test]
+    fn the_tools_of_opencode_and_goose_tell_by_one_argument() {
+        for (name, arguments, summary) in [
+            ("bash", r#"{"command":"ls","description":"List"}"#, "ls"),
+            (
+                "edit",
+                r#"{"filePath":"a.rs","oldString":"a","newString":"b"}"#,
+                "a.rs",
+            ),
+            (
+                "patch",
+                r#"{"patchText":"*** Begin Patch\n*** Add File: b.rs\n*** End Patch"}"#,
+                "b.rs",
+            ),
+            ("list", r#"{"path":"src"}"#, "src"),
+            (
+                "webfetch",
+                r#"{"format":"text","url":"https://a.b"}"#,
+                "https://a.b",
+            ),
+            (
+                "lsp",
+                r#"{"operation":"hover","filePath":"a.rs","line":3}"#,
+                "a.rs",
+            ),
+            (
+                "question",
+                r#"{"questions":[{"header":"h","question":"Which?"}]}"#,
+                "Which?",
+            ),
+            (
+                "task",
+                r#"{"subagent_type":"general","prompt":"p","description":"Look"}"#,
+                "Look",
+            ),
+            (
+                "developer__text_editor",
+                r#"{"command":"view","path":"a.rs"}"#,
+                "a.rs",
+            ),
+            ("tree", r#"{"depth":2,"path":"src"}"#, "src"),
+            ("read_image", r#"{"path":"a.png"}"#, "a.png"),
+            (
+                "computercontroller__web_scrape",
+                r#"{"save_as":"text","url":"https://a.b"}"#,
+                "https://a.b",
+            ),
+            (
+                "computercontroller__automation_script",
+                r#"{"language":"shell","script":"ls"}"#,
+                "ls",
+            ),
+            ("todo__todo_write", r#"{"content":"- Build"}"#, "- Build"),
+            (
+                "delegate",
+                r#"{"source":"x","instructions":"Look"}"#,
+                "Look",
+            ),
+        ] {
+            check(name, arguments, summary);
+        }
     }
 
     #[test]
