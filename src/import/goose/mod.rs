@@ -18,7 +18,7 @@ mod record;
 mod tests;
 mod thread;
 
-use super::member::{Body, Member, Node, Record};
+use super::member::{Body, Member, Node};
 use super::{Format, Reader};
 
 pub(crate) struct Goose;

@@ -1,7 +1,7 @@
 //! The entries of opencode's messages.
 
 use super::super::member::{Body, Node, NodeKind};
-use super::super::value::{Usage, Value, Writer, count, joined, literal, millis, number, text};
+use super::super::value::{Usage, Value, Writer, count, joined, literal, number, text};
 use super::record::{self, Item, image_of};
 use crate::json;
 

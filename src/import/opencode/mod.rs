@@ -23,7 +23,7 @@ mod replay;
 mod tests;
 mod thread;
 
-use super::member::{Body, Member, Node, Record};
+use super::member::{Body, Member, Node};
 use super::{Format, Reader};
 
 pub(crate) struct Opencode;

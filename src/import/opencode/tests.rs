@@ -1,3 +1,4 @@
+use super::super::member::Record;
 use super::super::tests::{Imported, imported};
 use super::*;
 use proptest::prelude::*;
@@ -418,42 +419,6 @@ fn lone_surrogates_in_texts_and_arguments_are_kept() {
     let body = Opencode.body(&member, &member.nodes[0], &lines[1..]);
     let members = String::from_utf8(body.members).unwrap();
     assert!(members.contains(r#""text":"\ud83d A \u0000""#), "{members}");
-}
-
-/// The two layouts of the folder `storage/`, from real files.
-#[test]
-fn folders_of_json_files_are_read_in_both_layouts() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/import/opencode");
-    let session = |layout: &str, id: &str| {
-        let tree = crate::importer::json_tree::JsonTree::open(&root.join(layout)).unwrap();
-        let mut lines = Vec::new();
-        tree.write_session(id, &mut lines).unwrap();
-        imported(&Opencode, id, &lines).remove(0)
-    };
-    let legacy = session("storage_legacy", "s_stage0_drift");
-    let expected = [
-        "0 - user",
-        r#"1 0 assistant bash{"command":"cat README.md","cwd":"/tmp/drift"} Read README and extracted the title.…"#,
-        "2 1 toolresult # Title\n\nBody…*",
-    ];
-    assert_eq!(legacy.drawn(), drawn(&expected));
-    let small = session("storage_v2", "s_stage0_small");
-    let expected = [
-        "0 - user Hello",
-        r#"1 0 assistant bash{"command":"ls","cwd":"/tmp/repo"} Found 2 files.…"#,
-        "2 1 toolresult a.txt\nb.txt…*",
-    ];
-    assert_eq!(small.drawn(), drawn(&expected));
-    let large = session("storage_v2", "s_stage0_large");
-    let expected = [
-        "0 - user Step 1",
-        r#"1 0 assistant bash{"command":"ls /non-existent-directory","cwd":"/tmp/large"} Command failed with exit code 1. (Investigating failing command.) !The operation was aborted."#,
-        "2 1 toolresult ls: /non-existent-directory: No such file or directory",
-        "3 2 user Step 2",
-        "4 3 assistant Ok…*",
-    ];
-    assert_eq!(large.drawn(), drawn(&expected));
-    assert_eq!(large.member.cwd.as_deref(), Some("/tmp/large"));
 }
 
 fn value() -> impl Strategy<Value = Value> {
