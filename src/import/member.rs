@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 
 /// One record of a source: a JSON value.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Record<'a> {
+pub struct Record<'a> {
     /// Where it begins in the (decompressed) source, in bytes.
-    pub(crate) at: u64,
+    pub at: u64,
     /// The number of the record in the source, from 0.
-    pub(crate) number: u64,
-    pub(crate) bytes: &'a [u8],
+    pub number: u64,
+    pub bytes: &'a [u8],
 }
 
 /// A stretch of a source, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) at: u64,
-    pub(crate) len: u64,
+pub struct Place {
+    pub at: u64,
+    pub len: u64,
 }
 
 /// One conversation as one source has it. Several members whose nodes are copies or continuations of each other

@@ -7,6 +7,7 @@
 pub(crate) mod goose;
 pub(crate) mod member;
 pub(crate) mod opencode;
+pub(crate) mod records;
 #[cfg(test)]
 pub(crate) mod tests;
 mod value;
