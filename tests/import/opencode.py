@@ -69,7 +69,10 @@ class Agent:
     def fork(self, session, turn):
         """A new session with everything up to a turn."""
         count = self.turns[session].index(turn) + 1
-        later = self._prompts(session)[count:]
+        prompt = self._prompts(session)[count - 1]
+        users = [message["info"]["id"] for message in self._messages(session) if message["info"]["role"] == "user"]
+        # It has all before the next message of the user, which can be the request for a compaction.
+        later = users[users.index(prompt) + 1 :]
         body = {"messageID": later[0]} if later else {}
         fork = self._call("POST", f"/session/{session}/fork", body)["id"]
         self.turns[fork] = self.turns[session][:count]
@@ -93,11 +96,14 @@ class Agent:
     def _prompts(self, session):
         """The ids of the prompts in a session, also of those that were taken back but not yet deleted."""
         prompts = []
-        for message in self._call("GET", f"/session/{session}/message"):
+        for message in self._messages(session):
             is_request = any(part["type"] == "compaction" for part in message["parts"])
             if message["info"]["role"] == "user" and not is_request:
                 prompts.append(message["info"]["id"])
         return prompts
+
+    def _messages(self, session):
+        return self._call("GET", f"/session/{session}/message")
 
     def _environment(self):
         """A small environment: no key and no setting of the user's, and nothing is fetched."""
