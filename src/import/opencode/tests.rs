@@ -38,12 +38,18 @@ impl Rows {
         )
     }
 
+    /// A completed answer with the part that ends it.
     fn answer(self, id: &str, created: u64, more: Value) -> Self {
         let mut data = json!({"role": "assistant", "time": {"created": created, "completed": created + 1}, "finish": "stop"});
         for (name, value) in more.as_object().unwrap() {
             data[name] = value.clone();
         }
-        self.message(id, created, data)
+        let reason = data["finish"].clone();
+        self.message(id, created, data).part(
+            &format!("{id}~"),
+            id,
+            json!({"type": "step-finish", "reason": reason}),
+        )
     }
 
     fn part(self, id: &str, message: &str, data: Value) -> Self {
@@ -248,6 +254,7 @@ fn an_answer_has_its_calls_and_each_result_follows() {
         session.member.origin_only,
         [
             ("part patch".to_owned(), 1),
+            ("part step-finish".to_owned(), 2),
             ("part text".to_owned(), 1),
             ("session".to_owned(), 1)
         ]
@@ -369,6 +376,18 @@ fn the_last_message_is_open_until_it_is_completed_or_another_follows() {
         open(Rows::new(json!({})).answer("b", 2, json!({}))),
         [false]
     );
+    // A fork is copied message by message, each before its parts.
+    let copied = || {
+        Rows::new(json!({})).message(
+            "b",
+            2,
+            json!({"role": "assistant", "finish": "stop", "time": {"completed": 3}}),
+        )
+    };
+    let finish = |reason: &str| json!({"type": "step-finish", "reason": reason});
+    assert_eq!(open(copied()), [true]);
+    assert_eq!(open(copied().part("b1", "b", finish("tool-calls"))), [true]);
+    assert_eq!(open(copied().part("b1", "b", finish("stop"))), [false]);
 }
 
 #[test]
