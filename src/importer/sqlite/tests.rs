@@ -119,6 +119,69 @@ fn goose_forks_share_the_keys_of_their_messages() {
     assert_eq!(root.bodies[12]["message"]["model"], "stub-1");
 }
 
+/// The fixture is what the real program wrote when it compacted a conversation twice.
+#[test]
+fn goose_compactions_are_entries_and_commands_are_no_part_of_the_conversation() {
+    let sessions = sessions("goose/compacted.db", Tool::Goose, &goose::Goose);
+    let drawn = sessions[0].drawn();
+    let lines = drawn.lines().filter(|line| {
+        line.split(' ')
+            .nth(1)
+            .is_some_and(|word| word.parse::<u32>().is_ok() || word == "-")
+    });
+    let lines: Vec<&str> = lines.filter(|line| !line.contains("scaffolding")).collect();
+    let expected = [
+        "0 - user First question",
+        "2 1 assistant Answer 8.",
+        "3 2 user RUN the tests",
+        r#"5 4 assistant shell{"command":"echo hello","description":"say hello"}"#,
+        "6 5 toolresult hello",
+        "7 6 assistant Answer 10.",
+        "8 7 compaction Answer 11.",
+        "10 9 custom",
+        "11 10 custom",
+        "12 11 user After the first compaction",
+        "14 13 assistant Answer 12.",
+        "15 14 compaction Answer 13.",
+        "17 16 custom",
+        "18 17 custom",
+        "19 18 user RUN the tests again",
+        r#"21 20 assistant shell{"command":"echo hello","description":"say hello"}"#,
+        "22 21 toolresult hello",
+        "23 22 assistant Answer 15.…*",
+    ];
+    assert_eq!(lines, expected);
+}
+
+/// A compaction hides the messages before it. Their entries stay as they were.
+#[test]
+fn entries_of_a_goose_session_do_not_change_when_they_are_hidden_by_a_compaction() {
+    let scratch = tempfile::tempdir().unwrap();
+    let database =
+        Database::open(&fixture("goose/compacted.db"), Tool::Goose, scratch.path()).unwrap();
+    let after = String::from_utf8(lines(&database, &database.sessions()[0].id)).unwrap();
+    let is_summary =
+        |line: &&str| line.contains(r#"[{\"type\":\"text\",\"text\":\"Answer 13.\"}]"#);
+    let second = after.lines().position(|line| is_summary(&line)).unwrap();
+    let hidden = r#"\"agentVisible\":false"#;
+    let shown = r#"\"agentVisible\":true"#;
+    let first = after
+        .lines()
+        .position(|line| line.contains("Answer 11."))
+        .unwrap();
+    let before = after.lines().take(second).enumerate().map(|(at, line)| {
+        let is_for_user = line.contains("/compact") || line.contains("Compaction complete");
+        match at >= first && !is_for_user {
+            true => format!("{}\n", line.replace(hidden, shown)),
+            false => format!("{line}\n"),
+        }
+    });
+    let mut closed = ClosedEntries::default();
+    closed.check(&goose::Goose, before.collect::<String>().as_bytes());
+    assert_eq!(closed.0.len(), 14);
+    closed.check(&goose::Goose, after.as_bytes());
+}
+
 /// A database with one session of each kind of row that SQLite can store.
 fn odd_database(path: &Path) -> Connection {
     let connection = Connection::open(path).unwrap();
