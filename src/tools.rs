@@ -57,6 +57,7 @@ const FAMILIES: &[Family] = &[
             "shellcommand",
             "executecommand",
             "terminal",
+            "automationscript",
         ],
         telling: &["command", "cmd", "commands", "script", "action"],
         access: FileAccess::None,
@@ -70,6 +71,10 @@ const FAMILIES: &[Family] = &[
             "notebookread",
             "view",
             "viewimage",
+            "readimage",
+            "imageprocessor",
+            "analyze",
+            "lsp",
             "cat",
         ],
         telling: PATHS,
@@ -137,6 +142,7 @@ const FAMILIES: &[Family] = &[
             "subagent",
             "spawnagent",
             "delegate",
+            "executetask",
             "delegatetoagent",
             "codebaseinvestigator",
         ],
@@ -151,7 +157,7 @@ const FAMILIES: &[Family] = &[
         access: FileAccess::None,
     },
     Family {
-        names: &["webfetch", "fetch"],
+        names: &["webfetch", "fetch", "webscrape"],
         telling: &["url", "urls", "prompt"],
         access: FileAccess::None,
     },
@@ -182,7 +188,7 @@ const FAMILIES: &[Family] = &[
         access: FileAccess::None,
     },
     Family {
-        names: &["askuserquestion", "askuser"],
+        names: &["question", "askuserquestion", "askuser"],
         telling: &["questions", "question"],
         access: FileAccess::None,
     },
@@ -478,6 +484,69 @@ mod tests {
         let read = CallArguments::new("NotebookRead", br#"{"notebook_path":"a.ipynb"}"#);
         assert_eq!(read.access(), FileAccess::Read);
         assert!(read.files().contains("a.ipynb"));
+    }
+
+    #[test]
+    fn the_tools_of_opencode_and_goose_tell_by_one_argument() {
+        for (name, arguments, summary) in [
+            ("bash", r#"{"command":"ls","description":"List"}"#, "ls"),
+            (
+                "edit",
+                r#"{"filePath":"a.rs","oldString":"a","newString":"b"}"#,
+                "a.rs",
+            ),
+            (
+                "patch",
+                r#"{"patchText":"*** Begin Patch\n*** Add File: b.rs\n*** End Patch"}"#,
+                "b.rs",
+            ),
+            ("list", r#"{"path":"src"}"#, "src"),
+            (
+                "webfetch",
+                r#"{"format":"text","url":"https://a.b"}"#,
+                "https://a.b",
+            ),
+            (
+                "lsp",
+                r#"{"operation":"hover","filePath":"a.rs","line":3}"#,
+                "a.rs",
+            ),
+            (
+                "question",
+                r#"{"questions":[{"header":"h","question":"Which?"}]}"#,
+                "Which?",
+            ),
+            (
+                "task",
+                r#"{"subagent_type":"general","prompt":"p","description":"Look"}"#,
+                "Look",
+            ),
+            (
+                "developer__text_editor",
+                r#"{"command":"view","path":"a.rs"}"#,
+                "a.rs",
+            ),
+            ("tree", r#"{"depth":2,"path":"src"}"#, "src"),
+            ("read_image", r#"{"path":"a.png"}"#, "a.png"),
+            (
+                "computercontroller__web_scrape",
+                r#"{"save_as":"text","url":"https://a.b"}"#,
+                "https://a.b",
+            ),
+            (
+                "computercontroller__automation_script",
+                r#"{"language":"shell","script":"ls"}"#,
+                "ls",
+            ),
+            ("todo__todo_write", r#"{"content":"- Build"}"#, "- Build"),
+            (
+                "delegate",
+                r#"{"source":"x","instructions":"Look"}"#,
+                "Look",
+            ),
+        ] {
+            check(name, arguments, summary);
+        }
     }
 
     #[test]

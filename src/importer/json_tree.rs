@@ -213,6 +213,8 @@ fn stem(file: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::import::opencode::Opencode;
+    use crate::import::tests::imported;
 
     fn lines(files: &[(&str, &str)], session: &str) -> (Vec<NativeSession>, String) {
         let folder = tempfile::tempdir().unwrap();
@@ -269,5 +271,41 @@ mod tests {
         );
         assert_eq!(sessions.len(), 1);
         assert_eq!(lines.lines().count(), 1);
+    }
+
+    /// The two layouts of the folder `storage/`, from real files.
+    #[test]
+    fn folders_of_json_files_are_read_in_both_layouts() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/import/opencode");
+        let session = |layout: &str, id: &str| {
+            let tree = JsonTree::open(&root.join(layout)).unwrap();
+            let mut lines = Vec::new();
+            tree.write_session(id, &mut lines).unwrap();
+            imported(&Opencode, id, &lines).remove(0)
+        };
+        let legacy = session("storage_legacy", "s_stage0_drift");
+        let expected = [
+            "0 - user",
+            r#"1 0 assistant bash{"command":"cat README.md","cwd":"/tmp/drift"} Read README and extracted the title.…"#,
+            "2 1 toolresult # Title\n\nBody…*",
+        ];
+        assert_eq!(legacy.drawn(), expected.join("\n"));
+        let small = session("storage_v2", "s_stage0_small");
+        let expected = [
+            "0 - user Hello",
+            r#"1 0 assistant bash{"command":"ls","cwd":"/tmp/repo"} Found 2 files.…"#,
+            "2 1 toolresult a.txt\nb.txt…*",
+        ];
+        assert_eq!(small.drawn(), expected.join("\n"));
+        let large = session("storage_v2", "s_stage0_large");
+        let expected = [
+            "0 - user Step 1",
+            r#"1 0 assistant bash{"command":"ls /non-existent-directory","cwd":"/tmp/large"} Command failed with exit code 1. (Investigating failing command.) !The operation was aborted."#,
+            "2 1 toolresult ls: /non-existent-directory: No such file or directory",
+            "3 2 user Step 2",
+            "4 3 assistant Ok…*",
+        ];
+        assert_eq!(large.drawn(), expected.join("\n"));
+        assert_eq!(large.member.cwd.as_deref(), Some("/tmp/large"));
     }
 }

@@ -116,6 +116,12 @@ fn hold_back(member: &mut Member) -> u64 {
         numbers.push((u32::try_from(member.nodes.len()).ok(), true));
         member.nodes.push(node);
     }
+    for (_, node) in &mut member.aliases {
+        // Names that stood for held nodes stand for the kept node above.
+        *node = at(&numbers, *node)
+            .and_then(|(number, _)| number)
+            .unwrap_or(u32::MAX);
+    }
     member.leaf = member
         .leaf
         .and_then(|leaf| at(&numbers, leaf))

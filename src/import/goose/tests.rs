@@ -79,7 +79,8 @@ fn two_compactions_are_found_by_the_messages_that_they_hid() {
             true,
         )
         .text("e", "user", "E", true, true)
-        .text("n", "assistant", "Only for the user", true, false);
+        .text("f", "user", "/compact", true, false)
+        .text("g", "assistant", "Nothing to compact", true, false);
     let expected = [
         "0 - user A",
         "1 0 assistant B",
@@ -89,7 +90,8 @@ fn two_compactions_are_found_by_the_messages_that_they_hid() {
         "5 4 compaction Summary 2",
         "6 5 scaffolding The previous message is a summary",
         "7 6 user E",
-        "8 7 custom*",
+        "8 7 custom",
+        "9 8 custom*",
     ];
     assert_eq!(rows.read().drawn(), drawn(&expected));
 }

@@ -25,6 +25,8 @@ struct Line {
     is_agent_visible: bool,
     is_turn_context: bool,
     has_text: bool,
+    /// Its first text begins with a slash.
+    begins_with_slash: bool,
     has_notice: bool,
     has_model: bool,
     /// Content besides results.
@@ -48,6 +50,7 @@ impl Line {
             is_agent_visible: message.flag("agentVisible").unwrap_or(true),
             is_turn_context: message.flag("turnContext").unwrap_or(false),
             has_text: false,
+            begins_with_slash: false,
             has_notice: false,
             has_model: message
                 .metadata
@@ -68,7 +71,10 @@ impl Line {
                     line.calls
                         .extend(boxed(Some(id)).map(|id| (id, name.unwrap_or_default())));
                 }
-                Block::Text(_) => line.has_text = true,
+                Block::Text(text) => {
+                    line.begins_with_slash |= !line.has_text && text.starts_with(b"\"/");
+                    line.has_text = true;
+                }
                 Block::Notice(_) => line.has_notice = true,
                 Block::Thinking { .. } | Block::Image { .. } | Block::Other => {}
             }
@@ -80,6 +86,21 @@ impl Line {
     /// Whether only the model sees it, as a summary or the answer after it.
     fn is_hidden(&self) -> bool {
         !self.is_user_visible && !self.is_turn_context
+    }
+
+    /// A message that only the user sees. So are those before a compaction.
+    fn is_for_user(&self) -> bool {
+        self.is_user_visible && !self.is_agent_visible
+    }
+
+    /// Whether it may be a command to goose, such as `/compact`. Only the reply shows that it is one.
+    fn is_command(&self) -> bool {
+        self.is_user && self.is_for_user() && self.begins_with_slash && self.results.is_empty()
+    }
+
+    /// Whether goose itself may have written it, as the reply to a command: it names no model.
+    fn is_reply(&self) -> bool {
+        !self.is_user && self.is_for_user() && !self.has_model && self.calls.is_empty()
     }
 
     fn may_be_summary(&self) -> bool {
@@ -247,41 +268,33 @@ impl Reader for ThreadReader {
     }
 }
 
-/// The kind of the node that a message becomes, besides its results.
+/// The kind of the node that a message becomes, besides its results. It does not change when a later compaction
+/// hides the message from the model.
 fn kinds(lines: &[Line]) -> Vec<NodeKind> {
     let mut kinds = Vec::with_capacity(lines.len());
     // Whether all messages so far are hidden from the model, as after a compaction.
     let mut are_compacted = true;
-    let mut last_summary = None;
     for (index, line) in lines.iter().enumerate() {
-        let is_followed = lines
-            .get(index + 1)
-            .is_some_and(|next| !next.is_user && next.is_hidden());
+        let before = index.checked_sub(1).and_then(|before| lines.get(before));
+        let next = lines.get(index + 1);
+        let is_followed = next.is_some_and(|next| !next.is_user && next.is_hidden());
         // A summary that a later compaction hid is known by the answer after it.
         let is_summary = index > 0
             && are_compacted
             && line.may_be_summary()
-            && (line.is_agent_visible || is_followed);
-        let follows_summary = last_summary.is_some_and(|summary| summary + 1 == index);
+            && (line.is_agent_visible || is_followed)
+            && !matches!(kinds.last(), Some(NodeKind::Compaction { .. }));
+        let is_command = next.is_some_and(|next| line.is_command() && next.is_reply());
+        let is_reply = before.is_some_and(|before| before.is_command() && line.is_reply());
         kinds.push(match line {
-            _ if is_summary && !follows_summary => {
-                last_summary = Some(index);
-                NodeKind::Compaction { first_kept: None }
-            }
+            _ if is_summary => NodeKind::Compaction { first_kept: None },
             line if line.is_turn_context || line.is_hidden() => NodeKind::Scaffolding,
             line if line.has_notice && !line.has_text => NodeKind::Custom,
+            _ if is_command || is_reply => NodeKind::Custom,
             line if line.is_user => NodeKind::User,
             _ => NodeKind::Assistant,
         });
         are_compacted &= !line.is_agent_visible;
-    }
-    // After the last compaction, only notices are hidden from the model.
-    let after = last_summary.map_or(0, |summary| summary + 1);
-    for (line, kind) in lines.iter().zip(&mut kinds).skip(after) {
-        let is_notice = line.is_user_visible && !line.is_agent_visible && line.calls.is_empty();
-        if is_notice && line.results.is_empty() {
-            *kind = NodeKind::Custom;
-        }
     }
     kinds
 }
@@ -337,6 +350,14 @@ fn nodes(lines: &[Line], model: Option<&str>) -> Vec<Node> {
         }
     }
     hold_back(&mut nodes, last_answer);
+    // A command waits for its reply.
+    if lines.last().is_some_and(Line::is_command) {
+        nodes
+            .iter_mut()
+            .next_back()
+            .into_iter()
+            .for_each(|node| node.is_open = true);
+    }
     nodes
 }
 

@@ -13,7 +13,7 @@
 //! - A compaction is a user message with a part `compaction` and the answer with `summary: true` after it.
 //! - A fork is a session of its own without a link. Its copied messages have other ids, and the same role, time,
 //!   texts and tools.
-//! - A message is closed once it has `time.completed` or another one follows.
+//! - A message is closed once another one follows, or it has `time.completed` and its last part ends its last step.
 
 mod map;
 mod nodes;

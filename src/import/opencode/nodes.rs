@@ -30,10 +30,13 @@ pub(super) struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    pub(super) fn new(tables: &'a Messages, replay: &'a Replay) -> Self {
-        let listed = ordered(tables, |_| true);
+    /// `reverted` is the message at which a pending revert begins. Once it is removed, those after it are about to be.
+    pub(super) fn new(tables: &'a Messages, replay: &'a Replay, reverted: Option<&str>) -> Self {
+        let removing = reverted.filter(|id| replay.is_removed(id));
+        let is_leaving = |id: &str| removing.is_some_and(|removed| replay.is_after(id, removed));
+        let listed = ordered(tables, |id| !is_leaving(id));
         let is_stored = |id: &str| tables.get(id).is_some_and(|message| message.info.is_some());
-        let removed = ordered(&replay.messages, |id| !is_stored(id));
+        let removed = ordered(&replay.messages, |id| !is_stored(id) || is_leaving(id));
         let both = listed.iter().chain(&removed).enumerate();
         let indexes: HashMap<&str, usize> = both
             .map(|(index, (message, _))| (&*message.id, index))
@@ -113,11 +116,8 @@ struct Draft {
 impl<'a> Thread<'a> {
     pub(super) fn new(steps: &'a Steps<'a>, may_grow: bool) -> Self {
         let open = steps.end().filter(|end| {
-            let is_completed = steps
-                .all
-                .get(*end)
-                .is_some_and(|step| step.info.is_completed);
-            may_grow && !is_completed
+            let is_closed = steps.all.get(*end).is_some_and(is_closed);
+            may_grow && !is_closed
         });
         Self {
             steps,
@@ -257,6 +257,15 @@ impl<'a> Thread<'a> {
             ..draft(step, NodeKind::Compaction { first_kept }, [])
         }
     }
+}
+
+/// Whether an answer has all its parts. In a fork, opencode copies a completed message before its parts.
+fn is_closed(step: &Step<'_>) -> bool {
+    let last = step.message.parts.values().next_back();
+    step.info.is_completed
+        && last.is_some_and(
+            |part| matches!(part.kind, PartKind::StepFinish(reason) if reason == step.info.finish),
+        )
 }
 
 /// The part that makes a message the request for a compaction.

@@ -188,6 +188,8 @@ pub(super) struct Info {
     pub(super) role: Role,
     pub(super) created: Option<Millis>,
     pub(super) is_completed: bool,
+    /// Hash of the reason why the answer ended.
+    pub(super) finish: u64,
     /// The answer is the summary of a compaction.
     pub(super) is_summary: bool,
     /// Hash of the message as stored.
@@ -199,7 +201,7 @@ pub(super) struct Info {
 
 impl Info {
     pub(super) fn new(data: &Value<'_>, created: Option<Millis>, record: &Record<'_>) -> Self {
-        let [role, time, summary] = data.each(["role", "time", "summary"]);
+        let [role, time, summary, finish] = data.each(["role", "time", "summary", "finish"]);
         let role = match text(role).as_deref() {
             Some("user") => Role::User,
             Some("assistant") => Role::Assistant,
@@ -210,6 +212,7 @@ impl Info {
             role,
             created,
             is_completed: millis(completed).is_some(),
+            finish: hash_of(finish),
             is_summary: role == Role::Assistant && summary == Some(b"true"),
             hash: data.hash,
             place: place(record),
@@ -230,6 +233,8 @@ pub(super) enum PartKind {
         first_kept: Option<Box<str>>,
     },
     StepStart,
+    /// The end of a step, with a hash of the reason.
+    StepFinish(u64),
     Subtask,
     Retry,
     /// A part that makes no content, such as a snapshot.
@@ -280,6 +285,7 @@ impl Part {
                 first_kept: boxed(data.get("tail_start_id")),
             },
             Some("step-start") => PartKind::StepStart,
+            Some("step-finish") => PartKind::StepFinish(hash_of(data.get("reason"))),
             Some("subtask") => PartKind::Subtask,
             Some("retry") => PartKind::Retry,
             _ => PartKind::Other,
@@ -317,6 +323,11 @@ impl ToolPart {
             spawned: boxed(spawned),
         }
     }
+}
+
+/// The hash of a text; 0 if there is none.
+fn hash_of(raw: Option<&[u8]>) -> u64 {
+    literal(raw).map_or(0, text_hash)
 }
 
 /// The base64 text and the media type of an image that is stored in a part.

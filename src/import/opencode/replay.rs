@@ -96,15 +96,36 @@ pub(super) struct Replay {
 }
 
 impl Replay {
-    /// Applies changes, which are sorted by their numbers first.
-    pub(super) fn of(mut changes: Vec<(u64, Change)>) -> Self {
+    /// Applies changes, which are sorted by their numbers first. `reverted` is the message at which a pending revert
+    /// begins.
+    pub(super) fn of(mut changes: Vec<(u64, Change)>, reverted: Option<&str>) -> Self {
         changes.sort_by_key(|(seq, _)| *seq);
         let mut replay = Self::default();
         for (_, change) in changes {
             replay.apply(change);
         }
-        replay.close_gaps();
+        // Otherwise opencode is about to remove the messages after it too.
+        if !reverted.is_some_and(|id| replay.is_removed(id)) {
+            replay.close_gaps();
+        }
         replay
+    }
+
+    /// Whether a message was in the list and is no more.
+    pub(super) fn is_removed(&self, id: &str) -> bool {
+        let key = self
+            .messages
+            .index(id)
+            .and_then(|index| self.keys.get(&index));
+        key.is_some_and(|key| !self.list.contains_key(key))
+    }
+
+    /// Whether a message comes after one of this id.
+    pub(super) fn is_after(&self, id: &str, other: &str) -> bool {
+        let key = |id: &str| self.keys.get(&self.messages.index(id)?);
+        key(id)
+            .zip(key(other))
+            .is_some_and(|(key, other)| key > other)
     }
 
     fn apply(&mut self, change: Change) {

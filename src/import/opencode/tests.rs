@@ -1,3 +1,4 @@
+use super::super::member::Record;
 use super::super::tests::{Imported, imported};
 use super::*;
 use crate::import::member::Record;
@@ -38,12 +39,18 @@ impl Rows {
         )
     }
 
+    /// A completed answer with the part that ends it.
     fn answer(self, id: &str, created: u64, more: Value) -> Self {
         let mut data = json!({"role": "assistant", "time": {"created": created, "completed": created + 1}, "finish": "stop"});
         for (name, value) in more.as_object().unwrap() {
             data[name] = value.clone();
         }
-        self.message(id, created, data)
+        let reason = data["finish"].clone();
+        self.message(id, created, data).part(
+            &format!("{id}~"),
+            id,
+            json!({"type": "step-finish", "reason": reason}),
+        )
     }
 
     fn part(self, id: &str, message: &str, data: Value) -> Self {
@@ -248,6 +255,7 @@ fn an_answer_has_its_calls_and_each_result_follows() {
         session.member.origin_only,
         [
             ("part patch".to_owned(), 1),
+            ("part step-finish".to_owned(), 2),
             ("part text".to_owned(), 1),
             ("session".to_owned(), 1)
         ]
@@ -369,6 +377,18 @@ fn the_last_message_is_open_until_it_is_completed_or_another_follows() {
         open(Rows::new(json!({})).answer("b", 2, json!({}))),
         [false]
     );
+    // A fork is copied message by message, each before its parts.
+    let copied = || {
+        Rows::new(json!({})).message(
+            "b",
+            2,
+            json!({"role": "assistant", "finish": "stop", "time": {"completed": 3}}),
+        )
+    };
+    let finish = |reason: &str| json!({"type": "step-finish", "reason": reason});
+    assert_eq!(open(copied()), [true]);
+    assert_eq!(open(copied().part("b1", "b", finish("tool-calls"))), [true]);
+    assert_eq!(open(copied().part("b1", "b", finish("stop"))), [false]);
 }
 
 #[test]
@@ -419,42 +439,6 @@ fn lone_surrogates_in_texts_and_arguments_are_kept() {
     let body = Opencode.body(&member, &member.nodes[0], &lines[1..]);
     let members = String::from_utf8(body.members).unwrap();
     assert!(members.contains(r#""text":"\ud83d A \u0000""#), "{members}");
-}
-
-/// The two layouts of the folder `storage/`, from real files.
-#[test]
-fn folders_of_json_files_are_read_in_both_layouts() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/import/opencode");
-    let session = |layout: &str, id: &str| {
-        let tree = crate::importer::json_tree::JsonTree::open(&root.join(layout)).unwrap();
-        let mut lines = Vec::new();
-        tree.write_session(id, &mut lines).unwrap();
-        imported(&Opencode, id, &lines).remove(0)
-    };
-    let legacy = session("storage_legacy", "s_stage0_drift");
-    let expected = [
-        "0 - user",
-        r#"1 0 assistant bash{"command":"cat README.md","cwd":"/tmp/drift"} Read README and extracted the title.…"#,
-        "2 1 toolresult # Title\n\nBody…*",
-    ];
-    assert_eq!(legacy.drawn(), drawn(&expected));
-    let small = session("storage_v2", "s_stage0_small");
-    let expected = [
-        "0 - user Hello",
-        r#"1 0 assistant bash{"command":"ls","cwd":"/tmp/repo"} Found 2 files.…"#,
-        "2 1 toolresult a.txt\nb.txt…*",
-    ];
-    assert_eq!(small.drawn(), drawn(&expected));
-    let large = session("storage_v2", "s_stage0_large");
-    let expected = [
-        "0 - user Step 1",
-        r#"1 0 assistant bash{"command":"ls /non-existent-directory","cwd":"/tmp/large"} Command failed with exit code 1. (Investigating failing command.) !The operation was aborted."#,
-        "2 1 toolresult ls: /non-existent-directory: No such file or directory",
-        "3 2 user Step 2",
-        "4 3 assistant Ok…*",
-    ];
-    assert_eq!(large.drawn(), drawn(&expected));
-    assert_eq!(large.member.cwd.as_deref(), Some("/tmp/large"));
 }
 
 fn value() -> impl Strategy<Value = Value> {

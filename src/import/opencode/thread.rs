@@ -120,12 +120,13 @@ impl Reader for ThreadReader {
             changes,
             types,
         } = *self;
-        let replay = Replay::of(changes);
+        let reverted = session.revert.as_ref().map(|(message, _)| &**message);
+        let replay = Replay::of(changes, reverted);
         let mut member = Member {
             disagreements: disagreements(&messages, &replay),
             ..Member::default()
         };
-        let steps = Steps::new(&messages, &replay);
+        let steps = Steps::new(&messages, &replay, reverted);
         let mut thread = Thread::new(&steps, session.revert.is_none());
         thread.emit();
         member.leaf = match &session.revert {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::import::member::Parent;
 use crate::import::tests::{Imported, imported};
 use crate::import::{Format, goose, opencode};
 use std::fs;
@@ -116,6 +117,69 @@ fn goose_forks_share_the_keys_of_their_messages() {
     assert_eq!(keys(root), keys(fork));
     assert_eq!(root.bodies[11]["message"]["toolName"], "shell");
     assert_eq!(root.bodies[12]["message"]["model"], "stub-1");
+}
+
+/// The fixture is what the real program wrote when it compacted a conversation twice.
+#[test]
+fn goose_compactions_are_entries_and_commands_are_no_part_of_the_conversation() {
+    let sessions = sessions("goose/compacted.db", Tool::Goose, &goose::Goose);
+    let drawn = sessions[0].drawn();
+    let lines = drawn.lines().filter(|line| {
+        line.split(' ')
+            .nth(1)
+            .is_some_and(|word| word.parse::<u32>().is_ok() || word == "-")
+    });
+    let lines: Vec<&str> = lines.filter(|line| !line.contains("scaffolding")).collect();
+    let expected = [
+        "0 - user First question",
+        "2 1 assistant Answer 8.",
+        "3 2 user RUN the tests",
+        r#"5 4 assistant shell{"command":"echo hello","description":"say hello"}"#,
+        "6 5 toolresult hello",
+        "7 6 assistant Answer 10.",
+        "8 7 compaction Answer 11.",
+        "10 9 custom",
+        "11 10 custom",
+        "12 11 user After the first compaction",
+        "14 13 assistant Answer 12.",
+        "15 14 compaction Answer 13.",
+        "17 16 custom",
+        "18 17 custom",
+        "19 18 user RUN the tests again",
+        r#"21 20 assistant shell{"command":"echo hello","description":"say hello"}"#,
+        "22 21 toolresult hello",
+        "23 22 assistant Answer 15.…*",
+    ];
+    assert_eq!(lines, expected);
+}
+
+/// A compaction hides the messages before it. Their entries stay as they were.
+#[test]
+fn entries_of_a_goose_session_do_not_change_when_they_are_hidden_by_a_compaction() {
+    let scratch = tempfile::tempdir().unwrap();
+    let database =
+        Database::open(&fixture("goose/compacted.db"), Tool::Goose, scratch.path()).unwrap();
+    let after = String::from_utf8(lines(&database, &database.sessions()[0].id)).unwrap();
+    let is_summary =
+        |line: &&str| line.contains(r#"[{\"type\":\"text\",\"text\":\"Answer 13.\"}]"#);
+    let second = after.lines().position(|line| is_summary(&line)).unwrap();
+    let hidden = r#"\"agentVisible\":false"#;
+    let shown = r#"\"agentVisible\":true"#;
+    let first = after
+        .lines()
+        .position(|line| line.contains("Answer 11."))
+        .unwrap();
+    let before = after.lines().take(second).enumerate().map(|(at, line)| {
+        let is_for_user = line.contains("/compact") || line.contains("Compaction complete");
+        match at >= first && !is_for_user {
+            true => format!("{}\n", line.replace(hidden, shown)),
+            false => format!("{line}\n"),
+        }
+    });
+    let mut closed = ClosedEntries::default();
+    closed.check(&goose::Goose, before.collect::<String>().as_bytes());
+    assert_eq!(closed.0.len(), 14);
+    closed.check(&goose::Goose, after.as_bytes());
 }
 
 /// A database with one session of each kind of row that SQLite can store.
@@ -428,4 +492,107 @@ fn a_row_of_many_megabytes_is_read_whole() {
     let members = imported(&opencode::Opencode, "s", &lines(&database, "s"));
     let entry = &members[0].bodies[0]["message"]["content"][0]["text"];
     assert_eq!(entry.as_str().map(str::len), Some(40 << 20));
+}
+
+/// The closed entries of states of one source, one after another. None changes, and none is lost.
+#[derive(Default)]
+struct ClosedEntries(BTreeMap<Box<str>, (Option<Box<str>>, serde_json::Value)>);
+
+impl ClosedEntries {
+    fn check(&mut self, format: &dyn Format, lines: &[u8]) {
+        let mut found = BTreeMap::new();
+        for session in imported(format, "", lines) {
+            let nodes = &session.member.nodes;
+            for (node, body) in nodes
+                .iter()
+                .zip(&session.bodies)
+                .filter(|(node, _)| !node.is_open)
+            {
+                let parent = match &node.parent {
+                    Parent::Node(parent) => Some(nodes[*parent as usize].key.clone()),
+                    _ => None,
+                };
+                found.insert(node.key.clone(), (parent, body.clone()));
+            }
+        }
+        for (key, entry) in &self.0 {
+            assert_eq!(found.get(key), Some(entry), "{key}");
+        }
+        self.0 = found;
+    }
+}
+
+/// An import while opencode writes holds back all that changes later: after each event of the fixture, with the
+/// tables as they are then.
+#[test]
+fn entries_of_a_growing_opencode_session_never_change_once_they_are_closed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let database = Database::open(&fixture(OPENCODE_DB), Tool::Opencode, scratch.path()).unwrap();
+    let without = |mut value: serde_json::Value, names: [&str; 3]| {
+        names
+            .iter()
+            .for_each(|name| drop(value.as_object_mut().unwrap().remove(*name)));
+        value.to_string()
+    };
+    for session in database.sessions() {
+        let lines = String::from_utf8(lines(&database, &session.id)).unwrap();
+        let rows: Vec<serde_json::Value> = lines
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let mut state: BTreeMap<(&str, String), serde_json::Value> = BTreeMap::new();
+        state.insert(("session", "".into()), rows[0]["row"].clone());
+        let mut events = String::new();
+        let mut closed = ClosedEntries::default();
+        for event in rows.iter().filter(|row| row["table"] == "event") {
+            let data: serde_json::Value =
+                serde_json::from_str(event["row"]["data"].as_str().unwrap()).unwrap();
+            let (info, part) = (&data["info"], &data["part"]);
+            let id = |value: &serde_json::Value| value["id"].as_str().unwrap().to_owned();
+            match event["row"]["type"].as_str().unwrap() {
+                "message.updated.1" => {
+                    let data = without(info.clone(), ["id", "sessionID", ""]);
+                    let row = serde_json::json!({"id": info["id"], "time_created": info["time"]["created"], "data": data});
+                    state.insert(("message", id(info)), row);
+                }
+                "message.part.updated.1" => {
+                    let data = without(part.clone(), ["id", "sessionID", "messageID"]);
+                    let row = serde_json::json!({"id": part["id"], "message_id": part["messageID"], "data": data});
+                    state.insert(("part", id(part)), row);
+                }
+                "message.removed.1" => {
+                    state.remove(&("message", data["messageID"].as_str().unwrap().to_owned()));
+                    state.retain(|_, row| row["message_id"] != data["messageID"]);
+                }
+                _ => {
+                    // A pending revert is in the session's row.
+                    let revert = info["revert"]
+                        .as_object()
+                        .map(|revert| serde_json::json!(revert).to_string());
+                    state.get_mut(&("session", String::new())).unwrap()["revert"] = revert.into();
+                }
+            }
+            events.push_str(&format!("{event}\n"));
+            let rows = state.iter().map(
+                |((table, _), row)| serde_json::json!({"table": table, "rowid": 1, "row": row}),
+            );
+            let mut now: String = rows.map(|row| format!("{row}\n")).collect();
+            now.push_str(&events);
+            closed.check(&opencode::Opencode, now.as_bytes());
+        }
+        closed.check(&opencode::Opencode, lines.as_bytes());
+        assert!(closed.0.len() >= 4, "{}", closed.0.len());
+    }
+}
+
+#[test]
+fn entries_of_a_growing_goose_session_never_change_once_they_are_closed() {
+    let scratch = tempfile::tempdir().unwrap();
+    let database = Database::open(&fixture(GOOSE_DB), Tool::Goose, scratch.path()).unwrap();
+    let lines = lines(&database, &database.sessions()[0].id);
+    let mut closed = ClosedEntries::default();
+    for (at, _) in lines.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
+        closed.check(&goose::Goose, &lines[..=at]);
+    }
+    assert_eq!(closed.0.len(), 12);
 }
