@@ -37,6 +37,7 @@
 //!
 //! Operations:
 //! - `import`: the conversations of other tools as nodes and entries
+//! - `importer`: finds the sources of other tools, keeps their bytes and writes the sessions
 //! - `flow`: plans the lines that each operation writes
 //! - `summary`: requests for summaries, prompts, the embedded outline, and the frame of a summary
 //! - `summarizer`: runs the configured summarizer: outline, program or model
@@ -87,6 +88,8 @@ mod hooks;
 mod id;
 #[allow(dead_code, reason = "read by the importer")]
 mod import;
+#[allow(dead_code, reason = "the import calls it")]
+mod importer;
 mod json;
 mod lock;
 mod log;
@@ -147,6 +150,7 @@ pub mod internals {
     pub use crate::error::Kind;
     pub use crate::flow::append::{NewEntry, plan as plan_append};
     pub use crate::id::is_valid;
+    pub use crate::import::records::{Layout, Piece, Splitter};
     pub use crate::log::append::TryLock;
     pub use crate::log::header::Header;
     pub use crate::log::recover::recover;

@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 
 /// One record of a source: a JSON value.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Record<'a> {
+pub struct Record<'a> {
     /// Where it begins in the (decompressed) source, in bytes.
-    pub(crate) at: u64,
+    pub at: u64,
     /// The number of the record in the source, from 0.
-    pub(crate) number: u64,
-    pub(crate) bytes: &'a [u8],
+    pub number: u64,
+    pub bytes: &'a [u8],
 }
 
 /// A stretch of a source, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) at: u64,
-    pub(crate) len: u64,
+pub struct Place {
+    pub at: u64,
+    pub len: u64,
 }
 
 /// One conversation as one source has it. Several members whose nodes are copies or continuations of each other
@@ -41,6 +41,9 @@ pub(crate) struct Member {
     pub(crate) ended: Option<Millis>,
     /// In the order of the source. Parents come before their children.
     pub(crate) nodes: Vec<Node>,
+    /// Other ids by which nodes of other members may name their parent: those of records that are no node of their
+    /// own, with the index of the node below which their children hang.
+    pub(crate) aliases: Vec<(Box<str>, u32)>,
     /// Index of the node at which the tool goes on.
     pub(crate) leaf: Option<u32>,
     /// The call that spawned this conversation, if it is a subagent's.
@@ -52,6 +55,8 @@ pub(crate) struct Member {
     pub(crate) origin_only: BTreeMap<String, u64>,
     /// Records that repeat an earlier one byte for byte.
     pub(crate) duplicates: u64,
+    /// Messages and parts that a tool's own history leaves other than its present state. The present state counts.
+    pub(crate) disagreements: u64,
 }
 
 /// Where a member goes on from.

@@ -4,8 +4,8 @@ use super::branch::BranchFilter;
 use super::page::Key;
 use crate::entry::{Kind, Role};
 use crate::json::{self, Elements};
+use crate::name;
 use crate::search::{FieldKind, Matcher, Query, decoded, each_field_with_kind};
-use crate::store::listing::normalized_directory;
 use crate::timestamp::Millis;
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -64,7 +64,7 @@ impl SearchRequest {
         let Some(wanted) = self.cwd.as_deref() else {
             return true;
         };
-        let cwd = normalized_directory(cwd);
+        let cwd = name::directory(cwd);
         let below = cwd.strip_prefix(wanted);
         below.is_some_and(|rest| {
             rest.is_empty() || rest.starts_with('/') || wanted.ends_with('/') || wanted.is_empty()

@@ -183,19 +183,6 @@ fn one_line(text: &str) -> String {
     words.join(" ").chars().take(FIRST_MESSAGE_CHARS).collect()
 }
 
-/// A directory as lists compare it: without repeated and trailing `/` and without `.`. Links and `..`
-/// stay.
-pub(crate) fn normalized_directory(cwd: &str) -> String {
-    let parts = cwd
-        .split('/')
-        .filter(|part| !part.is_empty() && *part != ".");
-    let parts = parts.collect::<Vec<_>>().join("/");
-    match cwd.starts_with('/') {
-        true => format!("/{parts}"),
-        false => parts,
-    }
-}
-
 /// The session id in a file's header, read as by opening the file, but no further.
 pub fn header_id(location: &Location) -> Option<String> {
     header(location).map(|header| header.id)

@@ -19,6 +19,7 @@ use treelined::internals::repair;
 use treelined::internals::{BadLine, Line, scan_first, scan_line};
 use treelined::internals::{Frame, FrameReader, Outbox, id_in_head};
 use treelined::internals::{Header, Log, OpenedLog};
+use treelined::internals::{Layout, Piece, Splitter};
 use treelined::internals::{SystemSource, new_session_id};
 use treelined::internals::{header_id, is_valid, json, terminal};
 
@@ -273,4 +274,49 @@ pub(super) fn sanitizer(bytes: &[u8]) {
             value
         );
     }
+}
+
+/// The source of another tool: every byte is in one piece or white space, and each record is one value, however the
+/// bytes arrive.
+pub(super) fn records(bytes: &[u8]) {
+    for layout in [Layout::Lines, Layout::Document] {
+        let whole = pieces(layout, bytes, usize::MAX);
+        assert_eq!(pieces(layout, bytes, 1 + bytes.len() % 7), whole);
+        let mut passed = 0;
+        for (at, len, is_record) in whole {
+            let (at, len) = (at as usize, len as usize);
+            assert!(is_blank(&bytes[passed..at]), "from {passed} to {at}");
+            passed = at + len;
+            let value = json::value_span(&bytes[at..passed]);
+            assert!(!is_record || value == Ok(0..len), "{value:?}");
+        }
+        assert!(is_blank(&bytes[passed..]), "from {passed}");
+    }
+}
+
+/// Place and length of each piece, and whether it is a record.
+fn pieces(layout: Layout, bytes: &[u8], chunk: usize) -> Vec<(u64, u64, bool)> {
+    let mut splitter = Splitter::new(layout);
+    let mut pieces = Vec::new();
+    let mut take = |piece: Piece<'_>| {
+        pieces.push(match piece {
+            Piece::Text(_) => return,
+            Piece::Record(record) => (record.at, record.bytes.len() as u64, true),
+            Piece::Unparsable(place, _) => (place.at, place.len, false),
+        });
+    };
+    for chunk in bytes.chunks(chunk) {
+        splitter.push(chunk, &mut take);
+    }
+    let end = splitter.finish(true, &mut take);
+    assert_eq!(end, bytes.len() as u64);
+    let most = 16 * (end + 8);
+    assert!(splitter.steps() <= most, "{} steps", splitter.steps());
+    pieces
+}
+
+fn is_blank(bytes: &[u8]) -> bool {
+    bytes
+        .iter()
+        .all(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'))
 }

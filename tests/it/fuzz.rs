@@ -150,6 +150,7 @@ fn every_seed_passes_its_target() {
                 "file" => targets::file(&bytes, folder.path()),
                 "frame" => targets::frame(&bytes, folder.path()),
                 "path" => targets::path(&bytes, folder.path()),
+                "records" => targets::records(&bytes),
                 "sanitizer" => targets::sanitizer(&bytes),
                 other => panic!("no target is called {other}"),
             }
@@ -185,4 +186,9 @@ fn random_paths_pass() {
 #[test]
 fn random_texts_for_a_terminal_pass() {
     fuzz(5, targets::sanitizer);
+}
+
+#[test]
+fn random_sources_of_other_tools_pass() {
+    fuzz(6, targets::records);
 }

@@ -7,10 +7,11 @@ use crate::daemon::call::Call;
 use crate::daemon::convert;
 use crate::entry::SpawnedBy;
 use crate::error::{Error, Result};
+use crate::name;
 use crate::rpc::handler::Remainder;
 use crate::rpc::reply::{Prepared, page_bytes};
 use crate::store::catalogue::Row;
-use crate::store::listing::{Listing, normalized_directory as normalized};
+use crate::store::listing::Listing;
 use crate::store::trash::DeletedSession;
 use crate::timestamp::{self, Millis};
 use crate::wire;
@@ -64,7 +65,7 @@ fn trash_page(
     mut trashed: Vec<DeletedSession>,
     params: &wire::ListTrashParams,
 ) -> Result<wire::ListTrashResult> {
-    let cwd = params.cwd.as_deref().map(normalized);
+    let cwd = params.cwd.as_deref().map(name::directory);
     trashed.retain(|trashed| is_of(&trashed.row.listing, cwd.as_deref()));
     let is_last = |cursor: &str, trashed: &DeletedSession| path_of(&trashed.row.listing) == cursor;
     let start = after(&trashed, params.cursor.as_deref(), is_last)?;
@@ -101,7 +102,7 @@ fn after<T>(rows: &[T], cursor: Option<&str>, is_last: impl Fn(&str, &T) -> bool
 fn is_of(row: &Listing, cwd: Option<&str>) -> bool {
     let header = row.header.as_ref();
     let its = header.map(|header| header.cwd.as_str()).unwrap_or_default();
-    cwd.is_none_or(|cwd| its == cwd || normalized(its) == cwd)
+    cwd.is_none_or(|cwd| its == cwd || name::directory(its) == cwd)
 }
 
 /// A page ends at `limit` rows, or before the row that would not fit into `fits` bytes.
@@ -225,7 +226,7 @@ fn filtered(mut rows: Vec<Arc<Row>>, params: &wire::ListSessionsParams) -> Vec<A
         .flat_map(|query| query.split_whitespace())
         .map(str::to_lowercase)
         .collect();
-    let wanted = params.cwd.as_deref().map(normalized);
+    let wanted = params.cwd.as_deref().map(name::directory);
     let keep = |row: &Arc<Row>| {
         let row = &row.listing;
         let header = row.header.as_ref();

@@ -5,6 +5,7 @@ pub(super) mod compact;
 pub(super) mod events;
 pub(super) mod fork;
 pub(super) mod handshake;
+pub(super) mod import;
 pub(super) mod list;
 pub(super) mod moves;
 pub(super) mod navigate;

@@ -5,6 +5,7 @@ use crate::blocking::blocking;
 use crate::daemon::call::Call;
 use crate::daemon::convert;
 use crate::error::{Error, Result};
+use crate::name;
 use crate::rpc::handler::Remainder;
 use crate::rpc::reply::page_bytes;
 use crate::search::{FieldKind, Mode, Query};
@@ -12,7 +13,6 @@ use crate::session_search::{
     self, Branch, BranchFilter, EntryFilter, FieldSet, Hit, IndexSettings, Key, SearchOutcome,
     SearchRequest, SearchedStore,
 };
-use crate::store::listing::normalized_directory;
 use crate::timestamp::{self, Millis};
 use crate::wire;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ fn request(params: wire::SearchParams) -> Result<SearchRequest> {
     Ok(SearchRequest {
         query,
         fields,
-        cwd: params.cwd.as_deref().map(normalized_directory),
+        cwd: params.cwd.as_deref().map(name::directory),
         entries: EntryFilter {
             tool: params.tool,
             source: params.source,

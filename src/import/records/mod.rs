@@ -1,0 +1,295 @@
+//! Cuts the bytes of a source into records, which are JSON values.
+//!
+//! Every byte is in exactly one record, in white space, or in a stretch that is reported as unparsable. A record is
+//! the value of one line. Lines that are not one value are searched for whole objects ([`damage`]). The time is linear in
+//! the bytes, whatever they are. Nothing checks UTF-8: strings of a record may have invalid bytes.
+
+mod damage;
+#[cfg(test)]
+mod tests;
+
+use super::member::{Place, Record};
+use crate::json::{self, Key, Malformed, Span, Visitor};
+use damage::LineSearch;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Longest line that is read, in bytes. It is in memory as a whole. The rest of a longer line is passed over.
+const LONGEST: usize = if cfg!(test) { 1 << 16 } else { 128 << 20 };
+/// Above this size in bytes, the memory of a line is given back after it.
+const LARGE: usize = 32 << 20;
+/// Deepest nesting of containers that are not empty. One that is empty may be inside the innermost.
+const DEEPEST: u32 = 255;
+/// Most beginnings of records that are remembered.
+const MOST_BEGINNINGS: usize = 64;
+
+/// How a source holds its records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// One record a line.
+    Lines,
+    /// The whole source is one record, over any number of lines.
+    Document,
+}
+
+/// What a source is cut into.
+#[derive(Debug)]
+pub enum Piece<'a> {
+    /// The next bytes up to which the source is cut, before the pieces in them. All of them are the source.
+    Text(&'a [u8]),
+    Record(Record<'a>),
+    Unparsable(Place, Reason),
+}
+
+/// The reason why a stretch of a source is no record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    NotJson,
+    /// Nested deeper than 256 levels.
+    TooDeep,
+    /// A line of more than 128 MiB.
+    TooLong,
+}
+
+/// Cuts a stream into pieces. It is given the bytes in chunks of any size, and keeps the line that the last chunk
+/// ends in.
+#[derive(Debug)]
+pub struct Splitter {
+    layout: Layout,
+    /// The beginning of a line.
+    kept: Vec<u8>,
+    /// Where the line begins whose end has not been seen, in bytes.
+    line_at: u64,
+    /// Bytes of this line that were passed over, since it is too long.
+    passed_over: u64,
+    /// Records so far.
+    number: u64,
+    /// Lines that are not one value.
+    damaged: u64,
+    beginnings: Beginnings,
+    /// Bytes that were looked at, counted each time.
+    steps: u64,
+}
+
+impl Splitter {
+    pub fn new(layout: Layout) -> Self {
+        Self {
+            layout,
+            kept: Vec::new(),
+            line_at: 0,
+            passed_over: 0,
+            number: 0,
+            damaged: 0,
+            beginnings: Beginnings::default(),
+            steps: 0,
+        }
+    }
+
+    /// Takes the next bytes of the source and gives each piece that they complete to `take`, in order.
+    pub fn push(&mut self, chunk: &[u8], take: &mut (impl FnMut(Piece<'_>) + ?Sized)) {
+        let mut rest = chunk;
+        if self.layout == Layout::Lines {
+            while let Some(end) = memchr::memchr(b'\n', rest) {
+                let (line, after) = rest.split_at(end + 1);
+                self.end_line(line, take);
+                rest = after;
+            }
+        }
+        self.keep(rest, take);
+    }
+
+    /// Ends the source. A last line without a line break is cut only if the source does not grow any more
+    /// (`is_final`) or is too long; a document only if it is whole or does not grow any more. Returns up to where the source was cut,
+    /// in bytes.
+    pub fn finish(&mut self, is_final: bool, take: &mut (impl FnMut(Piece<'_>) + ?Sized)) -> u64 {
+        let is_whole = self.layout == Layout::Document && json::value_span(&self.kept).is_ok();
+        if is_final || is_whole || self.passed_over > 0 {
+            self.end_line(&[], take);
+        }
+        self.line_at
+    }
+
+    /// Records so far.
+    pub(crate) fn records(&self) -> u64 {
+        self.number
+    }
+
+    /// Lines so far that are not one value, blank ones left out.
+    pub(crate) fn damaged_lines(&self) -> u64 {
+        self.damaged
+    }
+
+    /// Bytes that were looked at, counted each time.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    fn keep(&mut self, part: &[u8], take: &mut (impl FnMut(Piece<'_>) + ?Sized)) {
+        self.steps += part.len() as u64;
+        if self.passed_over == 0 && self.kept.len() + part.len() <= LONGEST {
+            self.kept.extend_from_slice(part);
+            return;
+        }
+        self.passed_over += (self.kept.len() + part.len()) as u64;
+        let kept = std::mem::take(&mut self.kept);
+        for text in [&*kept, part] {
+            if !text.is_empty() {
+                take(Piece::Text(text));
+            }
+        }
+    }
+
+    /// Cuts the line that ends with `end`.
+    fn end_line(&mut self, end: &[u8], take: &mut (impl FnMut(Piece<'_>) + ?Sized)) {
+        if self.kept.is_empty() && self.passed_over == 0 {
+            self.cut(end, take);
+            return;
+        }
+        self.keep(end, take);
+        if self.passed_over > 0 {
+            let len = std::mem::take(&mut self.passed_over);
+            let place = Place {
+                at: self.line_at,
+                len,
+            };
+            self.line_at += len;
+            self.damaged += 1;
+            take(Piece::Unparsable(place, Reason::TooLong));
+            return;
+        }
+        let mut line = std::mem::take(&mut self.kept);
+        self.cut(&line, take);
+        if line.capacity() <= LARGE {
+            line.clear();
+            self.kept = line;
+        }
+    }
+
+    /// Cuts a whole line.
+    fn cut(&mut self, line: &[u8], take: &mut (impl FnMut(Piece<'_>) + ?Sized)) {
+        let at = self.line_at;
+        self.line_at += line.len() as u64;
+        self.steps += line.len() as u64;
+        take(Piece::Text(line));
+        let start = json::skip_space(line, 0);
+        if start == line.len() {
+            return;
+        }
+        let mut form = Form::default();
+        let end = form.value(line, start);
+        let Some(end) = end
+            .ok()
+            .filter(|end| json::skip_space(line, *end) == line.len())
+        else {
+            self.search(line, at, take);
+            return;
+        };
+        self.beginnings.learn(&form);
+        self.give(line, at, start..end, form.reason(), take);
+    }
+
+    /// Cuts a line that is not one value.
+    fn search(&mut self, line: &[u8], at: u64, take: &mut (impl FnMut(Piece<'_>) + ?Sized)) {
+        self.damaged += 1;
+        let mut found = LineSearch::new(line);
+        let mut passed = json::skip_space(line, 0);
+        while let Some((object, form)) = found.next(&self.beginnings) {
+            self.give(line, at, passed..object.start, Some(Reason::NotJson), take);
+            passed = json::skip_space(line, object.end);
+            self.give(line, at, object, form.reason(), take);
+        }
+        self.give(line, at, passed..line.len(), Some(Reason::NotJson), take);
+        self.steps += found.steps;
+    }
+
+    /// Gives a part of the line at `at` that begins with no white space: a record, or why it is none.
+    fn give(
+        &mut self,
+        line: &[u8],
+        at: u64,
+        span: Span,
+        reason: Option<Reason>,
+        take: &mut (impl FnMut(Piece<'_>) + ?Sized),
+    ) {
+        let Some(bytes) = line.get(span.clone()).filter(|bytes| !bytes.is_empty()) else {
+            return;
+        };
+        let at = at + span.start as u64;
+        if let Some(reason) = reason {
+            let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+            let last = bytes.iter().rposition(|byte| !is_space(byte));
+            let len = last.map_or(0, |last| last as u64 + 1);
+            take(Piece::Unparsable(Place { at, len }, reason));
+            return;
+        }
+        let number = self.number;
+        self.number += 1;
+        take(Piece::Record(Record { at, number, bytes }));
+    }
+}
+
+/// The form of a value as far as it decides whether it is a record.
+#[derive(Debug, Default)]
+struct Form {
+    depth: u32,
+    deepest: u32,
+    /// Keys of the outermost object that were met, at most two.
+    keys: u8,
+    /// Hash of these keys.
+    beginning: u64,
+}
+
+impl Form {
+    /// Checks the value that starts at `start`, and returns the position after it.
+    fn value(&mut self, line: &[u8], start: usize) -> Result<usize, Malformed> {
+        match line.get(start) {
+            Some(b'{' | b'[') => json::walk(line, start, self),
+            _ => json::skip_value(line, start),
+        }
+    }
+
+    /// Why the value is no record.
+    fn reason(&self) -> Option<Reason> {
+        (self.deepest > DEEPEST).then_some(Reason::TooDeep)
+    }
+}
+
+impl Visitor for Form {
+    #[inline]
+    fn open(&mut self, _at: usize, _is_object: bool) {
+        self.depth += 1;
+        self.deepest = self.deepest.max(self.depth);
+    }
+
+    #[inline]
+    fn key(&mut self, text: &[u8], key: &Key) {
+        if self.depth == 1 && self.keys < 2 {
+            self.keys += 1;
+            let name = xxh3_64(&key.name(text));
+            self.beginning = self.beginning.rotate_left(5) ^ name;
+        }
+    }
+
+    #[inline]
+    fn close(&mut self, _end: usize, _is_object: bool) {
+        self.depth = self.depth.saturating_sub(1);
+    }
+}
+
+/// The first two keys of the records that have a line of their own. They tell a record from an object inside of one
+/// that was torn.
+#[derive(Debug, Default)]
+struct Beginnings(Vec<u64>);
+
+impl Beginnings {
+    #[inline]
+    fn learn(&mut self, form: &Form) {
+        if form.keys > 0 && !self.has(form) && self.0.len() < MOST_BEGINNINGS {
+            self.0.push(form.beginning);
+        }
+    }
+
+    #[inline]
+    fn has(&self, form: &Form) -> bool {
+        self.0.contains(&form.beginning)
+    }
+}

@@ -1,0 +1,77 @@
+//! Native sessions that share a database or a folder.
+
+use crate::timestamp::Millis;
+use std::fmt;
+use std::io;
+
+/// One session of another tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NativeSession {
+    pub(crate) id: String,
+    /// None if the tool does not say.
+    pub(crate) last_activity: Option<Millis>,
+    /// Changes whenever a record of the session does.
+    pub(crate) version: u64,
+}
+
+/// The reason why sessions of another tool cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FaultKind {
+    /// Another program holds a lock, or writes all the time.
+    Locked,
+    /// Parts of the file cannot be read.
+    Damaged,
+    /// Encrypted, or another file.
+    NotDatabase,
+    /// A table, a column or the version is not known.
+    UnknownSchema,
+    /// The system refuses.
+    Unreadable,
+}
+
+impl FaultKind {
+    /// The name in reports.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Locked => "locked",
+            Self::Damaged => "damaged",
+            Self::NotDatabase => "notDatabase",
+            Self::UnknownSchema => "unknownSchema",
+            Self::Unreadable => "unreadable",
+        }
+    }
+}
+
+/// A fault of a source, or of the receiver of its bytes.
+#[derive(Debug)]
+pub(crate) enum NativeError {
+    Source {
+        kind: FaultKind,
+        message: String,
+    },
+    /// The receiver failed.
+    Output(io::Error),
+}
+
+impl NativeError {
+    pub(super) fn new(kind: FaultKind, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self::Source { kind, message }
+    }
+
+    /// A failure of the system on the source.
+    pub(super) fn io(error: &io::Error) -> Self {
+        Self::new(FaultKind::Unreadable, error.to_string())
+    }
+}
+
+impl fmt::Display for NativeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Source { message, .. } => f.write_str(message),
+            Self::Output(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for NativeError {}

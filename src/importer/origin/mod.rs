@@ -1,0 +1,365 @@
+//! Keeps the bytes of sources: `.origins/<source>/` in the session directory (session-file.md §1).
+//!
+//! A folder has segments, compressed by Zstandard, and the manifest that lists them. A segment has the bytes that a source
+//! gained since the one before. A source that does not continue the bytes that are kept begins a folder of its own, with the
+//! next generation in its name. Only one import writes at a time: the ledger has the lock.
+//!
+//! After a crash there may be a segment that the manifest does not list, which the next import replaces, or a manifest that lists
+//! segments whose bytes never reached the disk, which are left out and kept again.
+
+mod manifest;
+mod reader;
+mod segment;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use reader::OriginReader;
+
+use super::source::Source;
+use crate::bytes::{index, part};
+use crate::error::{Error, Result};
+use crate::import::Tool;
+use crate::os::file::Folder;
+use manifest::Manifest;
+use segment::SegmentWriter;
+use sha2::{Digest, Sha256};
+use std::ffi::OsStr;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The folder of all origins, in the session directory.
+const FOLDER: &str = ".origins";
+/// Bytes that are hashed and compressed at a time.
+const BLOCK: usize = 1 << 20;
+
+/// The origins in a session directory.
+#[derive(Debug)]
+pub(crate) struct Origins {
+    folder: Arc<Folder>,
+}
+
+impl Origins {
+    /// Makes the folder if it is missing.
+    pub(crate) fn of(session_dir: &Path) -> Result<Self> {
+        let opened = Folder::open_or_create(session_dir)
+            .map(Arc::new)
+            .and_then(|root| root.subfolder_or_create(OsStr::new(FOLDER)));
+        match opened {
+            Ok(folder) => Ok(Self {
+                folder: Arc::new(folder),
+            }),
+            Err(error) => Err(failed("open", session_dir, &error)),
+        }
+    }
+
+    /// The origins in a session directory that has some.
+    pub(crate) fn existing(session_dir: &Path) -> io::Result<Self> {
+        let root = Arc::new(Folder::open(session_dir)?);
+        let folder = Arc::new(root.subfolder(OsStr::new(FOLDER))?);
+        Ok(Self { folder })
+    }
+
+    /// Begins to keep the bytes of a source.
+    pub(crate) fn writer(&self, source: &Source) -> Result<OriginWriter> {
+        self.writer_of(source.tool, &source.name(), &origin_key(source))
+    }
+
+    /// As [`Origins::writer`], for the file `path` that belongs to a source.
+    pub(crate) fn side_writer(&self, tool: Tool, path: &Path) -> Result<OriginWriter> {
+        let name = path.to_string_lossy();
+        self.writer_of(tool, &name, &name)
+    }
+
+    /// `key` names the source, `path` says in the manifest where it is.
+    fn writer_of(&self, tool: Tool, path: &str, key: &str) -> Result<OriginWriter> {
+        let hash = Sha256::new()
+            .chain_update(tool.name())
+            .chain_update([0])
+            .chain_update(key)
+            .finalize();
+        let base: String = hash
+            .iter()
+            .take(8)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let mut generation = 1;
+        while self.has(&name_of(&base, generation + 1)) {
+            generation += 1;
+        }
+        let exists = self.has(&name_of(&base, generation));
+        let mut writer = OriginWriter {
+            origins: Arc::clone(&self.folder),
+            base,
+            generation,
+            tool,
+            path: path.to_owned(),
+            name: String::new(),
+            folder: None,
+            manifest: Manifest::default(),
+            hash: Sha256::new(),
+            len: 0,
+            block: Vec::new(),
+            state: State::Passing,
+        };
+        writer.open(exists)?;
+        Ok(writer)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.folder.status(OsStr::new(name)).is_ok()
+    }
+
+    /// The bytes of an origin.
+    pub(crate) fn reader(&self, name: &str) -> Result<OriginReader> {
+        OriginReader::open(&self.folder, name)
+    }
+
+    /// Deletes an origin. Returns whether there was one.
+    pub(crate) fn remove(&self, name: &str) -> Result<bool> {
+        let failed = |error| failed("delete", &self.folder.path().join(name), &error);
+        if !is_name(name) {
+            return Ok(false);
+        }
+        let name = OsStr::new(name);
+        let folder = match self.folder.subfolder(name) {
+            Ok(folder) => folder,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(failed(error)),
+        };
+        for (file, _) in folder.list().map_err(failed)? {
+            folder.remove(&file).map_err(failed)?;
+        }
+        self.folder.remove_subfolder(name).map_err(failed)?;
+        Ok(true)
+    }
+}
+
+/// Whether an entry's `source` names a folder of origins, and no other path.
+fn is_name(name: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+    !name.is_empty() && name.bytes().all(is_part)
+}
+
+fn name_of(base: &str, generation: u32) -> String {
+    match generation {
+        1 => base.to_owned(),
+        later => format!("{base}-{later}"),
+    }
+}
+
+/// Names a source for its origin. Codex moves its files and compresses them, so only the name of the file counts.
+fn origin_key(source: &Source) -> String {
+    let name = source
+        .path
+        .file_name()
+        .filter(|_| source.tool == Tool::Codex);
+    match name {
+        Some(name) => {
+            let name = name.to_string_lossy();
+            name.strip_suffix(".zst").unwrap_or(&name).to_owned()
+        }
+        None => source.name(),
+    }
+}
+
+fn failed(action: &str, path: &Path, error: &io::Error) -> Error {
+    Error::io(&format!("{action} {}", path.display()), error)
+}
+
+/// Takes the bytes of one source from its beginning, and keeps those that are new.
+pub(crate) struct OriginWriter {
+    origins: Arc<Folder>,
+    /// The name without the generation.
+    base: String,
+    generation: u32,
+    tool: Tool,
+    /// The name of the source in reports.
+    path: String,
+    /// The name of the folder.
+    name: String,
+    /// Made with the first segment.
+    folder: Option<Arc<Folder>>,
+    manifest: Manifest,
+    hash: Sha256,
+    /// Bytes that were hashed.
+    len: u64,
+    /// Bytes that were not hashed yet.
+    block: Vec<u8>,
+    state: State,
+}
+
+enum State {
+    /// At bytes that are kept already.
+    Passing,
+    /// At new bytes, with the segment once there are any.
+    Adding(Option<SegmentWriter>),
+    /// The source does not continue the bytes that are kept.
+    Differing,
+}
+
+impl OriginWriter {
+    /// The name in the entries' `origin`; final after [`OriginWriter::settle`].
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Takes the next bytes.
+    pub(crate) fn push(&mut self, mut bytes: &[u8]) -> Result<()> {
+        while self.block.len() + bytes.len() >= BLOCK {
+            let (now, later) = bytes.split_at(BLOCK - self.block.len());
+            self.block.extend_from_slice(now);
+            bytes = later;
+            self.take_block(false)?;
+        }
+        self.block.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Ends the bytes. False: they do not continue the kept ones, and have to be given again after
+    /// [`OriginWriter::begin_anew`].
+    pub(crate) fn settle(&mut self) -> Result<bool> {
+        self.take_block(true)?;
+        Ok(match self.state {
+            State::Adding(_) => true,
+            State::Differing => false,
+            State::Passing => self.is_beginning_of_kept()?,
+        })
+    }
+
+    /// SHA-256 of the bytes; final after [`OriginWriter::settle`].
+    pub(crate) fn hash(&self) -> [u8; 32] {
+        self.hash.clone().finalize().into()
+    }
+
+    /// Begins the next generation.
+    pub(crate) fn begin_anew(&mut self) -> Result<()> {
+        let exists = |name: &str| self.origins.status(OsStr::new(name)).is_ok();
+        let mut generation = self.generation + 1;
+        while exists(&name_of(&self.base, generation)) {
+            generation += 1;
+        }
+        self.generation = generation;
+        self.open(false)
+    }
+
+    /// Keeps the new bytes for good, and returns the name. A writer that is dropped without this keeps nothing.
+    pub(crate) fn finish(mut self) -> Result<String> {
+        debug_assert!(self.block.is_empty(), "settled before");
+        let added = match std::mem::replace(&mut self.state, State::Passing) {
+            State::Adding(Some(segment)) => Some(segment),
+            State::Adding(None) | State::Passing | State::Differing => None,
+        };
+        if let (Some(segment), Some(folder)) = (added, &self.folder) {
+            let hash = hex(&self.hash.clone().finalize());
+            let listed = segment
+                .finish(folder, &mut self.manifest, self.len, hash)
+                .and_then(|()| self.manifest.write(folder))
+                .and_then(|()| self.manifest.remove_unlisted(folder));
+            listed.map_err(|error| failed("write in", folder.path(), &error))?;
+        }
+        Ok(self.name)
+    }
+
+    /// Begins at a generation, with the bytes that it has.
+    fn open(&mut self, exists: bool) -> Result<()> {
+        self.name = name_of(&self.base, self.generation);
+        self.folder = None;
+        self.manifest = Manifest::new(self.tool, &self.path);
+        if exists {
+            let opened = self.origins.subfolder(OsStr::new(&self.name));
+            let folder = Arc::new(opened.map_err(|error| self.failed("open", &error))?);
+            self.manifest.read(&folder);
+            self.folder = Some(folder);
+        }
+        (self.hash, self.len) = (Sha256::new(), 0);
+        self.block.clear();
+        self.state = match self.manifest.len() {
+            0 => State::Adding(None),
+            _ => State::Passing,
+        };
+        Ok(())
+    }
+
+    fn take_block(&mut self, is_last: bool) -> Result<()> {
+        let mut block = std::mem::take(&mut self.block);
+        let mut passed = 0;
+        if matches!(self.state, State::Passing) {
+            let left = self.manifest.len() - self.len;
+            passed = block.len().min(index(left));
+            self.add(part(&block, ..passed));
+            if self.len == self.manifest.len() {
+                let is_same = hex(&self.hash.clone().finalize()) == self.manifest.hash();
+                self.state = match is_same {
+                    true => State::Adding(None),
+                    false => State::Differing,
+                };
+            }
+        }
+        if matches!(self.state, State::Adding(_)) && passed < block.len() {
+            block.drain(..passed);
+            self.add(&block);
+            self.block = self.append(block, is_last)?;
+            return Ok(());
+        }
+        block.clear();
+        self.block = block;
+        Ok(())
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        self.hash.update(bytes);
+        self.len += bytes.len() as u64;
+    }
+
+    /// Hands new bytes to the segment, and gives back an empty buffer.
+    fn append(&mut self, block: Vec<u8>, is_last: bool) -> Result<Vec<u8>> {
+        let State::Adding(mut segment) = std::mem::replace(&mut self.state, State::Differing)
+        else {
+            return Ok(block);
+        };
+        let appended = self.append_to(&mut segment, block, is_last);
+        self.state = State::Adding(segment);
+        appended.map_err(|error| self.failed("write in", &error))
+    }
+
+    fn append_to(
+        &mut self,
+        segment: &mut Option<SegmentWriter>,
+        block: Vec<u8>,
+        is_last: bool,
+    ) -> io::Result<Vec<u8>> {
+        let segment = match segment {
+            Some(segment) => segment,
+            none => {
+                let name = OsStr::new(&self.name);
+                let folder = match &self.folder {
+                    Some(folder) => Arc::clone(folder),
+                    None => Arc::new(self.origins.subfolder_or_create(name)?),
+                };
+                let mut new = SegmentWriter::begin(&folder, !is_last)?;
+                new.take_over_small(&folder, &mut self.manifest)?;
+                self.folder = Some(folder);
+                none.insert(new)
+            }
+        };
+        segment.push(block)
+    }
+
+    /// Whether the bytes are fewer than those that are kept, and the same. That is so if an unfinished line was kept,
+    /// since the source was thought not to grow.
+    fn is_beginning_of_kept(&self) -> Result<bool> {
+        let mut kept = OriginReader::open(&self.origins, &self.name)?.take(self.len);
+        let mut hash = Sha256::new();
+        let read = io::copy(&mut kept, &mut hash);
+        Ok(read.is_ok() && hash.finalize() == self.hash.clone().finalize())
+    }
+
+    fn failed(&self, action: &str, error: &io::Error) -> Error {
+        failed(action, &self.origins.path().join(&self.name), error)
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
