@@ -18,6 +18,19 @@ pub(crate) fn given(text: &str) -> Option<String> {
     Some(normalized(text).into_owned()).filter(|text| !text.is_empty())
 }
 
+/// A working directory as it is compared: without repeated and trailing `/` and without `.`. Links and `..`
+/// stay.
+pub(crate) fn directory(cwd: &str) -> String {
+    let parts = cwd
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".");
+    let parts = parts.collect::<Vec<_>>().join("/");
+    match cwd.starts_with('/') {
+        true => format!("/{parts}"),
+        false => parts,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -37,6 +37,7 @@ const PATHS: &[&str] = &[
     "file",
     "paths",
     "files",
+    "include",
 ];
 
 /// The arguments that have a patch as text.
@@ -48,7 +49,6 @@ const FAMILIES: &[Family] = &[
             "bash",
             "shell",
             "localshell",
-            "exec",
             "execcommand",
             "containerexec",
             "runcommand",
@@ -68,6 +68,7 @@ const FAMILIES: &[Family] = &[
             "readfile",
             "readmanyfiles",
             "readtextfile",
+            "notebookread",
             "view",
             "viewimage",
             "readimage",
@@ -112,6 +113,7 @@ const FAMILIES: &[Family] = &[
             "searchfilecontent",
             "searchfiles",
             "codesearch",
+            "toolsearch",
         ],
         telling: &["pattern", "query", "regex"],
         access: FileAccess::None,
@@ -140,9 +142,18 @@ const FAMILIES: &[Family] = &[
             "subagent",
             "spawnagent",
             "delegate",
+            "delegatetoagent",
+            "codebaseinvestigator",
             "executetask",
         ],
-        telling: &["description", "task", "prompt", "message", "instructions"],
+        telling: &[
+            "description",
+            "task",
+            "objective",
+            "prompt",
+            "message",
+            "instructions",
+        ],
         access: FileAccess::None,
     },
     Family {
@@ -152,22 +163,48 @@ const FAMILIES: &[Family] = &[
     },
     Family {
         names: &["websearch", "googlewebsearch"],
-        telling: &["query", "action"],
+        telling: &["query", "queries", "url", "pattern", "action"],
         access: FileAccess::None,
     },
     Family {
-        names: &["todowrite", "writetodos", "todo", "updateplan"],
+        names: &[
+            "todowrite",
+            "writetodos",
+            "todo",
+            "updateplan",
+            "exitplanmode",
+        ],
         telling: &["todos", "plan", "content"],
         access: FileAccess::None,
     },
     Family {
-        names: &["question", "askuserquestion"],
-        telling: &["question", "questions"],
+        names: &["taskcreate", "taskupdate", "taskget"],
+        telling: &["subject", "taskId"],
         access: FileAccess::None,
     },
     Family {
-        names: &["skill", "loadskill"],
+        names: &["bashoutput", "killshell", "taskoutput", "taskstop"],
+        telling: &["bash_id", "shell_id", "task_id"],
+        access: FileAccess::None,
+    },
+    Family {
+        names: &["askuserquestion", "askuser", "question"],
+        telling: &["questions", "question"],
+        access: FileAccess::None,
+    },
+    Family {
+        names: &["savememory"],
+        telling: &["fact"],
+        access: FileAccess::None,
+    },
+    Family {
+        names: &["skill", "loadskill", "activateskill", "slashcommand"],
         telling: &["skill", "name", "command"],
+        access: FileAccess::None,
+    },
+    Family {
+        names: &["exec", "writestdin"],
+        telling: &["command", "cmd", "script", "chars", "input"],
         access: FileAccess::None,
     },
 ];
@@ -314,7 +351,15 @@ fn told(value: &[u8]) -> Option<Cow<'_, str>> {
 }
 
 fn told_in(object: &[u8]) -> Option<Cow<'_, str>> {
-    const TELLING: [&str; 6] = ["command", "query", "content", "step", "url", "question"];
+    const TELLING: [&str; 7] = [
+        "command",
+        "query",
+        "content",
+        "step",
+        "url",
+        "question",
+        "description",
+    ];
     let named = json::get_each(object, TELLING);
     let mut texts = named.into_iter().flatten();
     texts.find_map(|value| json::string(value).or_else(|| words(value)))
@@ -365,6 +410,15 @@ mod tests {
         let action = r#"{"action":{"type":"exec","command":["sh","-c","ls"]}}"#;
         check("local_shell", action, "ls");
         check("exec_command", r#"{"cmd":"ls","workdir":"/w"}"#, "ls");
+        let local = r#"{"type":"exec","command":["bash","-lc","ls"],"timeout_ms":5}"#;
+        check("local_shell", local, "ls");
+        check("exec", r#"{"input":"text(1)"}"#, "text(1)");
+        let stdin = r#"{"session_id":"sess-42","chars":"yes"}"#;
+        check("write_stdin", stdin, "yes");
+        let image = r#"{"detail":"high","path":"a.png"}"#;
+        check("view_image", image, "a.png");
+        let page = r#"{"type":"open_page","url":"https://a.b"}"#;
+        check("web_search", page, "https://a.b");
         check("run_shell_command", r#"{"command":"ls"}"#, "ls");
         check("developer__shell", r#"{"command":"ls"}"#, "ls");
         check("read", r#"{"offset":1,"path":"a.rs"}"#, "a.rs");
@@ -467,6 +521,32 @@ mod tests {
         ] {
             check(name, arguments, summary);
         }
+    }
+
+    #[test]
+    fn the_tools_of_claude_code_and_gemini_are_known() {
+        check("BashOutput", r#"{"bash_id":"b1"}"#, "b1");
+        check("ExitPlanMode", r##"{"plan":"# Build it"}"##, "# Build it");
+        let asked = r#"{"questions":[{"header":"h","question":"Which one?"}]}"#;
+        check("AskUserQuestion", asked, "Which one?");
+        check("ask_user", asked, "Which one?");
+        let created = r#"{"description":"Build it all","subject":"Build"}"#;
+        check("TaskCreate", created, "Build");
+        check("TaskUpdate", r#"{"status":"done","taskId":"3"}"#, "3");
+        check("SlashCommand", r#"{"command":"/review"}"#, "/review");
+        check("ToolSearch", r#"{"max_results":5,"query":"pdf"}"#, "pdf");
+        let agent = r#"{"subagent_type":"Explore","description":"Look","prompt":"p"}"#;
+        check("Agent", agent, "Look");
+        check("read_many_files", r#"{"include":["a","b"]}"#, "a b");
+        check("save_memory", r#"{"fact":"Tabs"}"#, "Tabs");
+        let todos = r#"{"todos":[{"status":"pending","description":"Build"}]}"#;
+        check("write_todos", todos, "Build");
+        let delegated = r#"{"agent_name":"x","objective":"Find it"}"#;
+        check("delegate_to_agent", delegated, "Find it");
+        check("activate_skill", r#"{"name":"pdf"}"#, "pdf");
+        let read = CallArguments::new("NotebookRead", br#"{"notebook_path":"a.ipynb"}"#);
+        assert_eq!(read.access(), FileAccess::Read);
+        assert!(read.files().contains("a.ipynb"));
     }
 
     #[test]

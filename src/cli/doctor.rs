@@ -3,6 +3,7 @@
 //! Owns the sentence for each kind of damage. It only reads, unless asked to repair.
 
 use super::Options;
+use super::doctor_origin;
 use super::doctor_repair;
 use super::screen::{Screen, Style};
 use super::tree::count;
@@ -33,6 +34,9 @@ pub(crate) struct Doctor {
     /// Say what --repair would do, and write nothing
     #[arg(long, requires = "repair")]
     dry_run: bool,
+    /// Check the kept bytes of imported sessions' sources too
+    #[arg(long)]
+    origin: bool,
 }
 
 /// The result for one file.
@@ -60,6 +64,14 @@ pub(super) fn run(options: &Options, doctor: &Doctor) -> anyhow::Result<ExitCode
                 Ok(0) => Finding::Sound,
                 Ok(left) => Finding::Damaged(left),
                 Err(_) => Finding::Unreadable,
+            };
+        }
+        if doctor.origin && !matches!(finding, Finding::Unreadable) {
+            let problems = doctor_origin::examine(&mut screen, path)?;
+            finding = match finding {
+                Finding::Sound if problems > 0 => Finding::Damaged(problems),
+                Finding::Damaged(found) => Finding::Damaged(found + problems),
+                other => other,
             };
         }
         match finding {

@@ -9,9 +9,12 @@ mod call;
 mod daemon;
 mod demo;
 mod doctor;
+mod doctor_origin;
 mod doctor_repair;
 mod documents;
 mod drawing;
+mod import;
+mod import_watch;
 mod late_writes;
 mod migrate;
 mod pretty;
@@ -108,6 +111,8 @@ pub(crate) enum Command {
     Doctor(doctor::Doctor),
     /// Rewrite a session file of version 1 or 2 as version 3; the original is kept beside it
     Migrate(migrate::Migrate),
+    /// Import the conversations of Claude Code, Codex, opencode, Gemini CLI, goose and pi
+    Import(import::ImportArgs),
     /// List deleted sessions, or bring one back
     Restore(restore::Restore),
     /// Write the JSON Schemas, the method list, the OpenRPC document and reference.md of this daemon
@@ -151,6 +156,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Tree(tree)) => tree::run(options, tree),
         Some(Command::Doctor(doctor)) => doctor::run(options, doctor),
         Some(Command::Migrate(migrate)) => migrate::run(options, migrate),
+        Some(Command::Import(import)) => import::run(options, import),
         Some(Command::Restore(restore)) => restore::run(options, restore),
         Some(Command::Schema(schema)) => documents::schema(schema),
         Some(Command::Completions(completions)) => documents::completions(completions),

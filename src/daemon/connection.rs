@@ -122,6 +122,11 @@ impl Connection {
 
     /// Tells how far long work has come, to clients that want it.
     pub(crate) fn progress(&self, token: &RequestId, progress: u64) {
+        self.progress_toward(token, progress, None);
+    }
+
+    /// As [`Self::progress`], with the number that it will reach.
+    pub(crate) fn progress_toward(&self, token: &RequestId, progress: u64, total: Option<u64>) {
         let wanted = self.client().is_some_and(|client| client.progress);
         if !(wanted && self.wants("progress")) {
             return;
@@ -129,7 +134,7 @@ impl Connection {
         let told = notification::Progress {
             token: token.clone(),
             progress: progress as f64,
-            total: None,
+            total: total.map(|total| total as f64),
             message: None,
         };
         if let Some(message) = super::notify::message("progress", &told) {

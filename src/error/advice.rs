@@ -56,6 +56,8 @@ advice! {
         "Close the session and open it again to read the new file.";
     SessionExists "A session with this id exists already."
         "Open the existing session, or choose another id.";
+    ImportBusy "Another import is running."
+        "Wait until it ends, and try again.";
     EntryNotFound "The session has no entry with this id."
         "Correct `details.entryId`; `get_tree` and `get_entries` list the entries.";
     LeafMoved "The leaf is not at `expectedLeafId`."
@@ -90,6 +92,8 @@ advice! {
         "Change the permissions of the file or the directory, or choose another session directory.";
     DurabilityUnknown "The data is written, but the operating system could not confirm that it is on the disk."
         "Check the disk; send the same entries with the same ids again to learn whether they are safe.";
+    ImportFailed "A conversation of another tool could not be imported."
+        "Correct the cause that the message names, and import again; the rest is imported.";
     BatchUnsupported "The message is a batch."
         "Send the requests one by one; you need not wait for the answers.";
     RequestTooLarge "The message is larger than `limits.maxFrameBytes`."

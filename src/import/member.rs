@@ -41,6 +41,9 @@ pub(crate) struct Member {
     pub(crate) ended: Option<Millis>,
     /// In the order of the source. Parents come before their children.
     pub(crate) nodes: Vec<Node>,
+    /// Other ids by which nodes of other members may name their parent: those of records that are no node of their
+    /// own, with the index of the node below which their children hang.
+    pub(crate) aliases: Vec<(Box<str>, u32)>,
     /// Index of the node at which the tool goes on.
     pub(crate) leaf: Option<u32>,
     /// The call that spawned this conversation, if it is a subagent's.

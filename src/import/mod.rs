@@ -4,10 +4,23 @@
 //! [`Member`]s without keeping bodies, and a mapper, which makes the entry of one node from the bytes of its
 //! records. A new tool is one folder here. `importer` finds the sources, keeps their bytes, and writes the sessions.
 
+mod claude_code;
+pub(crate) mod codex;
+pub(crate) mod family;
+mod gemini;
 pub(crate) mod goose;
+#[cfg(test)]
+mod hostile;
+pub(crate) mod ids;
 pub(crate) mod member;
+mod message;
 pub(crate) mod opencode;
+pub(crate) mod pi;
 pub(crate) mod records;
+#[cfg(test)]
+mod scanning;
+#[cfg(test)]
+pub(crate) mod testing;
 #[cfg(test)]
 pub(crate) mod tests;
 mod value;
@@ -48,6 +61,18 @@ impl Tool {
     }
 }
 
+/// The format of a tool.
+pub(crate) fn format(tool: Tool) -> &'static dyn Format {
+    match tool {
+        Tool::ClaudeCode => &claude_code::ClaudeCode,
+        Tool::Codex => &codex::CodexFormat,
+        Tool::Opencode => &opencode::Opencode,
+        Tool::Gemini => &gemini::Gemini,
+        Tool::Goose => &goose::Goose,
+        Tool::Pi => &pi::PiFormat,
+    }
+}
+
 /// The reader and mapper of one tool's format.
 pub(crate) trait Format: Sync {
     /// Whether nodes with equal keys in two members are the same node, of which a later one is a copy.
@@ -59,6 +84,12 @@ pub(crate) trait Format: Sync {
     /// The entry of a node. `records` are the bytes of its places, in order. Total: what is not understood is left
     /// out, since the origin has it.
     fn body(&self, member: &Member, node: &Node, records: &[&[u8]]) -> Body;
+
+    /// The members that name other entries, which the body leaves out: the name of the member and the key of the
+    /// node. A key that no node has is written as it is.
+    fn references(&self, _node: &Node, _records: &[&[u8]]) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
 }
 
 /// Reads one source from beginning to end. Linear in its bytes; keeps nodes, not bodies.

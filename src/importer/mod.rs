@@ -1,11 +1,32 @@
 //! Imports the conversations of other tools: finds their files, keeps their bytes, and writes the sessions.
 //!
-//! It only reads what belongs to other tools. In reading order: [`discover`] finds the sources; [`source`] streams one and
-//! reads places of it, of which [`sqlite`] and [`json_tree`] make those of databases and folders; [`origin`] keeps the bytes;
-//! [`ledger`] remembers what was imported.
+//! It only reads what belongs to other tools. In reading order: [`run`] is one import; [`discover`] finds the sources;
+//! [`source`] streams one and reads places of it, with [`databases`] ([`sqlite`], [`json_tree`]) for tools that keep no
+//! files of records; [`origin`] keeps the bytes; [`ledger`] remembers what was imported; [`reading`] makes members of
+//! sources, with [`sides`] for what other files say of them, and [`relatives`] says which belong together;
+//! [`batch`] joins them; [`create`] writes new sessions and [`extend`] what is new in old ones, with the lines of
+//! [`line`]; [`result`] is what is reported. [`watch`] waits until there is something to import again.
 
+mod batch;
+mod create;
+mod databases;
+pub(crate) mod discover;
+mod extend;
 pub(crate) mod json_tree;
+pub(crate) mod ledger;
+mod line;
 pub(crate) mod native;
 pub(crate) mod origin;
+mod reading;
+mod relatives;
+mod result;
+pub(crate) mod run;
+mod sides;
 pub(crate) mod source;
 pub(crate) mod sqlite;
+pub(crate) mod watch;
+
+pub(crate) use databases::extraction;
+
+#[cfg(test)]
+mod tests;

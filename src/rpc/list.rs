@@ -7,6 +7,7 @@ use crate::blocking::blocking;
 use crate::budget::SHOWN_ROW_BYTES;
 use crate::daemon::convert;
 use crate::error::{Error, Result};
+use crate::name;
 use crate::store::catalogue::Row;
 use crate::store::listing::Listing;
 use crate::store::trash::DeletedSession;
@@ -45,7 +46,7 @@ pub(super) fn trash_page(
     mut trashed: Vec<DeletedSession>,
     params: &wire::ListTrashParams,
 ) -> Result<Reply> {
-    let cwd = params.cwd.as_deref().map(normalized);
+    let cwd = params.cwd.as_deref().map(name::directory);
     trashed.retain(|trashed| is_of(&trashed.row.listing, cwd.as_deref()));
     let is_last = |cursor: &str, trashed: &DeletedSession| path_of(&trashed.row.listing) == cursor;
     let start = after(&trashed, params.cursor.as_deref(), is_last)?;
@@ -78,24 +79,11 @@ fn after<T>(rows: &[T], cursor: Option<&str>, is_last: impl Fn(&str, &T) -> bool
     Ok(last + 1)
 }
 
-/// A directory as lists compare it: without repeated and trailing `/` and without `.`. Links and `..`
-/// stay.
-fn normalized(cwd: &str) -> String {
-    let parts = cwd
-        .split('/')
-        .filter(|part| !part.is_empty() && *part != ".");
-    let parts = parts.collect::<Vec<_>>().join("/");
-    match cwd.starts_with('/') {
-        true => format!("/{parts}"),
-        false => parts,
-    }
-}
-
 /// Whether a session is of this directory, normalized.
 fn is_of(row: &Listing, cwd: Option<&str>) -> bool {
     let header = row.header.as_ref();
     let its = header.map(|header| header.cwd.as_str()).unwrap_or_default();
-    cwd.is_none_or(|cwd| its == cwd || normalized(its) == cwd)
+    cwd.is_none_or(|cwd| its == cwd || name::directory(its) == cwd)
 }
 
 /// A page ends at `limit` rows, or before the row that would not fit into `fits` bytes.
@@ -208,7 +196,7 @@ fn filtered(mut rows: Vec<Arc<Row>>, params: &wire::ListSessionsParams) -> Vec<A
         .flat_map(|query| query.split_whitespace())
         .map(str::to_lowercase)
         .collect();
-    let wanted = params.cwd.as_deref().map(normalized);
+    let wanted = params.cwd.as_deref().map(name::directory);
     let keep = |row: &Arc<Row>| {
         let row = &row.listing;
         let header = row.header.as_ref();

@@ -11,6 +11,7 @@ pub(crate) mod dispatch;
 mod events;
 mod fork;
 mod handshake;
+mod import;
 mod list;
 mod moves;
 mod navigate;

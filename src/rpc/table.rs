@@ -4,8 +4,8 @@ use super::append::NewAppend;
 use super::call::Call;
 use super::reply::Reply;
 use super::{
-    append, compact, events, fork, handshake, list, moves, navigate, pick, read, sessions, tree,
-    turns,
+    append, compact, events, fork, handshake, import, list, moves, navigate, pick, read, sessions,
+    tree, turns,
 };
 use crate::daemon::append::submit;
 use crate::error::Result;

@@ -2,6 +2,7 @@
 //! files and headers, not the trees of open sessions.
 
 pub(crate) mod catalogue;
+mod imported;
 pub(crate) mod listing;
 pub(crate) mod trash;
 pub(crate) mod watch;

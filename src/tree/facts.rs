@@ -5,6 +5,9 @@ use crate::entry::{Envelope, Facts, Kind, Role};
 use crate::name;
 use crate::timestamp::{self, Millis};
 
+/// The cause of the leaf record with which an import ends.
+const IMPORT: &str = "import";
+
 /// The facts of an entry that do not depend on other entries, so that they hold for a copy in another
 /// tree too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,6 +128,10 @@ impl Tree {
                     });
                 }
             }
+            // Not a move of the user: undo passes it over.
+            Facts::LeafRecord {
+                cause: Some(cause), ..
+            } if cause == IMPORT => {}
             Facts::LeafRecord { from, cause } => {
                 let from = self.moved_from(from.as_deref(), "");
                 self.moves.note(Move {

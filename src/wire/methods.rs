@@ -239,6 +239,20 @@ macro_rules! with_methods {
                     errors: [SESSION, &[Kind::SessionExists, Kind::SessionLocked, Kind::StorageFull, Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
                     run: sessions::restore_session,
                 }
+                "import_sessions" {
+                    summary: "Imports the conversations of other tools, or what they have written since the last import.",
+                    section: "3.16", scope: immediate,
+                    params: ImportSessionsParams, result: ImportSessionsResult,
+                    errors: [PARAMS, &[Kind::ImportBusy, Kind::ImportFailed, Kind::SessionLocked, Kind::StorageFull, Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
+                    run: import::import_sessions,
+                }
+                "import_report" {
+                    summary: "Returns the reports of the imports that changed a session.",
+                    section: "3.16", scope: session(read),
+                    params: ImportReportParams, result: ImportReportResult,
+                    errors: [SESSION, FILE],
+                    run: import::import_report,
+                }
                 "set_session_name" {
                     summary: "Gives a session a name, or clears its name.",
                     section: "3.4", scope: session(append),

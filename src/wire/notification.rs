@@ -352,9 +352,9 @@ pub(crate) struct SummaryDelta {
 #[serde(rename_all = "camelCase")]
 #[schemars(example = super::example(r#"{"token": 31, "progress": 1450.0}"#))]
 pub(crate) struct Progress {
-    /// The id of the navigation, or of the request for a compaction.
+    /// The id of the navigation, or of the request for a compaction or an import.
     pub token: RequestId,
-    /// The number of characters written so far.
+    /// The number of characters written so far; of an import, the number of bytes read.
     pub progress: f64,
     /// The number that `progress` will reach. Absent if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -87,6 +87,11 @@ impl Manifest {
         self.segments.last().map_or("", |last| &last.sha256)
     }
 
+    /// The source when its last bytes were kept.
+    pub(super) fn last_path(&self) -> &str {
+        self.segments.last().map_or("", |last| &last.path)
+    }
+
     /// The name of the next segment.
     pub(super) fn next_name(&self) -> String {
         format!("{}{ENDING}", self.next)

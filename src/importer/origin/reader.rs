@@ -46,6 +46,11 @@ impl OriginReader {
         self.manifest.len()
     }
 
+    /// The source when its last bytes were kept: its path, then `#` and the part.
+    pub(crate) fn path(&self) -> &str {
+        self.manifest.last_path()
+    }
+
     /// SHA-256 of these bytes, in hexadecimal digits.
     pub(crate) fn hash(&self) -> &str {
         self.manifest.hash()

@@ -2,13 +2,11 @@
 //!
 //! Memory does not grow with the source, except for its longest line. Nothing is written to what belongs to the tool.
 
-mod extraction;
 mod places;
 pub(super) mod stream;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use extraction::{Extraction, parts};
 pub(crate) use places::Places;
 
 use super::origin::OriginWriter;
@@ -19,10 +17,9 @@ use crate::import::{Reader, Tool};
 use crate::os::file::{Identity, Status};
 use sha2::{Digest, Sha256};
 use std::fmt;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Bytes that are read at a time.
@@ -55,13 +52,29 @@ pub(crate) struct SourceStatus {
 }
 
 /// How a source holds its bytes.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub(crate) enum Medium {
     Plain(Layout),
     /// Lines, compressed by Zstandard. Offsets are those of the decompressed bytes.
     Compressed,
     /// Lines that are made of a part.
-    Extracted(Arc<dyn Extraction>),
+    Extracted(&'static dyn Extraction),
+}
+
+/// Makes records of sessions that no single file holds: rows of databases, folders of JSON files.
+pub(crate) trait Extraction: Sync {
+    /// The native sessions in a database or folder.
+    fn parts(&self, path: &Path) -> Result<Vec<Part>, SourceFailure>;
+
+    /// Writes the records of one, a line each: the same bytes as long as nothing has changed.
+    fn write(&self, path: &Path, part: &str, out: &mut dyn Write) -> Result<(), ScanFailure>;
+}
+
+/// One native session in a database or folder.
+#[derive(Debug, Clone)]
+pub(crate) struct Part {
+    pub(crate) native_id: String,
+    pub(crate) status: SourceStatus,
 }
 
 /// A file that belongs to a source and has no conversation of its own.
@@ -143,8 +156,8 @@ impl Source {
         is_final: bool,
         progress: &dyn Fn(u64) -> ControlFlow<()>,
     ) -> Result<Scan, ScanFailure> {
-        let layout = match &self.medium {
-            Medium::Plain(layout) => *layout,
+        let layout = match self.medium {
+            Medium::Plain(layout) => layout,
             Medium::Compressed | Medium::Extracted(_) => Layout::Lines,
         };
         let is_final = is_final || self.part.is_some();
@@ -226,14 +239,6 @@ impl SourceStatus {
             identity: status.identity,
             version: 0,
         }
-    }
-
-    /// Whether a source with this status has the content that it had with an earlier one.
-    pub(crate) fn is_same(&self, earlier: &Self) -> bool {
-        let is_same_file = self.identity == earlier.identity && self.version == earlier.version;
-        let is_part = self.version != 0;
-        let is_untouched = self.size == earlier.size && self.modified == earlier.modified;
-        is_same_file && (is_part || is_untouched)
     }
 
     /// Whether the last modification was longer than `period` before `now`.

@@ -36,8 +36,8 @@ impl Source {
     /// Gives all bytes to `take`, in chunks.
     pub(super) fn stream(&self, take: Take<'_>) -> Result<StreamEnd, ScanFailure> {
         let mut end = StreamEnd::default();
-        if let (Medium::Extracted(extraction), Some(part)) = (&self.medium, &self.part) {
-            self.extract(part, &**extraction, take)?;
+        if let (Medium::Extracted(extraction), Some(part)) = (self.medium, &self.part) {
+            self.extract(part, extraction, take)?;
             return Ok(end);
         }
         let (file, status, is_compressed) = self.open()?;
@@ -80,12 +80,12 @@ impl Source {
             buffer: Vec::with_capacity(CHUNK),
             failure: None,
         };
-        let written = extraction.write(part, &mut lines);
+        let written = extraction.write(&self.path, part, &mut lines);
         let flushed = lines.flush();
         if let Some(failure) = lines.failure {
             return Err(failure);
         }
-        written.map_err(|error| SourceFailure::native(self.tool, &self.path, &error))?;
+        written?;
         flushed.map_err(|error| self.unreadable(&error))
     }
 

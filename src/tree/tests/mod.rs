@@ -7,7 +7,8 @@ use crate::entry::{Line, scan};
 use proptest::prelude::*;
 use std::collections::HashMap as Map;
 
-/// Feeds lines, each `id parent` or `id parent !` for a leaf record; `-` is null.
+/// Feeds lines, each `id parent`, or `id parent !` for a leaf record, or `id parent +` for that of an import; `-` is
+/// null.
 fn tree(lines: &[&str]) -> Tree {
     let mut tree = Tree::new();
     for (number, line) in lines.iter().enumerate() {
@@ -26,11 +27,14 @@ fn insert(tree: &mut Tree, number: usize, line: &str) -> Flags {
         Some(&"!") => {
             r#","customType":"treelined.leaf","data":{"from":null,"cause":"set_leaf"}}"#.to_owned()
         }
+        Some(&"+") => {
+            r#","customType":"treelined.leaf","data":{"from":null,"cause":"import"}}"#.to_owned()
+        }
         Some(label) => format!(r#","targetId":{label:?},"label":"of {}"}}"#, words[0]),
         None => r#","message":{"role":"user","content":"x"}}"#.to_owned(),
     };
     let kind = match words.get(2) {
-        Some(&"!") => "custom",
+        Some(&"!" | &"+") => "custom",
         Some(_) => "label",
         None => "message",
     };
@@ -96,6 +100,16 @@ fn a_reference_to_a_leaf_record_means_the_position_it_stands_for() {
     assert_eq!(tree.find("r"), None);
     assert_eq!(tree.entry_count(), 4);
     assert!(tree.flags(tree.find("c").unwrap()).has(Flags::REPARENTED));
+}
+
+#[test]
+fn the_leaf_record_of_an_import_is_no_move() {
+    let tree = tree(&["a -", "b a", "r a !", "c b", "i b +"]);
+    assert_eq!(tree.file_leaf(), tree.find("b"));
+    let moves = tree.moves().log().iter();
+    let moved: Vec<&str> = moves.map(|made| tree.id(made.at)).collect();
+    assert_eq!(moved, ["r"]);
+    assert_eq!(tree.moves().undo_target(tree.find("b")), Some(None));
 }
 
 #[test]

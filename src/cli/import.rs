@@ -1,0 +1,300 @@
+//! `treelined import`: brings the conversations of other tools into the session directory.
+
+use super::Options;
+use super::daemon::{Daemon, ErrorResponse, Incoming, Raw};
+use super::import_watch;
+use super::screen::{Screen, Style};
+use crate::import::Tool;
+use crate::terminal;
+use crate::wire::{ImportedFile, ImportedSession};
+use anyhow::Context;
+use clap::builder::PossibleValue;
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Columns of the progress bar.
+const BAR: usize = 30;
+/// Failures that are shown; `--json` has all.
+const MAX_FAILURES: usize = 10;
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// Files and folders; the places where the tools keep their sessions if not given
+    #[arg(value_name = "PATH")]
+    pub(super) paths: Vec<PathBuf>,
+    /// The tool
+    #[arg(long, value_enum, default_value_t = From::Auto)]
+    pub(super) from: From,
+    /// Only conversations of this working directory
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// Only conversations with activity since then (YYYY-MM-DD or RFC 3339)
+    #[arg(long, value_name = "DATE")]
+    since: Option<String>,
+    /// Write nothing; show what would be imported
+    #[arg(long)]
+    dry_run: bool,
+    /// Make forks sessions of their own instead of branches
+    #[arg(long)]
+    split: bool,
+    /// Import the end of conversations that may still grow
+    #[arg(long)]
+    r#final: bool,
+    /// Import a deleted session again
+    #[arg(long, value_name = "SESSION-ID")]
+    again: Option<String>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Import again whenever a tool has written something, until interrupted
+    #[arg(long, conflicts_with_all = ["dry_run", "again", "forget"])]
+    watch: bool,
+    /// Delete the kept bytes of an imported session's sources, and import nothing
+    #[arg(long, value_name = "SESSION-ID", conflicts_with_all = ["paths", "again", "dry_run"])]
+    forget: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum From {
+    Auto,
+    ClaudeCode,
+    Codex,
+    Opencode,
+    Gemini,
+    Goose,
+    Pi,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Imported {
+    pub(super) sessions: Vec<ImportedSession>,
+    files: Vec<ImportedFile>,
+    totals: Totals,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Totals {
+    files: u64,
+    unchanged: u64,
+    failed: u64,
+    entries_added: u64,
+    created: u64,
+}
+
+impl From {
+    /// None: any tool.
+    pub(super) fn tool(self) -> Option<Tool> {
+        match self {
+            Self::Auto => None,
+            Self::ClaudeCode => Some(Tool::ClaudeCode),
+            Self::Codex => Some(Tool::Codex),
+            Self::Opencode => Some(Tool::Opencode),
+            Self::Gemini => Some(Tool::Gemini),
+            Self::Goose => Some(Tool::Goose),
+            Self::Pi => Some(Tool::Pi),
+        }
+    }
+}
+
+pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<ExitCode> {
+    if let Some(session) = &import.forget {
+        return forget(options, session);
+    }
+    for path in &import.paths {
+        if let Err(error) = std::fs::metadata(path) {
+            let path = path.display().to_string();
+            let message = format!("treelined: {}: {error}", terminal::line(&path));
+            writeln!(io::stderr(), "{message}")?;
+            return Ok(ExitCode::from(2));
+        }
+    }
+    if import.watch {
+        return import_watch::run(options, import);
+    }
+    let mut daemon = Daemon::start(options)?;
+    let answered = ask(&mut daemon, import);
+    daemon.end()?;
+    let answered = answered?;
+    let imported: Imported =
+        serde_json::from_str(answered.get()).context("read the answer to import_sessions")?;
+    if import.json {
+        let mut stdout = io::stdout().lock();
+        writeln!(stdout, "{}", answered.get())?;
+    } else {
+        show(&imported, import)?;
+    }
+    Ok(match imported.totals.failed {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    })
+}
+
+fn forget(options: &Options, session: &str) -> anyhow::Result<ExitCode> {
+    let store = crate::store::Store::new(options.config()?.session_dir);
+    let forgotten = crate::importer::run::forget(store.path(), session);
+    let forgotten = forgotten.map_err(anyhow::Error::msg)?;
+    let origins = super::tree::count(forgotten as u64, "source", "sources");
+    writeln!(io::stdout(), "deleted the kept bytes of {origins}")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn ask(daemon: &mut Daemon, import: &ImportArgs) -> anyhow::Result<Raw> {
+    let is_drawn = io::stderr().is_terminal();
+    let client = json!({
+        "protocolVersion": 1,
+        "clientInfo": { "name": "treelined import", "version": env!("CARGO_PKG_VERSION") },
+        "capabilities": { "progress": {} },
+    });
+    if is_drawn {
+        daemon.call("initialize", &client.to_string())?;
+    }
+    let absolute = |path: &PathBuf| {
+        let path = std::path::absolute(path).context("find the path")?;
+        anyhow::Ok(path.display().to_string())
+    };
+    let paths = import.paths.iter().map(absolute);
+    let from = import.from.to_possible_value();
+    let params = json!({
+        "from": from.as_ref().map(PossibleValue::get_name),
+        "paths": paths.collect::<anyhow::Result<Vec<_>>>()?,
+        "cwd": import.cwd.as_ref().map(absolute).transpose()?,
+        "since": import.since,
+        "dryRun": import.dry_run,
+        "split": import.split,
+        "final": import.r#final,
+        "again": import.again,
+    });
+    let wanted = daemon.send("import_sessions", &params.to_string())?;
+    loop {
+        match daemon.receive()? {
+            Incoming::Response { id, outcome } if id == wanted => {
+                if is_drawn {
+                    write!(io::stderr(), "\r\x1b[K")?;
+                }
+                return outcome.map_err(|error| ErrorResponse(error).into());
+            }
+            Incoming::Notification { method, params } if method == "progress" && is_drawn => {
+                draw(params.get())?;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Draws the progress bar on stderr.
+fn draw(params: &str) -> anyhow::Result<()> {
+    #[derive(Deserialize)]
+    struct Progress {
+        progress: f64,
+        total: Option<f64>,
+    }
+    let Ok(Progress { progress, total }) = serde_json::from_str(params) else {
+        return Ok(());
+    };
+    let total = total.unwrap_or(progress).max(1.0);
+    let done = ((progress / total) * BAR as f64) as usize;
+    let bar = "█".repeat(done.min(BAR));
+    let megabytes = |bytes: f64| bytes / 1e6;
+    let (read, all) = (megabytes(progress), megabytes(total));
+    write!(
+        io::stderr(),
+        "\r\x1b[K{bar:░<BAR$} {read:.0} of {all:.0} MB"
+    )?;
+    Ok(())
+}
+
+/// The sums of one tool.
+#[derive(Default)]
+struct Sums {
+    sessions: u64,
+    entries: u64,
+    branches: u64,
+    recovered: u64,
+    gaps: u64,
+}
+
+fn show(imported: &Imported, import: &ImportArgs) -> anyhow::Result<()> {
+    let mut screen = Screen::new();
+    let mut tools: BTreeMap<&str, Sums> = BTreeMap::new();
+    for session in &imported.sessions {
+        let sums = tools.entry(&session.tool).or_default();
+        sums.sessions += 1;
+        sums.entries += session.entries_added;
+        sums.branches += session.branches;
+        sums.recovered += session.recovered;
+        sums.gaps += session.gaps;
+    }
+    if !tools.is_empty() {
+        let head = format!(
+            "{:<12} {:>9} {:>11} {:>9} {:>10} {:>6}",
+            "tool", "sessions", "new entries", "branches", "recovered", "gaps"
+        );
+        writeln!(screen, "{}", screen.style(Style::Dim, &head))?;
+    }
+    for (tool, sums) in &tools {
+        let tool = terminal::line(tool);
+        let Sums {
+            sessions,
+            entries,
+            branches,
+            recovered,
+            gaps,
+        } = sums;
+        let recovered = format!("{recovered:>10}");
+        let recovered = match sums.recovered {
+            0 => recovered,
+            _ => screen.style(Style::Green, &recovered),
+        };
+        writeln!(
+            screen,
+            "{tool:<12} {sessions:>9} {entries:>11} {branches:>9} {recovered} {gaps:>6}"
+        )?;
+    }
+    show_failures(&mut screen, imported)?;
+    let totals = &imported.totals;
+    let summary = match (tools.is_empty(), totals.entries_added) {
+        (true, _) => "no sessions found".to_owned(),
+        (false, 0) => format!("nothing new in {}", files(totals.files)),
+        (false, _) if import.dry_run => "nothing was written (--dry-run)".to_owned(),
+        (false, _) => {
+            let made = super::tree::count(totals.created, "new session", "new sessions");
+            let same = totals.unchanged;
+            format!("{made}; {} unchanged", files(same))
+        }
+    };
+    writeln!(screen, "\n{summary}")?;
+    if totals.created > 0 && !import.dry_run {
+        let next = "next: treelined-tui, or treelined call list_sessions --pretty";
+        writeln!(screen, "{}", screen.style(Style::Dim, next))?;
+    }
+    screen.flush()?;
+    Ok(())
+}
+
+fn files(count: u64) -> String {
+    super::tree::count(count, "file", "files")
+}
+
+fn show_failures(screen: &mut Screen, imported: &Imported) -> anyhow::Result<()> {
+    let failed = imported
+        .files
+        .iter()
+        .filter_map(|file| Some((file, file.error.as_ref()?)));
+    for (file, error) in failed.clone().take(MAX_FAILURES) {
+        let tool = file.tool.as_deref().unwrap_or("unknown");
+        let line = format!("{tool}: {}: {} ({})", file.path, error.message, error.kind);
+        let line = terminal::line(&line);
+        writeln!(screen, "{}", screen.style(Style::Red, &line))?;
+    }
+    let more = failed.count().saturating_sub(MAX_FAILURES);
+    if more > 0 {
+        writeln!(screen, "and {more} more: see --json")?;
+    }
+    Ok(())
+}

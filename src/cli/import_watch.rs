@@ -1,0 +1,69 @@
+//! `treelined import --watch`: imports again whenever a tool has written something.
+
+use super::Options;
+use super::daemon::Daemon;
+use super::import::{ImportArgs, Imported, ask};
+use super::screen::Screen;
+use super::tree::count;
+use crate::importer::discover::{Request, watched_places};
+use crate::importer::watch::{Wake, Watch};
+use crate::terminal;
+use anyhow::Context;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// After the pause for which a source must be quiet before its end is imported.
+const AFTER_QUIET: Duration = Duration::from_secs(605);
+
+pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<ExitCode> {
+    let request = Request {
+        from: import.from.tool(),
+        paths: import.paths.clone(),
+    };
+    let mut daemon = Daemon::start(options)?;
+    loop {
+        // Before the import, so that no change falls between the two.
+        let watch = Watch::of(&watched_places(&request)).context("watch the tools' folders")?;
+        for (path, error) in watch.failures() {
+            let line = format!("not watched: {}: {error}", path.display());
+            writeln!(io::stderr(), "{}", terminal::line(&line))?;
+        }
+        loop {
+            let is_held = round(&mut daemon, import)?;
+            match watch.wait(is_held.then_some(AFTER_QUIET)) {
+                Wake::Changed | Wake::TimedOut => {}
+                Wake::Stale => break,
+            }
+        }
+    }
+}
+
+/// One import. Returns whether something is held back that may still grow.
+fn round(daemon: &mut Daemon, import: &ImportArgs) -> anyhow::Result<bool> {
+    let answered = ask(daemon, import)?;
+    let imported: Imported =
+        serde_json::from_str(answered.get()).context("read the answer to import_sessions")?;
+    let is_held = imported.sessions.iter().any(|session| session.held > 0);
+    let new = imported
+        .sessions
+        .iter()
+        .filter(|session| session.entries_added > 0);
+    if import.json {
+        if new.clone().next().is_some() {
+            let mut stdout = io::stdout().lock();
+            writeln!(stdout, "{}", answered.get())?;
+            stdout.flush()?;
+        }
+        return Ok(is_held);
+    }
+    let mut screen = Screen::new();
+    for session in new {
+        let name = session.name.as_deref().unwrap_or(&session.session_id);
+        let entries = count(session.entries_added, "entry", "entries");
+        let line = format!("{}: {entries} of {name}, in {}", session.tool, session.path);
+        writeln!(screen, "kept {}", terminal::line(&line))?;
+    }
+    screen.flush()?;
+    Ok(is_held)
+}

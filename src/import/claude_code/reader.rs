@@ -1,0 +1,438 @@
+//! Reads the records of one file.
+
+use super::record::{self, Fields, Role, boxed};
+use super::tree;
+use crate::import::Reader;
+use crate::import::member::{Base, Member, Record};
+use crate::import::message::literal;
+use crate::json;
+use crate::timestamp::Millis;
+use std::collections::{BTreeMap, HashMap};
+
+/// A record that has a part in a tree.
+#[derive(Debug)]
+pub(super) struct TreeRecord {
+    pub(super) number: u64,
+    pub(super) at: u64,
+    pub(super) len: u64,
+    pub(super) time: Option<Millis>,
+    /// Index of its conversation.
+    pub(super) thread: usize,
+    pub(super) uuid: Option<Box<str>>,
+    /// The id that its node has in the file of which it is a copy.
+    pub(super) original: Option<Box<str>>,
+    pub(super) parent: Parentage,
+    pub(super) role: Role,
+    /// Hash of its content; 0 if it has none.
+    pub(super) content: u64,
+    /// Index of its type in the report.
+    pub(super) label: usize,
+    /// No part of a model message comes after it.
+    pub(super) ends_message: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum Parentage {
+    Root,
+    Of(Box<str>),
+    /// The record does not say: it follows the last message.
+    Previous,
+    /// It has neither uuid nor parent, and belongs after the last message, before the next one.
+    Between,
+    /// An earlier record, written again below this parent.
+    Again {
+        uuid: Box<str>,
+        parent: Box<str>,
+    },
+}
+
+/// One conversation of the file.
+#[derive(Debug, Default)]
+pub(super) struct Thread {
+    /// Name of a subagent.
+    pub(super) agent: Option<Box<str>>,
+    /// The call that spawned it.
+    pub(super) call: Option<Box<str>>,
+    /// Hash of its first message, raw.
+    pub(super) prompt: Option<u64>,
+}
+
+/// Counts of records by type, of which there are at most [`MOST_LABELS`].
+#[derive(Debug, Default)]
+pub(super) struct Labels {
+    names: Vec<String>,
+    by_name: HashMap<String, usize>,
+    counts: Vec<u64>,
+}
+
+const MOST_LABELS: usize = 256;
+
+impl Labels {
+    fn index(&mut self, name: String) -> usize {
+        let name = match self.names.len() < MOST_LABELS || self.by_name.contains_key(&name) {
+            true => name,
+            false => "other".to_owned(),
+        };
+        let next = self.names.len();
+        let index = *self.by_name.entry(name.clone()).or_insert(next);
+        if index == next {
+            self.names.push(name);
+            self.counts.push(0);
+        }
+        index
+    }
+
+    pub(super) fn count(&mut self, index: usize) {
+        if let Some(count) = self.counts.get_mut(index) {
+            *count += 1;
+        }
+    }
+
+    pub(super) fn counted(self) -> BTreeMap<String, u64> {
+        let counts = self.names.into_iter().zip(self.counts);
+        counts.filter(|(_, count)| *count > 0).collect()
+    }
+}
+
+/// All that was read.
+#[derive(Debug, Default)]
+pub(super) struct Source {
+    pub(super) records: Vec<TreeRecord>,
+    pub(super) by_uuid: HashMap<Box<str>, usize>,
+    pub(super) threads: Vec<Thread>,
+    pub(super) labels: Labels,
+    /// The id of the session to which subagents belong.
+    pub(super) session: Box<str>,
+    pub(super) title: Option<String>,
+    /// The id of the record at which the session goes on, and the index of the record after which it was written.
+    pub(super) leaf: Option<(Box<str>, usize)>,
+    pub(super) parent_session: Option<Box<str>>,
+    pub(super) cwd: Option<String>,
+    pub(super) started: Option<Millis>,
+    pub(super) ended: Option<Millis>,
+    pub(super) duplicates: u64,
+    /// Type and call of a subagent, from its meta file.
+    pub(super) agent_title: Option<String>,
+    pub(super) agent_call: Option<Box<str>>,
+}
+
+pub(super) struct SessionReader {
+    source: Source,
+    /// Hashes of the records with a uuid, by their index.
+    hashes: Vec<u64>,
+    agents: HashMap<Box<str>, usize>,
+    /// Name of the file, without its ending.
+    stem: Box<str>,
+    /// The session in whose folder the file is.
+    trunk: Option<Box<str>>,
+    has_own_id: bool,
+    last_session: Option<Box<str>>,
+    /// The times of the first records of each session that are no copies.
+    starts: HashMap<Box<str>, Millis>,
+    /// Titles by rank: the first is the best.
+    titles: [Option<String>; 3],
+    /// Titles with the record that they are of, which may be in another file.
+    summaries: Vec<(Box<str>, String)>,
+    mode: Option<Box<str>>,
+}
+
+impl SessionReader {
+    pub(super) fn new(path: &str) -> Self {
+        let mut names = path.rsplit('/');
+        let name = names.next().unwrap_or_default();
+        let mut above = names.skip_while(|name| *name != "subagents");
+        let trunk = above.nth(1).map(Into::into);
+        Self {
+            source: Source {
+                threads: vec![Thread::default()],
+                ..Source::default()
+            },
+            hashes: Vec::new(),
+            agents: HashMap::new(),
+            stem: name.strip_suffix(".jsonl").unwrap_or(name).into(),
+            trunk,
+            has_own_id: false,
+            last_session: None,
+            starts: HashMap::new(),
+            titles: [None, None, None],
+            summaries: Vec::new(),
+            mode: None,
+        }
+    }
+
+    fn envelope(&mut self, fields: &Fields<'_>) {
+        if let Some(session) = literal(fields.session) {
+            let session = json::string(session).unwrap_or_default();
+            self.has_own_id |= *session == *self.stem;
+            if self.last_session.as_deref() != Some(&*session) {
+                self.last_session = Some(session.into());
+            }
+        }
+        if self.source.cwd.is_none() {
+            self.source.cwd = fields.cwd.and_then(json::string).map(Into::into);
+        }
+        if self.source.parent_session.is_none() {
+            let session = fields
+                .forked_from
+                .and_then(|raw| json::get(raw, "sessionId"));
+            self.source.parent_session = boxed(session);
+        }
+        if let Some(time) = fields.time() {
+            self.source.started.get_or_insert(time);
+            self.source.ended = Some(time);
+            if let Some(session) = self
+                .last_session
+                .clone()
+                .filter(|_| fields.forked_from.is_none())
+            {
+                self.starts.entry(session).or_insert(time);
+            }
+        }
+    }
+
+    /// Takes a record without a part in the tree. Returns whether it has one after all: it belongs between messages.
+    fn state(&mut self, fields: &Fields<'_>) -> Option<Role> {
+        let kind = fields.kind.and_then(json::string).unwrap_or_default();
+        let text = |raw: Option<&[u8]>| raw.and_then(json::string).map(Into::into);
+        match &*kind {
+            "custom-title" => self.titles[0] = text(fields.title),
+            "agent-name" => self.titles[1] = text(fields.title),
+            "ai-title" => self.titles[2] = text(fields.title),
+            "summary" => {
+                if let (Some(leaf), Some(title)) = (boxed(fields.leaf), text(fields.summary)) {
+                    self.summaries.push((leaf, title));
+                }
+            }
+            "last-prompt" => {
+                if let Some(leaf) = boxed(fields.leaf) {
+                    self.source.leaf = Some((leaf, self.source.records.len()));
+                }
+            }
+            "queue-operation" if fields.operation == Some(b"\"remove\"") => {
+                let content = fields.content?;
+                let is_text = content.starts_with(b"\"") && content != b"\"\"";
+                let is_told = record::tag(content).is_some();
+                return match is_text || content.starts_with(b"[") {
+                    true if is_told => Some(Role::Scaffolding),
+                    true => Some(Role::User),
+                    false => None,
+                };
+            }
+            "mode" | "permission-mode" => {
+                let mode = boxed(fields.mode)?;
+                let before = self.mode.replace(mode.clone());
+                return before.filter(|before| *before != mode).map(|_| Role::Event);
+            }
+            "" if fields.agent_type.is_some() || fields.call.is_some() => {
+                let title = text(fields.description).or_else(|| text(fields.agent_type));
+                self.source.agent_title = title;
+                self.source.agent_call = boxed(fields.call);
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// The conversation of a record.
+    fn thread(&mut self, fields: &Fields<'_>, role: &Role) -> usize {
+        if !fields.is_sidechain {
+            return 0;
+        }
+        if let Some(agent) = boxed(fields.agent) {
+            return self.agent_thread(&agent);
+        }
+        if let Some(agent) = self.stem.strip_prefix("agent-") {
+            let agent: Box<str> = agent.into();
+            return self.agent_thread(&agent);
+        }
+        let parent = boxed(fields.parent);
+        let parent = parent.and_then(|parent| self.source.by_uuid.get(&parent));
+        let parent = parent.and_then(|parent| self.source.records.get(*parent));
+        match (parent, role) {
+            (Some(parent), _) => parent.thread,
+            (None, Role::User | Role::Scaffolding | Role::Assistant { .. }) => {
+                self.source.threads.push(Thread {
+                    agent: boxed(fields.uuid),
+                    ..Thread::default()
+                });
+                self.source.threads.len() - 1
+            }
+            (None, _) => 0,
+        }
+    }
+
+    fn agent_thread(&mut self, agent: &str) -> usize {
+        if let Some(thread) = self.agents.get(agent) {
+            return *thread;
+        }
+        self.source.threads.push(Thread {
+            agent: Some(agent.into()),
+            ..Thread::default()
+        });
+        let thread = self.source.threads.len() - 1;
+        self.agents.insert(agent.into(), thread);
+        thread
+    }
+
+    /// Returns false for a record that was there.
+    fn add(
+        &mut self,
+        record: &Record<'_>,
+        fields: &Fields<'_>,
+        mut role: Role,
+        label: usize,
+    ) -> bool {
+        let thread = self.thread(fields, &role);
+        let uuid = boxed(fields.uuid);
+        let hash = record::hash(record.bytes);
+        let mut parent = parentage(fields, &role);
+        let next = self.source.records.len();
+        let first = uuid.as_ref().map_or(next, |uuid| {
+            *self.source.by_uuid.entry(uuid.clone()).or_insert(next)
+        });
+        let is_again = first != next;
+        if is_again {
+            match self.hashes.get(first) == Some(&hash) {
+                true => self.source.duplicates += 1,
+                false => self.source.labels.count(label),
+            }
+            let (Parentage::Of(above), Some(uuid)) = (parent, &uuid) else {
+                return false;
+            };
+            role = Role::Link;
+            parent = Parentage::Again {
+                uuid: uuid.clone(),
+                parent: above,
+            };
+        }
+        let content = fields.message.and_then(|raw| json::get(raw, "content"));
+        let prompt = || fields.attachment.and_then(|raw| json::get(raw, "prompt"));
+        let content = content.or_else(prompt).or(fields.content).map(record::hash);
+        if let Some(thread) = self.source.threads.get_mut(thread)
+            && thread.prompt.is_none()
+        {
+            thread.prompt = content;
+        }
+        let is_command = fields.subtype == Some(b"\"local_command\"");
+        self.hashes.push(hash);
+        self.source.records.push(TreeRecord {
+            number: record.number,
+            at: record.at,
+            len: record.bytes.len() as u64,
+            time: fields.time(),
+            thread,
+            original: fields
+                .forked_from
+                .and_then(|raw| boxed(json::get(raw, "messageUuid"))),
+            uuid,
+            parent,
+            role,
+            content: content.unwrap_or(0),
+            label,
+            ends_message: fields.kind == Some(b"\"system\"") && !is_command,
+        });
+        !is_again
+    }
+
+    /// A record whose type links it to the others, or that belongs between messages.
+    fn tree_record(&mut self, record: &Record<'_>, fields: &Fields<'_>, label: usize) -> bool {
+        let inner = fields.agent_message();
+        let inner_role = inner.as_ref().and_then(record::role);
+        let is_agent = matches!(
+            inner_role,
+            Some(Role::User | Role::Scaffolding | Role::Assistant { .. } | Role::Results(_))
+        );
+        let mut is_new = is_agent;
+        if let Some(role) = record::role(fields) {
+            if matches!(role, Role::Link) && !is_agent && !self.is_known(fields) {
+                self.source.labels.count(label);
+            }
+            is_new = self.add(record, fields, role, label);
+        } else if let Some(role) = self.state(fields) {
+            self.add(record, fields, role, label);
+        } else if !is_agent {
+            return false;
+        }
+        if let (Some(inner), Some(role), true) = (inner, inner_role, is_agent && is_new) {
+            self.add(record, &inner, role, label);
+            let agent = inner.agent.and_then(json::id).unwrap_or_default();
+            let thread = self.agents.get(&*agent).copied().unwrap_or_default();
+            if let Some(thread) = self.source.threads.get_mut(thread) {
+                thread.call = thread.call.take().or_else(|| boxed(fields.parent_call));
+            }
+        }
+        true
+    }
+
+    fn is_known(&self, fields: &Fields<'_>) -> bool {
+        boxed(fields.uuid).is_some_and(|uuid| self.source.by_uuid.contains_key(&uuid))
+    }
+
+    fn take_titles(&mut self) {
+        let mut summaries = std::mem::take(&mut self.summaries).into_iter().rev();
+        let is_here = |leaf: &str| self.source.by_uuid.contains_key(leaf);
+        let summary = summaries.find(|(leaf, _)| is_here(leaf));
+        let mut titles = std::mem::take(&mut self.titles).into_iter().flatten();
+        let named = titles.find(|title| !title.trim().is_empty());
+        self.source.title = named.or(summary.map(|(_, title)| title));
+    }
+}
+
+impl Reader for SessionReader {
+    fn record(&mut self, record: Record<'_>) {
+        let Some(fields) = Fields::read(record.bytes) else {
+            let label = self.source.labels.index("not an object".to_owned());
+            self.source.labels.count(label);
+            return;
+        };
+        self.envelope(&fields);
+        let label = self.source.labels.index(fields.label());
+        if !self.tree_record(&record, &fields, label) {
+            self.source.labels.count(label);
+        }
+    }
+
+    fn finish(mut self: Box<Self>) -> Vec<Member> {
+        self.take_titles();
+        let own = match self.has_own_id {
+            true => self.stem.clone(),
+            false => self.last_session.take().unwrap_or(self.stem),
+        };
+        // What is copied began before.
+        self.source.started = self.starts.get(&own).copied().or(self.source.started);
+        self.source.session = self.trunk.unwrap_or(own);
+        tree::members(self.source)
+    }
+}
+
+fn parentage(fields: &Fields<'_>, role: &Role) -> Parentage {
+    let logical = boxed(fields.logical_parent).map(Parentage::Of);
+    match (fields.parent, fields.uuid) {
+        (Some(parent), _) => match boxed(Some(parent)) {
+            Some(parent) => Parentage::Of(parent),
+            None => logical.unwrap_or(Parentage::Root),
+        },
+        (None, _) if logical.is_some() => logical.unwrap_or(Parentage::Root),
+        (None, None) if is_between(fields) => Parentage::Between,
+        (None, _) if matches!(role, Role::Link) => Parentage::Root,
+        (None, _) => Parentage::Previous,
+    }
+}
+
+/// Whether a record of this type has neither uuid nor parent, ever.
+fn is_between(fields: &Fields<'_>) -> bool {
+    matches!(
+        fields.kind,
+        Some(b"\"queue-operation\"" | b"\"mode\"" | b"\"permission-mode\"")
+    )
+}
+
+/// The base of the main conversation.
+pub(super) fn base(source: &Source) -> Base {
+    match &source.parent_session {
+        Some(parent) if *parent != source.session => Base::CopyOf {
+            native_id: parent.to_string(),
+        },
+        _ => Base::None,
+    }
+}

@@ -1,0 +1,404 @@
+//! One record of Claude Code: its members, and the part it has in the tree.
+
+use crate::import::message::{elements, literal};
+use crate::json::{self, Members};
+use crate::timestamp::{self, Millis};
+
+/// The members that matter, raw. Of duplicates the last one.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Fields<'a> {
+    pub(super) kind: Option<&'a [u8]>,
+    pub(super) subtype: Option<&'a [u8]>,
+    pub(super) uuid: Option<&'a [u8]>,
+    pub(super) parent: Option<&'a [u8]>,
+    pub(super) logical_parent: Option<&'a [u8]>,
+    pub(super) session: Option<&'a [u8]>,
+    pub(super) timestamp: Option<&'a [u8]>,
+    pub(super) cwd: Option<&'a [u8]>,
+    pub(super) message: Option<&'a [u8]>,
+    pub(super) data: Option<&'a [u8]>,
+    pub(super) attachment: Option<&'a [u8]>,
+    pub(super) content: Option<&'a [u8]>,
+    pub(super) operation: Option<&'a [u8]>,
+    pub(super) agent: Option<&'a [u8]>,
+    pub(super) is_sidechain: bool,
+    pub(super) is_meta: bool,
+    pub(super) is_summary: bool,
+    pub(super) is_error: bool,
+    pub(super) is_aborted: bool,
+    pub(super) forked_from: Option<&'a [u8]>,
+    pub(super) compaction: Option<&'a [u8]>,
+    pub(super) tool_result: Option<&'a [u8]>,
+    pub(super) source_assistant: Option<&'a [u8]>,
+    pub(super) source_call: Option<&'a [u8]>,
+    pub(super) parent_call: Option<&'a [u8]>,
+    pub(super) hook_errors: Option<&'a [u8]>,
+    pub(super) prevented: bool,
+    pub(super) summary: Option<&'a [u8]>,
+    pub(super) leaf: Option<&'a [u8]>,
+    pub(super) title: Option<&'a [u8]>,
+    pub(super) mode: Option<&'a [u8]>,
+    pub(super) agent_type: Option<&'a [u8]>,
+    pub(super) call: Option<&'a [u8]>,
+    pub(super) description: Option<&'a [u8]>,
+}
+
+impl<'a> Fields<'a> {
+    /// None if the record is no object.
+    pub(super) fn read(record: &'a [u8]) -> Option<Self> {
+        let mut members = Members::open(record, json::skip_space(record, 0)).ok()?;
+        let mut fields = Self::default();
+        while let Ok(Some(member)) = members.next() {
+            let value = record.get(member.value.clone());
+            fields.set(&member.name(record), value);
+        }
+        Some(fields)
+    }
+
+    fn set(&mut self, name: &[u8], value: Option<&'a [u8]>) {
+        let is_true = value == Some(b"true");
+        match name {
+            b"type" => self.kind = value,
+            b"subtype" => self.subtype = value,
+            b"uuid" => self.uuid = value,
+            b"parentUuid" => self.parent = value,
+            b"logicalParentUuid" => self.logical_parent = value,
+            b"sessionId" => self.session = value,
+            b"timestamp" => self.timestamp = value,
+            b"cwd" => self.cwd = value,
+            b"message" => self.message = value,
+            b"data" => self.data = value,
+            b"attachment" => self.attachment = value,
+            b"content" => self.content = value,
+            b"operation" => self.operation = value,
+            b"agentId" => self.agent = value,
+            b"isSidechain" => self.is_sidechain = is_true,
+            b"isMeta" => self.is_meta = is_true,
+            b"isCompactSummary" => self.is_summary = is_true,
+            b"isApiErrorMessage" => self.is_error = is_true,
+            b"isAbortedMidStream" => self.is_aborted = is_true,
+            b"forkedFrom" => self.forked_from = value,
+            b"compactMetadata" => self.compaction = value,
+            b"toolUseResult" => self.tool_result = value,
+            b"sourceToolAssistantUUID" => self.source_assistant = value,
+            b"sourceToolUseID" => self.source_call = value,
+            b"parentToolUseID" => self.parent_call = value,
+            b"hookErrors" => self.hook_errors = value,
+            b"preventedContinuation" => self.prevented = is_true,
+            b"summary" => self.summary = value,
+            b"leafUuid" => self.leaf = value,
+            b"customTitle" | b"agentName" | b"aiTitle" => self.title = value,
+            b"permissionMode" | b"mode" => self.mode = value,
+            b"agentType" => self.agent_type = value,
+            b"toolUseId" => self.call = value,
+            b"description" => self.description = value,
+            _ => {}
+        }
+    }
+
+    pub(super) fn time(&self) -> Option<Millis> {
+        timestamp::parse(&json::string(self.timestamp?)?)
+    }
+
+    /// `type`, or `type/subtype`, where progress and attachments have their subtype in a member.
+    pub(super) fn label(&self) -> String {
+        let text = |raw: Option<&[u8]>| raw.and_then(json::string).unwrap_or_default().into_owned();
+        let kind = text(self.kind);
+        let detail = match &*kind {
+            "progress" => text(self.data.and_then(|data| json::get(data, "type"))),
+            "attachment" => text(self.attachment.and_then(|data| json::get(data, "type"))),
+            "queue-operation" => text(self.operation),
+            _ => text(self.subtype),
+        };
+        let label = match (kind.is_empty(), detail.is_empty()) {
+            (true, _) => "no type".to_owned(),
+            (false, true) => kind,
+            (false, false) => format!("{kind}/{detail}"),
+        };
+        label.chars().take(LONGEST_LABEL).collect()
+    }
+
+    /// The message of a subagent that a progress record holds, with its members as a record's.
+    pub(super) fn agent_message(&self) -> Option<Self> {
+        let data = self.data?;
+        let [kind, message, agent] = json::get_each(data, ["type", "message", "agentId"]);
+        if json::string(kind?)? != "agent_progress" {
+            return None;
+        }
+        let mut inner = Self::read(message?)?;
+        inner.agent = literal(agent).or(literal(self.parent_call));
+        inner.parent = None;
+        inner.timestamp = inner.timestamp.or(self.timestamp);
+        inner.is_sidechain = true;
+        Some(inner)
+    }
+}
+
+/// Longest name of a type in a report, in characters.
+const LONGEST_LABEL: usize = 64;
+
+/// A record's part in the tree.
+#[derive(Debug)]
+pub(super) enum Role {
+    /// A part of a model message, or all of it.
+    Assistant {
+        /// None: a message of its own.
+        group: Option<Box<str>>,
+        calls: Vec<Call>,
+    },
+    User,
+    /// A message of the harness to the model.
+    Scaffolding,
+    Results(Vec<CallResult>),
+    /// A boundary of a compaction, with the ids of records that stay in the context.
+    Boundary {
+        kept: Vec<Box<str>>,
+    },
+    /// The summary of a compaction.
+    Summary,
+    /// An event worth seeing, if something follows it.
+    Event,
+    /// It only links its children to its parent.
+    Link,
+}
+
+/// A call of a tool.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) id: Box<str>,
+    pub(super) name: Box<str>,
+    /// Hash of the prompt of a subagent.
+    pub(super) prompt: Option<u64>,
+}
+
+/// A result in a record.
+#[derive(Debug)]
+pub(super) struct CallResult {
+    /// Empty if the record does not name the call.
+    pub(super) call: Box<str>,
+    /// Index of its block.
+    pub(super) block: usize,
+    /// The subagent that it is of.
+    pub(super) agent: Option<Box<str>>,
+}
+
+pub(super) fn boxed(raw: Option<&[u8]>) -> Option<Box<str>> {
+    literal(raw).and_then(json::id).map(Into::into)
+}
+
+/// The hash of a raw value.
+pub(super) fn hash(raw: &[u8]) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(raw)
+}
+
+/// The part that a record has, by its members. Of a record without uuid only messages have one.
+pub(super) fn role(fields: &Fields<'_>) -> Option<Role> {
+    let kind = json::string(fields.kind?)?;
+    match &*kind {
+        "assistant" => assistant(fields),
+        "user" => user(fields),
+        "system" => Some(system(fields)),
+        "attachment" => Some(attachment(fields)),
+        _ => fields.uuid.map(|_| Role::Link),
+    }
+}
+
+fn assistant(fields: &Fields<'_>) -> Option<Role> {
+    let message = fields.message.filter(|raw| raw.starts_with(b"{"))?;
+    let [id, model, content] = json::get_each(message, ["id", "model", "content"]);
+    let is_synthetic = model == Some(b"\"<synthetic>\"");
+    let blocks = content.into_iter().flat_map(elements);
+    let calls = blocks.enumerate().filter_map(|(at, block)| {
+        let [kind, id, name, input] = json::get_each(block, ["type", "id", "name", "input"]);
+        if kind != Some(b"\"tool_use\"") {
+            return None;
+        }
+        let name = boxed(name).unwrap_or_default();
+        let prompt = match &*name {
+            "Task" | "Agent" => input.and_then(|input| json::get(input, "prompt")),
+            _ => None,
+        };
+        Some(Call {
+            id: boxed(id).unwrap_or_else(|| call_id(fields.uuid, at)),
+            name,
+            prompt: prompt.map(hash),
+        })
+    });
+    Some(Role::Assistant {
+        group: boxed(id).filter(|_| !is_synthetic),
+        calls: calls.collect(),
+    })
+}
+
+/// The id of a call that has none: made of the record's and the index of its block.
+pub(super) fn call_id(uuid: Option<&[u8]>, block: usize) -> Box<str> {
+    let uuid = boxed(uuid).unwrap_or_default();
+    format!("{uuid}/{block}").into()
+}
+
+fn user(fields: &Fields<'_>) -> Option<Role> {
+    let content = json::get(fields.message?, "content")?;
+    if fields.is_summary {
+        return Some(Role::Summary);
+    }
+    let results: Vec<CallResult> = elements(content)
+        .enumerate()
+        .filter_map(|(block, raw)| {
+            let [kind, call] = json::get_each(raw, ["type", "tool_use_id"]);
+            (kind == Some(b"\"tool_result\"")).then(|| CallResult {
+                call: boxed(call)
+                    .or_else(|| boxed(fields.source_call))
+                    .unwrap_or_default(),
+                block,
+                agent: agent(fields, raw),
+            })
+        })
+        .collect();
+    if !results.is_empty() {
+        return Some(Role::Results(results));
+    }
+    match fields.is_meta || tag(content).is_some() {
+        true => Some(Role::Scaffolding),
+        false => Some(Role::User),
+    }
+}
+
+/// The subagent whose result this is: named in a member, or in the text of older versions.
+fn agent(fields: &Fields<'_>, result: &[u8]) -> Option<Box<str>> {
+    let named = fields
+        .tool_result
+        .and_then(|raw| boxed(json::get(raw, "agentId")));
+    let named = named.or_else(|| boxed(fields.agent).filter(|_| !fields.is_sidechain));
+    named.or_else(|| {
+        const MARK: &[u8] = b"agentId: ";
+        let at = memchr::memmem::rfind(result, MARK)?;
+        let id = result.get(at + MARK.len()..)?;
+        let len = id
+            .iter()
+            .take_while(|byte| byte.is_ascii_hexdigit())
+            .count();
+        let id = std::str::from_utf8(id.get(..len)?).ok()?;
+        // A text of a file may have these words too.
+        let is_told = result.get(at + MARK.len() + len..)?.starts_with(b" (");
+        (len >= 7 && is_told).then(|| id.into())
+    })
+}
+
+fn system(fields: &Fields<'_>) -> Role {
+    let subtype = fields.subtype.and_then(json::string).unwrap_or_default();
+    let has_hook_errors = || {
+        fields
+            .hook_errors
+            .is_some_and(|raw| elements(raw).next().is_some())
+    };
+    match &*subtype {
+        "compact_boundary" => Role::Boundary {
+            kept: kept(fields.compaction),
+        },
+        "stop_hook_summary" if fields.prevented || has_hook_errors() => Role::Event,
+        "api_error"
+        | "error"
+        | "api_refusal"
+        | "model_refusal_fallback"
+        | "local_command"
+        | "away_summary"
+        | "microcompact_boundary" => Role::Event,
+        _ => Role::Link,
+    }
+}
+
+/// The ids of the records that stay in the context after a compaction, the first one first.
+fn kept(compaction: Option<&[u8]>) -> Vec<Box<str>> {
+    let Some(compaction) = compaction else {
+        return Vec::new();
+    };
+    let [segment, messages] = json::get_each(compaction, ["preservedSegment", "preservedMessages"]);
+    let [head, tail] = segment.map_or([None; 2], |raw| {
+        json::get_each(raw, ["headUuid", "tailUuid"])
+    });
+    let listed = messages.and_then(|raw| json::get(raw, "uuids"));
+    let listed = listed.into_iter().flat_map(elements).map(Some);
+    let all = std::iter::once(head).chain(listed).chain([tail]);
+    all.filter_map(boxed).collect()
+}
+
+fn attachment(fields: &Fields<'_>) -> Role {
+    let kind = fields.attachment.and_then(|raw| json::get(raw, "type"));
+    match &*kind.and_then(json::string).unwrap_or_default() {
+        "queued_command" => queued(fields).unwrap_or(Role::Link),
+        "hook_blocking_error"
+        | "hook_non_blocking_error"
+        | "hook_stopped_continuation"
+        | "plan_mode"
+        | "plan_mode_exit" => Role::Event,
+        _ => Role::Link,
+    }
+}
+
+/// A message that waited while the model worked.
+fn queued(fields: &Fields<'_>) -> Option<Role> {
+    let [prompt, mode, is_meta] =
+        json::get_each(fields.attachment?, ["prompt", "commandMode", "isMeta"]);
+    let prompt = prompt.filter(|raw| raw.starts_with(b"\"") || raw.starts_with(b"["))?;
+    let is_notice = mode == Some(b"\"task-notification\"") || is_meta == Some(b"true");
+    match is_notice || fields.is_meta || tag(prompt).is_some() {
+        true => Some(Role::Scaffolding),
+        false => Some(Role::User),
+    }
+}
+
+/// Beginnings of texts that the harness writes in the user's place, and their name.
+const TAGS: &[(&[u8], &str)] = &[
+    (b"<command-name>", "command"),
+    (b"<command-message>", "command"),
+    (b"<command-args>", "command"),
+    (b"<command-contents>", "command"),
+    (b"<local-command-stdout>", "command-output"),
+    (b"<local-command-stderr>", "command-output"),
+    (b"<local-command-caveat>", "caveat"),
+    (
+        b"Caveat: The messages below were generated by the user",
+        "caveat",
+    ),
+    (b"<bash-input>", "shell-command"),
+    (b"<bash-stdout>", "shell-output"),
+    (b"<bash-stderr>", "shell-output"),
+    (b"<user-memory-input>", "memory"),
+    (b"<task-notification>", "notification"),
+    (b"<agent-message", "notification"),
+    (b"<teammate-message", "notification"),
+    (b"<ide_opened_file>", "editor"),
+    (b"<ide_selection>", "editor"),
+    (b"<system-reminder>", "reminder"),
+    (b"[Request interrupted by user", "interruption"),
+];
+
+/// The name of the harness's text, if all texts of the content are its own. `content` is raw.
+pub(super) fn tag(content: &[u8]) -> Option<&'static str> {
+    if content.starts_with(b"\"") {
+        return tag_of(content);
+    }
+    let mut found = None;
+    for block in elements(content) {
+        let [kind, text] = json::get_each(block, ["type", "text"]);
+        if kind != Some(b"\"text\"") {
+            return None;
+        }
+        let tag = tag_of(text?)?;
+        found = found.or(Some(tag));
+    }
+    found
+}
+
+fn tag_of(text: &[u8]) -> Option<&'static str> {
+    let mut text = text.strip_prefix(b"\"")?;
+    while let Some(rest) = text
+        .strip_prefix(b" ")
+        .or_else(|| text.strip_prefix(b"\\n"))
+    {
+        text = rest;
+    }
+    let mut tags = TAGS.iter();
+    let (_, name) = tags.find(|(beginning, _)| text.starts_with(beginning))?;
+    Some(name)
+}

@@ -1,0 +1,414 @@
+//! The trees that records make.
+
+use super::super::ClaudeCode;
+use super::{called, main, main_unchecked, record, result, said, text, user};
+use crate::import::member::{Base, NodeKind};
+use crate::import::testing::{outline, read, shape};
+
+/// Parallel calls are written as A1 → A2 and A1 → R1, A2 → R2, and the conversation goes on from either: as a plain
+/// tree one call and its result are on a dead branch.
+#[test]
+fn records_with_one_message_id_are_one_message_with_its_results_below() {
+    let source = user("u", "-", 0, "go")
+        + &said("a1", "u", 1, "M")
+        + &called("a2", "a1", 2, "M", "c1")
+        + &called("a3", "a2", 3, "M", "c2")
+        + &result("r2", "a3", 4, "c2", "")
+        + &record(
+            "progress",
+            "p",
+            "a2",
+            5,
+            r#""data":{"type":"hook_progress"}"#,
+        )
+        + &result("r1", "p", 6, "c1", "")
+        + &said("b", "r2", 7, "N");
+    let member = main(&source);
+    assert_eq!(
+        shape(&member),
+        ["- u", "u M", "M r2/r:c2", "r2/r:c2 r1/r:c1", "r1/r:c1 N"]
+    );
+    let message = text(&source, &member, 1);
+    assert!(
+        message.contains(r#""input":3,"output":3,"#),
+        "the last usage: {message}"
+    );
+    assert!(message.contains(r#""stopReason":"toolUse""#), "{message}");
+    assert!(text(&source, &member, 2).contains(r#""toolName":"Bash""#));
+    assert_eq!(member.leaf, Some(4));
+    let alias = |id: &str| member.aliases.iter().find(|(alias, _)| &**alias == id);
+    assert_eq!(
+        alias("a2").map(|(_, at)| *at),
+        Some(3),
+        "children hang below the results"
+    );
+    assert_eq!(alias("p").map(|(_, at)| *at), Some(3));
+}
+
+#[test]
+fn a_synthetic_message_is_one_of_its_own() {
+    let source = user("u", "-", 0, "go")
+        + &said("a", "u", 1, "M")
+        + &said("s", "u", 2, "M").replace(r#""model":"m""#, r#""model":"<synthetic>""#);
+    let member = main(&source);
+    assert_eq!(shape(&member), ["- u", "u M", "u s"]);
+    let failed = source.replace(
+        r#""type":"assistant","uuid":"s""#,
+        r#""isApiErrorMessage":true,"type":"assistant","uuid":"s""#,
+    );
+    let message = text(&failed, &main(&failed), 2);
+    assert!(
+        message.contains(r#""stopReason":"error","errorMessage":"s""#),
+        "{message}"
+    );
+}
+
+#[test]
+fn what_is_no_conversation_links_its_children_to_its_parent() {
+    let source = record(
+        "progress",
+        "h",
+        "-",
+        0,
+        r#""data":{"type":"hook_progress"}"#,
+    ) + &user("u", "h", 1, "go")
+        + &record(
+            "attachment",
+            "t",
+            "u",
+            2,
+            r#""attachment":{"type":"todo_reminder"}"#,
+        )
+        + &said("a", "t", 3, "M")
+        + &record("system", "s", "a", 4, r#""subtype":"turn_duration""#)
+        + "{\"type\":\"file-history-snapshot\",\"messageId\":\"u\"}\n"
+        + &user("v", "s", 5, "on")
+        + &user("w", "a", 6, "otherwise");
+    let member = main(&source);
+    assert_eq!(shape(&member), ["- u", "u M", "M v", "M w"]);
+    let counts: Vec<(&str, u64)> = member.origin_only.iter().map(|(a, b)| (&**a, *b)).collect();
+    let expected = [
+        ("attachment/todo_reminder", 1),
+        ("file-history-snapshot", 1),
+        ("progress/hook_progress", 1),
+        ("system/turn_duration", 1),
+    ];
+    assert_eq!(counts, expected);
+}
+
+#[test]
+fn events_are_links_and_never_leaves_or_roots() {
+    let error = r#""subtype":"api_error","error":{"status":529},"retryAttempt":1"#;
+    let source = record("system", "e0", "-", 0, error)
+        + &user("u", "e0", 1, "go")
+        + &record("system", "e1", "u", 2, error)
+        + &said("a", "e1", 3, "M")
+        + "{\"type\":\"permission-mode\",\"permissionMode\":\"default\"}\n"
+        + "{\"type\":\"permission-mode\",\"permissionMode\":\"plan\"}\n"
+        + &user("v", "a", 4, "on")
+        + &record("system", "e2", "v", 5, error);
+    let member = main(&source);
+    assert_eq!(shape(&member), ["- u", "u e1", "e1 M", "M #5", "#5 v"]);
+    assert_eq!(member.origin_only.get("system/api_error"), Some(&2));
+    assert_eq!(
+        member.origin_only.get("permission-mode"),
+        Some(&1),
+        "the first only begins"
+    );
+    let event = text(&source, &member, 1);
+    assert!(event.contains(r#""customType":"claude-code.api_error","data":{"error":{"status":529},"retryAttempt":1}"#), "{event}");
+    assert!(text(&source, &member, 3).contains("claude-code.permission-mode"));
+}
+
+fn compacted(metadata: &str) -> String {
+    user("u", "-", 0, "go")
+        + &said("a", "u", 1, "M")
+        + &user("v", "a", 2, "on")
+        + &said("b", "v", 3, "N")
+        + &record(
+            "system",
+            "cb",
+            "-",
+            4,
+            &format!(
+                r#""subtype":"compact_boundary","logicalParentUuid":"b","compactMetadata":{{"preTokens":77{metadata}}}"#
+            ),
+        )
+        + &record(
+            "user",
+            "cs",
+            "cb",
+            5,
+            r#""isCompactSummary":true,"message":{"content":"In short"}"#,
+        )
+}
+
+#[test]
+fn a_boundary_with_its_summary_is_one_compaction() {
+    let source = compacted("") + &user("w", "cs", 6, "next");
+    let member = main(&source);
+    assert_eq!(shape(&member), ["- u", "u M", "M v", "v N", "N cb", "cb w"]);
+    assert_eq!(
+        member.nodes[4].kind,
+        NodeKind::Compaction { first_kept: None }
+    );
+    let summary = text(&source, &member, 4);
+    assert!(
+        summary.contains(r#""summary":"In short","tokensBefore":77"#),
+        "{summary}"
+    );
+    // Without the summary nothing may take the place of what is before.
+    let torn = source.replace(r#""isCompactSummary":true,"#, "");
+    let member = main(&torn);
+    assert!(matches!(member.nodes[4].kind, NodeKind::Custom));
+}
+
+/// Newer versions keep the last messages. What follows names them as its parent, although the compaction is between.
+#[test]
+fn messages_that_stay_in_the_context_are_kept_by_the_compaction() {
+    let segment = r#","preservedSegment":{"headUuid":"v","anchorUuid":"cs","tailUuid":"b"}"#;
+    let listed = r#","preservedMessages":{"anchorUuid":"cs","uuids":["v","b"]}"#;
+    let expected = ["- u", "u M", "M v", "v N", "N cb", "cb w"];
+    for metadata in [segment, listed] {
+        let source = compacted(metadata) + &user("w", "b", 6, "next");
+        let member = main(&source);
+        assert_eq!(shape(&member), expected);
+        assert_eq!(
+            member.nodes[4].kind,
+            NodeKind::Compaction {
+                first_kept: Some(2)
+            }
+        );
+    }
+    // Written again below the summary, with the same uuids.
+    let source = compacted("")
+        + &user("v", "cs", 2, "on")
+        + &said("b", "v", 3, "N")
+        + &user("w", "b", 6, "next");
+    let member = main(&source);
+    assert_eq!(shape(&member), expected);
+    assert_eq!(
+        member.nodes[4].kind,
+        NodeKind::Compaction {
+            first_kept: Some(2)
+        }
+    );
+    assert_eq!(
+        (member.duplicates, member.origin_only.get("user")),
+        (1, Some(&1))
+    );
+}
+
+#[test]
+fn a_compaction_after_a_rewind_is_on_the_branch_that_it_goes_on_from() {
+    let source = compacted("").replace(r#""logicalParentUuid":"b""#, r#""logicalParentUuid":"x""#)
+        + &user("x", "a", 2, "otherwise")
+        + &user("w", "cs", 6, "next");
+    assert_eq!(
+        shape(&main(&source)),
+        ["- u", "u M", "M v", "v N", "M x", "x cb", "cb w"]
+    );
+    let missing = compacted("").replace(
+        r#""logicalParentUuid":"b""#,
+        r#""logicalParentUuid":"gone""#,
+    );
+    let member = main(&missing);
+    assert_eq!(shape(&member)[4], "?gone cb");
+}
+
+/// Compaction may write messages again with new uuids, at the same place with the same time.
+#[test]
+fn a_sibling_with_the_same_time_and_content_is_a_copy() {
+    let source = user("u", "-", 0, "go")
+        + &said("a", "u", 1, "M")
+        + &user("v", "a", 2, "on")
+        + &said("b", "v", 3, "N")
+        + &user("v2", "a", 2, "on")
+        + &said("b", "v2", 3, "N").replace(r#""uuid":"b""#, r#""uuid":"b2""#)
+        + &user("w", "b2", 4, "next");
+    let member = main(&source);
+    assert_eq!(shape(&member), ["- u", "u M", "M v", "v N", "N w"]);
+    assert_eq!(member.origin_only.values().sum::<u64>(), 2);
+    let other = source.replace(r#""uuid":"v2","parentUuid":"a","sessionId":"S","cwd":"/w","timestamp":"2026-01-01T00:00:02.000Z""#, r#""uuid":"v2","parentUuid":"a","timestamp":"2026-01-01T00:00:09.000Z""#);
+    assert_eq!(
+        outline(&main(&other)).forks,
+        1,
+        "at another time it is a branch"
+    );
+}
+
+#[test]
+fn texts_of_the_harness_are_no_messages_of_a_person() {
+    for (body, name) in [
+        ("<command-name>/x</command-name>", "command"),
+        ("\\n  <local-command-stdout>x", "command-output"),
+        ("[Request interrupted by user for tool use]", "interruption"),
+    ] {
+        let source = user("u", "-", 0, body);
+        let member = main(&source);
+        assert_eq!(member.nodes[0].kind, NodeKind::Scaffolding);
+        let said = text(&source, &member, 0);
+        assert!(
+            said.contains(&format!("\"claude-code.{name}\"")) && said.contains(r#""display":true"#),
+            "{said}"
+        );
+    }
+    let meta = user("u", "-", 0, "Base directory").replace("\"uuid\"", "\"isMeta\":true,\"uuid\"");
+    assert!(
+        text(&meta, &main(&meta), 0)
+            .contains(r#""claude-code.meta","content":"Base directory","display":false"#)
+    );
+    assert_eq!(
+        main(&user("u", "-", 0, "look at <command-name>")).nodes[0].kind,
+        NodeKind::User
+    );
+}
+
+#[test]
+fn messages_that_waited_are_on_the_path() {
+    let queued = r#""attachment":{"type":"queued_command","prompt":[{"type":"text","text":"also"}],"commandMode":"prompt"}"#;
+    let source = user("u", "-", 0, "go")
+        + &called("a", "u", 1, "M", "c")
+        + &result("r", "a", 2, "c", "")
+        + &record("attachment", "q", "r", 3, queued)
+        + &said("b", "q", 4, "N");
+    let member = main(&source);
+    assert_eq!(shape(&member), ["- u", "u M", "M r/r:c", "r/r:c q", "q N"]);
+    assert_eq!(member.nodes[3].kind, NodeKind::User);
+    let notice = source.replace(r#""text":"also""#, r#""text":"<task-notification>""#);
+    assert_eq!(main(&notice).nodes[3].kind, NodeKind::Scaffolding);
+    let older = user("u", "-", 0, "go")
+        + &called("a", "u", 1, "M", "c")
+        + r#"{"type":"queue-operation","operation":"enqueue","content":"also"}"#
+        + "\n"
+        + r#"{"type":"queue-operation","operation":"remove","content":"also"}"#
+        + "\n"
+        + r#"{"type":"queue-operation","operation":"remove","content":"and"}"#
+        + "\n"
+        + &result("r", "a", 2, "c", "")
+        + &said("b", "r", 4, "N");
+    let member = main(&older);
+    assert_eq!(
+        shape(&member),
+        ["- u", "u M", "M r/r:c", "r/r:c #3", "#3 #4", "#4 N"]
+    );
+    assert!(text(&older, &member, 3).contains(r#""content":"also""#));
+}
+
+#[test]
+fn a_missing_parent_is_named_by_its_key() {
+    let source = record(
+        "progress",
+        "p",
+        "gone",
+        0,
+        r#""data":{"type":"hook_progress"}"#,
+    ) + &user("u", "p", 1, "go")
+        + &result("r", "lost", 2, "c", "");
+    assert_eq!(shape(&main_unchecked(&source)), ["?gone u", "?lost r/r:c"]);
+}
+
+#[test]
+fn cycles_and_later_parents_are_read() {
+    let source = user("u", "v", 0, "1")
+        + &user("v", "u", 1, "2")
+        + &user("w", "w", 2, "3")
+        + &user("x", "y", 3, "4")
+        + &user("y", "v", 4, "5");
+    assert_eq!(shape(&main(&source)), ["- u", "u v", "- w", "v y", "y x"]);
+    let results_first =
+        user("u", "-", 0, "go") + &result("r", "u", 1, "c", "") + &called("a", "u", 2, "M", "c");
+    assert_eq!(shape(&main(&results_first)), ["- u", "u M", "M r/r:c"]);
+}
+
+#[test]
+fn records_without_ids_are_a_chain() {
+    let source = "{\"type\":\"user\",\"message\":{\"content\":\"a\"}}\n\
+        {\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"tool_use\",\"id\":\"c\",\"name\":\"Read\",\"input\":[]}]}}\n\
+        {\"type\":\"user\",\"message\":{\"content\":\"b\"}}\n";
+    let member = main(source);
+    assert_eq!(shape(&member), ["- #0", "#0 #1", "#1 #2"]);
+    assert!(text(source, &member, 1).contains(r#""arguments":{"_raw":"[]"}"#));
+    assert!(!text(source, &member, 0).contains("timestamp"));
+}
+
+#[test]
+fn forks_name_the_record_of_which_they_are_copies() {
+    let from =
+        |uuid: &str| format!(r#""forkedFrom":{{"sessionId":"P","messageUuid":"{uuid}"}},"type""#);
+    let source = user("u2", "-", 0, "go").replacen("\"type\"", &from("u1"), 1)
+        + &said("a2", "u2", 1, "M").replacen("\"type\"", &from("a1"), 1)
+        + &user("v", "a2", 2, "on");
+    let member = main(&source);
+    assert_eq!(shape(&member), ["- u1", "u1 M", "M v"]);
+    assert_eq!(
+        member.base,
+        Base::CopyOf {
+            native_id: "P".into()
+        }
+    );
+}
+
+#[test]
+fn the_best_title_counts_and_the_leaf_is_where_the_tool_goes_on() {
+    let messages = user("u", "-", 0, "go") + &said("a", "u", 1, "M") + &user("v", "a", 2, "on");
+    let summaries = "{\"type\":\"summary\",\"summary\":\"Elsewhere\",\"leafUuid\":\"x\"}\n\
+        {\"type\":\"summary\",\"summary\":\"Sum\",\"leafUuid\":\"a\"}\n";
+    let titled = |lines: &str| main(&format!("{messages}{lines}")).title;
+    assert_eq!(
+        titled("{\"type\":\"summary\",\"summary\":\"Elsewhere\",\"leafUuid\":\"x\"}\n"),
+        None
+    );
+    assert_eq!(titled(summaries).as_deref(), Some("Sum"));
+    let ai = "{\"type\":\"ai-title\",\"aiTitle\":\"Ai\"}\n";
+    assert_eq!(titled(&format!("{ai}{summaries}")).as_deref(), Some("Ai"));
+    let custom = "{\"type\":\"custom-title\",\"customTitle\":\"Own\"}\n";
+    assert_eq!(titled(&format!("{custom}{ai}")).as_deref(), Some("Own"));
+    let prompt = "{\"type\":\"last-prompt\",\"lastPrompt\":\"x\",\"leafUuid\":\"a\"}\n";
+    assert_eq!(main(&messages).leaf, Some(2));
+    assert_eq!(main(&format!("{messages}{prompt}")).leaf, Some(1));
+    let later = format!("{messages}{prompt}{}", user("w", "a", 3, "again"));
+    assert_eq!(main(&later).leaf, Some(3), "what is written later is later");
+}
+
+#[test]
+fn the_session_is_named_by_the_file_if_records_have_its_name() {
+    let source = user("u", "-", 0, "go").replace("\"S\"", "\"P\"") + &user("v", "u", 1, "on");
+    let named = |path: &str| {
+        read(&ClaudeCode, path, source.as_bytes())
+            .remove(0)
+            .native_id
+    };
+    assert_eq!(named("x/P.jsonl"), "P");
+    assert_eq!(named("x/full.jsonl"), "S");
+    let empty = read(&ClaudeCode, "x/full.jsonl", b"{}\n7\n").remove(0);
+    assert_eq!(empty.native_id, "full");
+    assert_eq!(empty.origin_only.get("not an object"), Some(&1));
+}
+
+#[test]
+fn the_last_model_message_is_open_until_it_is_answered_and_followed() {
+    let open = |source: &str| -> String {
+        let nodes = main(source).nodes;
+        nodes
+            .iter()
+            .map(|node| if node.is_open { 'o' } else { '.' })
+            .collect()
+    };
+    let mut source = user("u", "-", 0, "go") + &called("a", "u", 1, "M", "c");
+    assert_eq!(open(&source), ".o");
+    source += &result("r", "a", 2, "c", "");
+    assert_eq!(open(&source), ".oo");
+    source += &called("b", "r", 3, "M", "d");
+    assert_eq!(open(&source), ".oo");
+    let interrupted = source.clone() + &user("i", "b", 4, "[Request interrupted by user]");
+    assert_eq!(open(&interrupted), ".ooo", "a call has no result");
+    assert_eq!(open(&(interrupted + &said("n", "i", 5, "N"))), "....o");
+    source += &result("s", "b", 4, "d", "");
+    assert_eq!(open(&source), ".ooo");
+    assert_eq!(open(&(source.clone() + &user("v", "s", 5, "on"))), ".....");
+    assert_eq!(
+        open(&(source + &record("system", "t", "s", 5, r#""subtype":"turn_duration""#))),
+        "...."
+    );
+}

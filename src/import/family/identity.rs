@@ -1,0 +1,414 @@
+//! Which nodes of different members are one and the same.
+//!
+//! By key within a native session and, for tools that keep ids in copies, across sessions; by content, in order,
+//! where a tool names the parent of a copy or members are of one project.
+
+use super::{MemberNumber, Rules};
+use crate::import::member::{Base, Member, Node, NodeKind, Parent};
+use crate::timestamp::Millis;
+use std::collections::{HashMap, HashSet};
+
+/// Number of a node that may be in several members.
+pub(super) type Shared = usize;
+
+/// The nodes of all members, each once.
+#[derive(Default)]
+pub(super) struct Nodes {
+    /// For each node the member that has it first, and its index there.
+    pub(super) owners: Vec<(MemberNumber, usize)>,
+    /// For each member the nodes that it has, in its order.
+    pub(super) of: Vec<Vec<Shared>>,
+    /// Nodes by key, per native session.
+    by_session_key: HashMap<(usize, Box<str>), Vec<Shared>>,
+    /// Nodes by keys that copies in other sessions keep.
+    by_key: HashMap<Box<str>, Vec<Shared>>,
+    /// Nodes by ids of records that are no node, per native session.
+    by_session_alias: HashMap<(usize, Box<str>), Shared>,
+    /// The same where other sessions keep ids.
+    by_alias: HashMap<Box<str>, Shared>,
+    /// Native sessions, numbered.
+    sessions: HashMap<String, usize>,
+    /// Members that were joined by their content alone.
+    pub(super) heuristic: HashSet<MemberNumber>,
+    copies: Copies,
+}
+
+/// A position below which copies are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Anchor {
+    /// Before the first node of a native session.
+    Session(usize),
+    /// Before the first node of any session of a project.
+    Project(usize),
+    Node(Shared),
+}
+
+/// Nodes by the nearest node above them that has a fingerprint, their own fingerprint, and their time where that
+/// must be equal too.
+type Key = (Anchor, u64, Option<Millis>);
+
+#[derive(Default)]
+struct Copies {
+    children: HashMap<Key, Vec<Shared>>,
+    /// First nodes that are listed: copies have them too.
+    roots: HashSet<(Anchor, Option<Millis>, Shared)>,
+    projects: HashMap<String, usize>,
+}
+
+impl Nodes {
+    /// The node with this key as a member of `native_id` means it.
+    pub(super) fn with_key(&self, native_id: &str, key: &str) -> Option<Shared> {
+        let session = self.sessions.get(native_id);
+        let own_key = session.map(|session| (*session, Box::from(key)));
+        let own_key = own_key.as_ref();
+        let own = own_key.and_then(|key| self.by_session_key.get(key));
+        let own_alias = || own_key.and_then(|key| self.by_session_alias.get(key));
+        let alias = || own_alias().or_else(|| self.by_alias.get(key)).copied();
+        match own.or_else(|| self.by_key.get(key)) {
+            Some(found) => found.first().copied(),
+            None => alias(),
+        }
+    }
+
+    fn add_aliases(
+        &mut self,
+        session: usize,
+        member: &Member,
+        of: &[Shared],
+        has_shared_keys: bool,
+    ) {
+        for (alias, node) in &member.aliases {
+            let node = usize::try_from(*node).ok().and_then(|node| of.get(node));
+            let Some(shared) = node.copied() else {
+                continue;
+            };
+            let key = (session, alias.clone());
+            self.by_session_alias.entry(key).or_insert(shared);
+            if has_shared_keys {
+                self.by_alias.entry(alias.clone()).or_insert(shared);
+            }
+        }
+    }
+
+    fn number_of_session(&mut self, native_id: &str) -> usize {
+        number(&mut self.sessions, native_id)
+    }
+}
+
+fn number(names: &mut HashMap<String, usize>, name: &str) -> usize {
+    if let Some(number) = names.get(name) {
+        return *number;
+    }
+    let next = names.len();
+    names.insert(name.to_owned(), next);
+    next
+}
+
+/// Whether a node's key is the tool's own id, which copies keep.
+fn is_native(key: &str) -> bool {
+    !key.starts_with('#')
+}
+
+pub(super) fn find(members: &[Member], order: &[MemberNumber], rules: &Rules<'_>) -> Nodes {
+    let mut nodes = Nodes {
+        of: vec![Vec::new(); members.len()],
+        ..Nodes::default()
+    };
+    for number in order {
+        if let Some(member) = members.get(*number) {
+            add(&mut nodes, members, *number, member, rules);
+        }
+    }
+    nodes
+}
+
+fn add(
+    nodes: &mut Nodes,
+    members: &[Member],
+    number: MemberNumber,
+    member: &Member,
+    rules: &Rules<'_>,
+) {
+    let session = nodes.number_of_session(&member.native_id);
+    let mut known = by_key(nodes, members, session, member, rules);
+    let (anchors, by_content) = copied(nodes, members, session, member, rules);
+    for (known, copied) in known.iter_mut().zip(by_content.found) {
+        *known = known.or(copied);
+    }
+    if by_content.is_heuristic {
+        nodes.heuristic.insert(number);
+    }
+    let mut own: HashMap<&str, Shared> = HashMap::new();
+    let mut of = Vec::with_capacity(member.nodes.len());
+    for (at, (node, known)) in member.nodes.iter().zip(known).enumerate() {
+        let repeated = own.get(&*node.key).copied();
+        let shared = known.or(repeated).unwrap_or_else(|| {
+            nodes.owners.push((number, at));
+            let shared = nodes.owners.len() - 1;
+            let key = (session, node.key.clone());
+            nodes.by_session_key.entry(key).or_default().push(shared);
+            if rules.has_shared_keys && is_native(&node.key) {
+                nodes
+                    .by_key
+                    .entry(node.key.clone())
+                    .or_default()
+                    .push(shared);
+            }
+            shared
+        });
+        own.entry(&node.key).or_insert(shared);
+        of.push(shared);
+    }
+    let owners = &nodes.owners;
+    let is_own = |at: usize, shared: Shared| owners.get(shared) == Some(&(number, at));
+    nodes.copies.add(member, &of, &anchors, is_own);
+    nodes.add_aliases(session, member, &of, rules.has_shared_keys);
+    if let Some(slot) = nodes.of.get_mut(number) {
+        *slot = of;
+    }
+}
+
+/// The nodes of a member that are known by their keys. Those of other sessions count only with a message that a
+/// person typed among them.
+fn by_key(
+    nodes: &Nodes,
+    members: &[Member],
+    session: usize,
+    member: &Member,
+    rules: &Rules<'_>,
+) -> Vec<Option<Shared>> {
+    let same = |node: &Node, shared: &Shared| {
+        let other = node_of(nodes, members, *shared).map_or(0, |other| other.fingerprint);
+        node.fingerprint == other || node.fingerprint == 0 || other == 0
+    };
+    let pick = |node: &Node, found: Option<&Vec<Shared>>| {
+        let mut found = found.into_iter().flatten();
+        found.find(|shared| same(node, shared)).copied()
+    };
+    let own = |node: &Node| {
+        let key = (session, node.key.clone());
+        pick(node, nodes.by_session_key.get(&key))
+    };
+    let foreign = |node: &Node| {
+        let is_shared = rules.has_shared_keys && is_native(&node.key);
+        pick(node, nodes.by_key.get(&node.key).filter(|_| is_shared))
+    };
+    let has_user = member
+        .nodes
+        .iter()
+        .any(|node| node.kind == NodeKind::User && foreign(node).is_some());
+    let known = |node: &Node| own(node).or_else(|| foreign(node).filter(|_| has_user));
+    member.nodes.iter().map(known).collect()
+}
+
+pub(super) fn node_of<'a>(
+    nodes: &Nodes,
+    members: &'a [Member],
+    shared: Shared,
+) -> Option<&'a Node> {
+    let (member, at) = nodes.owners.get(shared)?;
+    members.get(*member)?.nodes.get(*at)
+}
+
+/// Where a member's copies may begin: roots by session and by project.
+struct Anchors {
+    sessions: Vec<usize>,
+    project: Option<usize>,
+}
+
+#[derive(Default)]
+struct Matches {
+    /// For each node of the member the one that it copies.
+    found: Vec<Option<Shared>>,
+    is_heuristic: bool,
+}
+
+/// The nodes of a member that copy others' by content.
+fn copied(
+    nodes: &mut Nodes,
+    members: &[Member],
+    session: usize,
+    member: &Member,
+    rules: &Rules<'_>,
+) -> (Anchors, Matches) {
+    let mut anchors = Anchors {
+        sessions: vec![session],
+        project: None,
+    };
+    match &member.base {
+        Base::CopyOf { native_id } => anchors.sessions.push(nodes.number_of_session(native_id)),
+        Base::None if !rules.has_shared_keys => {
+            let project = member.project.as_deref();
+            anchors.project = project.map(|name| number(&mut nodes.copies.projects, name));
+        }
+        Base::None | Base::Before { .. } => {}
+    }
+    let nothing = vec![None; member.nodes.len()];
+    for root in anchors.sessions.iter().rev() {
+        let found = nodes.copies.matching(member, Anchor::Session(*root), false);
+        if users(member, &found).next().is_some() {
+            let is_heuristic = false;
+            return (
+                anchors,
+                Matches {
+                    found,
+                    is_heuristic,
+                },
+            );
+        }
+    }
+    if let Some(project) = anchors.project {
+        let found = nodes
+            .copies
+            .matching(member, Anchor::Project(project), true);
+        let exact = |at: Millis| at.rem_euclid(1000) != 0;
+        let users: Vec<Millis> = users(member, &found).filter_map(|node| node.time).collect();
+        if users.len() > 1 || users.iter().any(|at| exact(*at)) {
+            // Members of one native session need no heuristic.
+            let is_other = |shared: &Shared| {
+                let owner = nodes
+                    .owners
+                    .get(*shared)
+                    .and_then(|(at, _)| members.get(*at));
+                owner.is_some_and(|owner| owner.native_id != member.native_id)
+            };
+            let is_heuristic = found.iter().flatten().any(is_other);
+            return (
+                anchors,
+                Matches {
+                    found,
+                    is_heuristic,
+                },
+            );
+        }
+    }
+    let is_heuristic = false;
+    let found = nothing;
+    (
+        anchors,
+        Matches {
+            found,
+            is_heuristic,
+        },
+    )
+}
+
+/// The messages among the found nodes that a person typed.
+fn users<'a>(member: &'a Member, found: &'a [Option<Shared>]) -> impl Iterator<Item = &'a Node> {
+    let pairs = member.nodes.iter().zip(found);
+    let is_user =
+        |(node, found): &(&Node, &Option<Shared>)| found.is_some() && node.kind == NodeKind::User;
+    pairs.filter(is_user).map(|(node, _)| node)
+}
+
+/// For each node the index of the nearest node above it that has a fingerprint.
+fn anchors_above(member: &Member) -> Vec<Option<usize>> {
+    let mut above: Vec<Option<usize>> = Vec::with_capacity(member.nodes.len());
+    for (at, node) in member.nodes.iter().enumerate() {
+        let parent = match node.parent {
+            Parent::Node(parent) => usize::try_from(parent).ok().filter(|parent| *parent < at),
+            Parent::Base | Parent::Key(_) => None,
+        };
+        let has_fingerprint = |parent: &usize| {
+            let parent = member.nodes.get(*parent);
+            parent.is_some_and(|parent| parent.fingerprint != 0)
+        };
+        let inherited = || parent.and_then(|parent| above.get(parent).copied().flatten());
+        above.push(parent.filter(has_fingerprint).or_else(inherited));
+    }
+    above
+}
+
+impl Copies {
+    /// For each node of the member the one below `root` that it copies: fingerprints are equal in order, from
+    /// the first on. Nodes without a fingerprint count as copied if one below them is.
+    fn matching(&self, member: &Member, root: Anchor, is_timed: bool) -> Vec<Option<Shared>> {
+        let above = anchors_above(member);
+        let mut found: Vec<Option<Shared>> = Vec::with_capacity(member.nodes.len());
+        let mut taken: HashMap<Key, usize> = HashMap::new();
+        for (node, above) in member.nodes.iter().zip(&above) {
+            let anchor = match above {
+                None => Some(root),
+                Some(above) => found.get(*above).copied().flatten().map(Anchor::Node),
+            };
+            let copied = anchor.filter(|_| node.fingerprint != 0).and_then(|anchor| {
+                let key = (anchor, node.fingerprint, node.time.filter(|_| is_timed));
+                let next = taken.entry(key).or_default();
+                *next += 1;
+                self.children.get(&key)?.get(*next - 1).copied()
+            });
+            found.push(copied);
+        }
+        self.pass_over(member, &mut found);
+        found
+    }
+
+    /// Nodes without a fingerprint above a copied node have a counterpart in the source that is kept: they become
+    /// the nearest copied node above them, else the nearest below.
+    fn pass_over(&self, member: &Member, found: &mut [Option<Shared>]) {
+        let parent = |at: usize| match member.nodes.get(at)?.parent {
+            Parent::Node(parent) => usize::try_from(parent).ok().filter(|parent| *parent < at),
+            Parent::Base | Parent::Key(_) => None,
+        };
+        let mut below: Vec<Option<Shared>> = vec![None; found.len()];
+        for at in (0..found.len()).rev() {
+            let copied = found.get(at).copied().flatten();
+            let copied = copied.or_else(|| below.get(at).copied().flatten());
+            if let Some(slot) = parent(at).and_then(|parent| below.get_mut(parent)) {
+                *slot = copied.or(*slot);
+            }
+        }
+        for at in 0..found.len() {
+            let below = below.get(at).copied().flatten();
+            if below.is_none() || found.get(at).copied().flatten().is_some() {
+                continue;
+            }
+            let inherited = parent(at).and_then(|parent| found.get(parent).copied().flatten());
+            if let Some(slot) = found.get_mut(at) {
+                *slot = inherited.or(below);
+            }
+        }
+    }
+
+    /// Makes the nodes of a member known to later ones. `is_own` says which of them no earlier member has.
+    fn add(
+        &mut self,
+        member: &Member,
+        of: &[Shared],
+        anchors: &Anchors,
+        is_own: impl Fn(usize, Shared) -> bool,
+    ) {
+        let above = anchors_above(member);
+        for (at, (node, shared)) in member.nodes.iter().zip(of).enumerate() {
+            if node.fingerprint == 0 {
+                continue;
+            }
+            let above = above.get(at).copied().flatten();
+            match above.and_then(|above| of.get(above)) {
+                Some(above) if is_own(at, *shared) => {
+                    self.list((Anchor::Node(*above), node.fingerprint, None), *shared);
+                    if anchors.project.is_some() {
+                        self.list((Anchor::Node(*above), node.fingerprint, node.time), *shared);
+                    }
+                }
+                Some(_) => {}
+                None => {
+                    let sessions = anchors.sessions.iter();
+                    let sessions = sessions.map(|session| (Anchor::Session(*session), None));
+                    let project = anchors
+                        .project
+                        .map(|name| (Anchor::Project(name), node.time));
+                    for (root, time) in sessions.chain(project) {
+                        if self.roots.insert((root, time, *shared)) {
+                            self.list((root, node.fingerprint, time), *shared);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn list(&mut self, key: Key, shared: Shared) {
+        self.children.entry(key).or_default().push(shared);
+    }
+}

@@ -1,0 +1,162 @@
+//! One message of a chat, raw.
+
+use crate::import::message::{elements, literal};
+use crate::json;
+use crate::timestamp::{self, Millis};
+
+/// The members of a message. The names of older versions are in brackets.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Fields<'a> {
+    pub(super) id: Option<&'a [u8]>,
+    /// `type` (`role`).
+    pub(super) kind: Option<&'a [u8]>,
+    /// `timestamp` (`ts`, in seconds).
+    timestamp: Option<&'a [u8]>,
+    seconds: Option<&'a [u8]>,
+    /// `content` (`parts`): a text or parts.
+    pub(super) content: Option<&'a [u8]>,
+    pub(super) thoughts: Option<&'a [u8]>,
+    pub(super) tokens: Option<&'a [u8]>,
+    pub(super) model: Option<&'a [u8]>,
+    pub(super) calls: Option<&'a [u8]>,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn read(message: &'a [u8]) -> Self {
+        let names = [
+            "id",
+            "type",
+            "role",
+            "timestamp",
+            "ts",
+            "content",
+            "parts",
+            "thoughts",
+            "tokens",
+            "model",
+            "toolCalls",
+        ];
+        let [
+            id,
+            kind,
+            role,
+            timestamp,
+            seconds,
+            content,
+            parts,
+            thoughts,
+            tokens,
+            model,
+            calls,
+        ] = json::get_each(message, names);
+        Self {
+            id: literal(id),
+            kind: literal(kind).or(literal(role)),
+            timestamp,
+            seconds,
+            content: content.or(parts),
+            thoughts,
+            tokens,
+            model: literal(model),
+            calls,
+        }
+    }
+
+    pub(super) fn time(&self) -> Option<Millis> {
+        let named = self.timestamp.and_then(json::string);
+        let seconds = || std::str::from_utf8(self.seconds?).ok()?.parse::<i64>().ok();
+        let named = named.and_then(|text| timestamp::parse(&text));
+        named.or_else(|| seconds()?.checked_mul(1000))
+    }
+
+    pub(super) fn parts(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        self.content.into_iter().flat_map(elements)
+    }
+
+    /// The text of all parts.
+    pub(super) fn text(&self) -> String {
+        match self.content.and_then(json::string) {
+            Some(text) => text.into_owned(),
+            None => {
+                let texts = self.parts().filter_map(|part| json::get(part, "text"));
+                texts.filter_map(json::string).collect()
+            }
+        }
+    }
+
+    pub(super) fn calls(&self) -> impl Iterator<Item = Call<'a>> + use<'a> {
+        let listed = self.calls.into_iter().flat_map(elements).map(Call::listed);
+        let parts = self.parts().filter_map(Call::of_part);
+        listed.chain(parts)
+    }
+}
+
+/// A call of a tool, raw.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Call<'a> {
+    pub(super) id: Option<&'a [u8]>,
+    pub(super) name: Option<&'a [u8]>,
+    pub(super) arguments: Option<&'a [u8]>,
+    pub(super) result: Option<&'a [u8]>,
+    pub(super) status: Option<&'a [u8]>,
+    pub(super) display: Option<&'a [u8]>,
+    pub(super) agent: Option<&'a [u8]>,
+}
+
+impl<'a> Call<'a> {
+    pub(super) fn listed(call: &'a [u8]) -> Self {
+        let names = [
+            "id",
+            "name",
+            "args",
+            "result",
+            "status",
+            "resultDisplay",
+            "agentId",
+        ];
+        let [id, name, arguments, result, status, display, agent] = json::get_each(call, names);
+        Self {
+            id: literal(id),
+            name: literal(name),
+            arguments,
+            result: result.filter(|raw| *raw != b"null"),
+            status: literal(status),
+            display: literal(display),
+            agent: literal(agent),
+        }
+    }
+
+    /// The call of a `functionCall` part.
+    fn of_part(part: &'a [u8]) -> Option<Self> {
+        let call = json::get(part, "functionCall")?;
+        let [id, name, arguments] = json::get_each(call, ["id", "name", "args"]);
+        Some(Self {
+            id: literal(id),
+            name: literal(name),
+            arguments,
+            result: None,
+            status: None,
+            display: None,
+            agent: None,
+        })
+    }
+
+    pub(super) fn has_result(&self) -> bool {
+        self.result.is_some() || self.has_failed() || self.status == Some(b"\"success\"")
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        matches!(self.status, Some(b"\"error\"" | b"\"cancelled\""))
+    }
+}
+
+/// The id of a call as a key. One without an id is named by its index.
+pub(super) fn call_key(id: Option<&[u8]>, index: usize) -> Box<str> {
+    let id = id.and_then(json::id);
+    id.map_or_else(|| format!("#{index}").into(), Into::into)
+}
+
+/// The call that a `functionResponse` part answers.
+pub(super) fn response(part: &[u8]) -> Option<&[u8]> {
+    json::get(part, "functionResponse").filter(|raw| raw.starts_with(b"{"))
+}

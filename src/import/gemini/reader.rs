@@ -1,0 +1,565 @@
+//! The list of messages as the tool keeps it, with all that it has lost.
+
+use super::emit;
+use super::message::{Fields, call_key, response};
+use crate::import::Reader;
+use crate::import::member::{Member, Place, Record, Spawner};
+use crate::import::message::elements;
+use crate::json;
+use crate::timestamp::{self, Millis};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// A message with all its records.
+#[derive(Debug)]
+pub(super) struct Message {
+    /// None: it has none of its own.
+    pub(super) id: Option<Box<str>>,
+    /// The number of its first record.
+    pub(super) number: u64,
+    /// The number of messages of this record before it.
+    pub(super) index: usize,
+    pub(super) parent: Option<usize>,
+    pub(super) kind: MessageKind,
+    pub(super) time: Option<Millis>,
+    pub(super) places: Vec<Place>,
+    /// The numbers of the records that the places are in.
+    pub(super) records: Vec<u64>,
+    /// In the order of the last record that has them.
+    pub(super) calls: Vec<MessageCall>,
+    /// The parts with results, of a message of the user.
+    pub(super) answers: Vec<(usize, Box<str>)>,
+    /// The first message that stays after a compression.
+    pub(super) first_kept: Option<usize>,
+    /// Hash of the last record.
+    hash: u64,
+    /// Hash of the text.
+    text: u64,
+    label: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MessageKind {
+    User,
+    Scaffolding,
+    Model,
+    /// Results that no call has.
+    Answers,
+    Compaction {
+        has_summary: bool,
+    },
+    Event,
+}
+
+#[derive(Debug)]
+pub(super) struct MessageCall {
+    pub(super) id: Box<str>,
+    /// Index in `toolCalls`, and the place of the record, if it has the result.
+    pub(super) result: Option<(usize, Place)>,
+    pub(super) agent: Option<Box<str>>,
+}
+
+/// A message in the list.
+#[derive(Debug, Clone, Copy)]
+struct Item {
+    message: usize,
+    /// The message below which goes on what follows this one in the list.
+    end: usize,
+}
+
+pub(super) struct ChatReader {
+    member: Member,
+    pub(super) messages: Vec<Message>,
+    by_id: HashMap<Box<str>, usize>,
+    /// Calls with a result, and those without one.
+    answered: HashMap<Box<str>, bool>,
+    list: Vec<Item>,
+    /// The positions of messages that checkpoints have too.
+    told: Vec<usize>,
+    /// Positions in the list.
+    positions: HashMap<usize, usize>,
+    stem: Box<str>,
+}
+
+impl ChatReader {
+    pub(super) fn new(path: &str) -> Self {
+        let mut names = path.rsplit('/');
+        let name = names.next().unwrap_or_default();
+        let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+        let above: Vec<&str> = names.take(3).collect();
+        let mut member = Member::default();
+        match *above {
+            ["chats", project, ..] => member.project = Some(project.to_owned()),
+            [parent, "chats", project] => {
+                member.project = Some(project.to_owned());
+                member.spawned_by = Some(Spawner {
+                    native_id: parent.to_owned(),
+                    tool_call_id: None,
+                });
+            }
+            _ => {}
+        }
+        Self {
+            member,
+            messages: Vec::new(),
+            by_id: HashMap::new(),
+            answered: HashMap::new(),
+            list: Vec::new(),
+            told: Vec::new(),
+            positions: HashMap::new(),
+            stem: stem.into(),
+        }
+    }
+
+    fn count(&mut self, label: &str) {
+        count(&mut self.member.origin_only, label);
+    }
+
+    /// The state of the chat in a header, `$set` or document.
+    fn state(&mut self, fields: &[u8]) {
+        let names = [
+            "sessionId",
+            "projectHash",
+            "startTime",
+            "start_time",
+            "lastUpdated",
+            "summary",
+            "directories",
+        ];
+        let [session, project, start, older, last, summary, directories] =
+            json::get_each(fields, names);
+        let text = |raw: Option<&[u8]>| raw.and_then(json::string).map(String::from);
+        let time = |raw: Option<&[u8]>| {
+            raw.and_then(json::string)
+                .and_then(|at| timestamp::parse(&at))
+        };
+        if let Some(session) = text(session).filter(|id| !id.is_empty()) {
+            self.member.native_id = session;
+        }
+        let member = &mut self.member;
+        member.project = member.project.take().or_else(|| text(project));
+        member.started = member.started.or(time(start)).or(time(older));
+        member.ended = time(last).or(member.ended);
+        member.title = text(summary).or(member.title.take());
+        let directory = directories.and_then(|raw| elements(raw).next());
+        member.cwd = member.cwd.take().or_else(|| text(directory));
+    }
+
+    /// Takes a message. Returns whether a node is made of it.
+    fn message(&mut self, number: u64, place: Place, raw: &[u8], is_listed: bool) -> bool {
+        let fields = Fields::read(raw);
+        let Some(kind) = kind(&fields) else {
+            return false;
+        };
+        let id = fields.id.and_then(json::id).map(Box::from);
+        let hash = xxhash_rust::xxh3::xxh3_64(raw);
+        if let Some(known) = id.as_ref().and_then(|id| self.by_id.get(id)).copied() {
+            return self.update(known, (number, place), &fields, hash, is_listed);
+        }
+        let answers = match kind {
+            MessageKind::Answers => self.answers(&fields),
+            _ => Vec::new(),
+        };
+        if kind == MessageKind::Answers && answers.is_empty() {
+            return false;
+        }
+        if kind == MessageKind::Scaffolding && self.member.cwd.is_none() {
+            self.member.cwd = directory(&fields.text());
+        }
+        let parent = self.list.last().map(|item| item.end);
+        let before = self.messages.last().filter(|last| last.number == number);
+        let index = before.map_or(0, |before| before.index + 1);
+        let label = fields.kind.and_then(json::string).unwrap_or_default();
+        let calls = self.calls(&fields, place);
+        self.add(Message {
+            id,
+            number,
+            index,
+            parent,
+            kind,
+            time: fields.time(),
+            places: vec![place],
+            records: vec![number],
+            calls,
+            answers,
+            first_kept: None,
+            hash,
+            text: text_hash(&fields),
+            label: label.into_owned(),
+        });
+        true
+    }
+
+    fn add(&mut self, message: Message) {
+        let index = self.messages.len();
+        if let Some(id) = &message.id {
+            self.by_id.insert(id.clone(), index);
+        }
+        self.messages.push(message);
+        self.append(Item {
+            message: index,
+            end: index,
+        });
+    }
+
+    fn append(&mut self, item: Item) {
+        if self
+            .messages
+            .get(item.message)
+            .is_some_and(Message::is_told)
+        {
+            self.told.push(self.list.len());
+        }
+        self.positions.insert(item.message, self.list.len());
+        self.list.push(item);
+    }
+
+    /// A record of a known message. One in a list counts if its text differs: lists have messages in a poorer form.
+    fn update(
+        &mut self,
+        known: usize,
+        (number, place): (u64, Place),
+        fields: &Fields<'_>,
+        hash: u64,
+        is_listed: bool,
+    ) -> bool {
+        let calls = self.calls(fields, place);
+        let text = text_hash(fields);
+        let Some(message) = self.messages.get_mut(known) else {
+            return false;
+        };
+        if matches!(
+            message.kind,
+            MessageKind::Compaction { .. } | MessageKind::Answers
+        ) || is_listed && (message.text == text || text == 0)
+        {
+            return false;
+        }
+        if message.hash == hash && !is_listed {
+            self.member.duplicates += 1;
+            return true;
+        }
+        message.hash = hash;
+        message.text = text;
+        message.places.push(place);
+        message.records.push(number);
+        if !calls.is_empty() {
+            message.calls = calls;
+        }
+        if !self.positions.contains_key(&known) {
+            self.append(Item {
+                message: known,
+                end: known,
+            });
+        }
+        true
+    }
+
+    fn calls(&mut self, fields: &Fields<'_>, place: Place) -> Vec<MessageCall> {
+        let listed = fields.calls.map_or(0, |raw| elements(raw).count());
+        let mut named = HashSet::new();
+        let calls = fields.calls().enumerate().filter_map(|(index, call)| {
+            let id = call_key(call.id, index);
+            let has_result = index < listed && call.has_result();
+            let is_new = named.insert(id.clone());
+            if is_new {
+                *self.answered.entry(id.clone()).or_default() |= has_result;
+            }
+            is_new.then(|| MessageCall {
+                id,
+                result: has_result.then_some((index, place)),
+                agent: call.agent.and_then(json::id).map(Box::from),
+            })
+        });
+        calls.collect()
+    }
+
+    /// The parts with results that no call has.
+    fn answers(&mut self, fields: &Fields<'_>) -> Vec<(usize, Box<str>)> {
+        let mut answers = Vec::new();
+        for (index, part) in fields.parts().enumerate() {
+            let Some(answer) = response(part) else {
+                continue;
+            };
+            let id = json::get(answer, "id").and_then(json::id);
+            let id: Box<str> = id.unwrap_or_default().into();
+            if self.answered.insert(id.clone(), true) != Some(true) {
+                answers.push((index, id));
+            }
+        }
+        answers
+    }
+
+    /// Cuts the list before a message; an unknown one empties it.
+    fn rewind(&mut self, id: &str) {
+        let message = self.by_id.get(id);
+        let position = message.and_then(|message| self.positions.get(message));
+        self.cut(position.copied().unwrap_or(0));
+    }
+
+    fn cut(&mut self, position: usize) {
+        for item in self.list.split_off(position.min(self.list.len())) {
+            self.positions.remove(&item.message);
+        }
+        while self.told.pop_if(|told| *told >= position).is_some() {}
+    }
+
+    /// The whole list again. `raw` is the array, which begins at `at`.
+    fn whole(&mut self, record: &Record<'_>, at: usize, raw: &[u8]) -> bool {
+        let (mut new, mut kept) = (Vec::new(), Vec::new());
+        let mut is_used = false;
+        for span in spans(raw) {
+            let message = raw.get(span.clone()).unwrap_or_default();
+            let fields = Fields::read(message);
+            let place = Place {
+                at: record.at + (at + span.start) as u64,
+                len: span.len() as u64,
+            };
+            let id = fields.id.and_then(json::id);
+            match id.and_then(|id| self.by_id.get(&*id)).copied() {
+                Some(known) => {
+                    kept.push(known);
+                    is_used |= self.update(known, (record.number, place), &fields, 0, true);
+                }
+                None => new.push(place),
+            }
+        }
+        let is_kept: HashSet<usize> = kept.iter().copied().collect();
+        let mut told = self.told.iter();
+        let lost = told.find(|position| {
+            let item = self.list.get(**position);
+            item.is_some_and(|item| !is_kept.contains(&item.message))
+        });
+        let lost = lost.copied();
+        let bytes = |place: &Place| message_bytes(record, *place);
+        let summary = new
+            .iter()
+            .position(|place| kind(&Fields::read(bytes(place))) == Some(MessageKind::User));
+        match (lost, summary) {
+            (None, _) => self.restore(&kept),
+            (Some(_), Some(summary)) => {
+                let place = new.remove(summary);
+                self.compact(record, Some(place), &kept);
+                is_used = true;
+            }
+            (Some(lost), None) if self.is_head(lost, &is_kept) => {
+                self.cut(lost);
+            }
+            (Some(_), None) => {
+                let place = Place {
+                    at: record.at,
+                    len: record.bytes.len() as u64,
+                };
+                self.compact(record, None, &kept);
+                is_used |= self.place_last(place);
+            }
+        }
+        for place in new {
+            is_used |= self.message(record.number, place, bytes(&place), true);
+        }
+        is_used
+    }
+
+    fn place_last(&mut self, place: Place) -> bool {
+        let last = self.messages.last_mut();
+        last.map(|message| message.places.push(place)).is_some()
+    }
+
+    /// Whether nothing is kept from this position on.
+    fn is_head(&self, lost: usize, is_kept: &HashSet<usize>) -> bool {
+        let mut behind = self.list.iter().skip(lost);
+        !behind.any(|item| is_kept.contains(&item.message))
+    }
+
+    /// Messages that a rewind to an unknown one took from the list are in it again.
+    fn restore(&mut self, kept: &[usize]) {
+        for message in kept {
+            if !self.positions.contains_key(message) {
+                self.append(Item {
+                    message: *message,
+                    end: *message,
+                });
+            }
+        }
+    }
+
+    /// Replaces the list by a summary and the messages that stay.
+    fn compact(&mut self, record: &Record<'_>, summary: Option<Place>, kept: &[usize]) {
+        let parent = self.list.last().map(|item| item.end);
+        let first_kept = kept.iter().copied().min();
+        self.cut(0);
+        let fields = summary.map(|place| Fields::read(message_bytes(record, place)));
+        let id = fields.and_then(|fields| fields.id).and_then(json::id);
+        self.add(Message {
+            id: id.map(Box::from),
+            number: record.number,
+            index: 0,
+            parent,
+            kind: MessageKind::Compaction {
+                has_summary: summary.is_some(),
+            },
+            time: fields.and_then(|fields| fields.time()),
+            places: summary.into_iter().collect(),
+            records: vec![record.number],
+            calls: Vec::new(),
+            answers: Vec::new(),
+            first_kept,
+            hash: 0,
+            text: 0,
+            label: "$set/messages".to_owned(),
+        });
+        let end = self.messages.len() - 1;
+        for message in kept {
+            self.append(Item {
+                message: *message,
+                end,
+            });
+        }
+    }
+
+    /// Takes an object without id.
+    fn update_state(&mut self, record: &Record<'_>) {
+        let names = ["$rewindTo", "$set", "messages", "history"];
+        let [rewind, set, messages, history] = json::get_each(record.bytes, names);
+        if let Some(id) = rewind.and_then(json::id) {
+            self.rewind(&id);
+            return self.count("$rewindTo");
+        }
+        let state = set.filter(|raw| raw.starts_with(b"{"));
+        self.state(state.unwrap_or(record.bytes));
+        let listed = match state {
+            Some(state) => json::get(state, "messages"),
+            None => messages.or(history),
+        };
+        let is_used = listed.is_some_and(|list| {
+            let at = list.as_ptr() as usize - record.bytes.as_ptr() as usize;
+            list.starts_with(b"[") && self.whole(record, at, list)
+        });
+        if !is_used {
+            self.count(match (state, listed) {
+                (Some(_), Some(_)) => "$set/messages",
+                (Some(_), None) => "$set",
+                (None, _) => "header",
+            });
+        }
+    }
+}
+
+impl Reader for ChatReader {
+    fn record(&mut self, record: Record<'_>) {
+        if !record.bytes.starts_with(b"{") {
+            return self.count("not an object");
+        }
+        let [id, kind] = json::get_each(record.bytes, ["id", "type"]);
+        if id.is_none() && kind.is_none() {
+            return self.update_state(&record);
+        }
+        let place = Place {
+            at: record.at,
+            len: record.bytes.len() as u64,
+        };
+        let known = self.messages.len();
+        if !self.message(record.number, place, record.bytes, false) {
+            let kind = kind.and_then(json::string).unwrap_or_default();
+            let kind: String = kind.chars().take(64).collect();
+            self.count(if kind.is_empty() { "no type" } else { &kind });
+        } else if let Some(new) = self.messages.get(known) {
+            self.member.ended = new.time.max(self.member.ended);
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Vec<Member> {
+        let Self {
+            mut member,
+            messages,
+            list,
+            stem,
+            ..
+        } = *self;
+        if member.native_id.is_empty() {
+            member.native_id = stem.to_string();
+        }
+        member.part_id = member.native_id.clone();
+        let first = messages.iter().find_map(|message| message.time);
+        member.started = member.started.or(first);
+        let leaf = list.last().map(|item| item.end);
+        emit::nodes(&mut member, &messages, leaf);
+        vec![member]
+    }
+}
+
+impl Message {
+    /// Whether a checkpoint has it too.
+    fn is_told(&self) -> bool {
+        matches!(self.kind, MessageKind::User | MessageKind::Model)
+    }
+
+    pub(super) fn label(&self) -> &str {
+        &self.label
+    }
+}
+
+/// Counts a record that is kept only in the origin. Types beyond a number are counted as one.
+pub(super) fn count(counts: &mut BTreeMap<String, u64>, label: &str) {
+    let is_known = counts.contains_key(label) || counts.len() < 256;
+    let label = if is_known { label } else { "other" };
+    *counts.entry(label.to_owned()).or_default() += 1;
+}
+
+/// 0: it has none.
+fn text_hash(fields: &Fields<'_>) -> u64 {
+    let text = fields.text();
+    match text.is_empty() {
+        true => 0,
+        false => xxhash_rust::xxh3::xxh3_64(text.as_bytes()),
+    }
+}
+
+/// The spans of the elements of an array.
+fn spans(array: &[u8]) -> impl Iterator<Item = json::Span> + '_ {
+    let mut elements = json::Elements::open(array, 0).ok();
+    std::iter::from_fn(move || elements.as_mut()?.next().ok()?)
+}
+
+fn message_bytes<'a>(record: &Record<'a>, place: Place) -> &'a [u8] {
+    let start = usize::try_from(place.at.saturating_sub(record.at)).unwrap_or(usize::MAX);
+    let len = usize::try_from(place.len).unwrap_or(usize::MAX);
+    let bytes = record.bytes.get(start..).unwrap_or_default();
+    bytes.get(..len).unwrap_or_default()
+}
+
+/// None if it is no message.
+fn kind(fields: &Fields<'_>) -> Option<MessageKind> {
+    let has_answers = || fields.parts().any(|part| response(part).is_some());
+    match &*json::string(fields.kind?)? {
+        "user" if has_answers() => Some(MessageKind::Answers),
+        "user" => Some(match is_scaffolding(&fields.text()) {
+            true => MessageKind::Scaffolding,
+            false => MessageKind::User,
+        }),
+        "gemini" | "model" | "assistant" => Some(MessageKind::Model),
+        "info" | "error" | "warning" if !fields.text().trim().is_empty() => {
+            Some(MessageKind::Event)
+        }
+        _ => None,
+    }
+}
+
+fn is_scaffolding(text: &str) -> bool {
+    const BEGINNINGS: [&str; 4] = [
+        "<session_context>",
+        "<hook_context>",
+        "This is the Gemini CLI. We are setting up the context",
+        "System: Please continue.",
+    ];
+    let text = text.trim_start();
+    BEGINNINGS
+        .iter()
+        .any(|beginning| text.starts_with(beginning))
+}
+
+/// The first workspace directory of the text that begins a session.
+fn directory(text: &str) -> Option<String> {
+    let (_, listed) = text.split_once("**Workspace Directories:**\n")?;
+    let (_, first) = listed.lines().next()?.split_once("- ")?;
+    (!first.is_empty()).then(|| first.to_owned())
+}

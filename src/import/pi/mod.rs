@@ -1,0 +1,132 @@
+//! pi and its relatives: session files of this program's own format, versions 1 to 3 (session-file.md §1, §2.5).
+//!
+//! Entries are taken as they are: all members but the id and the parent are copied byte for byte. Version 1 has
+//! neither; its entries form a chain. A fork is a file of its own that begins with copies of its parent's entries,
+//! with their ids. Names of the session (`session_info`, titles of oh-my-pi) and leaf records become no entries: the
+//! importer names the session and moves its leaf.
+
+mod order;
+mod reader;
+#[cfg(test)]
+mod tests;
+
+use super::member::{Body, Member, Node};
+use super::{Format, Reader};
+use crate::json::{self, Members};
+
+pub(crate) struct PiFormat;
+
+/// Types of entries that the format knows.
+const TYPES: &[&str] = &[
+    "message",
+    "thinking_level_change",
+    "model_change",
+    "compaction",
+    "branch_summary",
+    "context_edit",
+    "custom",
+    "custom_message",
+    "label",
+    "usage",
+];
+
+/// The note of a node whose id another entry has already.
+const DUPLICATE: &str = "duplicate";
+
+impl Format for PiFormat {
+    fn has_shared_keys(&self) -> bool {
+        true
+    }
+
+    fn reader(&self, path: &str) -> Box<dyn Reader> {
+        Box::new(reader::PiReader::new(path))
+    }
+
+    fn body(&self, _member: &Member, node: &Node, records: &[&[u8]]) -> Body {
+        let entry = records.first().copied().unwrap_or(b"{}");
+        let kind = json::get(entry, "type").and_then(json::string);
+        let known = TYPES.iter().find(|known| Some(**known) == kind.as_deref());
+        match known {
+            Some(known) if node.note.as_deref() != Some(DUPLICATE) => Body {
+                kind: known,
+                members: members(entry, known),
+            },
+            _ => wrapped(entry, node, kind.as_deref().unwrap_or_default()),
+        }
+    }
+
+    fn references(&self, _node: &Node, records: &[&[u8]]) -> Vec<(&'static str, String)> {
+        let entry = records.first().copied().unwrap_or_default();
+        let kind = json::get(entry, "type").and_then(json::string);
+        let named = references_of(kind.as_deref().unwrap_or_default());
+        let named = named.iter().filter_map(|name| {
+            let id = json::id(json::get(entry, name)?)?;
+            Some((*name, id.into_owned()))
+        });
+        named.collect()
+    }
+}
+
+/// The members of an entry that name other entries; those of a compaction are the node's.
+fn references_of(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "label" | "context_edit" => &["targetId"],
+        "branch_summary" => &["fromId"],
+        _ => &[],
+    }
+}
+
+/// The members of an entry that are not the writer's.
+fn members(entry: &[u8], kind: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(entry.len());
+    let Ok(mut members) = Members::open(entry, json::skip_space(entry, 0)) else {
+        return out;
+    };
+    while let Ok(Some(member)) = members.next() {
+        let name = member.name(entry);
+        let is_given = match &*name {
+            b"type" | b"id" | b"parentId" | b"timestamp" | b"origin" => true,
+            b"firstKeptEntryId" | b"firstKeptEntryIndex" => kind == "compaction",
+            name => references_of(kind).iter().any(|own| own.as_bytes() == name),
+        };
+        if is_given {
+            continue;
+        }
+        out.extend_from_slice(b",\"");
+        out.extend_from_slice(entry.get(member.key.clone()).unwrap_or_default());
+        out.extend_from_slice(b"\":");
+        let value = entry.get(member.value.clone()).unwrap_or_default();
+        match &*name {
+            b"message" if kind == "message" => push_message(&mut out, value),
+            _ => json::push_one_line(&mut out, value),
+        }
+    }
+    out
+}
+
+/// Appends a message. The first versions call the role `custom` otherwise.
+fn push_message(out: &mut Vec<u8>, message: &[u8]) {
+    let role = json::get(message, "role").and_then(json::string);
+    match role.as_deref() {
+        Some("hookMessage") => {
+            json::push_one_line(out, &json::with_member(message, "role", b"\"custom\""));
+        }
+        _ => json::push_one_line(out, message),
+    }
+}
+
+/// An entry of an unknown type, or with the id of another one, as it is.
+fn wrapped(entry: &[u8], node: &Node, kind: &str) -> Body {
+    let custom = match node.note.as_deref() {
+        Some(DUPLICATE) => "import.duplicate".to_owned(),
+        _ => format!("pi.{kind}"),
+    };
+    let mut members = b",\"customType\":".to_vec();
+    json::push_string(&mut members, &custom);
+    members.extend_from_slice(b",\"data\":");
+    json::push_one_line(&mut members, entry);
+    Body {
+        kind: "custom",
+        members,
+    }
+}

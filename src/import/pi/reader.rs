@@ -1,0 +1,267 @@
+//! From the lines of a session file to nodes.
+
+use super::{DUPLICATE, order};
+use crate::import::Reader;
+use crate::import::member::{Base, Member, Node, NodeKind, Parent, Place, Record};
+use crate::json;
+use crate::timestamp;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Reads one session file.
+#[derive(Default)]
+pub(super) struct PiReader {
+    member: Member,
+    has_header: bool,
+    /// Of each id: the parent that its children get, and the hash of the entry.
+    ids: HashMap<String, (Parent, u64)>,
+    /// The parent of an entry of version 1, which names none.
+    last: Option<Parent>,
+    is_version_1: bool,
+    /// Some parents may come after their children.
+    has_keys: bool,
+    /// Index of the node at which the conversation goes on.
+    leaf: Option<u32>,
+}
+
+/// Most types of records that are counted by name, and the longest such name in bytes.
+const MOST_TYPES: usize = 200;
+const LONGEST_TYPE: usize = 64;
+
+impl Reader for PiReader {
+    fn record(&mut self, record: Record<'_>) {
+        let names = ["type", "id", "parentId", "timestamp"];
+        let [kind, id, parent, time] = json::get_each(record.bytes, names);
+        let kind = kind.and_then(json::string).unwrap_or_default();
+        let time = time.and_then(|time| timestamp::parse(&json::string(time)?));
+        if time.is_some() {
+            self.member.ended = time;
+        }
+        let id = id.and_then(json::id).filter(|id| !id.is_empty());
+        let parent = self.parent(parent);
+        match (&*kind, id) {
+            ("session", _) => self.header(record.bytes),
+            ("title", _) => self.rename(json::get(record.bytes, "title")),
+            ("", _) => {}
+            (_, None) if !self.is_version_1 => {}
+            ("session_info", id) => {
+                self.rename(json::get(record.bytes, "name"));
+                self.pass(id, parent, record);
+            }
+            ("custom", id) if is_leaf_record(record.bytes) => {
+                self.leaf = match &parent {
+                    Parent::Node(index) => Some(*index),
+                    Parent::Base | Parent::Key(_) => None,
+                };
+                self.pass(id, parent, record);
+            }
+            (kind, id) => return self.entry(kind, id, parent, time, record),
+        }
+        self.count(&kind);
+    }
+
+    fn finish(mut self: Box<Self>) -> Vec<Member> {
+        self.member.leaf = self.leaf;
+        if self.has_keys {
+            order::sort(&mut self.member);
+        }
+        vec![self.member]
+    }
+}
+
+impl PiReader {
+    pub(super) fn new(path: &str) -> Self {
+        let mut reader = Self {
+            is_version_1: true,
+            ..Self::default()
+        };
+        reader.member.native_id = session_of(path);
+        reader.member.part_id.clone_from(&reader.member.native_id);
+        reader
+    }
+
+    /// Takes the first header. A later one means nothing.
+    fn header(&mut self, header: &[u8]) {
+        if std::mem::replace(&mut self.has_header, true) {
+            return;
+        }
+        let names = [
+            "id",
+            "version",
+            "timestamp",
+            "cwd",
+            "title",
+            "parentSession",
+            "branchedFrom",
+        ];
+        let [id, version, time, cwd, title, parent, branched] = json::get_each(header, names);
+        let text = |value: Option<&[u8]>| {
+            let text = value.and_then(json::string).map(Cow::into_owned);
+            text.filter(|text| !text.trim().is_empty())
+        };
+        if let Some(id) = text(id) {
+            self.member.part_id.clone_from(&id);
+            self.member.native_id = id;
+        }
+        self.is_version_1 = matches!(version, None | Some(b"1" | b"null"));
+        self.member.started = text(time).and_then(|time| timestamp::parse(&time));
+        self.member.cwd = text(cwd);
+        self.member.title = self.member.title.take().or(text(title));
+        if let Some(parent) = text(parent).or(text(branched)) {
+            let native_id = session_of(&parent);
+            self.member.base = Base::CopyOf { native_id };
+        }
+    }
+
+    fn rename(&mut self, name: Option<&[u8]>) {
+        let name = name.and_then(json::string).unwrap_or_default();
+        let name = name.trim();
+        self.member.title = (!name.is_empty()).then(|| name.to_owned());
+    }
+
+    /// The parent of an entry with this `parentId`.
+    fn parent(&self, id: Option<&[u8]>) -> Parent {
+        match id.and_then(json::id) {
+            Some(id) => match self.ids.get(&*id) {
+                Some((parent, _)) => parent.clone(),
+                None => Parent::Key(id.into()),
+            },
+            None if self.is_version_1 && id.is_none() => self.last.clone().unwrap_or(Parent::Base),
+            None => Parent::Base,
+        }
+    }
+
+    /// Lets the children of an entry that becomes none hang at its parent.
+    fn pass(&mut self, id: Option<Cow<'_, str>>, parent: Parent, record: Record<'_>) {
+        if let Some(id) = id {
+            let hash = xxh3_64(record.bytes);
+            self.ids.entry(id.into_owned()).or_insert((parent, hash));
+        }
+    }
+
+    fn entry(
+        &mut self,
+        kind: &str,
+        id: Option<Cow<'_, str>>,
+        parent: Parent,
+        time: Option<timestamp::Millis>,
+        record: Record<'_>,
+    ) {
+        let bytes_hash = xxh3_64(record.bytes);
+        let index = u32::try_from(self.member.nodes.len()).unwrap_or(u32::MAX);
+        let earlier = id.as_deref().and_then(|id| self.ids.get(id));
+        if earlier.is_some_and(|(_, hash)| *hash == bytes_hash) {
+            self.member.duplicates += 1;
+            return;
+        }
+        let duplicated = earlier.map(|(parent, _)| parent.clone());
+        let is_duplicate = duplicated.is_some();
+        let key = match &id {
+            Some(id) if is_duplicate => format!("{id}/{}", record.number),
+            Some(id) => id.as_ref().to_owned(),
+            None => format!("#{}", record.number),
+        };
+        let own = matches!(&parent, Parent::Key(named) if **named == *key);
+        let parent = duplicated.unwrap_or(if own { Parent::Base } else { parent });
+        self.has_keys |= matches!(parent, Parent::Key(_));
+        let node = Node {
+            key: key.into(),
+            parent,
+            kind: match is_duplicate {
+                true => NodeKind::Custom,
+                false => self.node_kind(kind, record.bytes),
+            },
+            time,
+            order: record.number,
+            places: vec![Place {
+                at: record.at,
+                len: record.bytes.len() as u64,
+            }],
+            fingerprint: fingerprint(kind, record.bytes),
+            note: is_duplicate.then(|| DUPLICATE.into()),
+            is_open: false,
+        };
+        self.member.nodes.push(node);
+        if !is_duplicate {
+            self.leaf = Some(index);
+            self.last = Some(Parent::Node(index));
+            if let Some(id) = id {
+                let own = (Parent::Node(index), bytes_hash);
+                self.ids.insert(id.into_owned(), own);
+            }
+        }
+    }
+
+    fn node_kind(&self, kind: &str, entry: &[u8]) -> NodeKind {
+        match kind {
+            "message" => match role(entry).as_deref() {
+                Some("user") => NodeKind::User,
+                Some("assistant") => NodeKind::Assistant,
+                Some("toolResult") => NodeKind::ToolResult,
+                _ => NodeKind::Scaffolding,
+            },
+            "compaction" => NodeKind::Compaction {
+                first_kept: self.first_kept(entry),
+            },
+            "model_change" | "thinking_level_change" => NodeKind::ModelChange,
+            "custom_message" | "branch_summary" | "context_edit" => NodeKind::Scaffolding,
+            _ => NodeKind::Custom,
+        }
+    }
+
+    /// The first entry that a compaction keeps, by its id or, in version 1, by its number.
+    fn first_kept(&self, entry: &[u8]) -> Option<u32> {
+        let [id, number] = json::get_each(entry, ["firstKeptEntryId", "firstKeptEntryIndex"]);
+        if let Some(id) = id.and_then(json::id) {
+            return match self.ids.get(&*id)? {
+                (Parent::Node(index), _) => Some(*index),
+                _ => None,
+            };
+        }
+        let number: u64 = str::from_utf8(number?).ok()?.parse().ok()?;
+        let nodes = &self.member.nodes;
+        let found = nodes.binary_search_by_key(&number, |node| node.order);
+        u32::try_from(found.ok()?).ok()
+    }
+
+    fn count(&mut self, kind: &str) {
+        let counts = &mut self.member.origin_only;
+        let kind = match kind {
+            "" => "unknown",
+            kind if kind.len() > LONGEST_TYPE => "other",
+            kind if counts.len() >= MOST_TYPES && !counts.contains_key(kind) => "other",
+            kind => kind,
+        };
+        *counts.entry(kind.to_owned()).or_insert(0) += 1;
+    }
+}
+
+/// Whether this program has moved the leaf here (session-file.md §4).
+fn is_leaf_record(entry: &[u8]) -> bool {
+    let custom = json::get(entry, "customType").and_then(json::string);
+    custom.as_deref() == Some("treelined.leaf")
+}
+
+fn role(entry: &[u8]) -> Option<Cow<'_, str>> {
+    json::get_path(entry, &["message", "role"]).and_then(json::string)
+}
+
+/// Copies of an entry agree in type, role and time, even if another program has changed the body. Ids alone are too
+/// short: entries of unrelated sessions can have the same.
+fn fingerprint(kind: &str, entry: &[u8]) -> u64 {
+    let time = json::get(entry, "timestamp").unwrap_or_default();
+    let role = role(entry).unwrap_or_default();
+    let parts = [kind.as_bytes(), b"\0", role.as_bytes(), b"\0", time];
+    xxh3_64(&parts.concat()).max(1)
+}
+
+/// The id of a session from its path (`<time>_<id>.jsonl`), or the id itself.
+fn session_of(path: &str) -> String {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+    let Some(stem) = name.strip_suffix(".jsonl") else {
+        return name.to_owned();
+    };
+    let id = stem.split_once('_').map_or(stem, |(_, id)| id);
+    id.to_owned()
+}

@@ -1,0 +1,239 @@
+//! The members of one tool, joined into sessions, and what is noted of them.
+
+use super::ledger::{Ledger, SessionRow, SourceRow};
+use super::reading::ReadSource;
+use super::run::ImportRequest;
+use crate::error::{Error, Result};
+use crate::import::family::{self, Forest, MemberNumber, Placement, Rules, SessionTree, TreeEntry};
+use crate::import::member::Member;
+use crate::import::{Tool, format};
+use crate::name;
+use crate::wire::{ImportedFile, ImportedSession};
+use std::collections::{HashMap, HashSet};
+
+/// Changes when mappers make other entries of the same records, so that sources are read again.
+pub(super) const MAPPING_VERSION: u32 = 1;
+
+/// The members of one tool, joined.
+pub(super) struct Batch {
+    pub(super) tool: Tool,
+    pub(super) sources: Vec<ReadSource>,
+    pub(super) members: Vec<Member>,
+    /// For each member its source.
+    pub(super) source_of: Vec<usize>,
+    /// For each member the nodes that were held back.
+    pub(super) held: Vec<u64>,
+    /// For each member the name of its origin.
+    pub(super) origins: Vec<String>,
+    /// For each source the bytes that an earlier import has read.
+    pub(super) known_len: Vec<u64>,
+    pub(super) session_of_native: HashMap<String, String>,
+    /// The number of subagents that a session spawned.
+    pub(super) spawned: HashMap<String, u64>,
+    pub(super) forest: Forest,
+}
+
+impl Batch {
+    pub(super) fn new(
+        tool: Tool,
+        mut sources: Vec<ReadSource>,
+        ledger: &Ledger,
+        request: &ImportRequest,
+    ) -> Self {
+        let (mut members, mut held) = (Vec::new(), Vec::new());
+        let (mut source_of, mut origins) = (Vec::new(), Vec::new());
+        let mut known_len = Vec::new();
+        for (number, source) in sources.iter_mut().enumerate() {
+            let row = ledger.source(tool, &source.source.name());
+            let is_continued =
+                |row: &&SourceRow| row.origin == source.origin && row.version == MAPPING_VERSION;
+            known_len.push(row.filter(is_continued).map_or(0, |row| row.len));
+            for (member, held_back) in source.members.drain(..).zip(&source.held) {
+                members.push(member);
+                held.push(*held_back);
+                source_of.push(number);
+                origins.push(source.origin.clone());
+            }
+        }
+        let mut placed = HashMap::new();
+        for member in &members {
+            if let Some((session_id, rank)) = ledger.target(tool, &member.native_id) {
+                let session_id = session_id.to_owned();
+                placed.insert(member.native_id.clone(), Placement { session_id, rank });
+            }
+        }
+        let rules = Rules {
+            tool,
+            has_shared_keys: format(tool).has_shared_keys(),
+            split: request.split,
+            placed: &placed,
+        };
+        let forest = family::join(&mut members, &rules);
+        let mut session_of_native = HashMap::new();
+        for (member, outcome) in members.iter().zip(&forest.members) {
+            if let Some(tree) = outcome.session.and_then(|at| forest.sessions.get(at)) {
+                session_of_native.insert(member.native_id.clone(), tree.session_id.clone());
+            }
+        }
+        let mut spawned: HashMap<String, u64> = HashMap::new();
+        for spawn in forest
+            .sessions
+            .iter()
+            .filter_map(|tree| tree.spawned_by.as_ref())
+        {
+            *spawned.entry(spawn.session_id.clone()).or_default() += 1;
+        }
+        Self {
+            tool,
+            sources,
+            spawned,
+            members,
+            source_of,
+            held,
+            origins,
+            known_len,
+            session_of_native,
+            forest,
+        }
+    }
+
+    /// Whether the records of an entry are those that an earlier import has read.
+    pub(super) fn is_known(&self, entry: &TreeEntry) -> bool {
+        let family::EntryContent::Node { member, node, .. } = &entry.content else {
+            return true;
+        };
+        let node = self.members.get(*member).and_then(|it| it.nodes.get(*node));
+        let source = self.source_of.get(*member);
+        let len = source.and_then(|source| self.known_len.get(*source).copied());
+        let mut places = node.into_iter().flat_map(|node| &node.places);
+        places.all(|place| place.at.saturating_add(place.len) <= len.unwrap_or(0))
+    }
+
+    fn members_of(&self, source: usize) -> impl Iterator<Item = MemberNumber> + '_ {
+        let of = self.source_of.iter().enumerate();
+        of.filter(move |(_, of)| **of == source)
+            .map(|(member, _)| member)
+    }
+
+    pub(super) fn sessions_of(&self, source: usize) -> impl Iterator<Item = usize> + '_ {
+        let outcome = |member: MemberNumber| self.forest.members.get(member)?.session;
+        self.members_of(source).filter_map(outcome)
+    }
+
+    pub(super) fn sources_of<'a>(
+        &'a self,
+        tree: &'a SessionTree,
+    ) -> impl Iterator<Item = usize> + 'a {
+        let members = tree.members.iter();
+        members.filter_map(|member| self.source_of.get(*member).copied())
+    }
+
+    /// What is known of a session before it is written.
+    pub(super) fn row(&self, tree: &SessionTree) -> ImportedSession {
+        let members = tree.members.iter();
+        let shared = |number: &MemberNumber| {
+            let shared = self.forest.members.get(*number).map_or(0, |it| it.shared);
+            shared + self.members.get(*number).map_or(0, |it| it.duplicates)
+        };
+        let is_gap = |entry: &&TreeEntry| matches!(entry.content, family::EntryContent::Gap { .. });
+        ImportedSession {
+            tool: self.tool.name().to_owned(),
+            native_id: tree.native_id.clone(),
+            session_id: tree.session_id.clone(),
+            cwd: tree.cwd.clone().unwrap_or_default(),
+            name: tree.name.as_deref().and_then(name::given),
+            recovered: tree.recovered,
+            gaps: tree.entries.iter().filter(is_gap).count() as u64,
+            duplicates: members.clone().map(shared).sum(),
+            held: members.filter_map(|at| self.held.get(*at)).sum(),
+            subagents: self
+                .spawned
+                .get(&tree.session_id)
+                .copied()
+                .unwrap_or_default(),
+            by: tree.is_heuristic.then(|| "heuristic".to_owned()),
+            family_split: tree.is_family_split,
+            ..ImportedSession::default()
+        }
+    }
+
+    /// The report of each source.
+    pub(super) fn files(&self) -> Vec<ImportedFile> {
+        let mut files: Vec<ImportedFile> = self.sources.iter().map(super::result::file).collect();
+        for (number, member) in self.members.iter().enumerate() {
+            let source = self.source_of.get(number).copied();
+            let Some(file) = source.and_then(|source| files.get_mut(source)) else {
+                continue;
+            };
+            for (kind, count) in &member.origin_only {
+                *file.origin_only.entry(kind.clone()).or_default() += count;
+            }
+            file.duplicates += member.duplicates;
+            let held = self.held.get(number).copied().unwrap_or_default();
+            if held > 0 {
+                *file.held.get_or_insert(0) += held;
+            }
+            if let Some(outcome) = self.forest.members.get(number) {
+                file.entries += outcome.entries;
+                file.gaps += outcome.gaps;
+                file.duplicates += outcome.shared;
+                if file.prefix_shared_with.is_none() {
+                    file.prefix_shared_with
+                        .clone_from(&outcome.prefix_shared_with);
+                }
+            }
+        }
+        files
+    }
+
+    /// Why a session of the source was not written.
+    pub(super) fn failure(&self, source: usize, failed: &HashMap<usize, Error>) -> Option<Error> {
+        self.sessions_of(source)
+            .find_map(|at| failed.get(&at).cloned())
+    }
+
+    /// Notes what was imported, so that it is not read again until it changes.
+    pub(super) fn note(
+        &self,
+        ledger: &mut Ledger,
+        rows: &[(usize, ImportedSession)],
+        failed: &HashMap<usize, Error>,
+    ) -> Result<()> {
+        let written: HashSet<usize> = rows.iter().map(|(at, _)| *at).collect();
+        let mut sources = Vec::new();
+        for (number, read) in self.sources.iter().enumerate() {
+            let mut sessions = self.sessions_of(number);
+            if !sessions.all(|at| written.contains(&at)) || self.failure(number, failed).is_some() {
+                continue;
+            }
+            let members = || {
+                self.members_of(number)
+                    .filter_map(|at| self.members.get(at))
+            };
+            let placed = |member: &Member| {
+                let target = self.session_of_native.get(&member.native_id)?;
+                Some((member.native_id.clone(), target.clone()))
+            };
+            let (natives, targets) = members().filter_map(placed).unzip();
+            sources.push(SourceRow {
+                tool: self.tool,
+                source: read.source.name(),
+                targets,
+                natives,
+                status: read.source.status,
+                len: read.scan.len,
+                hash: read.scan.prefix_hash,
+                origin: read.origin.clone(),
+                held: read.is_growing
+                    && (read.held.iter().any(|held| *held > 0)
+                        || read.scan.len < read.source.status.size),
+                version: MAPPING_VERSION,
+            });
+        }
+        let sessions = rows
+            .iter()
+            .map(|(_, row)| SessionRow::of(self.tool, row))
+            .collect();
+        ledger.note(sources, sessions)
+    }
+}

@@ -1,0 +1,135 @@
+//! Recognizes the tool that has written a file by its first records.
+
+use crate::import::Tool;
+use crate::import::records::{Layout, Piece, Splitter};
+use crate::importer::source::stream;
+use crate::importer::sqlite::Database;
+use crate::json::{self, Members};
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Bytes that are read of a file, and of its decompressed content.
+const HEAD: u64 = 256 << 10;
+/// Records that are looked at.
+const RECORDS: usize = 50;
+const DATABASE: &[u8] = b"SQLite format 3\0";
+const ZSTANDARD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+
+/// The tool among `tools` that has written the file; none if it is none of them.
+pub(super) fn tool_of(path: &Path, tools: &[Tool]) -> io::Result<Option<Tool>> {
+    let (mut file, _) = stream::open(path)?;
+    let mut head = vec![0; 4096];
+    let read = file.read(&mut head)?;
+    head.truncate(read);
+    if head.starts_with(DATABASE) {
+        return Ok(database(path, tools));
+    }
+    let is_compressed = head.starts_with(ZSTANDARD);
+    let is_json = head
+        .iter()
+        .find(|byte| !matches!(byte, 0 | b' ' | b'\t' | b'\r' | b'\n'));
+    if !is_compressed && !matches!(is_json, Some(b'{' | 0xef)) {
+        return Ok(None);
+    }
+    let whole = io::Cursor::new(head).chain(file).take(HEAD);
+    let mut text = Vec::new();
+    if is_compressed {
+        let decoder = zstd::stream::read::Decoder::new(whole)?;
+        // The end is missing, as a rule.
+        let _read = decoder.take(HEAD).read_to_end(&mut text);
+    } else {
+        let mut whole = whole;
+        whole.read_to_end(&mut text)?;
+    }
+    Ok(text_tool(&text).filter(|tool| tools.contains(tool)))
+}
+
+fn database(path: &Path, tools: &[Tool]) -> Option<Tool> {
+    let scratch = std::env::temp_dir();
+    let mut databases = tools.iter().filter(|tool| super::is_database(**tool));
+    databases
+        .find(|tool| Database::open(path, **tool, &scratch).is_ok())
+        .copied()
+}
+
+/// The tool that has written a text that begins so.
+pub(super) fn text_tool(head: &[u8]) -> Option<Tool> {
+    let (mut found, mut seen) = (None, 0);
+    let mut splitter = Splitter::new(Layout::Lines);
+    let mut take = |piece: Piece<'_>| {
+        if let (Piece::Record(record), None) = (piece, found)
+            && seen < RECORDS
+        {
+            seen += 1;
+            found = record_tool(record.bytes);
+        }
+    };
+    splitter.push(head, &mut take);
+    // Of a record that is longer than the head, the first members are known.
+    found.or_else(|| record_tool(head))
+}
+
+/// The tool that writes such records; none if several might.
+fn record_tool(record: &[u8]) -> Option<Tool> {
+    let fields = Fields::of(record);
+    let kind = fields.kind.as_deref();
+    let has = |names: &[&str]| {
+        names
+            .iter()
+            .all(|name| fields.names.iter().any(|has| has == name))
+    };
+    if has(&["sessionId", "projectHash"]) {
+        return Some(Tool::Gemini);
+    }
+    if has(&["timestamp", "type", "payload"]) {
+        return Some(Tool::Codex);
+    }
+    // Codex until August 2025: the first line has no envelope.
+    if kind.is_none() && has(&["id", "timestamp", "instructions"]) {
+        return Some(Tool::Codex);
+    }
+    if kind == Some("session") && has(&["id", "timestamp"]) {
+        return Some(Tool::Pi);
+    }
+    let is_claude = match kind {
+        Some("user" | "assistant" | "system" | "progress" | "attachment") => {
+            has(&["uuid", "sessionId"]) || has(&["parentUuid"])
+        }
+        Some("summary") => has(&["summary", "leafUuid"]),
+        Some("file-history-snapshot") => has(&["messageId", "snapshot"]),
+        Some("queue-operation") => has(&["operation", "sessionId"]),
+        Some(_) => has(&["sessionId"]) && !has(&["payload"]),
+        None => false,
+    };
+    is_claude.then_some(Tool::ClaudeCode)
+}
+
+/// The names of a record's members, and its type.
+#[derive(Default)]
+struct Fields {
+    names: Vec<String>,
+    kind: Option<String>,
+}
+
+impl Fields {
+    /// Of a record, or of the beginning of one.
+    fn of(record: &[u8]) -> Self {
+        let mut fields = Self::default();
+        let Ok(mut members) = Members::open(record, json::skip_space(record, 0)) else {
+            return fields;
+        };
+        while let Ok(Some(key)) = members.next_key() {
+            let name = String::from_utf8_lossy(&key.name(record)).into_owned();
+            let value = members.value();
+            if let (Ok(value), "type") = (&value, &*name) {
+                let value = record.get(value.clone()).and_then(json::string);
+                fields.kind = value.map(|kind| kind.into_owned());
+            }
+            fields.names.push(name);
+            if value.is_err() {
+                break;
+            }
+        }
+        fields
+    }
+}

@@ -1,0 +1,457 @@
+//! Finds the sources of other tools below paths and in the tools' own folders.
+//!
+//! A path is a file or a folder. A file is read as the tool that was named, or as the one whose format it has. In a folder,
+//! the tools' own arrangement counts if it has one of them ([`homes`]), otherwise the content of each file below it
+//! ([`content`]). Symbolic links below a path are not followed.
+
+mod content;
+mod homes;
+mod side;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use super::extraction;
+use super::ledger::{DatabaseRow, Ledger};
+use super::source::{Medium, Source, SourceFailure, SourceStatus, stream};
+use crate::error::{Error, Result};
+use crate::import::Tool;
+use crate::import::records::Layout;
+use crate::os::file::Status;
+use homes::Home;
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Where to look for sources.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Request {
+    /// None: of any tool.
+    pub(crate) from: Option<Tool>,
+    /// Empty: where each tool keeps its sessions.
+    pub(crate) paths: Vec<PathBuf>,
+}
+
+/// The sources that were found.
+#[derive(Debug, Default)]
+pub(crate) struct Discovered {
+    /// By tool, then by path and part.
+    pub(crate) sources: Vec<Source>,
+    pub(crate) failures: Vec<SourceFailure>,
+    /// The databases whose sessions are among the sources. Once all of them are imported, the ledger remembers it, and a
+    /// database is not opened again before it changes.
+    pub(crate) databases: Vec<DatabaseRow>,
+}
+
+/// Looks up a variable of the environment.
+type Environment<'e> = &'e dyn Fn(&str) -> Option<OsString>;
+
+/// Finds the sources. Fails if a path is missing or inside the session directory.
+pub(crate) fn discover(
+    request: &Request,
+    session_dir: &Path,
+    ledger: &Ledger,
+) -> Result<Discovered> {
+    discover_in(request, session_dir, ledger, &|name| std::env::var_os(name))
+}
+
+fn discover_in(
+    request: &Request,
+    session_dir: &Path,
+    ledger: &Ledger,
+    environment: Environment<'_>,
+) -> Result<Discovered> {
+    let mut search = Search {
+        session_dir: fs::canonicalize(session_dir).unwrap_or_else(|_| session_dir.to_owned()),
+        ledger,
+        found: Discovered::default(),
+        seen: HashSet::new(),
+    };
+    let tools = match &request.from {
+        Some(tool) => std::slice::from_ref(tool),
+        None => &Tool::ALL,
+    };
+    for path in &request.paths {
+        search.path(path, tools)?;
+    }
+    if request.paths.is_empty() {
+        for tool in tools {
+            for place in homes::default_places(*tool, environment) {
+                search.default_place(*tool, &place);
+            }
+        }
+    }
+    let mut found = search.found;
+    let order = |source: &Source| (source.tool, source.path.clone(), source.part.clone());
+    found.sources.sort_by_cached_key(order);
+    Ok(found)
+}
+
+/// A folder in which sources may appear or change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WatchedPlace {
+    /// It may be missing.
+    pub(crate) path: PathBuf,
+    /// Whether the folders in it count too.
+    pub(crate) is_recursive: bool,
+}
+
+/// The folders whose changes matter to a request.
+pub(crate) fn watched_places(request: &Request) -> Vec<WatchedPlace> {
+    watched_in(request, &|name| std::env::var_os(name))
+}
+
+fn watched_in(request: &Request, environment: Environment<'_>) -> Vec<WatchedPlace> {
+    let tools = match &request.from {
+        Some(tool) => std::slice::from_ref(tool),
+        None => &Tool::ALL,
+    };
+    let mut places = Vec::new();
+    for tool in tools {
+        let defaults = match request.paths.is_empty() {
+            true => homes::default_places(*tool, environment),
+            false => Vec::new(),
+        };
+        for path in request.paths.iter().chain(&defaults) {
+            let path = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+            let homes = homes::homes(*tool, &path);
+            if homes.is_empty() {
+                places.push(match path.parent().filter(|_| path.is_file()) {
+                    Some(folder) => WatchedPlace::flat(folder),
+                    // Of a tool's own folder only the arrangement matters, which is not there yet.
+                    None => WatchedPlace {
+                        is_recursive: !request.paths.is_empty(),
+                        path,
+                    },
+                });
+            }
+            for home in homes {
+                let folder = home.path.parent().filter(|_| home.path.is_file());
+                places.push(match folder {
+                    Some(folder) => WatchedPlace::flat(folder),
+                    None => WatchedPlace {
+                        path: home.path,
+                        is_recursive: true,
+                    },
+                });
+            }
+        }
+    }
+    places.sort_by(|a, b| (&a.path, b.is_recursive).cmp(&(&b.path, a.is_recursive)));
+    places.dedup_by(|later, place| later.path == place.path);
+    places
+}
+
+impl WatchedPlace {
+    /// Without the folders in it.
+    fn flat(folder: &Path) -> Self {
+        Self {
+            path: folder.to_owned(),
+            is_recursive: false,
+        }
+    }
+}
+
+struct Search<'s> {
+    session_dir: PathBuf,
+    ledger: &'s Ledger,
+    found: Discovered,
+    /// What several paths have in common is one source.
+    seen: HashSet<(Tool, PathBuf)>,
+}
+
+impl Search<'_> {
+    /// A path that the user names.
+    fn path(&mut self, path: &Path, tools: &[Tool]) -> Result<()> {
+        let wrong =
+            |reason: &str| Error::invalid_params("paths", format!("{}: {reason}", path.display()));
+        let real = fs::canonicalize(path).map_err(|error| wrong(&error.to_string()))?;
+        if real.starts_with(&self.session_dir) {
+            return Err(wrong(
+                "this is in the session directory; its sessions need no import",
+            ));
+        }
+        let metadata = fs::metadata(&real).map_err(|error| wrong(&error.to_string()))?;
+        if metadata.is_dir() {
+            self.folder(&real, tools);
+        } else {
+            self.file(&real, tools);
+        }
+        Ok(())
+    }
+
+    /// A place where the tool keeps its sessions, if it is there.
+    fn default_place(&mut self, tool: Tool, place: &Path) {
+        let Ok(real) = fs::canonicalize(place) else {
+            return;
+        };
+        if real.starts_with(&self.session_dir) {
+            return;
+        }
+        if real.is_dir() {
+            for home in homes::homes(tool, &real) {
+                self.home(&home);
+            }
+        } else {
+            self.add_file(tool, &real);
+        }
+    }
+
+    fn folder(&mut self, folder: &Path, tools: &[Tool]) {
+        let homes: Vec<Home> = tools
+            .iter()
+            .flat_map(|tool| homes::homes(*tool, folder))
+            .collect();
+        if homes.is_empty() {
+            self.by_content(folder, tools);
+        }
+        for home in &homes {
+            self.home(home);
+        }
+    }
+
+    /// The sources in a tool's own arrangement.
+    fn home(&mut self, home: &Home) {
+        if home.is_container() {
+            self.container(home.tool, &home.path);
+            return;
+        }
+        let mut walk = walk::Walk::new(&home.path, &self.session_dir);
+        let mut files = Vec::new();
+        while let Some(file) = walk.next() {
+            if home.has_source(&file) || side::is_side_file(home.tool, &file) {
+                files.push(file);
+            }
+        }
+        let failures = walk.failures(Some(home.tool));
+        self.found.failures.extend(failures);
+        self.add_files(home.tool, files, &home.path);
+    }
+
+    /// The files below a folder that have a tool's format, whatever their names are.
+    fn by_content(&mut self, folder: &Path, tools: &[Tool]) {
+        let mut walk = walk::Walk::new(folder, &self.session_dir);
+        let mut files = Vec::new();
+        while let Some(file) = walk.next() {
+            files.push(file);
+        }
+        let of_opencode = |_: &PathBuf| tools.contains(&Tool::Opencode);
+        let trees: Vec<PathBuf> = walk.trees().filter(of_opencode).collect();
+        self.found.failures.extend(walk.failures(None));
+        for tree in trees {
+            self.container(Tool::Opencode, &tree);
+        }
+        let mut of_tools: Vec<(Tool, Vec<PathBuf>)> =
+            tools.iter().map(|tool| (*tool, Vec::new())).collect();
+        for file in files {
+            match content::tool_of(&file, tools) {
+                Ok(found) => {
+                    for (tool, files) in &mut of_tools {
+                        if Some(*tool) == found || side::is_side_file(*tool, &file) {
+                            files.push(file.clone());
+                        }
+                    }
+                }
+                Err(error) if may_be_source(&file, &error) => {
+                    let failure = SourceFailure::io(None, &file, &error);
+                    self.found.failures.push(failure);
+                }
+                Err(_) => {}
+            }
+        }
+        for (tool, files) in of_tools {
+            self.add_files(tool, files, folder);
+        }
+    }
+
+    /// A file that the user names.
+    fn file(&mut self, path: &Path, tools: &[Tool]) {
+        let tool = match tools {
+            [tool] => Ok(Some(*tool)),
+            _ => content::tool_of(path, tools),
+        };
+        match tool {
+            Ok(Some(tool)) => self.add_file(tool, path),
+            Ok(None) => self.found.failures.push(SourceFailure {
+                tool: None,
+                path: path.to_owned(),
+                kind: "unrecognized",
+                message: "no known tool writes files like this; name the tool with --from"
+                    .to_owned(),
+            }),
+            Err(error) => {
+                let failure = SourceFailure::io(None, path, &error);
+                self.found.failures.push(failure);
+            }
+        }
+    }
+
+    /// A single file, and the files beside it that belong to its session.
+    fn add_file(&mut self, tool: Tool, path: &Path) {
+        if is_database(tool) {
+            self.container(tool, path);
+            return;
+        }
+        let mut files = vec![path.to_owned()];
+        let mut beside = None;
+        if tool == Tool::ClaudeCode {
+            let mut walk = walk::Walk::new(&path.with_extension(""), &self.session_dir);
+            while let Some(file) = walk.next() {
+                files.push(file);
+            }
+            beside = side::spawn_file(path);
+        }
+        files.extend(beside);
+        let above = path.parent().unwrap_or(path);
+        let main = files.first().cloned();
+        files.retain(|file| {
+            Some(file) == main.as_ref()
+                || homes::has_source(tool, file)
+                || side::is_side_file(tool, file)
+        });
+        self.add_files(tool, files, above);
+    }
+
+    /// Makes sources of files, some of which may be side files of others. `folder` is above all of them.
+    fn add_files(&mut self, tool: Tool, files: Vec<PathBuf>, folder: &Path) {
+        let (sides, mut files): (Vec<PathBuf>, Vec<PathBuf>) = files
+            .into_iter()
+            .partition(|file| side::is_side_file(tool, file));
+        if tool == Tool::Codex {
+            drop_compressed_twins(&mut files);
+        }
+        let mut sides = side::SideFiles::of(tool, sides, folder);
+        for (file, status) in walk::statuses(&files) {
+            let status = match status {
+                Ok(Some(status)) => status,
+                // It is gone, or no file any more.
+                Ok(None) => continue,
+                Err(error) => {
+                    let failure = SourceFailure::io(Some(tool), file, &error);
+                    self.found.failures.push(failure);
+                    continue;
+                }
+            };
+            if self.seen.insert((tool, file.clone())) {
+                self.found.sources.push(Source {
+                    tool,
+                    path: file.clone(),
+                    part: None,
+                    status: SourceStatus::of_file(status),
+                    medium: medium(tool, file),
+                    side_files: sides.of_source(file),
+                });
+            }
+        }
+    }
+
+    /// The native sessions in a database or a folder of small files.
+    fn container(&mut self, tool: Tool, path: &Path) {
+        if path.starts_with(&self.session_dir) || !self.seen.insert((tool, path.to_owned())) {
+            return;
+        }
+        let status = match container_status(path) {
+            Ok(status) => status,
+            Err(error) => {
+                let failure = SourceFailure::io(Some(tool), path, &error);
+                self.found.failures.push(failure);
+                return;
+            }
+        };
+        let name = path.to_string_lossy().into_owned();
+        let is_file = !path.is_dir();
+        if is_file && self.ledger.has_database(tool, &name, &status) {
+            let imported = self.ledger.parts(tool, &name);
+            let known = imported.map(|(part, row)| (part.to_owned(), row.status));
+            let known = known.filter_map(|(part, status)| part_of(tool, path, part, status));
+            self.found.sources.extend(known);
+            return;
+        }
+        match extraction(tool).map(|extraction| extraction.parts(path)) {
+            Some(Ok(parts)) => {
+                let parts = parts.into_iter();
+                let parts =
+                    parts.filter_map(|part| part_of(tool, path, part.native_id, part.status));
+                self.found.sources.extend(parts);
+                if is_file {
+                    self.found.databases.push(DatabaseRow {
+                        tool,
+                        database: name,
+                        status,
+                    });
+                }
+            }
+            Some(Err(failure)) => self.found.failures.push(failure),
+            None => debug_assert!(false, "{tool:?} keeps files"),
+        }
+    }
+}
+
+/// A native session in a database or folder.
+fn part_of(tool: Tool, path: &Path, part: String, status: SourceStatus) -> Option<Source> {
+    Some(Source {
+        tool,
+        path: path.to_owned(),
+        part: Some(part),
+        status,
+        medium: Medium::Extracted(extraction(tool)?),
+        side_files: Vec::new(),
+    })
+}
+
+/// Whether a file that cannot be read may have conversations, going by its name.
+fn may_be_source(path: &Path, error: &io::Error) -> bool {
+    let ending = path.extension().and_then(OsStr::to_str);
+    let is_log = matches!(ending, Some("jsonl" | "json" | "zst" | "db"));
+    is_log && error.kind() != io::ErrorKind::NotFound
+}
+
+fn is_database(tool: Tool) -> bool {
+    matches!(tool, Tool::Opencode | Tool::Goose)
+}
+
+fn medium(tool: Tool, path: &Path) -> Medium {
+    let ending = path.extension().and_then(OsStr::to_str);
+    match ending {
+        Some("zst") => Medium::Compressed,
+        Some("json") if tool == Tool::Gemini => Medium::Plain(Layout::Document),
+        _ => Medium::Plain(Layout::Lines),
+    }
+}
+
+/// A file counts, if it is there both plain and compressed, as it is plain.
+fn drop_compressed_twins(files: &mut Vec<PathBuf>) {
+    let plain: HashSet<PathBuf> = files
+        .iter()
+        .filter(|file| file.extension() != Some(OsStr::new("zst")))
+        .map(|file| file.clone())
+        .collect();
+    files.retain(|file| {
+        let is_compressed = file.extension() == Some(OsStr::new("zst"));
+        !is_compressed || !plain.contains(&file.with_extension(""))
+    });
+}
+
+/// The status of a database together with its write-ahead log, or of a folder.
+fn container_status(path: &Path) -> io::Result<SourceStatus> {
+    let mut status = SourceStatus::of_file(status_of(path)?);
+    for ending in ["-wal", "-journal"] {
+        let mut log = OsString::from(path);
+        log.push(ending);
+        if let Ok(log) = status_of(Path::new(&log)) {
+            status.size = status.size.wrapping_add(log.size);
+            status.modified = status.modified.max(log.modified);
+        }
+    }
+    Ok(status)
+}
+
+fn status_of(path: &Path) -> io::Result<Status> {
+    let (parent, name) = match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => (parent, name),
+        _ => return Err(stream::not_regular()),
+    };
+    crate::os::file::Folder::open(parent)?.status(name)
+}

@@ -1,0 +1,132 @@
+//! Lists the files below a folder. Follows no symbolic links and opens no files.
+
+use crate::import::Tool;
+use crate::importer::source::SourceFailure;
+use crate::os::file::{Folder, Status};
+use rustix::fs::FileType;
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A walk through all folders below one.
+pub(super) struct Walk {
+    /// Folders that are not listed yet.
+    folders: Vec<Arc<Folder>>,
+    /// Files that are listed and not taken yet.
+    files: Vec<PathBuf>,
+    /// This folder and those below are left out.
+    except: PathBuf,
+    trees: Vec<PathBuf>,
+    failures: Vec<(PathBuf, io::Error)>,
+}
+
+impl Walk {
+    pub(super) fn new(folder: &Path, except: &Path) -> Self {
+        let mut walk = Self {
+            folders: Vec::new(),
+            files: Vec::new(),
+            except: except.to_owned(),
+            trees: Vec::new(),
+            failures: Vec::new(),
+        };
+        match Folder::open(folder) {
+            Ok(opened) => walk.folders.push(Arc::new(opened)),
+            Err(error) => walk.fail(folder, error),
+        }
+        walk
+    }
+
+    pub(super) fn next(&mut self) -> Option<PathBuf> {
+        while self.files.is_empty() {
+            let folder = self.folders.pop()?;
+            self.list(&folder);
+        }
+        self.files.pop()
+    }
+
+    /// The folders of small files by opencode. Nothing below them is among the files.
+    pub(super) fn trees(&mut self) -> impl Iterator<Item = PathBuf> {
+        std::mem::take(&mut self.trees).into_iter()
+    }
+
+    pub(super) fn failures(self, tool: Option<Tool>) -> impl Iterator<Item = SourceFailure> {
+        let failed =
+            move |(path, error): (PathBuf, io::Error)| SourceFailure::io(tool, &path, &error);
+        self.failures.into_iter().map(failed)
+    }
+
+    fn list(&mut self, folder: &Arc<Folder>) {
+        let listed = match folder.list() {
+            Ok(listed) => listed,
+            Err(error) => return self.fail(folder.path(), error),
+        };
+        let has = |wanted: &str| listed.iter().any(|(name, _)| name == wanted);
+        if has("session") && has("message") && super::homes::is_tree(folder.path()) {
+            self.trees.push(folder.path().to_owned());
+            return;
+        }
+        for (name, kind) in listed {
+            let path = folder.path().join(&name);
+            let kind = match kind {
+                // The file system does not say it in the list.
+                FileType::Unknown => kind_of(&path),
+                kind => kind,
+            };
+            match kind {
+                FileType::RegularFile => self.files.push(path),
+                FileType::Directory if path != self.except => match folder.subfolder(&name) {
+                    Ok(inner) => self.folders.push(Arc::new(inner)),
+                    Err(error) => self.fail(&path, error),
+                },
+                _ => {}
+            }
+        }
+    }
+
+    fn fail(&mut self, path: &Path, error: io::Error) {
+        // It was there a moment ago at most.
+        if error.kind() != io::ErrorKind::NotFound {
+            self.failures.push((path.to_owned(), error));
+        }
+    }
+}
+
+fn kind_of(path: &Path) -> FileType {
+    match std::fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_file() => FileType::RegularFile,
+        Ok(metadata) if metadata.is_dir() => FileType::Directory,
+        _ => FileType::Unknown,
+    }
+}
+
+/// The status of each file; none if it is gone.
+pub(super) fn statuses(
+    files: &[PathBuf],
+) -> impl Iterator<Item = (&PathBuf, io::Result<Option<Status>>)> {
+    let mut by_folder: HashMap<&Path, Vec<OsString>> = HashMap::new();
+    for file in files {
+        let folder = file.parent().unwrap_or(file);
+        let name = file.file_name().unwrap_or(OsStr::new("")).to_owned();
+        by_folder.entry(folder).or_default().push(name);
+    }
+    let mut found: HashMap<PathBuf, io::Result<Option<Status>>> = HashMap::new();
+    for (path, names) in &by_folder {
+        let Ok(folder) = Folder::open(path) else {
+            continue;
+        };
+        // Each name is asked again if the folder itself cannot be used.
+        let _asked = folder.statuses(names, |name, status| {
+            let status = match status {
+                Ok(status) => Ok(Some(status)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(error),
+            };
+            found.insert(path.join(name), status);
+        });
+    }
+    files
+        .iter()
+        .map(move |file| (file, found.remove(file).unwrap_or(Ok(None))))
+}

@@ -1,0 +1,444 @@
+//! Sessions of earlier imports: what their tool has written since is appended under the file's lock. What is
+//! there never changes; a node that the tool has changed gets a new version beside the old one.
+
+use super::create::{MovedLeaf, SessionWork, first_kept, label_line};
+use super::line::{Contents, LineLinks};
+use crate::entry::Kind as EntryKind;
+use crate::error::{Error, Kind, Result};
+use crate::import::family::{EntryContent, TreeEntry};
+use crate::import::ids::NodeId;
+use crate::import::member::Body;
+use crate::json;
+use crate::log::append::{self, Lock, TryLock};
+use crate::log::{OpenedLog, Standing};
+use crate::os::file::Location;
+use crate::store::Store;
+use crate::tree::{Node, Tree, branches};
+use crate::wire::ImportedSession;
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+/// How long to wait for the lock of a session file.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+/// Between two attempts.
+const PAUSE: Duration = Duration::from_millis(1);
+/// Bytes of new lines that are kept before they are written; an import that adds less is one write.
+const MAX_WAITING_BYTES: usize = 48 << 20;
+/// Members of a stored line that no mapper makes.
+const NOT_MAPPED: [&str; 7] = [
+    "type",
+    "id",
+    "parentId",
+    "timestamp",
+    "origin",
+    "copiedFrom",
+    "firstKeptEntryId",
+];
+
+impl SessionWork<'_> {
+    /// Appends what is new to an existing session. `is_known(entry)` says that the entry's records are those
+    /// of an earlier import, so that it cannot have changed.
+    pub(super) fn extend(
+        mut self,
+        store: &Store,
+        at: Location,
+        contents: &mut dyn Contents,
+        is_known: &dyn Fn(&TreeEntry) -> bool,
+        writes: bool,
+    ) -> Result<ImportedSession> {
+        self.row.path = at.path().display().to_string();
+        let mut opened = store.open(at.clone(), self.cancel)?;
+        let lock = match writes {
+            true => Some(lock_fresh(store, &at, &mut opened, self.cancel)?),
+            false => None,
+        };
+        let planned = Extension::plan(&self, contents, is_known, &opened)?;
+        self.count(&planned, &opened.tree);
+        let mut file = Appender {
+            opened,
+            lock,
+            waiting: Vec::new(),
+            bytes: 0,
+        };
+        self.write(&planned, contents, &mut file)?;
+        Ok(self.row)
+    }
+
+    fn count(&mut self, planned: &Extension, tree: &Tree) {
+        let listed = branches::list(tree);
+        let mut tips: HashSet<String> = listed
+            .iter()
+            .map(|branch| tree.id(branch.tip).to_owned())
+            .collect();
+        for step in &planned.steps {
+            if let Some(parent) = &step.parent {
+                let above = tree.find(parent);
+                let above = tree.skip_bookkeeping(above);
+                tips.remove(above.map_or(parent.as_str(), |above| tree.id(above)));
+            }
+            tips.insert(step.id.to_string());
+        }
+        self.row.branches = (tips.len() as u64).saturating_sub(1);
+        self.row.entries_added = planned.steps.len() as u64;
+        self.row.revised = planned.revised;
+    }
+
+    /// Writes what is planned, if it is anything. The last line is the leaf record.
+    fn write(
+        &mut self,
+        planned: &Extension,
+        contents: &mut dyn Contents,
+        file: &mut Appender,
+    ) -> Result<()> {
+        let tree = &file.opened.tree;
+        let name = self.new_name(&file.opened)?;
+        self.row.name = name.clone().or_else(|| tree.name().map(str::to_owned));
+        let leaf = Leaf::find(&file.opened)?;
+        let source = planned.leaf.map(|leaf| leaf.to_string());
+        let source_node = source.as_deref().and_then(|id| tree.find(id));
+        let has_moved = leaf.is_left_by_import
+            && planned.steps.is_empty()
+            && source.is_some()
+            && !tree.is_same_conversation(source_node, leaf.at);
+        let labels: Vec<_> = self.new_labels(planned, tree);
+        let is_new = !planned.steps.is_empty() || name.is_some() || has_moved || !labels.is_empty();
+        if !is_new || file.lock.is_none() {
+            return Ok(());
+        }
+        let to = match leaf.is_left_by_import {
+            true => source.clone(),
+            false => leaf.id.clone(),
+        };
+        let from = planned.steps.last().map(|step| step.id.to_string());
+        let from = from.or_else(|| leaf.id.clone());
+        // Leaf records count too, so that no two lines get one id.
+        let entries = tree.node_count() + planned.steps.len();
+        for step in &planned.steps {
+            self.check()?;
+            let Some(entry) = self.tree.entries.get(step.entry) else {
+                continue;
+            };
+            let body = self.maker.body(contents, entry)?;
+            let links = LineLinks {
+                id: step.id,
+                parent: step.parent.as_deref(),
+                copied_from: step.copied_from,
+                first_kept: first_kept(entry).map(|kept| planned.renamed(kept)),
+            };
+            file.push(self.maker.line(entry, &body, &links))?;
+        }
+        for line in labels {
+            file.push(line)?;
+        }
+        if let Some(name) = name {
+            let at = self.tree.entries.last().map_or(0, |entry| entry.time);
+            file.push(self.name_line(&name, to.as_deref(), at, entries))?;
+        }
+        file.push(self.leaf_record(&MovedLeaf {
+            from: from.as_deref(),
+            to: to.as_deref(),
+            source: source.as_deref(),
+            entries,
+        }))?;
+        file.finish()
+    }
+
+    /// The labels of forks that are new with this import.
+    fn new_labels(&self, planned: &Extension, tree: &Tree) -> Vec<Vec<u8>> {
+        let labels = self.tree.labels.iter();
+        let new = labels.filter(|label| tree.find_any(&label.id.to_string()).is_none());
+        new.filter_map(|label| {
+            let entry = self.tree.entries.get(label.entry)?;
+            label_line(label.id, planned.renamed(entry.id), &label.text, entry.time)
+        })
+        .collect()
+    }
+
+    /// The tool's title, if the session has another name that an import gave it, or none.
+    fn new_name(&self, opened: &OpenedLog) -> Result<Option<String>> {
+        let title = self.row.name.as_deref().and_then(crate::name::given);
+        let tree = &opened.tree;
+        let Some(title) = title.filter(|title| tree.name() != Some(title)) else {
+            return Ok(None);
+        };
+        let mut entries = tree.entries().rev();
+        let named = entries.find(|node| tree.kind(*node) == EntryKind::SessionInfo);
+        let is_ours = match named {
+            None => tree.name().is_none(),
+            Some(node) => json::get(&stored(opened, node)?, "origin").is_some(),
+        };
+        Ok(Some(title).filter(|_| is_ours))
+    }
+}
+
+fn stored(opened: &OpenedLog, node: Node) -> Result<Vec<u8>> {
+    let bodies = opened.log.bodies();
+    bodies.entry(&bodies.fetch(&opened.tree, node)?)
+}
+
+/// The leaf of a session in its file.
+struct Leaf {
+    at: Option<Node>,
+    id: Option<String>,
+    /// It is where the last import left it.
+    is_left_by_import: bool,
+}
+
+impl Leaf {
+    fn find(opened: &OpenedLog) -> Result<Self> {
+        let tree = &opened.tree;
+        let at = tree.file_leaf();
+        let numbers = (0..tree.node_count()).rev();
+        let nodes = numbers.filter_map(|number| tree.node(number));
+        let mut is_left_by_import = false;
+        for node in nodes.filter(|node| tree.kind(*node) == EntryKind::LeafRecord) {
+            let line = opened.log.bodies().read(tree.place(node))?;
+            let cause = json::get_path(&line, &["data", "cause"]).and_then(json::string);
+            if cause.as_deref() == Some("import") {
+                is_left_by_import = tree.is_same_conversation(tree.parent(node), at);
+                break;
+            }
+        }
+        Ok(Self {
+            at,
+            id: at.map(|at| tree.id(at).to_owned()),
+            is_left_by_import,
+        })
+    }
+}
+
+/// An entry to append.
+struct Step {
+    /// Its index in the planned tree.
+    entry: usize,
+    id: NodeId,
+    parent: Option<String>,
+    /// The version of which it is a newer one, or the original of a copied prefix.
+    copied_from: Option<NodeId>,
+}
+
+/// What an import adds to a session.
+struct Extension {
+    steps: Vec<Step>,
+    revised: u64,
+    /// Where the tool goes on.
+    leaf: Option<NodeId>,
+    /// Entries of which a newer version counts.
+    newer: HashMap<NodeId, NodeId>,
+}
+
+impl Extension {
+    fn renamed(&self, id: NodeId) -> NodeId {
+        self.newer.get(&id).copied().unwrap_or(id)
+    }
+
+    fn plan(
+        work: &SessionWork<'_>,
+        contents: &mut dyn Contents,
+        is_known: &dyn Fn(&TreeEntry) -> bool,
+        opened: &OpenedLog,
+    ) -> Result<Self> {
+        let tree = &opened.tree;
+        let entries = &work.tree.entries;
+        let on_path = path(entries, work.tree.leaf);
+        let mut planned = Self {
+            steps: Vec::new(),
+            revised: 0,
+            leaf: None,
+            newer: HashMap::new(),
+        };
+        // For each entry the id that counts for it, and whether this import makes it a newer version.
+        let mut ids: Vec<(NodeId, bool)> = Vec::with_capacity(entries.len());
+        for (at, entry) in entries.iter().enumerate() {
+            work.check()?;
+            let above = entry.parent.and_then(|parent| ids.get(parent).copied());
+            let parent = above.map(|(id, _)| id.to_string());
+            if tree.find_any(&entry.id.to_string()).is_none() {
+                planned.steps.push(Step {
+                    entry: at,
+                    id: entry.id,
+                    parent,
+                    copied_from: entry.copied_from.as_ref().map(|_| entry.id),
+                });
+                ids.push((entry.id, false));
+                continue;
+            }
+            let (latest, next) = versions(work, tree, entry);
+            let hangs_at_newer = above.is_some_and(|(_, is_newer)| is_newer);
+            let is_on_path = on_path.get(at).copied().unwrap_or_default();
+            let is_changed =
+                !is_known(entry) && has_changed(work, contents, entry, opened, latest)?;
+            planned.revised += u64::from(is_changed);
+            let is_newer = is_changed || (hangs_at_newer && is_on_path);
+            let counts = if is_newer { next } else { latest };
+            if is_newer {
+                let node = tree.find(&latest.to_string());
+                let beside = node.and_then(|node| tree.parent(node));
+                let beside = beside.map(|parent| tree.id(parent).to_owned());
+                planned.steps.push(Step {
+                    entry: at,
+                    id: next,
+                    parent: if hangs_at_newer { parent } else { beside },
+                    copied_from: Some(latest),
+                });
+            }
+            if counts != entry.id {
+                planned.newer.insert(entry.id, counts);
+            }
+            ids.push((counts, is_newer));
+        }
+        let leaf = work.tree.leaf.and_then(|leaf| ids.get(leaf));
+        planned.leaf = leaf.map(|(id, _)| *id);
+        Ok(planned)
+    }
+}
+
+/// Whether each entry is on the path to the leaf.
+fn path(entries: &[TreeEntry], leaf: Option<usize>) -> Vec<bool> {
+    let mut on_path = vec![false; entries.len()];
+    let mut at = leaf;
+    while let Some(slot) = at.and_then(|at| on_path.get_mut(at)) {
+        *slot = true;
+        at = at.and_then(|at| entries.get(at)?.parent);
+    }
+    on_path
+}
+
+/// The newest version of an entry in the file, and the id of the next one.
+fn versions(work: &SessionWork<'_>, tree: &Tree, entry: &TreeEntry) -> (NodeId, NodeId) {
+    let (native_id, key) = match &entry.content {
+        EntryContent::Node { member, node, .. } => match work.maker.find(*member, *node) {
+            Ok((member, node)) => (member.native_id.as_str(), &*node.key),
+            Err(_) => return (entry.id, entry.id),
+        },
+        EntryContent::Gap { .. } => return (entry.id, entry.id),
+    };
+    let mut latest = entry.id;
+    for number in 2u32.. {
+        let next = NodeId::of(work.maker.tool, native_id, &format!("{key}~{number}"));
+        if tree.find_any(&next.to_string()).is_none() {
+            return (latest, next);
+        }
+        latest = next;
+    }
+    (latest, latest)
+}
+
+/// Whether the mapper makes something else of the entry than its newest version has.
+fn has_changed(
+    work: &SessionWork<'_>,
+    contents: &mut dyn Contents,
+    entry: &TreeEntry,
+    opened: &OpenedLog,
+    latest: NodeId,
+) -> Result<bool> {
+    if matches!(entry.content, EntryContent::Gap { .. }) {
+        return Ok(false);
+    }
+    let Some(node) = opened.tree.find(&latest.to_string()) else {
+        return Ok(false);
+    };
+    let Body { kind, members } = work.maker.body(contents, entry)?;
+    let mut made = b"{\"type\":".to_vec();
+    json::push_string(&mut made, kind);
+    made.extend_from_slice(&members);
+    made.push(b'}');
+    let line = stored(opened, node)?;
+    let kind_of = |line: &[u8]| json::get(line, "type").map(<[u8]>::to_vec);
+    Ok(mapped(&line) != mapped(&made) || kind_of(&line) != kind_of(&made))
+}
+
+/// The members that a mapper has made, as stored, in order.
+fn mapped(line: &[u8]) -> Vec<Vec<u8>> {
+    let mut mapped = Vec::new();
+    let Ok(mut members) = json::Members::open(line, 0) else {
+        return mapped;
+    };
+    while let Ok(Some(member)) = members.next() {
+        if !NOT_MAPPED.iter().any(|name| member.is(line, name)) {
+            let span = member.key.start..member.value.end;
+            mapped.push(line.get(span).unwrap_or_default().to_vec());
+        }
+    }
+    mapped
+}
+
+/// Lines on their way into a file whose lock is held; without a lock nothing is written.
+struct Appender {
+    opened: OpenedLog,
+    lock: Option<Lock>,
+    waiting: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+impl Appender {
+    fn push(&mut self, line: Vec<u8>) -> Result<()> {
+        if self.bytes > 0 && self.bytes + line.len() > MAX_WAITING_BYTES {
+            self.write()?;
+        }
+        self.bytes += line.len();
+        self.waiting.push(line);
+        Ok(())
+    }
+
+    fn write(&mut self) -> Result<()> {
+        let lines = std::mem::take(&mut self.waiting);
+        self.bytes = 0;
+        let Some(lock) = self.lock.as_ref().filter(|_| !lines.is_empty()) else {
+            return Ok(());
+        };
+        let OpenedLog { log, tree, .. } = &mut self.opened;
+        let mut outcome = log.write(lock, lines)?;
+        let failure = outcome.failure.take();
+        log.take_in(tree, &outcome)?;
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Writes the rest and syncs the file.
+    fn finish(&mut self) -> Result<()> {
+        self.write()?;
+        if let Some((file, _)) = self.opened.log.file_to_sync()? {
+            let synced = file.sync_data();
+            synced.map_err(|error| Error::io("sync the session file", &error))?;
+        }
+        Ok(())
+    }
+}
+
+/// Takes the lock of the file, and reads what others have appended.
+fn lock_fresh(
+    store: &Store,
+    at: &Location,
+    opened: &mut OpenedLog,
+    cancel: &crate::cancel::Cancel,
+) -> Result<Lock> {
+    let began = Instant::now();
+    loop {
+        if cancel.is_cancelled() {
+            return Err(Error::cancelled());
+        }
+        if let TryLock::Locked(lock) = opened.log.try_lock()? {
+            match opened.log.standing()? {
+                Standing::Unchanged => return Ok(lock),
+                Standing::Grown(_) => {
+                    opened.log.refresh(&mut opened.tree)?;
+                    return Ok(lock);
+                }
+                Standing::Replaced => {
+                    drop(lock);
+                    *opened = store.open(at.clone(), cancel)?;
+                }
+                Standing::Deleted => return Err(append::deleted()),
+            }
+        }
+        if began.elapsed() > LOCK_TIMEOUT {
+            let mut error = Error::new(
+                Kind::SessionLocked,
+                "another process holds the lock of the session file",
+            );
+            error.retry_after_ms = Some(500);
+            return Err(error);
+        }
+        std::thread::sleep(PAUSE);
+    }
+}

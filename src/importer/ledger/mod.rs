@@ -1,0 +1,378 @@
+//! Remembers what was imported: `.imports/ledger.jsonl` in the session directory (session-file.md §1).
+//!
+//! Lines are only appended, and the last one for a source or session counts. A damaged line is passed over: at worst a source
+//! is read again, and nothing is new in it. The ledger's lock keeps a second import out.
+
+mod line;
+#[cfg(test)]
+mod tests;
+
+use super::source::{Source, SourceStatus};
+use crate::error::{Error, Kind, Result};
+use crate::import::Tool;
+use crate::os::file::{Folder, Location, is_lock_unsupported};
+use crate::os::handle::Access;
+use crate::os::temporary::{self, Temporary};
+use crate::wire::ImportedSession;
+use line::Line;
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
+use std::fs::{File, TryLockError};
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+const FOLDER: &str = ".imports";
+const NAME: &str = "ledger.jsonl";
+const LOCK: &str = "lock";
+/// The ledger is written again without old lines if more than this many are old, and more than are in force.
+const OLD_LINES: usize = 256;
+
+/// A source as an import has read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SourceRow {
+    pub(crate) tool: Tool,
+    /// As `Source::name`.
+    pub(crate) source: String,
+    /// The native sessions of its members, the main one first.
+    pub(crate) natives: Vec<String>,
+    /// The session of each.
+    pub(crate) targets: Vec<String>,
+    pub(crate) status: SourceStatus,
+    /// Bytes that were read.
+    pub(crate) len: u64,
+    /// SHA-256 of these bytes.
+    pub(crate) hash: [u8; 32],
+    /// The name of its origin; empty if that is forgotten.
+    pub(crate) origin: String,
+    /// Something was held back that may still have grown.
+    pub(crate) held: bool,
+    /// The version of the mapping to entries.
+    pub(crate) version: u32,
+}
+
+/// A session as an import has left it.
+#[derive(Debug, Clone)]
+pub(crate) struct SessionRow {
+    pub(crate) session: String,
+    pub(crate) tool: Tool,
+    /// The user has deleted it, and it is not to come back.
+    pub(crate) trashed: bool,
+    /// Its row in the result of that import.
+    pub(crate) row: Option<ImportedSession>,
+}
+
+impl SessionRow {
+    pub(crate) fn of(tool: Tool, row: &ImportedSession) -> Self {
+        Self {
+            session: row.session_id.clone(),
+            tool,
+            trashed: false,
+            row: Some(row.clone()),
+        }
+    }
+}
+
+/// All sessions of a database were imported when it had this status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DatabaseRow {
+    pub(crate) tool: Tool,
+    /// Its path.
+    pub(crate) database: String,
+    pub(crate) status: SourceStatus,
+}
+
+/// What was imported into a session directory.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    /// None: for reading only.
+    file: Option<LedgerFile>,
+    sources: HashMap<(Tool, String), SourceRow>,
+    /// By name.
+    databases: HashMap<(Tool, String), DatabaseRow>,
+    sessions: HashMap<String, SessionRow>,
+    /// The session of each native session, with its place in the order of placements.
+    placed: HashMap<(Tool, String), (String, usize)>,
+    /// Lines in the file.
+    lines: usize,
+}
+
+#[derive(Debug)]
+struct LedgerFile {
+    folder: Arc<Folder>,
+    /// Released on drop.
+    _lock: File,
+}
+
+impl Ledger {
+    /// Reads the ledger. To write it, `is_read_only` must be false; then it fails with `importBusy` while another import
+    /// has it.
+    pub(crate) fn open(session_dir: &Path, is_read_only: bool) -> Result<Self> {
+        let failed = |error: io::Error| {
+            Error::io(
+                &format!("open the ledger in {}", session_dir.display()),
+                &error,
+            )
+        };
+        let mut ledger = Self::default();
+        if is_read_only {
+            let folder = Folder::open(session_dir).map(Arc::new);
+            if let Ok(folder) = folder.and_then(|root| root.subfolder(OsStr::new(FOLDER))) {
+                ledger.read(&folder);
+            }
+            return Ok(ledger);
+        }
+        let root = Folder::open_or_create(session_dir).map(Arc::new);
+        let folder = root.and_then(|root| root.subfolder_or_create(OsStr::new(FOLDER)));
+        let folder = Arc::new(folder.map_err(failed)?);
+        let lock = lock(&folder)?;
+        // Left by imports that were killed.
+        let _tidied = temporary::remove_abandoned(&folder);
+        ledger.read(&folder);
+        ledger.file = Some(LedgerFile {
+            folder,
+            _lock: lock,
+        });
+        let live = ledger.live();
+        if ledger.lines > 2 * live + OLD_LINES {
+            ledger.compact().map_err(failed)?;
+        }
+        Ok(ledger)
+    }
+
+    /// The source with this name as it was read last.
+    pub(crate) fn source(&self, tool: Tool, name: &str) -> Option<&SourceRow> {
+        self.sources.get(&(tool, name.to_owned()))
+    }
+
+    /// The sources that are parts of this database.
+    pub(crate) fn parts(
+        &self,
+        tool: Tool,
+        database: &str,
+    ) -> impl Iterator<Item = (&str, &SourceRow)> {
+        self.sources.values().filter_map(move |row| {
+            let part = row.source.strip_prefix(database)?.strip_prefix('#')?;
+            (row.tool == tool).then_some((part, row))
+        })
+    }
+
+    /// Whether all sessions of a database with this status are imported.
+    pub(crate) fn has_database(&self, tool: Tool, name: &str, status: &SourceStatus) -> bool {
+        let row = self.databases.get(&(tool, name.to_owned()));
+        row.is_some_and(|row| row.status == *status)
+    }
+
+    /// The session to which a native session went, and its place in the order of placements.
+    pub(crate) fn target(&self, tool: Tool, native: &str) -> Option<(&str, usize)> {
+        let placed = self.placed.get(&(tool, native.to_owned()));
+        placed.map(|(session, rank)| (&**session, *rank))
+    }
+
+    pub(crate) fn session(&self, id: &str) -> Option<&SessionRow> {
+        self.sessions.get(id)
+    }
+
+    /// Remembers sources and sessions, in one append.
+    pub(crate) fn note(
+        &mut self,
+        sources: Vec<SourceRow>,
+        sessions: Vec<SessionRow>,
+    ) -> Result<()> {
+        let sources = sources.into_iter().map(Line::Source);
+        self.append(
+            sources
+                .chain(sessions.into_iter().map(Line::Session))
+                .collect(),
+        )
+    }
+
+    /// Remembers the databases of which all `sources` are imported.
+    pub(crate) fn note_databases(
+        &mut self,
+        databases: Vec<DatabaseRow>,
+        sources: &[Source],
+    ) -> Result<()> {
+        let is_noted = |source: &Source| {
+            let row = self.source(source.tool, &source.name());
+            row.is_some_and(|row| row.status == source.status)
+        };
+        let missing: HashSet<_> = sources
+            .iter()
+            .filter(|source| source.part.is_some() && !is_noted(source))
+            .map(|source| (source.tool, source.path.to_string_lossy().into_owned()))
+            .collect();
+        let is_whole = |row: &DatabaseRow| !missing.contains(&(row.tool, row.database.clone()));
+        let is_new = |row: &DatabaseRow| !self.has_database(row.tool, &row.database, &row.status);
+        let new = databases
+            .into_iter()
+            .filter(|row| is_whole(row) && is_new(row));
+        let lines = new.map(Line::Database).collect();
+        self.append(lines)
+    }
+
+    /// Remembers whether the user has deleted a session for good.
+    pub(crate) fn note_trashed(&mut self, session: &str, trashed: bool) -> Result<()> {
+        let Some(row) = self.sessions.get(session) else {
+            return Ok(());
+        };
+        let row = SessionRow {
+            trashed,
+            ..row.clone()
+        };
+        self.append(vec![Line::Session(row)])
+    }
+
+    /// Forgets the origins of a session, and returns those that no other session has.
+    pub(crate) fn forget(&mut self, session: &str) -> Result<Vec<String>> {
+        let of_session = |row: &&SourceRow| row.targets.iter().any(|target| target == session);
+        let is_shared = |row: &SourceRow| row.targets.iter().any(|target| target != session);
+        let rows = || self.sources.values().filter(|row| !row.origin.is_empty());
+        let shared: HashSet<&str> = rows()
+            .filter(|row| is_shared(row))
+            .map(|row| &*row.origin)
+            .collect();
+        let forgotten: Vec<SourceRow> = rows()
+            .filter(of_session)
+            .filter(|row| !shared.contains(&*row.origin))
+            .cloned()
+            .collect();
+        let mut origins: Vec<String> = forgotten.iter().map(|row| row.origin.clone()).collect();
+        origins.sort();
+        origins.dedup();
+        let without = |row: SourceRow| {
+            Line::Source(SourceRow {
+                origin: String::new(),
+                ..row
+            })
+        };
+        self.append(forgotten.into_iter().map(without).collect())?;
+        Ok(origins)
+    }
+
+    /// Takes a line over.
+    fn take(&mut self, line: Line) {
+        match line {
+            Line::Source(row) => {
+                for (native, target) in row.natives.iter().zip(&row.targets) {
+                    self.place(row.tool, native, target);
+                }
+                self.sources.insert((row.tool, row.source.clone()), row);
+            }
+            Line::Database(row) => {
+                self.databases.insert((row.tool, row.database.clone()), row);
+            }
+            Line::Session(row) => {
+                self.sessions.insert(row.session.clone(), row);
+            }
+            Line::Placed(tool, native, session) => self.place(tool, &native, &session),
+        }
+    }
+
+    /// A native session that was placed stays placed.
+    fn place(&mut self, tool: Tool, native: &str, session: &str) {
+        let rank = self.placed.len();
+        let place = self.placed.entry((tool, native.to_owned()));
+        place.or_insert_with(|| (session.to_owned(), rank));
+    }
+
+    fn read(&mut self, folder: &Folder) {
+        let mut text = Vec::new();
+        if let Ok(mut file) = folder.file(OsStr::new(NAME), Access::Read)
+            && let Err(error) = file.read_to_end(&mut text)
+        {
+            tracing::warn!(%error, "the ledger of imports cannot be read; sources are read again");
+        }
+        for bytes in text
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty())
+        {
+            self.lines += 1;
+            match Line::parse(bytes) {
+                Some(line) => self.take(line),
+                None => tracing::debug!("a damaged line in the ledger of imports"),
+            }
+        }
+    }
+
+    fn append(&mut self, lines: Vec<Line>) -> Result<()> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        // A line break first: the last line may be torn.
+        let mut text = b"\n".to_vec();
+        for line in &lines {
+            line.write(&mut text);
+        }
+        if let Some(LedgerFile { folder, .. }) = &self.file {
+            let written = open_or_create(folder).and_then(|mut file| file.write_all(&text));
+            let what = "write the ledger of imports";
+            written.map_err(|error| Error::io(what, &error))?;
+        }
+        self.lines += lines.len();
+        lines.into_iter().for_each(|line| self.take(line));
+        Ok(())
+    }
+
+    /// Lines that are in force.
+    fn live(&self) -> usize {
+        self.sources.len() + self.databases.len() + self.sessions.len() + self.placed.len()
+    }
+
+    /// Writes the ledger again, without old lines.
+    fn compact(&mut self) -> io::Result<()> {
+        let Some(LedgerFile { folder, .. }) = &self.file else {
+            return Ok(());
+        };
+        let mut placed: Vec<_> = self.placed.iter().collect();
+        placed.sort_by_key(|(_, (_, rank))| *rank);
+        let placed = placed.into_iter().map(|((tool, native), (session, _))| {
+            Line::Placed(*tool, native.clone(), session.clone())
+        });
+        let sources = self.sources.values().cloned().map(Line::Source);
+        let databases = self.databases.values().cloned().map(Line::Database);
+        let sessions = self.sessions.values().cloned().map(Line::Session);
+        let mut text = Vec::new();
+        let all = placed.chain(sources).chain(databases).chain(sessions);
+        all.for_each(|line| line.write(&mut text));
+        let new = Temporary::for_name(folder, OsStr::new(NAME))?;
+        (&**new.file()).write_all(&text)?;
+        new.file().sync_data()?;
+        new.name(&Location {
+            folder: Arc::clone(folder),
+            name: NAME.into(),
+        })?;
+        self.lines = self.live();
+        Ok(())
+    }
+}
+
+fn open_or_create(folder: &Folder) -> io::Result<File> {
+    match folder.file(OsStr::new(NAME), Access::Append) {
+        Ok(file) => Ok(file),
+        Err(_) => folder.create(OsStr::new(NAME)),
+    }
+}
+
+/// The right to import into this session directory.
+fn lock(folder: &Folder) -> Result<File> {
+    let name = OsStr::new(LOCK);
+    let file = match folder.file(name, Access::Append) {
+        Ok(file) => file,
+        Err(_) => match folder.create(name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                folder.file(name, Access::Append)?
+            }
+            created => created.map_err(|error| Error::io("make the lock of imports", &error))?,
+        },
+    };
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            let message = "another import is under way in this session directory; wait for its end";
+            Err(Error::new(Kind::ImportBusy, message))
+        }
+        Err(TryLockError::Error(error)) if is_lock_unsupported(&error) => Ok(file),
+        Err(TryLockError::Error(error)) => Err(Error::io("lock the imports", &error)),
+    }
+}

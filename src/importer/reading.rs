@@ -1,0 +1,246 @@
+//! Sources read into members: all that the import keeps of them until it writes.
+
+use super::origin::Origins;
+use super::sides::Sides;
+use super::source::{Places, Scan, ScanFailure, Source, SourceFailure};
+use crate::cancel::Cancel;
+use crate::error::{Error, Kind, Result};
+use crate::import::family::MemberNumber;
+use crate::import::member::{Member, Node, NodeKind, Parent, Place};
+use crate::import::{Format, Tool};
+use crate::importer::line::Contents;
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::time::{Duration, SystemTime};
+
+/// A source that has not changed for so long is complete.
+pub(super) const QUIET: Duration = Duration::from_secs(600);
+/// Sources whose bytes are open at a time while a session is written.
+const MAX_OPEN: usize = 4;
+
+/// A source that was read.
+pub(super) struct ReadSource {
+    pub(super) source: Source,
+    pub(super) scan: Scan,
+    /// The name of its origin; empty in a dry run.
+    pub(super) origin: String,
+    pub(super) members: Vec<Member>,
+    /// For each member the nodes that were held back.
+    pub(super) held: Vec<u64>,
+    /// The source may still grow, so that its last nodes are held back.
+    pub(super) is_growing: bool,
+}
+
+/// How sources are read.
+pub(super) struct Reading<'a> {
+    /// Where their bytes are kept; `None` in a dry run.
+    pub(super) origins: Option<&'a Origins>,
+    pub(super) is_final: bool,
+    pub(super) cancel: &'a Cancel,
+    pub(super) sides: &'a Sides,
+    /// Called with the number of bytes that were read.
+    pub(super) progress: &'a (dyn Fn(u64) + Sync),
+}
+
+impl Reading<'_> {
+    /// Reads a source from beginning to end.
+    pub(super) fn read(
+        &self,
+        format: &dyn Format,
+        source: Source,
+    ) -> Result<ReadSource, ScanFailure> {
+        let is_growing = !self.is_final && !source.status.is_quiet(SystemTime::now(), QUIET);
+        let mut reader = format.reader(&source.name());
+        let mut origin = match self.origins {
+            Some(origins) => Some(origins.writer(&source)?),
+            None => None,
+        };
+        let progress = |bytes: u64| {
+            (self.progress)(bytes);
+            match self.cancel.is_cancelled() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        };
+        let scan = source.scan(&mut *reader, origin.as_mut(), !is_growing, &progress)?;
+        let end = (scan.len, scan.records);
+        self.sides.spawner(&source, end, &mut *reader);
+        let mut members = reader.finish();
+        self.sides.complete(&source, &mut members);
+        let held = members
+            .iter_mut()
+            .map(|member| if is_growing { hold_back(member) } else { 0 })
+            .collect();
+        let origin = match origin {
+            Some(origin) => origin.finish()?,
+            None => String::new(),
+        };
+        Ok(ReadSource {
+            source,
+            scan,
+            origin,
+            members,
+            held,
+            is_growing,
+        })
+    }
+}
+
+/// Takes the open nodes, and what is below them, out of a member; returns their number.
+fn hold_back(member: &mut Member) -> u64 {
+    if !member.nodes.iter().any(|node| node.is_open) {
+        return 0;
+    }
+    let nodes = std::mem::take(&mut member.nodes);
+    let count = nodes.len();
+    // For each node its new number, or that of the nearest kept node above.
+    let mut numbers: Vec<(Option<u32>, bool)> = Vec::with_capacity(count);
+    let at = |numbers: &[(Option<u32>, bool)], number: u32| {
+        let number = usize::try_from(number).ok();
+        number.and_then(|number| numbers.get(number).copied())
+    };
+    for mut node in nodes {
+        let above = match node.parent {
+            Parent::Node(parent) => at(&numbers, parent),
+            Parent::Base | Parent::Key(_) => None,
+        };
+        let hangs_at_held = above.is_some_and(|(_, is_kept)| !is_kept);
+        if node.is_open || hangs_at_held {
+            numbers.push((above.and_then(|(number, _)| number), false));
+            continue;
+        }
+        if let (Parent::Node(_), Some((Some(parent), _))) = (&node.parent, above) {
+            node.parent = Parent::Node(parent);
+        }
+        rename_first_kept(&mut node, |kept| at(&numbers, kept));
+        numbers.push((u32::try_from(member.nodes.len()).ok(), true));
+        member.nodes.push(node);
+    }
+    member.leaf = member
+        .leaf
+        .and_then(|leaf| at(&numbers, leaf))
+        .and_then(|(number, _)| number);
+    (count - member.nodes.len()) as u64
+}
+
+fn rename_first_kept(node: &mut Node, rename: impl Fn(u32) -> Option<(Option<u32>, bool)>) {
+    if let NodeKind::Compaction { first_kept } = &mut node.kind {
+        *first_kept = first_kept.and_then(|kept| rename(kept)?.0);
+    }
+}
+
+/// The bytes of sources, for bodies. A few sources are open at a time.
+pub(super) struct SourceContents<'a> {
+    sources: &'a [ReadSource],
+    /// For each member the index of its source.
+    of: &'a [usize],
+    open: HashMap<usize, Places>,
+    order: Vec<usize>,
+}
+
+impl<'a> SourceContents<'a> {
+    pub(super) fn new(sources: &'a [ReadSource], of: &'a [usize]) -> Self {
+        Self {
+            sources,
+            of,
+            open: HashMap::new(),
+            order: Vec::new(),
+        }
+    }
+
+    fn open(&mut self, number: usize) -> Result<&mut Places> {
+        if !self.open.contains_key(&number) {
+            let source = self.sources.get(number);
+            let source = source.ok_or_else(|| failed("an entry without its source"))?;
+            let places = source.source.places(&source.scan).map_err(import_failed)?;
+            if self.order.len() >= MAX_OPEN {
+                let oldest = self.order.remove(0);
+                self.open.remove(&oldest);
+            }
+            self.order.push(number);
+            self.open.insert(number, places);
+        }
+        let places = self.open.get_mut(&number);
+        places.ok_or_else(|| failed("an entry without its source"))
+    }
+}
+
+impl Contents for SourceContents<'_> {
+    fn read(&mut self, member: MemberNumber, place: Place, into: &mut Vec<u8>) -> Result<()> {
+        let number = self.of.get(member).copied();
+        let number = number.ok_or_else(|| failed("an entry without its source"))?;
+        self.open(number)?.read(place, into).map_err(import_failed)
+    }
+}
+
+fn failed(message: &'static str) -> Error {
+    Error::new(Kind::InternalError, message)
+}
+
+/// `importFailed` for a source that could be read before.
+fn import_failed(failure: ScanFailure) -> Error {
+    match failure {
+        ScanFailure::Import(error) => error,
+        ScanFailure::Source(SourceFailure { message, path, .. }) => {
+            Error::new(Kind::ImportFailed, format!("{}: {message}", path.display()))
+        }
+    }
+}
+
+/// The tools in `sources`, each once.
+pub(super) fn tools(sources: &[Source]) -> Vec<Tool> {
+    let mut tools: Vec<Tool> = sources.iter().map(|source| source.tool).collect();
+    tools.sort_unstable();
+    tools.dedup();
+    tools
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(key: &str, parent: Parent, is_open: bool) -> Node {
+        Node {
+            key: key.into(),
+            parent,
+            kind: NodeKind::User,
+            time: None,
+            order: 0,
+            places: Vec::new(),
+            fingerprint: 0,
+            note: None,
+            is_open,
+        }
+    }
+
+    #[test]
+    fn open_nodes_and_those_below_them_are_held_back() {
+        let mut member = Member {
+            nodes: vec![
+                node("a", Parent::Base, false),
+                node("b", Parent::Node(0), true),
+                node("c", Parent::Node(1), false),
+                node("d", Parent::Node(0), false),
+                node("e", Parent::Node(3), false),
+            ],
+            leaf: Some(2),
+            ..Member::default()
+        };
+        assert_eq!(hold_back(&mut member), 2);
+        let kept: Vec<_> = member
+            .nodes
+            .iter()
+            .map(|node| (&*node.key, node.parent.clone()))
+            .collect();
+        assert_eq!(
+            kept,
+            [
+                ("a", Parent::Base),
+                ("d", Parent::Node(0)),
+                ("e", Parent::Node(1))
+            ]
+        );
+        assert_eq!(member.leaf, Some(0));
+        assert_eq!(hold_back(&mut member), 0);
+    }
+}

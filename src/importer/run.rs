@@ -1,0 +1,362 @@
+//! One import: finds the sources, reads those that have changed with their relatives, joins them, and writes the
+//! sessions.
+
+use super::batch::{Batch, MAPPING_VERSION};
+use super::create::SessionWork;
+use super::discover::{Request as Search, discover};
+use super::ledger::{Ledger, SourceRow};
+use super::line::LineMaker;
+use super::origin::Origins;
+use super::reading::{ReadSource, Reading, SourceContents, tools};
+use super::relatives::Relatives;
+use super::result::Results;
+use super::sides::Sides;
+use super::source::{ScanFailure, Source};
+use crate::cancel::Cancel;
+use crate::error::{Error, Kind, Result};
+use crate::import::family::{SessionTree, TreeEntry};
+use crate::import::{Tool, format};
+use crate::name;
+use crate::os::file::Location;
+use crate::parallel::{Plan, cores, map_in_order};
+use crate::store::Store;
+use crate::timestamp::Millis;
+use crate::wire::{ImportSessionsResult, ImportedFile, ImportedSession};
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+/// An import as it is asked for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ImportRequest {
+    /// None: every tool.
+    pub(crate) from: Option<Tool>,
+    /// None: where the tools keep their sessions.
+    pub(crate) paths: Vec<PathBuf>,
+    pub(crate) cwd: Option<String>,
+    /// Unix milliseconds.
+    pub(crate) since: Option<Millis>,
+    pub(crate) is_dry_run: bool,
+    pub(crate) split: bool,
+    pub(crate) is_final: bool,
+    /// A deleted session that is imported again.
+    pub(crate) again: Option<String>,
+}
+
+/// Where an import runs.
+pub(crate) struct Import<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) session_dir: &'a Path,
+    pub(crate) request: &'a ImportRequest,
+    /// Unix milliseconds.
+    pub(crate) now: Millis,
+    pub(crate) cancel: &'a Cancel,
+    /// Gets the bytes that were read since its last call, and those that are to be read besides.
+    pub(crate) progress: &'a (dyn Fn(u64, u64) + Sync),
+}
+
+impl Import<'_> {
+    /// Imports. Fails with `importBusy` during another import, with `invalidParams` for a path that is missing or
+    /// inside the session directory, and with `cancelled`: sessions that are written by then stay. A source that
+    /// cannot be imported is in the result, with the reason.
+    pub(crate) fn run(&self) -> Result<ImportSessionsResult> {
+        let mut ledger = Ledger::open(self.session_dir, self.request.is_dry_run)?;
+        let search = Search {
+            from: self.request.from,
+            paths: self.request.paths.clone(),
+        };
+        let found = discover(&search, self.session_dir, &ledger)?;
+        let mut results = Results::default();
+        for failure in found.failures {
+            results.fail(failure);
+        }
+        let known = self.store.session_ids()?;
+        if let Some(again) = &self.request.again {
+            ledger.note_trashed(again, false)?;
+        }
+        for tool in tools(&found.sources) {
+            let sources = found.sources.iter().filter(|source| source.tool == tool);
+            let sources = sources.cloned().collect();
+            self.tool(tool, sources, &known, &mut ledger, &mut results)?;
+        }
+        if !self.request.is_dry_run {
+            ledger.note_databases(found.databases, &found.sources)?;
+        }
+        super::databases::close();
+        Ok(results.finish())
+    }
+
+    fn tool(
+        &self,
+        tool: Tool,
+        sources: Vec<Source>,
+        known: &HashMap<String, Location>,
+        ledger: &mut Ledger,
+        results: &mut Results,
+    ) -> Result<()> {
+        results.found(sources.len());
+        let is_unchanged = |source: &Source| {
+            let row = ledger.source(tool, &source.name());
+            row.is_some_and(|row| self.is_unchanged(source, row, known, ledger))
+        };
+        let (unchanged, changed): (Vec<Source>, Vec<Source>) =
+            sources.into_iter().partition(is_unchanged);
+        let mut relatives = Relatives::of(tool, unchanged);
+        let mut next = changed;
+        let mut read: Vec<ReadSource> = Vec::new();
+        while !next.is_empty() {
+            let first = read.len();
+            self.read(tool, next, &mut read, results)?;
+            next = relatives.take(read.get(first..).unwrap_or_default(), ledger);
+        }
+        for source in relatives.rest() {
+            results.unchanged(tool, &source, ledger, known);
+        }
+        if read.is_empty() {
+            return Ok(());
+        }
+        let batch = Batch::new(tool, read, ledger, self.request);
+        self.write(batch, known, ledger, results)
+    }
+
+    /// Whether nothing can have changed since an earlier import read the source.
+    fn is_unchanged(
+        &self,
+        source: &Source,
+        row: &SourceRow,
+        known: &HashMap<String, Location>,
+        ledger: &Ledger,
+    ) -> bool {
+        let may_be_longer = row.held
+            && (self.request.is_final
+                || source
+                    .status
+                    .is_quiet(std::time::SystemTime::now(), super::reading::QUIET));
+        let is_there = |session: &String| {
+            let is_trashed = ledger.session(session).is_some_and(|row| row.trashed);
+            known.contains_key(session) || is_trashed
+        };
+        row.status == source.status
+            && row.version == MAPPING_VERSION
+            && !may_be_longer
+            && row.targets.iter().all(is_there)
+    }
+
+    /// Reads sources on all cores. One that cannot be read is noted.
+    fn read(
+        &self,
+        tool: Tool,
+        sources: Vec<Source>,
+        read: &mut Vec<ReadSource>,
+        results: &mut Results,
+    ) -> Result<()> {
+        let origins = match self.request.is_dry_run {
+            true => None,
+            false => Some(Origins::of(self.session_dir)?),
+        };
+        let total = sources.iter().map(|source| source.status.size).sum();
+        (self.progress)(0, total);
+        let progress = |bytes: u64| (self.progress)(bytes, 0);
+        let sides = Sides::default();
+        let reading = Reading {
+            sides: &sides,
+            origins: origins.as_ref(),
+            is_final: self.request.is_final,
+            cancel: self.cancel,
+            progress: &progress,
+        };
+        let format = format(tool);
+        let work = |(): &mut (), number: usize| match sources.get(number) {
+            Some(source) => Some((number, reading.read(format, source.clone()))),
+            None => None,
+        };
+        let take = |done: Option<(usize, Result<ReadSource, ScanFailure>)>| {
+            match done {
+                None => {}
+                Some((_, Ok(source))) => read.push(source),
+                Some((_, Err(ScanFailure::Source(failure)))) => results.fail(failure),
+                Some((_, Err(ScanFailure::Import(error)))) => return ControlFlow::Break(error),
+            }
+            ControlFlow::Continue(())
+        };
+        let plan = Plan::up_to(cores());
+        match map_in_order(sources.len(), plan, || (), work, take) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(error) => Err(error),
+        }
+    }
+
+    /// Writes the sessions of one tool and notes them.
+    fn write(
+        &self,
+        batch: Batch,
+        known: &HashMap<String, Location>,
+        ledger: &mut Ledger,
+        results: &mut Results,
+    ) -> Result<()> {
+        let files = batch.files();
+        let wanted: BTreeSet<usize> = (0..batch.forest.sessions.len())
+            .filter(|at| {
+                batch
+                    .forest
+                    .sessions
+                    .get(*at)
+                    .is_some_and(|it| self.is_wanted(it))
+            })
+            .collect();
+        let order: Vec<usize> = wanted.iter().copied().collect();
+        let trashed = self.trashed(&batch, &order, known, ledger)?;
+        let work = |(): &mut (), number: usize| {
+            let at = order.get(number).copied()?;
+            let tree = batch.forest.sessions.get(at)?;
+            let row = batch.row(tree);
+            if trashed.contains(&tree.session_id) {
+                let skipped = Some("trashed".to_owned());
+                return Some((at, Ok(ImportedSession { skipped, ..row })));
+            }
+            Some((at, self.session(&batch, tree, row, &files, known)))
+        };
+        let mut failed: HashMap<usize, Error> = HashMap::new();
+        let mut rows: Vec<(usize, ImportedSession)> = Vec::new();
+        let take = |done: Option<(usize, Result<ImportedSession>)>| {
+            match done {
+                None => {}
+                Some((at, Ok(row))) => rows.push((at, row)),
+                Some((_, Err(error))) if ends_import(&error) => return ControlFlow::Break(error),
+                Some((at, Err(error))) => {
+                    failed.insert(at, error);
+                }
+            }
+            ControlFlow::Continue(())
+        };
+        let plan = Plan::up_to(cores());
+        let done = map_in_order(order.len(), plan, || (), work, take);
+        if !self.request.is_dry_run {
+            batch.note(ledger, &rows, &failed)?;
+        }
+        if let ControlFlow::Break(error) = done {
+            return Err(error);
+        }
+        for (number, (source, file)) in batch.sources.iter().zip(files).enumerate() {
+            let mut sessions = batch.sessions_of(number).peekable();
+            // A source of which nothing is asked for is not in the result.
+            let is_left_out = sessions.peek().is_some() && !sessions.any(|at| wanted.contains(&at));
+            if !is_left_out {
+                results.read(source, file, batch.failure(number, &failed));
+            }
+        }
+        for (_, row) in rows {
+            results.session(row);
+        }
+        Ok(())
+    }
+
+    /// Whether the session is of the directory and the time that are asked for.
+    fn is_wanted(&self, tree: &SessionTree) -> bool {
+        let of_cwd = self.request.cwd.as_deref().is_none_or(|cwd| {
+            let its = tree.cwd.as_deref().unwrap_or_default();
+            name::directory(its) == name::directory(cwd)
+        });
+        let since = self.request.since;
+        of_cwd && since.is_none_or(|since| tree.ended.is_some_and(|ended| ended >= since))
+    }
+
+    /// The sessions that were imported, and deleted since.
+    fn trashed(
+        &self,
+        batch: &Batch,
+        wanted: &[usize],
+        known: &HashMap<String, Location>,
+        ledger: &mut Ledger,
+    ) -> Result<HashSet<String>> {
+        let mut gone = HashSet::new();
+        let trees = wanted
+            .iter()
+            .filter_map(|at| batch.forest.sessions.get(*at));
+        let missing: Vec<&SessionTree> = trees
+            .filter(|tree| !known.contains_key(&tree.session_id))
+            .collect();
+        if missing.is_empty() {
+            return Ok(gone);
+        }
+        let in_trash = self.store.trashed_ids()?;
+        for tree in missing {
+            let id = &tree.session_id;
+            let is_again = self.request.again.as_ref() == Some(id);
+            let is_noted = ledger.session(id).is_some_and(|row| row.trashed);
+            if (is_noted || in_trash.contains(id)) && !is_again {
+                if !is_noted && !self.request.is_dry_run {
+                    ledger.note_trashed(id, true)?;
+                }
+                gone.insert(id.clone());
+            }
+        }
+        Ok(gone)
+    }
+
+    /// Writes one session, or counts what would be written.
+    fn session(
+        &self,
+        batch: &Batch,
+        tree: &SessionTree,
+        row: ImportedSession,
+        files: &[ImportedFile],
+        known: &HashMap<String, Location>,
+    ) -> Result<ImportedSession> {
+        let maker = LineMaker {
+            tool: batch.tool,
+            format: format(batch.tool),
+            members: &batch.members,
+            origins: &batch.origins,
+            sessions: &batch.session_of_native,
+            node_ids: &batch.forest.node_ids,
+            keys: RefCell::default(),
+        };
+        let sources: HashSet<usize> = batch.sources_of(tree).collect();
+        let files: Vec<&ImportedFile> = (0..files.len())
+            .filter(|at| sources.contains(at))
+            .filter_map(|at| files.get(at))
+            .collect();
+        let mut work = SessionWork {
+            tree,
+            maker: &maker,
+            row,
+            files: &files,
+            now: self.now,
+            cancel: self.cancel,
+        };
+        let mut contents = SourceContents::new(&batch.sources, &batch.source_of);
+        let writes = !self.request.is_dry_run;
+        match known.get(&tree.session_id) {
+            Some(at) => {
+                let is_known = |entry: &TreeEntry| batch.is_known(entry);
+                work.extend(self.store, at.clone(), &mut contents, &is_known, writes)
+            }
+            None if writes => work.create(self.store, &mut contents),
+            None => {
+                work.count_new();
+                Ok(work.row)
+            }
+        }
+    }
+}
+
+/// Deletes the kept bytes of the sources of a session; returns the number of sources.
+pub(crate) fn forget(session_dir: &Path, session_id: &str) -> Result<usize> {
+    let mut ledger = Ledger::open(session_dir, false)?;
+    let origins = Origins::of(session_dir)?;
+    let mut removed = 0;
+    for origin in ledger.forget(session_id)? {
+        removed += usize::from(origins.remove(&origin)?);
+    }
+    Ok(removed)
+}
+
+/// Failures after which nothing else can be written.
+fn ends_import(error: &Error) -> bool {
+    matches!(
+        error.kind,
+        Kind::Cancelled | Kind::StorageFull | Kind::PathDenied
+    )
+}

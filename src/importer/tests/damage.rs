@@ -1,0 +1,92 @@
+//! Damaged files: what is whole is imported, the rest is reported.
+
+use super::*;
+
+/// Imports the file cut at bytes of its last 4 KB: every byte near the end, and some before.
+fn cut(tool: Tool, name: &str, bytes: &[u8]) {
+    let first = bytes.len().saturating_sub(4 << 10);
+    let near = bytes.len().saturating_sub(64);
+    let home = Home::new(tool);
+    let ends = (first..near).step_by(41).chain(near..bytes.len());
+    let mut last = 0;
+    for end in ends {
+        home.write(name, &bytes[..end]);
+        let result = home.import();
+        assert_eq!(result.totals.failed, 0, "{name} cut at {end}");
+        let entries = result.files.first().map_or(last, |file| file.entries);
+        assert!(
+            entries >= last,
+            "{name} cut at {end}: {entries} after {last}"
+        );
+        last = entries;
+    }
+}
+
+#[test]
+fn a_file_cut_at_any_byte_is_imported_as_far_as_it_goes() {
+    cut(Tool::ClaudeCode, "s.jsonl", conversation().as_bytes());
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/import");
+    let pi = fs::read(data.join("pi/agentsview-session.jsonl")).unwrap();
+    cut(Tool::Pi, "p.jsonl", &pi);
+    let folder = data.join("codex/0.130-rollback");
+    for file in fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        cut(Tool::Codex, name, &fs::read(&path).unwrap());
+    }
+}
+
+#[test]
+fn glued_records_and_nul_bytes_lose_no_record() {
+    let whole = Home::new(Tool::ClaudeCode);
+    whole.write("s.jsonl", conversation());
+    let whole = whole.import();
+    let home = Home::new(Tool::ClaudeCode);
+    let text = conversation();
+    let glued = text.replacen("}\n{", "}{", 2);
+    let damaged = glued.replacen("}\n{", "}\n\0\0\0\0\n{", 1);
+    home.write("s.jsonl", damaged);
+    let result = home.import();
+    assert_eq!(result.files[0].unparsable.len(), 1);
+    assert_eq!(
+        texts(&path_of(&result.sessions[0])),
+        texts(&path_of(&whole.sessions[0]))
+    );
+}
+
+#[test]
+fn a_source_that_cannot_be_read_is_reported_and_the_rest_is_imported() {
+    let home = Home::new(Tool::Codex);
+    codex(&home);
+    let name = "rollout-2026-11-22T02-44-44-01a20124-4777-7de2-915b-000000000000.jsonl.zst";
+    home.write(name, b"\x28\xb5\x2f\xfd not Zstandard");
+    let result = home.import();
+    assert_eq!(result.totals.failed, 1);
+    let failed = result
+        .files
+        .iter()
+        .find(|file| file.error.is_some())
+        .unwrap();
+    assert!(failed.path.ends_with(name) && failed.tool.as_deref() == Some("codex"));
+    assert_eq!(result.totals.entries_added, 20);
+}
+
+/// A line of 100 MB is read, and its entry keeps its long text cut.
+#[test]
+fn a_very_long_record_becomes_an_entry_with_its_text_cut() {
+    let home = Home::new(Tool::ClaudeCode);
+    let long = "x".repeat(100 << 20);
+    let text = [
+        user("u1", "", "one"),
+        assistant("a1", "u1", &long),
+        user("u2", "a1", "two"),
+    ];
+    home.write("s.jsonl", text.concat());
+    drop((text, long));
+    let result = home.import();
+    assert_eq!((result.totals.failed, result.totals.entries_added), (0, 3));
+    let path = path_of(&result.sessions[0]);
+    let text = path[1]["message"]["content"][0]["text"].as_str();
+    let text = text.unwrap_or_else(|| panic!("{:.300}", path[1].to_string()));
+    assert!(text.len() <= 48 << 20 && text.ends_with("x…"));
+}

@@ -1,0 +1,138 @@
+//! `import_sessions` and `import_report` (protocol.md §3).
+
+use super::call::Call;
+use super::reply::Reply;
+use crate::blocking::blocking;
+use crate::entry::Kind as EntryKind;
+use crate::error::{Error, Result};
+use crate::import::Tool;
+use crate::importer::run::{Import, ImportRequest};
+use crate::json;
+use crate::lock::lock;
+use crate::timestamp::{self, Millis};
+use crate::wire::{self, ImportFrom, Raw};
+use serde_json::value::RawValue;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Between two notifications of progress.
+const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
+
+pub(super) async fn import_sessions(
+    call: Arc<Call>,
+    params: wire::ImportSessionsParams,
+) -> Result<Reply> {
+    let request = request(params)?;
+    blocking(move || {
+        let told = Mutex::new(Told::default());
+        let progress = |read: u64, more: u64| tell(&call, &mut lock(&told), read, more);
+        let import = Import {
+            store: &call.daemon.store,
+            session_dir: call.daemon.store.path(),
+            request: &request,
+            now: call.daemon.source.now_ms(),
+            cancel: &call.cancel,
+            progress: &progress,
+        };
+        Reply::of(&import.run()?)
+    })
+    .await
+}
+
+fn request(params: wire::ImportSessionsParams) -> Result<ImportRequest> {
+    let since = params.since.as_deref().map(instant).transpose()?;
+    let paths = params.paths.unwrap_or_default();
+    Ok(ImportRequest {
+        from: tool(params.from.unwrap_or_default()),
+        paths: paths.into_iter().map(PathBuf::from).collect(),
+        cwd: params.cwd,
+        since,
+        is_dry_run: params.dry_run.unwrap_or_default(),
+        split: params.split.unwrap_or_default(),
+        is_final: params.is_final.unwrap_or_default(),
+        again: params.again,
+    })
+}
+
+fn tool(from: ImportFrom) -> Option<Tool> {
+    match from {
+        ImportFrom::Auto => None,
+        ImportFrom::ClaudeCode => Some(Tool::ClaudeCode),
+        ImportFrom::Codex => Some(Tool::Codex),
+        ImportFrom::Opencode => Some(Tool::Opencode),
+        ImportFrom::Gemini => Some(Tool::Gemini),
+        ImportFrom::Goose => Some(Tool::Goose),
+        ImportFrom::Pi => Some(Tool::Pi),
+    }
+}
+
+/// An instant in RFC 3339, or the beginning of a day in UTC.
+fn instant(text: &str) -> Result<Millis> {
+    let whole = match text.len() {
+        10 => timestamp::parse(&format!("{text}T00:00:00Z")),
+        _ => timestamp::parse(text),
+    };
+    whole.ok_or_else(|| Error::invalid_params("since", "is neither RFC 3339 nor YYYY-MM-DD"))
+}
+
+/// The progress of an import.
+#[derive(Default)]
+struct Told {
+    read: u64,
+    total: u64,
+    last: Option<Instant>,
+}
+
+fn tell(call: &Call, told: &mut Told, read: u64, more: u64) {
+    told.total += more;
+    // A compressed file has more bytes than the disk says.
+    told.read = (told.read + read).min(told.total);
+    let is_early = told
+        .last
+        .is_some_and(|last| last.elapsed() < PROGRESS_PAUSE);
+    if let Some(token) = call.id.as_ref().filter(|_| !is_early) {
+        told.last = Some(Instant::now());
+        call.connection
+            .progress_toward(token, told.read, Some(told.total));
+    }
+}
+
+pub(super) async fn import_report(
+    call: Arc<Call>,
+    params: wire::ImportReportParams,
+) -> Result<Reply> {
+    let (_, turn) = call.fresh(&params).await?;
+    let tree = &turn.tree;
+    let nodes = (0..tree.node_count()).filter_map(|number| tree.node(number));
+    let records: Vec<_> = nodes
+        .filter(|node| tree.kind(*node) == EntryKind::LeafRecord)
+        .map(|node| tree.place(node))
+        .collect();
+    let bodies = turn.bodies();
+    drop(turn);
+    blocking(move || {
+        let mut imports = Vec::new();
+        for place in records {
+            imports.extend(import_record(&bodies.read(place)?));
+        }
+        Reply::of(&wire::ImportReportResult { imports })
+    })
+    .await
+}
+
+/// The report in a leaf record; `None` if it is not that of an import.
+fn import_record(line: &[u8]) -> Option<wire::ImportRecord> {
+    let text = |path: &[&str]| Some(json::string(json::get_path(line, path)?)?.into_owned());
+    if text(&["data", "cause"])? != "import" {
+        return None;
+    }
+    let report = json::get_path(line, &["data", "import", "report"])?;
+    let report = String::from_utf8(report.to_vec()).ok()?;
+    let report: Raw = RawValue::from_string(report).ok()?;
+    Some(wire::ImportRecord {
+        timestamp: text(&["timestamp"])?,
+        source_leaf: text(&["data", "import", "sourceLeaf"]),
+        report,
+    })
+}

@@ -1,0 +1,247 @@
+//! Importing the conversations of other tools (protocol.md §3).
+
+use super::Raw;
+use crate::error::Error;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The params of `import_sessions`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = super::example(r#"{"from": "codex", "since": "2026-01-01"}"#))]
+pub(crate) struct ImportSessionsParams {
+    /// The tool whose conversations are imported. Default: `auto`.
+    pub from: Option<ImportFrom>,
+    /// Files and folders to import. Default: the places where the tools keep their sessions.
+    pub paths: Option<Vec<String>>,
+    /// Only conversations of this working directory. Default: all.
+    pub cwd: Option<String>,
+    /// Only conversations with activity since then, in RFC 3339 or as YYYY-MM-DD. Default: all.
+    pub since: Option<String>,
+    /// Whether to write nothing and only report. Default: false.
+    pub dry_run: Option<bool>,
+    /// Whether forks become sessions of their own, with the prefix copied, not branches. Default: false.
+    pub split: Option<bool>,
+    /// Whether to import the end of a conversation that may still grow. Default: false, for files that have
+    /// changed in the last 10 minutes.
+    #[serde(rename = "final")]
+    pub is_final: Option<bool>,
+    /// The id of a deleted session that is to be imported again. Default: deleted sessions stay deleted.
+    pub again: Option<String>,
+}
+
+/// The tool that an import reads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ImportFrom {
+    /// Every tool, each file by its content.
+    #[default]
+    Auto,
+    ClaudeCode,
+    Codex,
+    Opencode,
+    Gemini,
+    Goose,
+    Pi,
+}
+
+/// The result of `import_sessions`.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "sessions": [
+    {
+      "tool": "codex", "nativeId": "01a20124-4777-7de2-915b-ef7ddcee9bbf",
+      "sessionId": "2d3a9c1e-9be0-8b43-a7c4-52d8a1f6c301",
+      "path": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T02-44-44-000Z_2d3a9c1e-9be0-8b43-a7c4-52d8a1f6c301.jsonl",
+      "cwd": "/home/ada/project", "name": "The build", "created": true, "entriesAdded": 31, "branches": 2,
+      "recovered": 1, "gaps": 0, "duplicates": 0, "revised": 0, "held": 0, "subagents": 0
+    }
+  ],
+  "files": [
+    {
+      "tool": "codex", "path": "/home/ada/.codex/sessions/2026/11/22/rollout-2026-11-22T02-44-44-01a20124.jsonl",
+      "records": 58, "entries": 31, "originOnly": {"event_msg/token_count": 9}, "gaps": 0, "duplicates": 0,
+      "unparsable": []
+    }
+  ],
+  "totals": {
+    "sessions": 1, "created": 1, "files": 1, "unchanged": 0, "failed": 0, "entriesAdded": 31, "branches": 2,
+    "recovered": 1, "gaps": 0, "duplicates": 0, "revised": 0, "held": 0, "bytes": 181204
+  }
+}"#))]
+pub(crate) struct ImportSessionsResult {
+    /// The sessions of all conversations that were found.
+    pub sessions: Vec<ImportedSession>,
+    /// The files that were read, and those that could not be read. Files that have not changed since the last
+    /// import are left out.
+    pub files: Vec<ImportedFile>,
+    /// Sums.
+    pub totals: ImportTotals,
+}
+
+/// One session of an import.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ImportedSession {
+    /// The tool that wrote it.
+    pub tool: String,
+    /// The tool's id of the conversation; of a family, that of its first one.
+    pub native_id: String,
+    /// The id of the session.
+    pub session_id: String,
+    /// The absolute path of its file.
+    pub path: String,
+    /// Its working directory.
+    pub cwd: String,
+    /// Its name. Absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Whether this import made the session.
+    pub created: bool,
+    /// The number of entries that this import added.
+    pub entries_added: u64,
+    /// The number of branches beside the first one.
+    pub branches: u64,
+    /// The number of branches that the tool no longer shows.
+    pub recovered: u64,
+    /// The number of places where a parent is missing.
+    pub gaps: u64,
+    /// The number of records that repeat others.
+    pub duplicates: u64,
+    /// The number of entries of earlier imports that the tool has changed since; each has a new version beside
+    /// it.
+    pub revised: u64,
+    /// The number of entries held back because they may still grow.
+    pub held: u64,
+    /// The number of subagents that it spawned.
+    pub subagents: u64,
+    /// `heuristic` if forks were recognized by their content alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Whether it belongs to the family of another session, from which an earlier import keeps it apart.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub family_split: bool,
+    /// `trashed` if it was deleted and is not imported again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
+}
+
+/// One file of an import, or one session of a database.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ImportedFile {
+    /// The tool that wrote it. Absent if it is not recognized.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// Its absolute path; a session of a database follows behind `#`.
+    pub path: String,
+    /// The number of records in it.
+    pub records: u64,
+    /// The number of entries made of them.
+    pub entries: u64,
+    /// Records that are kept in the origin only: the number for each type.
+    pub origin_only: BTreeMap<String, u64>,
+    /// The number of places where a parent is missing.
+    pub gaps: u64,
+    /// The number of records that repeat others.
+    pub duplicates: u64,
+    /// Bytes that are no record: offset and length; the first 1,000 stretches.
+    pub unparsable: Vec<[u64; 2]>,
+    /// The native session with which its beginning is shared. Absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix_shared_with: Option<String>,
+    /// The number of entries held back because they may still grow. Absent without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<u64>,
+    /// Why it, or a part of it, was not imported. Absent if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ImportFailure>,
+}
+
+/// Why a file was not imported.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ImportFailure {
+    /// The kind of failure, such as `unrecognized`, `pathDenied` or `importFailed`.
+    pub kind: String,
+    /// A sentence for people.
+    pub message: String,
+}
+
+/// The sums of an import.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ImportTotals {
+    /// Sessions.
+    pub sessions: u64,
+    /// Sessions that this import made.
+    pub created: u64,
+    /// Files that were found.
+    pub files: u64,
+    /// Files that have not changed since the last import.
+    pub unchanged: u64,
+    /// Files that could not be imported.
+    pub failed: u64,
+    /// Entries that were added.
+    pub entries_added: u64,
+    /// Branches beside the first one of each session.
+    pub branches: u64,
+    /// Branches that the tools no longer show.
+    pub recovered: u64,
+    /// Places where a parent is missing.
+    pub gaps: u64,
+    /// Records that repeat others.
+    pub duplicates: u64,
+    /// Entries with a new version.
+    pub revised: u64,
+    /// Entries held back.
+    pub held: u64,
+    /// Bytes that were read.
+    pub bytes: u64,
+}
+
+session_params! {
+    /// The params of `import_report`.
+    #[schemars(example = super::example(r#"{"sessionId": "2d3a9c1e-9be0-8b43-a7c4-52d8a1f6c301"}"#))]
+    ImportReportParams {}
+}
+
+/// The result of `import_report`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "imports": [
+    {
+      "timestamp": "2026-11-22T05:40:35.854Z", "sourceLeaf": "16e149ed01a20124",
+      "report": {"session": {"tool": "codex", "entriesAdded": 31}, "files": []}
+    }
+  ]
+}"#))]
+pub(crate) struct ImportReportResult {
+    /// The imports that changed the session, oldest first; none for a session that was not imported.
+    pub imports: Vec<ImportRecord>,
+}
+
+/// One import of a session.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ImportRecord {
+    /// The time of the import, ISO 8601.
+    pub timestamp: String,
+    /// The id of the entry at which the tool went on; null at the empty position.
+    pub source_leaf: Option<String>,
+    /// What was imported: `{session, files}`, as in the result of `import_sessions`.
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    pub report: Raw,
+}
+
+impl From<Error> for ImportFailure {
+    fn from(error: Error) -> Self {
+        Self {
+            kind: error.kind.name().to_owned(),
+            message: error.message.into_owned(),
+        }
+    }
+}

@@ -1,0 +1,165 @@
+"""A stand-in for the provider of a model, on a free port of this machine.
+
+It answers a prompt with the prompt, after a call of the shell if the prompt has the word RUN, and late if it has the
+word SLOW. So a test knows what an agent must have heard.
+"""
+
+import itertools
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+SUMMARY = "What was said so far."
+
+
+class Model:
+    """Serves until it is closed. `url` is the base of the provider's interface."""
+
+    def __init__(self):
+        numbers = itertools.count(1)
+
+        class Handler(_Handler):
+            number = staticmethod(lambda: next(numbers))
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def answer(prompt):
+    """The answer to a prompt."""
+    return f"You said: {prompt}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        models = {"object": "list", "data": [{"id": "stub-1", "object": "model"}], "models": []}
+        self._send(200, "application/json", json.dumps(models).encode())
+
+    def do_POST(self):
+        request = json.loads(self._body() or b"{}")
+        if self.path.endswith("/responses"):
+            self._stream(responses(request, self.number()))
+        elif self.path.endswith("/chat/completions"):
+            self._stream(chat(request, self.number()) + ["[DONE]"])
+        else:
+            self._send(404, "application/json", b"{}")
+
+    def _body(self):
+        if "chunked" not in self.headers.get("transfer-encoding", ""):
+            return self.rfile.read(int(self.headers.get("content-length", 0)))
+        parts = []
+        while size := int(self.rfile.readline().strip() or b"0", 16):
+            parts.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return b"".join(parts)
+
+    def _stream(self, events):
+        lines = []
+        for event in events:
+            if isinstance(event, dict) and "type" in event:
+                lines.append(f"event: {event['type']}\n")
+            lines.append(f"data: {event if isinstance(event, str) else json.dumps(event)}\n\n")
+        self._send(200, "text/event-stream", "".join(lines).encode())
+
+    def _send(self, status, kind, body):
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        try:
+            self.wfile.write(body)
+        except ConnectionError:
+            # An interrupted turn.
+            self.close_connection = True
+
+
+def responses(request, number):
+    """OpenAI's interface of responses: the events of one response."""
+    items = request.get("input", [])
+    last = items[-1] if items else {}
+    prompt = _last_prompt(items)
+    _wait(prompt)
+    names = [tool.get("name") for tool in request.get("tools", [])]
+    if last.get("type") == "function_call_output" or "RUN" not in prompt or "exec_command" not in names:
+        # A request for a summary ends with the agent's own instructions, and has no prompt of the test.
+        text = answer(prompt) if prompt else SUMMARY
+        content = [{"type": "output_text", "text": text}]
+        output = [{"type": "message", "id": f"msg_{number}", "role": "assistant", "content": content}]
+    else:
+        arguments = json.dumps({"cmd": "echo hello"})
+        call = {"call_id": f"call_{number}", "name": "exec_command", "arguments": arguments}
+        thought = [{"type": "summary_text", "text": "Thinking"}]
+        output = [
+            {"type": "reasoning", "id": f"rs_{number}", "summary": thought, "encrypted_content": "AAAA"},
+            {"type": "function_call", "id": f"fc_{number}", **call},
+        ]
+    usage = {
+        "input_tokens": 100 + number,
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens": 10,
+        "output_tokens_details": {"reasoning_tokens": 2},
+        "total_tokens": 110 + number,
+    }
+    response = {"id": f"resp_{number}", "object": "response"}
+    return [
+        {"type": "response.created", "response": response},
+        *(
+            {"type": "response.output_item.done", "output_index": index, "item": item}
+            for index, item in enumerate(output)
+        ),
+        {"type": "response.completed", "response": {**response, "output": output, "usage": usage}},
+    ]
+
+
+def chat(request, number):
+    """OpenAI's older interface: the chunks of one completion."""
+    messages = request.get("messages", [])
+    last = messages[-1] if messages else {}
+    prompt = _last_prompt(messages)
+    _wait(prompt)
+    names = [(tool.get("function") or {}).get("name") for tool in request.get("tools", [])]
+    base = {"id": f"cc_{number}", "object": "chat.completion.chunk", "created": 1, "model": "stub-1"}
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+    if last.get("role") != "tool" and "RUN" in prompt and "bash" in names:
+        arguments = json.dumps({"command": "echo hello", "description": "say hello"})
+        function = {"name": "bash", "arguments": arguments}
+        call = {"index": 0, "id": f"call_{number}", "type": "function", "function": function}
+        delta, reason = {"role": "assistant", "tool_calls": [call]}, "tool_calls"
+    else:
+        text = answer(prompt) if prompt else SUMMARY
+        delta, reason = {"role": "assistant", "content": text}, "stop"
+    return [
+        {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
+        {**base, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}], "usage": usage},
+    ]
+
+
+def _wait(prompt):
+    if "SLOW" in prompt:
+        time.sleep(5)
+
+
+def _last_prompt(messages):
+    """The text of the last message of the user if the test wrote it: it begins with `Prompt`."""
+    users = [message for message in messages if message.get("role") == "user"]
+    content = users[-1].get("content", "") if users else ""
+    if isinstance(content, list):
+        texts = [piece.get("text", "") for piece in content]
+        content = texts[-1] if texts else ""
+    return content if content.startswith("Prompt") else ""
