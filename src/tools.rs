@@ -145,6 +145,7 @@ const FAMILIES: &[Family] = &[
             "executetask",
             "delegatetoagent",
             "codebaseinvestigator",
+            "executetask",
         ],
         telling: &[
             "description",
