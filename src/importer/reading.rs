@@ -64,6 +64,11 @@ impl Reading<'_> {
         };
         let scan = source.scan(&mut *reader, origin.as_mut(), !is_growing, &progress)?;
         for side in &source.side_files {
+            if side.kind == SideKind::ToolResult
+                && let Some(origins) = self.origins
+            {
+                origins.keep_side_file(source.tool, &side.path)?;
+            }
             // The reader takes the call that spawned a subagent for one more record.
             if side.kind == SideKind::Spawn
                 && let Ok(Some(bytes)) = read_side_file(side, MAX_SIDE_BYTES)
