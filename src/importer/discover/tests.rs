@@ -164,6 +164,8 @@ fn files_elsewhere_are_recognized_by_their_content() {
     place.put("mixed/b.jsonl", CODEX);
     let compressed = zstd::encode_all(CODEX.as_bytes(), 3).unwrap();
     place.put("mixed/c.jsonl.zst", compressed);
+    let damaged = b"\x28\xb5\x2f\xfd not Zstandard";
+    place.put("mixed/rollout-d.jsonl.zst", damaged);
     place.put("mixed/d.json", GEMINI_OLD);
     place.put("mixed/e.jsonl", PI);
     place.put("mixed/f.jsonl", "{\"some\":\"thing\"}\n");
@@ -179,13 +181,14 @@ fn files_elsewhere_are_recognized_by_their_content() {
         "claude-code mixed/h.jsonl",
         "codex mixed/b.jsonl",
         "codex mixed/c.jsonl.zst",
+        "codex mixed/rollout-d.jsonl.zst",
         "gemini mixed/d.json",
         "gemini mixed/i.json",
         "goose mixed/j.sqlite#",
         "pi mixed/e.jsonl",
     ];
     assert_eq!(place.find(None, &["mixed"]), expected);
-    assert_eq!(place.find(Some(Tool::Codex), &["mixed"]), expected[2..4]);
+    assert_eq!(place.find(Some(Tool::Codex), &["mixed"]), expected[2..5]);
     for file in [
         "mixed/a/claude.txt",
         "mixed/b.jsonl",
