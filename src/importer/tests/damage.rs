@@ -68,7 +68,7 @@ fn a_source_that_cannot_be_read_is_reported_and_the_rest_is_imported() {
         .find(|file| file.error.is_some())
         .unwrap();
     assert!(failed.path.ends_with(name) && failed.tool.as_deref() == Some("codex"));
-    assert!(result.totals.entries_added > 20);
+    assert_eq!(result.totals.entries_added, 20);
 }
 
 /// A line of 100 MB is read, and its entry keeps its long text cut.
@@ -86,6 +86,7 @@ fn a_very_long_record_becomes_an_entry_with_its_text_cut() {
     let result = home.import();
     assert_eq!((result.totals.failed, result.totals.entries_added), (0, 3));
     let path = path_of(&result.sessions[0]);
-    let text = path[1]["message"]["content"][0]["text"].as_str().unwrap();
+    let text = path[1]["message"]["content"][0]["text"].as_str();
+    let text = text.unwrap_or_else(|| panic!("{:.300}", path[1].to_string()));
     assert!(text.len() <= 48 << 20 && text.ends_with("x…"));
 }
