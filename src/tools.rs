@@ -145,7 +145,6 @@ const FAMILIES: &[Family] = &[
             "executetask",
             "delegatetoagent",
             "codebaseinvestigator",
-            "executetask",
         ],
         telling: &[
             "description",

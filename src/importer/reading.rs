@@ -2,7 +2,7 @@
 
 use super::origin::Origins;
 use super::sides::Sides;
-use super::source::{Places, Scan, ScanFailure, Source, SourceFailure};
+use super::source::{Places, Scan, ScanFailure, SideKind, Source, SourceFailure};
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::import::family::MemberNumber;
@@ -63,6 +63,13 @@ impl Reading<'_> {
             }
         };
         let scan = source.scan(&mut *reader, origin.as_mut(), !is_growing, &progress)?;
+        for side in &source.side_files {
+            if side.kind == SideKind::ToolResult
+                && let Some(origins) = self.origins
+            {
+                origins.keep_side_file(source.tool, &side.path)?;
+            }
+        }
         let end = (scan.len, scan.records);
         self.sides.spawner(&source, end, &mut *reader);
         let mut members = reader.finish();
