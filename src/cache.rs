@@ -28,13 +28,13 @@ const PASS: usize = 256 << 10;
 /// Names the format of a file. Every change of its blocks or summary changes the name.
 pub(crate) type FormatName = [u8; 16];
 
-/// A kind of files of which each session file has one.
+/// A kind of cache file; each session file has at most one of each kind.
 #[derive(Debug)]
 pub struct FileKind {
     pub format: &'static FormatName,
     /// The ending of these files' names and of no others: [`Cache::prune`] removes files by it.
     pub ending: &'static str,
-    /// Files kept in one session directory.
+    /// The most files of this kind in one session directory.
     pub most: usize,
 }
 

@@ -6,7 +6,7 @@
 //! Words:
 //! - `error`: errors as clients see them, and the one table of their codes
 //! - `budget`: what the daemon keeps for speed, and at most how many bytes of it
-//! - `id`: ids of sessions and entries, and the seam to clock and randomness
+//! - `id`: ids of sessions and entries, and the interface to clock and randomness
 //! - `clock`: the machine's clock and randomness; new session ids
 //! - `timestamp`: instants, as text and as milliseconds
 //! - `bytes`: parts of byte strings, and plain fields of cache files
@@ -49,7 +49,7 @@
 //! - `schema`: the documents made from `wire` and the method table
 //! - `ask`: questions to clients, with one outcome each
 //! - `stdio`: frames, and the one queue of all output
-//! - `hooks`: the user's programs that answer and hear events
+//! - `hooks`: the user's programs that answer and receive events
 //! - `daemon`: what all connections share: open sessions, one ordered queue of requests each, notifications, questions
 //! - `rpc`: the method table, and the way from a frame to a handler and back
 //!

@@ -152,7 +152,8 @@ fn report(error: &anyhow::Error) {
 
 fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let options = &arguments.options;
-    // A configuration file that another user could write is never used, and no command runs without it.
+    // If another user could write the configuration file, the command fails: it runs neither with the file
+    // nor without it.
     if !matches!(
         arguments.command,
         Some(Command::Config | Command::Doctor(_))

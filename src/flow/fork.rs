@@ -35,7 +35,7 @@ pub(crate) struct ForkPlan {
     pub kept: Vec<Node>,
     /// The current labels of kept entries, as their `label` entries, in file order.
     pub labels: Vec<Node>,
-    /// For entries left out that a kept compaction names: the next kept entry.
+    /// The next kept entry for each left-out entry that a kept compaction names.
     boundaries: HashMap<String, String>,
 }
 

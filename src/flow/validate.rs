@@ -32,7 +32,7 @@ pub(crate) fn entry(index: usize, type_name: &str, object: &[u8]) -> Result<()> 
         path: "",
     };
     match type_name {
-        "session" => Err(check.refused("type", "is the header's")),
+        "session" => Err(check.refused("type", "is reserved for the header")),
         "message" => message(index, check.member("message")?),
         "thinking_level_change" => check.text("thinkingLevel"),
         "model_change" => {
@@ -72,7 +72,7 @@ pub(crate) fn entry(index: usize, type_name: &str, object: &[u8]) -> Result<()> 
             check.text("customType")?;
             let custom_type = json::get(object, "customType").and_then(json::string);
             if custom_type.is_some_and(|name| name.starts_with(RESERVED_CUSTOM_PREFIX)) {
-                return Err(check.refused("customType", "is the daemon's own"));
+                return Err(check.refused("customType", "is reserved for the daemon"));
             }
             Ok(())
         }

@@ -20,7 +20,7 @@
 //! - [`late_writes`]: lines that arrive in a file after it was replaced;
 //! - [`repair`]: mending damage on request.
 //!
-//! What is written, and where the leaf is, is the session's to decide.
+//! The session decides which lines are written, and where the leaf is.
 
 pub(crate) mod append;
 pub(crate) mod body;

@@ -1,7 +1,7 @@
 //! Open files and folders that are closed while unused, so that the number of open sessions does not depend on
 //! the number of descriptors.
 //!
-//! Owns which of them are open; callers know how to open them again.
+//! This module decides which of them are open; callers open them again.
 
 use crate::lock::lock;
 use std::fs::File;

@@ -159,7 +159,7 @@ impl Protocol {
         definition.unwrap_or(&Value::Null)
     }
 
-    /// What a method or a notification does: its summary, and what its params add to it.
+    /// The description of a method or a notification: its summary, and the sentences of its params.
     fn description(&self, name: &str, summary: &str, params: &Schema) -> String {
         let opening = format!("The params of `{name}`");
         let more = explanation(self.definition(params), &opening);
@@ -301,7 +301,7 @@ fn schemas(definitions: &mut Map<String, Value>) -> impl Iterator<Item = &mut Sc
         .filter_map(|definition| definition.try_into().ok())
 }
 
-/// What goes out leaves optional members out: where they stand, they are not null.
+/// Makes optional members of outgoing objects not nullable: the daemon leaves them out instead.
 fn never_null(schema: &mut Schema) {
     let required = schema.get("required").cloned().unwrap_or_default();
     let Some(Value::Object(properties)) = schema.get_mut("properties") else {

@@ -229,7 +229,7 @@ fn entries_are_told_apart_by_their_own_type() {
     assert_eq!(types.len(), 13);
 }
 
-/// What OpenRPC 1.3.2 asks for; the whole meta-schema is checked where npm is at hand.
+/// The requirements of OpenRPC 1.3.2; the whole meta-schema is checked if npm is installed.
 #[test]
 fn the_openrpc_document_is_by_name() {
     let document: Value = serde_json::from_str(openrpc()).unwrap();

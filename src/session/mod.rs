@@ -1,8 +1,8 @@
 //! An open session: its log and its tree, changed together and nowhere else.
 //!
-//! Whoever reads or changes a session holds its [`SessionGuard`]; guards are given in the order of requests
-//! (protocol.md §1). A guard is held for work in memory and for a write, never while waiting for a question,
-//! a summarizer or a sync.
+//! Every caller that reads or changes a session holds its [`SessionGuard`]; guards are given in the order of
+//! requests (protocol.md §1). A guard is held for work in memory and for a write, never while waiting for a
+//! question, a summarizer or a sync.
 //!
 //! `flow` decides what is written, and `daemon` whom to notify. [`commit`] writes, [`fork`] copies.
 

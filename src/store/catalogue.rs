@@ -24,7 +24,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-/// Changes with everything that is written below.
+/// Names the format. Change it with every change of what [`save`] writes.
 const FORMAT: &FormatName = b"treelined rows 4";
 const NAME: &str = "sessions.rows";
 /// The rows are saved again after this many bytes of files were read.
@@ -269,7 +269,7 @@ pub(crate) fn save(cache: &Cache, rows: &[Arc<Row>]) {
         put(&mut out, row);
     }
     if let Err(error) = cache.write(NAME, FORMAT, &[], &[&out.0]) {
-        tracing::info!(%error, "the list of sessions could not be kept");
+        tracing::info!(%error, "the list of sessions could not be saved");
     }
 }
 
@@ -302,7 +302,7 @@ fn get(fields: &mut Cursor<'_>) -> Option<Row> {
         first_message: fields.text()?.to_owned(),
         problem: match fields.u8()? {
             0 => None,
-            // The only problem a row can have.
+            // Rows have no other problem.
             _ => Some(Kind::HeaderMissing),
         },
     };

@@ -27,7 +27,7 @@ impl IdHasher {
 pub struct IdHash(pub(super) u32);
 
 impl IdHash {
-    /// 64 bits for the hash table, which uses the low bits and the high bits.
+    /// The hash spread over 64 bits, since the hash table uses the low and the high ones.
     #[inline]
     pub(super) fn wide(self) -> u64 {
         u64::from(self.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)

@@ -61,7 +61,7 @@ pub struct FilePlace {
     pub len: u32,
 }
 
-/// What the tree keeps of a node: 32 bytes, besides the bytes of the id and [`Children`].
+/// The tree's data of a node: 32 bytes, besides the bytes of the id and [`Children`].
 struct NodeRow {
     offset: u64,
     timestamp: Millis,

@@ -1,4 +1,4 @@
-//! What the daemon says unasked (protocol.md §5, §7).
+//! The notifications of the daemon (protocol.md §5, §7).
 //!
 //! `seq` counts the notifications of a session to one connection; `summary_delta` and `progress`
 //! have none.

@@ -110,7 +110,7 @@ impl OpenSessionParams {
             )),
             (Some(_), Some(_)) => Err(Error::invalid_params(
                 "path",
-                "stands instead of sessionId, not beside it",
+                "excludes sessionId: give one of the two",
             )),
         }
     }

@@ -529,8 +529,8 @@ fn a_label_between_messages_is_left_out_and_the_path_stays_whole() {
     assert_eq!(opened["diagnostics"], json!([]), "no orphans");
 }
 
-/// A kept range that began at such a label began nowhere in the fork, so the kept messages were not in the
-/// context.
+/// If a kept range began at such a label, the fork did not have its first entry, so the kept messages were not
+/// in the context.
 #[test]
 fn a_compaction_that_keeps_from_a_left_out_label_keeps_the_same_messages() {
     let (mut d, _) = Daemon::opened(labelled().text().as_bytes());

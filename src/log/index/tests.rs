@@ -1,4 +1,4 @@
-//! Whatever stands in the cache, what is opened is what the file says.
+//! For any content of the cache, an opened session is that of the file.
 
 use super::*;
 use crate::cache::forge_checksums;
@@ -164,7 +164,7 @@ fn an_index_is_used_and_extended() {
     assert_eq!(restored.tree.node_count(), opened.tree.node_count());
 }
 
-/// What an index of a file is worth once the file is another.
+/// An index is not used for another file, or after the file was changed.
 #[test]
 fn a_stale_index_is_not_believed() {
     let content = |place: &IndexFixture| fs::read_to_string(place.path()).unwrap();

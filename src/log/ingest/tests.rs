@@ -10,7 +10,7 @@ fn entry(number: usize, parent: &str) -> Vec<u8> {
         .into_bytes()
 }
 
-/// What reading these bytes took, and what it found.
+/// Reads these bytes; returns the steps, the number of entries and the names of diagnostics.
 fn read(content: &[u8]) -> (u64, usize, HashSet<&'static str>) {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(content).unwrap();

@@ -55,7 +55,7 @@ fn scanned(file: &File, start: u64, end: u64, division: Division) -> Vec<Seen> {
     seen
 }
 
-/// What an [`OrdinaryEntry`] borrows.
+/// The owned data of an [`OrdinaryEntry`].
 struct OwnedEntry {
     id: String,
     parent: Option<String>,
@@ -104,7 +104,7 @@ fn awkward_session() -> Vec<u8> {
     let ids = ["a", "b", "c", "d\\u00fc", "a", "e", "a"];
     for number in 0..400_usize {
         let id = match number % 11 {
-            // Seen before, with the same bytes and with others.
+            // An id that was read before, on lines with the same bytes and with others.
             3 => "same-0".to_owned(),
             7 => format!("same-{}", number / 40),
             _ => format!("{}-{number}", ids[number % ids.len()]),

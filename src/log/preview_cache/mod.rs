@@ -1,5 +1,5 @@
-//! What rows show of entries' bodies, kept in the cache so that a view of a large session does not read all of it
-//! again (session-file.md §2, protocol.md §6).
+//! The data that rows show of entries' bodies, kept in the cache so that a view of a large session does not
+//! read all of it again (session-file.md §2, protocol.md §6).
 //!
 //! Each of the first entries of a file, in file order, has a *preview*: bytes that `view` makes of its body.
 //! Previews are kept in blocks, which are read on demand. If a block is damaged, or a preview is of another place

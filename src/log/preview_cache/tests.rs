@@ -1,4 +1,4 @@
-//! Whatever the cache holds, a preview is that of the line as it is now, or there is none.
+//! For any content of the cache, a preview is that of the line as it is now, or is missing.
 
 use super::*;
 use crate::log::Log;

@@ -154,7 +154,7 @@ fn links(opened: &OpenedLog) -> Vec<String> {
         .collect()
 }
 
-/// What a damaged line can be made of, so that a recovery that tries again and again takes long.
+/// Pieces of damaged lines, chosen so that a recovery that tries again and again takes long.
 const UNITS: [&str; 20] = [
     "{\"type\":",
     "{\"a\":",
@@ -222,7 +222,7 @@ proptest! {
         is_linear(units.concat().repeat(repeats).as_bytes());
     }
 
-    /// What is taken apart is all there, in order; whole values are JSON.
+    /// The pieces cover the line in order, and whole values are JSON.
     #[test]
     fn pieces_cover_the_line(units in prop::collection::vec(prop::sample::select(UNITS.to_vec()), 0..60)) {
         let text = units.concat();

@@ -20,7 +20,7 @@ const SMALL: usize = 64 * 1024;
 const CHUNK: usize = 256 * 1024;
 /// Bytes that wake the writer while the outbox is corked.
 const CORKED: usize = 64 * 1024;
-/// The size in bytes that an `events_lost` or an empty delta counts for.
+/// The bytes counted for an `events_lost` or an empty delta.
 const NOTICE: usize = 128;
 /// Bytes of the smallest hard limit, so that a small queue still has room for answers to cancels.
 const MIN_HARD_LIMIT: usize = 1 << 20;
@@ -72,7 +72,7 @@ struct OutboxState {
     framing: Framing,
     corked: bool,
     phase: Phase,
-    // Avoids a system call for each notification of a condition variable without waiting threads.
+    // Notifying a condition variable makes a system call even if no thread waits; the next two members avoid it.
     writer_sleeps: bool,
     waiting_for_room: usize,
     /// Counts calls of `wake`, so that none is missed between checking and sleeping.
@@ -112,7 +112,7 @@ struct QueuedDelta {
 
 impl Outbox {
     /// An open, empty queue. Above `max_queued_bytes` of unread output (`limits.maxQueuedBytes`)
-    /// [`Class`] decides what is dropped; a single message of any size goes through below it.
+    /// [`Class`] decides which messages are dropped. Below it a message of any size is accepted.
     #[must_use]
     pub fn new(max_queued_bytes: usize) -> Arc<Self> {
         Arc::new(Self {

@@ -13,7 +13,7 @@ mod tests;
 
 /// Longest outline, in characters; a section that cannot be shorter may exceed it.
 const WHOLE: usize = 2500;
-/// The least that the previous summary gets.
+/// The fewest characters reserved for the previous summary.
 const PREVIOUS_AT_LEAST: usize = 300;
 const GOAL: usize = 200;
 /// Longest quotation in the first line.
@@ -21,7 +21,7 @@ const TRIED: usize = 100;
 const REQUEST: usize = 90;
 const REQUESTS: usize = 4;
 const FOCUS: usize = 140;
-/// Most texts of clients.
+/// The most texts of clients that are shown.
 const CONTEXTS: usize = 3;
 const FILES: usize = 120;
 const TOOLS: usize = 120;

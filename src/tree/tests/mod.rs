@@ -179,7 +179,7 @@ fn late_parents_below_a_long_chain_are_linked_in_time() {
     assert_eq!(ids(&tree, tree.children(None)), "e0");
 }
 
-/// What session-file.md §2 and §4 say, read off all lines at once.
+/// A tree by the rules of session-file.md §2 and §4, read from all lines at once.
 struct Naive<'a> {
     lines: Map<&'a str, (usize, &'a str, bool)>,
     parents: Map<&'a str, Option<&'a str>>,

@@ -1,4 +1,4 @@
-//! Use from shells: piped scripts without a handshake, the subcommands, and `--help`. protocol.md §1, §2.
+//! Use of the program from shells: piped scripts without a handshake, the subcommands, and `--help`. protocol.md §1, §2.
 
 mod call;
 mod doctor;

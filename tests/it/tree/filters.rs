@@ -159,7 +159,7 @@ fn max_depth_leaves_deeper_rows_out() {
         assert_eq!(tree["total"], expected.len(), "maxDepth {max}");
         assert_eq!(
             tree["hidden"], 0,
-            "depth hides nothing in the sense of `hidden`"
+            "`hidden` does not count rows below the depth"
         );
     }
 }

@@ -74,7 +74,7 @@ pub async fn conversation(client: &Client) -> String {
 pub async fn soon<T>(what: impl IntoFuture<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), what.into_future())
         .await
-        .expect("it should have come long ago")
+        .expect("the result did not arrive")
 }
 
 /// Returns whether a process of this id exists.

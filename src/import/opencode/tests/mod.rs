@@ -1,3 +1,4 @@
+use super::super::member::Record;
 use super::super::tests::{Imported, imported};
 use super::*;
 use serde_json::{Value, json};

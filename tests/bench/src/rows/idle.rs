@@ -9,7 +9,7 @@ use std::fs;
 use std::time::Duration;
 
 const SESSIONS: u32 = 100;
-/// The time after which all work is done, and the time that is measured.
+/// How long to wait until all work is done, and how long to measure.
 const WHILE: Duration = Duration::from_secs(3);
 
 pub fn idle(bench: &Bench, table: &mut Table) -> Result<()> {

@@ -11,7 +11,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use treelined_bench::library::{Generated, Shape};
 
-/// `open_session` in a process and a home that have never seen the file.
+/// `open_session` in a new process, without a cache of the file.
 pub fn open(bench: &Bench, table: &mut Table) -> Result<()> {
     for n in bench.sizes.iter().copied() {
         let session = bench.library.session(Shape::Conversation, n)?;
