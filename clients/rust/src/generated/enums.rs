@@ -146,6 +146,7 @@ string_enum! {
     /// `sessionDeleted`: The session file has been deleted. Close the session; restore the file from the trash if it is still wanted.
     /// `sessionReplaced`: Another file has replaced the session file. Close the session and open it again to read the new file.
     /// `sessionExists`: A session with this id exists already. Open the existing session, or choose another id.
+    /// `importBusy`: Another import is running. Wait until it ends, and try again.
     /// `entryNotFound`: The session has no entry with this id. Correct `details.entryId`; `get_tree` and `get_entries` list the entries.
     /// `leafMoved`: The leaf is not at `expectedLeafId`. Read `details.entries` and `details.leafId`, decide again, and send the request with the new leaf.
     /// `entryInvalid`: An entry does not have the members that its type or role requires. Correct the member `details.field` of the entry `details.index`; the message lists the accepted values.
@@ -163,6 +164,7 @@ string_enum! {
     /// `storageIo`: The operating system failed to read or write the file. Check the disk and the file; `details.writtenIds` lists the entries that were written.
     /// `pathDenied`: The operating system denies access to the file or its directory. Change the permissions of the file or the directory, or choose another session directory.
     /// `durabilityUnknown`: The data is written, but the operating system could not confirm that it is on the disk. Check the disk; send the same entries with the same ids again to learn whether they are safe.
+    /// `importFailed`: A conversation of another tool could not be imported. Correct the cause that the message names, and import again; the rest is imported.
     /// `batchUnsupported`: The message is a batch. Send the requests one by one; you need not wait for the answers.
     /// `requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, for instance fewer entries.
     /// `responseTooLarge`: The answer would be larger than the limit of the client or the daemon. Request less at once: with `limit` or `maxBytes`, or single entries.
@@ -184,6 +186,7 @@ string_enum! {
         SessionDeleted = "sessionDeleted",
         SessionReplaced = "sessionReplaced",
         SessionExists = "sessionExists",
+        ImportBusy = "importBusy",
         EntryNotFound = "entryNotFound",
         LeafMoved = "leafMoved",
         EntryInvalid = "entryInvalid",
@@ -201,6 +204,7 @@ string_enum! {
         StorageIo = "storageIo",
         PathDenied = "pathDenied",
         DurabilityUnknown = "durabilityUnknown",
+        ImportFailed = "importFailed",
         BatchUnsupported = "batchUnsupported",
         RequestTooLarge = "requestTooLarge",
         ResponseTooLarge = "responseTooLarge",
@@ -256,6 +260,21 @@ string_enum! {
     pub enum ForkScope {
         Branch = "branch",
         Tree = "tree",
+    }
+}
+
+string_enum! {
+    /// The tool that an import reads.
+    ///
+    /// `auto`: Every tool, each file by its content.
+    pub enum ImportFrom {
+        ClaudeCode = "claude-code",
+        Codex = "codex",
+        Opencode = "opencode",
+        Gemini = "gemini",
+        Goose = "goose",
+        Pi = "pi",
+        Auto = "auto",
     }
 }
 

@@ -200,7 +200,8 @@ pub struct DeleteSessionParams {
 /// The params of `rpc.discover`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct DiscoverParams {}
+pub struct DiscoverParams {
+}
 
 /// The params of `end_turn`. Messages that were queued during the turn are appended.
 #[derive(Debug, Clone, Serialize)]
@@ -401,6 +402,45 @@ pub struct GetTreeParams {
     /// The id of an entry that the page shall contain. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub around: Option<String>,
+}
+
+/// The params of `import_report`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ImportReportParams {
+    /// The id of the session. Default: the session that is open, if exactly one is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+}
+
+/// The params of `import_sessions`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ImportSessionsParams {
+    /// The tool whose conversations are imported. Default: `auto`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<ImportFrom>,
+    /// Files and folders to import. Default: the places where the tools keep their sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paths: Option<Vec<String>>,
+    /// Only conversations of this working directory. Default: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Only conversations with activity since then, in RFC 3339 or as YYYY-MM-DD. Default: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// Whether to write nothing and only report. Default: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dry_run: Option<bool>,
+    /// Whether forks become sessions of their own, with the prefix copied, not branches. Default: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split: Option<bool>,
+    /// Whether to import the end of a conversation that may still grow. Default: false, for files that have changed in the last 10 minutes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub final: Option<bool>,
+    /// The id of a deleted session that is to be imported again. Default: deleted sessions stay deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub again: Option<String>,
 }
 
 /// The params of `list_branches`.
@@ -706,7 +746,8 @@ pub struct SetSessionNameParams {
 /// The params of `shutdown`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ShutdownParams {}
+pub struct ShutdownParams {
+}
 
 /// The params of `undo_navigation`.
 #[derive(Debug, Clone, Serialize)]
@@ -719,3 +760,4 @@ pub struct UndoNavigationParams {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,
 }
+

@@ -319,6 +319,28 @@ pub struct GetStatsResult {
     pub context_tokens: u64,
 }
 
+/// The result of `import_report`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct ImportReportResult {
+    /// The imports that changed the session, oldest first; none for a session that was not imported.
+    pub imports: Vec<ImportRecord>,
+}
+
+/// The result of `import_sessions`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct ImportSessionsResult {
+    /// The sessions of all conversations that were found.
+    pub sessions: Vec<ImportedSession>,
+    /// The files that were read, and those that could not be read. Files that have not changed since the last import are left out.
+    pub files: Vec<ImportedFile>,
+    /// Sums.
+    pub totals: ImportTotals,
+}
+
 /// The result of `initialize`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]

@@ -344,6 +344,143 @@ pub struct HitBranch {
     pub left_at: Option<String>,
 }
 
+/// Why a file was not imported.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct ImportFailure {
+    /// The kind of failure, such as `unrecognized`, `pathDenied` or `importFailed`.
+    pub kind: String,
+    /// A sentence for people.
+    pub message: String,
+}
+
+/// One import of a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct ImportRecord {
+    /// The time of the import, ISO 8601.
+    pub timestamp: String,
+    /// The id of the entry at which the tool went on; null at the empty position.
+    pub source_leaf: Option<String>,
+    /// What was imported: `{session, files}`, as in the result of `import_sessions`.
+    pub report: Json,
+}
+
+/// The sums of an import.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct ImportTotals {
+    /// Sessions.
+    pub sessions: u64,
+    /// Sessions that this import made.
+    pub created: u64,
+    /// Files that were found.
+    pub files: u64,
+    /// Files that have not changed since the last import.
+    pub unchanged: u64,
+    /// Files that could not be imported.
+    pub failed: u64,
+    /// Entries that were added.
+    pub entries_added: u64,
+    /// Branches beside the first one of each session.
+    pub branches: u64,
+    /// Branches that the tools no longer show.
+    pub recovered: u64,
+    /// Places where a parent is missing.
+    pub gaps: u64,
+    /// Records that repeat others.
+    pub duplicates: u64,
+    /// Entries with a new version.
+    pub revised: u64,
+    /// Entries held back.
+    pub held: u64,
+    /// Bytes that were read.
+    pub bytes: u64,
+}
+
+/// One file of an import, or one session of a database.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct ImportedFile {
+    /// The tool that wrote it. Absent if it is not recognized.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// Its absolute path; a session of a database follows behind `#`.
+    pub path: String,
+    /// The number of records in it.
+    pub records: u64,
+    /// The number of entries made of them.
+    pub entries: u64,
+    /// Records that are kept in the origin only: the number for each type.
+    pub origin_only: BTreeMap<String, u64>,
+    /// The number of places where a parent is missing.
+    pub gaps: u64,
+    /// The number of records that repeat others.
+    pub duplicates: u64,
+    /// Bytes that are no record: offset and length; the first 1,000 stretches.
+    pub unparsable: Vec<Vec<u64>>,
+    /// The native session with which its beginning is shared. Absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefix_shared_with: Option<String>,
+    /// The number of entries held back because they may still grow. Absent without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<u64>,
+    /// Why it, or a part of it, was not imported. Absent if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ImportFailure>,
+}
+
+/// One session of an import.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct ImportedSession {
+    /// The tool that wrote it.
+    pub tool: String,
+    /// The tool's id of the conversation; of a family, that of its first one.
+    pub native_id: String,
+    /// The id of the session.
+    pub session_id: String,
+    /// The absolute path of its file.
+    pub path: String,
+    /// Its working directory.
+    pub cwd: String,
+    /// Its name. Absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Whether this import made the session.
+    pub created: bool,
+    /// The number of entries that this import added.
+    pub entries_added: u64,
+    /// The number of branches beside the first one.
+    pub branches: u64,
+    /// The number of branches that the tool no longer shows.
+    pub recovered: u64,
+    /// The number of places where a parent is missing.
+    pub gaps: u64,
+    /// The number of records that repeat others.
+    pub duplicates: u64,
+    /// The number of entries of earlier imports that the tool has changed since; each has a new version beside it.
+    pub revised: u64,
+    /// The number of entries held back because they may still grow.
+    pub held: u64,
+    /// The number of subagents that it spawned.
+    pub subagents: u64,
+    /// `heuristic` if forks were recognized by their content alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Whether it belongs to the family of another session, from which an earlier import keeps it apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub family_split: Option<bool>,
+    /// `trashed` if it was deleted and is not imported again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
+}
+
 /// The `details` of `invalidParams`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -511,9 +648,9 @@ pub struct PartialWriteDetails {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct Progress {
-    /// The id of the navigation, or of the request for a compaction.
+    /// The id of the navigation, or of the request for a compaction or an import.
     pub token: RequestId,
-    /// The number of characters written so far.
+    /// The number of characters written so far; of an import, the number of bytes read.
     pub progress: f64,
     /// The number that `progress` will reach. Absent if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
