@@ -4,7 +4,9 @@ use crate::import::Format;
 use crate::import::claude_code::ClaudeCode;
 use crate::import::gemini::Gemini;
 use crate::import::member::{Member, NodeKind, Parent, Place};
-use crate::import::tests::testing::{bytes, entry, outline, read, read_records, real_files, records};
+use crate::import::tests::testing::{
+    bytes, entry, outline, read, read_records, real_files, records,
+};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 

@@ -153,3 +153,20 @@ fn the_command_prints_the_result_and_its_exit_code_says_what_failed() {
     );
     assert_eq!(output.code, Some(1), "{output:?}");
 }
+
+/// A line of 100 MB is read, and its entry keeps the beginning of its text.
+#[test]
+fn a_very_long_record_becomes_an_entry_with_its_text_cut() {
+    let home = Home::in_memory();
+    let bytes = if is_long_run() { 100 << 20 } else { 50 << 20 };
+    let text = conversation("s", 2).replacen("answer 0", &"x".repeat(bytes), 1);
+    home.file("s.jsonl", text.as_bytes());
+    let mut d = Daemon::quiet_in(&home);
+    let result = d.ok("import_sessions", params(&home));
+    assert_eq!(result["totals"]["entriesAdded"], 4);
+    let path = result["sessions"][0]["path"].as_str().unwrap();
+    let lines = fs::read_to_string(path).unwrap();
+    let entry: Json = serde_json::from_str(lines.lines().nth(2).unwrap()).unwrap();
+    let text = entry["message"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.len() <= 48 << 20 && text.ends_with("x…"));
+}
