@@ -15,13 +15,15 @@ use std::time::Duration;
 
 /// After the pause for which a source must be quiet before its end is imported.
 const AFTER_QUIET: Duration = Duration::from_secs(605);
+/// Before an import that failed is tried again: another one may have been under way.
+const AFTER_FAILURE: Duration = Duration::from_secs(60);
 
 pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<ExitCode> {
     let request = Request {
         from: import.from.tool(),
         paths: import.paths.clone(),
     };
-    let mut daemon = Daemon::start(options)?;
+    let mut is_first = true;
     loop {
         // Before the import, so that no change falls between the two.
         let watch = Watch::of(&watched_places(&request)).context("watch the tools' folders")?;
@@ -30,8 +32,17 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
             writeln!(io::stderr(), "{}", terminal::line(&line))?;
         }
         loop {
-            let is_held = round(&mut daemon, import)?;
-            match watch.wait(is_held.then_some(AFTER_QUIET)) {
+            let limit = match round(options, import) {
+                Ok(is_held) => is_held.then_some(AFTER_QUIET),
+                Err(error) if is_first => return Err(error),
+                Err(error) => {
+                    let line = format!("treelined: {error:#}");
+                    writeln!(io::stderr(), "{}", terminal::line(&line))?;
+                    Some(AFTER_FAILURE)
+                }
+            };
+            is_first = false;
+            match watch.wait(limit) {
                 Wake::Changed | Wake::TimedOut => {}
                 Wake::Stale => break,
             }
@@ -40,8 +51,11 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
 }
 
 /// One import. Returns whether something is held back that may still grow.
-fn round(daemon: &mut Daemon, import: &ImportArgs) -> anyhow::Result<bool> {
-    let answered = ask(daemon, import)?;
+fn round(options: &Options, import: &ImportArgs) -> anyhow::Result<bool> {
+    let mut daemon = Daemon::start(options)?;
+    let answered = ask(&mut daemon, import);
+    daemon.end()?;
+    let answered = answered?;
     let imported: Imported =
         serde_json::from_str(answered.get()).context("read the answer to import_sessions")?;
     let is_held = imported.sessions.iter().any(|session| session.held > 0);

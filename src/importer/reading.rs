@@ -2,7 +2,7 @@
 
 use super::origin::Origins;
 use super::sides::Sides;
-use super::source::{Places, Scan, ScanFailure, Source, SourceFailure};
+use super::source::{Places, Scan, ScanFailure, SideKind, Source, SourceFailure};
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::import::family::MemberNumber;
@@ -65,6 +65,12 @@ impl Reading<'_> {
         let scan = source.scan(&mut *reader, origin.as_mut(), !is_growing, &progress)?;
         let end = (scan.len, scan.records);
         self.sides.spawner(&source, end, &mut *reader);
+        if let Some(origins) = self.origins {
+            let outputs = source.side_files.iter();
+            for side in outputs.filter(|side| side.kind == SideKind::ToolResult) {
+                origins.keep_side_file(source.tool, &side.path)?;
+            }
+        }
         let mut members = reader.finish();
         self.sides.complete(&source, &mut members);
         let held = members

@@ -14,7 +14,7 @@ use damage::LineSearch;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Longest line that is read, in bytes. It is in memory as a whole. The rest of a longer line is passed over.
-const LONGEST: usize = if cfg!(test) { 1 << 16 } else { 128 << 20 };
+const LONGEST: usize = 128 << 20;
 /// Above this size in bytes, the memory of a line is given back after it.
 const LARGE: usize = 32 << 20;
 /// Deepest nesting of containers that are not empty. One that is empty may be inside the innermost.
@@ -55,6 +55,8 @@ pub enum Reason {
 #[derive(Debug)]
 pub struct Splitter {
     layout: Layout,
+    /// As [`LONGEST`].
+    longest: usize,
     /// The beginning of a line.
     kept: Vec<u8>,
     /// Where the line begins whose end has not been seen, in bytes.
@@ -74,6 +76,7 @@ impl Splitter {
     pub fn new(layout: Layout) -> Self {
         Self {
             layout,
+            longest: LONGEST,
             kept: Vec::new(),
             line_at: 0,
             passed_over: 0,
@@ -125,7 +128,7 @@ impl Splitter {
 
     fn keep(&mut self, part: &[u8], take: &mut (impl FnMut(Piece<'_>) + ?Sized)) {
         self.steps += part.len() as u64;
-        if self.passed_over == 0 && self.kept.len() + part.len() <= LONGEST {
+        if self.passed_over == 0 && self.kept.len() + part.len() <= self.longest {
             self.kept.extend_from_slice(part);
             return;
         }

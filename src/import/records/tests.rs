@@ -1,6 +1,9 @@
 use super::*;
 use proptest::prelude::*;
 
+/// Longest line in these tests, in bytes.
+const LONGEST: usize = 1 << 16;
+
 /// A piece without borrowed bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
@@ -10,7 +13,10 @@ enum Part {
 
 /// Cuts `text`, given in chunks of `chunk` bytes. Returns the parts and up to where it was cut.
 fn cut_in(layout: Layout, text: &[u8], chunk: usize, is_final: bool) -> (Vec<Part>, u64) {
-    let mut splitter = Splitter::new(layout);
+    let mut splitter = Splitter {
+        longest: LONGEST,
+        ..Splitter::new(layout)
+    };
     let (mut parts, mut number, mut passed) = (Vec::new(), 0, Vec::new());
     let mut take = |piece: Piece<'_>| {
         parts.push(match piece {

@@ -1,5 +1,6 @@
 //! Recognizes the tool that has written a file by its first records.
 
+use super::homes;
 use crate::import::Tool;
 use crate::import::records::{Layout, Piece, Splitter};
 use crate::importer::source::stream;
@@ -41,7 +42,10 @@ pub(super) fn tool_of(path: &Path, tools: &[Tool]) -> io::Result<Option<Tool>> {
         let mut whole = whole;
         whole.read_to_end(&mut text)?;
     }
-    Ok(text_tool(&text).filter(|tool| tools.contains(tool)))
+    // Only Codex compresses its files. One that is damaged is to be reported as its.
+    let is_codex = is_compressed && homes::has_source(Tool::Codex, path);
+    let found = text_tool(&text).or(is_codex.then_some(Tool::Codex));
+    Ok(found.filter(|tool| tools.contains(tool)))
 }
 
 fn database(path: &Path, tools: &[Tool]) -> Option<Tool> {

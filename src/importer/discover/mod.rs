@@ -262,7 +262,11 @@ impl Search<'_> {
             }
         }
         for (tool, files) in of_tools {
-            self.add_files(tool, files, folder);
+            if is_database(tool) {
+                files.iter().for_each(|file| self.container(tool, file));
+            } else {
+                self.add_files(tool, files, folder);
+            }
         }
     }
 
@@ -426,7 +430,7 @@ fn drop_compressed_twins(files: &mut Vec<PathBuf>) {
     let plain: HashSet<PathBuf> = files
         .iter()
         .filter(|file| file.extension() != Some(OsStr::new("zst")))
-        .map(|file| file.clone())
+        .cloned()
         .collect();
     files.retain(|file| {
         let is_compressed = file.extension() == Some(OsStr::new("zst"));

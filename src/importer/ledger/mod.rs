@@ -1,4 +1,4 @@
-//! Remembers what was imported: `.imports/ledger.jsonl` in the session directory (session-file.md §1).
+//! Remembers what was imported: `.imports/ledger.jsonl` in the session directory (session-file.md §5.8).
 //!
 //! Lines are only appended, and the last one for a source or session counts. A damaged line is passed over: at worst a source
 //! is read again, and nothing is new in it. The ledger's lock keeps a second import out.

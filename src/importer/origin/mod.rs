@@ -1,4 +1,4 @@
-//! Keeps the bytes of sources: `.origins/<source>/` in the session directory (session-file.md §1).
+//! Keeps the bytes of sources: `.origins/<source>/` in the session directory (session-file.md §5.8).
 //!
 //! A folder has segments, compressed by Zstandard, and the manifest that lists them. A segment has the bytes that a source
 //! gained since the one before. A source that does not continue the bytes that are kept begins a folder of its own, with the
@@ -15,7 +15,7 @@ mod tests;
 
 pub(crate) use reader::OriginReader;
 
-use super::source::Source;
+use super::source::{Source, stream};
 use crate::bytes::{index, part};
 use crate::error::{Error, Result};
 use crate::import::Tool;
@@ -24,7 +24,7 @@ use manifest::Manifest;
 use segment::SegmentWriter;
 use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -63,6 +63,37 @@ impl Origins {
     /// Begins to keep the bytes of a source.
     pub(crate) fn writer(&self, source: &Source) -> Result<OriginWriter> {
         self.writer_of(source.tool, &source.name(), &origin_key(source))
+    }
+
+    /// Keeps a file that belongs to a source, as it is. Tools write such a file once: one that is as long as the kept bytes is
+    /// not read again. One that cannot be read is left out.
+    pub(crate) fn keep_side_file(&self, tool: Tool, path: &Path) -> Result<()> {
+        let unreadable = |error: io::Error| {
+            tracing::info!(%error, "{} is not kept", path.display());
+            Ok(())
+        };
+        let (mut file, status) = match stream::open(path) {
+            Ok(opened) => opened,
+            Err(error) => return unreadable(error),
+        };
+        let mut writer = self.side_writer(tool, path)?;
+        if writer.manifest.len() == status.size {
+            return Ok(());
+        }
+        let mut chunk = vec![0; BLOCK];
+        loop {
+            match file.read(&mut chunk) {
+                Ok(0) if writer.settle()? => return writer.finish().map(drop),
+                Ok(0) => {
+                    writer.begin_anew()?;
+                    if let Err(error) = file.rewind() {
+                        return unreadable(error);
+                    }
+                }
+                Ok(read) => writer.push(part(&chunk, ..read))?,
+                Err(error) => return unreadable(error),
+            }
+        }
     }
 
     /// As [`Origins::writer`], for the file `path` that belongs to a source.

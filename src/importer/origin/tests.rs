@@ -173,3 +173,22 @@ fn only_folders_of_origins_are_removed_or_read() {
     assert!(!origins.remove(&name).unwrap());
     assert!(folder.path().join("other").exists());
 }
+
+#[test]
+fn a_file_that_belongs_to_a_source_is_kept_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let origins = Origins::of(&folder.path().join("sessions")).unwrap();
+    let file = folder.path().join("toolu_1.txt");
+    let output = text(3 << 20);
+    for (content, generation) in [(&output[..1 << 20], 1), (&output[..], 1), (b"other", 2)] {
+        fs::write(&file, content).unwrap();
+        for _ in 0..2 {
+            origins.keep_side_file(Tool::ClaudeCode, &file).unwrap();
+        }
+        let writer = origins.side_writer(Tool::ClaudeCode, &file).unwrap();
+        assert_eq!(writer.generation, generation);
+        assert_eq!(kept(&origins, writer.name()), content);
+    }
+    fs::remove_file(&file).unwrap();
+    origins.keep_side_file(Tool::ClaudeCode, &file).unwrap();
+}
