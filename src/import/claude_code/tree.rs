@@ -447,8 +447,8 @@ impl<'a> Builder<'a> {
                 continue;
             };
             // A subagent whose call has a result has ended.
-            let is_ended = |call: &Box<str>| self.answered.contains(&(0, &**call));
-            let is_followed = is_followed || thread.call.as_ref().is_some_and(is_ended);
+            let is_ended = |call: &str| self.answered.contains(&(0, call));
+            let is_followed = is_followed || thread.call.as_deref().is_some_and(is_ended);
             let is_answered = self.is_answered(open);
             if let Some(turn) = self.turns.get_mut(open) {
                 turn.is_open = !(is_followed && is_answered);

@@ -1,6 +1,7 @@
 use super::super::member::Record;
 use super::super::tests::{Imported, imported};
 use super::*;
+use crate::import::member::Record;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

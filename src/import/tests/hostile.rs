@@ -385,12 +385,8 @@ fn large_chats_of_gemini_take_linear_time() {
     let updates = (0..MANY).map(|at| format!(r#"{{"id":"m","type":"gemini","content":"x{at}"}}"#));
     assert_eq!(large(&Gemini, updates).nodes.len(), 1);
     let rewinds = (0..MANY).flat_map(|at| [message(at), format!(r#"{{"$rewindTo":"m{at}"}}"#)]);
-    assert_eq!(
-        large(&Gemini, (0..MANY).map(info).chain(rewinds))
-            .leaf
-            .is_some(),
-        true
-    );
+    let member = large(&Gemini, (0..MANY).map(info).chain(rewinds));
+    assert!(member.leaf.is_some());
     let all: Vec<String> = (0..MANY).map(message).collect();
     let document = format!(r#"{{"sessionId":"S","messages":[{}]}}"#, all.join(","));
     let whole = [Place {

@@ -229,20 +229,26 @@ pub(crate) fn check_calls(format: &dyn Format, source: &[u8], member: &Member) {
     }
 }
 
-/// Files of other tools that are not part of the repository: `shared/data/import` of a folder above it, or the folder
-/// that TREELINED_IMPORT_DATA names.
+/// Files of other tools: those of the repository, and those of `shared/data/import` in a folder above it, or of the
+/// folder that TREELINED_IMPORT_DATA names.
 pub(crate) fn real_files(folder: &str) -> Vec<PathBuf> {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
     let named = std::env::var_os("TREELINED_IMPORT_DATA").map(PathBuf::from);
     let found = named.or_else(|| {
-        let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-        let mut folders = above.map(|above| above.join("shared/data/import"));
+        let mut folders = repository
+            .ancestors()
+            .map(|above| above.join("shared/data/import"));
         folders.find(|folder| folder.is_dir())
     });
-    let Some(found) = found else {
+    if found.is_none() {
         eprintln!("SKIPPED: there is no shared/data/import");
-        return Vec::new();
-    };
-    let mut waiting = vec![found.join(folder)];
+    }
+    let mut waiting = vec![repository.join("tests/data/import").join(folder)];
+    waiting.extend(found.map(|found| found.join(folder)));
+    files_below(waiting)
+}
+
+fn files_below(mut waiting: Vec<PathBuf>) -> Vec<PathBuf> {
     let mut files = Vec::new();
     while let Some(path) = waiting.pop() {
         match std::fs::read_dir(&path) {

@@ -114,3 +114,21 @@ fn real_files_have_the_tree_that_another_program_found() {
         }
     }
 }
+
+#[test]
+fn the_real_session_of_the_repository_has_its_tree() {
+    let files = real_files("claude-code");
+    let path = files
+        .iter()
+        .find(|path| path.ends_with("claude-code/6c-3e73767733-0.jsonl"));
+    let source = std::fs::read(path.expect("a file of the repository")).unwrap();
+    let members = read(&ClaudeCode, "6c.jsonl", &source);
+    let expected = Outline {
+        messages: 6,
+        roots: 1,
+        ..Outline::default()
+    };
+    assert_eq!(outline(&members[0]), expected);
+    assert_eq!(members[0].native_id, "68d61609-708d-431d-b552-dc582ffc947b");
+    check_calls(&ClaudeCode, &source, &members[0]);
+}
