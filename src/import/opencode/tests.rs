@@ -1,4 +1,3 @@
-use super::super::member::Record;
 use super::super::tests::{Imported, imported};
 use super::*;
 use crate::import::member::Record;

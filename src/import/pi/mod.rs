@@ -55,13 +55,17 @@ impl Format for PiFormat {
         }
     }
 
-    fn references(&self, _node: &Node, records: &[&[u8]]) -> Vec<(&'static str, String)> {
+    fn references(&self, node: &Node, records: &[&[u8]]) -> Vec<(&'static str, String)> {
         let entry = records.first().copied().unwrap_or_default();
         let kind = json::get(entry, "type").and_then(json::string);
-        let named = references_of(kind.as_deref().unwrap_or_default());
+        let named = match node.note.as_deref() {
+            Some(DUPLICATE) => &[],
+            _ => references_of(kind.as_deref().unwrap_or_default()),
+        };
         let named = named.iter().filter_map(|name| {
             let id = json::id(json::get(entry, name)?)?;
-            Some((*name, id.into_owned()))
+            let key = node.note.as_deref().unwrap_or(&id);
+            Some((*name, key.to_owned()))
         });
         named.collect()
     }

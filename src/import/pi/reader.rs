@@ -1,6 +1,6 @@
 //! From the lines of a session file to nodes.
 
-use super::{DUPLICATE, order};
+use super::{DUPLICATE, order, references_of};
 use crate::import::Reader;
 use crate::import::member::{Base, Member, Node, NodeKind, Parent, Place, Record};
 use crate::json;
@@ -14,8 +14,7 @@ use xxhash_rust::xxh3::xxh3_64;
 pub(super) struct PiReader {
     member: Member,
     has_header: bool,
-    /// Of each id: the parent that its children get, and the hash of the entry.
-    ids: HashMap<String, (Parent, u64)>,
+    ids: HashMap<String, Known>,
     /// The parent of an entry of version 1, which names none.
     last: Option<Parent>,
     is_version_1: bool,
@@ -23,6 +22,22 @@ pub(super) struct PiReader {
     has_keys: bool,
     /// Index of the node at which the conversation goes on.
     leaf: Option<u32>,
+}
+
+/// An id that was read.
+struct Known {
+    /// The parent that children get: the entry, or the parent of one that becomes none.
+    parent: Parent,
+    hash: u64,
+    /// For an entry that becomes none.
+    passed: Option<Passed>,
+}
+
+/// An entry that becomes none.
+struct Passed {
+    parent_id: Option<String>,
+    /// The first entry that follows it.
+    next: Option<u32>,
 }
 
 /// Most types of records that are counted by name, and the longest such name in bytes.
@@ -39,6 +54,7 @@ impl Reader for PiReader {
             self.member.ended = time;
         }
         let id = id.and_then(json::id).filter(|id| !id.is_empty());
+        let parent_id = parent.and_then(json::id);
         let parent = self.parent(parent);
         match (&*kind, id) {
             ("session", _) => self.header(record.bytes),
@@ -47,16 +63,19 @@ impl Reader for PiReader {
             (_, None) if !self.is_version_1 => {}
             ("session_info", id) => {
                 self.rename(json::get(record.bytes, "name"));
-                self.pass(id, parent, record);
+                self.pass(id, parent, parent_id, record);
             }
             ("custom", id) if is_leaf_record(record.bytes) => {
                 self.leaf = match &parent {
                     Parent::Node(index) => Some(*index),
                     Parent::Base | Parent::Key(_) => None,
                 };
-                self.pass(id, parent, record);
+                self.pass(id, parent, parent_id, record);
             }
-            (kind, id) => return self.entry(kind, id, parent, time, record),
+            (kind, id) => {
+                self.follow(parent_id);
+                return self.entry(kind, id, parent, time, record);
+            }
         }
         self.count(&kind);
     }
@@ -124,7 +143,7 @@ impl PiReader {
     fn parent(&self, id: Option<&[u8]>) -> Parent {
         match id.and_then(json::id) {
             Some(id) => match self.ids.get(&*id) {
-                Some((parent, _)) => parent.clone(),
+                Some(known) => known.parent.clone(),
                 None => Parent::Key(id.into()),
             },
             None if self.is_version_1 && id.is_none() => self.last.clone().unwrap_or(Parent::Base),
@@ -133,10 +152,39 @@ impl PiReader {
     }
 
     /// Lets the children of an entry that becomes none hang at its parent.
-    fn pass(&mut self, id: Option<Cow<'_, str>>, parent: Parent, record: Record<'_>) {
-        if let Some(id) = id {
-            let hash = xxh3_64(record.bytes);
-            self.ids.entry(id.into_owned()).or_insert((parent, hash));
+    fn pass(
+        &mut self,
+        id: Option<Cow<'_, str>>,
+        parent: Parent,
+        parent_id: Option<Cow<'_, str>>,
+        record: Record<'_>,
+    ) {
+        let Some(id) = id else { return };
+        let parent_id = parent_id.map(Cow::into_owned);
+        let passed = Passed {
+            parent_id,
+            next: None,
+        };
+        self.ids.entry(id.into_owned()).or_insert(Known {
+            parent,
+            hash: xxh3_64(record.bytes),
+            passed: Some(passed),
+        });
+    }
+
+    /// The next entry follows this one, and all before it that become none.
+    fn follow(&mut self, parent_id: Option<Cow<'_, str>>) {
+        let next = u32::try_from(self.member.nodes.len()).ok();
+        let mut at = parent_id.map(Cow::into_owned);
+        while let Some(id) = at.take() {
+            let passed = self
+                .ids
+                .get_mut(&id)
+                .and_then(|known| known.passed.as_mut());
+            if let Some(passed) = passed.filter(|passed| passed.next.is_none()) {
+                passed.next = next;
+                at.clone_from(&passed.parent_id);
+            }
         }
     }
 
@@ -151,11 +199,11 @@ impl PiReader {
         let bytes_hash = xxh3_64(record.bytes);
         let index = u32::try_from(self.member.nodes.len()).unwrap_or(u32::MAX);
         let earlier = id.as_deref().and_then(|id| self.ids.get(id));
-        if earlier.is_some_and(|(_, hash)| *hash == bytes_hash) {
+        if earlier.is_some_and(|known| known.hash == bytes_hash) {
             self.member.duplicates += 1;
             return;
         }
-        let duplicated = earlier.map(|(parent, _)| parent.clone());
+        let duplicated = earlier.map(|known| known.parent.clone());
         let is_duplicate = duplicated.is_some();
         let key = match &id {
             Some(id) if is_duplicate => format!("{id}/{}", record.number),
@@ -179,7 +227,10 @@ impl PiReader {
                 len: record.bytes.len() as u64,
             }],
             fingerprint: fingerprint(kind, record.bytes),
-            note: is_duplicate.then(|| DUPLICATE.into()),
+            note: match is_duplicate {
+                true => Some(DUPLICATE.into()),
+                false => self.reference(kind, record.bytes),
+            },
             is_open: false,
         };
         self.member.nodes.push(node);
@@ -187,8 +238,12 @@ impl PiReader {
             self.leaf = Some(index);
             self.last = Some(Parent::Node(index));
             if let Some(id) = id {
-                let own = (Parent::Node(index), bytes_hash);
-                self.ids.insert(id.into_owned(), own);
+                let known = Known {
+                    parent: Parent::Node(index),
+                    hash: bytes_hash,
+                    passed: None,
+                };
+                self.ids.insert(id.into_owned(), known);
             }
         }
     }
@@ -215,7 +270,14 @@ impl PiReader {
         let [id, number] = json::get_each(entry, ["firstKeptEntryId", "firstKeptEntryIndex"]);
         if let Some(id) = id.and_then(json::id) {
             return match self.ids.get(&*id)? {
-                (Parent::Node(index), _) => Some(*index),
+                Known {
+                    passed: Some(passed),
+                    ..
+                } => passed.next,
+                Known {
+                    parent: Parent::Node(index),
+                    ..
+                } => Some(*index),
                 _ => None,
             };
         }
@@ -223,6 +285,23 @@ impl PiReader {
         let nodes = &self.member.nodes;
         let found = nodes.binary_search_by_key(&number, |node| node.order);
         u32::try_from(found.ok()?).ok()
+    }
+
+    /// The key of the entry that this one names, if the named one became none: of the entry that it hangs at.
+    fn reference(&self, kind: &str, entry: &[u8]) -> Option<Box<str>> {
+        let [name] = references_of(kind) else {
+            return None;
+        };
+        let known = self.ids.get(&*json::id(json::get(entry, name)?)?)?;
+        known.passed.as_ref()?;
+        match &known.parent {
+            Parent::Node(index) => {
+                let node = self.member.nodes.get(usize::try_from(*index).ok()?)?;
+                Some(node.key.clone())
+            }
+            Parent::Key(key) => Some(key.clone()),
+            Parent::Base => None,
+        }
     }
 
     fn count(&mut self, kind: &str) {

@@ -204,59 +204,78 @@ proptest! {
     }
 }
 
-/// Reads a rollout of these lines, and returns the seconds that it took.
-fn timed(lines: impl Iterator<Item = String>) -> (Source, f64) {
-    let bytes: Vec<u8> = lines.flat_map(String::into_bytes).collect();
-    let start = Instant::now();
-    let source = testing::read(&CodexFormat, "rollout.jsonl", &bytes);
-    let seconds = start.elapsed().as_secs_f64();
-    (source, seconds)
-}
-
 fn line(payload: &Value, kind: &str) -> String {
     format!("{}\n", json!({"type": kind, "payload": payload}))
 }
 
+fn said(text: &str) -> String {
+    let content = json!([{"type": "input_text", "text": text}]);
+    let payload = json!({"type": "message", "role": "user", "content": content});
+    line(&payload, "response_item")
+}
+
+fn called(id: usize) -> String {
+    let payload = json!({"type": "function_call", "name": "f", "call_id": id.to_string()});
+    line(&payload, "response_item")
+}
+
+fn ended(id: usize) -> String {
+    let payload = json!({"type": "exec_command_end", "call_id": id.to_string(), "exit_code": 0});
+    line(&payload, "event_msg")
+}
+
+fn back(turns: &Value) -> String {
+    let payload = json!({"type": "thread_rolled_back", "num_turns": turns});
+    line(&payload, "event_msg")
+}
+
+#[test]
+fn long_conversations_are_read() {
+    let read = |lines: &mut dyn Iterator<Item = String>| {
+        let bytes: Vec<u8> = lines.flat_map(String::into_bytes).collect();
+        testing::read(&CodexFormat, "rollout.jsonl", &bytes).member
+    };
+    let mut turns = (0..100_000).map(|turn| said(&turn.to_string()));
+    assert_eq!(read(&mut turns).nodes.len(), 100_000);
+    // More rollbacks than there are turns, and one of more turns than there can be.
+    let turns = (0..20_000).map(|turn| said(&turn.to_string()));
+    let back_by_one = (0..10_000).map(|_| back(&json!(1)));
+    let rest = [said("branch"), back(&json!(u64::MAX)), said("new")];
+    let rolled = read(&mut turns.chain(back_by_one).chain(rest));
+    let parents: Vec<_> = rolled.nodes.iter().map(|node| &node.parent).collect();
+    assert_eq!(parents[20_000..], [&Parent::Node(9_999), &Parent::Base]);
+}
+
+/// Eight times the records take eight times as long, and not 64 times.
 #[test]
 fn time_is_linear_in_the_number_of_records() {
-    let said = |text: String| {
-        let content = json!([{"type": "input_text", "text": text}]);
-        line(
-            &json!({"type": "message", "role": "user", "content": content}),
-            "response_item",
-        )
+    let seconds = |bytes: &[u8]| {
+        let start = Instant::now();
+        testing::read(&CodexFormat, "rollout.jsonl", bytes);
+        start.elapsed().as_secs_f64()
     };
-    let call = |id: usize| {
-        line(
-            &json!({"type": "function_call", "name": "f", "call_id": id.to_string()}),
-            "response_item",
-        )
+    let fastest = |bytes: &[u8]| (0..3).map(|_| seconds(bytes)).fold(f64::MAX, f64::min);
+    let bytes = |lines: &mut dyn Iterator<Item = String>| -> Vec<u8> {
+        lines.flat_map(String::into_bytes).collect()
     };
-    let back = |turns: Value| {
-        line(
-            &json!({"type": "thread_rolled_back", "num_turns": turns}),
-            "event_msg",
-        )
-    };
-    let (chain, seconds) = timed((0..100_000).map(|turn| said(turn.to_string())));
-    assert_eq!(chain.member.nodes.len(), 100_000);
-    assert!(seconds < 10.0, "{seconds}");
-    let turns = (0..50_000).map(|turn| said(turn.to_string()));
-    let rolled = turns.chain((0..10_000).map(|_| back(json!(1))));
-    let (_, seconds) = timed(rolled.chain([back(json!(u64::MAX)), said("new".into())]));
-    assert!(seconds < 10.0, "{seconds}");
-    // One response with many calls, each with many events.
-    let event = |id: usize| {
-        let payload =
-            json!({"type": "exec_command_end", "call_id": id.to_string(), "exit_code": 0});
-        line(&payload, "event_msg")
-    };
-    let calls = (0..30_000)
-        .map(call)
-        .chain((0..60_000).map(|id| event(id % 30_000)));
-    let (parallel, seconds) = timed(calls);
-    assert_eq!(parallel.member.nodes.len(), 1);
-    assert!(seconds < 10.0, "{seconds}");
+    let sources: [&dyn Fn(usize) -> Vec<u8>; 3] = [
+        &|size| bytes(&mut (0..size).map(|turn| said(&turn.to_string()))),
+        &|size| {
+            let turns = (0..size).map(|turn| said(&turn.to_string()));
+            bytes(&mut turns.chain((0..size).map(|_| back(&json!(1)))))
+        },
+        &|size| {
+            bytes(
+                &mut (0..size)
+                    .map(called)
+                    .chain((0..2 * size).map(|id| ended(id % size))),
+            )
+        },
+    ];
+    for (number, source) in sources.iter().enumerate() {
+        let [short, long] = [1_000, 8_000].map(|size| fastest(&source(size)));
+        assert!(long < short * 24.0, "{number}: {short} {long}");
+    }
 }
 
 #[test]
