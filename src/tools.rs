@@ -142,9 +142,9 @@ const FAMILIES: &[Family] = &[
             "subagent",
             "spawnagent",
             "delegate",
-            "executetask",
             "delegatetoagent",
             "codebaseinvestigator",
+            "executetask",
         ],
         telling: &[
             "description",
@@ -188,7 +188,7 @@ const FAMILIES: &[Family] = &[
         access: FileAccess::None,
     },
     Family {
-        names: &["question", "askuserquestion", "askuser"],
+        names: &["askuserquestion", "askuser", "question"],
         telling: &["questions", "question"],
         access: FileAccess::None,
     },
@@ -461,32 +461,6 @@ mod tests {
     }
 
     #[test]
-    fn the_tools_of_claude_code_and_gemini_are_known() {
-        check("BashOutput", r#"{"bash_id":"b1"}"#, "b1");
-        check("ExitPlanMode", r##"{"plan":"# Build it"}"##, "# Build it");
-        let asked = r#"{"questions":[{"header":"h","question":"Which one?"}]}"#;
-        check("AskUserQuestion", asked, "Which one?");
-        check("ask_user", asked, "Which one?");
-        let created = r#"{"description":"Build it all","subject":"Build"}"#;
-        check("TaskCreate", created, "Build");
-        check("TaskUpdate", r#"{"status":"done","taskId":"3"}"#, "3");
-        check("SlashCommand", r#"{"command":"/review"}"#, "/review");
-        check("ToolSearch", r#"{"max_results":5,"query":"pdf"}"#, "pdf");
-        let agent = r#"{"subagent_type":"Explore","description":"Look","prompt":"p"}"#;
-        check("Agent", agent, "Look");
-        check("read_many_files", r#"{"include":["a","b"]}"#, "a b");
-        check("save_memory", r#"{"fact":"Tabs"}"#, "Tabs");
-        let todos = r#"{"todos":[{"status":"pending","description":"Build"}]}"#;
-        check("write_todos", todos, "Build");
-        let delegated = r#"{"agent_name":"x","objective":"Find it"}"#;
-        check("delegate_to_agent", delegated, "Find it");
-        check("activate_skill", r#"{"name":"pdf"}"#, "pdf");
-        let read = CallArguments::new("NotebookRead", br#"{"notebook_path":"a.ipynb"}"#);
-        assert_eq!(read.access(), FileAccess::Read);
-        assert!(read.files().contains("a.ipynb"));
-    }
-
-    #[test]
     fn the_tools_of_opencode_and_goose_tell_by_one_argument() {
         for (name, arguments, summary) in [
             ("bash", r#"{"command":"ls","description":"List"}"#, "ls"),
@@ -547,6 +521,32 @@ mod tests {
         ] {
             check(name, arguments, summary);
         }
+    }
+
+    #[test]
+    fn the_tools_of_claude_code_and_gemini_are_known() {
+        check("BashOutput", r#"{"bash_id":"b1"}"#, "b1");
+        check("ExitPlanMode", r##"{"plan":"# Build it"}"##, "# Build it");
+        let asked = r#"{"questions":[{"header":"h","question":"Which one?"}]}"#;
+        check("AskUserQuestion", asked, "Which one?");
+        check("ask_user", asked, "Which one?");
+        let created = r#"{"description":"Build it all","subject":"Build"}"#;
+        check("TaskCreate", created, "Build");
+        check("TaskUpdate", r#"{"status":"done","taskId":"3"}"#, "3");
+        check("SlashCommand", r#"{"command":"/review"}"#, "/review");
+        check("ToolSearch", r#"{"max_results":5,"query":"pdf"}"#, "pdf");
+        let agent = r#"{"subagent_type":"Explore","description":"Look","prompt":"p"}"#;
+        check("Agent", agent, "Look");
+        check("read_many_files", r#"{"include":["a","b"]}"#, "a b");
+        check("save_memory", r#"{"fact":"Tabs"}"#, "Tabs");
+        let todos = r#"{"todos":[{"status":"pending","description":"Build"}]}"#;
+        check("write_todos", todos, "Build");
+        let delegated = r#"{"agent_name":"x","objective":"Find it"}"#;
+        check("delegate_to_agent", delegated, "Find it");
+        check("activate_skill", r#"{"name":"pdf"}"#, "pdf");
+        let read = CallArguments::new("NotebookRead", br#"{"notebook_path":"a.ipynb"}"#);
+        assert_eq!(read.access(), FileAccess::Read);
+        assert!(read.files().contains("a.ipynb"));
     }
 
     #[test]

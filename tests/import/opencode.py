@@ -11,6 +11,8 @@ from pathlib import Path
 NAME = "opencode"
 PROGRAM = "bin/opencode"
 MODEL = {"providerID": "stub", "modelID": "stub-1"}
+# Each step of an answer takes a snapshot of the project, which makes the program slow.
+SEEDS, OPERATIONS = 2, 20
 # Longest time for an answer, in seconds.
 PATIENCE = 60
 
@@ -78,6 +80,9 @@ class Agent:
         self.turns[fork] = self.turns[session][:count]
         return fork
 
+    def can_revert(self, _session):
+        return True
+
     def revert(self, session, turn):
         """Takes back a turn and all after it. opencode deletes them once another prompt follows."""
         at = self.turns[session].index(turn)
@@ -86,9 +91,6 @@ class Agent:
 
     def compact(self, session):
         self._call("POST", f"/session/{session}/summarize", MODEL)
-
-    def rename(self, session, name):
-        self._call("PATCH", f"/session/{session}", {"title": name})
 
     def sources(self):
         return [str(self.folder / "data/opencode")]

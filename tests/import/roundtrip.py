@@ -1,7 +1,8 @@
 """Random conversations with the real agents, imported and compared with what was done.
 
 An agent is a module with NAME and a class Agent with the methods start, turn and sources, and those of the methods
-interrupted_turn, fork, revert (with can_revert), compact, rename and restart that the program has.
+interrupted_turn, fork, revert (with can_revert), compact, rename and restart that the program has. It can have SEEDS
+and OPERATIONS of its own.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from pathlib import Path
 import model
 
 HERE = Path(__file__).resolve().parent
-AGENTS = ["codex"]
+AGENTS = ["codex", "opencode"]
 COMPACTION = "compaction"
 
 Step = collections.namedtuple("Step", "parent texts turn")
@@ -231,17 +232,19 @@ def main():
     root = HERE.parent.parent
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("agents", nargs="*", default=AGENTS)
-    parser.add_argument("--seeds", type=int, default=3, help="number of random conversations with each agent")
+    parser.add_argument("--seeds", type=int, help="number of random conversations with each agent")
     parser.add_argument("--first", type=int, default=1, help="the first seed")
-    parser.add_argument("--operations", type=int, default=40)
+    parser.add_argument("--operations", type=int)
     parser.add_argument("--installed", default=root / "target/import")
     options = parser.parse_args()
     program = os.environ.get("TREELINED_BIN", root / "target/debug/treelined")
     start = time.monotonic()
     for name in options.agents:
         agent = importlib.import_module(name)
-        for seed in range(options.first, options.first + options.seeds):
-            check(agent, options.installed, str(program), seed, options.operations)
+        seeds = options.seeds or getattr(agent, "SEEDS", 3)
+        operations = options.operations or getattr(agent, "OPERATIONS", 40)
+        for seed in range(options.first, options.first + seeds):
+            check(agent, options.installed, str(program), seed, operations)
     print(f"{time.monotonic() - start:.0f} s")
 
 
