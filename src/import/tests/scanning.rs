@@ -91,7 +91,7 @@ impl Source {
 
 /// A fixture of the repository.
 pub(crate) fn fixture(path: &str) -> Vec<u8> {
-    let root = Path::new(file!()).parent().and_then(Path::parent).unwrap();
+    let root = Path::new(file!()).ancestors().nth(3).unwrap();
     let folders = [env!("CARGO_MANIFEST_DIR"), ".", ""];
     let mut roots = folders.iter().map(|folder| Path::new(folder).join(root));
     let root = roots.find(|root| root.is_dir()).unwrap();
