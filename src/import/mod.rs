@@ -9,18 +9,12 @@ pub(crate) mod codex;
 pub(crate) mod family;
 mod gemini;
 pub(crate) mod goose;
-#[cfg(test)]
-mod hostile;
 pub(crate) mod ids;
 pub(crate) mod member;
 mod message;
 pub(crate) mod opencode;
 pub(crate) mod pi;
 pub(crate) mod records;
-#[cfg(test)]
-mod scanning;
-#[cfg(test)]
-pub(crate) mod testing;
 #[cfg(test)]
 pub(crate) mod tests;
 mod value;

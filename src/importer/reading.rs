@@ -63,15 +63,14 @@ impl Reading<'_> {
             }
         };
         let scan = source.scan(&mut *reader, origin.as_mut(), !is_growing, &progress)?;
-        for side in &source.side_files {
-            if side.kind == SideKind::ToolResult
-                && let Some(origins) = self.origins
-            {
+        let end = (scan.len, scan.records);
+        self.sides.spawner(&source, end, &mut *reader);
+        if let Some(origins) = self.origins {
+            let outputs = source.side_files.iter();
+            for side in outputs.filter(|side| side.kind == SideKind::ToolResult) {
                 origins.keep_side_file(source.tool, &side.path)?;
             }
         }
-        let end = (scan.len, scan.records);
-        self.sides.spawner(&source, end, &mut *reader);
         let mut members = reader.finish();
         self.sides.complete(&source, &mut members);
         let held = members

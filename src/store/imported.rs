@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 impl Store {
-    /// Where the session directory is.
+    /// Path of the session directory.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

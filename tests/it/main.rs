@@ -37,6 +37,7 @@ mod fuzz;
 mod handshake;
 mod harness;
 mod hooks;
+mod import;
 mod interchange;
 mod leaf;
 mod listing;

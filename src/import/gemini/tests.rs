@@ -1,6 +1,6 @@
 use super::Gemini;
 use crate::import::member::{Member, NodeKind, Place};
-use crate::import::testing::{
+use crate::import::tests::testing::{
     bytes, check_calls, entry, outline, read_records, real_files, records, shape,
 };
 use crate::json;

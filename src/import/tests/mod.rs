@@ -1,5 +1,9 @@
 //! Reads sources in tests, and draws what they become.
 
+mod hostile;
+pub(crate) mod scanning;
+pub(crate) mod testing;
+
 use super::Format;
 use super::member::{Member, NodeKind, Parent, Record};
 use serde_json::Value;

@@ -50,7 +50,7 @@ fn importing_while_a_file_grows_ends_at_the_same_path() {
 /// Real files of Claude Code, with `TREELINED_IMPORT_DATA` set to a folder that has `claude-code`.
 #[test]
 fn real_files_that_grow_end_at_the_same_path() {
-    for path in crate::import::testing::real_files("claude-code") {
+    for path in crate::import::tests::testing::real_files("claude-code") {
         let name = path.file_name().unwrap().to_str().unwrap();
         let bytes = fs::read(&path).unwrap();
         if name.ends_with(".jsonl") && bytes.len() < 1 << 20 {

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:11b0e237899baeaccccfa68775c44ce0107006402cdf2590ecfebda6684a2aac',
+  schema_hash = 'sha256:e9eb9ba689c2c233b68330fda353a639eca119df606e5fd71714baadeb5423c2',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',
@@ -16,6 +16,8 @@ return {
     delete_session = 'delete_session',
     list_trash = 'list_trash',
     restore_session = 'restore_session',
+    import_sessions = 'import_sessions',
+    import_report = 'import_report',
     set_session_name = 'set_session_name',
     fork_session = 'fork_session',
     get_fork_messages = 'get_fork_messages',

@@ -401,7 +401,7 @@
 ---@field retryable boolean True if the same request may succeed later, unchanged.
 
 --- The cause of a failure: the contract of `error.data.kind`.
----@alias treelined.ErrorKind 'parseError'|'invalidRequest'|'methodNotFound'|'invalidParams'|'internalError'|'shuttingDown'|'sessionNotFound'|'sessionBusy'|'sessionLocked'|'headerMissing'|'versionUnsupported'|'readOnly'|'sessionDeleted'|'sessionReplaced'|'sessionExists'|'entryNotFound'|'leafMoved'|'entryInvalid'|'treeChanged'|'nestingTooDeep'|'duplicateEntryId'|'notAUserMessage'|'nothingToUndo'|'unansweredToolCalls'|'summarizerUnavailable'|'summarizerFailed'|'nothingToCompact'|'eventNotPending'|'storageFull'|'storageIo'|'pathDenied'|'durabilityUnknown'|'batchUnsupported'|'requestTooLarge'|'responseTooLarge'|'overloaded'|'cancelled'
+---@alias treelined.ErrorKind 'parseError'|'invalidRequest'|'methodNotFound'|'invalidParams'|'internalError'|'shuttingDown'|'sessionNotFound'|'sessionBusy'|'sessionLocked'|'headerMissing'|'versionUnsupported'|'readOnly'|'sessionDeleted'|'sessionReplaced'|'sessionExists'|'importBusy'|'entryNotFound'|'leafMoved'|'entryInvalid'|'treeChanged'|'nestingTooDeep'|'duplicateEntryId'|'notAUserMessage'|'nothingToUndo'|'unansweredToolCalls'|'summarizerUnavailable'|'summarizerFailed'|'nothingToCompact'|'eventNotPending'|'storageFull'|'storageIo'|'pathDenied'|'durabilityUnknown'|'importFailed'|'batchUnsupported'|'requestTooLarge'|'responseTooLarge'|'overloaded'|'cancelled'
 
 --- The error object of a response.
 ---@class treelined.ErrorObject
@@ -642,6 +642,96 @@
 ---@field data string The bytes, as base64.
 ---@field mimeType string The media type, such as `image/png`.
 ---@field type 'image' The type.
+
+--- Why a file was not imported.
+---@class treelined.ImportFailure
+---@field kind string The kind of failure, such as `unrecognized`, `pathDenied` or `importFailed`.
+---@field message string A sentence for people.
+
+--- The tool that an import reads.
+---@alias treelined.ImportFrom 'claude-code'|'codex'|'opencode'|'gemini'|'goose'|'pi'|'auto'
+
+--- One import of a session.
+---@class treelined.ImportRecord
+---@field report table What was imported: `{session, files}`, as in the result of `import_sessions`.
+---@field sourceLeaf? string The id of the entry at which the tool went on; null at the empty position.
+---@field timestamp string The time of the import, ISO 8601.
+
+--- The params of `import_report`.
+---@class treelined.ImportReportParams
+---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
+
+--- The result of `import_report`.
+---@class treelined.ImportReportResult
+---@field imports treelined.ImportRecord[] The imports that changed the session, oldest first; none for a session that was not imported.
+
+--- The params of `import_sessions`.
+---@class treelined.ImportSessionsParams
+---@field again? string The id of a deleted session that is to be imported again. Default: deleted sessions stay deleted.
+---@field cwd? string Only conversations of this working directory. Default: all.
+---@field dryRun? boolean Whether to write nothing and only report. Default: false.
+---@field final? boolean Whether to import the end of a conversation that may still grow. Default: false, for files that have changed in the last 10 minutes.
+---@field from? treelined.ImportFrom The tool whose conversations are imported. Default: `auto`.
+---@field paths? string[] Files and folders to import. Default: the places where the tools keep their sessions.
+---@field since? string Only conversations with activity since then, in RFC 3339 or as YYYY-MM-DD. Default: all.
+---@field split? boolean Whether forks become sessions of their own, with the prefix copied, not branches. Default: false.
+
+--- The result of `import_sessions`.
+---@class treelined.ImportSessionsResult
+---@field files treelined.ImportedFile[] The files that were read, and those that could not be read. Files that have not changed since the last import are left out.
+---@field sessions treelined.ImportedSession[] The sessions of all conversations that were found.
+---@field totals treelined.ImportTotals Sums.
+
+--- The sums of an import.
+---@class treelined.ImportTotals
+---@field branches integer Branches beside the first one of each session.
+---@field bytes integer Bytes that were read.
+---@field created integer Sessions that this import made.
+---@field duplicates integer Records that repeat others.
+---@field entriesAdded integer Entries that were added.
+---@field failed integer Files that could not be imported.
+---@field files integer Files that were found.
+---@field gaps integer Places where a parent is missing.
+---@field held integer Entries held back.
+---@field recovered integer Branches that the tools no longer show.
+---@field revised integer Entries with a new version.
+---@field sessions integer Sessions.
+---@field unchanged integer Files that have not changed since the last import.
+
+--- One file of an import, or one session of a database.
+---@class treelined.ImportedFile
+---@field duplicates integer The number of records that repeat others.
+---@field entries integer The number of entries made of them.
+---@field error? treelined.ImportFailure Why it, or a part of it, was not imported. Absent if it was.
+---@field gaps integer The number of places where a parent is missing.
+---@field held? integer The number of entries held back because they may still grow. Absent without any.
+---@field originOnly table<string, integer> Records that are kept in the origin only: the number for each type.
+---@field path string Its absolute path; a session of a database follows behind `#`.
+---@field prefixSharedWith? string The native session with which its beginning is shared. Absent without one.
+---@field records integer The number of records in it.
+---@field tool? string The tool that wrote it. Absent if it is not recognized.
+---@field unparsable integer[][] Bytes that are no record: offset and length; the first 1,000 stretches.
+
+--- One session of an import.
+---@class treelined.ImportedSession
+---@field branches integer The number of branches beside the first one.
+---@field by? string `heuristic` if forks were recognized by their content alone.
+---@field created boolean Whether this import made the session.
+---@field cwd string Its working directory.
+---@field duplicates integer The number of records that repeat others.
+---@field entriesAdded integer The number of entries that this import added.
+---@field familySplit? boolean Whether it belongs to the family of another session, from which an earlier import keeps it apart.
+---@field gaps integer The number of places where a parent is missing.
+---@field held integer The number of entries held back because they may still grow.
+---@field name? string Its name. Absent without one.
+---@field nativeId string The tool's id of the conversation; of a family, that of its first one.
+---@field path string The absolute path of its file.
+---@field recovered integer The number of branches that the tool no longer shows.
+---@field revised integer The number of entries of earlier imports that the tool has changed since; each has a new version beside it.
+---@field sessionId string The id of the session.
+---@field skipped? string `trashed` if it was deleted and is not imported again.
+---@field subagents integer The number of subagents that it spawned.
+---@field tool string The tool that wrote it.
 
 --- The params of `initialize`. The request is optional; a client sends it before everything else, and once. Unknown members are ignored.
 ---@class treelined.InitializeParams
@@ -1005,8 +1095,8 @@
 --- The params of `progress`. It has neither `sessionId` nor `seq`.
 ---@class treelined.Progress
 ---@field message? string A sentence for people.
----@field progress number The number of characters written so far.
----@field token treelined.RequestId The id of the navigation, or of the request for a compaction.
+---@field progress number The number of characters written so far; of an import, the number of bytes read.
+---@field token treelined.RequestId The id of the navigation, or of the request for a compaction or an import.
 ---@field total? number The number that `progress` will reach. Absent if it is not known.
 
 --- The params of `redo_navigation`.
@@ -1476,6 +1566,8 @@
 ---@field delete_session fun(self: treelined.Client, params?: treelined.DeleteSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.DeleteSessionResult|nil), options?: treelined.CallOptions): integer Moves the file of a session to the trash folder of the session directory.
 ---@field list_trash fun(self: treelined.Client, params?: treelined.ListTrashParams, callback?: fun(err: treelined.Error|nil, result: treelined.ListTrashResult|nil), options?: treelined.CallOptions): integer Lists the sessions in the trash folder.
 ---@field restore_session fun(self: treelined.Client, params?: treelined.RestoreSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.RestoreSessionResult|nil), options?: treelined.CallOptions): integer Moves a deleted session from the trash folder back to the session directory.
+---@field import_sessions fun(self: treelined.Client, params?: treelined.ImportSessionsParams, callback?: fun(err: treelined.Error|nil, result: treelined.ImportSessionsResult|nil), options?: treelined.CallOptions): integer Imports the conversations of other tools, or what they have written since the last import.
+---@field import_report fun(self: treelined.Client, params?: treelined.ImportReportParams, callback?: fun(err: treelined.Error|nil, result: treelined.ImportReportResult|nil), options?: treelined.CallOptions): integer Returns the reports of the imports that changed a session.
 ---@field set_session_name fun(self: treelined.Client, params?: treelined.SetSessionNameParams, callback?: fun(err: treelined.Error|nil, result: treelined.SetSessionNameResult|nil), options?: treelined.CallOptions): integer Gives a session a name, or clears its name.
 ---@field fork_session fun(self: treelined.Client, params?: treelined.ForkSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.ForkSessionResult|nil), options?: treelined.CallOptions): integer Copies the path to an entry into a new session and opens that session.
 ---@field get_fork_messages fun(self: treelined.Client, params?: treelined.GetForkMessagesParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetForkMessagesResult|nil), options?: treelined.CallOptions): integer Lists the user messages of all branches, from which a client can offer forks.

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:11b0e237899baeaccccfa68775c44ce0107006402cdf2590ecfebda6684a2aac"
+SCHEMA_HASH = "sha256:e9eb9ba689c2c233b68330fda353a639eca119df606e5fd71714baadeb5423c2"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -444,6 +444,67 @@ class AsyncMethods(ABC):
             "restore_session",
             {"sessionId": session_id, "trashedPath": trashed_path},
             timeout=timeout,
+        )
+        return answered
+
+    async def import_sessions(
+        self,
+        *,
+        from_: types.ImportFrom | None | Omitted = OMITTED,
+        paths: list[str] | None | Omitted = OMITTED,
+        cwd: str | None | Omitted = OMITTED,
+        since: str | None | Omitted = OMITTED,
+        dry_run: bool | None | Omitted = OMITTED,
+        split: bool | None | Omitted = OMITTED,
+        final: bool | None | Omitted = OMITTED,
+        again: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.ImportSessionsResult:
+        """Imports the conversations of other tools, or what they have written since the last import.
+
+        `from_`: The tool whose conversations are imported. Default: `auto`.
+
+        `paths`: Files and folders to import. Default: the places where the tools keep their sessions.
+
+        `cwd`: Only conversations of this working directory. Default: all.
+
+        `since`: Only conversations with activity since then, in RFC 3339 or as YYYY-MM-DD. Default: all.
+
+        `dry_run`: Whether to write nothing and only report. Default: false.
+
+        `split`: Whether forks become sessions of their own, with the prefix copied, not branches. Default: false.
+
+        `final`: Whether to import the end of a conversation that may still grow. Default: false, for files that have changed in the last 10 minutes.
+
+        `again`: The id of a deleted session that is to be imported again. Default: deleted sessions stay deleted.
+
+        """
+        answered: types.ImportSessionsResult = await self.call(
+            "import_sessions",
+            {
+                "from": from_,
+                "paths": paths,
+                "cwd": cwd,
+                "since": since,
+                "dryRun": dry_run,
+                "split": split,
+                "final": final,
+                "again": again,
+            },
+            timeout=timeout,
+        )
+        return answered
+
+    async def import_report(
+        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
+    ) -> types.ImportReportResult:
+        """Returns the reports of the imports that changed a session.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        """
+        answered: types.ImportReportResult = await self.call(
+            "import_report", {"sessionId": session_id}, timeout=timeout
         )
         return answered
 
@@ -1891,6 +1952,67 @@ class Methods(ABC):
             "restore_session",
             {"sessionId": session_id, "trashedPath": trashed_path},
             timeout=timeout,
+        )
+        return answered
+
+    def import_sessions(
+        self,
+        *,
+        from_: types.ImportFrom | None | Omitted = OMITTED,
+        paths: list[str] | None | Omitted = OMITTED,
+        cwd: str | None | Omitted = OMITTED,
+        since: str | None | Omitted = OMITTED,
+        dry_run: bool | None | Omitted = OMITTED,
+        split: bool | None | Omitted = OMITTED,
+        final: bool | None | Omitted = OMITTED,
+        again: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.ImportSessionsResult:
+        """Imports the conversations of other tools, or what they have written since the last import.
+
+        `from_`: The tool whose conversations are imported. Default: `auto`.
+
+        `paths`: Files and folders to import. Default: the places where the tools keep their sessions.
+
+        `cwd`: Only conversations of this working directory. Default: all.
+
+        `since`: Only conversations with activity since then, in RFC 3339 or as YYYY-MM-DD. Default: all.
+
+        `dry_run`: Whether to write nothing and only report. Default: false.
+
+        `split`: Whether forks become sessions of their own, with the prefix copied, not branches. Default: false.
+
+        `final`: Whether to import the end of a conversation that may still grow. Default: false, for files that have changed in the last 10 minutes.
+
+        `again`: The id of a deleted session that is to be imported again. Default: deleted sessions stay deleted.
+
+        """
+        answered: types.ImportSessionsResult = self.call(
+            "import_sessions",
+            {
+                "from": from_,
+                "paths": paths,
+                "cwd": cwd,
+                "since": since,
+                "dryRun": dry_run,
+                "split": split,
+                "final": final,
+                "again": again,
+            },
+            timeout=timeout,
+        )
+        return answered
+
+    def import_report(
+        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
+    ) -> types.ImportReportResult:
+        """Returns the reports of the imports that changed a session.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        """
+        answered: types.ImportReportResult = self.call(
+            "import_report", {"sessionId": session_id}, timeout=timeout
         )
         return answered
 

@@ -123,6 +123,7 @@ ErrorKind = Literal[
     "sessionDeleted",
     "sessionReplaced",
     "sessionExists",
+    "importBusy",
     "entryNotFound",
     "leafMoved",
     "entryInvalid",
@@ -140,6 +141,7 @@ ErrorKind = Literal[
     "storageIo",
     "pathDenied",
     "durabilityUnknown",
+    "importFailed",
     "batchUnsupported",
     "requestTooLarge",
     "responseTooLarge",
@@ -163,6 +165,7 @@ ErrorKind = Literal[
 `sessionDeleted`: The session file has been deleted. Close the session; restore the file from the trash if it is still wanted.
 `sessionReplaced`: Another file has replaced the session file. Close the session and open it again to read the new file.
 `sessionExists`: A session with this id exists already. Open the existing session, or choose another id.
+`importBusy`: Another import is running. Wait until it ends, and try again.
 `entryNotFound`: The session has no entry with this id. Correct `details.entryId`; `get_tree` and `get_entries` list the entries.
 `leafMoved`: The leaf is not at `expectedLeafId`. Read `details.entries` and `details.leafId`, decide again, and send the request with the new leaf.
 `entryInvalid`: An entry does not have the members that its type or role requires. Correct the member `details.field` of the entry `details.index`; the message lists the accepted values.
@@ -180,6 +183,7 @@ ErrorKind = Literal[
 `storageIo`: The operating system failed to read or write the file. Check the disk and the file; `details.writtenIds` lists the entries that were written.
 `pathDenied`: The operating system denies access to the file or its directory. Change the permissions of the file or the directory, or choose another session directory.
 `durabilityUnknown`: The data is written, but the operating system could not confirm that it is on the disk. Check the disk; send the same entries with the same ids again to learn whether they are safe.
+`importFailed`: A conversation of another tool could not be imported. Correct the cause that the message names, and import again; the rest is imported.
 `batchUnsupported`: The message is a batch. Send the requests one by one; you need not wait for the answers.
 `requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, for instance fewer entries.
 `responseTooLarge`: The answer would be larger than the limit of the client or the daemon. Request less at once: with `limit` or `maxBytes`, or single entries.
@@ -216,6 +220,12 @@ ForkScope = Literal["branch", "tree"]
 
 `branch`: The path to an entry.
 `tree`: Every line of the file, with the same leaf. `entryId`, `position` and `closeToolCalls` are refused.
+"""
+
+ImportFrom = Literal["claude-code", "codex", "opencode", "gemini", "goose", "pi", "auto"]
+"""The tool that an import reads.
+
+`auto`: Every tool, each file by its content.
 """
 
 MoveCause = Literal["set_leaf", "branch", "navigate_tree", "undo", "redo"]
@@ -1492,6 +1502,177 @@ class ImageBlock(TypedDict):
     """The media type, such as `image/png`."""
 
 
+class ImportFailure(TypedDict):
+    """Why a file was not imported."""
+
+    kind: str
+    """The kind of failure, such as `unrecognized`, `pathDenied` or `importFailed`."""
+    message: str
+    """A sentence for people."""
+
+
+class ImportRecord(TypedDict):
+    """One import of a session."""
+
+    timestamp: str
+    """The time of the import, ISO 8601."""
+    sourceLeaf: str | None
+    """The id of the entry at which the tool went on; null at the empty position."""
+    report: dict[str, Any]
+    """What was imported: `{session, files}`, as in the result of `import_sessions`."""
+
+
+class ImportReportParams(TypedDict, total=False):
+    """The params of `import_report`."""
+
+    sessionId: str | None
+    """The id of the session. Default: the session that is open, if exactly one is."""
+
+
+class ImportReportResult(TypedDict):
+    """The result of `import_report`."""
+
+    imports: list[ImportRecord]
+    """The imports that changed the session, oldest first; none for a session that was not imported."""
+
+
+_ImportSessionsParams = TypedDict("_ImportSessionsParams", {})
+_ImportSessionsParamsOptions = TypedDict(
+    "_ImportSessionsParamsOptions",
+    {
+        "from": "ImportFrom | None",
+        "paths": "list[str] | None",
+        "cwd": "str | None",
+        "since": "str | None",
+        "dryRun": "bool | None",
+        "split": "bool | None",
+        "final": "bool | None",
+        "again": "str | None",
+    },
+    total=False,
+)
+
+
+class ImportSessionsParams(_ImportSessionsParams, _ImportSessionsParamsOptions):
+    """The params of `import_sessions`."""
+
+
+class ImportSessionsResult(TypedDict):
+    """The result of `import_sessions`."""
+
+    sessions: list[ImportedSession]
+    """The sessions of all conversations that were found."""
+    files: list[ImportedFile]
+    """The files that were read, and those that could not be read. Files that have not changed since the last import are left out."""
+    totals: ImportTotals
+    """Sums."""
+
+
+class ImportTotals(TypedDict):
+    """The sums of an import."""
+
+    sessions: int
+    """Sessions."""
+    created: int
+    """Sessions that this import made."""
+    files: int
+    """Files that were found."""
+    unchanged: int
+    """Files that have not changed since the last import."""
+    failed: int
+    """Files that could not be imported."""
+    entriesAdded: int
+    """Entries that were added."""
+    branches: int
+    """Branches beside the first one of each session."""
+    recovered: int
+    """Branches that the tools no longer show."""
+    gaps: int
+    """Places where a parent is missing."""
+    duplicates: int
+    """Records that repeat others."""
+    revised: int
+    """Entries with a new version."""
+    held: int
+    """Entries held back."""
+    bytes: int
+    """Bytes that were read."""
+
+
+class _ImportedFile(TypedDict):
+    path: str
+    """Its absolute path; a session of a database follows behind `#`."""
+    records: int
+    """The number of records in it."""
+    entries: int
+    """The number of entries made of them."""
+    originOnly: dict[str, int]
+    """Records that are kept in the origin only: the number for each type."""
+    gaps: int
+    """The number of places where a parent is missing."""
+    duplicates: int
+    """The number of records that repeat others."""
+    unparsable: list[list[int]]
+    """Bytes that are no record: offset and length; the first 1,000 stretches."""
+
+
+class ImportedFile(_ImportedFile, total=False):
+    """One file of an import, or one session of a database."""
+
+    tool: str
+    """The tool that wrote it. Absent if it is not recognized."""
+    prefixSharedWith: str
+    """The native session with which its beginning is shared. Absent without one."""
+    held: int
+    """The number of entries held back because they may still grow. Absent without any."""
+    error: ImportFailure
+    """Why it, or a part of it, was not imported. Absent if it was."""
+
+
+class _ImportedSession(TypedDict):
+    tool: str
+    """The tool that wrote it."""
+    nativeId: str
+    """The tool's id of the conversation; of a family, that of its first one."""
+    sessionId: str
+    """The id of the session."""
+    path: str
+    """The absolute path of its file."""
+    cwd: str
+    """Its working directory."""
+    created: bool
+    """Whether this import made the session."""
+    entriesAdded: int
+    """The number of entries that this import added."""
+    branches: int
+    """The number of branches beside the first one."""
+    recovered: int
+    """The number of branches that the tool no longer shows."""
+    gaps: int
+    """The number of places where a parent is missing."""
+    duplicates: int
+    """The number of records that repeat others."""
+    revised: int
+    """The number of entries of earlier imports that the tool has changed since; each has a new version beside it."""
+    held: int
+    """The number of entries held back because they may still grow."""
+    subagents: int
+    """The number of subagents that it spawned."""
+
+
+class ImportedSession(_ImportedSession, total=False):
+    """One session of an import."""
+
+    name: str
+    """Its name. Absent without one."""
+    by: str
+    """`heuristic` if forks were recognized by their content alone."""
+    familySplit: bool
+    """Whether it belongs to the family of another session, from which an earlier import keeps it apart."""
+    skipped: str
+    """`trashed` if it was deleted and is not imported again."""
+
+
 class _InitializeParams(TypedDict):
     protocolVersion: int
     """The version of the protocol that the client speaks: 1. The daemon answers any other version with its own."""
@@ -2188,9 +2369,9 @@ class PrepareCompactionResult(TypedDict):
 
 class _Progress(TypedDict):
     token: RequestId
-    """The id of the navigation, or of the request for a compaction."""
+    """The id of the navigation, or of the request for a compaction or an import."""
     progress: float
-    """The number of characters written so far."""
+    """The number of characters written so far; of an import, the number of bytes read."""
 
 
 class Progress(_Progress, total=False):

@@ -10,7 +10,7 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:11b0e237899baeaccccfa68775c44ce0107006402cdf2590ecfebda6684a2aac";
+    "sha256:e9eb9ba689c2c233b68330fda353a639eca119df606e5fd71714baadeb5423c2";
 
 impl Client {
     /// Returns the OpenRPC document of this daemon. `rpc.discover`
@@ -158,6 +158,36 @@ impl Client {
             trashed_path: None,
         };
         self.call("restore_session", params)
+    }
+
+    /// Imports the conversations of other tools, or what they have written since the last import.
+    /// `import_sessions`
+    ///
+    /// Errors: `invalidParams`, `sessionLocked`, `importBusy`, `storageFull`, `storageIo`,
+    /// `pathDenied`, `importFailed`, `cancelled`.
+    pub fn import_sessions(&self) -> Call<ImportSessionsParams, ImportSessionsResult> {
+        let params = ImportSessionsParams {
+            from: None,
+            paths: None,
+            cwd: None,
+            since: None,
+            dry_run: None,
+            split: None,
+            r#final: None,
+            again: None,
+        };
+        self.call("import_sessions", params)
+    }
+
+    /// Returns the reports of the imports that changed a session. `import_report`
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `storageIo`, `pathDenied`, `cancelled`.
+    pub fn import_report(&self) -> Call<ImportReportParams, ImportReportResult> {
+        let params = ImportReportParams {
+            session_id: self.session_id(),
+        };
+        self.call("import_report", params)
     }
 
     /// Gives a session a name, or clears its name. The name is a new session_info entry at the

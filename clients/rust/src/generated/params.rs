@@ -200,8 +200,7 @@ pub struct DeleteSessionParams {
 /// The params of `rpc.discover`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct DiscoverParams {
-}
+pub struct DiscoverParams {}
 
 /// The params of `end_turn`. Messages that were queued during the turn are appended.
 #[derive(Debug, Clone, Serialize)]
@@ -437,7 +436,7 @@ pub struct ImportSessionsParams {
     pub split: Option<bool>,
     /// Whether to import the end of a conversation that may still grow. Default: false, for files that have changed in the last 10 minutes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub final: Option<bool>,
+    pub r#final: Option<bool>,
     /// The id of a deleted session that is to be imported again. Default: deleted sessions stay deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub again: Option<String>,
@@ -746,8 +745,7 @@ pub struct SetSessionNameParams {
 /// The params of `shutdown`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ShutdownParams {
-}
+pub struct ShutdownParams {}
 
 /// The params of `undo_navigation`.
 #[derive(Debug, Clone, Serialize)]
@@ -760,4 +758,3 @@ pub struct UndoNavigationParams {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,
 }
-

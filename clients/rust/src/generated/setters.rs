@@ -223,6 +223,64 @@ impl<R> Call<RestoreSessionParams, R> {
     }
 }
 
+impl<R> Call<ImportSessionsParams, R> {
+    /// The tool whose conversations are imported. Default: `auto`.
+    pub fn from(mut self, from: ImportFrom) -> Self {
+        self.params.from = Some(from);
+        self
+    }
+
+    /// Files and folders to import. Default: the places where the tools keep their sessions.
+    pub fn paths(mut self, paths: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.params.paths = Some(paths.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Only conversations of this working directory. Default: all.
+    pub fn cwd(mut self, cwd: impl Into<String>) -> Self {
+        self.params.cwd = Some(cwd.into());
+        self
+    }
+
+    /// Only conversations with activity since then, in RFC 3339 or as YYYY-MM-DD. Default: all.
+    pub fn since(mut self, since: impl Into<String>) -> Self {
+        self.params.since = Some(since.into());
+        self
+    }
+
+    /// Whether to write nothing and only report. Default: false.
+    pub fn dry_run(mut self, dry_run: bool) -> Self {
+        self.params.dry_run = Some(dry_run);
+        self
+    }
+
+    /// Whether forks become sessions of their own, with the prefix copied, not branches. Default: false.
+    pub fn split(mut self, split: bool) -> Self {
+        self.params.split = Some(split);
+        self
+    }
+
+    /// Whether to import the end of a conversation that may still grow. Default: false, for files that have changed in the last 10 minutes.
+    pub fn r#final(mut self, r#final: bool) -> Self {
+        self.params.r#final = Some(r#final);
+        self
+    }
+
+    /// The id of a deleted session that is to be imported again. Default: deleted sessions stay deleted.
+    pub fn again(mut self, again: impl Into<String>) -> Self {
+        self.params.again = Some(again.into());
+        self
+    }
+}
+
+impl<R> Call<ImportReportParams, R> {
+    /// The id of the session. Default: the session that is open, if exactly one is.
+    pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
+        self.params.session_id = Some(session_id.into());
+        self
+    }
+}
+
 impl<R> Call<SetSessionNameParams, R> {
     /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {

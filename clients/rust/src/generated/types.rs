@@ -5,6 +5,7 @@
 use super::enums::*;
 use crate::{Entry, Json, RequestId};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The entries from a fork, or from the root, to a tip.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -62,6 +62,10 @@ import type {
   GetStatsResult,
   GetTreeParams,
   GetTreeResult,
+  ImportReportParams,
+  ImportReportResult,
+  ImportSessionsParams,
+  ImportSessionsResult,
   InvalidParamsDetails,
   LeafMovedDetails,
   ListBranchesParams,
@@ -120,7 +124,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:11b0e237899baeaccccfa68775c44ce0107006402cdf2590ecfebda6684a2aac';
+export const SCHEMA_HASH = 'sha256:e9eb9ba689c2c233b68330fda353a639eca119df606e5fd71714baadeb5423c2';
 
 /** Params and result by method. */
 export interface Methods {
@@ -134,6 +138,8 @@ export interface Methods {
   'delete_session': { params: DeleteSessionParams; result: DeleteSessionResult };
   'list_trash': { params: ListTrashParams; result: ListTrashResult };
   'restore_session': { params: RestoreSessionParams; result: RestoreSessionResult };
+  'import_sessions': { params: ImportSessionsParams; result: ImportSessionsResult };
+  'import_report': { params: ImportReportParams; result: ImportReportResult };
   'set_session_name': { params: SetSessionNameParams; result: SetSessionNameResult };
   'fork_session': { params: ForkSessionParams; result: ForkSessionResult };
   'get_fork_messages': { params: GetForkMessagesParams; result: GetForkMessagesResult };
@@ -286,6 +292,22 @@ export abstract class MethodCalls {
     options?: CallOptions,
   ): Promise<RestoreSessionResult> {
     return this.call('restore_session', params, options);
+  }
+
+  /** Imports the conversations of other tools, or what they have written since the last import. `import_sessions` */
+  importSessions(
+    params: ImportSessionsParams = {},
+    options?: CallOptions,
+  ): Promise<ImportSessionsResult> {
+    return this.call('import_sessions', params, options);
+  }
+
+  /** Returns the reports of the imports that changed a session. `import_report` */
+  importReport(
+    params: ImportReportParams = {},
+    options?: CallOptions,
+  ): Promise<ImportReportResult> {
+    return this.call('import_report', params, options);
   }
 
   /** Gives a session a name, or clears its name. `set_session_name` */

@@ -178,6 +178,7 @@ export type Origin = 'self' | 'other';
  * `sessionDeleted`: The session file has been deleted. Close the session; restore the file from the trash if it is still wanted.
  * `sessionReplaced`: Another file has replaced the session file. Close the session and open it again to read the new file.
  * `sessionExists`: A session with this id exists already. Open the existing session, or choose another id.
+ * `importBusy`: Another import is running. Wait until it ends, and try again.
  * `entryNotFound`: The session has no entry with this id. Correct `details.entryId`; `get_tree` and `get_entries` list the entries.
  * `leafMoved`: The leaf is not at `expectedLeafId`. Read `details.entries` and `details.leafId`, decide again, and send the request with the new leaf.
  * `entryInvalid`: An entry does not have the members that its type or role requires. Correct the member `details.field` of the entry `details.index`; the message lists the accepted values.
@@ -195,6 +196,7 @@ export type Origin = 'self' | 'other';
  * `storageIo`: The operating system failed to read or write the file. Check the disk and the file; `details.writtenIds` lists the entries that were written.
  * `pathDenied`: The operating system denies access to the file or its directory. Change the permissions of the file or the directory, or choose another session directory.
  * `durabilityUnknown`: The data is written, but the operating system could not confirm that it is on the disk. Check the disk; send the same entries with the same ids again to learn whether they are safe.
+ * `importFailed`: A conversation of another tool could not be imported. Correct the cause that the message names, and import again; the rest is imported.
  * `batchUnsupported`: The message is a batch. Send the requests one by one; you need not wait for the answers.
  * `requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, for instance fewer entries.
  * `responseTooLarge`: The answer would be larger than the limit of the client or the daemon. Request less at once: with `limit` or `maxBytes`, or single entries.
@@ -217,6 +219,7 @@ export type ErrorKind =
   | 'sessionDeleted'
   | 'sessionReplaced'
   | 'sessionExists'
+  | 'importBusy'
   | 'entryNotFound'
   | 'leafMoved'
   | 'entryInvalid'
@@ -234,6 +237,7 @@ export type ErrorKind =
   | 'storageIo'
   | 'pathDenied'
   | 'durabilityUnknown'
+  | 'importFailed'
   | 'batchUnsupported'
   | 'requestTooLarge'
   | 'responseTooLarge'
@@ -319,6 +323,12 @@ export type TreeRender = 'unicode' | 'ascii';
  * The rows of the flat form, or the nodes of the nested form.
  */
 export type TreeNodes = TreeNode[] | NestedNode[];
+/**
+ * The tool that an import reads.
+ *
+ * `auto`: Every tool, each file by its content.
+ */
+export type ImportFrom = 'claude-code' | 'codex' | 'opencode' | 'gemini' | 'goose' | 'pi' | 'auto';
 /**
  * The order of a list of sessions.
  *
@@ -3307,6 +3317,295 @@ export interface NestedNode {
   labelTimestamp?: string;
 }
 /**
+ * Why a file was not imported.
+ */
+export interface ImportFailure {
+  /**
+   * The kind of failure, such as `unrecognized`, `pathDenied` or `importFailed`.
+   */
+  kind: string;
+  /**
+   * A sentence for people.
+   */
+  message: string;
+}
+/**
+ * One import of a session.
+ */
+export interface ImportRecord {
+  /**
+   * The time of the import, ISO 8601.
+   */
+  timestamp: string;
+  /**
+   * The id of the entry at which the tool went on; null at the empty position.
+   */
+  sourceLeaf: string | null;
+  /**
+   * What was imported: `{session, files}`, as in the result of `import_sessions`.
+   */
+  report: {
+    [k: string]: unknown;
+  };
+}
+/**
+ * The params of `import_report`.
+ */
+export interface ImportReportParams {
+  /**
+   * The id of the session. Default: the session that is open, if exactly one is.
+   */
+  sessionId?: string | null;
+}
+/**
+ * The result of `import_report`.
+ */
+export interface ImportReportResult {
+  /**
+   * The imports that changed the session, oldest first; none for a session that was not imported.
+   */
+  imports: ImportRecord[];
+}
+/**
+ * The params of `import_sessions`.
+ */
+export interface ImportSessionsParams {
+  /**
+   * The tool whose conversations are imported. Default: `auto`.
+   */
+  from?: ImportFrom | null;
+  /**
+   * Files and folders to import. Default: the places where the tools keep their sessions.
+   */
+  paths?: string[] | null;
+  /**
+   * Only conversations of this working directory. Default: all.
+   */
+  cwd?: string | null;
+  /**
+   * Only conversations with activity since then, in RFC 3339 or as YYYY-MM-DD. Default: all.
+   */
+  since?: string | null;
+  /**
+   * Whether to write nothing and only report. Default: false.
+   */
+  dryRun?: boolean | null;
+  /**
+   * Whether forks become sessions of their own, with the prefix copied, not branches. Default: false.
+   */
+  split?: boolean | null;
+  /**
+   * Whether to import the end of a conversation that may still grow. Default: false, for files that have changed in the last 10 minutes.
+   */
+  final?: boolean | null;
+  /**
+   * The id of a deleted session that is to be imported again. Default: deleted sessions stay deleted.
+   */
+  again?: string | null;
+}
+/**
+ * The result of `import_sessions`.
+ */
+export interface ImportSessionsResult {
+  /**
+   * The sessions of all conversations that were found.
+   */
+  sessions: ImportedSession[];
+  /**
+   * The files that were read, and those that could not be read. Files that have not changed since the last import are left out.
+   */
+  files: ImportedFile[];
+  /**
+   * Sums.
+   */
+  totals: ImportTotals;
+}
+/**
+ * One session of an import.
+ */
+export interface ImportedSession {
+  /**
+   * The tool that wrote it.
+   */
+  tool: string;
+  /**
+   * The tool's id of the conversation; of a family, that of its first one.
+   */
+  nativeId: string;
+  /**
+   * The id of the session.
+   */
+  sessionId: string;
+  /**
+   * The absolute path of its file.
+   */
+  path: string;
+  /**
+   * Its working directory.
+   */
+  cwd: string;
+  /**
+   * Its name. Absent without one.
+   */
+  name?: string;
+  /**
+   * Whether this import made the session.
+   */
+  created: boolean;
+  /**
+   * The number of entries that this import added.
+   */
+  entriesAdded: number;
+  /**
+   * The number of branches beside the first one.
+   */
+  branches: number;
+  /**
+   * The number of branches that the tool no longer shows.
+   */
+  recovered: number;
+  /**
+   * The number of places where a parent is missing.
+   */
+  gaps: number;
+  /**
+   * The number of records that repeat others.
+   */
+  duplicates: number;
+  /**
+   * The number of entries of earlier imports that the tool has changed since; each has a new version beside it.
+   */
+  revised: number;
+  /**
+   * The number of entries held back because they may still grow.
+   */
+  held: number;
+  /**
+   * The number of subagents that it spawned.
+   */
+  subagents: number;
+  /**
+   * `heuristic` if forks were recognized by their content alone.
+   */
+  by?: string;
+  /**
+   * Whether it belongs to the family of another session, from which an earlier import keeps it apart.
+   */
+  familySplit?: boolean;
+  /**
+   * `trashed` if it was deleted and is not imported again.
+   */
+  skipped?: string;
+}
+/**
+ * One file of an import, or one session of a database.
+ */
+export interface ImportedFile {
+  /**
+   * The tool that wrote it. Absent if it is not recognized.
+   */
+  tool?: string;
+  /**
+   * Its absolute path; a session of a database follows behind `#`.
+   */
+  path: string;
+  /**
+   * The number of records in it.
+   */
+  records: number;
+  /**
+   * The number of entries made of them.
+   */
+  entries: number;
+  /**
+   * Records that are kept in the origin only: the number for each type.
+   */
+  originOnly: {
+    [k: string]: number;
+  };
+  /**
+   * The number of places where a parent is missing.
+   */
+  gaps: number;
+  /**
+   * The number of records that repeat others.
+   */
+  duplicates: number;
+  /**
+   * Bytes that are no record: offset and length; the first 1,000 stretches.
+   */
+  unparsable: [number, number][];
+  /**
+   * The native session with which its beginning is shared. Absent without one.
+   */
+  prefixSharedWith?: string;
+  /**
+   * The number of entries held back because they may still grow. Absent without any.
+   */
+  held?: number;
+  /**
+   * Why it, or a part of it, was not imported. Absent if it was.
+   */
+  error?: ImportFailure;
+}
+/**
+ * The sums of an import.
+ */
+export interface ImportTotals {
+  /**
+   * Sessions.
+   */
+  sessions: number;
+  /**
+   * Sessions that this import made.
+   */
+  created: number;
+  /**
+   * Files that were found.
+   */
+  files: number;
+  /**
+   * Files that have not changed since the last import.
+   */
+  unchanged: number;
+  /**
+   * Files that could not be imported.
+   */
+  failed: number;
+  /**
+   * Entries that were added.
+   */
+  entriesAdded: number;
+  /**
+   * Branches beside the first one of each session.
+   */
+  branches: number;
+  /**
+   * Branches that the tools no longer show.
+   */
+  recovered: number;
+  /**
+   * Places where a parent is missing.
+   */
+  gaps: number;
+  /**
+   * Records that repeat others.
+   */
+  duplicates: number;
+  /**
+   * Entries with a new version.
+   */
+  revised: number;
+  /**
+   * Entries held back.
+   */
+  held: number;
+  /**
+   * Bytes that were read.
+   */
+  bytes: number;
+}
+/**
  * The params of `initialize`. The request is optional; a client sends it before everything else, and once. Unknown members are ignored.
  */
 export interface InitializeParams {
@@ -3910,11 +4209,11 @@ export interface PrepareCompactionResult {
  */
 export interface Progress {
   /**
-   * The id of the navigation, or of the request for a compaction.
+   * The id of the navigation, or of the request for a compaction or an import.
    */
   token: RequestId;
   /**
-   * The number of characters written so far.
+   * The number of characters written so far; of an import, the number of bytes read.
    */
   progress: number;
   /**

@@ -5,7 +5,7 @@ use super::{called, record, result, said, user};
 use crate::import::Tool;
 use crate::import::family::{EntryContent, Forest, Rules, join};
 use crate::import::member::Member;
-use crate::import::testing::read;
+use crate::import::tests::testing::read;
 use std::collections::HashMap;
 
 fn read_all(files: &[(&str, &str)]) -> Vec<Member> {

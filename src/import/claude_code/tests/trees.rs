@@ -3,7 +3,7 @@
 use super::super::ClaudeCode;
 use super::{called, main, main_unchecked, record, result, said, text, user};
 use crate::import::member::{Base, NodeKind};
-use crate::import::testing::{outline, read, shape};
+use crate::import::tests::testing::{outline, read, shape};
 
 /// Parallel calls are written as A1 → A2 and A1 → R1, A2 → R2, and the conversation goes on from either: as a plain
 /// tree one call and its result are on a dead branch.

@@ -1,6 +1,6 @@
 use super::CodexFormat;
 use crate::import::member::{Base, Node, NodeKind, Parent};
-use crate::import::scanning::{self as testing, Source, fixture, paths};
+use crate::import::tests::scanning::{self as testing, Source, fixture, paths};
 use crate::import::{Format, Tool};
 use std::collections::BTreeSet;
 

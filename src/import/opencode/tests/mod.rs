@@ -1,6 +1,6 @@
-use super::super::member::Record;
 use super::super::tests::{Imported, imported};
 use super::*;
+use crate::import::member::Record;
 use serde_json::{Value, json};
 
 mod random;

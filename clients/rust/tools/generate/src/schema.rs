@@ -59,7 +59,7 @@ pub struct Property<'a> {
 impl Property<'_> {
     pub fn field(&self) -> String {
         match snake(self.member).as_str() {
-            word @ ("type" | "ref" | "match" | "in") => format!("r#{word}"),
+            word @ ("type" | "ref" | "match" | "in" | "final") => format!("r#{word}"),
             word => word.to_owned(),
         }
     }

@@ -34,7 +34,8 @@ pub fn types(definitions: &Definitions) -> String {
         + NOTICE
         + "use super::enums::*;\n\
            use crate::{Entry, Json, RequestId};\n\
-           use serde::{Deserialize, Serialize};\n\n";
+           use serde::{Deserialize, Serialize};\n\
+           use std::collections::BTreeMap;\n\n";
     text += &structures(definitions, |name| !name.ends_with("Result"));
     text
 }

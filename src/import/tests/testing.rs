@@ -1,7 +1,7 @@
 //! What the tests of the formats share: records of a source, checks of what a reader makes of them, real files.
 
-use super::Format;
-use super::member::{Body, Member, Node, NodeKind, Parent, Place, Record};
+use crate::import::Format;
+use crate::import::member::{Body, Member, Node, NodeKind, Parent, Place, Record};
 use crate::json;
 use crate::shape::{self, Shape};
 use std::collections::{BTreeSet, HashSet};

@@ -1,10 +1,12 @@
-//! Sources that no tool has written: cut, at random, and large. The checks are those of [`super::testing`].
+//! Sources that no tool has written: cut, at random, and large. The checks are those of [`crate::import::tests::testing`].
 
-use super::Format;
-use super::claude_code::ClaudeCode;
-use super::gemini::Gemini;
-use super::member::{Member, NodeKind, Parent, Place};
-use super::testing::{bytes, entry, outline, read, read_records, real_files, records};
+use crate::import::Format;
+use crate::import::claude_code::ClaudeCode;
+use crate::import::gemini::Gemini;
+use crate::import::member::{Member, NodeKind, Parent, Place};
+use crate::import::tests::testing::{
+    bytes, entry, outline, read, read_records, real_files, records,
+};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
@@ -57,7 +59,7 @@ fn check_growth(format: &dyn Format, path: &str) {
     for count in (0..places.len()).step_by(step) {
         let mut reader = format.reader(path);
         for (number, place) in places.iter().take(count).enumerate() {
-            reader.record(super::member::Record {
+            reader.record(crate::import::member::Record {
                 at: place.at,
                 number: number as u64,
                 bytes: bytes(&source, *place),

@@ -1,7 +1,7 @@
 //! Sources for the tests of formats: fixtures, real files, and a plain family of members.
 
-use super::member::{Base, Member, Node, NodeKind, Parent, Place, Record};
-use super::{Format, Tool};
+use crate::import::member::{Base, Member, Node, NodeKind, Parent, Place, Record};
+use crate::import::{Format, Tool};
 use crate::{json, shape};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -10,14 +10,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// A source that was read to its end.
-pub(super) struct Source {
-    pub(super) bytes: Vec<u8>,
-    pub(super) records: u64,
-    pub(super) member: Member,
+pub(crate) struct Source {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) records: u64,
+    pub(crate) member: Member,
 }
 
 /// Reads a source whose lines are its records; other lines are passed over.
-pub(super) fn read(format: &dyn Format, path: &str, bytes: &[u8]) -> Source {
+pub(crate) fn read(format: &dyn Format, path: &str, bytes: &[u8]) -> Source {
     let mut reader = format.reader(path);
     let (mut at, mut number) = (0, 0);
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -40,7 +40,7 @@ pub(super) fn read(format: &dyn Format, path: &str, bytes: &[u8]) -> Source {
 
 impl Source {
     /// The entry of a node, without the members that the writer adds.
-    pub(super) fn entry(&self, format: &dyn Format, node: &Node) -> Value {
+    pub(crate) fn entry(&self, format: &dyn Format, node: &Node) -> Value {
         let at = |place: &Place| place.at as usize..(place.at + place.len) as usize;
         let records: Vec<&[u8]> = node.places.iter().map(|p| &self.bytes[at(p)]).collect();
         let body = format.body(&self.member, node, &records);
@@ -65,7 +65,7 @@ impl Source {
     /// Each record is in an entry, counted as kept only in the origin, or a duplicate; parents come first; keys are
     /// unique; each node has an entry.
     #[track_caller]
-    pub(super) fn check(&self, format: &dyn Format) {
+    pub(crate) fn check(&self, format: &dyn Format) {
         let member = &self.member;
         let mut keys = BTreeSet::new();
         let mut places = BTreeSet::new();
@@ -90,8 +90,8 @@ impl Source {
 }
 
 /// A fixture of the repository.
-pub(super) fn fixture(path: &str) -> Vec<u8> {
-    let root = Path::new(file!()).parent().and_then(Path::parent).unwrap();
+pub(crate) fn fixture(path: &str) -> Vec<u8> {
+    let root = Path::new(file!()).ancestors().nth(3).unwrap();
     let folders = [env!("CARGO_MANIFEST_DIR"), ".", ""];
     let mut roots = folders.iter().map(|folder| Path::new(folder).join(root));
     let root = roots.find(|root| root.is_dir()).unwrap();
@@ -101,7 +101,7 @@ pub(super) fn fixture(path: &str) -> Vec<u8> {
 
 /// The files of a tool in `shared/data/import` of a folder above the repository. They are not part of it: none where
 /// they are absent, which the test says.
-pub(super) fn real_files(tool: Tool) -> Vec<PathBuf> {
+pub(crate) fn real_files(tool: Tool) -> Vec<PathBuf> {
     let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     let mut roots = above.map(|folder| folder.join("shared/data/import").join(tool.name()));
     let mut files = Vec::new();
@@ -132,7 +132,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
 
 /// The conversations of a family: each path from a root to a tip, as the texts of its entries joined by ` > `. A
 /// plain model of the join: parts by their order, copies by their fingerprints from the first node on.
-pub(super) fn paths(format: &dyn Format, sources: &[Source]) -> BTreeSet<String> {
+pub(crate) fn paths(format: &dyn Format, sources: &[Source]) -> BTreeSet<String> {
     let mut nodes: Vec<(Option<usize>, String, u64)> = Vec::new();
     let mut known: Vec<Vec<usize>> = vec![Vec::new(); sources.len()];
     let mut open: Vec<usize> = (0..sources.len()).collect();

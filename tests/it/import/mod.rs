@@ -1,0 +1,172 @@
+//! `import_sessions`, `import_report` and `treelined import`. protocol.md §3.16, session-file.md §5.7.
+
+mod kill;
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::harness::*;
+
+/// A record of a Claude Code session.
+fn record(session: &str, kind: &str, number: usize, message: &Json) -> String {
+    let parent = number
+        .checked_sub(1)
+        .map(|parent| format!("{session}-{parent}"));
+    let record = json!({
+        "type": kind, "uuid": format!("{session}-{number}"), "parentUuid": parent, "sessionId": session,
+        "timestamp": format!("2026-01-01T00:00:{:02}.001Z", number % 60), "cwd": "/w", "message": message,
+    });
+    format!("{record}\n")
+}
+
+/// A conversation of so many turns.
+fn conversation(session: &str, turns: usize) -> String {
+    let turn = |turn: usize| {
+        let asked = json!({"role": "user", "content": format!("question {turn}")});
+        let said = json!({
+            "id": format!("msg_{session}_{turn}"), "role": "assistant", "model": "m",
+            "content": [{"type": "text", "text": format!("answer {turn}")}],
+            "usage": {"input_tokens": 1, "output_tokens": 2},
+        });
+        let (asked, said) = (
+            record(session, "user", 2 * turn, &asked),
+            record(session, "assistant", 2 * turn + 1, &said),
+        );
+        asked + &said
+    };
+    (0..turns).map(turn).collect()
+}
+
+fn params(home: &Home) -> Json {
+    json!({"from": "claude-code", "paths": [home.files()], "final": true})
+}
+
+fn imported(home: &Arc<Home>) -> (Daemon, Json) {
+    home.file("s.jsonl", conversation("s", 2).as_bytes());
+    let mut d = Daemon::quiet_in(home);
+    let result = d.ok("import_sessions", params(home));
+    (d, result)
+}
+
+#[test]
+fn an_imported_session_opens_and_goes_on() {
+    let home = Home::new();
+    let (mut d, result) = imported(&home);
+    let row = &result["sessions"][0];
+    assert_eq!(row["entriesAdded"], 4);
+    assert_eq!(row["created"], true);
+    d.open(&PathBuf::from(row["path"].as_str().unwrap()));
+    assert_eq!(d.ids().len(), 4);
+    let context = d.ok("get_context", json!({"format": "llm"}));
+    let roles: Vec<&str> = context["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["role"].as_str().unwrap())
+        .collect();
+    assert_eq!(roles, ["user", "assistant", "user", "assistant"]);
+    d.user("mine", "and now?");
+    d.err_kind("undo_navigation", json!({}), "nothingToUndo");
+}
+
+#[test]
+fn the_report_of_an_import_is_kept_with_the_session() {
+    let home = Home::new();
+    let (mut d, result) = imported(&home);
+    d.open(&PathBuf::from(
+        result["sessions"][0]["path"].as_str().unwrap(),
+    ));
+    let report = d.ok("import_report", json!({}));
+    let imports = report["imports"].as_array().unwrap();
+    assert_eq!(imports.len(), 1);
+    assert_eq!(imports[0]["sourceLeaf"], d.leaf()["leafId"]);
+    assert_eq!(imports[0]["report"]["session"], result["sessions"][0]);
+    assert_eq!(imports[0]["report"]["files"][0], result["files"][0]);
+}
+
+#[test]
+fn clients_of_an_open_session_hear_of_imported_entries() {
+    let home = Home::new();
+    let (mut d, result) = imported(&home);
+    d.open(&PathBuf::from(
+        result["sessions"][0]["path"].as_str().unwrap(),
+    ));
+    let before = d.ids();
+    home.file("s.jsonl", conversation("s", 3).as_bytes());
+    d.ok("import_sessions", params(&home));
+    let news = d.notification("entries_appended");
+    assert_eq!(news["params"]["origin"], "other");
+    assert_eq!(d.ids().len(), before.len() + 2);
+}
+
+#[test]
+fn a_deleted_session_is_not_imported_again() {
+    let home = Home::new();
+    let (mut d, result) = imported(&home);
+    let id = result["sessions"][0]["sessionId"].clone();
+    d.ok("delete_session", json!({"sessionId": id}));
+    let again = d.ok("import_sessions", params(&home));
+    assert_eq!(again["sessions"][0]["skipped"], "trashed");
+    assert_eq!(again["totals"]["entriesAdded"], 0);
+    let mut wanted = params(&home);
+    wanted["again"] = id.clone();
+    let back = d.ok("import_sessions", wanted);
+    assert_eq!(back["sessions"][0]["entriesAdded"], 4);
+    assert_eq!(back["sessions"][0]["sessionId"], id);
+}
+
+#[test]
+fn a_missing_path_and_one_inside_the_session_directory_are_refused() {
+    let home = Home::new();
+    let mut d = Daemon::quiet_in(&home);
+    fs::create_dir_all(home.sessions()).unwrap();
+    for path in [home.files().join("none"), home.sessions()] {
+        d.err_kind("import_sessions", json!({"paths": [path]}), "invalidParams");
+    }
+    for since in ["yesterday", "2026-13-01"] {
+        d.err_kind("import_sessions", json!({"since": since}), "invalidParams");
+    }
+}
+
+#[test]
+fn the_command_prints_the_result_and_its_exit_code_says_what_failed() {
+    let home = Home::new();
+    let path = home.file("s.jsonl", conversation("s", 2).as_bytes());
+    let path = path.to_str().unwrap();
+    let args = ["import", "--from", "claude-code", "--final", path];
+    let output = home.run(&[&args[..], &["--dry-run", "--json"]].concat(), &[], "");
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert_eq!(output.lines()[0]["totals"]["entriesAdded"], 4);
+    let output = home.run(&args, &[], "").clean();
+    assert!(output.text().contains("claude-code"), "{output:?}");
+    assert!(output.text().contains("1 new session"), "{output:?}");
+    let output = home.run(&args, &[], "").clean();
+    assert!(output.text().contains("nothing new"), "{output:?}");
+    let missing = home.run(&["import", "/does/not/exist"], &[], "");
+    assert_eq!(missing.code, Some(2), "{missing:?}");
+    let broken = home.file("rollout-x.jsonl.zst", b"\x28\xb5\x2f\xfd no");
+    let output = home.run(
+        &["import", "--from", "codex", broken.to_str().unwrap()],
+        &[],
+        "",
+    );
+    assert_eq!(output.code, Some(1), "{output:?}");
+}
+
+/// A line of 100 MB is read, and its entry keeps the beginning of its text.
+#[test]
+fn a_very_long_record_becomes_an_entry_with_its_text_cut() {
+    let home = Home::in_memory();
+    let bytes = if is_long_run() { 100 << 20 } else { 50 << 20 };
+    let text = conversation("s", 2).replacen("answer 0", &"x".repeat(bytes), 1);
+    home.file("s.jsonl", text.as_bytes());
+    let mut d = Daemon::quiet_in(&home);
+    let result = d.ok("import_sessions", params(&home));
+    assert_eq!(result["totals"]["entriesAdded"], 4);
+    let path = result["sessions"][0]["path"].as_str().unwrap();
+    let lines = fs::read_to_string(path).unwrap();
+    let entry: Json = serde_json::from_str(lines.lines().nth(2).unwrap()).unwrap();
+    let text = entry["message"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.len() <= 48 << 20 && text.ends_with("x…"));
+}
