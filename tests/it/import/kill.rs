@@ -37,7 +37,7 @@ fn a_killed_import_is_completed_by_the_next_one() {
         for _ in 0..2 {
             let mut d = Daemon::quiet_in(&home);
             d.send("import_sessions", params(&home));
-            thread::sleep(Duration::from_millis(random.below(60)));
+            thread::sleep(Duration::from_millis(random.below(60) as u64));
             d.kill();
             for (name, lines) in sessions(&home) {
                 assert_eq!(lines[0]["type"], "session", "kill {kill}: {name}");
