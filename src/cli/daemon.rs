@@ -172,8 +172,7 @@ impl ChildDaemon {
     }
 }
 
-/// Keeps only the text of the error: [`super::run`] would mistake a broken pipe to the daemon for one of our
-/// own stdout.
+/// Keeps only the text of the error: [`super::run`] would take a broken pipe to the daemon for a broken stdout.
 fn gone(error: io::Error) -> anyhow::Error {
     anyhow::anyhow!("cannot reach the daemon: {error}")
 }

@@ -1,6 +1,6 @@
 //! `treelined demo`: a conversation with a branch, offline, in a temporary folder.
 //!
-//! It is real: the program is a client of a daemon and prints the messages of both. [`story`] has the
+//! Nothing is simulated: the program is a client of a daemon and prints the messages of both. [`story`] has the
 //! conversation.
 
 use super::daemon::{ChildDaemon, ErrorResponse, Incoming, RawJson};
@@ -133,8 +133,8 @@ impl Tour {
         Ok(())
     }
 
-    /// Makes a call and shows it, with all messages until the call, and an answer sent meanwhile, are
-    /// answered.
+    /// Makes a call and shows it, with all messages until its response; answers questions and acknowledges them in
+    /// between.
     fn call(&mut self, method: &str, params: &Value) -> anyhow::Result<RawJson> {
         self.sent(method, params)?;
         let wanted = self.daemon.send(method, &params.to_string())?;
@@ -216,7 +216,7 @@ impl Tour {
         Ok(())
     }
 
-    /// The notifications to show, by name.
+    /// Shows or counts a notification by its name.
     fn came(&mut self, what: &str, message: &RawJson) -> anyhow::Result<()> {
         const WORTH: [&str; 8] = [
             "accepted",

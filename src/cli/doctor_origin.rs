@@ -18,7 +18,7 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Folders between a session file and its session directory, at most.
+/// The most folders between a session file and its session directory.
 const LEVELS: usize = 2;
 const CHUNK: usize = 256 << 10;
 
@@ -34,7 +34,7 @@ struct EntryOrigin {
 /// The records of a kept source.
 #[derive(Default)]
 struct KeptRecords {
-    /// In order.
+    /// The places of the records, ascending.
     places: Vec<Place>,
     unparsable: u64,
     is_document: bool,
@@ -252,7 +252,7 @@ fn read(mut reader: OriginReader) -> io::Result<KeptRecords> {
 }
 
 impl KeptRecords {
-    /// The number of the record at a place; in a document, of the one around it.
+    /// The number of the record at a place; inside a document, of the record around it.
     fn number_of(&self, place: Place) -> Option<usize> {
         let after = self.places.partition_point(|record| record.at <= place.at);
         let number = after.checked_sub(1)?;

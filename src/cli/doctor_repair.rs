@@ -1,4 +1,4 @@
-//! `treelined doctor --repair`: reports what a repair did to a file, or with `--dry-run` would do. The log does
+//! `treelined doctor --repair`: reports the changes of a repair, or with `--dry-run` those it would make. The log does
 //! the repair.
 
 use super::late_writes;

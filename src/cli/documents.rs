@@ -40,7 +40,7 @@ pub(super) fn schema(schema: &Schema) -> anyhow::Result<ExitCode> {
 
 /// Prints a completion script.
 pub(super) fn completions(completions: &Completions) -> anyhow::Result<ExitCode> {
-    // Into memory first: the generator panics if it cannot write.
+    // The script is written into memory first, since the generator panics if it cannot write.
     let mut script = Vec::new();
     clap_complete::generate(
         completions.shell,

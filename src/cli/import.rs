@@ -88,7 +88,7 @@ struct Totals {
 }
 
 impl From {
-    /// None: any tool.
+    /// `None` for any tool.
     pub(super) fn tool(self) -> Option<Tool> {
         match self {
             Self::Auto => None,

@@ -13,9 +13,9 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// After the pause for which a source must be quiet before its end is imported.
+/// The time after the pause for which a source must be quiet before its end is imported.
 const AFTER_QUIET: Duration = Duration::from_secs(605);
-/// Before an import that failed is tried again: another one may have been under way.
+/// The pause before a failed import is repeated: another import may have been running.
 const AFTER_FAILURE: Duration = Duration::from_secs(60);
 
 pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<ExitCode> {
@@ -25,7 +25,7 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
     };
     let mut is_first = true;
     loop {
-        // Before the import, so that no change falls between the two.
+        // The watch begins before the import, so that it reports every later change.
         let watch = Watch::of(&watched_places(&request)).context("watch the tools' folders")?;
         for (path, error) in watch.failures() {
             let line = format!("not watched: {}: {error}", path.display());
@@ -50,7 +50,7 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
     }
 }
 
-/// One import. Returns whether something is held back that may still grow.
+/// Runs one import. Returns whether records that may still grow are held back.
 fn round(options: &Options, import: &ImportArgs) -> anyhow::Result<bool> {
     let mut daemon = ChildDaemon::start(options)?;
     let answered = ask(&mut daemon, import);

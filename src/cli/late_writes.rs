@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Time between two looks at the programs that have it open.
 const LONG_PAUSE: Duration = Duration::from_millis(250);
 
-/// Warns, before a file is replaced, of what cannot be guaranteed.
+/// Warns, before a file is replaced, that late lines of other programs may be lost.
 pub(super) fn warn(screen: &mut Screen) -> io::Result<()> {
     writeln!(
         screen,

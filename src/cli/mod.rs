@@ -146,7 +146,7 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
 fn report(error: &anyhow::Error) {
     let message = format!("{error:#}");
     let mut stderr = io::stderr().lock();
-    // There is nowhere else to say it.
+    // There is no other place for the message.
     let _unsaid = writeln!(stderr, "treelined: {}", terminal::line(&message));
 }
 

@@ -70,8 +70,7 @@ pub(super) struct MarkedText<'t> {
 }
 
 impl MarkedText<'_> {
-    /// The text without controls, in at most `columns` columns: matches in a style of their own, the rest as `rest`
-    /// has it.
+    /// The text without controls, in at most `columns` columns. Matches have a style of their own, the rest has `rest`.
     pub(super) fn draw(
         self,
         screen: &Screen,

@@ -26,7 +26,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// How long running summaries may take after a signal or `shutdown`.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
-/// How long cancelled requests may take to answer.
+/// The time for which cancelled requests may still answer.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
 /// The reason why serving ends.
@@ -36,7 +36,7 @@ enum EndReason {
     InputEnded,
     /// A header block has no length, so the next message cannot be found.
     BadBlock,
-    /// A signal, `shutdown`, or the death of the client's process.
+    /// A signal, `shutdown`, or the end of the client's process.
     Asked,
     /// The reader of stdout has ended.
     OutputBroken,

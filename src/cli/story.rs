@@ -31,7 +31,7 @@ pub(super) fn first_attempt() -> Value {
     ]})
 }
 
-/// A navigation to the answer that named both ways.
+/// A navigation to the answer that named both solutions.
 pub(super) fn back() -> Value {
     json!({ "targetId": "e4", "summarize": true })
 }

@@ -151,7 +151,7 @@ fn draw(daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The options that would show the hidden entries.
+/// The options that show the hidden entries.
 fn how_to_show(tree: &TreeArgs) -> &'static str {
     match (tree.filter, &tree.query) {
         (FilterName::All, None) => "",

@@ -1,8 +1,7 @@
 //! The agent turn of a session's client, and the messages that wait for its end (semantics.md §5).
 //!
-//! Messages sent during a turn wait in memory and are appended when the turn ends. If the append fails, the
-//! turn has ended nevertheless. The messages then wait for the next `end_turn`, or go before the next
-//! message.
+//! Messages sent during a turn wait in memory and are appended when the turn ends. The turn ends even if the append
+//! fails: the messages then wait for the next `end_turn`, or go before the next message.
 
 use super::Daemon;
 use super::commit::{Appended, Change};
@@ -30,7 +29,7 @@ pub(crate) struct ClientTurn {
     bytes: usize,
 }
 
-/// The most bytes of messages that wait for the end of a turn.
+/// The limit of the bytes of messages that wait for the end of a turn.
 const MAX_QUEUED: usize = 64 << 20;
 
 impl OpenSession {
@@ -44,7 +43,7 @@ impl OpenSession {
 }
 
 impl Daemon {
-    /// Ends the turns of a client whose connection has ended, and appends the queued messages.
+    /// Ends a client's turns when its connection ends, and appends the queued messages.
     pub async fn end_turns(self: &Arc<Self>) {
         for open in self.open_sessions() {
             let Ok((open, turn)) = self.turn(Some(&open.id), &Cancel::new()).await else {
@@ -93,7 +92,7 @@ impl ClientTurn {
         self.queue.push(entry);
     }
 
-    /// Takes the queued messages. A message whose id has been used meanwhile gets a new id.
+    /// Takes the queued messages. A message gets a new id if its id has been used since.
     pub(crate) fn take(&mut self, turn: &SessionGuard) -> Vec<NewEntry> {
         self.places.clear();
         self.bytes = 0;

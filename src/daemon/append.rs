@@ -1,5 +1,5 @@
-//! Group commit (session-file.md §3): appends that follow each other in a session's queue are written together, in
-//! one write and with one sync. Each is checked as if those before it had been written already.
+//! Group commit (session-file.md §3): one write and one sync for adjacent appends in a session's queue. The check of
+//! each append assumes that those before it are written.
 
 use super::call::Call;
 use super::commit::{Appended, CommitTail, late_failure};
@@ -19,10 +19,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A write takes no further appends once it has this many bytes.
+/// A batch is complete once it has this many bytes.
 const MAX_WRITE_BYTES: usize = 1 << 20;
 
-/// Larger batches, in bytes, are not written on the thread that reads requests.
+/// Larger batches, in bytes, are written on a blocking thread, not on the reader thread.
 const INLINE_BATCH_BYTES: u64 = 256 << 10;
 
 /// The entries that one request appends: one operation.
@@ -38,7 +38,7 @@ pub(crate) struct Append {
 /// Queues the response of an append.
 pub(crate) type OnAppended = Box<dyn FnOnce(Result<Appended>) + Send>;
 
-/// Writes adjacent appends, on this thread unless the file's lock or a sync has to be waited for.
+/// Writes adjacent appends. Continues on the runtime if it has to wait for the file's lock or for a sync.
 pub(crate) fn write(lease: Lease, appends: VecDeque<Append>) {
     at_once_or_later(async {
         let found = guard(lease, Instant::now());
@@ -64,7 +64,7 @@ async fn write_all(open: Arc<OpenSession>, mut turn: SessionGuard, waiting: VecD
         planned: Vec::new(),
     };
     loop {
-        // An earlier append is not durable: told to the next one, once.
+        // An earlier append is not durable: the next append fails once for it.
         while let Err(error) = open.session.syncer.check() {
             if let Some(request) = batch.waiting.pop_front() {
                 request.answer(Err(error));
@@ -112,7 +112,7 @@ async fn finish(
     // Later commits are answered behind these requests.
     let (synced, _publication) = tail.finish().await;
     if synced.is_err() && !decided.iter().any(|append| append.outcome.wrote()) {
-        // What was carried over from a file that had been replaced.
+        // The commit carried entries over from a replaced file.
         daemon.durability_lost(&open);
     }
     let (repeated, first): (Vec<_>, Vec<_>) = decided
@@ -129,7 +129,7 @@ async fn finish(
         };
         request.answer(appended(outcome, durability, synced));
     }
-    // What has been sent again waits for its sync as it did the first time.
+    // A retry waits for its sync like the first attempt.
     for DecidedAppend {
         request,
         outcome,
@@ -180,8 +180,7 @@ impl Append {
         (self.answer)(answer);
     }
 
-    /// Plans this operation after those that `planner` has planned; `None` if it has to wait until
-    /// they are written.
+    /// Plans this operation after those that `planner` has planned; `None` if the earlier ones must be written first.
     fn plan(
         &self,
         core: &SessionState,
@@ -192,7 +191,7 @@ impl Append {
         let planned = planner.plan(&self.entries, &stored);
         match &planned {
             Ok(None) => return Ok(None),
-            // A retry has moved the leaf itself.
+            // A retry has already moved the leaf.
             Ok(Some(planned)) if planned.lines.is_empty() => {}
             _ => match (&self.expected, planner.last()) {
                 (ExpectedLeaf::Any, _) => {}
@@ -201,7 +200,7 @@ impl Append {
                 (expected, None) => core.check_expected_leaf(expected)?,
             },
         }
-        // From here on it cannot be cancelled any more.
+        // From this point the append cannot be cancelled.
         if !self.cancel.commit() {
             return Err(Error::cancelled());
         }
@@ -217,19 +216,19 @@ impl Append {
 struct Batch {
     source: Arc<dyn Source>,
     waiting: VecDeque<Append>,
-    /// Of the first that wait.
+    /// The plans of the first appends in `waiting`.
     planned: Vec<Result<Part>>,
 }
 
 /// The part that one operation has in a batch.
 struct Part {
     entry_ids: Vec<EntryId>,
-    /// Those that are in the file already.
+    /// Ids of its entries that are already in the file.
     known_ids: Vec<EntryId>,
-    /// Where these are.
+    /// The places of these entries in the file.
     repeated: Option<RepeatedEntries>,
     lines: usize,
-    /// Lines of the batch up to its end.
+    /// The number of the batch's lines up to the end of this operation.
     end: usize,
 }
 
@@ -286,7 +285,7 @@ impl Work for Batch {
         Ok(all)
     }
 
-    /// Each waits its own time.
+    /// Each append has its own time limit.
     fn wait(&mut self, contended_since: Option<Instant>) -> Result<()> {
         let waiting = std::mem::take(&mut self.waiting);
         let mut gone = None;
@@ -306,21 +305,21 @@ impl Work for Batch {
     }
 }
 
-/// An append whose outcome is known.
+/// An append with its outcome.
 struct DecidedAppend {
     request: Append,
     outcome: Outcome,
-    /// Entries of it that were in the file before.
+    /// Its entries that were in the file before.
     repeated: Option<RepeatedEntries>,
 }
 
 enum Outcome {
     Written {
         ids: Vec<EntryId>,
-        /// Lines of the batch up to its end.
+        /// The number of the batch's lines up to the end of this operation.
         end: usize,
     },
-    /// It was in the file before.
+    /// All its entries were in the file before.
     Known(Vec<EntryId>),
     Failed(Error),
 }
@@ -346,7 +345,7 @@ impl Batch {
             Ok(committed) => (committed.whole, committed.failure.as_ref()),
             Err(error) => (0, Some(error)),
         };
-        // Without a plan all of them have failed for the same reason.
+        // Without a plan, all appends failed for the same reason.
         let count = match failure {
             Some(_) if planned.is_empty() => self.waiting.len(),
             _ => planned.len(),

@@ -1,4 +1,4 @@
-//! One request on its way to its response.
+//! A request from its arrival to its response.
 
 use super::Daemon;
 use super::connection::{AskedNavigation, Connection};
@@ -9,15 +9,15 @@ use crate::lock::lock;
 use crate::wire;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// One request on its way.
+/// A request that has not been answered.
 pub(crate) struct Call {
     pub(crate) daemon: Arc<Daemon>,
     pub(crate) connection: Arc<Connection>,
     pub(crate) id: Option<wire::RequestId>,
     pub(crate) cancel: Cancel,
-    /// What happens once the response is queued.
+    /// Actions that run once the response is queued.
     after: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
-    /// The navigation that it asks for, if it is one: an abort may name it before it has begun.
+    /// The navigation of this request, if it is one: an abort may name it before it begins.
     navigation: OnceLock<AskedNavigation>,
 }
 
@@ -33,7 +33,7 @@ impl Call {
         })
     }
 
-    /// Makes an abort find it while it waits.
+    /// Lets an abort find the navigation while it waits.
     pub(crate) fn names_navigation(&self, asked: AskedNavigation) {
         let _named_before = self.navigation.set(asked);
     }
@@ -42,13 +42,13 @@ impl Call {
         self.navigation.get()
     }
 
-    /// Takes a place in the queue of a session; without an id in that of the only open one.
+    /// Takes a place in the queue of a session; without an id, in the queue of the only open session.
     pub(crate) fn place(&self, session_id: Option<&str>, scope: Scope) -> Place {
         self.daemon.queues.lease(session_id, scope, &self.cancel)
     }
 
-    /// Opens a session once the response is queued: nothing of it may go out, and no other request may reach
-    /// it, before (protocol.md §7).
+    /// Opens a session once the response is queued: before that, no notification of the session may go out and no other
+    /// request may reach it (protocol.md §7).
     pub(crate) fn open_after(&self, open: &Arc<OpenSession>, mut lease: Lease) {
         let (daemon, open) = (Arc::clone(&self.daemon), Arc::clone(open));
         self.after(move || {
@@ -62,12 +62,12 @@ impl Call {
         });
     }
 
-    /// Does something once the response is queued.
+    /// Runs `act` once the response is queued.
     pub(crate) fn after(&self, act: impl FnOnce() + Send + 'static) {
         lock(&self.after).push(Box::new(act));
     }
 
-    /// Does what waits for the response, which has just been queued.
+    /// Runs the actions that wait for the response, which has just been queued.
     pub(crate) fn answered(&self) {
         let after = std::mem::take(&mut *lock(&self.after));
         for act in after {

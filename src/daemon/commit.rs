@@ -19,8 +19,8 @@ use crate::wire::{self, notification};
 use std::fs::File;
 use std::sync::Arc;
 
-/// The steps of a commit after its write, the same for every operation: announce it with the guard, then, without
-/// the guard, make it durable and send the notifications. The publication ends with the responses.
+/// The steps of a commit after its write, the same for every operation: announce it with the guard; then, without the
+/// guard, make it durable and send the notifications. The publication ends when the responses are queued.
 #[must_use]
 pub(crate) struct CommitTail {
     daemon: Arc<Daemon>,
@@ -92,7 +92,7 @@ pub(crate) fn late_failure(
     move || daemon.durability_lost(&open)
 }
 
-/// The place of a request that changes its session, taken when the request arrived.
+/// The place in the queue of a request that changes its session, taken when the request arrived.
 #[must_use]
 pub(crate) struct ChangePlace {
     call: Arc<Call>,
@@ -107,14 +107,14 @@ impl ChangePlace {
         }
     }
 
-    /// The session, once all earlier requests are done. What others have appended is taken in by the commit.
+    /// Waits for all earlier requests and returns the session. The commit reads the entries of other writers.
     pub(crate) async fn reached(self) -> Result<Change> {
         let asked = self.place.asked;
         let (open, turn) = guard(self.place.await?, asked)?;
         Ok(Change::new(&self.call, open, turn))
     }
 
-    /// As [`Self::reached`], if the session may be written.
+    /// As [`Self::reached`]; fails if the session is read-only.
     pub(crate) async fn writable(self) -> Result<Change> {
         let change = self.reached().await?;
         change.open.session.check_writable()?;
@@ -128,19 +128,19 @@ pub(crate) struct Change {
     pub(crate) open: Arc<OpenSession>,
     pub(crate) turn: SessionGuard,
     pub(crate) cancel: Cancel,
-    /// The request that asked for it, if one did.
+    /// The request, if the change has one.
     call: Option<Arc<Call>>,
 }
 
-/// A change that has been carried out.
+/// The outcome of a change.
 pub(crate) struct ChangeOutcome<R> {
-    /// The result of the look at the session right behind the commit.
+    /// The result of `then`, which reads the session right after the commit.
     pub(crate) seen: R,
     pub(crate) entry_ids: Vec<String>,
     pub(crate) durability: Durability,
 }
 
-/// An append that has been carried out.
+/// The outcome of an append.
 pub(crate) struct Appended {
     pub(crate) entry_ids: Vec<String>,
     pub(crate) durability: wire::Durability,
@@ -165,7 +165,7 @@ impl Change {
         }
     }
 
-    /// A change that no request asks for.
+    /// A change without a request.
     pub(crate) fn unasked(
         daemon: &Arc<Daemon>,
         open: Arc<OpenSession>,
@@ -180,14 +180,14 @@ impl Change {
         }
     }
 
-    /// The same with what others have appended taken in.
+    /// The same, after reading the entries of other writers.
     pub(crate) async fn caught_up(self) -> Result<Self> {
         let turn = self.daemon.caught_up(&self.open, self.turn).await?;
         Ok(Self { turn, ..self })
     }
 
-    /// Writes what `plan` plans, announces it, lets `then` look at the session and at whether anything was written
-    /// before anything else can happen, and makes it as durable as is promised. The guard is given up before that.
+    /// Writes the plan of `plan` and announces it, calls `then` with the session and whether anything was written,
+    /// releases the guard, and makes the commit as durable as its session promises.
     pub(crate) async fn commit<P, T, R>(self, plan: P, then: T) -> Result<ChangeOutcome<R>>
     where
         P: FnOnce(&SessionState) -> Result<PlannedLines> + Send + 'static,
@@ -234,7 +234,7 @@ impl Change {
         let plan = move |core: &SessionState| {
             let stored = |node| core.entry(node);
             let planned = flow::append::plan(&core.tree, &*source, &entries, &stored);
-            // A retry has moved the leaf itself.
+            // A retry has already moved the leaf.
             let is_retry = planned
                 .as_ref()
                 .is_ok_and(|planned| planned.lines.is_empty());
@@ -245,7 +245,7 @@ impl Change {
         };
         let repeated = |core: &SessionState, _| core.repeated(chosen.iter());
         let changed = self.commit(plan, repeated).await?;
-        // Some of them may have been in the file before.
+        // Some of the entries may have been in the file before.
         if let Some(entries) = changed.seen? {
             let late = late_failure(&daemon, &open);
             let syncer = &open.session.syncer;

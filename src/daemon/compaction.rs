@@ -1,5 +1,5 @@
-//! A compaction's way from the question to its commit (semantics.md §4). Where the cut is and what is summarized is
-//! [`crate::flow::compact`]'s.
+//! The steps of a compaction from the question to the commit (semantics.md §4). [`crate::flow::compact`] decides on the
+//! cut and on the text to summarize.
 
 use super::commit::Change;
 use super::connection::Connection;
@@ -26,7 +26,7 @@ use std::time::Duration;
 enum Asked {
     /// A compaction.
     Given(Box<Compaction>),
-    /// No compaction; what the answers add for the summarizer.
+    /// No compaction; the context that the answers add for the summarizer.
     Nothing(Vec<String>),
     Refused(Refusal),
 }
@@ -41,7 +41,7 @@ fn refused(Refusal { reason, by }: Refusal) -> wire::CompactResult {
     }
 }
 
-/// A compaction as its caller wants it.
+/// The options of the caller of a compaction.
 pub(crate) struct Compactor {
     pub keep: u64,
     pub expected: ExpectedLeaf,
@@ -50,7 +50,7 @@ pub(crate) struct Compactor {
     pub wishes: SummaryOptions,
 }
 
-/// What the session said when the compaction began.
+/// The state of the session when the compaction began.
 pub(crate) struct Prepared {
     plan: Plan,
     tokens_before: u64,
@@ -69,7 +69,7 @@ pub(crate) fn bytes_to_prepare(core: &SessionState) -> u64 {
     reading::size_of(core, core.tree.path(core.leaf()))
 }
 
-/// Reads the context. Bodies of more than `max_bytes` together are named, not kept.
+/// Reads the context. If its bodies have more than `max_bytes` together, only their ids are kept.
 pub(crate) fn prepare(core: &SessionState, keep: u64, max_bytes: u64) -> Result<Prepared> {
     let path = reading::steps(core, core.leaf());
     let kept = reading::kept(core, &path)?;
@@ -86,7 +86,7 @@ pub(crate) fn prepare(core: &SessionState, keep: u64, max_bytes: u64) -> Result<
 }
 
 impl Prepared {
-    /// Names the entries instead where they have more than `max_bytes` together.
+    /// Replaces the entries by their ids if they have more than `max_bytes` together.
     pub(crate) fn preparation(
         &self,
         wishes: &SummaryOptions,
@@ -178,7 +178,7 @@ impl Compactor {
         self.commit(change, &prepared, compaction).await
     }
 
-    /// Tells everyone, and waits for those who answer. Overrides change what is wanted.
+    /// Sends the question and waits for the answers. Overrides change the options.
     async fn ask(&mut self, request: &SessionRequest, prepared: &Prepared) -> Result<Asked> {
         let asking = request.asking(BeforeEvent::SessionBeforeCompact, self.answer_timeout);
         let max_bytes = preparation_bytes(&request.call.connection);
@@ -234,7 +234,7 @@ impl Compactor {
                     return Err(Error::entry_not_found(id));
                 }
             }
-            // From here on it cannot be aborted any more.
+            // From this point the compaction cannot be aborted.
             if !abort.commit() {
                 return Err(Error::cancelled());
             }
@@ -269,15 +269,14 @@ struct Summarizing<'a> {
     request: &'a SessionRequest,
     prepared: &'a Prepared,
     wishes: &'a SummaryOptions,
-    /// What the answers add.
+    /// The context that the answers add.
     context: Vec<String>,
     /// Characters of summaries so far.
     written: AtomicU64,
 }
 
 impl Summarizing<'_> {
-    /// The configured summarizer: the turns before the cut, and the beginning of the turn that is
-    /// cut, each by itself.
+    /// Runs the configured summarizer: once for the turns before the cut, and once for the beginning of the split turn.
     async fn compaction(&self) -> Result<Compaction> {
         let plan = &self.prepared.plan;
         let mut usage: Option<Usage> = None;
@@ -324,7 +323,7 @@ impl Summarizing<'_> {
             model: self.prepared.model.as_ref(),
             abort: &self.request.call.cancel,
         };
-        // The prefix of a turn is added to a summary that has it already.
+        // One summary contains the context: the prefix of a turn is joined to a summary that has it.
         let is_first = subject == Subject::Context || self.prepared.plan.history.is_empty();
         let context = if is_first {
             self.context.clone()
@@ -348,7 +347,7 @@ impl Summarizing<'_> {
 }
 
 impl Prepared {
-    /// A compaction of what was planned, without its summary.
+    /// The planned compaction, without its summary.
     fn compaction(&self) -> Compaction {
         Compaction {
             summary: String::new(),

@@ -1,4 +1,4 @@
-//! One client: what it has said of itself, its output, and its requests that wait.
+//! A client: its introduction, its output, and its requests that wait.
 
 use super::call::Call;
 use super::{Daemon, convert};
@@ -16,7 +16,7 @@ pub struct Connection {
     pub outbox: Arc<Outbox>,
     /// The client as it introduced itself in `initialize`.
     client: OnceLock<Client>,
-    /// The requests whose responses have not been queued, by their ids.
+    /// The requests without a queued response, by their ids.
     in_flight: Mutex<HashMap<RequestId, Arc<Call>>>,
 }
 
@@ -43,7 +43,7 @@ impl Client {
     }
 }
 
-/// A navigation as it was asked for.
+/// A navigation and the id by which an abort names it.
 pub(crate) struct AskedNavigation {
     pub(crate) session_id: Option<String>,
     pub(crate) navigation_id: String,
@@ -69,18 +69,18 @@ impl Connection {
         self.client.set(client).is_ok()
     }
 
-    /// Whether the client answers such questions.
+    /// Whether the client answers questions for this event.
     pub(crate) fn answers(&self, event: BeforeEvent) -> bool {
         self.client().is_some_and(|client| client.answers(event))
     }
 
-    /// Whether the file of a new session is written with it, unless the client says otherwise: a script
-    /// that makes a session expects to find it.
+    /// Whether a new session's file is written at once, unless the client sets it: a script that makes a session
+    /// expects its file.
     pub(crate) fn writes_files_at_once(&self) -> bool {
         self.client().is_none()
     }
 
-    /// The most a message to the client may have, in bytes.
+    /// The limit of a message to the client, in bytes.
     pub(crate) fn client_frame_bytes(&self) -> usize {
         let own_limit = self.daemon.config.max_frame_bytes;
         self.client()
@@ -99,7 +99,7 @@ impl Connection {
         self.outbox.push(convert::on_one_line(message), class);
     }
 
-    /// Queues a piece of a summary. False if the client does not want them.
+    /// Queues a part of a summary. False if the client does not want them.
     pub(crate) fn summary_delta(
         &self,
         session_id: &Arc<str>,
@@ -116,12 +116,12 @@ impl Connection {
         wanted
     }
 
-    /// Tells how far long work has come, to clients that want it.
+    /// Sends progress to a client that wants it.
     pub(crate) fn progress(&self, token: &RequestId, progress: u64) {
         self.progress_toward(token, progress, None);
     }
 
-    /// As [`Self::progress`], with the number that it will reach.
+    /// As [`Self::progress`], with the total.
     pub(crate) fn progress_toward(&self, token: &RequestId, progress: u64, total: Option<u64>) {
         let wanted = self.client().is_some_and(|client| client.progress);
         if !(wanted && self.wants(notification::Progress::NAME)) {
@@ -144,7 +144,7 @@ impl Connection {
         declared && self.wants(notification::FoundHit::NAME)
     }
 
-    /// Queues a hit of the search that `token` asked for. It may be dropped: the result has it too.
+    /// Queues a hit of the search with this `token`. The outbox may drop it, since the result contains it too.
     pub(crate) fn search_hit(&self, token: &RequestId, hit: wire::SearchHit) {
         let found = notification::FoundHit {
             token: token.clone(),
@@ -160,15 +160,15 @@ impl Connection {
         self.in_flight().contains_key(id)
     }
 
-    /// Takes the id of a request into use until its response is queued.
+    /// Reserves the id of a request until its response is queued.
     pub(crate) fn begin(&self, call: &Arc<Call>) {
         if let Some(id) = &call.id {
             self.in_flight().insert(id.clone(), Arc::clone(call));
         }
     }
 
-    /// Has `push` queue the response of a request, and frees the id. Both at once: a request that takes the id
-    /// again is answered behind this one, and a client that has read the response finds the id free.
+    /// Has `push` queue the response of a request, and frees the id, as one step: a request that uses the id again is
+    /// answered after this one, and a client that has read the response finds the id free.
     pub(crate) fn respond(&self, id: &RequestId, push: impl FnOnce(&Outbox)) {
         let mut in_flight = self.in_flight();
         in_flight.remove(id);
@@ -195,7 +195,7 @@ impl Connection {
         }
     }
 
-    /// How to abort the navigations of a session that are in flight.
+    /// The abort handles of a session's navigations.
     pub(crate) fn asked_navigations(
         &self,
         session_id: &str,

@@ -29,7 +29,7 @@ pub(crate) fn raw_owned(json: Vec<u8>) -> wire::Raw {
 
 fn raw_text(text: String) -> wire::Raw {
     RawValue::from_string(text).unwrap_or_else(|error| {
-        // A body is checked when it is read. Null is sent if the file has changed since.
+        // Checks the body as it is read. Sends null if the file has changed since.
         tracing::error!(%error, "an entry could not be handed out");
         RawValue::NULL.to_owned()
     })

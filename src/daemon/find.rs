@@ -22,7 +22,7 @@ pub(crate) struct Known {
     tested: Bits,
     /// The entry's own text matches the whole query.
     matched: Bits,
-    /// The text matches a part of the query; known of assistant messages only.
+    /// The text matches a part of the query; set for assistant messages only.
     touched: Bits,
 }
 
@@ -56,7 +56,7 @@ struct SearchTarget {
     role: Role,
 }
 
-/// Tells for each item whether the query matches it. Searches only the items that the filter keeps.
+/// Returns for each item whether the query matches it. Searches only the items that the filter keeps.
 pub(crate) fn matches(
     bodies: &Bodies,
     outline: &Outline,
@@ -80,7 +80,7 @@ pub(crate) fn matches(
         };
         let caller = || outline.callers(item).next();
         let is_found = known.matched.get(entry.node);
-        // The label may match the rest of the query, and so may the call that the row of a result shows.
+        // The label may match the rest of the query, and so may the call in a result's row.
         let may_be = entry.label.is_some()
             || (entry.role == Role::ToolResult
                 && caller().is_some_and(|caller| known.touched.get(caller.node)));
@@ -219,7 +219,7 @@ fn learn(
                         let _seen = matcher.see(&name);
                     }
                 }
-                // A message with calls matters even if only a part of the query matches it.
+                // A message with calls counts even if only a part of the query matches it.
                 if entry.role == Role::Assistant || matcher.may_complete(line) {
                     matcher.see_line(line, entry.kind);
                 }

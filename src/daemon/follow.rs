@@ -14,12 +14,12 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 
-/// How long changes are gathered before they are looked at.
+/// The delay before a look at the file, so that one look covers several changes.
 const GATHERING: Duration = Duration::from_millis(20);
-/// First and longest pause between two looks at a file that was replaced.
+/// The first and the longest pause between two looks at a replaced file.
 const FIRST_LOOK: Duration = Duration::from_millis(50);
 const LAST_LOOK: Duration = Duration::from_secs(10);
-/// Between two looks before the process ends.
+/// The pause between two looks before the process ends.
 const LAST_PAUSE: Duration = Duration::from_millis(5);
 
 impl Daemon {
@@ -36,7 +36,7 @@ impl Daemon {
         };
         let watched = open.watched.get_or_init(|| Arc::new(watched));
         self.watcher.add(path, watched, Watched::changed);
-        // What came between the opening and the watch has given no sign.
+        // The watch does not report entries that arrived between the opening and its start.
         Watched::changed(Arc::clone(watched));
     }
 
@@ -89,7 +89,7 @@ impl Daemon {
     pub(crate) async fn look_a_last_time(self: &Arc<Self>) {
         let following = std::mem::take(&mut *self.following());
         for open in following {
-            // Until lines that others are writing meanwhile have ended.
+            // Repeats until the incomplete lines of other writers are complete.
             while self.carry_over(&open).await
                 && self.turn_though_closed(&open).await.has_arrivals()
             {
@@ -125,7 +125,7 @@ impl Daemon {
         }
     }
 
-    /// False if the old file is followed already.
+    /// Returns false if the old file is already followed.
     fn begin_following(&self, open: &Arc<OpenSession>) -> bool {
         let mut following = self.following();
         let is_new = !following.iter().any(|known| Arc::ptr_eq(known, open));
@@ -135,14 +135,14 @@ impl Daemon {
         is_new
     }
 
-    /// Copies late entries from replaced files; false once no more are expected.
+    /// Copies late entries from replaced files; returns false once no more are expected.
     async fn carry_over(self: &Arc<Self>, open: &Arc<OpenSession>) -> bool {
         let mut turn = self.turn_though_closed(open).await;
         if !turn.has_arrivals() {
             return turn.has_predecessor();
         }
         let name_before = turn.tree.name().map(str::to_owned);
-        // A commit of nothing: it carries over what is there.
+        // An empty commit carries late entries over.
         let nothing = |_: &SessionState| Ok(PlannedLines::default());
         let (turn, changes, outcome) = turn.commit(&Cancel::new(), nothing).await;
         let Some(mut turn) = turn else {
@@ -156,7 +156,7 @@ impl Daemon {
         match outcome {
             Ok(_) if synced.is_err() => self.durability_lost(open),
             Ok(_) => {}
-            // Deleted by the user, or by somebody who had closed it.
+            // The file was deleted after the session had been closed.
             Err(error) if open.session.is_closed() && error.kind == Kind::SessionDeleted => {
                 return false;
             }
@@ -166,12 +166,12 @@ impl Daemon {
     }
 }
 
-/// An open session as the watcher knows it.
+/// The watcher's handle of an open session.
 pub(crate) struct Watched {
     daemon: Weak<Daemon>,
     open: Weak<OpenSession>,
     runtime: Handle,
-    /// Whether a look is scheduled already.
+    /// Whether a look is scheduled.
     is_due: AtomicBool,
 }
 
@@ -194,7 +194,7 @@ impl Watched {
         };
         let turn = daemon.turn(Some(&open.id), &Cancel::new()).await;
         if let Ok((open, turn)) = turn {
-            // What is wrong with the file, the next call is told.
+            // The next call reports a fault of the file.
             let _unreadable = daemon.caught_up(&open, turn).await;
         }
     }

@@ -1,5 +1,5 @@
-//! Forks: a session copied into a new one, after the question whether it may be (protocol.md §3.10,
-//! session-file.md §5).
+//! Forks: copies a session into a new one, after clients and hooks have been asked (protocol.md §3.10, session-file.md
+//! §5).
 
 use super::Daemon;
 use super::call::Call;
@@ -37,18 +37,18 @@ pub(crate) struct ForkOptions {
     pub cwd: Option<String>,
 }
 
-/// A fork that has been asked for.
+/// The request of a fork.
 pub(crate) struct Forker {
     call: Arc<Call>,
     options: ForkOptions,
     place: Place,
-    /// Whether later requests wait for the fork, so that a close behind it finds it done. They do not wait for a
-    /// question, unless the client is a script.
+    /// Whether later requests wait for the fork, so that a later `close_session` finds it finished. They do not wait
+    /// for a question, unless the client is a script.
     keeps: bool,
 }
 
 impl Forker {
-    /// A fork in its place in the queue of the session, taken by this call.
+    /// Takes the fork's place in the queue of the session.
     pub(crate) fn new(call: &Arc<Call>, session_id: Option<&str>, options: ForkOptions) -> Self {
         let daemon = &call.daemon;
         let is_asked = daemon.queues.find_now(session_id).is_ok_and(|open| {
@@ -85,7 +85,7 @@ impl Forker {
             None => call.place(Some(&open.id), Scope::Change).await?,
         };
         let (open, turn) = guard(lease, Instant::now())?;
-        // Again, since the tree may have been read anew meanwhile.
+        // The options are checked again, since the tree may have been reread since.
         let options = ForkOptions {
             entry_id: source.entry_id,
             position: Some(source.position),
@@ -109,7 +109,7 @@ async fn copy(
     let (draft, entry_id) = (source.draft.take(), source.entry_id.clone());
     let durability = open.session.syncer.durability();
     let id = clock::new_session_id();
-    // A request that names the fork as soon as it is announced waits until it can be found.
+    // A request may name the fork as soon as it is announced; it waits until the fork is in the list of open sessions.
     let lease = call.place(Some(id.as_str()), Scope::CreateFresh).await?;
     let target = NewSession {
         daemon: Arc::clone(daemon),
@@ -143,7 +143,7 @@ async fn copy(
         let (daemon, forked) = (Arc::clone(daemon), Arc::clone(&forked));
         call.after(move || finish(&daemon, &forked, written));
     }
-    // A close behind it finds what has to be synced.
+    // A later `close_session` finds the file that needs a sync.
     call.after(move || drop(tenure));
     let images = draft.as_ref().map(|draft| &draft.images);
     let images = images.filter(|images| !images.is_empty());
@@ -172,7 +172,7 @@ fn refused(Refusal { reason, by }: Refusal) -> wire::ForkSessionResult {
     }
 }
 
-/// What nobody waits for.
+/// Finishes the fork after its response: nothing waits for this.
 fn finish(daemon: &Arc<Daemon>, forked: &Arc<OpenSession>, written: Written) {
     daemon.store.tidy(written.folder);
     if let Some(unsynced) = written.unsynced {
@@ -190,7 +190,7 @@ struct Source {
     draft: Option<Draft>,
     open_calls: Vec<fork::OpenCall>,
     cwd: String,
-    /// The source's file, or its id where it has none.
+    /// The path of the source's file, or its id if it has no file.
     parent_session: String,
 }
 
@@ -261,9 +261,9 @@ async fn ask(call: &Arc<Call>, open: &OpenSession, source: &Source) -> Result<Op
     Ok(decided.await?.refusal(wire::OnNoAnswer::Proceed))
 }
 
-/// The work of a fork that remains after its response.
+/// The work of a fork after its response.
 struct Written {
-    /// The file's.
+    /// The folder of the fork's file.
     folder: Arc<Folder>,
     unsynced: Option<UnsyncedFile>,
 }
@@ -277,10 +277,10 @@ struct NewSession {
     durability: Durability,
 }
 
-/// A fork that has been made, and what its source's guard came with.
+/// A finished fork, and the result of its source's guard.
 struct SessionCopy {
     opened: OpenedLog,
-    /// `None` if nothing was written to a file.
+    /// `None` if no file was written.
     written: Option<Written>,
     tenure: Tenure,
 }
@@ -292,7 +292,7 @@ impl NewSession {
         log::header::Header::new(id, now, &source.cwd, Some(&source.parent_session))
     }
 
-    /// Copies all lines of the session, synced. Without any the new session has no file yet.
+    /// Copies all lines of the session, with a sync. If there are none, the new session has no file yet.
     fn copy_whole(&self, turn: SessionGuard, source: &Source) -> Result<SessionCopy> {
         let (from, to) = (turn.tree.file_leaf(), turn.leaf());
         let record = (from != to).then(|| {
@@ -322,7 +322,8 @@ impl NewSession {
         })
     }
 
-    /// Copies the branch up to `end`, synced if so promised. An empty fork is written as a new session is.
+    /// Copies the branch up to `end`, with a sync if the policy requires one. An empty fork is written like a new
+    /// session.
     fn copy_branch(&self, turn: SessionGuard, source: &Source, end: End) -> Result<SessionCopy> {
         let copy = Copy::prepare(&turn, end, &source.open_calls, &*self.daemon.source)?;
         let tenure = turn.into_with();
@@ -351,7 +352,7 @@ impl NewSession {
     }
 }
 
-/// A session whose file is written later.
+/// A session without a file.
 fn unwritten(log: Log) -> OpenedLog {
     OpenedLog {
         log,

@@ -1,15 +1,15 @@
-//! What the daemon shares between its connections: the open sessions, and the order of the requests about them.
+//! The state that connections share: the open sessions, and the order of the requests to them.
 //!
-//! [`call`] is a request on its way, [`queue`] orders requests, one queue per session. [`open_session`] is an open
-//! session, [`connection`] a client with its output.
+//! [`call`] is a request until its response, [`queue`] orders requests, one queue per session. [`open_session`] is an
+//! open session, [`connection`] a client with its output.
 //!
-//! [`append`] writes the appends that are together in a queue, [`commit`] is the way of any other change, and the end of
-//! both; [`notify`] says what is sent unasked, in the order of the commits; [`follow`] finds out what others write.
-//! [`release`] is the way of an operation that asks first: [`navigation`] and [`compaction`] go it, [`fork`] one of its
-//! own. [`question`] asks clients and hooks, and [`summaries`] has summaries written.
+//! [`append`] writes adjacent appends of a queue, [`commit`] makes any other change and ends both; [`notify`] sends
+//! notifications in the order of the commits; [`follow`] detects the entries of other writers. [`release`] holds
+//! operations that ask before they commit: [`navigation`] and [`compaction`] use it, [`fork`] has steps of its own.
+//! [`question`] asks clients and hooks, and [`summaries`] runs the summarizer.
 //!
-//! [`convert`] makes what is sent. [`agent_turn`] is the turn of a session's client, [`tree_view`] the view that was
-//! last asked for, [`find`] and [`rows`] read what it shows, and [`reading`] says where large reads run.
+//! [`convert`] makes messages. [`agent_turn`] is the turn of a session's client, [`tree_view`] keeps the last view,
+//! [`find`] and [`rows`] read the data that it shows, and [`reading`] decides where large reads run.
 
 pub(crate) mod agent_turn;
 pub(crate) mod append;
@@ -64,12 +64,12 @@ pub struct Daemon {
     pub(crate) asks: Asks<Given>,
     pub hooks: Hooks,
     pub instance_id: String,
-    /// The open sessions, and the order of the requests about them.
+    /// The open sessions, and the order of the requests to them.
     pub(crate) queues: Arc<Queues<OpenSessions>>,
     pub(crate) watcher: Watcher<Watched>,
     /// Bytes of the views that the open sessions keep.
     pub(crate) view_bytes: Arc<AtomicUsize>,
-    /// Sessions whose file was replaced and whose old file is looked after, open or not.
+    /// Sessions whose replaced file is still followed, whether they are open or not.
     following: Mutex<Vec<Arc<OpenSession>>>,
     ending: AtomicBool,
     pub on_shutdown: Box<dyn Fn() + Send + Sync>,
@@ -103,8 +103,8 @@ impl Daemon {
         })
     }
 
-    /// The session a request means, and the right to work on it once everything asked before is done. The
-    /// place in the session's queue is taken by this call.
+    /// Returns the lease of the session that a request names, after all earlier requests to it. This call takes the
+    /// place in the session's queue.
     pub(crate) fn turn(
         &self,
         id: Option<&str>,
@@ -130,7 +130,7 @@ impl Daemon {
         self.queues.all_open()
     }
 
-    /// Gives up the views of all sessions.
+    /// Drops the views of all sessions.
     pub(crate) fn forget_views(&self) {
         for open in self.open_sessions() {
             open.last_view.forget();
@@ -141,7 +141,7 @@ impl Daemon {
         lock(&self.following)
     }
 
-    /// Makes durable what `interval` has not synced yet.
+    /// Syncs the writes that the policy `interval` has not synced yet.
     pub async fn flush(&self) {
         for open in self.open_sessions() {
             if let Err(error) = open.session.syncer.flush().await {
@@ -150,17 +150,17 @@ impl Daemon {
         }
     }
 
-    /// No question stays open.
+    /// Ends all questions.
     pub fn end_questions(&self) {
         self.asks.end();
     }
 
-    /// Whether a client or a hook is being asked.
+    /// Whether a question to a client or a hook is open.
     pub fn is_asking(&self) -> bool {
         self.asks.is_any_open()
     }
 
-    /// No more requests are taken.
+    /// Stops the daemon: later requests are refused.
     pub fn end(&self) {
         self.ending.store(true, Ordering::Release);
     }

@@ -1,5 +1,5 @@
-//! A navigation's way through its nine steps (protocol.md §4), with the waiting between them. The steps themselves
-//! are [`crate::flow::navigate`]'s.
+//! The nine steps of a navigation (protocol.md §4), and the waiting between them. [`crate::flow::navigate`] has the
+//! steps themselves.
 
 use super::commit::Change;
 use super::convert;
@@ -26,10 +26,10 @@ use crate::wire::{self, BeforeEvent, NavigationReason, notification};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Entries larger than this together are named instead, where no summary is wanted, in bytes.
+/// If no summary is wanted, entries larger than this together, in bytes, are sent as ids.
 const MAX_UNWANTED_BYTES: u64 = 1 << 20;
 
-/// A navigation as its caller wants it.
+/// The options of the caller of a navigation.
 pub(crate) struct Navigator {
     pub kind: NavigationKind,
     pub expected: ExpectedLeaf,
@@ -42,38 +42,37 @@ pub(crate) struct Navigator {
     pub dry_run: bool,
 }
 
-/// What is done with the other place.
+/// The kind of a navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NavigationKind {
-    /// The leaf goes there; what it leaves may be summarized. With `rewind` it goes above a user message even if
-    /// that is the leaf.
+    /// Moves the leaf to the target; a summary of the branch it leaves is optional. With `rewind`, moves it above a
+    /// user message even if that message is the leaf.
     To { rewind: bool },
-    /// The leaf stays; a summary of the other branch is appended.
+    /// Keeps the leaf, and appends a summary of the other branch.
     Merge,
 }
 
-/// What the tree said when the navigation began, bodies included.
+/// The state of the tree when the navigation began, with bodies.
 struct Preparation {
     plan: Plan,
-    /// Without files and goal where no summarizer is asked.
+    /// Has no files and no goal if no summarizer runs.
     material: Material,
-    /// Where the entries are too large to be told themselves.
+    /// Set if the entries are too large to be sent.
     ids: Option<Ids>,
     model: Option<ModelName>,
     draft: Option<Draft>,
 }
 
-/// The ids of entries that are too large to go out themselves.
+/// The ids of entries that are too large to be sent.
 struct Ids {
-    /// Of what came after the nearest compaction.
+    /// The entries after the nearest compaction.
     entries: wire::IdList,
-    /// Of what that compaction kept.
+    /// The entries that this compaction kept.
     kept: Option<wire::IdList>,
 }
 
 impl Preparation {
-    /// Reads the bodies where they have no more than `limit` bytes together, or where the summarizer
-    /// needs them.
+    /// Reads the bodies if they have at most `limit` bytes together, or if the summarizer needs them.
     fn read(core: &SessionState, plan: Plan, limit: u64, summarizes: bool) -> Result<Self> {
         let compaction = plan.previous_compaction().map(|node| core.entry(node));
         let compaction = compaction.transpose()?;
@@ -127,7 +126,7 @@ fn bodies(core: &SessionState, nodes: &[Node]) -> Result<Vec<Vec<u8>>> {
     fetches.iter().map(|fetch| reader.entry(fetch)).collect()
 }
 
-/// The files that the branch touched; `entries` are the bodies of what came after its compaction.
+/// The files that the branch touched; `entries` are the bodies after its compaction.
 fn files(core: &SessionState, plan: &Plan, entries: &[Vec<u8>]) -> Result<FileLists> {
     let mut files = FileCollector::default();
     let (bodies, fetches) = (core.bodies(), core.fetch(plan.compacted().iter().copied())?);
@@ -141,7 +140,7 @@ fn files(core: &SessionState, plan: &Plan, entries: &[Vec<u8>]) -> Result<FileLi
     Ok(files.into_lists())
 }
 
-/// What the branch was for, as edits leave it.
+/// The goal of the branch, with edits applied.
 fn goal(core: &SessionState, plan: &Plan) -> Result<Option<String>> {
     let mut edits = Edits::default();
     for node in core.tree.path(plan.tip()) {
@@ -157,11 +156,11 @@ fn goal(core: &SessionState, plan: &Plan) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// Where a navigation goes.
+/// The destination of a navigation.
 enum Destination {
-    /// To another place: the plan.
+    /// Another entry, with the plan.
     Move(Plan),
-    /// To where the leaf is already.
+    /// The current leaf.
     Leaf(EntryId),
 }
 
@@ -186,7 +185,7 @@ impl Navigator {
         self.go(planning.release(), preparation).await
     }
 
-    /// Steps 1 to 5 alone: what clients would be asked.
+    /// Runs steps 1 to 5 only; returns the question that clients would be asked.
     pub(crate) async fn dry_run(
         self,
         release: Release,
@@ -203,7 +202,7 @@ impl Navigator {
         };
         let (planning, mut preparation) = self.prepare(planning, plan).await?;
         drop(planning);
-        // Handed over rather than copied: they are as much as the client takes.
+        // Moved, not copied: they may be as large as the client's limit.
         let entries = std::mem::take(&mut preparation.material.entries).into_iter();
         let entries: Vec<wire::Raw> = entries.map(convert::raw_owned).collect();
         let fits = preparation.ids.is_none();
@@ -239,7 +238,7 @@ impl Navigator {
         Ok((planning, target))
     }
 
-    /// Step 2, at the target: appends the label, if one is wanted.
+    /// Step 2, if the leaf is the target: appends the label, if one is wanted.
     async fn stay(
         &self,
         planning: PlannedOperation,
@@ -259,7 +258,7 @@ impl Navigator {
         let (expected, open) = (self.expected.clone(), Arc::clone(&change.open));
         let write = move |core: &SessionState| {
             core.check_expected_leaf(&expected)?;
-            // From here on it cannot be aborted any more.
+            // From this point the navigation cannot be aborted.
             if !abort.commit() {
                 return Err(Error::cancelled());
             }
@@ -327,8 +326,8 @@ impl Navigator {
         }
     }
 
-    /// Step 5: reads what the clients and the summarizer are given. Large branches are read on a blocking thread,
-    /// with the guard, since bodies may need the tree.
+    /// Step 5: reads the bodies for the clients and the summarizer. Reads large branches on a blocking thread, with the
+    /// guard, since bodies may need the tree.
     async fn prepare(
         &self,
         planning: PlannedOperation,
@@ -339,7 +338,7 @@ impl Navigator {
         let summarizes = wants_summary
             && !self.dry_run
             && planning.request.call.daemon.config.summarizer.is_some();
-        // A summarizer's goal is looked for on the whole path.
+        // A summarizer needs the goal, which may be anywhere on the path.
         let walks = summarizes && planning.turn.tree.node_count() > reading::INLINE_ENTRIES;
         let size = match walks {
             true => u64::MAX,
@@ -349,7 +348,7 @@ impl Navigator {
         planning.read(size, read).await
     }
 
-    /// The most that the entries of a before event, or of a dry run, may have together, in bytes.
+    /// The limit of the entries in a before event or a dry run, in bytes together.
     fn bodies_limit(&self, planning: &PlannedOperation) -> u64 {
         let frame = planning.request.call.connection.client_frame_bytes();
         let frame = frame.saturating_sub(8192) as u64;
@@ -386,8 +385,7 @@ impl Navigator {
         }
     }
 
-    /// Step 6: tells everyone, and waits for those who answer. Overrides change the options; what
-    /// ends the navigation is the error.
+    /// Step 6: sends the question and waits for the answers. Overrides change the options; a refusal is the error.
     async fn ask(
         &mut self,
         request: &SessionRequest,
@@ -451,7 +449,7 @@ impl Navigator {
         })
     }
 
-    /// Step 8 and 9: one write, then `session_tree`.
+    /// Steps 8 and 9: one write, then `session_tree`.
     async fn commit(
         &self,
         change: Change,
@@ -470,14 +468,14 @@ impl Navigator {
         let write = move |core: &SessionState| {
             core.check_expected_leaf(&expected)?;
             core.check_leaf_is_still(plan.old_leaf_id.as_ref().map(EntryId::as_str))?;
-            // From here on it cannot be aborted any more.
+            // From this point the navigation cannot be aborted.
             if !abort.commit() {
                 return Err(Error::cancelled());
             }
             let summary = summary.as_ref();
             navigate::commit(&core.tree, &*source, &plan, summary, label.as_deref())
         };
-        // Labels and names may have come since it was planned.
+        // Labels and names may have been appended since the plan.
         let old_leaf_id = change.turn.leaf_id().map(str::to_owned);
         let then = |core: &SessionState, wrote: bool| -> Result<wire::Navigation> {
             let path: Vec<_> = core.tree.ancestors(core.leaf()).take(2).collect();
@@ -528,7 +526,7 @@ fn editor_images(draft: &Draft) -> Option<Vec<wire::Raw>> {
     (!draft.images.is_empty()).then(|| images.collect())
 }
 
-/// What ends a navigation while its question is open.
+/// The reason why a navigation ends while its question is open.
 enum Refusal {
     Aborted,
     Answered(question::Refusal),
@@ -545,7 +543,7 @@ fn refused(refusal: Refusal, leaf_id: &Option<EntryId>) -> wire::Navigation {
     }
 }
 
-/// A navigation that was aborted at this leaf.
+/// The result of a navigation that was aborted; the leaf is `leaf_id`.
 pub(crate) fn aborted(leaf_id: &Option<EntryId>) -> wire::Navigation {
     unmoved(NavigationReason::Aborted, true, leaf_id, leaf_id)
 }

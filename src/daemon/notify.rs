@@ -1,5 +1,5 @@
-//! Notifications about a session (protocol.md §5, §7): numbered for each connection, in order, and sent only after
-//! what they report has been persisted.
+//! Notifications about a session (protocol.md §5, §7): numbered for each connection, in order, and sent only after the
+//! change has been persisted.
 
 use super::Daemon;
 use super::connection::Connection;
@@ -24,7 +24,7 @@ const MAX_BODIES_BYTES: u64 = 1 << 20;
 /// The notifications of a session, for each connection that has it open.
 pub(crate) struct Notices {
     listeners: Vec<Listener>,
-    /// The commits whose requests have not been answered, in the order of the commits.
+    /// The commits without queued responses, in their order.
     commits: VecDeque<PendingCommit>,
     last_commit: u64,
 }
@@ -36,18 +36,18 @@ struct Listener {
     seq: u64,
 }
 
-/// A commit whose requests have not been answered.
+/// A commit without queued responses.
 struct PendingCommit {
     number: u64,
-    /// Whether it is as durable as promised, and all earlier ones are answered. Only the first one can be.
+    /// Whether it is as durable as promised, and all earlier ones are answered. Only the first commit can be.
     is_public: bool,
-    /// Told when all earlier ones are answered.
+    /// Notified when all earlier commits are answered.
     waits: Option<oneshot::Sender<()>>,
     /// The notifications made since this commit and before the next, in the order of their numbers.
     messages: Vec<HeldNotification>,
 }
 
-/// A notification that waits.
+/// A notification that waits for its commit.
 struct HeldNotification {
     connection: Arc<Connection>,
     json: Vec<u8>,
@@ -67,7 +67,7 @@ impl Notices {
         }
     }
 
-    /// Sends the notifications of the first commit, and has later ones sent at once.
+    /// Sends the notifications of the first commit; later ones are sent at once.
     fn publish_first(&mut self) {
         if let Some(first) = self.commits.front_mut() {
             first.is_public = true;
@@ -82,7 +82,7 @@ impl Notices {
         place.ok()
     }
 
-    /// Removes a commit; its notifications go where the earlier ones are.
+    /// Removes a commit. Its notifications move to the commit before it, or are sent if no commit waits before it.
     fn remove(&mut self, number: u64) {
         let Some(place) = self.place(number) else {
             return;
@@ -122,8 +122,8 @@ pub(crate) struct Publication {
 }
 
 impl OpenSession {
-    /// Begins the publication of a commit that has been made with the session's guard. Notifications from here on
-    /// wait until [`Publication::send`], unless the commit `is_durable` enough and the only one.
+    /// Begins the publication of a commit that has been made with the session's guard. Notifications wait until
+    /// [`Publication::send`], unless the commit `is_durable` and the only one.
     pub(crate) fn publication(self: &Arc<Self>, is_durable: bool) -> Publication {
         let mut notices = self.notices();
         notices.last_commit += 1;
@@ -145,7 +145,7 @@ impl OpenSession {
         lock(&self.notices)
     }
 
-    /// The number of the last notification of this session that the connection was sent.
+    /// The number of the last notification of this session to the connection.
     pub(crate) fn seq(&self, connection: &Connection) -> u64 {
         let notices = self.notices();
         let mut listeners = notices.listeners.iter();
@@ -164,7 +164,7 @@ impl OpenSession {
 }
 
 impl Publication {
-    /// Sends the notifications of a commit that is as durable as promised, once all earlier commits are answered.
+    /// Sends the notifications of a durable commit, once all earlier commits are answered.
     pub(crate) async fn send(&self) {
         let earlier_answered = {
             let mut notices = self.open.notices();
@@ -179,7 +179,7 @@ impl Publication {
             }
             receiver
         };
-        // The sender is dropped with this commit only.
+        // The sender lives as long as this commit.
         let _answered = earlier_answered.await;
         self.open.notices().publish_first();
     }
@@ -215,8 +215,7 @@ pub(crate) fn message<N: Notification>(params: &N) -> Option<Vec<u8>> {
 }
 
 impl Daemon {
-    /// Whether hooks hear of this as of something that has happened. Before events are put to them
-    /// as questions.
+    /// Whether hooks receive this notification. Before events reach them as questions.
     fn is_told_to_hooks(&self, method: &str) -> bool {
         let is_question = BeforeEvent::ALL.iter().any(|event| event.name() == method);
         !is_question && !self.hooks.listening(method).is_empty()
@@ -274,9 +273,9 @@ impl Daemon {
         }
     }
 
-    /// Announces the changes of operations that were written together: entries of other writers, then our own, each
-    /// operation as if it had been alone, and the session's name if it differs from `name_before`. `ends` has the
-    /// number of our entries up to the end of each operation; empty for a single one.
+    /// Announces the changes of operations that were written together: the entries of other writers, then our own, each
+    /// operation as if alone, and the session's name if it differs from `name_before`. `ends` has the number of our
+    /// entries up to the end of each operation; it is empty for a single operation.
     pub(crate) fn announce(
         &self,
         open: &OpenSession,
@@ -286,7 +285,7 @@ impl Daemon {
         ends: &[usize],
     ) {
         let own = &changes.own;
-        // Where the leaf stood after a group that was not the last.
+        // The leaf after an operation that is not the last.
         let after = |end: usize| match end.checked_sub(1) {
             Some(last) if end < own.len() => Some(own.get(last).copied()),
             _ => None,
@@ -319,7 +318,7 @@ impl Daemon {
         }
     }
 
-    /// `leaf`: where it stood then, if no longer there.
+    /// `leaf`: the leaf at that time, if it has moved since.
     fn entries_appended(
         &self,
         open: &OpenSession,
@@ -381,7 +380,7 @@ impl Daemon {
     }
 }
 
-/// `entries_appended` of our own entries, written straight from the tree: it goes out with every append.
+/// `entries_appended` of our own entries, written straight from the tree for speed: every append sends it.
 fn own_appended<'a>(
     session_id: &str,
     seq: u64,
@@ -430,7 +429,7 @@ fn bodies(
         .iter()
         .map(|node| u64::from(core.tree.place(*node).len))
         .sum();
-    // Half of a frame is left for ids and escapes.
+    // Ids and escapes need the other half of a frame.
     if size > MAX_BODIES_BYTES.min(frame_bytes as u64 / 2) {
         return None;
     }

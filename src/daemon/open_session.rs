@@ -1,4 +1,4 @@
-//! An open session, as the daemon and its connections see it.
+//! An open session with its connections.
 
 use super::agent_turn::ClientTurn;
 use super::append::Append;
@@ -19,10 +19,10 @@ use std::time::Instant;
 /// An open session.
 pub(crate) struct OpenSession {
     pub(crate) session: Arc<Session>,
-    /// What the connections that have it open are told. Locked while a notification is queued, so that they
-    /// leave in the order of their numbers.
+    /// The notifications for the connections that have it open. Locked while a notification is queued, so that numbers
+    /// leave in order.
     pub(crate) notices: Mutex<Notices>,
-    /// The session's id, shared with what is queued.
+    /// The session's id, shared with queued messages.
     pub(crate) id: Arc<str>,
     /// Changed by jobs of the session's queue, except at the end of the connection.
     pub(crate) turn: Mutex<ClientTurn>,
@@ -55,7 +55,7 @@ impl OpenSession {
     }
 }
 
-/// The open sessions of a daemon, as its queues know them.
+/// The open sessions of a daemon: the types of its queues.
 pub(crate) struct OpenSessions;
 
 impl Sessions for OpenSessions {
@@ -77,13 +77,14 @@ pub(crate) type Place = queue::Place<OpenSessions>;
 /// The right to read or change an open session, and its place at the head of the session's queue.
 pub(crate) type SessionGuard = session::SessionGuard<Tenure>;
 
-/// What ends with a [`SessionGuard`]: the activity first, so that the next job does not find the session busy.
+/// The parts of a lease that end with a [`SessionGuard`]: the activity ends first, so that the next job does not find
+/// the session busy.
 pub(crate) struct Tenure {
     pub(crate) busy: Option<Busy>,
     pub(crate) lease: Lease,
 }
 
-/// The session that a lease is for. `sessionNotFound` if it is not open.
+/// The session of a lease. `sessionNotFound` if it is not open.
 pub(crate) fn guard(lease: Lease, asked: Instant) -> Result<(Arc<OpenSession>, SessionGuard)> {
     let Some(open) = lease.open().map(Arc::clone) else {
         return Err(Error::session_not_found(lease.id()));

@@ -1,8 +1,8 @@
 //! Before events: asks clients and hooks whether an operation may happen, and combines their answers
 //! (protocol.md §5).
 //!
-//! Any cancel wins, then the first summary; of the overrides the first of each counts. A hook that
-//! fails, or whose time passes, has answered as its `on_failure` says.
+//! Any cancel wins, then the first summary; the first override of each option counts. For a hook that fails or times
+//! out, its `on_failure` is the answer.
 
 use super::connection::Connection;
 use super::open_session::OpenSession;
@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 /// How long a question waits for answers unless the caller chooses another time.
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A question to be asked.
+/// A question to clients and hooks.
 pub(crate) struct Asking<'a> {
     pub daemon: &'a Arc<Daemon>,
     pub open: &'a OpenSession,
@@ -32,15 +32,15 @@ pub(crate) struct Asking<'a> {
     pub navigation_id: Option<&'a str>,
     pub timeout: Duration,
     pub abort: &'a Cancel,
-    /// A summary in an answer counts.
+    /// Whether a summary in an answer counts.
     pub takes_summary: bool,
 }
 
-/// An answer as it counts.
+/// An answer with its meaning.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Given {
     pub answer: wire::EventAnswer,
-    /// It stands in for one that a hook failed to give.
+    /// Whether it replaces the answer of a failed hook.
     pub is_failure: bool,
 }
 
@@ -50,27 +50,27 @@ pub(crate) struct Put {
     pub session_id: String,
     pub seq: u64,
     pub event_id: String,
-    /// 0 for those who are not waited for.
+    /// 0 for receivers whose answer is not awaited.
     pub timeout_ms: u64,
 }
 
 /// The decision that follows from the answers.
 #[derive(Debug, Default)]
 pub(crate) struct Decision {
-    /// An answer, or a hook that failed, says that it shall not happen.
+    /// The reason, if an answer or a failed hook refuses the operation.
     refusal: Option<Refusal>,
-    /// Somebody did not answer in time, and nobody's answer decided.
+    /// Whether an answer is missing and none of the others decides.
     is_silent: bool,
     pub summary: Option<wire::GivenSummary>,
     pub compaction: Option<wire::GivenCompaction>,
     pub custom_instructions: Option<String>,
     pub replace_instructions: Option<bool>,
     pub label: Option<String>,
-    /// Of all answers, in their order.
+    /// The context of all answers, in their order.
     pub context: Vec<String>,
 }
 
-/// Why the operation does not happen.
+/// The reason why the operation does not happen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub reason: CancelReason,
@@ -79,7 +79,7 @@ pub(crate) struct Refusal {
 }
 
 impl Decision {
-    /// Why the operation does not happen, if it does not; `on_no_answer` decides about silence.
+    /// The reason why the operation does not happen, if it does not; `on_no_answer` decides if nobody answers.
     pub(crate) fn refusal(&mut self, on_no_answer: OnNoAnswer) -> Option<Refusal> {
         let is_silent = self.is_silent && on_no_answer == OnNoAnswer::Cancel;
         let silence = is_silent.then_some(Refusal {
@@ -91,7 +91,7 @@ impl Decision {
 }
 
 impl Daemon {
-    /// The clients and hooks that answer such a question about a session.
+    /// The clients and hooks that answer this event of a session.
     pub(crate) fn answerers(&self, open: &OpenSession, event: BeforeEvent) -> Vec<Answerer> {
         let client = open.answering(event).map(|_| Answerer::Client);
         let hooks = self.hooks.listening(event.name()).into_iter();
@@ -113,7 +113,7 @@ impl Daemon {
 }
 
 impl OpenSession {
-    /// The connection whose client answers such questions.
+    /// The connection whose client answers this event.
     fn answering(&self, event: BeforeEvent) -> Option<Arc<Connection>> {
         let mut connections = self.connections().into_iter();
         connections.find(|connection| connection.answers(event))
@@ -132,7 +132,7 @@ pub(crate) async fn put<P: Notification>(
     let timeout = asking.timeout.min(super::MAX_ANSWER);
     let is_asked = answerers.contains(&Answerer::Client);
     let hooks: Vec<usize> = answerers.iter().filter_map(Answerer::hook).collect();
-    // Recorded before it is sent, since an answer may arrive at once.
+    // The question is recorded before it is sent, since an answer may arrive at once.
     let question =
         (!answerers.is_empty()).then(|| asking.record(event_id.clone(), answerers, timeout));
     let said = |seq: u64, timeout: Duration| Put {
@@ -147,7 +147,7 @@ pub(crate) async fn put<P: Notification>(
         return Ok(Decision::default());
     };
     let seq = asking.wake_connections();
-    // Dropped after the outcome, which ends the hooks that still run.
+    // Dropping it after the outcome ends the hooks that still run.
     let mut running = JoinSet::new();
     for number in hooks {
         let Some(hook) = daemon.hooks.hook(number).cloned() else {
@@ -176,8 +176,8 @@ impl Asking<'_> {
         asks.ask(event_id, answerers, timeout, self.abort, accepts)
     }
 
-    /// Lets readers go on that wait for their client to read, since the answer comes through them. Returns
-    /// the sequence number for the message to hooks.
+    /// Lets paused readers continue, since the answer arrives through them. Returns the sequence number for the message
+    /// to hooks.
     fn wake_connections(&self) -> u64 {
         let connections = self.open.connections();
         for connection in &connections {
@@ -187,7 +187,7 @@ impl Asking<'_> {
         first.map_or(0, |first| self.open.seq(first))
     }
 
-    /// Runs a hook and gives its answer, or the answer that counts for its failure.
+    /// Runs a hook and returns its answer, or the answer that replaces a failed one.
     fn run_hook(
         &self,
         event_id: EventId,
@@ -211,7 +211,7 @@ impl Asking<'_> {
         }
     }
 
-    /// Combines the answers to the outcome, the name of the one that decided, and the decision.
+    /// Combines the answers: the outcome, the name of the answer that decided, and the decision.
     fn combine(
         &self,
         outcome: QuestionOutcome<Given>,
@@ -258,15 +258,15 @@ impl Asking<'_> {
     }
 }
 
-/// Why a hook gave no answer.
+/// The reason why a hook gave no answer.
 enum Failure {
     Program(program::Failure),
-    /// Its output is not an answer; where, if it is not one to any event.
+    /// Its output is no answer; the text says where.
     NotAnAnswer {
         line: usize,
         column: usize,
     },
-    /// A member of the answer answers another event, or is nested too deeply.
+    /// A member of the answer belongs to another event, or is nested too deeply.
     Refused(Error),
 }
 
@@ -290,7 +290,7 @@ async fn answer_of(
     Ok(answer)
 }
 
-/// Refuses an answer whose members could not stand in an entry: nested too deeply, or of another shape.
+/// Refuses an answer with members that an entry cannot have: nested too deeply, or of another shape.
 pub(crate) fn check_stored(answer: &wire::EventAnswer, path: &str) -> Result<()> {
     let raw = |raw: &Option<wire::Raw>| raw.as_ref().map(|raw| raw.get().as_bytes().to_vec());
     let summary = answer.summary.as_ref();
@@ -304,7 +304,7 @@ pub(crate) fn check_stored(answer: &wire::EventAnswer, path: &str) -> Result<()>
     Ok(())
 }
 
-/// The answer that counts for a hook that failed.
+/// The answer that replaces that of a failed hook.
 fn failed(hook: &Hook, failure: &Failure) -> Given {
     hook.log_failure(failure);
     let answer = wire::EventAnswer {
@@ -332,7 +332,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The content that an answer can have besides an opinion.
+/// The content that an answer can have besides its decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Takes {
     Summary,
@@ -350,7 +350,7 @@ impl Asking<'_> {
     }
 }
 
-/// The outcome, whose answer it came to, and the decision.
+/// The outcome, the answer that decided, and the decision.
 fn decide(
     answers: Vec<(Answerer, Given)>,
     in_time: bool,

@@ -1,4 +1,4 @@
-//! What it takes to read from a session, and where large reads run.
+//! Reads from a session, and the thread on which large reads run.
 
 use crate::blocking::blocking;
 use crate::context::{Kept, Step};
@@ -6,23 +6,23 @@ use crate::error::Result;
 use crate::session::SessionState;
 use crate::tree::Node;
 
-/// Bodies larger than this together are not read on the thread that reads requests, in bytes.
+/// Bodies larger than this together, in bytes, are read on a blocking thread.
 pub(crate) const INLINE_BYTES: u64 = 256 << 10;
-/// More entries than this are not walked on the thread that reads requests.
+/// More entries than this are walked on a blocking thread.
 pub(crate) const INLINE_ENTRIES: usize = 4096;
 
-/// Bytes of these entries, as stored.
+/// The stored bytes of these entries.
 pub(crate) fn size_of(core: &SessionState, nodes: impl IntoIterator<Item = Node>) -> u64 {
     let sizes = nodes.into_iter().map(|node| core.tree.place(node).len);
     sizes.map(u64::from).sum()
 }
 
-/// Which part of a path counts.
+/// The part of a path that the context contains.
 pub(crate) fn kept(core: &SessionState, path: &[Step]) -> Result<Kept> {
     Kept::of(path, |node| core.entry(node), |id| core.tree.find(id))
 }
 
-/// The path to a position, as the context is made from it.
+/// The path to a position, in the form that the context needs.
 pub(crate) fn steps(core: &SessionState, leaf: Option<Node>) -> Vec<Step> {
     let path = core.tree.path(leaf).into_iter();
     path.map(|node| step(core, node)).collect()

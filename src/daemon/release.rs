@@ -1,7 +1,7 @@
 //! Operations that ask before they commit (protocol.md §1.6): navigation and compaction.
 //!
-//! Such an operation reaches its session in the order of requests and plans on it; lets the session go while it
-//! waits for clients and for a summarizer; then takes its place behind the requests that came meanwhile, to commit.
+//! The operation waits for earlier requests and plans with the session's guard; releases the session while it waits for
+//! clients and for a summarizer; then takes its place after the requests that arrived since, and commits.
 
 use super::call::Call;
 use super::commit::Change;
@@ -16,24 +16,24 @@ use crate::wire::BeforeEvent;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The place of a request that asks before it commits, taken when the request arrived.
+/// The place in the queue of a request that asks before it commits, taken when the request arrived.
 #[must_use]
 pub(crate) struct Release {
     pub(crate) call: Arc<Call>,
     place: Place,
 }
 
-/// A request and the session that it works on.
+/// A request and its session.
 pub(crate) struct SessionRequest {
     pub(crate) call: Arc<Call>,
     pub(crate) open: Arc<OpenSession>,
 }
 
-/// An operation that plans, with the session's guard.
+/// An operation that plans with the session's guard.
 #[must_use]
 pub(crate) struct PlannedOperation {
     pub(crate) request: SessionRequest,
-    /// Ends before the guard, so that the next request does not find the session busy.
+    /// Dropped before the guard, so that the next request does not find the session busy.
     busy: Busy,
     pub(crate) turn: SessionGuard,
 }
@@ -43,7 +43,8 @@ pub(crate) struct PlannedOperation {
 pub(crate) struct WaitingOperation {
     pub(crate) request: SessionRequest,
     busy: Busy,
-    /// The guard, on a connection without `initialize`: later requests wait, so that a script means what it says.
+    /// The guard, on a connection without `initialize`: later requests wait, so that a script's requests run one after
+    /// the other.
     kept: Option<SessionGuard>,
 }
 
@@ -55,8 +56,8 @@ impl Release {
         }
     }
 
-    /// Begins the operation, which keeps the session busy, once all earlier requests are done and with what others
-    /// have appended taken in. Cancelling the request aborts it, whatever it waits for.
+    /// Begins the operation, which keeps the session busy, after all earlier requests and after reading the entries of
+    /// other writers. Cancelling the request aborts the operation at any wait.
     pub(crate) async fn begin(
         self,
         expected: &ExpectedLeaf,
@@ -119,7 +120,7 @@ impl SessionRequest {
         Ok(())
     }
 
-    /// A question about the session for this request.
+    /// A question of this request.
     pub(crate) fn asking(&self, event: BeforeEvent, timeout: Duration) -> Asking<'_> {
         Asking {
             daemon: &self.call.daemon,
@@ -134,8 +135,8 @@ impl SessionRequest {
 }
 
 impl WaitingOperation {
-    /// The right to commit, behind the requests that came meanwhile. Fails with `cancelled` if the operation is
-    /// aborted before.
+    /// The right to commit, after the requests that arrived since. Fails with `cancelled` if the operation is aborted
+    /// first.
     pub(crate) async fn reached(self) -> Result<Change> {
         let SessionRequest { call, open } = self.request;
         let mut turn = match self.kept {

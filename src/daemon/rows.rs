@@ -1,4 +1,4 @@
-//! Reads the data that rows show of bodies: from cached previews, else from the bodies.
+//! Reads the facts of bodies that rows show: from cached previews, else from the bodies.
 
 use crate::cache::Cache;
 use crate::error::{Error, Result};
@@ -14,19 +14,19 @@ use crate::view::{Caller, FIRST_READ, RowFacts, Subject, ToolCall};
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 
-/// For fewer rows than this no previews are made.
+/// Fewer rows than this do not need previews.
 const MANY: usize = 4096;
 
-/// Reads the data of rows, fastest in file order.
+/// Reads the facts of rows; file order is fastest.
 pub(crate) struct RowReader<'b> {
     bodies: body::BodyReader<'b>,
     extracts: Option<preview_cache::PreviewReader<'b>>,
     callers: Callers<'b>,
 }
 
-/// The assistant messages whose calls were used last, the latest at the end.
+/// The assistant messages whose calls were used last, the most recent at the end.
 struct Callers<'b> {
-    /// A window of the file of their own, since calls are before their results.
+    /// A separate window of the file, since calls are before their results.
     bodies: body::BodyReader<'b>,
     held: Vec<(Node, Calls)>,
 }
@@ -34,7 +34,7 @@ struct Callers<'b> {
 /// Tool calls by id.
 type Calls = HashMap<String, ToolCall<'static>>;
 
-/// The number of messages kept: those of the branches between which a view goes back and forth.
+/// The number of messages kept: enough for the branches between which a view alternates.
 const HELD_CALLERS: usize = 8;
 
 impl<'b> RowReader<'b> {
@@ -54,8 +54,7 @@ impl<'b> RowReader<'b> {
         self.bodies.stored(place, usize::MAX)
     }
 
-    /// The data of a tool result's row, and the call that it answers: of the callers with a call of this id,
-    /// the nearest one.
+    /// The facts of a tool result's row, and the call that it answers: the nearest caller with a call of this id.
     pub(crate) fn result<'c>(
         &mut self,
         node: Node,
@@ -82,7 +81,7 @@ impl<'b> RowReader<'b> {
         Ok((facts, None))
     }
 
-    /// Makes the caller the last one kept.
+    /// Moves the caller to the end of the list.
     fn turn_to(&mut self, caller: &Caller) -> Result<()> {
         let Callers { bodies, held } = &mut self.callers;
         let is_it = |(node, _): &(Node, Calls)| *node == caller.node;
@@ -109,7 +108,7 @@ impl<'b> RowReader<'b> {
         Ok(())
     }
 
-    /// The data of a body's row. Reads only as much of the body as needed.
+    /// The facts of a body's row. Reads only as much of the body as needed.
     pub(crate) fn facts(
         &mut self,
         node: Node,
@@ -142,7 +141,7 @@ fn read(
     Ok(RowFacts::of_line(line, subject).into_owned())
 }
 
-/// The entries for which previews are to be made: all of a file.
+/// The entries that need previews: all entries of a file.
 pub(crate) struct ToExtract {
     entries: Vec<(FilePlace, Subject)>,
     /// Offset of the end of the last entry's line in the file, in bytes, its line break included.
@@ -234,7 +233,7 @@ impl ToExtract {
 }
 
 fn block(reader: &mut body::BodyReader<'_>, entries: &[(FilePlace, Subject)]) -> Result<NewBlock> {
-    // An entry whose body was replaced by a later line has its place there, far from its neighbours.
+    // An entry whose body a later line replaced has its place there, far from its neighbours.
     let places = || entries.iter().map(|(place, _)| *place);
     let start = places().map(|place| place.offset).min().unwrap_or_default();
     let end = places().map(end_of).max().unwrap_or_default();

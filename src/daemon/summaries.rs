@@ -1,4 +1,4 @@
-//! Having a summary written, and telling how it comes along (semantics.md §3).
+//! Runs the summarizer, and reports its progress (semantics.md §3).
 
 use super::Daemon;
 use super::connection::Connection;
@@ -18,21 +18,21 @@ use crate::wire::{self, RequestId};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Who writes a summary, and who hears of it.
+/// The summarizer of a summary, and the receivers of its progress.
 pub(crate) struct Writing<'a> {
     pub connection: &'a Connection,
     pub open: &'a OpenSession,
     pub listener: Listener<'a>,
-    /// The conversation's own.
+    /// The model of the conversation.
     pub model: Option<&'a ModelName>,
     pub abort: &'a Cancel,
 }
 
 /// The way in which a client receives a summary while it is written.
 pub(crate) enum Listener<'a> {
-    /// The text, piece by piece; how many characters there are, if the client does not want that.
+    /// Sends the text in pieces; sends the number of characters if the client does not want pieces.
     Deltas { navigation_id: &'a str },
-    /// How many characters there are, of all that is written for one request.
+    /// Sends the number of characters, summed over the summaries of one request.
     Progress {
         token: Option<&'a RequestId>,
         written: &'a AtomicU64,
@@ -51,8 +51,8 @@ impl Daemon {
 }
 
 impl Writing<'_> {
-    /// Writes the summary of what `request` makes, where that may take long. Fails with
-    /// `summarizerUnavailable`, `summarizerFailed`, or `cancelled` if aborted.
+    /// Writes the summary that `request` asks for, on a blocking thread. Fails with `summarizerUnavailable`,
+    /// `summarizerFailed`, or `cancelled` if aborted.
     pub(crate) async fn write(
         &self,
         request: impl FnOnce(&Summarizer) -> SummaryRequest + Send + 'static,
@@ -76,8 +76,8 @@ impl Writing<'_> {
     }
 }
 
-/// Passes pieces on. Together they are the text of the entry: its opening, what the summarizer wrote
-/// without white space around it, and the file lists.
+/// Sends pieces to the client. Together they are the text of the entry: its opening line, the summarizer's text without
+/// white space around it, and the file lists.
 struct Teller<'a> {
     writing: &'a Writing<'a>,
     opening: String,
@@ -86,7 +86,7 @@ struct Teller<'a> {
 
 #[derive(Default)]
 struct Told {
-    /// Pieces passed on.
+    /// The number of pieces sent.
     pieces: u64,
     characters: u64,
     /// White space that belongs to the text only if more text follows.
@@ -155,7 +155,7 @@ impl<'a> Teller<'a> {
     }
 }
 
-/// Takes what the answers of a question override.
+/// Applies the overrides in the answers of a question.
 pub(crate) fn override_options(options: &mut SummaryOptions, decision: &mut Decision) {
     if let Some(instructions) = decision.custom_instructions.take() {
         options.custom_instructions = Some(instructions);
@@ -165,7 +165,7 @@ pub(crate) fn override_options(options: &mut SummaryOptions, decision: &mut Deci
     }
 }
 
-/// A summary that a client wrote, to be stored as given.
+/// A client's summary, stored unchanged.
 pub(crate) fn given(given: &wire::GivenSummary) -> BranchSummary {
     let bytes = |raw: &wire::Raw| raw.get().as_bytes().to_vec();
     BranchSummary {

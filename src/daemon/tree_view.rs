@@ -12,7 +12,7 @@ use crate::view::{Folding, Outline, Scope, Snapshot, Visible};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// The last view, kept for further pages: a page then costs the same for trees of any size.
+/// The last view, kept for further pages, so that the cost of a page does not depend on the size of the tree.
 #[derive(Default)]
 pub(crate) struct LastView {
     view: Mutex<Option<Arc<View>>>,
@@ -61,7 +61,7 @@ impl LastView {
         *lock(&self.found) = None;
     }
 
-    /// Makes a view, and keeps it if it fits into the budget.
+    /// Makes a view, and keeps it if the budget allows.
     pub(crate) fn make(
         &self,
         room: &ViewRoom<'_>,
@@ -90,7 +90,7 @@ impl LastView {
         view
     }
 
-    /// Tells for each item of an outline whether the query matches it.
+    /// Returns for each item of an outline whether the query matches it.
     pub(crate) fn matches(
         &self,
         asked: &Asked,

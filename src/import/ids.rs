@@ -1,4 +1,4 @@
-//! Ids that follow from the tool's own, so that a second import finds the entries of the first.
+//! Ids computed from the tool's own, so that a second import finds the entries of the first.
 
 use super::Tool;
 use sha2::{Digest, Sha256};
@@ -22,7 +22,7 @@ impl fmt::Display for NodeId {
     }
 }
 
-/// The id of the session that a native session becomes: a UUID of version 8 from their hash.
+/// The id of the session for a native session: a UUID of version 8 from their hash.
 pub(crate) fn session_id(tool: Tool, native_session: &str) -> String {
     let digest = hash(tool, native_session, None);
     let mut bytes = [0; 16];
@@ -48,7 +48,7 @@ fn hash(tool: Tool, native_session: &str, key: Option<&str>) -> [u8; 32] {
 mod tests {
     use super::*;
 
-    /// Ids are in users' files: another way to make them would import everything a second time.
+    /// Users' files contain these ids: another computation would import everything a second time.
     #[test]
     fn ids_are_the_hash_of_tool_session_and_key() {
         // printf 'codex\0s\0k' | sha256sum

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// One record of a source: a JSON value.
 #[derive(Debug, Clone, Copy)]
 pub struct Record<'a> {
-    /// Where it begins in the (decompressed) source, in bytes.
+    /// Its start in the (decompressed) source, in bytes.
     pub at: u64,
     /// The number of the record in the source, from 0.
     pub number: u64,
@@ -20,8 +20,7 @@ pub struct Place {
     pub len: u64,
 }
 
-/// One conversation as one source has it. Several members whose nodes are copies or continuations of each other
-/// make a family, and one tree.
+/// One conversation in one source. Members whose nodes copy or continue each other make a family, and one tree.
 #[derive(Debug, Default)]
 pub(crate) struct Member {
     /// The tool's id of the session.
@@ -29,11 +28,11 @@ pub(crate) struct Member {
     /// The tool's id of this part of the session, if the tool keeps a session in several sources (Codex: the
     /// rollout id); otherwise `native_id`.
     pub(crate) part_id: String,
-    /// Where it goes on from.
+    /// The place that it continues.
     pub(crate) base: Base,
     /// Directory of the conversation.
     pub(crate) cwd: Option<String>,
-    /// Project within which copies are recognized by their content, if the tool names no parent.
+    /// Project within which equal content marks copies, if the tool names no parent.
     pub(crate) project: Option<String>,
     pub(crate) title: Option<String>,
     pub(crate) started: Option<Millis>,
@@ -41,33 +40,33 @@ pub(crate) struct Member {
     pub(crate) ended: Option<Millis>,
     /// In the order of the source. Parents come before their children.
     pub(crate) nodes: Vec<Node>,
-    /// Other ids by which nodes of other members may name their parent: those of records that are no node of their
-    /// own, with the index of the node below which their children hang.
+    /// Other ids by which nodes of other members may name their parent: the ids of records without a node, with the
+    /// index of the node to which their children are attached.
     pub(crate) aliases: Vec<(Box<str>, u32)>,
-    /// Index of the node at which the tool goes on.
+    /// Index of the node at which the tool continues.
     pub(crate) leaf: Option<u32>,
     /// The call that spawned this conversation, if it is a subagent's.
     pub(crate) spawned_by: Option<Spawner>,
-    /// The source holds a part of the session that the tool no longer shows as such (Codex: a rollout that a
-    /// revert has replaced). Known only once all members are read; a reader leaves it false.
+    /// Whether the tool has replaced this part of the session (Codex: by a revert). Known only once all members are
+    /// read; a reader leaves it false.
     pub(crate) is_superseded: bool,
-    /// Records that are kept only in the origin, by type.
+    /// Records that only the origin keeps, by type.
     pub(crate) origin_only: BTreeMap<String, u64>,
     /// Records that repeat an earlier one byte for byte.
     pub(crate) duplicates: u64,
-    /// Messages and parts that a tool's own history leaves other than its present state. The present state counts.
+    /// Messages and parts for which a tool's history and its present state differ. The present state counts.
     pub(crate) disagreements: u64,
 }
 
-/// Where a member goes on from.
+/// The place that a member continues.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) enum Base {
-    /// Nowhere, or at nodes that its own nodes name by their keys.
+    /// None, or the nodes that its own nodes name by their keys.
     #[default]
     None,
     /// The last node of the part `part_id` whose `order` is less than `order`.
     Before { part_id: String, order: u64 },
-    /// The tool says that it began as a copy of this session.
+    /// It began as a copy of this session, by the tool's own records.
     CopyOf { native_id: String },
 }
 
@@ -120,12 +119,13 @@ pub(crate) enum NodeKind {
     Scaffolding,
     Assistant,
     ToolResult,
-    /// A summary that replaces what is before it, from `first_kept` (an index) on; none: all of it.
+    /// A summary that replaces the messages before it, from `first_kept` (an index) on; without `first_kept`, all of
+    /// them.
     Compaction {
         first_kept: Option<u32>,
     },
     ModelChange,
-    /// State or an event worth seeing: an entry of type `custom`.
+    /// State, or an event, as an entry of type `custom`.
     Custom,
     /// A `custom` entry `subagent` at the call that spawned this native session.
     Subagent {
@@ -138,7 +138,7 @@ pub(crate) enum NodeKind {
 pub(crate) struct Body {
     /// Type of the entry.
     pub(crate) kind: &'static str,
-    /// Raw JSON: each member with a comma before it, such as `,"message":{…}`. Ids of other entries
-    /// (`firstKeptEntryId`) and `sessionId` of a subagent are left to the writer.
+    /// Raw JSON: each member with a comma before it, such as `,"message":{…}`. The writer adds the ids of other entries
+    /// (`firstKeptEntryId`) and a subagent's `sessionId`.
     pub(crate) members: Vec<u8>,
 }

@@ -5,10 +5,10 @@
 use crate::json;
 use crate::timestamp::Millis;
 
-/// Deepest nesting of a value that is copied as it is. An entry adds some levels of its own.
+/// Deepest nesting of a value that is copied unchanged. An entry adds some levels of its own.
 const DEEPEST: usize = 200;
 
-/// Content blocks, written one after the other.
+/// Content blocks, written in order.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     raw: Vec<u8>,
@@ -31,7 +31,7 @@ impl Blocks {
         }
     }
 
-    /// A `thinking` block of which only an encrypted form is known, a raw string.
+    /// A `thinking` block with only an encrypted form, a raw string.
     pub(crate) fn hidden_thinking(&mut self, encrypted: &[u8]) {
         self.block(
             "thinking",
@@ -48,8 +48,8 @@ impl Blocks {
         self.block("image", &[("data", data), ("mimeType", mime_type)]);
     }
 
-    /// A `toolCall` block. `id` and `name` are raw strings, `arguments` is any JSON: all but an object of at most
-    /// [`DEEPEST`] levels becomes a text in `_raw`.
+    /// A `toolCall` block. `id` and `name` are raw strings, `arguments` is any JSON: a value other than an object of at
+    /// most [`DEEPEST`] levels becomes a text in `_raw`.
     pub(crate) fn call(&mut self, id: &[u8], name: &[u8], arguments: Option<&[u8]>) {
         let arguments = match arguments {
             None => b"{}".to_vec(),
@@ -66,7 +66,7 @@ impl Blocks {
         );
     }
 
-    /// A block of a type that has no counterpart, copied.
+    /// Copies a block of a type without a counterpart.
     pub(crate) fn other(&mut self, block: &[u8]) {
         if json::depth(block) <= DEEPEST {
             self.separate();
@@ -101,7 +101,7 @@ impl Blocks {
     }
 }
 
-/// The members of an object that is being written. The braces are the caller's.
+/// The members of an object under construction. The caller writes the braces.
 #[derive(Debug)]
 pub(crate) struct Object<'a> {
     out: &'a mut Vec<u8>,
@@ -116,7 +116,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Goes on after a member.
+    /// Continues after a member.
     pub(crate) fn behind(out: &'a mut Vec<u8>) -> Self {
         Self {
             out,
@@ -146,7 +146,7 @@ impl<'a> Object<'a> {
 /// The tokens of a model message.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Usage {
-    /// Without those from the cache.
+    /// Tokens sent, without those from the cache.
     pub(crate) input: u64,
     pub(crate) output: u64,
     pub(crate) cache_read: u64,

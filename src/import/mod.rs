@@ -1,8 +1,8 @@
-//! The conversations of other tools: what their files hold, as trees of nodes, and each node as an entry.
+//! The conversations of other tools: the records of their files as trees of nodes, and each node as an entry.
 //!
-//! Pure. A [`Format`] has two halves for each tool: a reader, which turns the records of one source into
-//! [`Member`]s without keeping bodies, and a mapper, which makes the entry of one node from the bytes of its
-//! records. A new tool is one folder here. `importer` finds the sources, keeps their bytes, and writes the sessions.
+//! Pure. A [`Format`] has two halves for each tool: a reader, which turns the records of one source into [`Member`]s
+//! without their bodies, and a mapper, which makes the entry of one node from the bytes of its records. A new tool is
+//! one folder here. `importer` finds the sources, keeps their bytes, and writes the sessions.
 
 mod claude_code;
 pub(crate) mod codex;
@@ -69,18 +69,18 @@ pub(crate) fn format(tool: Tool) -> &'static dyn Format {
 
 /// The reader and mapper of one tool's format.
 pub(crate) trait Format: Sync {
-    /// Whether nodes with equal keys in two members are the same node, of which a later one is a copy.
+    /// Whether nodes with equal keys in two members are the same node; the later one is a copy.
     fn has_shared_keys(&self) -> bool;
 
     /// A reader for the source with this path, as the tool names it.
     fn reader(&self, path: &str) -> Box<dyn Reader>;
 
-    /// The entry of a node. `records` are the bytes of its places, in order. Total: what is not understood is left
-    /// out, since the origin has it.
+    /// The entry of a node. `records` are the bytes of its places, in order. Never fails: it leaves out unknown
+    /// content, since the origin keeps it.
     fn body(&self, member: &Member, node: &Node, records: &[&[u8]]) -> Body;
 
-    /// The members that name other entries, which the body leaves out: the name of the member and the key of the
-    /// node. A key that no node has is written as it is.
+    /// The members that name other entries, which the body leaves out: the member's name and the node's key. An unknown
+    /// key is written unchanged.
     fn references(&self, _node: &Node, _records: &[&[u8]]) -> Vec<(&'static str, String)> {
         Vec::new()
     }
@@ -88,11 +88,9 @@ pub(crate) trait Format: Sync {
 
 /// Reads one source from beginning to end. Linear in its bytes; keeps nodes, not bodies.
 pub(crate) trait Reader: Send {
-    /// Takes the next record: one JSON value. A value that is no record of the tool's is counted as kept only in
-    /// the origin.
+    /// Takes the next record: one JSON value. A value that is no record of the tool counts as kept only in the origin.
     fn record(&mut self, record: Record<'_>);
 
-    /// The conversations of the source. The first is its main one, the others are subagents that the same source
-    /// holds.
+    /// The conversations of the source. The first is its main one, the others are its subagents.
     fn finish(self: Box<Self>) -> Vec<Member>;
 }

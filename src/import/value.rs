@@ -1,4 +1,4 @@
-//! JSON values that other tools keep as text inside their records, and the raw JSON of entries made from them.
+//! JSON values that other tools store as text in their records, and the raw JSON of entries made from them.
 
 use crate::json::{self, Key, Members, Span, Visitor};
 use crate::timestamp::Millis;
@@ -17,8 +17,7 @@ const MOST_NAMES: usize = 256;
 pub(super) struct Value<'a> {
     text: Cow<'a, [u8]>,
     span: Span,
-    /// Hash of the value, equal for another order of members. Top-level members that were to be ignored do not
-    /// count.
+    /// Hash of the value that does not depend on the order of members. Ignored top-level members do not count.
     pub(super) hash: u64,
 }
 
@@ -84,7 +83,7 @@ impl<'a> Value<'a> {
 struct Digest {
     ignored: &'static [&'static str],
     open: Vec<OpenContainer>,
-    /// Hash of the key whose value is next; none if the member is ignored.
+    /// Hash of the next value's key; `None` if the member is ignored.
     key: Option<u64>,
     deepest: usize,
     value: u64,
@@ -140,7 +139,7 @@ impl Visitor for Digest {
         let raw = text.get(value).unwrap_or_default();
         let hash = match (raw.first(), json::string(raw)) {
             (_, Some(text)) => xxh3_64(text.as_bytes()),
-            // An empty container, with any white space in it.
+            // An empty container may contain white space.
             (Some(open @ (b'{' | b'[')), None) => u64::from(*open),
             (_, None) => xxh3_64_with_seed(raw, 1),
         };
@@ -196,7 +195,7 @@ pub(super) fn count(raw: Option<&[u8]>) -> Option<u64> {
     number(raw).map(json::saturated)
 }
 
-/// A time in Unix milliseconds, of years that a timestamp can name.
+/// A time in Unix milliseconds, limited to the years of timestamps.
 pub(super) fn millis(raw: Option<&[u8]>) -> Option<Millis> {
     const LAST: u64 = 253_402_300_799_999;
     let millis = number(raw).filter(|millis| *millis >= 0.0)?;
@@ -212,7 +211,7 @@ pub(super) struct TypeNames {
 }
 
 impl TypeNames {
-    /// The index of a name. Long names are cut, and too many names share one.
+    /// The index of a name. Long names are cut, and names beyond the limit share one.
     pub(super) fn index(&mut self, name: &str) -> u16 {
         if let Some(index) = self.indexes.get(name) {
             return *index;
@@ -241,7 +240,7 @@ impl TypeNames {
     }
 }
 
-/// The records of a source with their types, to count those that no node was made from.
+/// The records of a source with their types, to count those without a node.
 #[derive(Debug, Default)]
 pub(super) struct RecordTypes {
     names: TypeNames,
@@ -272,14 +271,14 @@ impl RecordTypes {
 pub(super) struct Writer(pub(super) Vec<u8>);
 
 impl Writer {
-    /// A comma if something is before it in its container.
+    /// Writes a comma unless the container is empty.
     fn separate(&mut self) {
         if !matches!(self.0.last(), Some(b'{' | b'[')) {
             self.0.push(b',');
         }
     }
 
-    /// Opens a container: as a member with a name, else as an element.
+    /// Opens a container: a member if it has a name, else an element.
     pub(super) fn open(&mut self, name: Option<&str>, bracket: u8) {
         self.separate();
         if let Some(name) = name {
@@ -301,7 +300,7 @@ impl Writer {
         json::push_one_line(&mut self.0, value);
     }
 
-    /// A member, if there is a raw value.
+    /// A member, if it has a raw value.
     pub(super) fn optional(&mut self, name: &str, value: Option<&[u8]>) {
         if let Some(value) = value {
             self.member(name, value);
@@ -357,7 +356,7 @@ fn object(arguments: Option<&[u8]>) -> Cow<'_, [u8]> {
     }
 }
 
-/// String literals as one, with line breaks between the texts. Escapes stay as they are.
+/// Joins string literals into one, with line breaks between the texts. Escapes stay unchanged.
 pub(super) fn joined<'a>(literals: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut out = vec![b'"'];
     for literal in literals {

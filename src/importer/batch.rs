@@ -1,4 +1,4 @@
-//! The members of one tool, joined into sessions, and what is noted of them.
+//! The members of one tool, joined into sessions, and the ledger's rows for them.
 
 use super::ledger::{Ledger, SessionRow, SourceRow};
 use super::reading::ReadSource;
@@ -11,7 +11,7 @@ use crate::name;
 use crate::wire::{ImportedFile, ImportedSession};
 use std::collections::{HashMap, HashSet};
 
-/// Changes when mappers make other entries of the same records, so that sources are read again.
+/// The version of the mappers. A change makes imports read all sources again.
 pub(super) const MAPPING_VERSION: u32 = 1;
 
 /// The members of one tool, joined.
@@ -97,7 +97,7 @@ impl Batch {
         }
     }
 
-    /// Whether the records of an entry are those that an earlier import has read.
+    /// Whether an earlier import has read the records of an entry.
     pub(super) fn is_known(&self, entry: &TreeEntry) -> bool {
         let family::EntryContent::Node { member, node, .. } = &entry.content else {
             return true;
@@ -128,7 +128,7 @@ impl Batch {
         members.filter_map(|member| self.source_of.get(*member).copied())
     }
 
-    /// What is known of a session before it is written.
+    /// The row of a session before it is written.
     pub(super) fn row(&self, tree: &SessionTree) -> ImportedSession {
         let members = tree.members.iter();
         let shared = |number: &MemberNumber| {
@@ -186,13 +186,13 @@ impl Batch {
         files
     }
 
-    /// Why a session of the source was not written.
+    /// The reason why a session of the source was not written.
     pub(super) fn failure(&self, source: usize, failed: &HashMap<usize, Error>) -> Option<Error> {
         self.sessions_of(source)
             .find_map(|at| failed.get(&at).cloned())
     }
 
-    /// Notes what was imported, so that it is not read again until it changes.
+    /// Records the import in the ledger, so that a source is not read again until it changes.
     pub(super) fn note(
         &self,
         ledger: &mut Ledger,

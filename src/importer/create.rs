@@ -1,4 +1,4 @@
-//! New sessions: written beside, and named when they are whole.
+//! New sessions: each is written to a temporary file, and named once it is complete.
 
 use super::line::{Contents, LineLinks, LineMaker, push_text};
 use crate::cancel::Cancel;
@@ -169,7 +169,7 @@ impl SessionWork<'_> {
 pub(super) struct MovedLeaf<'a> {
     pub(super) from: Option<&'a str>,
     pub(super) to: Option<&'a str>,
-    /// Where the tool goes on.
+    /// The entry at which the tool continues.
     pub(super) source: Option<&'a str>,
     /// Entries of the session: distinguishes records.
     pub(super) entries: usize,

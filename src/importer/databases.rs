@@ -16,7 +16,7 @@ use std::sync::Mutex;
 /// The extraction of one tool.
 struct Databases {
     tool: Tool,
-    /// The one that was opened last: its sessions are asked for one after the other.
+    /// The most recently opened: its sessions are requested one after the other.
     open: Mutex<Option<(PathBuf, Opened)>>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn extraction(tool: Tool) -> Option<&'static dyn Extraction> {
     }
 }
 
-/// Closes what is open.
+/// Closes the open database or folder.
 pub(super) fn close() {
     for databases in [&OPENCODE, &GOOSE] {
         *lock(&databases.open) = None;
@@ -122,7 +122,7 @@ impl Extraction for Databases {
     }
 }
 
-/// A session's own status: the file changes with every session in it.
+/// A session's own status: the file's status changes with every session in it.
 fn status(session: &NativeSession, identity: Identity, file: (i64, i64)) -> SourceStatus {
     let modified = session.last_activity.map(|at| (at.div_euclid(1000), 0));
     SourceStatus {

@@ -1,5 +1,5 @@
-//! Sessions of earlier imports: what their tool has written since is appended under the file's lock. What is
-//! there never changes; a node that the tool has changed gets a new version beside the old one.
+//! Sessions of earlier imports: appends the tool's new records under the file's lock. Existing entries never change; a
+//! node that the tool has changed gets a new version beside the old one.
 
 use super::create::{MovedLeaf, SessionWork, first_kept, label_line};
 use super::line::{Contents, LineLinks};
@@ -20,9 +20,9 @@ use std::time::{Duration, Instant};
 
 /// How long to wait for the lock of a session file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
-/// Between two attempts.
+/// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Bytes of new lines that are kept before they are written; an import that adds less is one write.
+/// Bytes of new lines in memory before they are written; a smaller import is one write.
 const MAX_WAITING_BYTES: usize = 48 << 20;
 /// Members of a stored line that no mapper makes.
 const NOT_MAPPED: [&str; 7] = [
@@ -36,8 +36,8 @@ const NOT_MAPPED: [&str; 7] = [
 ];
 
 impl SessionWork<'_> {
-    /// Appends what is new to an existing session. `is_known(entry)` says that the entry's records are those
-    /// of an earlier import, so that it cannot have changed.
+    /// Appends new entries to an existing session. `is_known(entry)` means that an earlier import has read the entry's
+    /// records, so that it cannot have changed.
     pub(super) fn extend(
         mut self,
         store: &Store,
@@ -83,7 +83,7 @@ impl SessionWork<'_> {
         self.row.revised = planned.revised;
     }
 
-    /// Writes what is planned, if it is anything. The last line is the leaf record.
+    /// Writes the plan, if it is not empty. The last line is the leaf record.
     fn write(
         &mut self,
         planned: &Extension,
@@ -143,7 +143,7 @@ impl SessionWork<'_> {
         file.finish()
     }
 
-    /// The labels of forks that are new with this import.
+    /// The labels of new forks.
     fn new_labels(&self, planned: &Extension, tree: &Tree) -> Vec<Vec<u8>> {
         let labels = self.tree.labels.iter();
         let new = labels.filter(|label| tree.find_any(&label.id.to_string()).is_none());
@@ -154,7 +154,7 @@ impl SessionWork<'_> {
         .collect()
     }
 
-    /// The tool's title, if the session has another name that an import gave it, or none.
+    /// The tool's title, if an import gave the session another name, or it has none.
     fn new_name(&self, opened: &OpenedLog) -> Result<Option<String>> {
         let title = self.row.name.as_deref().and_then(crate::name::given);
         let tree = &opened.tree;
@@ -180,7 +180,7 @@ fn stored(opened: &OpenedLog, node: Node) -> Result<Vec<u8>> {
 struct Leaf {
     at: Option<Node>,
     id: Option<String>,
-    /// It is where the last import left it.
+    /// Whether it is where the last import left it.
     is_left_by_import: bool,
 }
 
@@ -213,17 +213,17 @@ struct Step {
     entry: usize,
     id: NodeId,
     parent: Option<String>,
-    /// The version of which it is a newer one, or the original of a copied prefix.
+    /// The version that it replaces, or the original of a copied prefix.
     copied_from: Option<NodeId>,
 }
 
-/// What an import adds to a session.
+/// The additions of an import to a session.
 struct Extension {
     steps: Vec<Step>,
     revised: u64,
-    /// Where the tool goes on.
+    /// The entry at which the tool continues.
     leaf: Option<NodeId>,
-    /// Entries of which a newer version counts.
+    /// The newer version of each replaced entry.
     newer: HashMap<NodeId, NodeId>,
 }
 
@@ -247,7 +247,7 @@ impl Extension {
             leaf: None,
             newer: HashMap::new(),
         };
-        // For each entry the id that counts for it, and whether this import makes it a newer version.
+        // For each entry the id of its current version, and whether this import writes it.
         let mut ids: Vec<(NodeId, bool)> = Vec::with_capacity(entries.len());
         for (at, entry) in entries.iter().enumerate() {
             work.check()?;
@@ -324,7 +324,7 @@ fn versions(work: &SessionWork<'_>, tree: &Tree, entry: &TreeEntry) -> (NodeId, 
     (latest, latest)
 }
 
-/// Whether the mapper makes something else of the entry than its newest version has.
+/// Whether the mapper's result differs from the entry's newest version.
 fn has_changed(
     work: &SessionWork<'_>,
     contents: &mut dyn Contents,
@@ -348,7 +348,7 @@ fn has_changed(
     Ok(mapped(&line) != mapped(&made) || kind_of(&line) != kind_of(&made))
 }
 
-/// The members that a mapper has made, as stored, in order.
+/// The members of a line that a mapper made, as stored, in order.
 fn mapped(line: &[u8]) -> Vec<Vec<u8>> {
     let mut mapped = Vec::new();
     let Ok(mut members) = json::Members::open(line, 0) else {
@@ -363,7 +363,7 @@ fn mapped(line: &[u8]) -> Vec<Vec<u8>> {
     mapped
 }
 
-/// Lines on their way into a file whose lock is held; without a lock nothing is written.
+/// Lines for a file whose lock is held; without a lock nothing is written.
 struct Appender {
     opened: OpenedLog,
     lock: Option<Lock>,
@@ -405,7 +405,7 @@ impl Appender {
     }
 }
 
-/// Takes the lock of the file, and reads what others have appended.
+/// Takes the lock of the file, and reads the entries of other writers.
 fn lock_fresh(
     store: &Store,
     at: &Location,

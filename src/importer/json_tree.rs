@@ -77,7 +77,7 @@ impl JsonTree {
     }
 
     fn add(&mut self, file: PathBuf) {
-        // An unreadable file fails when the session is read, and not the others.
+        // An unreadable file fails when its session is read, without affecting others.
         let text = read(&file).unwrap_or_default();
         let Some(id) = string(&text, "id").or_else(|| stem(&file)) else {
             return;
@@ -104,7 +104,7 @@ impl JsonTree {
         self.files.insert(id, file);
     }
 
-    /// Changes whenever the file does.
+    /// A hash that changes whenever the file does.
     fn trace(&self, file: &Path) -> u64 {
         let name = xxh3_64(self.name(file).as_bytes());
         let content = fs::symlink_metadata(file)
@@ -158,7 +158,7 @@ impl JsonTree {
     }
 }
 
-/// Whether an id is the name of one folder.
+/// Whether an id is a valid name of one folder.
 fn is_name(id: &str) -> bool {
     !id.is_empty() && !id.contains(['/', '\0']) && id != "." && id != ".."
 }
@@ -167,7 +167,7 @@ fn is_json(metadata: &Metadata) -> bool {
     metadata.is_file()
 }
 
-/// The folders, or the JSON files, in a folder, by name. None if there is no such folder. Links are not followed.
+/// The folders, or the JSON files, in a folder, by name. `None` if there is no such folder. Links are not followed.
 fn list(folder: &Path, is_wanted: impl Fn(&Metadata) -> bool) -> Result<Vec<PathBuf>, NativeError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(lines.lines().collect::<Vec<_>>(), expected);
     }
 
-    /// The id of a session is text of another program: it must not lead out of the folder.
+    /// Another program chose the session's id: it must not lead out of the folder.
     #[test]
     fn an_id_with_a_path_in_it_leads_nowhere() {
         let (sessions, lines) = lines(

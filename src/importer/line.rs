@@ -1,4 +1,4 @@
-//! The lines of imported entries: what a tool's mapper makes of a node, with ids, time and origin.
+//! The lines of imported entries: a mapper's entry of a node, with ids, time and origin.
 
 use crate::error::{Error, Kind, Result};
 use crate::import::family::{EntryContent, MemberNumber, TreeEntry};
@@ -11,11 +11,11 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// An entry longer than this keeps its longest strings cut; the origin has them whole.
+/// A longer entry has its longest strings cut; the origin has them whole.
 const MAX_ENTRY_BYTES: usize = 48 << 20;
 /// A string of a cut entry keeps at least this many bytes.
 const LEAST_STRING_BYTES: usize = 1 << 10;
-/// Stands at the end of a cut string.
+/// The mark at the end of a cut string.
 const CUT: &[u8] = "…".as_bytes();
 
 /// The bytes of sources, read by place.
@@ -39,17 +39,17 @@ pub(super) struct LineMaker<'a> {
     pub(super) keys: RefCell<HashMap<MemberNumber, HashMap<Box<str>, usize>>>,
 }
 
-/// Where a line belongs.
+/// The ids that a line contains.
 pub(super) struct LineLinks<'a> {
     pub(super) id: NodeId,
     pub(super) parent: Option<&'a str>,
     pub(super) copied_from: Option<NodeId>,
-    /// Of a compaction; none: it keeps nothing.
+    /// The first kept entry of a compaction; `None` if it keeps nothing.
     pub(super) first_kept: Option<NodeId>,
 }
 
 impl LineMaker<'_> {
-    /// What the mapper makes of an entry: its type and its members besides ids, time and origin.
+    /// The mapper's entry: its type and its members besides ids, time and origin.
     pub(super) fn body(&self, contents: &mut dyn Contents, entry: &TreeEntry) -> Result<Body> {
         let (member, node) = match &entry.content {
             EntryContent::Gap { expected_parent } => return Ok(gap(expected_parent)),
@@ -188,7 +188,7 @@ fn with_session(members: &[u8], session_id: &str) -> Vec<u8> {
     inner.strip_suffix(b"}").unwrap_or_default().to_vec()
 }
 
-/// The same JSON with its longest strings cut, so that it has at most `limit` bytes if strings make it longer.
+/// The same JSON with its longest strings cut, so that it has at most `limit` bytes if only strings exceed it.
 fn shortened(members: &[u8], limit: usize) -> Vec<u8> {
     let mut longest = limit / 2;
     loop {
@@ -223,8 +223,7 @@ fn with_strings_cut(text: &[u8], longest: usize) -> Vec<u8> {
     out
 }
 
-/// Where the string literal ends (at its closing quote), and the last place at or before `longest` between two
-/// characters.
+/// The end of the string literal (its closing quote), and the last character boundary at or before `longest`.
 fn string_end(string: &[u8], longest: usize) -> (usize, usize) {
     let mut at = 0;
     let mut last_fit = 0;

@@ -8,7 +8,7 @@ use std::io;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NativeSession {
     pub(crate) id: String,
-    /// None if the tool does not say.
+    /// `None` if the tool does not record it.
     pub(crate) last_activity: Option<Millis>,
     /// Changes whenever a record of the session does.
     pub(crate) version: u64,
@@ -17,7 +17,7 @@ pub(crate) struct NativeSession {
 /// The reason why sessions of another tool cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FaultKind {
-    /// Another program holds a lock, or writes all the time.
+    /// Another program holds a lock, or writes continuously.
     Locked,
     /// Parts of the file cannot be read.
     Damaged,
@@ -25,7 +25,7 @@ pub(crate) enum FaultKind {
     NotDatabase,
     /// A table, a column or the version is not known.
     UnknownSchema,
-    /// The system refuses.
+    /// The system refuses access.
     Unreadable,
 }
 

@@ -1,4 +1,4 @@
-//! Sources read into members: all that the import keeps of them until it writes.
+//! Sources read into members, without their bytes.
 
 use super::origin::Origins;
 use super::sides::Sides;
@@ -13,9 +13,9 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::time::{Duration, SystemTime};
 
-/// A source that has not changed for so long is complete.
+/// A source is complete if it has not changed for this long.
 pub(super) const QUIET: Duration = Duration::from_secs(600);
-/// Sources whose bytes are open at a time while a session is written.
+/// The most open sources while a session is written.
 const MAX_OPEN: usize = 4;
 
 /// A source that was read.
@@ -27,13 +27,13 @@ pub(super) struct ReadSource {
     pub(super) members: Vec<Member>,
     /// For each member the nodes that were held back.
     pub(super) held: Vec<u64>,
-    /// The source may still grow, so that its last nodes are held back.
+    /// Whether the source may still grow, so that its last nodes are held back.
     pub(super) is_growing: bool,
 }
 
-/// How sources are read.
+/// The settings for reading sources.
 pub(super) struct Reading<'a> {
-    /// Where their bytes are kept; `None` in a dry run.
+    /// The origins; `None` in a dry run.
     pub(super) origins: Option<&'a Origins>,
     pub(super) is_final: bool,
     pub(super) cancel: &'a Cancel,
@@ -92,14 +92,14 @@ impl Reading<'_> {
     }
 }
 
-/// Takes the open nodes, and what is below them, out of a member; returns their number.
+/// Removes the open nodes, and those below them, from a member; returns their number.
 fn hold_back(member: &mut Member) -> u64 {
     if !member.nodes.iter().any(|node| node.is_open) {
         return 0;
     }
     let nodes = std::mem::take(&mut member.nodes);
     let count = nodes.len();
-    // For each node its new number, or that of the nearest kept node above.
+    // For each node its new index, or that of the nearest kept node above.
     let mut numbers: Vec<(Option<u32>, bool)> = Vec::with_capacity(count);
     let at = |numbers: &[(Option<u32>, bool)], number: u32| {
         let number = usize::try_from(number).ok();
@@ -123,7 +123,7 @@ fn hold_back(member: &mut Member) -> u64 {
         member.nodes.push(node);
     }
     for (_, node) in &mut member.aliases {
-        // Names that stood for held nodes stand for the kept node above.
+        // Names of held nodes become names of the kept node above.
         *node = at(&numbers, *node)
             .and_then(|(number, _)| number)
             .unwrap_or(u32::MAX);
@@ -189,7 +189,7 @@ fn failed(message: &'static str) -> Error {
     Error::new(Kind::InternalError, message)
 }
 
-/// `importFailed` for a source that could be read before.
+/// `importFailed` for a source that was readable before.
 fn import_failed(failure: ScanFailure) -> Error {
     match failure {
         ScanFailure::Import(error) => error,
@@ -199,7 +199,7 @@ fn import_failed(failure: ScanFailure) -> Error {
     }
 }
 
-/// The tools in `sources`, each once.
+/// The tools in `sources`, without repetition.
 pub(super) fn tools(sources: &[Source]) -> Vec<Tool> {
     let mut tools: Vec<Tool> = sources.iter().map(|source| source.tool).collect();
     tools.sort_unstable();

@@ -1,4 +1,4 @@
-//! Which unchanged sources are read again because a changed one may belong to their family.
+//! Selects unchanged sources to read again because a changed one may belong to their family.
 
 use super::ledger::Ledger;
 use super::reading::ReadSource;
@@ -8,7 +8,7 @@ use crate::import::{Tool, format};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// The unchanged sources of one tool that were not read yet.
+/// The unchanged sources of one tool that have not been read.
 pub(super) struct Relatives {
     tool: Tool,
     unread: Vec<Source>,
@@ -25,8 +25,8 @@ impl Relatives {
         self.unread
     }
 
-    /// Takes the sources that may be of one family with these: they are in the same sessions, these name them, or,
-    /// where a tool keeps no links, they are in the same folder or database as a session that is new.
+    /// Takes the sources that may be of one family with these: they are in the same sessions, these name them, or, if a
+    /// tool keeps no links, they are in the same folder or database as a new session.
     pub(super) fn take(&mut self, read: &[ReadSource], ledger: &Ledger) -> Vec<Source> {
         if self.unread.is_empty() {
             return Vec::new();

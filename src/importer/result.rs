@@ -1,4 +1,4 @@
-//! The result of an import, put together from what became of its sources and sessions.
+//! The result of an import, made from the outcomes of its sources and sessions.
 
 use super::ledger::Ledger;
 use super::reading::ReadSource;
@@ -11,7 +11,7 @@ use crate::wire::{
 };
 use std::collections::{HashMap, HashSet};
 
-/// Stretches of a file without records that a report lists.
+/// The most stretches of a file without records in a report.
 const MAX_UNPARSABLE: usize = 1_000;
 
 #[derive(Default)]
@@ -22,12 +22,12 @@ pub(super) struct Results {
 }
 
 impl Results {
-    /// Notes that so many sources were found.
+    /// Counts the sources that were found.
     pub(super) fn found(&mut self, sources: usize) {
         self.result.totals.files += sources as u64;
     }
 
-    /// Notes a source that cannot be imported.
+    /// Adds a source that cannot be imported.
     pub(super) fn fail(&mut self, failure: SourceFailure) {
         self.result.totals.failed += 1;
         self.result.files.push(ImportedFile {
@@ -41,7 +41,7 @@ impl Results {
         });
     }
 
-    /// Notes a source that has not changed since an earlier import, with its sessions.
+    /// Adds a source that has not changed since an earlier import, with its sessions.
     pub(super) fn unchanged(
         &mut self,
         tool: Tool,
@@ -72,7 +72,7 @@ impl Results {
         }
     }
 
-    /// Notes a source that was read.
+    /// Adds a source that was read.
     pub(super) fn read(
         &mut self,
         source: &ReadSource,
@@ -87,7 +87,7 @@ impl Results {
         self.result.files.push(file);
     }
 
-    /// Notes a session that was written, or was not because nothing is new.
+    /// Adds a session that was written, or was skipped because it has nothing new.
     pub(super) fn session(&mut self, row: ImportedSession) {
         if self.listed.insert(row.session_id.clone()) {
             self.list(row);

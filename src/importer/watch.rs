@@ -1,7 +1,7 @@
-//! Waits until a tool may have written something. Nothing runs in the meantime.
+//! Waits until a tool may have written something. No work is done in the meantime.
 //!
-//! A change is only a hint: the import that follows finds by the status of the files what has changed. So events that the
-//! system drops cost nothing, as long as one says that some were dropped.
+//! A change is only a hint: the next import finds the changes by the status of the files. So dropped events cost
+//! nothing, as long as an event reports them.
 
 use super::discover::WatchedPlace;
 use crate::lock::lock;
@@ -11,18 +11,18 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// How long nothing must change before a wait ends: tools write several lines at a time.
+/// The quiet time that ends a wait: tools write several lines at a time.
 const CALM: Duration = Duration::from_millis(if cfg!(test) { 50 } else { 1000 });
-/// A wait ends after so long though the changes go on.
+/// The limit after which a wait ends although changes continue.
 const LONGEST_UNREST: Duration = Duration::from_millis(if cfg!(test) { 500 } else { 10_000 });
 
 /// Watches the places where tools keep their sessions.
 pub(crate) struct Watch {
     _watcher: RecommendedWatcher,
     changes: Receiver<()>,
-    /// A folder has appeared, or events were dropped: what is watched is no longer all there is.
+    /// A folder has appeared, or events were dropped: the watched places are incomplete.
     is_stale: Arc<Mutex<bool>>,
-    /// Places that cannot be watched, and why.
+    /// Places that cannot be watched, and the reasons.
     failures: Vec<(PathBuf, notify::Error)>,
 }
 
@@ -30,13 +30,13 @@ pub(crate) struct Watch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wake {
     Changed,
-    /// As `Changed`, and the places have to be watched anew.
+    /// As `Changed`; the places must be watched again.
     Stale,
     TimedOut,
 }
 
 impl Watch {
-    /// Watches these places. One that does not exist is watched for its appearance.
+    /// Watches these places. For a missing one it watches the nearest folder above.
     pub(crate) fn of(places: &[WatchedPlace]) -> notify::Result<Self> {
         let (sender, changes) = mpsc::sync_channel(1);
         let is_stale = Arc::new(Mutex::new(false));
@@ -47,7 +47,7 @@ impl Watch {
                 return;
             };
             *lock(&stale) |= change == Wake::Stale;
-            // A change that nobody has taken yet stands for this one too.
+            // A pending change covers this one too.
             let _waiting = sender.try_send(());
         };
         let mut watcher = notify::recommended_watcher(on_event)?;
@@ -69,12 +69,12 @@ impl Watch {
         })
     }
 
-    /// Places that cannot be watched, and why.
+    /// Places that cannot be watched, and the reasons.
     pub(crate) fn failures(&self) -> &[(PathBuf, notify::Error)] {
         &self.failures
     }
 
-    /// Waits for a change, and then until nothing has changed for a moment. Without a limit it waits for ever.
+    /// Waits for a change, and then until nothing has changed for a moment. Without a limit it may wait for ever.
     pub(crate) fn wait(&self, limit: Option<Duration>) -> Wake {
         let first = match limit {
             Some(limit) => self.changes.recv_timeout(limit),
@@ -85,7 +85,7 @@ impl Watch {
         };
         match first {
             Err(RecvTimeoutError::Timeout) => return Wake::TimedOut,
-            // The watcher has ended by itself.
+            // The watcher has ended.
             Err(RecvTimeoutError::Disconnected) => return Wake::Stale,
             Ok(()) => {}
         }
@@ -105,19 +105,19 @@ fn nearest(path: &Path) -> &Path {
         .unwrap_or(path)
 }
 
-/// Whether an event changes something below the places; none if not.
+/// Whether an event changes something below the places; `None` if not.
 fn change_of(event: notify::Result<Event>, places: &[WatchedPlace]) -> Option<Wake> {
     let event = match event {
         Ok(event) if !event.need_rescan() => event,
         // Events were dropped.
         _ => return Some(Wake::Stale),
     };
-    // Our own reading is no change.
+    // Reads by this program are no change.
     if matches!(event.kind, EventKind::Access(_)) {
         return None;
     }
     let is_below = |path: &PathBuf| places.iter().any(|place| path.starts_with(&place.path));
-    // A place, or a folder above it, has appeared or gone.
+    // A place, or a folder above it, has appeared or disappeared.
     let is_above = |path: &PathBuf| places.iter().any(|place| place.path.starts_with(path));
     if event.paths.iter().any(is_above) {
         return Some(Wake::Stale);

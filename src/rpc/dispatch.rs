@@ -1,7 +1,8 @@
 //! From a frame to its handler (protocol.md §1).
 //!
-//! Runs on the thread that reads. A request takes its place in the queue of its session here, so that the order of
-//! requests is fixed before a handler waits. A handler runs here until it has to wait, then on the runtime.
+//! Runs on the reader thread. A request takes its place in the queue of its session on this thread, so that the order
+//! of requests is fixed before a handler waits. A handler runs on this thread until it has to wait, then on the
+//! runtime.
 
 use super::request::{Request, parse};
 use super::response::{OpenRequest, OpenRequests, Responder, error_response};
@@ -25,17 +26,17 @@ const ALWAYS: [&str; 4] = [
     "$/cancelRequest",
 ];
 
-/// At most so many appends wait for more input, and so many bytes of them.
+/// The limits of appends that wait for more input: their number and their bytes.
 const MAX_HELD: usize = 256;
 const MAX_HELD_BYTES: usize = 256 << 10;
-/// Requests that may wait for something at a time; further ones are not read.
+/// The limit of requests that wait; the reader pauses at it.
 const MAX_OPEN_REQUESTS: usize = 4096;
 /// Longest name of a method that an error repeats, in characters.
 const MAX_ECHO: usize = 100;
-/// How often a reader that waits looks whether it may go on.
+/// The interval at which a paused reader checks whether it may continue.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
-/// Takes frames to handlers.
+/// Passes frames to handlers.
 pub struct Dispatcher {
     connection: Arc<Connection>,
     runtime: Handle,
@@ -47,7 +48,7 @@ pub struct Dispatcher {
 #[derive(Default)]
 struct HeldAppends {
     count: usize,
-    /// Of their params.
+    /// The bytes of their params.
     bytes: usize,
 }
 
@@ -65,8 +66,8 @@ impl Dispatcher {
         &self.connection.daemon
     }
 
-    /// Takes one frame; whatever it is, it is answered exactly once, now or later. What can be done
-    /// together with what follows is held back if `more` is here already.
+    /// Takes one frame, and answers it exactly once, at once or later. Holds an append back if `more` input is
+    /// available.
     pub fn frame(&self, frame: &[u8], more: bool) {
         match parse(frame) {
             Ok(request) => self.request(request, more),
@@ -74,7 +75,7 @@ impl Dispatcher {
         }
     }
 
-    /// Answers a frame that was too long to be read.
+    /// Answers a frame that exceeds the limit.
     pub fn too_large(&self, id: Option<&[u8]>) {
         let limit = self.daemon().config.max_frame_bytes;
         let error = Error::new(
@@ -84,7 +85,7 @@ impl Dispatcher {
         self.refuse(id.unwrap_or(b"null"), &error);
     }
 
-    /// Answers what is no frame at all.
+    /// Answers a damaged header block.
     pub fn bad_block(&self) {
         let error = Error::new(
             Kind::ParseError,
@@ -93,7 +94,7 @@ impl Dispatcher {
         self.refuse(b"null", &error);
     }
 
-    /// Waits until not too many requests wait, or until `unless` holds.
+    /// Waits until fewer requests wait, or until `unless` holds.
     pub fn wait_for_room(&self, unless: &dyn Fn() -> bool) {
         if self.is_full() {
             self.settle();
@@ -108,7 +109,7 @@ impl Dispatcher {
             || self.open_requests.bytes() > self.daemon().config.max_frame_bytes
     }
 
-    /// Writes the appends that wait for more input. To be called before the thread that reads waits for anything.
+    /// Writes the appends that wait for more input. Call it before the reader thread waits for anything.
     pub fn settle(&self) {
         let held = std::mem::take(&mut *lock(&self.held));
         if held.count > 0 {
@@ -126,7 +127,7 @@ impl Dispatcher {
     fn request(&self, request: Request<'_>, more: bool) {
         let Request { id, method, params } = request;
         let known = table::find(&method);
-        // A name that is not in the table may be anything: it stays out of the log.
+        // An unknown name may contain anything, so the log omits it.
         let logged = known.as_ref().map(|known| (known.name, known.scope.name()));
         let (name, scope) = logged.unwrap_or(("unknown", ""));
         tracing::debug!(method = name, scope, "request");
@@ -136,7 +137,7 @@ impl Dispatcher {
         }
         let raw_id = id.as_ref().map(|(_, raw)| *raw);
         if let Err(error) = self.admit(id.as_ref().map(|(id, _)| id), &method) {
-            // An id that is in use names another request.
+            // An id in use belongs to another request.
             match (raw_id, error.kind) {
                 (Some(_), Kind::InvalidRequest) => self.refuse(b"null", &error),
                 (Some(raw_id), _) => self.refuse(raw_id, &error),
@@ -164,12 +165,12 @@ impl Dispatcher {
         }
     }
 
-    /// Whether an append waits for what follows: if more is here, or others wait already.
+    /// Whether an append waits for more input: `more` is available, or other appends wait already.
     fn holds(&self, more: bool) -> bool {
         more || lock(&self.held).count > 0
     }
 
-    /// Counts an append that waits. Whether they are too many.
+    /// Counts a waiting append. Returns whether the limit is reached.
     fn hold(&self, bytes: usize) -> bool {
         let mut held = lock(&self.held);
         held.count += 1;

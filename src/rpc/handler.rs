@@ -1,5 +1,5 @@
-//! The forms of handlers. The scope of a method (the table in [`crate::wire::methods`]) decides which forms its
-//! handler can have, and the form what it can do:
+//! The forms of handlers. The scope of a method (the table in [`crate::wire::methods`]) decides which forms its handler
+//! can have, and the form decides which operations it can do:
 //!
 //! - immediate: a function of the params, run at once.
 //! - registry: a function that takes its places in the queues, and returns the rest of its work.
@@ -9,7 +9,7 @@
 //! - session(release): an asynchronous function with a [`Release`], which asks before it commits; or, for a fork,
 //!   the form of the registry methods.
 //!
-//! The result of each is tied to the type that its row declares.
+//! Each result has the type that its row declares.
 
 use super::reply::{Prepared, Reply};
 use super::response::Responder;
@@ -35,7 +35,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A result of type `R`, as its row declares: itself, or its JSON.
+/// A result of type `R`: the value, or its JSON.
 pub(super) trait ResultOf<R> {
     fn reply(self) -> Result<Reply>;
 }
@@ -66,7 +66,7 @@ pub(super) fn immediate<P, R, O>(
     responder.respond(result);
 }
 
-/// The work of a method after it has taken its places in the queues.
+/// The work of a method after it has its places in the queues.
 pub(super) type Remainder<O> = Pin<Box<dyn Future<Output = Result<O>> + Send>>;
 
 /// Runs a handler of scope `registry`.
@@ -95,7 +95,7 @@ fn finish<R, O: ResultOf<R>>(
     });
 }
 
-/// A session, to be read in the order of the requests, with what others have appended.
+/// A session to read, after earlier requests and with the entries of other writers.
 pub(super) struct Read<'a> {
     pub(super) call: &'a Arc<Call>,
     pub(super) open: &'a Arc<OpenSession>,
@@ -112,29 +112,29 @@ impl Deref for Read<'_> {
 }
 
 impl Read<'_> {
-    /// Whether this is a blocking thread, where a handler may take long.
+    /// Whether this is a blocking thread, on which a handler may take long.
     pub(super) fn may_block(&self) -> bool {
         self.may_block
     }
 
-    /// The most a message to the client may have, in bytes.
+    /// The limit of a message to the client, in bytes.
     pub(super) fn frame_bytes(&self) -> usize {
         self.call.connection.client_frame_bytes()
     }
 
-    /// The number of the last notification of this session that the client was sent.
+    /// The number of the last notification of this session to the client.
     pub(super) fn seq(&self) -> u64 {
         self.open.seq(&self.call.connection)
     }
 }
 
-/// The answer of a read of many entries. Such a read is tried again if the file turns out not to hold what was read
-/// from it before: by then it has been read anew, so that one entry edited in place does not fail it.
+/// The answer of a read of many entries. The read is repeated if the file has other bytes than before: the tree has
+/// then been reread, so an entry that was edited in place does not fail it.
 pub(super) enum ReadAnswer<O> {
     Ready(O),
-    /// The rest of the work needs the session no more, and reads so many bytes.
+    /// The rest of the work does not need the session; the number is the bytes it reads.
     Later(u64, Box<dyn FnOnce() -> Result<O> + Send>),
-    /// The handler takes too long here: it is to be run again where it may block.
+    /// The handler takes too long for this thread: run it again on a blocking thread.
     OnBlockingThread,
 }
 
@@ -157,7 +157,7 @@ impl<O> ReadAnswer<O> {
     }
 }
 
-/// A read with its params.
+/// A read with its decoded params.
 type ReadWork = Arc<dyn Fn(&Read<'_>) -> Result<ReadAnswer<Reply>> + Send + Sync>;
 
 /// A handler of scope `session(read)`, in one of its forms.
@@ -171,7 +171,7 @@ pub(super) struct OneEntryForm<O>(PhantomData<O>);
 /// The form `fn(&Read<'_>, &P) -> Result<ReadAnswer<O>>`.
 pub(super) struct ManyEntriesForm<O>(PhantomData<O>);
 
-/// The form `fn(P) -> Result<impl Fn(&Read<'_>) -> Result<ReadAnswer<O>>>`, for params that are checked before the
+/// The form `fn(P) -> Result<impl Fn(&Read<'_>) -> Result<ReadAnswer<O>>>`, which checks params before it needs the
 /// session.
 pub(super) struct CheckedForm<O, W>(PhantomData<(O, W)>);
 
@@ -311,7 +311,7 @@ async fn answer_of(
     .await
 }
 
-/// The entries that a request appends as one operation, written together with the appends beside it in the queue.
+/// The entries that a request appends as one operation, written together with adjacent appends in the queue.
 pub(super) struct NewAppend<R> {
     pub(super) entries: Vec<NewEntry>,
     pub(super) result: fn(Appended) -> Result<R>,
@@ -319,10 +319,10 @@ pub(super) struct NewAppend<R> {
 
 /// A handler of scope `session(append)`, in one of its forms.
 pub(super) trait AppendHandler<P, R, Form> {
-    /// Whether it appends in a group with the appends beside it in the queue.
+    /// Whether it writes in a group with adjacent appends in the queue.
     const GROUPS: bool;
 
-    /// If it `holds`, an append of a group waits for others until the queues are settled.
+    /// If it `holds`, an append of a group waits for more until the queues are settled.
     fn begin(self, params: Option<&str>, responder: Responder, holds: bool);
 }
 

@@ -1,8 +1,8 @@
-//! JSON-RPC: the method table, and everything between a frame and the daemon (protocol.md).
+//! JSON-RPC: the method table, and the layers between a frame and the daemon (protocol.md).
 //!
-//! In reading order: [`request`] reads a frame; [`dispatch`] takes it to its handler, which [`table`] finds;
-//! [`handler`] says what a handler of each scope may do; [`methods`] has a file per method group, whose handlers
-//! go between the types of `wire` and those of the core; [`reply`] is a result and [`response`] its way back.
+//! In reading order: [`request`] reads a frame; [`dispatch`] passes it to its handler, which [`table`] finds;
+//! [`handler`] defines the form of handlers for each scope; [`methods`] has a file per method group, whose handlers
+//! convert between the types of `wire` and those of the core; [`reply`] is a result and [`response`] sends it.
 
 pub(crate) mod dispatch;
 mod handler;

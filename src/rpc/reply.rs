@@ -1,14 +1,14 @@
-//! The result of a handler, ready to be put into its response.
+//! The result of a handler in the form that its response needs.
 
 use crate::daemon::convert;
 use crate::error::Result;
 use serde::Serialize;
 use std::marker::PhantomData;
 
-/// The most bytes of a response besides the elements of its page.
+/// The bytes of a response besides the elements of its page, at most.
 const ENVELOPE_BYTES: usize = 1024;
 
-/// The bytes that the elements of a page may have, for a client that reads frames of `frame_bytes`.
+/// The limit of a page's elements in bytes, for a client that reads frames of `frame_bytes`.
 pub(super) fn page_bytes(frame_bytes: usize) -> usize {
     frame_bytes - ENVELOPE_BYTES.min(frame_bytes / 2)
 }
@@ -16,7 +16,7 @@ pub(super) fn page_bytes(frame_bytes: usize) -> usize {
 /// A result as JSON on one line.
 pub(super) enum Reply {
     Bytes(Vec<u8>),
-    /// The same in pieces.
+    /// The same JSON in pieces.
     Pieces(Vec<Vec<u8>>),
 }
 
@@ -34,7 +34,7 @@ impl Reply {
     }
 }
 
-/// The JSON of a result of type `R` that a handler has written itself, on one line.
+/// The JSON of a result of type `R`, written by a handler, on one line.
 pub(super) struct Prepared<R> {
     reply: Reply,
     of: PhantomData<fn() -> R>,

@@ -1,20 +1,19 @@
-//! The envelope of a request: what stands in a frame, and what is refused before anybody knows the method
-//! (protocol.md §1).
+//! The envelope of a request: the members of a frame, and the checks that need no method (protocol.md §1).
 
 use crate::error::{Error, Kind, Result};
 use crate::json::{self, Members};
 use crate::wire::{MAX_COUNT, RequestId};
 use std::borrow::Cow;
 
-/// A request as it stands in its frame.
+/// A request as its frame has it.
 pub(super) struct Request<'a> {
-    /// As sent, raw; `None` for a notification.
+    /// The id, raw as sent; `None` for a notification.
     pub id: Option<(RequestId, &'a [u8])>,
     pub method: Cow<'a, str>,
     pub params: Option<&'a str>,
 }
 
-/// Reads the envelope, every byte checked to be JSON in the same pass.
+/// Reads the envelope and checks in the same pass that every byte is JSON.
 pub(super) fn parse(frame: &[u8]) -> Result<Request<'_>> {
     let not_json = || Error::new(Kind::ParseError, "not JSON");
     let invalid = |why: &'static str| Error::new(Kind::InvalidRequest, why);
@@ -77,8 +76,8 @@ fn request_id(raw: &[u8]) -> Option<RequestId> {
 mod tests {
     use super::*;
 
-    // The envelope is read in one pass that stops where it finds a mistake: what is no JSON is told as
-    // that, whatever else is wrong with it, wherever it stands.
+    // The envelope is read in one pass that stops at a mistake. Text that is not JSON is a parse error even if the
+    // envelope has another mistake before it.
     #[test]
     fn what_is_not_json_is_told_before_what_is_no_request() {
         for bad in [

@@ -14,12 +14,11 @@ use tokio::sync::Notify;
 /// Results up to this size, in bytes, are copied into their response.
 const SMALL: usize = 64 << 10;
 
-/// The duty to answer a request exactly once. One that is dropped, by a handler that panics, answers
-/// `internalError`.
+/// The duty to answer a request exactly once. If a handler panics and drops it, it answers `internalError`.
 #[must_use]
 pub(super) struct Responder {
     call: Arc<Call>,
-    /// As sent; `None` for a notification.
+    /// The id as sent; `None` for a notification.
     raw_id: Option<Box<[u8]>>,
     is_answered: bool,
     /// Ends once the response is queued.
@@ -41,7 +40,7 @@ impl Responder {
         &self.call
     }
 
-    /// Queues the response, if one is due, then does what waits for it.
+    /// Queues the response, if the request has an id, then runs the actions that wait for it.
     pub(super) fn respond(mut self, result: Result<Reply>) {
         self.send(result);
     }
@@ -51,7 +50,7 @@ impl Responder {
         if let (Some(id), Some(raw_id)) = (&self.call.id, &self.raw_id) {
             let connection = &self.call.connection;
             let response = response(raw_id, result, connection.client_frame_bytes());
-            // On one line already, and not to be looked through again: it may be large.
+            // The result is on one line already; it may be large, so it is not scanned again.
             connection.respond(id, |outbox: &Outbox| match response {
                 Reply::Bytes(response) => outbox.push(response, Class::Keep),
                 Reply::Pieces(pieces) => outbox.push_pieces(pieces),
@@ -69,11 +68,11 @@ impl Drop for Responder {
     }
 }
 
-/// The requests that have not been answered yet.
+/// The requests without a response.
 #[derive(Default)]
 pub(super) struct OpenRequests {
     count: AtomicUsize,
-    /// Of their frames.
+    /// The bytes of their frames.
     bytes: AtomicUsize,
     idle: Notify,
 }
@@ -99,14 +98,14 @@ impl OpenRequests {
     }
 }
 
-/// One of the requests that have not been answered, until dropped.
+/// A request without a response, until dropped.
 pub(super) struct OpenRequest {
     all: Arc<OpenRequests>,
     bytes: usize,
 }
 
 impl OpenRequest {
-    /// A request whose params have so many bytes.
+    /// A request whose params have this many bytes.
     pub(super) fn new(all: &Arc<OpenRequests>, bytes: usize) -> Self {
         all.bytes.fetch_add(bytes, Ordering::AcqRel);
         all.count.fetch_add(1, Ordering::AcqRel);
@@ -126,7 +125,7 @@ impl Drop for OpenRequest {
     }
 }
 
-/// The response to a client that takes `limit` bytes.
+/// The response to a client whose limit is `limit` bytes.
 fn response(raw_id: &[u8], result: Result<Reply>, limit: usize) -> Reply {
     let response = match result {
         Ok(Reply::Bytes(result)) if result.len() <= SMALL => success(raw_id, &result),
@@ -134,7 +133,7 @@ fn response(raw_id: &[u8], result: Result<Reply>, limit: usize) -> Reply {
         Ok(Reply::Pieces(result)) => around(raw_id, result),
         Err(error) => {
             let error = error_response(raw_id, &error);
-            // The kind is the contract; details are what there is room for.
+            // The response always has the kind; it has the details only if they fit.
             Reply::Bytes(match error.len() > limit {
                 true => without_details(&error),
                 false => error,
@@ -167,14 +166,14 @@ fn success(raw_id: &[u8], result: &[u8]) -> Reply {
     Reply::Bytes(response)
 }
 
-/// A response around a result that is too large to be copied.
+/// A response around a result that is too large to copy.
 fn around(raw_id: &[u8], mut result: Vec<Vec<u8>>) -> Reply {
     result.insert(0, success_head(raw_id, 0));
     result.push(b"}".to_vec());
     Reply::Pieces(result)
 }
 
-/// Up to the result, with room for `more` bytes.
+/// The response up to its result, with space for `more` bytes.
 fn success_head(raw_id: &[u8], more: usize) -> Vec<u8> {
     const BEFORE: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":";
     const BETWEEN: &[u8] = b",\"result\":";
@@ -185,7 +184,7 @@ fn success_head(raw_id: &[u8], more: usize) -> Vec<u8> {
     head
 }
 
-/// On one line, the id as the client spelled it.
+/// An error response on one line, with the id as the client wrote it.
 pub(super) fn error_response(raw_id: &[u8], error: &Error) -> Vec<u8> {
     let payload: ResponsePayload<'_, ()> = ResponsePayload::error(convert::error(error));
     let response = serde_json::to_vec(&Response::new(payload, Id::Null)).unwrap_or_default();

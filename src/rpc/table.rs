@@ -1,4 +1,4 @@
-//! From the name of a method to its handler, after the table in `wire::methods`.
+//! Finds the handler of a method by its name, by the table in `wire::methods`.
 
 use super::handler::{self, AppendHandler, ReadHandler, ReleaseHandler};
 use super::methods::{
@@ -14,17 +14,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub(super) struct Method {
     pub name: &'static str,
     pub scope: Scope,
-    /// Whether it appends in a group with the appends beside it in the queue.
+    /// Whether it writes in a group with adjacent appends in the queue.
     pub groups: bool,
     begin: fn(Option<&str>, Responder, bool),
 }
 
 impl Method {
-    /// Decodes the params and runs the handler until it has to wait. If it `holds`, an append waits for others
-    /// until the queues are settled.
+    /// Decodes the params and runs the handler until it has to wait. If it `holds`, an append waits for more until the
+    /// queues are settled.
     pub(super) fn begin(&self, params: Option<&str>, responder: Responder, holds: bool) {
         let begin = || (self.begin)(params, responder, holds);
-        // A handler that panics has dropped its responder, which answers.
+        // A handler that panics drops its responder, which answers.
         let _logged_by_the_panic_hook = catch_unwind(AssertUnwindSafe(begin));
     }
 }
@@ -65,7 +65,7 @@ macro_rules! groups {
     };
 }
 
-/// How a handler begins: its scope decides which form it has, and its row which result.
+/// The entry point of a handler: the scope fixes its form, and the row its result.
 macro_rules! begin {
     (session(read), $params:ty, $result:ty, $run:path) => {
         |params, responder, _| ReadHandler::<$params, $result, _>::begin($run, params, responder)

@@ -1,4 +1,4 @@
-//! The part of a field that shows where it matches.
+//! The excerpt of a field around its match.
 
 use super::fold::{push_folded, push_folded_char};
 use super::matcher::decoded;
@@ -12,9 +12,9 @@ use std::ops::{ControlFlow, Range};
 pub(crate) const EXCERPT_CHARS: usize = 200;
 /// Characters shown before the first match.
 const BEFORE: usize = 60;
-/// Most characters of the field that are read for an excerpt: white space may fill many.
+/// The most characters of the field that an excerpt reads, since white space may fill many.
 const LOOKED_THROUGH: usize = 4000;
-/// Most marked places of an excerpt.
+/// The most marked ranges of an excerpt.
 const MOST_RANGES: usize = 16;
 
 /// One line of a field, and the places of the matches in it.
@@ -26,9 +26,9 @@ pub(crate) struct Excerpt {
     pub ranges: Vec<Range<usize>>,
 }
 
-/// A character of the field, and its place in the excerpt.
+/// A character of the field, and its position in the excerpt.
 struct Shown {
-    /// Its offset in the text read, in bytes.
+    /// Its offset in the text that was read, in bytes.
     at: usize,
     before: usize,
     after: usize,
@@ -112,7 +112,7 @@ impl<'q> BestField<'q> {
     }
 }
 
-/// The part of a text that an excerpt takes.
+/// The part of a text that an excerpt contains.
 fn one_line(text: &str) -> (String, Vec<Shown>) {
     let (mut line, mut length, mut gap) = (String::new(), 0, false);
     let mut shown = Vec::new();
@@ -186,7 +186,7 @@ impl Query {
         }
     }
 
-    /// The matches from `first` on that begin before `end`, in bytes after `start`.
+    /// The matches from `first` on that begin before `end`; both are in bytes after `start`.
     fn places(&self, field: &str, start: usize, first: usize, end: usize) -> Vec<Range<usize>> {
         let from_start = |place: Range<usize>| place.start - start..place.end - start;
         let rest = field.get(start..).unwrap_or_default();
@@ -216,7 +216,7 @@ impl Query {
                 places
             }
             Needles::Words(words) => {
-                // A match may extend beyond the end.
+                // A match may extend beyond `end`.
                 let longest = words
                     .iter()
                     .map(|word| word.needle().len())

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum FieldKind {
-    /// Text of messages, and every field of no other kind.
+    /// Text of messages, and every field without a kind of its own.
     Text,
     Thinking,
     /// The name and the arguments of a called tool, and commands.
@@ -22,7 +22,7 @@ pub(crate) enum FieldKind {
     Summaries,
 }
 
-/// Why a walk stops before the end of the line.
+/// The reason why a walk stops before the end of the line.
 enum FieldStop {
     /// The visitor needs no more fields.
     Enough,

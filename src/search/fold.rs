@@ -25,7 +25,7 @@ pub(super) fn push_folded(out: &mut Vec<u8>, text: &str) {
 pub(crate) fn folded_text(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     push_folded(&mut out, text);
-    // Folding makes UTF-8 of UTF-8.
+    // Folding keeps valid UTF-8 valid.
     String::from_utf8(out).unwrap_or_else(|error| {
         debug_assert!(false, "{error}");
         String::from_utf8_lossy(error.as_bytes()).into_owned()
@@ -76,7 +76,7 @@ pub(super) fn folded_to(char: char) -> Vec<char> {
 mod tests {
     use super::*;
 
-    /// The prefilter skips lines that contain none of these: a missing one would be text that is not found.
+    /// The prefilter skips lines that contain none of these: text with a missing one would not be found.
     #[test]
     fn all_that_is_folded_to_a_character_is_known() {
         assert!((LAST_CASED..=char::MAX).all(|char| folded(char).eq([char])));

@@ -1,8 +1,7 @@
-//! Recognizes stored lines that cannot match by their bytes alone.
+//! Skips stored lines that cannot match, by their bytes alone.
 //!
-//! A line that is skipped never matches. JSON may write any character as an escape. So the search is for a
-//! run of characters that a literal usually has unescaped, and a line with escapes for such characters is
-//! never skipped.
+//! A line that is skipped never matches. JSON may write any character as an escape. So the prefilter searches a run of
+//! characters that a literal usually has unescaped, and never skips a line with escapes for such characters.
 
 use super::fold::{FOLDED_TO_ASCII, folded, folded_to};
 use aho_corasick::{AhoCorasick, Input, packed};
@@ -28,7 +27,7 @@ pub(super) enum Presence {
 #[derive(Debug)]
 struct Search {
     how: How,
-    /// The text around the bytes searched for, if the word has more.
+    /// The text around the searched bytes, if the word has more.
     run: Option<Run>,
     /// Whether the bytes found are the whole needle.
     is_whole: bool,
@@ -51,12 +50,11 @@ enum How {
     Any(AhoCorasick),
 }
 
-/// Bytes of a word that are searched: in all their cases they are as many patterns as the quickest search
-/// takes.
+/// Bytes of a word that are searched: all their cases together are as many patterns as the fastest search takes.
 const WINDOW: usize = 3;
-/// Most patterns of the quickest search.
+/// The most patterns of the fastest search.
 const MOST_PATTERNS: usize = 8;
-/// Fewer bytes occur in nearly all lines.
+/// Shorter texts occur in nearly all lines.
 const SHORTEST: usize = 2;
 /// Bytes of a word that are compared before and after the window.
 const AROUND: usize = 16;
@@ -193,7 +191,7 @@ impl Search {
         let Some(run) = &self.run else {
             return self.how.next(line, from);
         };
-        // If a run begins before `from`, its window is further on.
+        // A run that begins before `from` has its window further on.
         from += run.at;
         loop {
             let at = self.how.next(line, from)?.checked_sub(run.at)?;
@@ -205,7 +203,7 @@ impl Search {
         }
     }
 
-    /// Whether the needle may be there in another spelling.
+    /// Whether the line may have the needle in another spelling.
     fn may_hide(&self, line: &[u8]) -> bool {
         let has_other = |others: &How| !line.is_ascii() && others.next(line, 0).is_some();
         has_plain_escape(line) || self.others.as_ref().is_some_and(has_other)
@@ -237,8 +235,8 @@ impl How {
     }
 }
 
-/// The texts with one of which each match of a valid pattern begins, or ends; `None` if they cannot be determined. All
-/// are long enough to be searched for.
+/// The texts with which matches of a valid pattern begin, or those with which they end; `None` if neither list is
+/// known. All are long enough to search.
 pub(super) fn pattern_literals(pattern: &str) -> Option<Vec<Vec<u8>>> {
     let parser = regex_syntax::ParserBuilder::new().multi_line(true).build();
     let hir = { parser }.parse(pattern).ok()?;
@@ -275,7 +273,7 @@ fn folded_into(text: &[u8]) -> Vec<Vec<u8>> {
     chars.map(|char| char.to_string().into_bytes()).collect()
 }
 
-/// Whether the byte behind these may belong to an escape.
+/// Whether the byte after these may belong to an escape.
 fn may_be_in_escape(before: &[u8]) -> bool {
     before.ends_with(b"\\") || before.windows(2).any(|two| two == br"\u")
 }

@@ -92,7 +92,7 @@ impl Query {
             Needles::Literal(literal) => Some(vec![vec![folded_text(&text(literal.needle()))]]),
             Needles::Regex(regex) => {
                 let literals = pattern_literals(regex.as_str())?;
-                // Part of a character is no text.
+                // A text that ends within a character cannot be searched.
                 let texts = literals
                     .into_iter()
                     .map(|literal| String::from_utf8(literal).ok());

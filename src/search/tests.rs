@@ -1,4 +1,4 @@
-//! Against a search that decodes everything with serde_json and looks through it.
+//! Compares the search with a naive one that decodes every field with serde_json.
 
 use super::excerpt::EXCERPT_CHARS;
 use super::*;
@@ -116,7 +116,7 @@ fn words_are_all_in_the_entry_whatever_their_case() {
     assert!(!has("command") && !has("toolCall") && !has("cargo tests"));
 }
 
-/// Any character may stand in a line as an escape: by raw bytes alone such text would not be found.
+/// A line may have any character as an escape: a search of the raw bytes alone would not find such text.
 #[test]
 fn escapes_hide_nothing() {
     let entry = r#"{"type":"message","message":{"role":"user","content":"\u0063argo \u212aelvin \u00df \ud83d\ude00 a\/b \"q\" \u001b[1m x\ty"}}"#;
@@ -210,11 +210,11 @@ fn an_excerpt_is_one_line_around_the_first_match() {
         &far,
         &format!("{before}[needle] {after}"),
     );
-    // Places are 16 at most.
+    // There are at most 16 ranges.
     let many = "x ".repeat(100);
     let shown = "[x] ".repeat(16) + &"x ".repeat(84);
     check_excerpt("x", Mode::Literal, &many, shown.trim_end());
-    // A match that goes on behind the end is marked as far as it is shown.
+    // A match beyond the end is marked up to the end.
     let long = "y".repeat(300);
     check_excerpt(&long, Mode::Words, &long, &format!("[{}]", "y".repeat(200)));
 }
@@ -230,7 +230,7 @@ fn the_field_with_most_words_is_shown() {
     assert_eq!(BestField::new(&query).excerpt(), None);
 }
 
-/// All strings of a message's text, the slow way.
+/// All strings of a message's text, decoded by serde_json.
 fn decoded_text(entry: &Value) -> Vec<String> {
     let blocks = entry["message"]["content"]
         .as_array()
@@ -289,8 +289,8 @@ proptest! {
             prop_assert_eq!(finds(&entry, Kind::Message, &needle, Mode::Words), all);
         }
     }
-    /// Fields are told by their raw bytes where these suffice. An escape may end where a match seems to
-    /// begin, and a letter outside of ASCII may stand for two in it: then the decoded text has to decide.
+    /// The raw bytes of a field decide if they are enough. An escape may end where a match seems to begin, and a letter
+    /// outside ASCII may fold to two letters: then the decoded text decides.
     #[test]
     fn raw_bytes_tell_what_the_decoded_text_does(
         text in "[abnuſsSß0İiﬁf\n\\\\éÉσςΣ日本]{0,24}",
@@ -310,8 +310,8 @@ proptest! {
     }
 }
 
-/// Whether a word is in a field without escapes is told without decoding it, in either case and whatever
-/// the alphabet: decoding and folding all text took most of a search.
+/// A word in a field without escapes is found without decoding, in either case and in any alphabet: decoding and
+/// folding all text took most of a search.
 #[test]
 fn plain_fields_are_told_by_their_bytes() {
     use super::prefilter::{Prefilter, Presence};
@@ -332,7 +332,7 @@ fn plain_fields_are_told_by_their_bytes() {
     check("日本", "\"日本\"", Presence::Yes);
     check("привет", "\"ПРИВЕТ\"", Presence::Maybe);
     check("привет", "\"Проза\"", Presence::No);
-    // The last of an escape is no text; and what may be folded to the word is not told by bytes.
+    // The end of an escape is not text, and bytes alone do not decide about characters that may fold to the word.
     check("note", r#""a\note""#, Presence::Maybe);
     check("beef", r#""a\u001beef""#, Presence::Maybe);
     check("cargo", r#""\u0063argo""#, Presence::Maybe);

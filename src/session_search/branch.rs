@@ -2,7 +2,7 @@
 
 use crate::tree::{Node, Tree, branches};
 
-/// The branches that a search takes.
+/// The branches that a search covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum BranchFilter {
     #[default]
@@ -16,10 +16,10 @@ pub(crate) enum BranchFilter {
 /// The branch of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Branch {
-    /// The last entry of the branch that grew last: on the active path the leaf.
+    /// The last entry of the most recently extended branch; the leaf for the active path.
     pub tip_id: String,
     pub on_active_path: bool,
-    /// The deepest entry above that is on the active path; `None` on the path, and if there is none.
+    /// The nearest ancestor on the active path; `None` for an entry on the path, or without such an ancestor.
     pub left_at: Option<String>,
 }
 

@@ -1,9 +1,8 @@
 //! Searches the sessions of the session directory, open or not (protocol.md §3.16).
 //!
-//! In reading order: [`request`] is one search; [`scan`] finds the lines of files that match; [`session`] makes
-//! hits of the lines of one session, with the [`branch`] of each; [`page`] orders hits and keeps the best. Files
-//! are read as they are when the search runs, so results are current. A session is opened only if a line of its
-//! file matches.
+//! In reading order: [`request`] is one search; [`scan`] finds the matching lines of files; [`session`] turns the lines
+//! of one session into hits, with the [`branch`] of each; [`page`] sorts hits and keeps the best. The search reads the
+//! files themselves, so results are current. A session is opened only if a line of its file matches.
 
 mod branch;
 mod index;
@@ -35,17 +34,17 @@ use std::path::PathBuf;
 
 /// Most threads that read files.
 const MAX_THREADS: usize = 16;
-/// Files with fewer bytes together are not worth another thread.
+/// The bytes of files that make another thread worthwhile.
 const FOR_ONE_THREAD: u64 = 1 << 20;
-/// Bytes that one thread scans in one go.
+/// The bytes that one thread scans at a time.
 const RANGE: u64 = 4 << 20;
-/// Bytes that are scanned before their sessions are opened: the first hits arrive after as many.
+/// The bytes that are scanned before their sessions are opened: the first hits arrive after them.
 const BATCH: u64 = 64 << 20;
 
 /// The result of a search.
 #[derive(Debug, Default)]
 pub(crate) struct SearchOutcome {
-    /// The best hits behind the cursor, in order.
+    /// The best hits after the cursor, in order.
     pub hits: Vec<(Key, Hit)>,
     pub totals: Totals,
     /// Whether more hits follow.
@@ -61,7 +60,7 @@ pub(crate) struct Totals {
     pub sessions: u64,
     /// Entries that are hits.
     pub entries: u64,
-    /// Bytes of files that were read in search of lines.
+    /// The bytes of files that the scan read.
     pub scanned_bytes: u64,
 }
 
@@ -72,7 +71,7 @@ pub(crate) struct UnreadFile {
     pub kind: Kind,
 }
 
-/// A file to search, and the parts of it that are scanned.
+/// A file to search, and its parts to scan.
 #[derive(Debug)]
 pub(crate) struct SearchedFile {
     pub location: Location,
@@ -82,7 +81,7 @@ pub(crate) struct SearchedFile {
     pub parts: Vec<Range<u64>>,
 }
 
-/// The sessions that are searched: the store, and when an index is used.
+/// The sessions to search: the store, and the settings of the index.
 #[derive(Clone, Copy)]
 pub(crate) struct SearchedStore<'s> {
     pub store: &'s Store,
@@ -111,9 +110,9 @@ fn plan_for(bytes: u64) -> ThreadPlan {
     }
 }
 
-/// Searches all sessions of the store, the files that changed last first. `on_hit` is given each hit that is among
-/// the best so far; a better one may displace it later. Fails with `cancelled`, and if the session directory
-/// cannot be read.
+/// Searches all sessions of the store, the most recently changed files first. `on_hit` receives each hit that is among
+/// the best so far; a better one may displace it later. Fails with `cancelled`, and if the session directory cannot be
+/// read.
 pub(crate) fn search(
     searched: SearchedStore<'_>,
     request: &SearchRequest,
@@ -162,7 +161,7 @@ pub(crate) fn search(
     Ok(run.finish())
 }
 
-/// A search on its way.
+/// A running search.
 struct SearchRun<'s> {
     store: &'s Store,
     request: &'s SearchRequest,
@@ -173,7 +172,7 @@ struct SearchRun<'s> {
 }
 
 impl SearchRun<'_> {
-    /// The files whose sessions are of the directory that the request names.
+    /// The files whose sessions are in the directory of the request.
     fn in_directory(&self, files: Vec<SearchedFile>) -> Result<Vec<SearchedFile>> {
         if self.request.cwd.is_none() {
             return Ok(files);
@@ -265,7 +264,7 @@ impl SearchRun<'_> {
         }
     }
 
-    /// The matches in each file, or why it could not be read.
+    /// The matches in each file, or the reason why it could not be read.
     fn scan(&mut self, files: &[SearchedFile]) -> Result<Vec<Result<FileMatches, Kind>>> {
         let mut ranges = Vec::new();
         for (file, searched) in files.iter().enumerate() {

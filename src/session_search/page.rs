@@ -1,4 +1,4 @@
-//! The order of hits, and the best of them.
+//! The order of hits, and the best ones.
 
 use super::branch::Branch;
 use crate::lock::lock;
@@ -22,7 +22,7 @@ pub(crate) struct Hit {
     pub branch: Branch,
 }
 
-/// The place of a hit in the order of results: by score, then the newest first, then by file and line.
+/// The position of a hit in the results: by score, then the newest first, then by file and line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub score: Reverse<u8>,
@@ -33,7 +33,7 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// As text, for cursors.
+    /// Writes the key as text, for cursors.
     pub(crate) fn to_cursor(&self) -> String {
         let Self {
             score: Reverse(score),
@@ -44,7 +44,7 @@ impl Key {
         format!("{score}:{at}:{number}:{path}")
     }
 
-    /// `None` if this is the text of no key.
+    /// `None` if the text is no key.
     pub(crate) fn of_cursor(cursor: &str) -> Option<Self> {
         let mut parts = cursor.splitn(4, ':');
         Some(Self {
@@ -56,12 +56,12 @@ impl Key {
     }
 }
 
-/// The best hits behind a cursor.
+/// The best hits after a cursor.
 pub(super) struct Page {
     limit: usize,
     after: Option<Key>,
     best: BTreeMap<Key, Hit>,
-    /// Whether a hit behind the cursor is not on the page.
+    /// Whether the page lacks a hit after the cursor.
     has_more: bool,
     bound: Bound,
 }
@@ -71,7 +71,7 @@ pub(super) struct Page {
 pub(super) struct Bound(Arc<Mutex<Option<Key>>>);
 
 impl Bound {
-    /// `None` while there is room for any hit.
+    /// `None` until the page is full.
     pub(super) fn get(&self) -> Option<Key> {
         lock(&self.0).clone()
     }
@@ -92,7 +92,7 @@ impl Page {
         self.bound.clone()
     }
 
-    /// Takes a hit, which may displace another. One without a body is only known not to fit.
+    /// Takes a hit, which may displace another. A hit without a body counts only as one more.
     pub(super) fn take(&mut self, key: Key, hit: Option<Hit>, on_hit: &mut dyn FnMut(&Hit)) {
         if self.after.as_ref().is_some_and(|after| key <= *after) {
             return;

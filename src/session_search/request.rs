@@ -30,10 +30,10 @@ pub(crate) struct SearchRequest {
     pub after: Option<Key>,
 }
 
-/// The entries that a search takes, by their lines.
+/// The filter of entries by their lines.
 #[derive(Debug, Default)]
 pub(crate) struct EntryFilter {
-    /// The tool that the entry calls, or whose result it has.
+    /// The tool that the entry calls, or whose result it is.
     pub tool: Option<String>,
     /// The program from which the entry was imported.
     pub source: Option<String>,
@@ -169,7 +169,7 @@ impl<'r> EntryTest<'r> {
         self.matcher.is_match() && self.request.entries.takes(line, kind)
     }
 
-    /// The field of a matching entry that has most of the query, the weightiest of equals.
+    /// The field of a matching entry with most of the query; of several, the one with the highest weight.
     pub(super) fn best_field(
         &mut self,
         line: &[u8],

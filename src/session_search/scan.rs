@@ -48,7 +48,7 @@ impl FileRange {
     }
 }
 
-/// The lines of a file that matter to a search.
+/// The lines of a file that a search needs.
 #[derive(Debug, Default)]
 pub(super) struct FileMatches {
     /// Spans of lines whose entry matches, with the score, ascending.
@@ -136,7 +136,7 @@ impl<'r> Scanner<'r> {
         let test = &mut self.test;
         test.matcher.begin(0);
         if !test.matcher.may_complete(bytes) {
-            // Its words and those of the entry that it labels may be the query together.
+            // A label and its entry may match the query together.
             found.has_labels |= self.is_divisible
                 && !found.has_labels
                 && test.matcher.may_add(bytes)
@@ -182,7 +182,7 @@ fn first_line(file: &File, span: &Range<u64>, grows: bool) -> io::Result<Option<
     if span.start == 0 {
         return Ok(Some(0));
     }
-    // A line begins behind a line break: the byte before the span counts.
+    // A line begins after a line break: the byte before the span counts.
     let (mut at, mut chunk) = (span.start - 1, [0; 4096]);
     while at < span.end || grows {
         let read = match file.read_at(&mut chunk, at) {

@@ -1,4 +1,4 @@
-//! From the matching lines of a file to the hits of its session.
+//! Turns the matching lines of a file into hits of its session.
 
 use super::SearchedFile;
 use super::branch::Branches;
@@ -29,12 +29,11 @@ const NAME_CHARS: usize = 200;
 pub(super) struct SessionHits {
     /// Entries that are hits.
     pub count: u64,
-    /// Those behind the cursor, as many as a page has and one more, in order; without a body where the hit cannot be
-    /// among the best.
+    /// The hits after the cursor, in order: one more than a page, without a body if the hit cannot be among the best.
     pub best: Vec<(Key, Option<Hit>)>,
 }
 
-/// The hits of a session, of which lines `found` match. `bound` is the key of the worst of a full page.
+/// The hits of a session; `found` has its matching lines. `bound` is the key of the worst hit of a full page.
 pub(super) fn hits(
     store: &Store,
     request: &SearchRequest,
@@ -56,7 +55,7 @@ pub(super) fn hits(
         reader: bodies.reader(),
         test: EntryTest::new(request),
         started: started(&opened),
-        // The lines of a file that was replaced since are other ones.
+        // A file that was replaced since has other lines.
         is_same: opened.log.identity() == Some(file.status.identity),
         labels: labels(&opened, &bodies, request)?,
     };
@@ -130,8 +129,8 @@ fn started(opened: &OpenedLog) -> Millis {
     started.and_then(timestamp::parse).unwrap_or_default()
 }
 
-/// The current labels as stored, if labels are searched. Lines are found by the stored text: the normalized one may
-/// differ from it.
+/// The current labels as stored, if labels are searched. Lines are found by the stored text, from which the normalized
+/// one may differ.
 fn labels(
     opened: &OpenedLog,
     bodies: &Bodies,
@@ -157,7 +156,7 @@ struct SessionFinder<'t, 'r> {
     branches: Branches<'t>,
     reader: BodyReader<'t>,
     test: EntryTest<'r>,
-    /// The time of entries without one.
+    /// The time for entries without one.
     started: Millis,
     /// Whether the session was read from the file that was scanned.
     is_same: bool,
@@ -221,7 +220,7 @@ impl SessionFinder<'_, '_> {
     }
 }
 
-/// The line in which an entry begins, of lines in order.
+/// The line of an ascending list that contains the start of an entry.
 fn line_at<T>(lines: &[T], at: u64, span: impl Fn(&T) -> &Range<u64>) -> Option<&T> {
     let next = lines.partition_point(|line| span(line).start <= at);
     let line = next.checked_sub(1).and_then(|last| lines.get(last))?;

@@ -17,7 +17,7 @@ pub(crate) struct ToolCall<'a> {
     /// The id by which its result names it; empty if absent.
     pub id: Cow<'a, str>,
     pub name: Cow<'a, str>,
-    /// The call in one line of at most [`SUMMARY_CHARS`] characters; empty if its arguments say nothing.
+    /// The call in one line of at most [`SUMMARY_CHARS`] characters; empty if its arguments are empty or unknown.
     pub summary: Cow<'a, str>,
     /// The number of files it changes if it succeeds; 0 for a tool that changes no files.
     pub changes: u32,
@@ -54,7 +54,7 @@ impl<'a> ToolCall<'a> {
 }
 
 impl RowFacts<'_> {
-    /// The call as the tool result itself names it, for a result whose call is not found.
+    /// The call as the tool result names it; for a result whose call is not found.
     pub(crate) fn own_call(&self) -> Option<ToolCall<'_>> {
         let name = self.tool_name.as_deref()?;
         Some(ToolCall::new(Cow::default(), name.into(), b""))

@@ -19,7 +19,7 @@ const TOOL_CALL_ID: u8 = 1 << 5;
 const CALLS: u8 = 1 << 6;
 
 impl RowFacts<'_> {
-    /// Appends the facts as bytes; they must have been read with an assistant's calls.
+    /// Appends the facts as bytes. The facts must include an assistant's calls.
     pub(crate) fn push_extract(&self, subject: Subject, out: &mut Vec<u8>) {
         out.extend_from_slice(&taken_for(subject));
         let bit = |is: bool, bit| if is { bit } else { 0 };
@@ -90,7 +90,7 @@ impl RowFacts<'_> {
     }
 }
 
-/// The parts of a subject that determine which facts are read.
+/// The parts of a subject that decide which facts are read.
 fn taken_for(subject: Subject) -> [u8; 3] {
     let flag = |flag| u8::from(subject.flags.has(flag));
     let flags = flag(Flags::ERROR) | flag(Flags::ODD_TIMESTAMP) << 1;
@@ -98,7 +98,7 @@ fn taken_for(subject: Subject) -> [u8; 3] {
 }
 
 fn push_text(out: &mut Vec<u8>, text: &str) {
-    // A text that is too long for 16 bits makes the extract too long to be kept.
+    // A text longer than 16 bits allow makes the extract too long to keep.
     let len = u16::try_from(text.len()).unwrap_or(u16::MAX);
     out.extend_from_slice(&len.to_le_bytes());
     out.extend_from_slice(text.as_bytes());

@@ -1,7 +1,7 @@
 //! The entries of a view, their order, and which of them the filter keeps.
 //!
 //! Runs under the session's lock, so it copies only numbers; the [snapshot](super::snapshot) copies texts.
-//! [`super::visible`] decides which entries are visible in the end.
+//! [`super::visible`] makes the final choice of visible entries.
 
 use super::preview::Subject;
 use crate::entry::{Kind, Role};
@@ -89,8 +89,8 @@ impl Caller {
     }
 }
 
-/// Most assistant messages above a tool result that are searched for its call, nearest first. Results come
-/// right after their calls; a missing or distant call must not cost a walk of the whole path.
+/// The limit of assistant messages above a tool result that are searched for its call, nearest first. Results directly
+/// follow their calls; a missing or distant call must not cost a walk of the whole path.
 const REACH: usize = 32;
 
 /// All entries in scope, in depth-first pre-order; an *item* is an index into it.
@@ -186,7 +186,7 @@ impl Outline {
         let Some((at, last)) = self.items.iter().enumerate().next_back() else {
             return false;
         };
-        // A label concerns an older entry.
+        // A label belongs to an older entry.
         if self.leaf != Some(at) || scope.filter == Filter::LabeledOnly {
             return false;
         }

@@ -137,7 +137,7 @@ impl PreviewLine {
     #[inline]
     fn extend(&mut self, utf8: &[u8]) {
         if self.text.capacity() == 0 {
-            // Most lines become full.
+            // Most lines are filled to the limit.
             self.text.reserve(self.limit + utf8.len());
         }
         self.text.extend_from_slice(utf8);

@@ -31,7 +31,7 @@ impl std::fmt::Display for TooDeep {
 
 impl std::error::Error for TooDeep {}
 
-/// Checks that `visible` may be nested; to be called before bodies are read.
+/// Checks that `visible` may be nested. Call it before bodies are read.
 pub(crate) fn check_depth(visible: &Visible, max_depth: Option<u64>) -> Result<(), TooDeep> {
     let depth = visible.rows().iter().map(|row| u64::from(row.depth)).max();
     let depth = depth.unwrap_or_default();

@@ -74,7 +74,7 @@ impl<'a> RowFacts<'a> {
     /// Reads a whole stored line.
     pub(crate) fn of_line(line: &'a [u8], subject: Subject) -> Self {
         let mut walk = PreviewWalk::new(line, subject);
-        // Of a damaged line the part before the damage counts.
+        // A damaged line shows the text before the damage.
         let (Ok(()) | Err(PreviewStop::Settled | PreviewStop::Malformed)) = walk.entry();
         walk.into_facts()
     }
@@ -115,7 +115,7 @@ struct PreviewWalk<'a> {
     text: &'a [u8],
     subject: Subject,
     facts: RowFacts<'a>,
-    /// The text: of a message, a summary, a command or a name.
+    /// The main text: of a message, a summary, a command or a name.
     said: PreviewLine,
     /// The second and the third text, for entries that show several members.
     more: [PreviewLine; 2],
@@ -144,7 +144,7 @@ struct PreviewBlock<'a> {
 /// Bytes within which the end of a string is searched before the string is decoded.
 const NEAR: usize = 256;
 const IMAGE: &str = "[image]";
-/// The preview of a context_edit that leaves its target out.
+/// The preview of a `context_edit` that removes its target.
 const LEFT_OUT: &str = "[left out]";
 
 /// The members that make up the preview of an entry.
@@ -370,7 +370,7 @@ impl<'a> PreviewWalk<'a> {
         let mut block = PreviewBlock::default();
         let end = self.block_members(at, &mut block);
         if block.kind.as_deref() == Some("toolCall") {
-            // Of a damaged block the part before the damage counts.
+            // A damaged block shows the text before the damage.
             self.call(block);
         }
         let end = end?;
@@ -455,7 +455,7 @@ impl<'a> PreviewWalk<'a> {
             self.settle()?;
         }
         if end.is_err() && self.said.is_empty() {
-            // Of a damaged line the part before the damage counts.
+            // A damaged line shows the text before the damage.
             self.said.push_inside(inside, true);
         }
         Ok(end?)
@@ -466,7 +466,7 @@ impl<'a> PreviewWalk<'a> {
         if self.subject.role == Role::ToolResult {
             return self.tell(at);
         }
-        // A long string is seldom needed to its end, so its end is not searched first.
+        // The end of a long string is seldom needed, so it is not searched first.
         let near = self.text.get(..at + NEAR).unwrap_or(self.text);
         if near.get(at) == Some(&b'"') && json::skip_value(near, at).is_err() {
             let before = self.said.clone();
@@ -491,7 +491,7 @@ impl<'a> PreviewWalk<'a> {
         if self.subject.kind != Kind::BranchSummary {
             return text;
         }
-        // Neither line has a character that JSON escapes.
+        // JSON escapes no character of the two lines.
         let known = [PREAMBLE, MERGE_PREAMBLE].into_iter();
         let mut rests = known.filter_map(|line| text.strip_prefix(line.as_bytes()));
         rests.next().unwrap_or(text)
@@ -503,7 +503,7 @@ impl<'a> PreviewWalk<'a> {
         Ok(json::string(self.raw(at..end)))
     }
 
-    /// The value at `at`; of a value that was not read whole, the part that was read.
+    /// The value at `at`; if its end is missing, the part before the end.
     fn raw_or_rest(&self, at: usize, end: &Result<usize, Malformed>) -> &'a [u8] {
         self.raw(at..*end.as_ref().unwrap_or(&self.text.len()))
     }

@@ -1,5 +1,5 @@
-//! The most informative line of a tool result: the last one, or the first one of a failed result. Only
-//! lines with a letter or a digit count.
+//! The most informative line of a tool result: the last line, or the first line of a failed result. Only lines with a
+//! letter or a digit count.
 
 use crate::json;
 

@@ -47,8 +47,8 @@ impl Visible {
 }
 
 impl Served<'_> {
-    /// Appends the row as one JSON object, with its members in the order of protocol.md §6. `call` is the
-    /// call that a tool result answers, `found` the place where a query found the entry.
+    /// Appends the row as one JSON object, with its members in the order of protocol.md §6. `call` is the call that a
+    /// tool result answers, `found` the excerpt that matches the query.
     pub(crate) fn push_json(
         &self,
         out: &mut Vec<u8>,
@@ -131,7 +131,7 @@ impl Served<'_> {
     }
 }
 
-/// `,"toolCall":{"name":…,"summary":…}`; the summary if there is one.
+/// Appends `,"toolCall":{"name":…,"summary":…}`, without an empty summary.
 fn push_call(out: &mut Vec<u8>, call: &ToolCall<'_>) {
     out.extend_from_slice(b",\"toolCall\":{\"name\":");
     push_string(out, &call.name);
@@ -157,7 +157,7 @@ fn push_match(out: &mut Vec<u8>, found: &Excerpt) {
     out.extend_from_slice(b"]}");
 }
 
-/// `,"label":…,"labelTimestamp":…`, if there are any.
+/// Appends `,"label":…,"labelTimestamp":…` if the entry has them.
 pub(super) fn push_label(out: &mut Vec<u8>, entry: &Entry<'_>) {
     if let Some(label) = entry.label {
         out.extend_from_slice(b",\"label\":");

@@ -28,9 +28,9 @@ pub(crate) struct Entry<'a> {
 pub(crate) struct Snapshot {
     slots: Slots,
     taken: Vec<EntryCopy>,
-    /// Labels by number in `taken`; few entries have one.
+    /// Labels by index into `taken`; few entries have one.
     labels: HashMap<u32, (Range<usize>, Option<Millis>)>,
-    /// Ids and labels, one behind the other.
+    /// Ids and labels, concatenated.
     text: String,
 }
 
@@ -47,8 +47,8 @@ struct EntryCopy {
 
 const NONE: u32 = u32::MAX;
 
-/// For each item its number among those taken. The items of a page are close together, their parents and
-/// the roots anywhere. The cost of a page must not grow with the tree.
+/// For each item its index into `taken`. The items of a page are close together; their parents and the roots may be
+/// anywhere. The cost of a page must not grow with the tree.
 #[derive(Debug, Default)]
 struct Slots {
     /// The first item of `near`.
@@ -69,7 +69,7 @@ impl Slots {
     }
 
     fn set(&mut self, item: usize, number: u32) {
-        // The next item, or one a few further: items of a page come in their order.
+        // The next item, or one a few further: the items of a page are in order.
         let end = self.first + self.near.len();
         if self.near.is_empty() {
             self.first = item;

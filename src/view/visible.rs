@@ -1,14 +1,14 @@
 //! The visible tree as rows: the entries of an [`Outline`] that filter, query, fold and depth leave, and
 //! the rows of a page.
 //!
-//! Has only numbers; needs neither the tree nor the lock.
+//! Contains only numbers; needs neither the tree nor the lock.
 
 use super::layout::Outline;
 use crate::tree::{Node, number32};
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Visible entries that have no row, which does not change the visible tree.
+/// Visible entries without a row; hiding them does not change the visible tree.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Folding {
     /// Entries whose descendants have no rows. An entry that is not visible folds nothing.
@@ -206,8 +206,8 @@ impl Visible {
         Some(self.row_of(item).unwrap_or_else(next))
     }
 
-    /// The items that these rows need: their own in order, then their parents, and the visible roots. Some
-    /// come more than once.
+    /// The items that these rows need: their own in order, then their parents, and the visible roots. Some are
+    /// repeated.
     pub(crate) fn items_of(&self, range: Range<usize>) -> impl Iterator<Item = usize> + '_ {
         let page = self.rows.get(range).unwrap_or_default();
         let parents = page.iter().filter_map(|row| self.rows.get(row.parent()?));
@@ -225,7 +225,7 @@ impl Visible {
 /// The start of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// At this row; a cursor means this too.
+    /// At this row; also for a cursor.
     Offset(u64),
     /// So that this row is in the middle, if there are enough rows on both sides.
     Around(usize),

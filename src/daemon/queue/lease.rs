@@ -1,4 +1,4 @@
-//! What a job holds: its place in the queue, then the lease of its session.
+//! The place of a job in its queue, then the lease of its session.
 
 use super::state::{Job, Ready, Waiting, WaitsFor};
 use super::{Queues, Scope, Sessions};
@@ -21,7 +21,7 @@ pub(crate) struct Lease<Q: Sessions> {
     pub(super) open: Option<Arc<Q::Open>>,
 }
 
-/// A place in a queue: the lease, once it is this job's turn. Dropping it gives up the place.
+/// A place in a queue, which becomes the lease. Dropping it gives up the place.
 #[must_use]
 pub(crate) struct Place<Q: Sessions> {
     pub(super) receiver: oneshot::Receiver<Result<Lease<Q>>>,
@@ -34,7 +34,7 @@ impl<Q: Sessions> Future for Place<Q> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let lease = Pin::new(&mut self.receiver).poll(context);
-        // A sender that is gone has been dropped with its job, at the end of the process.
+        // The sender is dropped without a lease only if its job is dropped, at the end of the process.
         lease.map(|lease| lease.unwrap_or_else(|_| Err(Error::cancelled())))
     }
 }
@@ -57,7 +57,7 @@ impl<Q: Sessions> Lease<Q> {
         self.open.as_ref()
     }
 
-    /// Opens the session, or closes it with `None`. Later jobs find it so.
+    /// Opens the session, or closes it with `None`, for later jobs.
     pub(crate) fn set_open(&mut self, open: Option<Arc<Q::Open>>) {
         self.open.clone_from(&open);
         if let Some(queue) = lock(&self.queues.state).queues.get_mut(&self.id) {
@@ -73,7 +73,7 @@ impl<Q: Sessions> Drop for Lease<Q> {
 }
 
 impl<Q: Sessions> Unnamed<Q> {
-    /// Lets other sessions be opened meanwhile, since the header takes long to find.
+    /// Lets other sessions be opened, since the header takes long to find.
     pub(crate) fn header_is_late(&self) {
         let mut state = lock(&self.queues.state);
         if !state.headers.remove(&self.number) {
@@ -85,7 +85,7 @@ impl<Q: Sessions> Unnamed<Q> {
         self.queues.start(ready);
     }
 
-    /// The lease of the file's session, in the place that this request has by its arrival.
+    /// Returns the lease of the file's session, at the place of this request's arrival.
     pub(crate) fn lease(self, id: &str) -> Place<Q> {
         let asked = Instant::now();
         let (sender, receiver) = oneshot::channel();

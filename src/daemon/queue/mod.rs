@@ -6,9 +6,9 @@
 //! runtime. Adjacent appends at the head of a queue are one job: one write and one sync. A job that waits for
 //! a question drops its lease and submits itself again.
 //!
-//! A request that names no session, or a file whose header has not been read, may concern any session. It keeps
-//! its number while later requests that may concern the same session wait, and gets its place in the queue of
-//! its session by that number.
+//! A request that names no session, or a file whose header has not been read, may concern any session. It keeps its
+//! number; later requests that may concern the same session wait for it. It gets its place in the session's queue by
+//! that number.
 
 mod lease;
 mod state;
@@ -31,24 +31,24 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokio::sync::{Notify, oneshot};
 
-/// The types that the queues hold.
+/// The types of the queues.
 pub(crate) trait Sessions: Sized + Send + Sync + 'static {
     /// An open session.
     type Open: Send + Sync + 'static;
     /// One append that waits to be written.
     type Append: Send + 'static;
 
-    /// Writes appends that followed each other in the queue.
+    /// Writes adjacent appends of the queue.
     fn write(lease: Lease<Self>, appends: VecDeque<Self::Append>);
 
-    /// Answers an append that is not carried out.
+    /// Answers an append with an error.
     fn refuse(append: Self::Append, error: Error);
 }
 
 /// The effect of a job on the set of open sessions and of session files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// Nothing: it works on an open session, and fails with `sessionNotFound` if the session is not open.
+    /// None: it needs an open session, and fails with `sessionNotFound` without one.
     Session,
     /// Opens a session.
     Open,
@@ -67,9 +67,9 @@ pub(crate) type Spawn = Box<dyn Fn(Box<dyn FnOnce() + Send>) + Send + Sync>;
 pub(crate) struct Queues<Q: Sessions> {
     state: Mutex<State<Q>>,
     spawn: Spawn,
-    /// How many wait in [`Self::until`].
+    /// The number of waiters in [`Self::until`].
     observers: AtomicUsize,
-    /// Notified when a job ends, if somebody observes.
+    /// Notified when a job ends, if there are waiters.
     ended: Notify,
 }
 
@@ -91,9 +91,8 @@ impl<Q: Sessions> Queues<Q> {
         })
     }
 
-    /// Runs `job` with the session's lease, after everything submitted for the session before; without an
-    /// id with that of the only open session. The job gets an error if it is cancelled while it waits or
-    /// if there is no such session.
+    /// Runs `job` with the session's lease, after all earlier jobs of the session; without an id, with the lease of the
+    /// only open session. The job gets an error if it is cancelled while it waits or if there is no such session.
     pub(crate) fn run(
         self: &Arc<Self>,
         id: Option<&str>,
@@ -132,7 +131,7 @@ impl<Q: Sessions> Queues<Q> {
         run_here(|| job(lease));
     }
 
-    /// As [`Self::run`]; the lease comes to the place that this call takes in the queue.
+    /// As [`Self::run`]; this call takes the place in the queue.
     pub(crate) fn lease(
         self: &Arc<Self>,
         id: Option<&str>,
@@ -142,7 +141,7 @@ impl<Q: Sessions> Queues<Q> {
         let asked = Instant::now();
         let (sender, receiver) = oneshot::channel();
         self.run(id, scope, cancel, move |lease| {
-            // A receiver that has been dropped drops the lease.
+            // A dropped receiver drops the lease.
             let _gone = sender.send(lease);
         });
         Place { receiver, asked }
@@ -224,7 +223,7 @@ impl<Q: Sessions> Queues<Q> {
         }
     }
 
-    /// Takes a number for the session of a file, which is known once the file's header has been read.
+    /// Takes a number for the session of a file whose header has not been read.
     pub(crate) fn unnamed(self: &Arc<Self>, cancel: &Cancel) -> Unnamed<Q> {
         let mut state = lock(&self.state);
         let number = state.take_number(Scope::Open);
@@ -236,12 +235,12 @@ impl<Q: Sessions> Queues<Q> {
         }
     }
 
-    /// The open session with this id, whatever waits in its queue.
+    /// The open session with this id, without waiting in its queue.
     pub(crate) fn find(&self, id: &str) -> Option<Arc<Q::Open>> {
         lock(&self.state).queues.get(id)?.open.clone()
     }
 
-    /// The open session that a request means, whatever waits in its queue: without an id the only one.
+    /// The open session that a request names, without waiting in its queue; without an id, the only one.
     pub(crate) fn find_now(&self, id: Option<&str>) -> Result<Arc<Q::Open>> {
         let state = lock(&self.state);
         let only;
@@ -284,8 +283,7 @@ impl<Q: Sessions> Queues<Q> {
         })
     }
 
-    /// Waits until those of the jobs submitted before this call have ended that run by then and change a list of all
-    /// sessions.
+    /// Waits for those earlier jobs that run by then and change a list of all sessions.
     pub(crate) fn changes_ended(self: &Arc<Self>) -> impl Future<Output = ()> + Send + use<Q> {
         let now = lock(&self.state).next;
         let is_change = move |running: &Running| {
@@ -340,7 +338,7 @@ impl<Q: Sessions> Queues<Q> {
                         job,
                     },
                 );
-                // A job releases the appends that are held before it.
+                // A job releases the appends before it that wait for more.
                 if let Some(queue) = state.queues.get_mut(&id)
                     && std::mem::take(&mut queue.is_held)
                 {
@@ -376,7 +374,7 @@ impl<Q: Sessions> Queues<Q> {
     fn withdraw(self: &Arc<Self>, id: Option<&str>, number: u64) {
         let mut state = lock(&self.state);
         let mut found = state.only.remove(&number);
-        // Without an id it may have got its place in a queue since.
+        // A job without an id may have got its place in a queue since.
         let ids: Vec<Arc<str>> = match (&found, id) {
             (Some(_), _) => Vec::new(),
             (None, Some(id)) => vec![Arc::from(id)],
@@ -405,7 +403,7 @@ impl<Q: Sessions> Queues<Q> {
         self.start(ready);
     }
 
-    /// Gives the session to its next job.
+    /// Starts the next job of the session.
     fn release(self: &Arc<Self>, id: &Arc<str>) {
         let mut state = lock(&self.state);
         let Some(running) = state
@@ -439,7 +437,7 @@ impl<Q: Sessions> Queues<Q> {
     }
 }
 
-/// Runs a job. One that panics has dropped its lease and its answer by the time this returns.
+/// Runs a job. A job that panics has dropped its lease and its answer before this returns.
 fn run_here(job: impl FnOnce()) {
     let _logged_by_the_panic_hook = catch_unwind(AssertUnwindSafe(job));
 }

@@ -1,5 +1,5 @@
-//! What waits in the queues and what may begin. Everything here happens under the lock of the queues, so that it
-//! neither runs a job nor drops a lease.
+//! The jobs that wait in the queues, and the choice of the next ones. All of this runs under the lock of the queues, so
+//! it neither runs a job nor drops a lease.
 
 use super::{Lease, Queues, Scope, Sessions, run_here};
 use crate::error::{Error, Result};
@@ -11,13 +11,13 @@ pub(super) struct State<Q: Sessions> {
     /// Number of the next job. Jobs of one session run in the order of their numbers.
     pub(super) next: u64,
     pub(super) queues: HashMap<Arc<str>, Queue<Q>>,
-    /// Jobs for the only open session, which is not known before all earlier registry jobs have ended.
+    /// Jobs for the only open session, which is unknown until all earlier registry jobs end.
     pub(super) only: BTreeMap<u64, Waiting<Q>>,
-    /// Requests for files whose header will have been read soon.
+    /// Requests for files whose header will be read soon.
     pub(super) headers: BTreeSet<u64>,
     /// Requests for files whose header takes long to find.
     pub(super) late_headers: BTreeSet<u64>,
-    /// Jobs of another scope than `Session` that have not ended.
+    /// Jobs of another scope than `Session` that still run or wait.
     pub(super) registry: BTreeSet<u64>,
     /// Queues whose appends wait for more appends.
     pub(super) held: Vec<Arc<str>>,
@@ -27,7 +27,7 @@ pub(super) struct State<Q: Sessions> {
 pub(super) struct Queue<Q: Sessions> {
     pub(super) open: Option<Arc<Q::Open>>,
     pub(super) running: Option<Running>,
-    /// By number.
+    /// Ascending by number.
     pub(super) waiting: VecDeque<Waiting<Q>>,
     pub(super) is_held: bool,
 }
@@ -51,19 +51,19 @@ pub(super) enum Job<Q: Sessions> {
 
 pub(super) type Run<Q> = Box<dyn FnOnce(Result<Lease<Q>>) + Send>;
 
-/// Which earlier requests a job waits for because they may turn out to concern its session.
+/// The earlier requests that a job waits for because they may concern its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum WaitsFor {
     Nothing,
-    /// Those that name no session.
+    /// Requests that name no session.
     Only,
-    /// And those for files whose header will have been read soon.
+    /// Also requests for files whose header will be read soon.
     Headers,
-    /// And those for files whose header takes long to find.
+    /// Also requests for files whose header takes long to find.
     LateHeaders,
 }
 
-/// A job that may begin, or that has failed before it began.
+/// A job that may begin, or that failed before it began.
 pub(super) enum Ready<Q: Sessions> {
     Write(Lease<Q>, VecDeque<Q::Append>),
     Run(Result<Lease<Q>>, Run<Q>),
@@ -80,7 +80,7 @@ impl<Q: Sessions> State<Q> {
         number
     }
 
-    /// The queue that a request belongs to; `None` if that is not known before earlier jobs have ended.
+    /// The queue that a request belongs to; `None` if earlier jobs must end first.
     pub(super) fn place(&mut self, id: Option<&str>, scope: Scope) -> Result<Option<Arc<str>>> {
         let Some(id) = id else {
             let earlier = self.registry.len() - usize::from(scope != Scope::Session);
@@ -122,7 +122,7 @@ impl<Q: Sessions> State<Q> {
         match scope {
             Scope::CreateFresh => WaitsFor::Nothing,
             Scope::Open | Scope::Create => WaitsFor::Headers,
-            // Files that are being opened are those of other sessions.
+            // A file that is being opened belongs to another session.
             _ if self.queues.get(id).is_some_and(Queue::stays_open) => WaitsFor::Only,
             _ => WaitsFor::LateHeaders,
         }
@@ -149,7 +149,7 @@ impl<Q: Sessions> State<Q> {
         queue.waiting.insert(at, waiting);
     }
 
-    /// Has a job begin. `sessionNotFound` if it needs an open session and there is none.
+    /// Starts a job. `sessionNotFound` if it needs an open session and there is none.
     pub(super) fn lease(
         &mut self,
         queues: &Arc<Queues<Q>>,
@@ -170,8 +170,8 @@ impl<Q: Sessions> State<Q> {
         })
     }
 
-    /// Takes the next job of a queue, if none runs there and nothing is in its way, and before it those that
-    /// fail because the session is not open.
+    /// Takes the next job of a queue, if no job runs or blocks it, after those that fail because the session is not
+    /// open.
     pub(super) fn next_jobs(&mut self, queues: &Arc<Queues<Q>>, id: &Arc<str>) -> Vec<Ready<Q>> {
         let mut ready = Vec::new();
         while let Some(queue) = self.queues.get(id)
@@ -212,7 +212,7 @@ impl<Q: Sessions> State<Q> {
         }
     }
 
-    /// Places jobs whose session is known by now, and takes every job that nothing is in the way of.
+    /// Queues jobs whose session has become known, and takes every job that nothing blocks.
     pub(super) fn unblocked(&mut self, queues: &Arc<Queues<Q>>) -> Vec<Ready<Q>> {
         let mut ready = Vec::new();
         while let Some(number) = self.only.keys().next().copied()
@@ -263,7 +263,7 @@ impl<Q: Sessions> Queue<Q> {
         }
     }
 
-    /// Whether the session is open and no job waits or runs that may close it.
+    /// Whether the session is open and no waiting or running job may close it.
     pub(super) fn stays_open(&self) -> bool {
         let is_session = |scope: Scope| scope == Scope::Session;
         self.open.is_some()

@@ -1,5 +1,5 @@
-//! The order of jobs, over sessions in memory. What the queues leave to the runtime is kept in a list here, and
-//! the tests choose what runs when.
+//! The order of jobs, over sessions in memory. A list replaces the runtime, and the tests choose the order in which it
+//! runs.
 
 use super::{Lease, Queues, Scope, Sessions};
 use crate::cancel::Cancel;
@@ -16,7 +16,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// What happened, in order: `write 1 2`, `read 3`, `cancelled 4`, …
+/// The events, in order: `write 1 2`, `read 3`, `cancelled 4`, …
 type Events = Arc<Mutex<Vec<String>>>;
 type Runnable = Box<dyn FnOnce() + Send>;
 
@@ -87,7 +87,7 @@ impl World {
         world
     }
 
-    /// Opens a session, and says so if it has a name for that.
+    /// Opens a session, and records it if `name` is not empty.
     fn open(&self, id: &str, name: &str) {
         let (events, name) = (Arc::clone(&self.events), name.to_owned());
         let header = log::header::Header::new(id, 0, "/", None);
@@ -151,7 +151,7 @@ impl World {
         kept
     }
 
-    /// Runs what has been left to the runtime, the oldest first.
+    /// Runs the jobs left to the runtime, the oldest first.
     fn settle(&self) {
         loop {
             let mut spawned = lock(&self.spawned);
@@ -250,7 +250,7 @@ fn a_job_that_panics_leaves_the_session_to_the_next() {
     world.expect(&["read 4", "write 5"]);
 }
 
-/// What a navigation does: it plans with the lease, asks without it, and commits behind all that came meanwhile.
+/// A navigation: it plans with the lease, asks without it, and commits after the jobs that arrived since.
 #[test]
 fn a_job_that_gives_up_its_lease_queues_again_behind_the_others() {
     let world = World::new(&["a"]);
@@ -297,7 +297,7 @@ fn jobs_behind_a_close_do_not_find_the_session() {
     world.expect(&["sessionNotFound 7"]);
 }
 
-/// Opening one session held up the opening, making and closing of all others.
+/// The opening of one session delayed the opening, creation and closing of all others.
 #[test]
 fn a_job_that_opens_a_session_does_not_hold_other_sessions() {
     let world = World::new(&["b"]);
@@ -382,7 +382,7 @@ fn a_list_waits_for_the_jobs_before_it_only() {
     assert!(earlier.as_mut().now_or_never().is_some());
 }
 
-/// A generator of numbers that are the same for a seed.
+/// A seeded generator of numbers.
 struct Random(u64);
 
 impl Random {
@@ -394,8 +394,8 @@ impl Random {
     }
 }
 
-/// Jobs of three sessions, submitted, cancelled, held and released at random, while what is left to the runtime
-/// runs in any order: those of one session run in the order in which they were submitted, each once.
+/// Submits, cancels, holds and releases jobs of three sessions at random, while the runtime's jobs run in any order:
+/// the jobs of one session run in the order of their submission, each once.
 #[test]
 fn jobs_of_a_session_run_in_order_whatever_the_runtime_does() {
     for seed in 1..=300 {
@@ -435,7 +435,7 @@ fn jobs_of_a_session_run_in_order_whatever_the_runtime_does() {
                 }
             }
         }
-        // A slot that was emptied before its job began gets its lease later.
+        // A slot that is emptied before its job begins gets its lease later.
         world.queues.settle();
         let mut rounds = 0;
         while rounds < 200 {

@@ -102,7 +102,7 @@ fn native_id(source: &Source, thread: usize) -> String {
     }
 }
 
-/// What a member says about itself.
+/// Describes a member by its own records.
 fn describe(source: &Source, index: usize, member: &mut Member) {
     member.native_id = native_id(source, index);
     member.part_id = member.native_id.clone();
@@ -338,7 +338,7 @@ impl<'a> Writer<'a> {
         self.ends.get(*turn).copied().flatten()
     }
 
-    /// Files that go on from this one may name any of its records.
+    /// Files that continue this one may name any of its records.
     fn name_aliases(&mut self, anchors: &[Anchor]) {
         for (at, record) in self.source.records.iter().enumerate() {
             let is_again = matches!(record.parent, reader::Parentage::Again { .. });
@@ -361,7 +361,7 @@ fn key(record: &TreeRecord) -> Box<str> {
     named.unwrap_or_else(|| format!("#{}", record.number).into())
 }
 
-/// The parts of a node that the kind does not change.
+/// The parts of a node that do not depend on its kind.
 fn node(turn: &Turn, record: &TreeRecord) -> Node {
     Node {
         key: Box::default(),

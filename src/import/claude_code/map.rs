@@ -206,7 +206,7 @@ fn user_content(content: &[u8]) -> Vec<u8> {
     blocks.array()
 }
 
-/// The note of a result's node: which block of the record it is, the tool's name, and whether it is the record's
+/// The note of a result's node: the index of its block in the record, the tool's name, and whether it is the record's
 /// last result.
 pub(super) fn result_note(block: usize, is_last: bool, name: &str) -> Box<str> {
     let mark = if is_last { '.' } else { ',' };
@@ -267,7 +267,7 @@ fn compaction(records: &[Fields<'_>]) -> Vec<u8> {
     out
 }
 
-/// The members of records that say where and when something happened.
+/// The members of records for directory and time.
 const ENVELOPE: [&[u8]; 16] = [
     b"type",
     b"subtype",

@@ -9,7 +9,7 @@ use crate::json;
 use crate::timestamp::Millis;
 use std::collections::{BTreeMap, HashMap};
 
-/// A record that has a part in a tree.
+/// A record with a part in a tree.
 #[derive(Debug)]
 pub(super) struct TreeRecord {
     pub(super) number: u64,
@@ -35,9 +35,9 @@ pub(super) struct TreeRecord {
 pub(super) enum Parentage {
     Root,
     Of(Box<str>),
-    /// The record does not say: it follows the last message.
+    /// The record does not name its parent: it follows the last message.
     Previous,
-    /// It has neither uuid nor parent, and belongs after the last message, before the next one.
+    /// It has neither uuid nor parent; its place is between the last message and the next one.
     Between,
     /// An earlier record, written again below this parent.
     Again {
@@ -51,7 +51,7 @@ pub(super) enum Parentage {
 pub(super) struct Thread {
     /// Name of a subagent.
     pub(super) agent: Option<Box<str>>,
-    /// The call that spawned it.
+    /// The id of the call that spawned it.
     pub(super) call: Option<Box<str>>,
     /// Hash of its first message, raw.
     pub(super) prompt: Option<u64>,
@@ -104,7 +104,7 @@ pub(super) struct Source {
     /// The id of the session to which subagents belong.
     pub(super) session: Box<str>,
     pub(super) title: Option<String>,
-    /// The id of the record at which the session goes on, and the index of the record after which it was written.
+    /// The id of the record at which the session continues, and the index of the record before that statement.
     pub(super) leaf: Option<(Box<str>, usize)>,
     pub(super) parent_session: Option<Box<str>>,
     pub(super) cwd: Option<String>,
@@ -131,7 +131,7 @@ pub(super) struct SessionReader {
     starts: HashMap<Box<str>, Millis>,
     /// Titles by rank: the first is the best.
     titles: [Option<String>; 3],
-    /// Titles with the record that they are of, which may be in another file.
+    /// Titles by the record that they belong to, which may be in another file.
     summaries: Vec<(Box<str>, String)>,
     mode: Option<Box<str>>,
 }
@@ -190,7 +190,8 @@ impl SessionReader {
         }
     }
 
-    /// Takes a record without a part in the tree. Returns whether it has one after all: it belongs between messages.
+    /// Takes a record without a part in the tree. Returns true for a record that belongs between messages and so has a
+    /// part.
     fn state(&mut self, fields: &Fields<'_>) -> Option<Role> {
         let kind = fields.kind.and_then(json::string).unwrap_or_default();
         let text = |raw: Option<&[u8]>| raw.and_then(json::string).map(Into::into);
@@ -274,7 +275,7 @@ impl SessionReader {
         thread
     }
 
-    /// Returns false for a record that was there.
+    /// Returns false for a duplicate record.
     fn add(
         &mut self,
         record: &Record<'_>,
@@ -398,7 +399,7 @@ impl Reader for SessionReader {
             true => self.stem.clone(),
             false => self.last_session.take().unwrap_or(self.stem),
         };
-        // What is copied began before.
+        // Copied records began earlier.
         self.source.started = self.starts.get(&own).copied().or(self.source.started);
         self.source.session = self.trunk.unwrap_or(own);
         tree::members(self.source)
@@ -419,7 +420,7 @@ fn parentage(fields: &Fields<'_>, role: &Role) -> Parentage {
     }
 }
 
-/// Whether a record of this type has neither uuid nor parent, ever.
+/// Whether records of this type never have a uuid or a parent.
 fn is_between(fields: &Fields<'_>) -> bool {
     matches!(
         fields.kind,

@@ -118,7 +118,7 @@ impl<'a> Fields<'a> {
         label.chars().take(LONGEST_LABEL).collect()
     }
 
-    /// The message of a subagent that a progress record holds, with its members as a record's.
+    /// The message of a subagent in a progress record, with the members of a record.
     pub(super) fn agent_message(&self) -> Option<Self> {
         let data = self.data?;
         let [kind, message, agent] = json::get_each(data, ["type", "message", "agentId"]);
@@ -156,7 +156,7 @@ pub(super) enum Role {
     },
     /// The summary of a compaction.
     Summary,
-    /// An event worth seeing, if something follows it.
+    /// An event; it becomes an entry only if something follows it.
     Event,
     /// It only links its children to its parent.
     Link,
@@ -178,7 +178,7 @@ pub(super) struct CallResult {
     pub(super) call: Box<str>,
     /// Index of its block.
     pub(super) block: usize,
-    /// The subagent that it is of.
+    /// The subagent whose result it is.
     pub(super) agent: Option<Box<str>>,
 }
 
@@ -191,7 +191,7 @@ pub(super) fn hash(raw: &[u8]) -> u64 {
     xxhash_rust::xxh3::xxh3_64(raw)
 }
 
-/// The part that a record has, by its members. Of a record without uuid only messages have one.
+/// The part of a record by its members. Without a uuid, only messages have a part.
 pub(super) fn role(fields: &Fields<'_>) -> Option<Role> {
     let kind = json::string(fields.kind?)?;
     match &*kind {
@@ -230,7 +230,7 @@ fn assistant(fields: &Fields<'_>) -> Option<Role> {
     })
 }
 
-/// The id of a call that has none: made of the record's and the index of its block.
+/// The id of a call without one: the record's id and the index of the block.
 pub(super) fn call_id(uuid: Option<&[u8]>, block: usize) -> Box<str> {
     let uuid = boxed(uuid).unwrap_or_default();
     format!("{uuid}/{block}").into()
@@ -278,7 +278,7 @@ fn agent(fields: &Fields<'_>, result: &[u8]) -> Option<Box<str>> {
             .take_while(|byte| byte.is_ascii_hexdigit())
             .count();
         let id = std::str::from_utf8(id.get(..len)?).ok()?;
-        // A text of a file may have these words too.
+        // The text of a file may have these words too.
         let is_told = result.get(at + MARK.len() + len..)?.starts_with(b" (");
         (len >= 7 && is_told).then(|| id.into())
     })

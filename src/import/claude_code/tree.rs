@@ -45,7 +45,7 @@ pub(super) struct TurnResult {
     pub(super) call: Option<(usize, usize)>,
 }
 
-/// The place in the tree at which a record's children hang.
+/// The place in the tree to which a record's children are attached.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Anchor {
     /// Not known yet.
@@ -53,7 +53,7 @@ pub(super) enum Anchor {
     Unknown,
     Root,
     Turn(usize),
-    /// Below a record that is not in the source: the parent of this one.
+    /// Below a parent that the source does not have: the parent of this record.
     Missing(usize),
 }
 
@@ -65,17 +65,17 @@ struct Builder<'a> {
     /// Record and index of each call.
     calls: HashMap<(usize, &'a str), (usize, usize)>,
     answered: HashSet<(usize, &'a str)>,
-    /// Messages by what a second writing has too: parent, time and content.
+    /// Messages by the members that a second writing repeats: parent, time and content.
     written: HashMap<(Anchor, Option<Millis>, u64), usize>,
-    /// The same of parts of model messages, by turn.
+    /// The same for parts of model messages, by turn.
     parts: HashSet<(usize, Option<Millis>, u64)>,
-    /// Where records that stay in the context after a compaction go on.
+    /// The records after a compaction's kept records, by those.
     moved: HashMap<&'a str, usize>,
     /// The last message of each thread.
     tips: Vec<Option<usize>>,
     /// Turns between messages: the one above them and the last of them.
     between: Option<(usize, usize)>,
-    /// Records that no node has.
+    /// Records without a node.
     dropped: Vec<usize>,
 }
 
@@ -179,7 +179,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A message is where records go on that do not name their parent.
+    /// Records that do not name their parent follow a message.
     fn go_on_from(&mut self, at: usize) {
         let Some(record) = self.source.records.get(at) else {
             return;
@@ -270,7 +270,7 @@ impl<'a> Builder<'a> {
         turn
     }
 
-    /// The turn that goes on from a message with turns between hangs below those.
+    /// The turn that follows a message is attached below the turns between.
     fn after_between(
         &mut self,
         record: &TreeRecord,
@@ -387,7 +387,7 @@ impl<'a> Builder<'a> {
         Anchor::Turn(turn)
     }
 
-    /// What goes on from records that stay in the context goes on from the compaction.
+    /// Records that follow the kept ones follow the compaction.
     fn keep(&mut self, boundary: usize, kept: &'a [Box<str>]) {
         let first = kept.first().and_then(|head| self.source.by_uuid.get(head));
         if let Some(Anchor::Turn(first)) = first.map(|head| self.anchor(*head))
@@ -420,7 +420,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Marks the last model message of each conversation, with all below it, if it may still grow.
+    /// Marks the last model message of each conversation, and everything below it, as open if it may still grow.
     fn mark_open(&mut self) {
         let mut last: Vec<Option<(usize, bool)>> = vec![None; self.source.threads.len()];
         for (at, record) in self.source.records.iter().enumerate() {
@@ -481,8 +481,7 @@ impl<'a> Builder<'a> {
         calls.all(|call| self.answered.contains(&(turn.thread, &*call.id)))
     }
 
-    /// Leaves out events and boundaries without summary below which there is nothing: entries of their kind are no
-    /// leaves.
+    /// Removes events, and boundaries without summary, that have nothing below them: their entries cannot be leaves.
     fn drop_idle_events(&mut self) {
         let mut children = vec![0_usize; self.turns.len()];
         for at in (0..self.turns.len()).rev() {

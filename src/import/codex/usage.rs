@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// The tokens of one response, or of all so far.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tokens {
-    /// Those from the cache and those written to it included.
+    /// Includes the tokens read from and written to the cache.
     input: u64,
     cached: u64,
     cache_write: u64,
@@ -38,7 +38,7 @@ impl Tokens {
         })
     }
 
-    /// `None` if a total has become less: the count began again.
+    /// `None` if a total has decreased: the count has restarted.
     fn since(self, earlier: Self) -> Option<Self> {
         Some(Self {
             input: self.input.checked_sub(earlier.input)?,
@@ -71,10 +71,10 @@ impl Tokens {
 /// Follows the usage of a rollout.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
-    /// Responses have records of their own, so totals say nothing new.
+    /// Responses have records of their own, so totals are ignored.
     has_records: bool,
     total: Option<Tokens>,
-    /// The tokens of the latest response: about the size of the context.
+    /// The tokens of the latest response: approximately the size of the context.
     pub(super) latest: Option<Tokens>,
 }
 
@@ -87,7 +87,7 @@ impl Meter {
         Some(usage)
     }
 
-    /// The usage of a response, from a `token_count`: totals are repeated, and a fork begins at its parent's.
+    /// The usage of a response, from a `token_count`. Totals are repeated, and a fork starts with its parent's.
     pub(super) fn count(&mut self, payload: &[u8]) -> Option<Tokens> {
         let info = json::get(payload, "info")?;
         let [total, last] = json::get_each(info, ["total_token_usage", "last_token_usage"]);

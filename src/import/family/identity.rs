@@ -1,7 +1,7 @@
-//! Which nodes of different members are one and the same.
+//! Finds the nodes of different members that are the same node.
 //!
-//! By key within a native session and, for tools that keep ids in copies, across sessions; by content, in order,
-//! where a tool names the parent of a copy or members are of one project.
+//! The same key joins nodes within a native session and, for tools whose copies keep ids, across sessions. Equal
+//! content joins them, in order, where a tool names the parent of a copy or members have a common project.
 
 use super::{MemberNumber, Rules};
 use crate::import::member::{Base, Member, Node, NodeKind, Parent};
@@ -22,9 +22,9 @@ pub(super) struct Nodes {
     by_session_key: HashMap<(usize, Box<str>), Vec<Shared>>,
     /// Nodes by keys that copies in other sessions keep.
     by_key: HashMap<Box<str>, Vec<Shared>>,
-    /// Nodes by ids of records that are no node, per native session.
+    /// Nodes by ids of records without a node, per native session.
     by_session_alias: HashMap<(usize, Box<str>), Shared>,
-    /// The same where other sessions keep ids.
+    /// The same across sessions, for tools that keep ids.
     by_alias: HashMap<Box<str>, Shared>,
     /// Native sessions, numbered.
     sessions: HashMap<String, usize>,
@@ -33,7 +33,7 @@ pub(super) struct Nodes {
     copies: Copies,
 }
 
-/// A position below which copies are looked for.
+/// The position from which copies are searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Anchor {
     /// Before the first node of a native session.
@@ -43,20 +43,20 @@ enum Anchor {
     Node(Shared),
 }
 
-/// Nodes by the nearest node above them that has a fingerprint, their own fingerprint, and their time where that
-/// must be equal too.
+/// Nodes by the nearest node above them with a fingerprint, their own fingerprint, and their time where it must be
+/// equal too.
 type Key = (Anchor, u64, Option<Millis>);
 
 #[derive(Default)]
 struct Copies {
     children: HashMap<Key, Vec<Shared>>,
-    /// First nodes that are listed: copies have them too.
+    /// First nodes that are listed, since copies have them too.
     roots: HashSet<(Anchor, Option<Millis>, Shared)>,
     projects: HashMap<String, usize>,
 }
 
 impl Nodes {
-    /// The node with this key as a member of `native_id` means it.
+    /// The node that this key names in a member of `native_id`.
     pub(super) fn with_key(&self, native_id: &str, key: &str) -> Option<Shared> {
         let session = self.sessions.get(native_id);
         let own_key = session.map(|session| (*session, Box::from(key)));
@@ -168,8 +168,8 @@ fn add(
     }
 }
 
-/// The nodes of a member that are known by their keys. Those of other sessions count only with a message that a
-/// person typed among them.
+/// The nodes of a member with a known key. Nodes of other sessions count only if they include a message that a person
+/// typed.
 fn by_key(
     nodes: &Nodes,
     members: &[Member],
@@ -210,7 +210,7 @@ pub(super) fn node_of<'a>(
     members.get(*member)?.nodes.get(*at)
 }
 
-/// Where a member's copies may begin: roots by session and by project.
+/// The positions at which a member's copies may begin: roots by session and by project.
 struct Anchors {
     sessions: Vec<usize>,
     project: Option<usize>,
@@ -218,12 +218,12 @@ struct Anchors {
 
 #[derive(Default)]
 struct Matches {
-    /// For each node of the member the one that it copies.
+    /// For each node of the member the original that it copies.
     found: Vec<Option<Shared>>,
     is_heuristic: bool,
 }
 
-/// The nodes of a member that copy others' by content.
+/// The nodes of a member that are copies by content.
 fn copied(
     nodes: &mut Nodes,
     members: &[Member],
@@ -320,8 +320,8 @@ fn anchors_above(member: &Member) -> Vec<Option<usize>> {
 }
 
 impl Copies {
-    /// For each node of the member the one below `root` that it copies: fingerprints are equal in order, from
-    /// the first on. Nodes without a fingerprint count as copied if one below them is.
+    /// For each node of the member the node below `root` that it copies: fingerprints are equal in order, from the
+    /// first one. A node without a fingerprint counts as copied if a node below it is.
     fn matching(&self, member: &Member, root: Anchor, is_timed: bool) -> Vec<Option<Shared>> {
         let above = anchors_above(member);
         let mut found: Vec<Option<Shared>> = Vec::with_capacity(member.nodes.len());
@@ -343,8 +343,8 @@ impl Copies {
         found
     }
 
-    /// Nodes without a fingerprint above a copied node have a counterpart in the source that is kept: they become
-    /// the nearest copied node above them, else the nearest below.
+    /// Nodes without a fingerprint above a copied node have a counterpart in the kept source: the nearest copied node
+    /// above them, else the nearest below.
     fn pass_over(&self, member: &Member, found: &mut [Option<Shared>]) {
         let parent = |at: usize| match member.nodes.get(at)?.parent {
             Parent::Node(parent) => usize::try_from(parent).ok().filter(|parent| *parent < at),
@@ -370,7 +370,7 @@ impl Copies {
         }
     }
 
-    /// Makes the nodes of a member known to later ones. `is_own` says which of them no earlier member has.
+    /// Lets later members find the nodes of this one. `is_own` marks nodes that no earlier member has.
     fn add(
         &mut self,
         member: &Member,

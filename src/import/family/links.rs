@@ -1,4 +1,4 @@
-//! The parent of each node, in whichever member it is. Every node has one way up, and none leads in a circle.
+//! The parent of each node, in any member. Every node has one parent, and there is no cycle.
 
 use super::identity::{Nodes, Shared, node_of};
 use super::{MemberNumber, Rules};
@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 /// Number of a gap.
 pub(super) type GapNumber = usize;
 
-/// What a node hangs at.
+/// The parent of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Link {
     Root,
@@ -22,16 +22,16 @@ pub(super) struct Gap {
     pub(super) expected: Box<str>,
     /// The member that names it first.
     pub(super) member: MemberNumber,
-    /// The node before the first node below it, at which it hangs.
+    /// The node before the first node below it, to which it is attached.
     pub(super) after: Option<Shared>,
 }
 
 #[derive(Default)]
 pub(super) struct Links {
-    /// For each node.
+    /// The parent of each node.
     pub(super) up: Vec<Link>,
     pub(super) gaps: Vec<Gap>,
-    /// The node at which a member begins that has none of its own.
+    /// The node after which a member without a first parent begins.
     pub(super) beginnings: HashMap<MemberNumber, Shared>,
 }
 
@@ -40,7 +40,7 @@ impl Links {
         self.up.get(shared).copied().unwrap_or(Link::Root)
     }
 
-    /// The nearest node above, passing over gaps.
+    /// The nearest node above, without gaps.
     pub(super) fn node_above(&self, shared: Shared) -> Option<Shared> {
         match self.of(shared) {
             Link::Root => None,
@@ -80,7 +80,7 @@ pub(super) fn resolve(
     links
 }
 
-/// Members by the id of their part; of copies the first.
+/// Members by the id of their part; the first of several copies.
 fn parts<'a>(members: &'a [Member], order: &[MemberNumber]) -> HashMap<&'a str, MemberNumber> {
     let mut parts = HashMap::new();
     for number in order {
@@ -91,12 +91,12 @@ fn parts<'a>(members: &'a [Member], order: &[MemberNumber]) -> HashMap<&'a str, 
     parts
 }
 
-/// Where a member's own nodes begin.
+/// The position at which a member's own nodes begin.
 #[derive(Debug, Clone)]
 enum Beginning {
     Root,
     At(Shared),
-    /// At a part that no source has, or where parts name each other in a circle.
+    /// At a part that no source has, or at a cycle of parts.
     Missing(Box<str>),
 }
 
@@ -106,7 +106,7 @@ struct Resolver<'a> {
     has_shared_keys: bool,
     parts: HashMap<&'a str, MemberNumber>,
     bases: HashMap<MemberNumber, Beginning>,
-    /// Gaps by the native session within which the parent is looked for (none: anywhere), and its key.
+    /// Gaps by the native session in which the parent is searched (`None`: all), and its key.
     gaps: HashMap<(Option<&'a str>, Box<str>), GapNumber>,
     links: Links,
 }
@@ -129,7 +129,7 @@ impl<'a> Resolver<'a> {
                 let parent = usize::try_from(*parent).ok().filter(|parent| *parent < at);
                 let of = self.nodes.of.get(number);
                 let parent = parent.and_then(|parent| of?.get(parent).copied());
-                // A node that became its own parent's copy would hang at itself.
+                // A node that became its own parent's copy would be its own parent.
                 match parent.filter(|parent| self.nodes.owners.get(*parent) != Some(&(number, at)))
                 {
                     Some(parent) => Link::Node(parent),
@@ -145,7 +145,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Where the member begins. Parts may go on from parts, so this walks down the chain of bases.
+    /// The position at which the member begins. A part may continue another part, so this walks the chain of bases.
     fn beginning(&mut self, number: MemberNumber) -> Beginning {
         if let Some(known) = self.bases.get(&number) {
             return known.clone();
@@ -186,7 +186,7 @@ impl<'a> Resolver<'a> {
         self.nodes.of.get(part)?.get(count.checked_sub(1)?).copied()
     }
 
-    /// The gap for this parent: one for all nodes below it.
+    /// The gap for this parent, shared by all nodes below it.
     fn gap(&mut self, number: MemberNumber, at: usize, expected: Box<str>) -> Link {
         let within = self.members.get(number).map(|member| &*member.native_id);
         let within = within.filter(|_| !self.has_shared_keys);
@@ -207,7 +207,7 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// Cuts each circle at the node through which it is entered first: there a gap names the parent.
+/// Cuts each cycle at the node through which it is entered first: a gap there names the parent.
 fn cut_circles(links: &mut Links, members: &[Member], nodes: &Nodes) {
     const NEW: u8 = 0;
     const OPEN: u8 = 1;
@@ -242,7 +242,7 @@ fn cut_circles(links: &mut Links, members: &[Member], nodes: &Nodes) {
 fn cut(links: &mut Links, members: &[Member], nodes: &Nodes, node: Shared) {
     let expected = match links.of(node) {
         Link::Gap(gap) => {
-            // The gap itself is where it belongs; only its own place closed the circle.
+            // The gap's own parent closed the cycle; the gap itself remains.
             if let Some(gap) = links.gaps.get_mut(gap) {
                 gap.after = None;
             }

@@ -1,8 +1,8 @@
 //! Members joined into trees: one for each family and directory.
 //!
-//! A family is the set of members that copy or continue each other. In reading order: [`identity`] finds nodes that
-//! are one and the same, [`links`] gives each its parent, [`sessions`] decides which members share a session, and
-//! [`tree`] lays out the entries of each. All of it is linear in the nodes.
+//! A family is the set of members that copy or continue each other. In reading order: [`identity`] finds nodes that are
+//! the same, [`links`] finds the parent of each, [`sessions`] groups members into sessions, and [`tree`] orders the
+//! entries of each. All of it is linear in the nodes.
 
 mod identity;
 mod links;
@@ -27,7 +27,7 @@ pub(crate) struct Rules<'a> {
     pub(crate) has_shared_keys: bool,
     /// Gives each native session a session of its own.
     pub(crate) split: bool,
-    /// Native sessions that earlier imports placed, with their session.
+    /// Native sessions of earlier imports, with their session.
     pub(crate) placed: &'a HashMap<String, Placement>,
 }
 
@@ -35,11 +35,11 @@ pub(crate) struct Rules<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Placement {
     pub(crate) session_id: String,
-    /// Its place in the order of placements: the first one owns what it shares with later ones.
+    /// Its position among the placements: the earliest session owns shared nodes.
     pub(crate) rank: usize,
 }
 
-/// One session to be.
+/// A planned session.
 #[derive(Debug)]
 pub(crate) struct SessionTree {
     pub(crate) session_id: String,
@@ -50,11 +50,11 @@ pub(crate) struct SessionTree {
     pub(crate) started: Option<Millis>,
     /// Time of the last record of any member.
     pub(crate) ended: Option<Millis>,
-    /// Those whose nodes it has, the owner of the common prefix first.
+    /// The members whose nodes it has, the owner of the common prefix first.
     pub(crate) members: Vec<MemberNumber>,
     /// Parents before children.
     pub(crate) entries: Vec<TreeEntry>,
-    /// The entry at which the tool goes on.
+    /// The entry at which the tool continues.
     pub(crate) leaf: Option<usize>,
     pub(crate) labels: Vec<ForkLabel>,
     /// The session from which its prefix is copied, or whose call spawned it.
@@ -62,22 +62,22 @@ pub(crate) struct SessionTree {
     pub(crate) spawned_by: Option<SpawnPoint>,
     /// Branches whose tip the tool no longer shows.
     pub(crate) recovered: u64,
-    /// Members were joined because their content is equal; no tool says so.
+    /// Members were joined by equal content alone.
     pub(crate) is_heuristic: bool,
-    /// It belongs to the family of another session, from which earlier imports keep it apart.
+    /// The family belongs to another session, but earlier imports made this one separate.
     pub(crate) is_family_split: bool,
 }
 
-/// One entry to be.
+/// A planned entry.
 #[derive(Debug)]
 pub(crate) struct TreeEntry {
     pub(crate) id: NodeId,
-    /// Index of an earlier entry.
+    /// Index of the parent, an earlier entry.
     pub(crate) parent: Option<usize>,
-    /// Native, or its parent's.
+    /// The node's time, else its parent's.
     pub(crate) time: Millis,
     pub(crate) content: EntryContent,
-    /// The session that has it too, of which this one is a copy.
+    /// The session of the original, if this entry is a copy.
     pub(crate) copied_from: Option<String>,
 }
 
@@ -94,7 +94,7 @@ pub(crate) enum EntryContent {
     Gap { expected_parent: Box<str> },
 }
 
-/// The label of a fork at the first entry that is its own.
+/// The label of a fork at its first own entry.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ForkLabel {
     /// Index of the labelled entry.
@@ -111,22 +111,22 @@ pub(crate) struct SpawnPoint {
     pub(crate) tool_call_id: Option<String>,
 }
 
-/// What became of a member.
+/// The outcome of a member.
 #[derive(Debug, Default)]
 pub(crate) struct MemberOutcome {
-    /// Index of its session; `None` if it has no nodes and goes on from none.
+    /// Index of its session; `None` if it has no nodes and no base.
     pub(crate) session: Option<usize>,
-    /// Nodes that are its own.
+    /// Nodes that it owns.
     pub(crate) entries: u64,
     /// Gaps before its own nodes.
     pub(crate) gaps: u64,
-    /// Nodes that another member has too and owns.
+    /// Nodes that another member owns.
     pub(crate) shared: u64,
     /// The native session that owns the first of them.
     pub(crate) prefix_shared_with: Option<String>,
 }
 
-/// All sessions of one tool, and what became of each member.
+/// All sessions of one tool, and the outcome of each member.
 #[derive(Debug)]
 pub(crate) struct Forest {
     pub(crate) sessions: Vec<SessionTree>,
@@ -145,7 +145,7 @@ pub(crate) fn join(members: &mut [Member], rules: &Rules<'_>) -> Forest {
     tree::lay_out(members, &nodes, &links, &sessions, rules.tool)
 }
 
-/// The order in which members own what they share: as placed before, then by their start.
+/// The order in which members own shared nodes: earlier placements first, then by start.
 fn order(members: &[Member], rules: &Rules<'_>) -> Vec<MemberNumber> {
     let mut order: Vec<MemberNumber> = (0..members.len()).collect();
     order.sort_by_cached_key(|number| {
@@ -165,7 +165,7 @@ fn order(members: &[Member], rules: &Rules<'_>) -> Vec<MemberNumber> {
     order
 }
 
-/// Of several parts of one native session the tool shows the one that was started last.
+/// Of several parts of one native session, the tool shows the most recently started.
 fn supersede(members: &mut [Member]) {
     let mut shown: HashMap<String, (Option<Millis>, String)> = HashMap::new();
     let age = |member: &Member| (member.started, member.part_id.clone());
@@ -181,7 +181,7 @@ fn supersede(members: &mut [Member]) {
     }
 }
 
-/// Whether an entry of this kind is a place from which the conversation goes on.
+/// Whether an entry of this kind may be a leaf.
 fn may_be_leaf(kind: &NodeKind) -> bool {
     !matches!(kind, NodeKind::Custom | NodeKind::Subagent { .. })
 }

@@ -1,4 +1,4 @@
-//! Which members share a session.
+//! Groups members into sessions.
 
 use super::identity::{Nodes, Shared};
 use super::links::{Link, Links};
@@ -9,9 +9,9 @@ use std::collections::HashMap;
 
 /// Members grouped by session.
 pub(super) struct Sessions {
-    /// In the order of their first members; members in the order in which they own what they share.
+    /// Ordered by their first members; members are in the order in which they own shared nodes.
     pub(super) groups: Vec<Group>,
-    /// For each member the index of its group; `None` if it has no nodes and goes on from none.
+    /// For each member the index of its group; `None` if it has no nodes and no base.
     pub(super) of: Vec<Option<usize>>,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn group(
     sets.into_groups(members, order, rules)
 }
 
-/// Joins a member with those that have its nodes, or the nodes at which its own hang.
+/// Joins a member with those that have its nodes, or the parents of its nodes.
 fn join_relatives(sets: &mut Sets, nodes: &Nodes, links: &Links, number: MemberNumber) {
     let owner = |shared: Shared| nodes.owners.get(shared).map(|(member, _)| *member);
     let is_heuristic = nodes.heuristic.contains(&number);
@@ -111,7 +111,7 @@ impl Sets {
         of
     }
 
-    /// Puts two members into one set, whatever their directories.
+    /// Joins the sets of two members, with any directories.
     fn join(&mut self, a: MemberNumber, b: MemberNumber) {
         let (a, b) = (self.leader(a), self.leader(b));
         if a == b {
@@ -136,7 +136,7 @@ impl Sets {
         }
     }
 
-    /// Joins relatives of one directory, unless earlier imports placed them in two sessions.
+    /// Joins relatives in one directory, unless earlier imports placed them in two sessions.
     fn join_if_one_family(&mut self, a: MemberNumber, b: MemberNumber, is_heuristic: bool) {
         let (a, b) = (self.leader(a), self.leader(b));
         if a == b {
@@ -200,7 +200,7 @@ impl Sets {
                 *slot = Some(at);
             }
         }
-        // A member that has not gone on from its base moves the leaf there.
+        // A member without nodes after its base moves the leaf to the base.
         for number in order {
             let is_empty = members.get(*number).is_some_and(|it| it.nodes.is_empty());
             let leader = self.leader(*number);

@@ -1,4 +1,4 @@
-//! Families: what is one tree, and where everything hangs in it.
+//! Families: the members of a tree, and the parent of each node.
 
 use super::*;
 use crate::import::member::{Base, Node, Parent};
@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 const TOOL: Tool = Tool::Codex;
 
-/// A node with the fingerprint of its text, below the node before it.
+/// A node with the fingerprint of its text, below the previous node.
 fn node(key: &str, kind: NodeKind, text: &str) -> Node {
     let hash = text.bytes().fold(7u64, |hash, byte| {
         hash.wrapping_mul(31).wrapping_add(u64::from(byte))
@@ -25,8 +25,8 @@ fn node(key: &str, kind: NodeKind, text: &str) -> Node {
     }
 }
 
-/// A member whose nodes follow each other; `u:` is a user's message, `c:` a custom entry, all else an assistant's. The
-/// text behind `=` is the fingerprint.
+/// A member whose nodes form a chain; `u:` is a user's message, `c:` a custom entry, any other an assistant's. The text
+/// after `=` is the fingerprint.
 fn member(native_id: &str, started: i64, nodes: &[&str]) -> Member {
     let mut made = Vec::new();
     for (at, text) in nodes.iter().enumerate() {
@@ -167,7 +167,7 @@ fn a_copy_whose_parent_is_named_is_recognized_by_content_in_order() {
         joined(vec![root, fork], false, false),
         ["r: >r1 r1>r2 r2>r3 r2>f3*\"f\""]
     );
-    // Two copies of a session that is gone.
+    // Two copies of a session whose file is missing.
     let mut one = member("f", 2, &["u:f1=a", "f2=b"]);
     let mut two = member("g", 3, &["u:g1=a", "g2=c"]);
     (one.base, two.base) = (copy(), copy());
@@ -226,7 +226,7 @@ fn members_of_one_project_are_joined_by_content_and_exact_time() {
     assert_eq!(joined(vec![root(), later], false, false).len(), 2);
 }
 
-/// Times in whole seconds are equal by chance: two messages of a person must agree.
+/// Times in whole seconds may be equal by chance: two messages of a person must agree.
 #[test]
 fn times_in_seconds_need_two_messages_of_a_person() {
     let seconds = |native_id: &str, started: i64, nodes: &[&str]| {
@@ -270,7 +270,7 @@ fn parts_hang_where_they_go_on_and_replaced_tails_are_recovered() {
             part("t", "a", None, &["u:1", "2", "u:3", "4"]),
             part("t", "bb", Some(("a", 2)), &["u:5", "6"]),
             part("t", "ccc", Some(("bb", 3)), &["u:7"]),
-            // Its base has no node that early: it goes on from the base's base.
+            // Its base has no node with an order that low: it continues the base's base.
             part("t", "dddd", Some(("ccc", 1)), &["u:8"]),
         ]
     };
@@ -500,8 +500,8 @@ prop_compose! {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
-    /// Whatever the members are: every node has an entry in the session of its member, entries are unique and below
-    /// earlier ones.
+    /// For random members: every node has an entry in the session of its member, entries are unique and below earlier
+    /// ones.
     #[test]
     fn every_node_has_one_place_below_earlier_ones(
         mut members in proptest::collection::vec(any_member(), 1..7), shared in any::<bool>(), split in any::<bool>()

@@ -18,11 +18,11 @@ struct Context<'a> {
     nodes: &'a Nodes,
     links: &'a Links,
     sessions: &'a Sessions,
-    /// The id of each node, wherever it is.
+    /// The id of each node, in any session.
     ids: Vec<NodeId>,
     gap_ids: Vec<NodeId>,
     tool: Tool,
-    /// The node that stands for each subagent's session.
+    /// The node that represents each subagent's session.
     spawned: HashMap<&'a str, Shared>,
     /// The first member of each native session.
     natives: HashMap<&'a str, MemberNumber>,
@@ -77,7 +77,7 @@ pub(super) fn lay_out(
     }
 }
 
-/// The ids of all nodes and gaps. Of nodes whose keys are equal although they differ, later ones get a number.
+/// The ids of all nodes and gaps. Of different nodes with equal keys, later ones get a number.
 fn ids(members: &[Member], nodes: &Nodes, links: &Links, tool: Tool) -> (Vec<NodeId>, Vec<NodeId>) {
     let mut taken: HashSet<NodeId> = HashSet::new();
     let mut unused: HashMap<NodeId, u64> = HashMap::new();
@@ -106,7 +106,7 @@ fn ids(members: &[Member], nodes: &Nodes, links: &Links, tool: Tool) -> (Vec<Nod
     (ids, gap_ids)
 }
 
-/// The entries of one session while they are laid out.
+/// The entries of one session, under construction.
 #[derive(Default)]
 struct Layout {
     entries: Vec<TreeEntry>,
@@ -123,7 +123,7 @@ impl Layout {
     }
 }
 
-/// Something that becomes an entry.
+/// A node or gap that becomes an entry.
 #[derive(Clone, Copy)]
 enum Item {
     Node(Shared),
@@ -166,7 +166,7 @@ impl Context<'_> {
         }
     }
 
-    /// Places a node below what is above it.
+    /// Places a node below its parent.
     fn place(
         &self,
         layout: &mut Layout,
@@ -296,7 +296,7 @@ impl Context<'_> {
         id.copied().unwrap_or_else(|| NodeId::of(self.tool, "", ""))
     }
 
-    /// The time of an entry: its own, else its parent's, else when the member began.
+    /// The time of an entry: its own, else its parent's, else the member's start.
     fn time(
         &self,
         layout: &Layout,
@@ -324,7 +324,7 @@ impl Context<'_> {
         }
     }
 
-    /// The nearest entry from which a conversation goes on: the entry itself or one above it.
+    /// The nearest entry at or above this one that may be a leaf.
     fn conversation(&self, layout: &Layout, mut at: usize) -> Option<usize> {
         loop {
             let entry = layout.entries.get(at)?;
@@ -362,11 +362,11 @@ impl Context<'_> {
             member.map(|member| (member.ended, member.nodes.len()))
         });
         let leaf = newest.and_then(|number| self.leaf_of(*number, layout));
-        // Custom entries alone: the last of them.
+        // If all entries are custom entries, the last one.
         leaf.or_else(|| layout.entries.len().checked_sub(1))
     }
 
-    /// Forks are labelled where they leave the conversation that they copy.
+    /// A fork has a label at its first own entry.
     fn labels(&self, group: &Group, layout: &Layout) -> Vec<ForkLabel> {
         let mut labels = Vec::new();
         for number in &group.members {
@@ -406,7 +406,7 @@ impl Context<'_> {
         labels
     }
 
-    /// Tips that are no member's leaf, or only the leaf of one that the tool has replaced.
+    /// The tips that are no member's leaf, or only the leaf of a replaced member.
     fn recovered(&self, group: &Group, layout: &Layout) -> u64 {
         let mut is_shown = vec![false; layout.entries.len()];
         for number in &group.members {

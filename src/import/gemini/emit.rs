@@ -1,4 +1,4 @@
-//! From messages to the nodes of the member.
+//! Makes the nodes of a member from messages.
 
 use super::map::result_note;
 use super::reader::{Message, MessageCall, MessageKind, count};
@@ -33,7 +33,7 @@ pub(super) fn nodes(member: &mut Member, messages: &[Message], leaf: Option<usiz
     count_idle(member, messages, &is_idle);
 }
 
-/// Counts the records of which no message has a node.
+/// Counts the records that no message with a node has.
 fn count_idle(member: &mut Member, messages: &[Message], is_idle: &[bool]) {
     let all = messages.iter().zip(is_idle);
     let used = all.clone().filter(|(_, is_idle)| !**is_idle);
@@ -48,7 +48,7 @@ fn count_idle(member: &mut Member, messages: &[Message], is_idle: &[bool]) {
     }
 }
 
-/// Events below which there is no message.
+/// Events without a message below them.
 fn idle_events(messages: &[Message]) -> Vec<bool> {
     let mut has_child = vec![false; messages.len()];
     let mut is_idle = vec![false; messages.len()];

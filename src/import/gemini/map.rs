@@ -108,7 +108,7 @@ fn push_thought(out: &mut Blocks, thought: &[u8]) {
     }
 }
 
-/// Texts and images.
+/// Appends blocks for texts and images.
 fn push_content(out: &mut Blocks, fields: &Fields<'_>) {
     if let Some(text) = literal(fields.content).filter(|text| *text != b"\"\"") {
         out.text(text);
@@ -192,7 +192,7 @@ fn tool_result(node: &Node, fields: &Fields<'_>) -> Vec<u8> {
     message::tool_result(id, &name, &content, is_error, node.time)
 }
 
-/// A text, a part, or parts.
+/// Appends a result: a text, a part, or parts.
 fn push_result(out: &mut Blocks, result: &[u8]) {
     match result.first() {
         Some(b'"') => out.text(result),

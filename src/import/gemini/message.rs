@@ -150,7 +150,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The id of a call as a key. One without an id is named by its index.
+/// The id of a call as a key. A call without an id gets its index.
 pub(super) fn call_key(id: Option<&[u8]>, index: usize) -> Box<str> {
     let id = id.and_then(json::id);
     id.map_or_else(|| format!("#{index}").into(), Into::into)

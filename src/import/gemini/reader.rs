@@ -1,4 +1,4 @@
-//! The list of messages as the tool keeps it, with all that it has lost.
+//! The list of messages that the tool keeps, and the messages it has removed.
 
 use super::emit;
 use super::message::{Fields, call_key, response};
@@ -12,21 +12,21 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// A message with all its records.
 #[derive(Debug)]
 pub(super) struct Message {
-    /// None: it has none of its own.
+    /// None if it has no id of its own.
     pub(super) id: Option<Box<str>>,
     /// The number of its first record.
     pub(super) number: u64,
-    /// The number of messages of this record before it.
+    /// The number of earlier messages of this record.
     pub(super) index: usize,
     pub(super) parent: Option<usize>,
     pub(super) kind: MessageKind,
     pub(super) time: Option<Millis>,
     pub(super) places: Vec<Place>,
-    /// The numbers of the records that the places are in.
+    /// The numbers of the records of these places.
     pub(super) records: Vec<u64>,
-    /// In the order of the last record that has them.
+    /// In the order of the last record with calls.
     pub(super) calls: Vec<MessageCall>,
-    /// The parts with results, of a message of the user.
+    /// The parts of a user's message that contain results.
     pub(super) answers: Vec<(usize, Box<str>)>,
     /// The first message that stays after a compression.
     pub(super) first_kept: Option<usize>,
@@ -42,7 +42,7 @@ pub(super) enum MessageKind {
     User,
     Scaffolding,
     Model,
-    /// Results that no call has.
+    /// Results without a call.
     Answers,
     Compaction {
         has_summary: bool,
@@ -62,7 +62,7 @@ pub(super) struct MessageCall {
 #[derive(Debug, Clone, Copy)]
 struct Item {
     message: usize,
-    /// The message below which goes on what follows this one in the list.
+    /// The parent of the next message in the list.
     end: usize,
 }
 
@@ -73,7 +73,7 @@ pub(super) struct ChatReader {
     /// Calls with a result, and those without one.
     answered: HashMap<Box<str>, bool>,
     list: Vec<Item>,
-    /// The positions of messages that checkpoints have too.
+    /// The positions of messages that checkpoints repeat.
     told: Vec<usize>,
     /// Positions in the list.
     positions: HashMap<usize, usize>,
@@ -144,7 +144,7 @@ impl ChatReader {
         member.cwd = member.cwd.take().or_else(|| text(directory));
     }
 
-    /// Takes a message. Returns whether a node is made of it.
+    /// Takes a message. Returns whether it gets a node.
     fn message(&mut self, number: u64, place: Place, raw: &[u8], is_listed: bool) -> bool {
         let fields = Fields::read(raw);
         let Some(kind) = kind(&fields) else {
@@ -213,7 +213,8 @@ impl ChatReader {
         self.list.push(item);
     }
 
-    /// A record of a known message. One in a list counts if its text differs: lists have messages in a poorer form.
+    /// Takes a record of a known message. A record in a list counts only if its text differs, since lists have messages
+    /// in a poorer form.
     fn update(
         &mut self,
         known: usize,
@@ -273,7 +274,7 @@ impl ChatReader {
         calls.collect()
     }
 
-    /// The parts with results that no call has.
+    /// The parts that contain results without a call.
     fn answers(&mut self, fields: &Fields<'_>) -> Vec<(usize, Box<str>)> {
         let mut answers = Vec::new();
         for (index, part) in fields.parts().enumerate() {
@@ -303,7 +304,7 @@ impl ChatReader {
         while self.told.pop_if(|told| *told >= position).is_some() {}
     }
 
-    /// The whole list again. `raw` is the array, which begins at `at`.
+    /// Takes the whole list again. `raw` is the array, which begins at `at`.
     fn whole(&mut self, record: &Record<'_>, at: usize, raw: &[u8]) -> bool {
         let (mut new, mut kept) = (Vec::new(), Vec::new());
         let mut is_used = false;
@@ -370,7 +371,7 @@ impl ChatReader {
         !behind.any(|item| is_kept.contains(&item.message))
     }
 
-    /// Messages that a rewind to an unknown one took from the list are in it again.
+    /// The list contains messages again that a rewind to an unknown one removed.
     fn restore(&mut self, kept: &[usize]) {
         for message in kept {
             if !self.positions.contains_key(message) {
@@ -382,7 +383,7 @@ impl ChatReader {
         }
     }
 
-    /// Replaces the list by a summary and the messages that stay.
+    /// Replaces the list by a summary and the kept messages.
     fn compact(&mut self, record: &Record<'_>, summary: Option<Place>, kept: &[usize]) {
         let parent = self.list.last().map(|item| item.end);
         let first_kept = kept.iter().copied().min();
@@ -488,7 +489,7 @@ impl Reader for ChatReader {
 }
 
 impl Message {
-    /// Whether a checkpoint has it too.
+    /// Whether a checkpoint repeats it.
     fn is_told(&self) -> bool {
         matches!(self.kind, MessageKind::User | MessageKind::Model)
     }
@@ -498,14 +499,14 @@ impl Message {
     }
 }
 
-/// Counts a record that is kept only in the origin. Types beyond a number are counted as one.
+/// Counts a record that only the origin keeps. Beyond the limit, types share one count.
 pub(super) fn count(counts: &mut BTreeMap<String, u64>, label: &str) {
     let is_known = counts.contains_key(label) || counts.len() < 256;
     let label = if is_known { label } else { "other" };
     *counts.entry(label.to_owned()).or_default() += 1;
 }
 
-/// 0: it has none.
+/// 0 without a text.
 fn text_hash(fields: &Fields<'_>) -> u64 {
     let text = fields.text();
     match text.is_empty() {

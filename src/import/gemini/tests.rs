@@ -50,7 +50,7 @@ fn what_a_rewind_cuts_off_stays_as_a_branch() {
     assert_eq!(shape(&member), ["- a", "a b", "b c", "b d"]);
     assert_eq!(member.leaf, Some(3));
     assert_eq!(member.origin_only.get("$rewindTo"), Some(&1));
-    // An unknown id empties the list, and a checkpoint says what is in it.
+    // An unknown id empties the list, and a checkpoint restores it.
     let source =
         format!("{a}\n{b}\n{{\"$rewindTo\":\"x\"}}\n{{\"$set\":{{\"messages\":[{a}]}}}}\n{d}\n");
     assert_eq!(shape(&one(&source)), ["- a", "a b", "a d"]);
@@ -85,7 +85,7 @@ fn a_list_with_fewer_messages_is_a_compaction() {
     );
     let summary = entry(&Gemini, source.as_bytes(), &member, &member.nodes[4]);
     assert!(summary.contains(r#""summary":"In short""#), "{summary}");
-    // Without a new message the list was only cut.
+    // Without a new message, the list is only cut.
     let source = format!(
         "{all}{{\"$set\":{{\"messages\":[{a},{b}]}}}}\n{}\n",
         user("e", "5")
@@ -213,7 +213,7 @@ fn a_session_says_where_it_is_from() {
     assert_eq!(member.nodes[0].kind, NodeKind::Scaffolding);
 }
 
-/// A legacy document is one record, and its messages are stretches of it.
+/// A legacy document is one record, and its messages are places in it.
 #[test]
 fn the_messages_of_a_document_have_places_in_it() {
     let source = format!(

@@ -5,7 +5,7 @@ use super::super::value::{Usage, Value, Writer, count, is_blank, joined, literal
 use super::record::{self, Block, Item, Message};
 use crate::json::{self, Elements};
 
-/// The entry that a node becomes.
+/// The entry of a node.
 pub(super) fn body(node: &Node, records: &[&[u8]]) -> Body {
     let messages: Vec<Message<'_>> = records
         .iter()
@@ -134,7 +134,7 @@ fn answer(out: &mut Writer, node: &Node, messages: &[Message<'_>], blocks: &[Blo
     close_message(out, node);
 }
 
-/// The model of the message, else that of the session, which the note has.
+/// The model of the message, else the session's model from the note.
 fn model(out: &mut Writer, node: &Node, messages: &[Message<'_>]) {
     let mut metadata = messages
         .iter()
@@ -171,7 +171,7 @@ fn usage(metadata: &Value<'_>) -> Option<Usage> {
     })
 }
 
-/// The result of the call whose id and tool the note has.
+/// The result of the call with the note's id and tool.
 fn result(out: &mut Writer, node: &Node, blocks: &[Block<'_>]) {
     let mut note = elements(node.note.as_deref().unwrap_or_default().as_bytes());
     let (call, tool) = (note.next().unwrap_or(b"\"\""), note.next());

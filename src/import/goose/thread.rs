@@ -1,4 +1,4 @@
-//! Reads a session, and makes its nodes.
+//! Reads a session and makes its nodes.
 
 use super::super::Reader;
 use super::super::member::{Base, Member, Node, NodeKind, Parent, Place, Record, Spawner};
@@ -18,7 +18,7 @@ struct Line {
     is_user: bool,
     time: Option<Millis>,
     number: u64,
-    /// One record; several, if goose stored an answer in pieces.
+    /// One record, or several if goose stored an answer in pieces.
     places: Vec<Place>,
     fingerprint: u64,
     is_user_visible: bool,
@@ -29,9 +29,9 @@ struct Line {
     begins_with_slash: bool,
     has_notice: bool,
     has_model: bool,
-    /// Content besides results.
+    /// Whether it has content besides results.
     has_content: bool,
-    /// Ids and names.
+    /// The ids and names of the calls.
     calls: Vec<(Box<str>, Box<str>)>,
     /// Ids of the calls.
     results: Vec<Box<str>>,
@@ -83,22 +83,22 @@ impl Line {
         line
     }
 
-    /// Whether only the model sees it, as a summary or the answer after it.
+    /// Whether only the model sees it: a summary, or the answer after it.
     fn is_hidden(&self) -> bool {
         !self.is_user_visible && !self.is_turn_context
     }
 
-    /// A message that only the user sees. So are those before a compaction.
+    /// Whether only the user sees it. Messages before a compaction are also hidden from the model.
     fn is_for_user(&self) -> bool {
         self.is_user_visible && !self.is_agent_visible
     }
 
-    /// Whether it may be a command to goose, such as `/compact`. Only the reply shows that it is one.
+    /// Whether it may be a command to goose, such as `/compact`. Only the reply decides.
     fn is_command(&self) -> bool {
         self.is_user && self.is_for_user() && self.begins_with_slash && self.results.is_empty()
     }
 
-    /// Whether goose itself may have written it, as the reply to a command: it names no model.
+    /// Whether goose itself may have written it as the reply to a command: it names no model.
     fn is_reply(&self) -> bool {
         !self.is_user && self.is_for_user() && !self.has_model && self.calls.is_empty()
     }
@@ -194,7 +194,7 @@ impl ThreadReader {
         };
         let line = Line::new(message, key, record);
         match self.lines.last_mut() {
-            // An answer in several rows.
+            // An answer may be stored in several rows.
             Some(last) if !line.is_user && !last.is_user && last.key == line.key => {
                 last.places.extend(line.places);
                 last.calls.extend(line.calls);
@@ -278,7 +278,7 @@ fn kinds(lines: &[Line]) -> Vec<NodeKind> {
         let before = index.checked_sub(1).and_then(|before| lines.get(before));
         let next = lines.get(index + 1);
         let is_followed = next.is_some_and(|next| !next.is_user && next.is_hidden());
-        // A summary that a later compaction hid is known by the answer after it.
+        // A summary that a later compaction hid is recognized by the answer after it.
         let is_summary = index > 0
             && are_compacted
             && line.may_be_summary()
@@ -361,7 +361,7 @@ fn nodes(lines: &[Line], model: Option<&str>) -> Vec<Node> {
     nodes
 }
 
-/// The last answer with its results may still grow, unless something else follows.
+/// The last answer with its results may still grow, unless another message follows.
 fn hold_back(nodes: &mut [Node], last_answer: Option<usize>) {
     let Some(group) = last_answer.and_then(|answer| nodes.get_mut(answer..)) else {
         return;

@@ -5,7 +5,7 @@ use super::super::value::{Usage, Value, Writer, count, joined, literal, number, 
 use super::record::{self, Item, image_of};
 use crate::json;
 
-/// `finish` of an answer, and our reason why it ended. Others are kept.
+/// `finish` of an answer, and the reason in our entry. Others are kept.
 const FINISHES: &[(&str, &str)] = &[
     ("stop", "stop"),
     ("length", "length"),
@@ -13,13 +13,13 @@ const FINISHES: &[(&str, &str)] = &[
     ("error", "error"),
 ];
 
-/// `error.name` of an answer, and our reason why it ended. All others are errors.
+/// `error.name` of an answer, and the reason in our entry. All others are errors.
 const ERRORS: &[(&str, &str)] = &[
     ("MessageAbortedError", "aborted"),
     ("MessageOutputLengthError", "length"),
 ];
 
-/// The entry that a node becomes.
+/// The entry of a node.
 pub(super) fn body(node: &Node, records: &[&[u8]]) -> Body {
     let items: Vec<Item<'_>> = records
         .iter()
@@ -95,7 +95,7 @@ fn message<'i, 'a>(item: &'i Item<'a>) -> Option<&'i Value<'a>> {
     }
 }
 
-/// A part with its id, which a row has beside it.
+/// A part with its id, which is a column of its row.
 #[derive(Clone, Copy)]
 struct PartData<'i> {
     id: &'i str,
@@ -207,7 +207,7 @@ fn answer(out: &mut Writer, node: &Node, message: Option<&Value<'_>>, parts: &[P
             tokens(out, message);
         }
     }
-    // Only the last step of a message ended as the message did.
+    // Only the last step has the message's end.
     let ended = message.filter(|_| node.note.is_none());
     end(out, ended, has_calls);
     close_message(out, node);
@@ -251,7 +251,7 @@ fn usage(message: &Value<'_>) -> Option<Usage> {
         total: count(total),
         cost: number(cost),
     };
-    // Newer versions count reasoning beside the output, older ones within it.
+    // Newer versions count reasoning separately from the output, older ones within it.
     let reasoning = count(reasoning).unwrap_or(0);
     let with_reasoning = Usage {
         output: usage.output.saturating_add(reasoning),

@@ -15,7 +15,7 @@ const MOST_STEPS: usize = 256;
 struct Step<'a> {
     message: &'a Message,
     info: &'a Info,
-    /// Index of the message before it, which is less than its own.
+    /// Index of the previous message, less than its own.
     before: Option<usize>,
     /// Index of the last listed message on the path to this one.
     anchor: Option<usize>,
@@ -30,7 +30,8 @@ pub(super) struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    /// `reverted` is the message at which a pending revert begins. Once it is removed, those after it are about to be.
+    /// `reverted` is the message at which a pending revert begins. Once it is removed, opencode removes the later ones
+    /// too.
     pub(super) fn new(tables: &'a Messages, replay: &'a Replay, reverted: Option<&str>) -> Self {
         let removing = reverted.filter(|id| replay.is_removed(id));
         let is_leaving = |id: &str| removing.is_some_and(|removed| replay.is_after(id, removed));
@@ -55,7 +56,7 @@ impl<'a> Steps<'a> {
             let before = replay
                 .before(&message.id)
                 .and_then(|id| indexes.get(id).copied());
-            // Damaged times could put a message before the one that it follows.
+            // Damaged times could put a message before its predecessor.
             let before = before.filter(|before| *before < all.len());
             let anchor = before.and_then(|before| all.get(before)?.anchor);
             all.push(Step {
@@ -96,7 +97,7 @@ fn order<'a>((message, info): (&'a Message, &Info)) -> (Millis, &'a str) {
 pub(super) struct Thread<'a> {
     steps: &'a Steps<'a>,
     pub(super) nodes: Vec<Node>,
-    /// The first and the last node of each step; the last one is that of the step before if it has none.
+    /// The first and the last node of each step; a step without nodes has the last node of the step before.
     first: Vec<Option<u32>>,
     last: Vec<Option<u32>>,
     /// The step that may still grow.
@@ -104,7 +105,7 @@ pub(super) struct Thread<'a> {
     keys: HashSet<Box<str>>,
 }
 
-/// One entry to be, without its parent and message.
+/// A planned entry, without its parent and message.
 struct Draft {
     key: Box<str>,
     kind: NodeKind,
@@ -129,7 +130,7 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// The nodes of all messages, by time; those after a message come after it.
+    /// The nodes of all messages, by time; a message comes after its predecessor.
     pub(super) fn emit(&mut self) {
         let steps = self.steps;
         let mut by_time: Vec<usize> = (0..steps.all.len()).collect();
@@ -157,12 +158,12 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// The node at which opencode goes on.
+    /// The node at which opencode continues.
     pub(super) fn end(&self) -> Option<u32> {
         self.last_of(self.steps.end())
     }
 
-    /// As [`Self::end`], with a pending revert to before a message, or to within it.
+    /// As [`Self::end`], for a pending revert to a message or to a part of it.
     pub(super) fn leaf_of_revert(&self, message: &str, keeps_part: bool) -> Option<u32> {
         let index = self.steps.indexes.get(message).copied();
         match index.and_then(|index| self.steps.all.get(index)) {
@@ -213,7 +214,7 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// The key, or another one if a damaged source has it twice.
+    /// The key, or another one if a damaged source repeats it.
     fn unique(&mut self, key: Box<str>, number: u64) -> Box<str> {
         let key = match self.keys.contains(&key) {
             true => format!("{key}#{number}.{}", self.nodes.len()).into_boxed_str(),
@@ -223,7 +224,7 @@ impl<'a> Thread<'a> {
         key
     }
 
-    /// A compaction: the message that asked for it, and its summary.
+    /// A compaction: the message that requested it, and its summary.
     fn summary(&self, step: &Step<'_>) -> Draft {
         let request = step.before.and_then(|before| self.steps.all.get(before));
         let request = request.filter(|request| compaction(request).is_some());
@@ -233,7 +234,7 @@ impl<'a> Thread<'a> {
             _ => None,
         });
         let first_kept = first_kept.and_then(|id| self.steps.indexes.get(id).copied());
-        // Only a message before the compaction can be kept by it.
+        // A compaction can keep only earlier messages.
         let limit = request
             .and_then(|request| request.before)
             .and_then(|before| self.steps.all.get(before)?.anchor);
@@ -293,8 +294,8 @@ fn draft<'p>(step: &Step<'_>, kind: NodeKind, parts: impl IntoIterator<Item = &'
     }
 }
 
-/// The text that a person typed, and after it the text that opencode added. The request for a compaction has no
-/// node: it belongs to that of the summary.
+/// The text that a person typed, then the text that opencode added. The request for a compaction has no node: its
+/// records belong to the summary's node.
 fn user(step: &Step<'_>) -> Vec<Draft> {
     if compaction(step).is_some() {
         return Vec::new();
@@ -325,7 +326,7 @@ fn user(step: &Step<'_>) -> Vec<Draft> {
     }
 }
 
-/// The answer: for each step of the model a message with its calls, then their results.
+/// The answer: for each step of the model, a message with its calls, then their results.
 fn assistant(step: &Step<'_>) -> Vec<Draft> {
     let mut drafts = Vec::new();
     let retries = step
@@ -357,7 +358,7 @@ fn assistant(step: &Step<'_>) -> Vec<Draft> {
     drafts
 }
 
-/// The parts of an answer that make content, by steps of the model. There is at least one, which can be empty.
+/// The parts of an answer with content, by steps of the model. There is at least one step, which can be empty.
 fn segments(message: &Message) -> Vec<Vec<&Part>> {
     let mut segments = vec![Vec::new()];
     let mut is_new_step = false;

@@ -19,7 +19,7 @@ pub(super) enum Item<'a> {
         data: Value<'a>,
     },
     Part {
-        /// Place among the parts of the message.
+        /// Position among the parts of the message.
         order: Box<str>,
         id: Box<str>,
         message: Box<str>,
@@ -34,17 +34,17 @@ pub(super) enum Item<'a> {
     },
 }
 
-/// A record with the part of the source that has it.
+/// A record with its kind of source.
 #[derive(Debug)]
 pub(super) struct SourceItem<'a> {
-    /// Its type in counts.
+    /// Its type in the counts.
     pub(super) name: Cow<'a, str>,
-    /// The number of an event; none for rows and files, which have the present state.
+    /// The number of an event; `None` for rows and files, which have the present state.
     pub(super) seq: Option<u64>,
     pub(super) item: Option<Item<'a>>,
 }
 
-/// Reads a record; None if it is no record of opencode.
+/// Reads a record; `None` if it is no record of opencode.
 pub(super) fn read(record: &[u8]) -> Option<SourceItem<'_>> {
     let [table, file, row] = json::get_each(record, ["table", "file", "row"]);
     let row = row.filter(|row| row.first() == Some(&b'{'))?;
@@ -155,7 +155,7 @@ fn message(info: Value<'_>) -> Option<Item<'_>> {
     })
 }
 
-/// `file` orders the parts of a folder: their ids did not always.
+/// `file` orders the parts of a folder: older ids do not.
 fn part<'a>(file: Option<&str>, part: Value<'a>) -> Option<Item<'a>> {
     let [id, message] = part.each(["id", "messageID"]);
     let (id, message) = (boxed(id), boxed(message));
@@ -237,11 +237,11 @@ pub(super) enum PartKind {
     StepFinish(u64),
     Subtask,
     Retry,
-    /// A part that makes no content, such as a snapshot.
+    /// A part without content, such as a snapshot.
     Other,
 }
 
-/// A call, and its result once there is one.
+/// A call, with its result if there is one.
 #[derive(Debug)]
 pub(super) struct ToolPart {
     pub(super) call_id: Box<str>,

@@ -1,4 +1,4 @@
-//! Messages with their parts, as the tables have them and as the events leave them.
+//! Messages with their parts, in the tables and after the events.
 
 use super::record::{Info, Part};
 use crate::timestamp::Millis;
@@ -12,7 +12,7 @@ pub(super) type MessageIndex = usize;
 #[derive(Debug)]
 pub(super) struct Message {
     pub(super) id: Box<str>,
-    /// None as long as only parts of it were read.
+    /// `None` while only parts of it have been read.
     pub(super) info: Option<Info>,
     pub(super) parts: BTreeMap<Box<str>, Part>,
 }
@@ -33,7 +33,7 @@ impl Messages {
         self.all.get(self.index(id)?)
     }
 
-    /// The message with this id, which may be new.
+    /// The message with this id, added if it is new.
     pub(super) fn enter(&mut self, id: &str) -> (MessageIndex, Option<&mut Message>) {
         let index = self.index(id).unwrap_or_else(|| {
             let index = self.all.len();
@@ -82,36 +82,35 @@ pub(super) enum Change {
 /// The order of the list: time created, then id.
 pub(super) type ListKey = (Millis, Box<str>);
 
-/// The messages after some events, and those that were removed.
+/// The messages after some events, and the removed ones.
 #[derive(Debug, Default)]
 pub(super) struct Replay {
     pub(super) messages: Messages,
     list: BTreeMap<ListKey, MessageIndex>,
-    /// The key of each message when it entered the list last.
+    /// The key of each message at its last entry into the list.
     keys: HashMap<MessageIndex, ListKey>,
-    /// The message before each one, as the list last had it.
+    /// The message before each one, at its last time in the list.
     before: HashMap<MessageIndex, MessageIndex>,
     /// Messages after removed ones, since the last message entered the list.
     after_removed: Vec<MessageIndex>,
 }
 
 impl Replay {
-    /// Applies changes, which are sorted by their numbers first. `reverted` is the message at which a pending revert
-    /// begins.
+    /// Sorts changes by their numbers, and applies them. `reverted` is the message at which a pending revert begins.
     pub(super) fn of(mut changes: Vec<(u64, Change)>, reverted: Option<&str>) -> Self {
         changes.sort_by_key(|(seq, _)| *seq);
         let mut replay = Self::default();
         for (_, change) in changes {
             replay.apply(change);
         }
-        // Otherwise opencode is about to remove the messages after it too.
+        // If it is still listed, opencode will remove the later messages too.
         if !reverted.is_some_and(|id| replay.is_removed(id)) {
             replay.close_gaps();
         }
         replay
     }
 
-    /// Whether a message was in the list and is no more.
+    /// Whether a message was removed from the list.
     pub(super) fn is_removed(&self, id: &str) -> bool {
         let key = self
             .messages
@@ -162,8 +161,8 @@ impl Replay {
         self.list.insert(key, index);
     }
 
-    /// The removed message keeps the one before it, and so do those that are removed with it: a reverted part of a
-    /// conversation stays one chain.
+    /// A removed message keeps its predecessor, and so do those removed with it: the reverted part of a conversation
+    /// remains one chain.
     fn remove(&mut self, id: &str) {
         let Some(key) = self
             .messages
@@ -178,7 +177,7 @@ impl Replay {
         }
     }
 
-    /// Joins the messages that are left after a removal to those before it.
+    /// Attaches the messages after a removal to those before it.
     fn close_gaps(&mut self) {
         for index in std::mem::take(&mut self.after_removed) {
             let Some(key) = self
@@ -216,7 +215,7 @@ impl Replay {
             .filter_map(|index| self.messages.all.get(*index))
     }
 
-    /// The message before one, when it was last in the list.
+    /// The message before one, at its last time in the list.
     pub(super) fn before(&self, id: &str) -> Option<&str> {
         let before = self.before.get(&self.messages.index(id)?)?;
         self.messages.all.get(*before).map(|message| &*message.id)

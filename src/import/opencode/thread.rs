@@ -155,7 +155,7 @@ impl Reader for ThreadReader {
     }
 }
 
-/// The number of messages and parts that are other in the tables than after all events.
+/// The number of messages and parts that differ between the tables and the end of the events.
 fn disagreements(tables: &Messages, replay: &Replay) -> u64 {
     if replay.is_empty() {
         return 0;

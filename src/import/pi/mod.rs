@@ -1,9 +1,9 @@
 //! pi and its relatives: session files of this program's own format, versions 1 to 3 (session-file.md §1, §2.5).
 //!
-//! Entries are taken as they are: all members but the id and the parent are copied byte for byte. Version 1 has
-//! neither; its entries form a chain. A fork is a file of its own that begins with copies of its parent's entries,
-//! with their ids. Names of the session (`session_info`, titles of oh-my-pi) and leaf records become no entries: the
-//! importer names the session and moves its leaf.
+//! Entries are copied: all members but the id and the parent byte for byte. Version 1 has neither; its entries form a
+//! chain. A fork is a separate file that begins with copies of its parent's entries, with their ids. Names of the
+//! session (`session_info`, titles of oh-my-pi) and leaf records become no entries: the importer names the session and
+//! moves its leaf.
 
 mod order;
 mod reader;
@@ -80,7 +80,7 @@ fn references_of(kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// The members of an entry that are not the writer's.
+/// The members of an entry that the writer does not make.
 fn members(entry: &[u8], kind: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(entry.len());
     let Ok(mut members) = Members::open(entry, json::skip_space(entry, 0)) else {
@@ -108,7 +108,7 @@ fn members(entry: &[u8], kind: &str) -> Vec<u8> {
     out
 }
 
-/// Appends a message. The first versions call the role `custom` otherwise.
+/// Appends a message. The first versions have another name for the role `custom`.
 fn push_message(out: &mut Vec<u8>, message: &[u8]) {
     let role = json::get(message, "role").and_then(json::string);
     match role.as_deref() {
@@ -119,7 +119,7 @@ fn push_message(out: &mut Vec<u8>, message: &[u8]) {
     }
 }
 
-/// An entry of an unknown type, or with the id of another one, as it is.
+/// Copies an entry of an unknown type, or with a repeated id.
 fn wrapped(entry: &[u8], node: &Node, kind: &str) -> Body {
     let custom = match node.note.as_deref() {
         Some(DUPLICATE) => "import.duplicate".to_owned(),

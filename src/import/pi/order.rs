@@ -1,11 +1,11 @@
-//! Parents before children.
+//! Orders parents before children.
 
 use crate::import::member::{Member, Node, NodeKind, Parent};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-/// Links parents that come after their children, and moves these behind them; all others keep their order. A node
-/// that descends from itself begins a conversation.
+/// Links parents that come after their children, and moves these behind them; all others keep their order. A node in a
+/// cycle begins a conversation.
 pub(super) fn sort(member: &mut Member) {
     let nodes = &mut member.nodes;
     let own: HashMap<&str, usize> = nodes

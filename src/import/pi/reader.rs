@@ -15,25 +15,25 @@ pub(super) struct PiReader {
     member: Member,
     has_header: bool,
     ids: HashMap<String, Known>,
-    /// The parent of an entry of version 1, which names none.
+    /// The parent of an entry of version 1, which does not name it.
     last: Option<Parent>,
     is_version_1: bool,
     /// Some parents may come after their children.
     has_keys: bool,
-    /// Index of the node at which the conversation goes on.
+    /// Index of the node at which the conversation continues.
     leaf: Option<u32>,
 }
 
 /// An id that was read.
 struct Known {
-    /// The parent that children get: the entry, or the parent of one that becomes none.
+    /// The parent of its children: the entry, or for a record without an entry, its parent.
     parent: Parent,
     hash: u64,
-    /// For an entry that becomes none.
+    /// Set for a record without an entry.
     passed: Option<Passed>,
 }
 
-/// An entry that becomes none.
+/// A record without an entry.
 struct Passed {
     parent_id: Option<String>,
     /// The first entry that follows it.
@@ -100,7 +100,7 @@ impl PiReader {
         reader
     }
 
-    /// Takes the first header. A later one means nothing.
+    /// Takes the first header. Later ones are ignored.
     fn header(&mut self, header: &[u8]) {
         if std::mem::replace(&mut self.has_header, true) {
             return;
@@ -151,7 +151,7 @@ impl PiReader {
         }
     }
 
-    /// Lets the children of an entry that becomes none hang at its parent.
+    /// Attaches the children of a record without an entry to its parent.
     fn pass(
         &mut self,
         id: Option<Cow<'_, str>>,
@@ -172,7 +172,7 @@ impl PiReader {
         });
     }
 
-    /// The next entry follows this one, and all before it that become none.
+    /// The next entry follows this one and the records without an entry before it.
     fn follow(&mut self, parent_id: Option<Cow<'_, str>>) {
         let next = u32::try_from(self.member.nodes.len()).ok();
         let mut at = parent_id.map(Cow::into_owned);
@@ -287,7 +287,7 @@ impl PiReader {
         u32::try_from(found.ok()?).ok()
     }
 
-    /// The key of the entry that this one names, if the named one became none: of the entry that it hangs at.
+    /// The key of the entry that this one names; if the named one has no entry, the key of its parent.
     fn reference(&self, kind: &str, entry: &[u8]) -> Option<Box<str>> {
         let [name] = references_of(kind) else {
             return None;
@@ -327,7 +327,7 @@ fn role(entry: &[u8]) -> Option<Cow<'_, str>> {
 }
 
 /// Copies of an entry agree in type, role and time, even if another program has changed the body. Ids alone are too
-/// short: entries of unrelated sessions can have the same.
+/// short: unrelated sessions can have entries with the same id.
 fn fingerprint(kind: &str, entry: &[u8]) -> u64 {
     let time = json::get(entry, "timestamp").unwrap_or_default();
     let role = role(entry).unwrap_or_default();

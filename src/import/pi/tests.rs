@@ -282,7 +282,7 @@ fn values() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// Messages of pi are taken as they are, so only the reader and the form of entries are checked.
+    /// Messages of pi are copied, so the tests check only the reader and the form of entries.
     #[test]
     fn any_value_in_any_place_is_read(values in prop::collection::vec(values(), 0..20), keyed in any::<bool>()) {
         let header = if keyed { HEADER } else { r#"{"type":"session"}"# };

@@ -1,8 +1,8 @@
 //! Finds the records on a line that is not one value: records whose line break was lost, and torn ones between them.
 //!
 //! An object is a record if another one or the end of the line follows it, with at most white space and NUL between
-//! them. That excludes the objects inside of a torn record, which a comma or bracket follows, except one after which the
-//! record was torn: such an object counts only if it begins as the records of this source do.
+//! them. Objects inside a torn record are followed by a comma or a bracket, so they do not count. If the record was
+//! torn directly after such an object, the object counts only if it begins as this source's records do.
 //!
 //! Why it is linear: an object is walked from its opening brace only if no walk has met that brace as the start of a
 //! value. A brace that a running walk has not met is inside a string of that walk. A walk from there reads as text
@@ -17,7 +17,7 @@ pub(super) struct LineSearch<'a> {
     at: usize,
     /// The positions at which a walk has met an object: one bit each.
     met: Vec<u64>,
-    /// Bytes that were looked at, counted each time.
+    /// Bytes that were read, once for each time.
     pub(super) steps: u64,
 }
 
@@ -103,9 +103,9 @@ fn bit(bits: &[u64], at: usize) -> bool {
 struct Walk<'m> {
     met: &'m mut [u64],
     form: Form,
-    /// The containers the walk is in, outermost first, as deep as records go.
+    /// The open containers of the walk, outermost first, down to the depth of records.
     open: Vec<usize>,
-    /// The container that ended last, if it is an object and not the outermost.
+    /// The last closed container, if it is an object and not the outermost.
     last: Option<Span>,
 }
 

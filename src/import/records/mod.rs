@@ -1,8 +1,8 @@
 //! Cuts the bytes of a source into records, which are JSON values.
 //!
-//! Every byte is in exactly one record, in white space, or in a stretch that is reported as unparsable. A record is
-//! the value of one line. Lines that are not one value are searched for whole objects ([`damage`]). The time is linear in
-//! the bytes, whatever they are. Nothing checks UTF-8: strings of a record may have invalid bytes.
+//! Every byte is in exactly one record, in white space, or in a stretch that is reported as unparsable. A record is the
+//! value of one line. Lines that are not one value are searched for whole objects ([`damage`]). The time is linear in
+//! the bytes of any input. UTF-8 is not checked: strings of a record may have invalid bytes.
 
 mod damage;
 #[cfg(test)]
@@ -13,16 +13,16 @@ use crate::json::{self, Key, Malformed, Span, Visitor};
 use damage::LineSearch;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Longest line that is read, in bytes. It is in memory as a whole. The rest of a longer line is passed over.
+/// Longest line that is read, in bytes. It is in memory as a whole. The rest of a longer line is skipped.
 const LONGEST: usize = 128 << 20;
-/// Above this size in bytes, the memory of a line is given back after it.
+/// The memory of a line above this size, in bytes, is freed after it.
 const LARGE: usize = 32 << 20;
-/// Deepest nesting of containers that are not empty. One that is empty may be inside the innermost.
+/// Deepest nesting of containers that are not empty. The innermost may contain an empty one.
 const DEEPEST: u32 = 255;
 /// Most beginnings of records that are remembered.
 const MOST_BEGINNINGS: usize = 64;
 
-/// How a source holds its records.
+/// The arrangement of a source's records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
     /// One record a line.
@@ -31,10 +31,10 @@ pub enum Layout {
     Document,
 }
 
-/// What a source is cut into.
+/// A part of a source.
 #[derive(Debug)]
 pub enum Piece<'a> {
-    /// The next bytes up to which the source is cut, before the pieces in them. All of them are the source.
+    /// The next bytes up to the cut, before their pieces. Together they are the source.
     Text(&'a [u8]),
     Record(Record<'a>),
     Unparsable(Place, Reason),
@@ -50,8 +50,8 @@ pub enum Reason {
     TooLong,
 }
 
-/// Cuts a stream into pieces. It is given the bytes in chunks of any size, and keeps the line that the last chunk
-/// ends in.
+/// Cuts a stream into pieces. It takes the bytes in chunks of any size, and keeps the incomplete line at the end of the
+/// last chunk.
 #[derive(Debug)]
 pub struct Splitter {
     layout: Layout,
@@ -59,16 +59,16 @@ pub struct Splitter {
     longest: usize,
     /// The beginning of a line.
     kept: Vec<u8>,
-    /// Where the line begins whose end has not been seen, in bytes.
+    /// The start of the incomplete line, in bytes.
     line_at: u64,
-    /// Bytes of this line that were passed over, since it is too long.
+    /// Bytes of this line that were skipped, since it is too long.
     passed_over: u64,
     /// Records so far.
     number: u64,
     /// Lines that are not one value.
     damaged: u64,
     beginnings: Beginnings,
-    /// Bytes that were looked at, counted each time.
+    /// Bytes that were read, once for each time.
     steps: u64,
 }
 
@@ -100,9 +100,9 @@ impl Splitter {
         self.keep(rest, take);
     }
 
-    /// Ends the source. A last line without a line break is cut only if the source does not grow any more
-    /// (`is_final`) or is too long; a document only if it is whole or does not grow any more. Returns up to where the source was cut,
-    /// in bytes.
+    /// Ends the source. A last line without a line break is cut only if the source is complete (`is_final`) or the line
+    /// is too long; a document only if it is whole or the source is complete. Returns the offset of the end of the cut
+    /// part, in bytes.
     pub fn finish(&mut self, is_final: bool, take: &mut (impl FnMut(Piece<'_>) + ?Sized)) -> u64 {
         let is_whole = self.layout == Layout::Document && json::value_span(&self.kept).is_ok();
         if is_final || is_whole || self.passed_over > 0 {
@@ -121,7 +121,7 @@ impl Splitter {
         self.damaged
     }
 
-    /// Bytes that were looked at, counted each time.
+    /// Bytes that were read, once for each time.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -204,7 +204,7 @@ impl Splitter {
         self.steps += found.steps;
     }
 
-    /// Gives a part of the line at `at` that begins with no white space: a record, or why it is none.
+    /// Gives a part of the line at `at`, without white space at its start: a record, or the reason why it is none.
     fn give(
         &mut self,
         line: &[u8],
@@ -230,12 +230,12 @@ impl Splitter {
     }
 }
 
-/// The form of a value as far as it decides whether it is a record.
+/// The properties of a value that decide whether it is a record.
 #[derive(Debug, Default)]
 struct Form {
     depth: u32,
     deepest: u32,
-    /// Keys of the outermost object that were met, at most two.
+    /// The number of the outermost object's keys so far, at most two.
     keys: u8,
     /// Hash of these keys.
     beginning: u64,
@@ -250,7 +250,7 @@ impl Form {
         }
     }
 
-    /// Why the value is no record.
+    /// The reason why the value is no record.
     fn reason(&self) -> Option<Reason> {
         (self.deepest > DEEPEST).then_some(Reason::TooDeep)
     }
@@ -278,8 +278,7 @@ impl Visitor for Form {
     }
 }
 
-/// The first two keys of the records that have a line of their own. They tell a record from an object inside of one
-/// that was torn.
+/// The first two keys of the records on lines of their own. They distinguish a record from an object inside a torn one.
 #[derive(Debug, Default)]
 struct Beginnings(Vec<u64>);
 

@@ -11,7 +11,7 @@ enum Part {
     Unparsable(u64, u64, Reason),
 }
 
-/// Cuts `text`, given in chunks of `chunk` bytes. Returns the parts and up to where it was cut.
+/// Cuts `text`, given in chunks of `chunk` bytes. Returns the parts and the end of the last one.
 fn cut_in(layout: Layout, text: &[u8], chunk: usize, is_final: bool) -> (Vec<Part>, u64) {
     let mut splitter = Splitter {
         longest: LONGEST,
@@ -94,7 +94,7 @@ fn each_line_is_a_record() {
     assert_eq!(parts, expected);
 }
 
-/// A lost line break glued two records; a parser that read one value a line lost both.
+/// A lost line break joined two records; a parser of one value per line lost both.
 #[test]
 fn lines_that_are_not_one_value_are_counted() {
     let mut splitter = Splitter::new(Layout::Lines);
@@ -126,7 +126,7 @@ fn a_record_glued_to_a_torn_one_is_found_wherever_it_was_torn() {
         let text = format!("{torn}{whole}\n");
         let parts = cut(&text);
         if torn.ends_with([':', ',', '[']) && !torn.ends_with("\",") {
-            // It reads as a part of the torn one: nothing says that records begin so.
+            // It is read as a part of the torn one: no record of the source begins like it.
             continue;
         }
         let at = torn.len() as u64;
@@ -223,7 +223,7 @@ fn a_record_that_is_too_deep_or_too_long_is_reported() {
     }
 }
 
-/// Each is read again and again by a search that starts anew at each brace.
+/// A search that restarts at each brace would read each line many times.
 #[test]
 fn hostile_lines_take_linear_time() {
     const TIMES: usize = 5000;

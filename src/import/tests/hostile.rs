@@ -29,7 +29,7 @@ fn files_cut_at_any_byte_are_read() {
     }
 }
 
-/// What is written once never changes: a closed entry has the same parent and body however the source goes on.
+/// A written entry never changes: a closed entry has the same parent and body however the source continues.
 #[test]
 fn closed_entries_stay_as_the_source_grows() {
     for (format, folder) in FORMATS {
@@ -251,7 +251,7 @@ fn value(random: &mut Random, depth: usize, out: &mut String) {
     }
 }
 
-/// Records that have the members of real ones, with values of any type in some of them.
+/// Records with the members of real ones, and values of any type in some of them.
 const LIKELY: &[&str] = &[
     r#"{"type":"user","uuid":U,"parentUuid":U,"message":{"content":V}}"#,
     r#"{"type":"user","uuid":U,"parentUuid":U,"timestamp":V,"message":{"content":"x"},"isSidechain":V,"agentId":U}"#,
@@ -311,7 +311,7 @@ fn claude_user(at: usize, parent: &str) -> String {
     )
 }
 
-/// A part that takes more than linear time takes minutes here.
+/// Any part that takes more than linear time would take minutes here.
 #[test]
 fn large_sessions_of_claude_code_take_linear_time() {
     let above = |at: usize| match at {

@@ -1,4 +1,4 @@
-//! Reads sources in tests, and draws what they become.
+//! Reads sources in tests, and draws the resulting nodes.
 
 mod hostile;
 pub(crate) mod scanning;
@@ -14,7 +14,7 @@ pub(crate) struct Imported {
     pub(crate) bodies: Vec<Value>,
 }
 
-/// The members of a source of lines. Checks what holds for the nodes of every source.
+/// The members of a source of lines. Checks the properties of every source's nodes.
 pub(crate) fn imported(format: &dyn Format, path: &str, lines: &[u8]) -> Vec<Imported> {
     let mut reader = format.reader(path);
     let mut at = 0;

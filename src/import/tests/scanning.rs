@@ -99,8 +99,8 @@ pub(crate) fn fixture(path: &str) -> Vec<u8> {
     fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// The files of a tool in `shared/data/import` of a folder above the repository. They are not part of it: none where
-/// they are absent, which the test says.
+/// The files of a tool in `shared/data/import` of a folder above the repository. They are not part of it: without them
+/// the list is empty, and the test prints that.
 pub(crate) fn real_files(tool: Tool) -> Vec<PathBuf> {
     let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     let mut roots = above.map(|folder| folder.join("shared/data/import").join(tool.name()));
@@ -130,8 +130,8 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The conversations of a family: each path from a root to a tip, as the texts of its entries joined by ` > `. A
-/// plain model of the join: parts by their order, copies by their fingerprints from the first node on.
+/// The conversations of a family: each path from a root to a tip, as the texts of its entries joined by ` > `. A plain
+/// model of the join: parts by their order, copies by their fingerprints from the first node on.
 pub(crate) fn paths(format: &dyn Format, sources: &[Source]) -> BTreeSet<String> {
     let mut nodes: Vec<(Option<usize>, String, u64)> = Vec::new();
     let mut known: Vec<Vec<usize>> = vec![Vec::new(); sources.len()];
@@ -194,7 +194,7 @@ fn base_of(sources: &[Source], member: &Member) -> Option<usize> {
     })
 }
 
-/// An entry in few words; scaffolding is silent.
+/// An entry in a few words; scaffolding is left out.
 fn told(entry: &Value, node: &Node) -> String {
     let message = &entry["message"];
     let texts = message["content"].as_array().into_iter().flatten();

@@ -1,4 +1,4 @@
-//! What the tests of the formats share: records of a source, checks of what a reader makes of them, real files.
+//! Helpers of the format tests: records of a source, checks of a reader's nodes, real files.
 
 use crate::import::Format;
 use crate::import::member::{Body, Member, Node, NodeKind, Parent, Place, Record};
@@ -36,7 +36,7 @@ pub(crate) fn bytes(source: &[u8], place: Place) -> &[u8] {
     &source[at..at + usize::try_from(place.len).unwrap()]
 }
 
-/// Reads a source whose records are its lines, and checks everything that holds for all of them.
+/// Reads a source whose records are its lines, and checks the properties of all sources.
 #[track_caller]
 pub(crate) fn read(format: &dyn Format, path: &str, source: &[u8]) -> Vec<Member> {
     read_records(format, path, source, &records(source).0)
@@ -62,8 +62,8 @@ pub(crate) fn read_records(
     members
 }
 
-/// Every record is in a node, in the report, or a duplicate; parents come first; keys differ; bodies have the shape
-/// of their entry.
+/// Every record is in a node, in the report, or a duplicate; parents come first; keys differ; bodies have the shape of
+/// their entry.
 #[track_caller]
 fn check(format: &dyn Format, source: &[u8], places: &[Place], members: &[Member]) {
     assert!(!members.is_empty(), "a source has a main conversation");
@@ -156,7 +156,8 @@ pub(crate) fn entry(format: &dyn Format, source: &[u8], member: &Member, node: &
 /// The tree of a member in a few numbers.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outline {
-    /// Messages but results, messages of the harness, and compactions twice: they are made of two records.
+    /// Messages except results, messages of the harness, and compactions, which count twice: they are made of two
+    /// records.
     pub(crate) messages: usize,
     pub(crate) forks: usize,
     pub(crate) roots: usize,

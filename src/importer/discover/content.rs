@@ -11,12 +11,12 @@ use std::path::Path;
 
 /// Bytes that are read of a file, and of its decompressed content.
 const HEAD: u64 = 256 << 10;
-/// Records that are looked at.
+/// Records that are examined.
 const RECORDS: usize = 50;
 const DATABASE: &[u8] = b"SQLite format 3\0";
 const ZSTANDARD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
-/// The tool among `tools` that has written the file; none if it is none of them.
+/// The tool among `tools` that has written the file; `None` for any other file.
 pub(super) fn tool_of(path: &Path, tools: &[Tool]) -> io::Result<Option<Tool>> {
     let (mut file, _) = stream::open(path)?;
     let mut head = vec![0; 4096];
@@ -36,13 +36,13 @@ pub(super) fn tool_of(path: &Path, tools: &[Tool]) -> io::Result<Option<Tool>> {
     let mut text = Vec::new();
     if is_compressed {
         let decoder = zstd::stream::read::Decoder::new(whole)?;
-        // The end is missing, as a rule.
+        // The end is usually missing.
         let _read = decoder.take(HEAD).read_to_end(&mut text);
     } else {
         let mut whole = whole;
         whole.read_to_end(&mut text)?;
     }
-    // Only Codex compresses its files. One that is damaged is to be reported as its.
+    // Only Codex compresses its files. A damaged one is reported for Codex.
     let is_codex = is_compressed && homes::has_source(Tool::Codex, path);
     let found = text_tool(&text).or(is_codex.then_some(Tool::Codex));
     Ok(found.filter(|tool| tools.contains(tool)))
@@ -56,7 +56,7 @@ fn database(path: &Path, tools: &[Tool]) -> Option<Tool> {
         .copied()
 }
 
-/// The tool that has written a text that begins so.
+/// The tool that writes texts with this beginning.
 pub(super) fn text_tool(head: &[u8]) -> Option<Tool> {
     let (mut found, mut seen) = (None, 0);
     let mut splitter = Splitter::new(Layout::Lines);
@@ -69,11 +69,11 @@ pub(super) fn text_tool(head: &[u8]) -> Option<Tool> {
         }
     };
     splitter.push(head, &mut take);
-    // Of a record that is longer than the head, the first members are known.
+    // Only the first members of a record longer than the head are known.
     found.or_else(|| record_tool(head))
 }
 
-/// The tool that writes such records; none if several might.
+/// The tool that writes such records; `None` if several might.
 fn record_tool(record: &[u8]) -> Option<Tool> {
     let fields = Fields::of(record);
     let kind = fields.kind.as_deref();
@@ -116,7 +116,7 @@ struct Fields {
 }
 
 impl Fields {
-    /// Of a record, or of the beginning of one.
+    /// Reads a record, or the beginning of one.
     fn of(record: &[u8]) -> Self {
         let mut fields = Self::default();
         let Ok(mut members) = Members::open(record, json::skip_space(record, 0)) else {

@@ -1,4 +1,4 @@
-//! How each tool arranges its sessions, and where it keeps them.
+//! The arrangement of each tool's sessions, and their default places.
 
 use super::Environment;
 use crate::import::Tool;
@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A folder, or a database, that has sessions of a tool in the tool's own arrangement.
+/// A folder or database with the sessions of a tool, in the tool's own arrangement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Home {
     pub(super) tool: Tool,
@@ -43,7 +43,7 @@ fn is_below(path: &Path, folder: &str) -> bool {
     above.any(|above| above.file_name() == Some(OsStr::new(folder)))
 }
 
-/// The homes of a tool in a folder; none if the folder is not arranged as the tool does it.
+/// The homes of a tool in a folder; empty if the folder does not have the tool's arrangement.
 pub(super) fn homes(tool: Tool, folder: &Path) -> Vec<Home> {
     let below = |names: &[&str]| {
         names
@@ -88,7 +88,7 @@ pub(super) fn homes(tool: Tool, folder: &Path) -> Vec<Home> {
         .collect()
 }
 
-/// Whether the first file found below a folder is not one of the tool's.
+/// Whether the first file found below a folder belongs to another tool.
 fn has_only_others(folder: &Path, tool: Tool) -> bool {
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {

@@ -1,8 +1,8 @@
 //! Finds the sources of other tools below paths and in the tools' own folders.
 //!
-//! A path is a file or a folder. A file is read as the tool that was named, or as the one whose format it has. In a folder,
-//! the tools' own arrangement counts if it has one of them ([`homes`]), otherwise the content of each file below it
-//! ([`content`]). Symbolic links below a path are not followed.
+//! A path is a file or a folder. A file is read as a file of the named tool, or of the tool whose format it has. In a
+//! folder, the tools' own arrangement counts if it has one of them ([`homes`]), otherwise the content of each file
+//! below it ([`content`]). Symbolic links below a path are not followed.
 
 mod content;
 mod homes;
@@ -25,22 +25,22 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where to look for sources.
+/// The places to search for sources.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Request {
-    /// None: of any tool.
+    /// `None` for any tool.
     pub(crate) from: Option<Tool>,
-    /// Empty: where each tool keeps its sessions.
+    /// If empty, the default places of each tool.
     pub(crate) paths: Vec<PathBuf>,
 }
 
 /// The sources that were found.
 #[derive(Debug, Default)]
 pub(crate) struct Discovered {
-    /// By tool, then by path and part.
+    /// Ordered by tool, then by path and part.
     pub(crate) sources: Vec<Source>,
     pub(crate) failures: Vec<SourceFailure>,
-    /// The databases whose sessions are among the sources. Once all of them are imported, the ledger remembers it, and a
+    /// The databases whose sessions are among the sources. Once all of them are imported, the ledger records it, and a
     /// database is not opened again before it changes.
     pub(crate) databases: Vec<DatabaseRow>,
 }
@@ -94,11 +94,11 @@ fn discover_in(
 pub(crate) struct WatchedPlace {
     /// It may be missing.
     pub(crate) path: PathBuf,
-    /// Whether the folders in it count too.
+    /// Whether the folders in it are included.
     pub(crate) is_recursive: bool,
 }
 
-/// The folders whose changes matter to a request.
+/// The folders whose changes may affect a request.
 pub(crate) fn watched_places(request: &Request) -> Vec<WatchedPlace> {
     watched_in(request, &|name| std::env::var_os(name))
 }
@@ -120,7 +120,7 @@ fn watched_in(request: &Request, environment: Environment<'_>) -> Vec<WatchedPla
             if homes.is_empty() {
                 places.push(match path.parent().filter(|_| path.is_file()) {
                     Some(folder) => WatchedPlace::flat(folder),
-                    // Of a tool's own folder only the arrangement matters, which is not there yet.
+                    // A tool's own folder without its arrangement: only the arrangement's appearance counts.
                     None => WatchedPlace {
                         is_recursive: !request.paths.is_empty(),
                         path,
@@ -145,7 +145,7 @@ fn watched_in(request: &Request, environment: Environment<'_>) -> Vec<WatchedPla
 }
 
 impl WatchedPlace {
-    /// Without the folders in it.
+    /// A place without the folders in it.
     fn flat(folder: &Path) -> Self {
         Self {
             path: folder.to_owned(),
@@ -158,7 +158,7 @@ struct Search<'s> {
     session_dir: PathBuf,
     ledger: &'s Ledger,
     found: Discovered,
-    /// What several paths have in common is one source.
+    /// A source that several paths contain is listed once.
     seen: HashSet<(Tool, PathBuf)>,
 }
 
@@ -182,7 +182,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// A place where the tool keeps its sessions, if it is there.
+    /// A place where the tool keeps its sessions, if it exists.
     fn default_place(&mut self, tool: Tool, place: &Path) {
         let Ok(real) = fs::canonicalize(place) else {
             return;
@@ -230,7 +230,7 @@ impl Search<'_> {
         self.add_files(home.tool, files, &home.path);
     }
 
-    /// The files below a folder that have a tool's format, whatever their names are.
+    /// The files below a folder that have a tool's format, with any names.
     fn by_content(&mut self, folder: &Path, tools: &[Tool]) {
         let mut walk = walk::Walk::new(folder, &self.session_dir);
         let mut files = Vec::new();
@@ -330,7 +330,7 @@ impl Search<'_> {
         for (file, status) in walk::statuses(&files) {
             let status = match status {
                 Ok(Some(status)) => status,
-                // It is gone, or no file any more.
+                // It has been removed, or is no file.
                 Ok(None) => continue,
                 Err(error) => {
                     let failure = SourceFailure::io(Some(tool), file, &error);
@@ -405,7 +405,7 @@ fn part_of(tool: Tool, path: &Path, part: String, status: SourceStatus) -> Optio
     })
 }
 
-/// Whether a file that cannot be read may have conversations, going by its name.
+/// Whether a file that cannot be read may have conversations, judged by its name.
 fn may_be_source(path: &Path, error: &io::Error) -> bool {
     let ending = path.extension().and_then(OsStr::to_str);
     let is_log = matches!(ending, Some("jsonl" | "json" | "zst" | "db"));
@@ -425,7 +425,7 @@ fn medium(tool: Tool, path: &Path) -> Medium {
     }
 }
 
-/// A file counts, if it is there both plain and compressed, as it is plain.
+/// If a file exists both plain and compressed, the plain one counts.
 fn drop_compressed_twins(files: &mut Vec<PathBuf>) {
     let plain: HashSet<PathBuf> = files
         .iter()

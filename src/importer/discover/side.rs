@@ -24,7 +24,7 @@ fn is_tool_result(path: &Path) -> bool {
     folder == Some(OsStr::new("tool-results"))
 }
 
-/// The file beside `agent-<id>.jsonl` that says which call spawned it.
+/// The file beside `agent-<id>.jsonl` that names the call that spawned it.
 pub(super) fn spawn_file(path: &Path) -> Option<PathBuf> {
     let spawn = path.with_extension("meta.json");
     (is_spawn_file(&spawn) && spawn.is_file()).then_some(spawn)
@@ -34,9 +34,9 @@ pub(super) fn spawn_file(path: &Path) -> Option<PathBuf> {
 pub(super) struct SideFiles {
     tool: Tool,
     by_source: HashMap<PathBuf, Vec<SideFile>>,
-    /// Above all sources of the search.
+    /// The folder above all sources of the search.
     folder: PathBuf,
-    /// Those that hold for many sources, by the folder from which they were looked for.
+    /// Side files of many sources, by the folder from which they were searched.
     above: HashMap<PathBuf, Vec<SideFile>>,
 }
 
@@ -95,7 +95,7 @@ fn with_ending(folder: &Path) -> PathBuf {
     path.into()
 }
 
-/// The files in a folder or above it that hold for all sources below.
+/// The files in a folder or above it that apply to all sources below.
 fn above_of(tool: Tool, folder: &Path) -> Vec<SideFile> {
     let nearest = |name: &str| {
         let above = folder

@@ -110,7 +110,7 @@ fn each_tool_is_found_where_it_keeps_its_sessions() {
     }
 }
 
-/// A tool, variables that are set, and the places that follow.
+/// A tool, the variables that are set, and the expected places.
 type Case<'c> = (Tool, &'c [(&'c str, &'c str)], &'c [&'c str]);
 
 #[test]

@@ -12,11 +12,11 @@ use std::sync::Arc;
 
 /// A walk through all folders below one.
 pub(super) struct Walk {
-    /// Folders that are not listed yet.
+    /// Folders that have not been listed.
     folders: Vec<Arc<Folder>>,
-    /// Files that are listed and not taken yet.
+    /// Files that are listed and not yet returned.
     files: Vec<PathBuf>,
-    /// This folder and those below are left out.
+    /// This folder and those below are excluded.
     except: PathBuf,
     trees: Vec<PathBuf>,
     failures: Vec<(PathBuf, io::Error)>,
@@ -46,7 +46,7 @@ impl Walk {
         self.files.pop()
     }
 
-    /// The folders of small files by opencode. Nothing below them is among the files.
+    /// opencode's folders of small files. Nothing below them is among the files.
     pub(super) fn trees(&mut self) -> impl Iterator<Item = PathBuf> {
         std::mem::take(&mut self.trees).into_iter()
     }
@@ -70,7 +70,7 @@ impl Walk {
         for (name, kind) in listed {
             let path = folder.path().join(&name);
             let kind = match kind {
-                // The file system does not say it in the list.
+                // The file system does not report it in the list.
                 FileType::Unknown => kind_of(&path),
                 kind => kind,
             };
@@ -86,7 +86,7 @@ impl Walk {
     }
 
     fn fail(&mut self, path: &Path, error: io::Error) {
-        // It was there a moment ago at most.
+        // It may have been removed since it was listed.
         if error.kind() != io::ErrorKind::NotFound {
             self.failures.push((path.to_owned(), error));
         }
@@ -101,7 +101,7 @@ fn kind_of(path: &Path) -> FileType {
     }
 }
 
-/// The status of each file; none if it is gone.
+/// The status of each file; `None` if it is missing.
 pub(super) fn statuses(
     files: &[PathBuf],
 ) -> impl Iterator<Item = (&PathBuf, io::Result<Option<Status>>)> {
@@ -116,7 +116,7 @@ pub(super) fn statuses(
         let Ok(folder) = Folder::open(path) else {
             continue;
         };
-        // Each name is asked again if the folder itself cannot be used.
+        // Each name is queried again if the folder itself cannot be used.
         let _asked = folder.statuses(names, |name, status| {
             let status = match status {
                 Ok(status) => Ok(Some(status)),

@@ -7,7 +7,7 @@ use crate::os::file::Identity;
 use crate::wire::ImportedSession;
 use serde::{Deserialize, Serialize};
 
-/// One line: what holds from then on.
+/// One line of the ledger.
 #[derive(Debug, Clone)]
 pub(super) enum Line {
     Source(SourceRow),
@@ -64,7 +64,7 @@ struct StoredStatus {
 }
 
 impl Line {
-    /// None if it is damaged or of a newer program.
+    /// `None` if it is damaged or written by a newer program.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         Some(match serde_json::from_slice(bytes).ok()? {
             StoredLine::Source {

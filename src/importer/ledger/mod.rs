@@ -1,7 +1,7 @@
-//! Remembers what was imported: `.imports/ledger.jsonl` in the session directory (session-file.md §5.8).
+//! Records the imports: `.imports/ledger.jsonl` in the session directory (session-file.md §5.8).
 //!
-//! Lines are only appended, and the last one for a source or session counts. A damaged line is passed over: at worst a source
-//! is read again, and nothing is new in it. The ledger's lock keeps a second import out.
+//! Lines are only appended, and the last one for a source or session counts. A damaged line is skipped: at worst a
+//! source is read again, without new entries. The ledger's lock excludes a second import.
 
 mod line;
 #[cfg(test)]
@@ -25,7 +25,7 @@ use std::sync::Arc;
 const FOLDER: &str = ".imports";
 const NAME: &str = "ledger.jsonl";
 const LOCK: &str = "lock";
-/// The ledger is written again without old lines if more than this many are old, and more than are in force.
+/// The ledger is rewritten without old lines if more than this many are old, and more than are current.
 const OLD_LINES: usize = 256;
 
 /// A source as an import has read it.
@@ -36,7 +36,7 @@ pub(crate) struct SourceRow {
     pub(crate) source: String,
     /// The native sessions of its members, the main one first.
     pub(crate) natives: Vec<String>,
-    /// The session of each.
+    /// The session of each of them.
     pub(crate) targets: Vec<String>,
     pub(crate) status: SourceStatus,
     /// Bytes that were read.
@@ -45,18 +45,18 @@ pub(crate) struct SourceRow {
     pub(crate) hash: [u8; 32],
     /// The name of its origin; empty if that is forgotten.
     pub(crate) origin: String,
-    /// Something was held back that may still have grown.
+    /// Whether records were held back that may still have grown.
     pub(crate) held: bool,
     /// The version of the mapping to entries.
     pub(crate) version: u32,
 }
 
-/// A session as an import has left it.
+/// A session after an import.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionRow {
     pub(crate) session: String,
     pub(crate) tool: Tool,
-    /// The user has deleted it, and it is not to come back.
+    /// Whether the user has deleted it, and imports skip it.
     pub(crate) trashed: bool,
     /// Its row in the result of that import.
     pub(crate) row: Option<ImportedSession>,
@@ -73,7 +73,7 @@ impl SessionRow {
     }
 }
 
-/// All sessions of a database were imported when it had this status.
+/// A database of which all sessions were imported, with its status at that time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DatabaseRow {
     pub(crate) tool: Tool,
@@ -82,10 +82,10 @@ pub(crate) struct DatabaseRow {
     pub(crate) status: SourceStatus,
 }
 
-/// What was imported into a session directory.
+/// The imports into a session directory.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    /// None: for reading only.
+    /// `None` for reading only.
     file: Option<LedgerFile>,
     sources: HashMap<(Tool, String), SourceRow>,
     /// By name.
@@ -105,8 +105,8 @@ struct LedgerFile {
 }
 
 impl Ledger {
-    /// Reads the ledger. To write it, `is_read_only` must be false; then it fails with `importBusy` while another import
-    /// has it.
+    /// Reads the ledger. To write it, `is_read_only` must be false; then it fails with `importBusy` while another
+    /// import holds the lock.
     pub(crate) fn open(session_dir: &Path, is_read_only: bool) -> Result<Self> {
         let failed = |error: io::Error| {
             Error::io(
@@ -126,7 +126,7 @@ impl Ledger {
         let folder = root.and_then(|root| root.subfolder_or_create(OsStr::new(FOLDER)));
         let folder = Arc::new(folder.map_err(failed)?);
         let lock = lock(&folder)?;
-        // Left by imports that were killed.
+        // Killed imports have left these files.
         let _tidied = temporary::remove_abandoned(&folder);
         ledger.read(&folder);
         ledger.file = Some(LedgerFile {
@@ -140,7 +140,7 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// The source with this name as it was read last.
+    /// The source with this name, as last read.
     pub(crate) fn source(&self, tool: Tool, name: &str) -> Option<&SourceRow> {
         self.sources.get(&(tool, name.to_owned()))
     }
@@ -163,7 +163,7 @@ impl Ledger {
         row.is_some_and(|row| row.status == *status)
     }
 
-    /// The session to which a native session went, and its place in the order of placements.
+    /// The session of a native session, and its position in the order of placements.
     pub(crate) fn target(&self, tool: Tool, native: &str) -> Option<(&str, usize)> {
         let placed = self.placed.get(&(tool, native.to_owned()));
         placed.map(|(session, rank)| (&**session, *rank))
@@ -250,7 +250,7 @@ impl Ledger {
         Ok(origins)
     }
 
-    /// Takes a line over.
+    /// Applies a line.
     fn take(&mut self, line: Line) {
         match line {
             Line::Source(row) => {
@@ -269,7 +269,7 @@ impl Ledger {
         }
     }
 
-    /// A native session that was placed stays placed.
+    /// Places a native session, once.
     fn place(&mut self, tool: Tool, native: &str, session: &str) {
         let rank = self.placed.len();
         let place = self.placed.entry((tool, native.to_owned()));
@@ -314,12 +314,12 @@ impl Ledger {
         Ok(())
     }
 
-    /// Lines that are in force.
+    /// The number of current lines.
     fn live(&self) -> usize {
         self.sources.len() + self.databases.len() + self.sessions.len() + self.placed.len()
     }
 
-    /// Writes the ledger again, without old lines.
+    /// Rewrites the ledger without old lines.
     fn compact(&mut self) -> io::Result<()> {
         let Some(LedgerFile { folder, .. }) = &self.file else {
             return Ok(());

@@ -53,11 +53,11 @@ impl Manifest {
         }
     }
 
-    /// Reads the segments that are there as a whole. What follows one that is not is left out.
+    /// Reads the list up to the first segment that is missing or incomplete.
     pub(super) fn read(&mut self, folder: &Folder) {
         let mut text = Vec::new();
         if let Ok(file) = folder.file(OsStr::new(NAME), HandleAccess::Read) {
-            // What cannot be read is kept again.
+            // Bytes that cannot be read are kept again.
             let _read = file.take(LONGEST).read_to_end(&mut text);
         }
         for line in text.split(|byte| *byte == b'\n') {

@@ -4,8 +4,8 @@
 //! gained since the one before. A source that does not continue the bytes that are kept begins a folder of its own, with the
 //! next generation in its name. Only one import writes at a time: the ledger has the lock.
 //!
-//! After a crash there may be a segment that the manifest does not list, which the next import replaces, or a manifest that lists
-//! segments whose bytes never reached the disk, which are left out and kept again.
+//! A crash may leave a segment that the manifest does not list, which the next import replaces, or a manifest with
+//! segments whose bytes never reached the disk, which are skipped and kept again.
 
 mod manifest;
 mod reader;
@@ -65,8 +65,8 @@ impl Origins {
         self.writer_of(source.tool, &source.name(), &origin_key(source))
     }
 
-    /// Keeps a file that belongs to a source, as it is. Tools write such a file once: one that is as long as the kept bytes is
-    /// not read again. One that cannot be read is left out.
+    /// Keeps a file that belongs to a source, unchanged. Tools write such a file once: a file as long as the kept bytes
+    /// is not read again. An unreadable file is skipped.
     pub(crate) fn keep_side_file(&self, tool: Tool, path: &Path) -> Result<()> {
         let unreadable = |error: io::Error| {
             tracing::info!(%error, "{} is not kept", path.display());
@@ -102,7 +102,7 @@ impl Origins {
         self.writer_of(tool, &name, &name)
     }
 
-    /// `key` names the source, `path` says in the manifest where it is.
+    /// `key` names the source; `path` is its path in the manifest.
     fn writer_of(&self, tool: Tool, path: &str, key: &str) -> Result<OriginWriter> {
         let hash = Sha256::new()
             .chain_update(tool.name())
@@ -166,7 +166,7 @@ impl Origins {
     }
 }
 
-/// Whether an entry's `source` names a folder of origins, and no other path.
+/// Whether an entry's `source` names a folder of origins and no other path.
 fn is_name(name: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
     !name.is_empty() && name.bytes().all(is_part)
@@ -198,7 +198,7 @@ fn failed(action: &str, path: &Path, error: &io::Error) -> Error {
     Error::io(&format!("{action} {}", path.display()), error)
 }
 
-/// Takes the bytes of one source from its beginning, and keeps those that are new.
+/// Takes the bytes of one source from its beginning, and keeps the new ones.
 pub(crate) struct OriginWriter {
     origins: Arc<Folder>,
     /// The name without the generation.
@@ -209,23 +209,23 @@ pub(crate) struct OriginWriter {
     path: String,
     /// The name of the folder.
     name: String,
-    /// Made with the first segment.
+    /// Created with the first segment.
     folder: Option<Arc<Folder>>,
     manifest: Manifest,
     hash: Sha256,
     /// Bytes that were hashed.
     len: u64,
-    /// Bytes that were not hashed yet.
+    /// Bytes that have not been hashed.
     block: Vec<u8>,
     state: State,
 }
 
 enum State {
-    /// At bytes that are kept already.
+    /// Compares with bytes that are already kept.
     Passing,
-    /// At new bytes, with the segment once there are any.
+    /// Adds new bytes; the segment is created with the first of them.
     Adding(Option<SegmentWriter>),
-    /// The source does not continue the bytes that are kept.
+    /// The source does not continue the kept bytes.
     Differing,
 }
 
@@ -247,7 +247,7 @@ impl OriginWriter {
         Ok(())
     }
 
-    /// Ends the bytes. False: they do not continue the kept ones, and have to be given again after
+    /// Ends the bytes. Returns false if they do not continue the kept ones and must be pushed again after
     /// [`OriginWriter::begin_anew`].
     pub(crate) fn settle(&mut self) -> Result<bool> {
         self.take_block(true)?;
@@ -274,7 +274,7 @@ impl OriginWriter {
         self.open(false)
     }
 
-    /// Keeps the new bytes for good, and returns the name. A writer that is dropped without this keeps nothing.
+    /// Makes the new bytes durable, and returns the name. A writer that is dropped without this keeps nothing.
     pub(crate) fn finish(mut self) -> Result<String> {
         debug_assert!(self.block.is_empty(), "settled before");
         let added = match std::mem::replace(&mut self.state, State::Passing) {
@@ -292,7 +292,7 @@ impl OriginWriter {
         Ok(self.name)
     }
 
-    /// Begins at a generation, with the bytes that it has.
+    /// Opens a generation with its kept bytes.
     fn open(&mut self, exists: bool) -> Result<()> {
         self.name = name_of(&self.base, self.generation);
         self.folder = None;
@@ -343,7 +343,7 @@ impl OriginWriter {
         self.len += bytes.len() as u64;
     }
 
-    /// Hands new bytes to the segment, and gives back an empty buffer.
+    /// Passes new bytes to the segment, and returns an empty buffer.
     fn append(&mut self, block: Vec<u8>, is_last: bool) -> Result<Vec<u8>> {
         let State::Adding(mut segment) = std::mem::replace(&mut self.state, State::Differing)
         else {
@@ -377,8 +377,8 @@ impl OriginWriter {
         segment.push(block)
     }
 
-    /// Whether the bytes are fewer than those that are kept, and the same. That is so if an unfinished line was kept,
-    /// since the source was thought not to grow.
+    /// Whether the bytes are a prefix of the kept ones. That happens if an unfinished line was kept because the source
+    /// seemed complete.
     fn is_beginning_of_kept(&self) -> Result<bool> {
         let mut kept = OriginReader::open(&self.origins, &self.name)?.take(self.len);
         let mut hash = Sha256::new();

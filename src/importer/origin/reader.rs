@@ -16,7 +16,7 @@ use zstd::stream::read::Decoder;
 pub(crate) struct OriginReader {
     folder: Arc<Folder>,
     manifest: Manifest,
-    /// The number of segments that were begun.
+    /// The number of segments whose reading has begun.
     begun: usize,
     segment: Option<Decoder<'static, BufReader<File>>>,
 }

@@ -13,15 +13,15 @@ use std::sync::Arc;
 /// The level of compression. On logs of agents, level 3 makes files 5 % smaller in 20 % more time, and −1 makes them
 /// 22 % larger in 15 % less.
 const LEVEL: i32 = 1;
-/// Blocks that may wait for the compression.
+/// The most blocks that wait for the compression.
 const WAITING: usize = 2;
-/// A last segment with fewer bytes of the source is written again with what follows, so that a source that grows by
-/// a line at a time has few segments.
+/// A last segment with fewer bytes of the source is rewritten with the next bytes, so that a source that grows by a
+/// line at a time has few segments.
 const SMALL: u64 = 512 << 10;
 
 type Encoder = zstd::stream::write::Encoder<'static, Arc<File>>;
 
-/// A segment that has no name yet.
+/// A segment without a name.
 pub(super) struct SegmentWriter {
     new: Temporary,
     work: Compression,
@@ -35,7 +35,7 @@ enum Compression {
 }
 
 impl SegmentWriter {
-    /// `is_long`: more than one block is expected, so that a thread of its own is worth it.
+    /// `is_long`: more than one block is expected, so that a separate thread is worthwhile.
     pub(super) fn begin(folder: &Arc<Folder>, is_long: bool) -> io::Result<Self> {
         let new = Temporary::for_name(folder, OsStr::new("segment"))?;
         let mut encoder = Encoder::new(Arc::clone(new.file()), LEVEL)?;
@@ -51,7 +51,7 @@ impl SegmentWriter {
         Ok(Self { new, work })
     }
 
-    /// Takes the bytes of the last segment over, if it is small.
+    /// Moves the bytes of the last segment into this one, if it is small.
     pub(super) fn take_over_small(
         &mut self,
         folder: &Folder,
@@ -75,7 +75,7 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// Takes the next bytes, at least one, and gives back an empty buffer.
+    /// Takes the next bytes, at least one, and returns an empty buffer.
     pub(super) fn push(&mut self, block: Vec<u8>) -> io::Result<Vec<u8>> {
         let used = match &mut self.work {
             Compression::Here(encoder) => compress(encoder, &block).map(|()| Some(block)),
@@ -86,7 +86,7 @@ impl SegmentWriter {
         Ok(used)
     }
 
-    /// Gives the segment its name and lists it: the source has `length` bytes with this hash up to its end.
+    /// Names and lists the segment: the source has `length` bytes with this hash up to its end.
     pub(super) fn finish(
         mut self,
         folder: &Arc<Folder>,

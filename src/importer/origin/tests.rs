@@ -98,7 +98,7 @@ fn a_rewritten_source_begins_a_folder_of_its_own() {
     assert_eq!(keep(&origins, b"one\nTWO\n"), third, "a beginning of it");
 }
 
-/// After a crash at any point the next import keeps the whole source.
+/// After a crash at any point, the next import keeps the whole source.
 #[test]
 fn torn_segments_and_lines_of_the_manifest_are_written_again() {
     let folder = tempfile::tempdir().unwrap();

@@ -57,7 +57,7 @@ pub(crate) enum Medium {
     Plain(Layout),
     /// Lines, compressed by Zstandard. Offsets are those of the decompressed bytes.
     Compressed,
-    /// Lines that are made of a part.
+    /// Lines extracted from a part.
     Extracted(&'static dyn Extraction),
 }
 
@@ -66,7 +66,7 @@ pub(crate) trait Extraction: Sync {
     /// The native sessions in a database or folder.
     fn parts(&self, path: &Path) -> Result<Vec<Part>, SourceFailure>;
 
-    /// Writes the records of one, a line each: the same bytes as long as nothing has changed.
+    /// Writes the records of one, a line each. The bytes are the same until something changes.
     fn write(&self, path: &Path, part: &str, out: &mut dyn Write) -> Result<(), ScanFailure>;
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct SideFile {
     pub(crate) path: PathBuf,
 }
 
-/// What a side file holds.
+/// The content of a side file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SideKind {
     /// The call that spawned the subagent (Claude Code: `agent-*.meta.json`).
@@ -99,7 +99,7 @@ pub(crate) enum SideKind {
     ProjectRoot,
 }
 
-/// A source that cannot be imported, and why. Other sources are imported all the same.
+/// A source that cannot be imported, and the reason. Other sources are still imported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SourceFailure {
     pub(crate) tool: Option<Tool>,
@@ -109,7 +109,7 @@ pub(crate) struct SourceFailure {
     pub(crate) message: String,
 }
 
-/// Why a scan ended early.
+/// The reason why a scan ended early.
 #[derive(Debug)]
 pub(crate) enum ScanFailure {
     /// Only this source fails.
@@ -121,16 +121,16 @@ pub(crate) enum ScanFailure {
 /// The outcome of a scan.
 #[derive(Debug)]
 pub(crate) struct Scan {
-    /// Up to where the source was cut, in (decompressed) bytes.
+    /// The end of the last cut piece, in (decompressed) bytes.
     pub(crate) len: u64,
     pub(crate) records: u64,
-    /// Neither record nor white space.
+    /// Places that are neither a record nor white space.
     pub(crate) unparsable: Vec<Place>,
     /// Lines that are not one value.
     pub(crate) resynchronized: u64,
     /// SHA-256 of the `len` bytes.
     pub(crate) prefix_hash: [u8; 32],
-    /// A compressed file could be read only up to here.
+    /// A fault that ended the reading of a compressed file early.
     pub(crate) damage: Option<SourceFailure>,
     /// The status of the file before it was read; `None` for a part.
     status: Option<Status>,
@@ -146,9 +146,9 @@ impl Source {
         }
     }
 
-    /// Gives every record to `reader` and all bytes to `origin`; without one nothing is kept. A last line without a
-    /// line break counts only if the source does not grow any more (`is_final`). `progress` gets the bytes that were
-    /// read from the disk or made since its last call; a break cancels.
+    /// Passes every record to `reader` and all bytes to `origin`; without an origin nothing is kept. A last line
+    /// without a line break counts only if the source is complete (`is_final`). `progress` receives the bytes that were
+    /// read from the disk or extracted since its last call; a break cancels.
     pub(crate) fn scan(
         &self,
         reader: &mut dyn Reader,
@@ -200,7 +200,7 @@ impl Source {
         })
     }
 
-    /// Ends the origin. If the source turned out not to continue what is kept, the origin gets its bytes again.
+    /// Ends the origin. If the source does not continue the kept bytes, the origin gets its bytes again.
     fn settle(&self, origin: &mut OriginWriter, len: u64) -> Result<[u8; 32], ScanFailure> {
         if origin.settle()? {
             return Ok(origin.hash());
@@ -298,7 +298,7 @@ impl fmt::Debug for Medium {
     }
 }
 
-/// The bytes of a scan that are on their way to reader and origin.
+/// The bytes of a scan between the stream and its two receivers: reader and origin.
 struct Cutting<'s> {
     splitter: Splitter,
     reader: &'s mut dyn Reader,
@@ -308,7 +308,7 @@ struct Cutting<'s> {
     failure: Option<Error>,
 }
 
-/// The fate of the bytes that were cut.
+/// The receiver of the bytes that were cut.
 enum Kept<'s> {
     Origin(&'s mut OriginWriter),
     Hash(Sha256),

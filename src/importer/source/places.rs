@@ -8,18 +8,18 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 
-/// Bytes that are read around a place, since places mostly ascend.
+/// Bytes that are read around a place, since places are mostly ascending.
 const WINDOW: usize = 1 << 20;
-/// Decompressed or extracted bytes above this number are in a temporary file.
+/// A limit in bytes; decompressed or extracted bytes beyond it are in a temporary file.
 const MOST_IN_MEMORY: u64 = 16 << 20;
 
-/// The bytes of a source up to where a scan cut it.
+/// The bytes of a source that a scan has cut.
 pub(crate) struct Places {
     source: Source,
     bytes: Bytes,
     len: u64,
     window: Vec<u8>,
-    /// Where the window begins, in bytes.
+    /// The start of the window, in bytes.
     window_at: u64,
 }
 
@@ -29,7 +29,7 @@ enum Bytes {
 }
 
 impl Source {
-    /// The bytes that `scan` has cut. Fails with `changed` if they are others by now.
+    /// The bytes that `scan` has cut. Fails with `changed` if they have changed since.
     pub(crate) fn places(&self, scan: &Scan) -> Result<Places, ScanFailure> {
         let plain = match self.medium {
             Medium::Plain(_) => Some(self.open()?).filter(|(_, _, is_compressed)| !is_compressed),
@@ -53,12 +53,12 @@ impl Source {
         })
     }
 
-    /// Fails if the source does not begin with the bytes that were scanned.
+    /// Fails if the source does not begin with the scanned bytes.
     fn check(&self, scan: &Scan) -> Result<(), ScanFailure> {
         self.stream_scanned(scan, &mut |_| Ok(()))
     }
 
-    /// Gives the scanned bytes to `take` and fails if they are others by now.
+    /// Passes the scanned bytes to `take`; fails if they have changed since.
     fn stream_scanned(
         &self,
         scan: &Scan,
@@ -83,7 +83,7 @@ impl Source {
         ScanFailure::Source(self.failure("changed", message))
     }
 
-    /// The scanned bytes of a source that cannot be read at any place.
+    /// The scanned bytes of a source without random access.
     fn spool(&self, scan: &Scan) -> Result<Bytes, ScanFailure> {
         if scan.len <= MOST_IN_MEMORY {
             let mut bytes = Vec::with_capacity(index(scan.len));

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-/// How often a file that has just vanished is looked for again, and how long after. Codex compresses and archives
+/// The number of times that a missing file is searched again, and the pause between them. Codex compresses and archives
 /// files while others read them.
 const ATTEMPTS: usize = 3;
 const PAUSE: Duration = Duration::from_millis(50);
@@ -23,7 +23,7 @@ pub(in crate::importer) const COMPRESSED: &str = ".zst";
 /// Takes the bytes of a source in order.
 pub(super) type Take<'t> = &'t mut dyn FnMut(&[u8]) -> Result<(), ScanFailure>;
 
-/// How a stream has ended.
+/// The end of a stream.
 #[derive(Debug, Default)]
 pub(super) struct StreamEnd {
     /// The status of the file before it was read; `None` for a part.
@@ -33,7 +33,7 @@ pub(super) struct StreamEnd {
 }
 
 impl Source {
-    /// Gives all bytes to `take`, in chunks.
+    /// Passes all bytes to `take`, in chunks.
     pub(super) fn stream(&self, take: Take<'_>) -> Result<StreamEnd, ScanFailure> {
         let mut end = StreamEnd::default();
         if let (Medium::Extracted(extraction), Some(part)) = (self.medium, &self.part) {
@@ -50,7 +50,7 @@ impl Source {
         let decoder = zstd::stream::read::Decoder::new(plain);
         let decoder = decoder.map_err(|error| self.unreadable(&error))?;
         match self.read_all(decoder, take) {
-            // The beginning of a damaged file is worth more than nothing.
+            // The beginning of a damaged file is still imported.
             Err(ScanFailure::Source(failure)) => end.damage = Some(failure),
             other => other?,
         }
@@ -111,7 +111,7 @@ impl Source {
     }
 }
 
-/// The path of the same file compressed, or not compressed any more.
+/// The path of the same file after it was compressed or decompressed.
 fn other_name(path: &Path) -> PathBuf {
     let name = path.as_os_str().as_encoded_bytes();
     if name.ends_with(COMPRESSED.as_bytes()) {
@@ -142,7 +142,7 @@ pub(in crate::importer) fn not_regular() -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, "not a regular file")
 }
 
-/// Collects what an extraction writes into chunks.
+/// Collects the output of an extraction into chunks.
 struct Lines<'t> {
     take: Take<'t>,
     buffer: Vec<u8>,

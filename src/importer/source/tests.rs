@@ -157,7 +157,7 @@ fn a_growing_file_is_read_up_to_its_last_line_break() {
     assert_eq!((whole.len, whole.resynchronized), (13, 1));
 }
 
-/// The bodies of entries would come from other records than their origin has.
+/// The bodies of entries would otherwise come from other records than their origin has.
 #[test]
 fn places_of_a_file_that_was_rewritten_are_refused() {
     let folder = tempfile::tempdir().unwrap();

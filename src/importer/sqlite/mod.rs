@@ -1,9 +1,8 @@
 //! Databases of other tools: their sessions, and the rows of each as JSON lines.
 //!
-//! Never writes beside a database, and never holds a lock for longer than one session is read. A database in
-//! write-ahead mode is read from a private copy ([`open`]). The rows of a session are lines
-//! `{"table":"part","rowid":7,"row":{…}}`, by table and rowid. Memory does not grow with the sessions, but for eight
-//! bytes a row.
+//! Never writes beside a database, and holds a lock only while it reads one session. A database in write-ahead mode is
+//! read from a private copy ([`open`]). The rows of a session are lines `{"table":"part","rowid":7,"row":{…}}`, by
+//! table and rowid. Memory grows by eight bytes a row and not with the content.
 
 mod open;
 mod row;
@@ -25,9 +24,9 @@ struct Table {
     name: &'static str,
     /// The column with the session.
     session: &'static str,
-    /// A database without it is read all the same.
+    /// Whether a database without it can be read.
     is_optional: bool,
-    /// The columns without which it cannot be read.
+    /// The columns that it must have.
     columns: &'static [&'static str],
     /// The column with the time of the last change of a row in place.
     changed: Option<&'static str>,
@@ -38,7 +37,7 @@ struct Schema {
     tables: &'static [Table],
     /// The table with the version of the schema, and the newest version that is known.
     version: Option<(&'static str, i64)>,
-    /// A table with a new row for each change, which makes looking at changes in place unnecessary.
+    /// A table with a new row for each change, which makes the times of changes in place unnecessary.
     history: Option<&'static str>,
 }
 
@@ -138,7 +137,7 @@ fn schema(tool: Tool) -> Option<&'static Schema> {
 /// A database of another tool.
 pub(crate) struct Database {
     connection: Connection,
-    /// The present tables, each with its columns in order and the rows of each session.
+    /// The existing tables, each with its columns in order and the rows of each session.
     tables: Vec<PresentTable>,
     sessions: Vec<NativeSession>,
 }
@@ -150,7 +149,7 @@ struct PresentTable {
 }
 
 impl Database {
-    /// Opens a database of `tool`. A private copy of it is made in `scratch` if it needs one.
+    /// Opens a database of `tool`, if necessary as a private copy in `scratch`.
     pub(crate) fn open(path: &Path, tool: Tool, scratch: &Path) -> Result<Self, NativeError> {
         let Some(schema) = schema(tool) else {
             let message = format!("{} keeps no database of sessions", tool.name());
@@ -174,7 +173,7 @@ impl Database {
 
     /// Writes the rows of a session as lines. Rows that were deleted since [`Self::open`] are left out.
     pub(crate) fn write_session(&self, id: &str, out: &mut dyn Write) -> Result<(), NativeError> {
-        // One view of all tables. It ends with the transaction, which never writes.
+        // One view of all tables, as a transaction that never writes.
         let transaction = self.connection.unchecked_transaction().map_err(failed)?;
         for table in &self.tables {
             let Some(rows) = table.rows.get(id) else {
@@ -271,7 +270,7 @@ impl Database {
         Ok(())
     }
 
-    /// The columns of a table that hold stored values; none if there is no such table.
+    /// The columns of a table with stored values; `None` if there is no such table.
     fn columns(&self, table: &str) -> Result<Vec<String>, NativeError> {
         // A view could run any query, and a virtual table any module.
         let is_table = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND name = ?1";

@@ -16,12 +16,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long a lock of another program is waited for.
+/// The longest wait for a lock of another program.
 const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 200 } else { 5_000 });
-/// Attempts to copy a database that is written meanwhile, and the time between two.
+/// Attempts to copy a database that other programs write, and the time between two.
 const ATTEMPTS: u32 = 8;
 const PAUSE: Duration = Duration::from_millis(60);
-/// Times of files are this exact.
+/// The precision of files' times.
 const TICK_NANOS: i64 = 20_000_000;
 /// Bytes of a `-wal` that change when it begins anew.
 const WAL_HEADER: usize = 32;
@@ -30,9 +30,9 @@ const HEADER: usize = 20;
 /// Bytes of the database that SQLite keeps, in KiB.
 const CACHE_KIB: i64 = 8_192;
 
-/// Opens the database at `path`; a copy in a new folder in `scratch`, if it needs one.
+/// Opens the database at `path`, if necessary as a copy in a new folder in `scratch`.
 pub(super) fn open(path: &Path, scratch: &Path) -> Result<Connection, NativeError> {
-    // The files of a database are beside the file that a link leads to.
+    // If `path` is a link, the other files of the database are beside its target.
     let path = fs::canonicalize(path).map_err(|error| NativeError::io(&error))?;
     let (header, _) = beginning(&path, HEADER)?;
     let is_write_ahead = header.get(18) == Some(&2);
@@ -50,7 +50,7 @@ pub(super) fn open(path: &Path, scratch: &Path) -> Result<Connection, NativeErro
     Ok(connection)
 }
 
-/// What the schema says is not trusted, damage is looked for, and nothing is written.
+/// The connection does not trust the schema, detects damage, and never writes.
 fn protect(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(PATIENCE)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
@@ -76,7 +76,7 @@ fn open_copy(path: &Path, scratch: &Path) -> Result<Connection, NativeError> {
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(&copy, flags).map_err(failed)?;
-    // Then no `-shm` is needed. The first read replays the log, or rolls the journal back.
+    // In this mode SQLite needs no `-shm`. The first read replays the log, or rolls the journal back.
     connection
         .pragma_update(None, "locking_mode", "EXCLUSIVE")
         .map_err(failed)?;
@@ -84,11 +84,11 @@ fn open_copy(path: &Path, scratch: &Path) -> Result<Connection, NativeError> {
         row.get::<_, i64>(0)
     });
     tables.map_err(failed)?;
-    // The open files outlive the folder, and nothing is left behind by a killed process.
+    // The open files outlive the folder, so a killed process leaves nothing behind.
     Ok(connection)
 }
 
-/// Copies a database with the files beside it. False if it was written meanwhile.
+/// Copies a database with the files beside it. False if it changed during the copy.
 ///
 /// The `-shm` is not copied: it is an index of the `-wal` in shared memory, and SQLite makes it again.
 fn copy_files(path: &Path, copy: &Path) -> Result<bool, NativeError> {
@@ -111,7 +111,7 @@ fn copy_files(path: &Path, copy: &Path) -> Result<bool, NativeError> {
         }
     }
     let after = endings.map(|ending| Trace::of(&with_ending(path, ending)));
-    // Frames that are added to a log do no harm: those without an end are not replayed.
+    // Frames that are appended to a log do no harm: incomplete ones are not replayed.
     Ok(before
         .iter()
         .zip(&after)
@@ -122,12 +122,12 @@ fn copy_files(path: &Path, copy: &Path) -> Result<bool, NativeError> {
         }))
 }
 
-/// What changes when a file is written in a way that makes a copy useless.
+/// The properties of a file whose change makes a copy useless.
 #[derive(Debug, PartialEq, Eq)]
 struct Trace {
     beginning: Vec<u8>,
     identity: (u64, u64),
-    /// Size and time, which for a log may change.
+    /// Size and time; `None` for a log, which may grow.
     content: Option<(u64, i64, i64)>,
 }
 

@@ -5,8 +5,8 @@ use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use std::io::Write;
 
-/// Appends `{"table":…,"rowid":…,"row":{column:value,…}}` and a line break. Texts stay as they are, but for invalid
-/// UTF-8, which becomes U+FFFD. Numbers are exact. A blob becomes `{"$blob":base64}`.
+/// Appends `{"table":…,"rowid":…,"row":{column:value,…}}` and a line break. Invalid UTF-8 in texts becomes U+FFFD.
+/// Numbers are exact. A blob becomes `{"$blob":base64}`.
 pub(super) fn push(
     out: &mut Vec<u8>,
     table: &str,
@@ -33,11 +33,11 @@ fn value(out: &mut Vec<u8>, value: ValueRef<'_>) {
     match value {
         ValueRef::Null => out.extend_from_slice(b"null"),
         ValueRef::Integer(number) => drop(write!(out, "{number}")),
-        // The range of JSON's numbers has no end.
+        // JSON's numbers have no largest value.
         ValueRef::Real(number) if number.is_infinite() => {
             out.extend_from_slice(if number > 0.0 { b"1e999" } else { b"-1e999" });
         }
-        // The shortest text from which the same number is read.
+        // The shortest text that is read as the same number.
         ValueRef::Real(number) => drop(write!(out, "{number:?}")),
         ValueRef::Text(text) => json::push_string(out, &String::from_utf8_lossy(text)),
         ValueRef::Blob(bytes) => {

@@ -153,7 +153,7 @@ fn goose_compactions_are_entries_and_commands_are_no_part_of_the_conversation() 
     assert_eq!(lines, expected);
 }
 
-/// A compaction hides the messages before it. Their entries stay as they were.
+/// A compaction hides the messages before it. Their entries do not change.
 #[test]
 fn entries_of_a_goose_session_do_not_change_when_they_are_hidden_by_a_compaction() {
     let scratch = tempfile::tempdir().unwrap();
@@ -405,7 +405,7 @@ fn a_database_in_write_ahead_mode_that_is_closed_gets_no_files_beside_it() {
     assert_eq!(content(folder.path()).len(), 1);
 }
 
-/// A crash left a transaction half written, with the journal that takes it back.
+/// A crash left an incomplete transaction, with the journal that rolls it back.
 #[test]
 fn a_half_written_transaction_is_taken_back_in_a_copy() {
     let folder = tempfile::tempdir().unwrap();
@@ -431,7 +431,7 @@ fn a_half_written_transaction_is_taken_back_in_a_copy() {
     assert_eq!(content(crashed.path()), before);
 }
 
-/// Reads as much of a database as can be read; returns whether all of it could.
+/// Reads as much of a database as possible; returns whether all of it was readable.
 fn read_all(path: &Path, scratch: &Path) -> bool {
     let Ok(database) = Database::open(path, Tool::Opencode, scratch) else {
         return false;
@@ -494,7 +494,7 @@ fn a_row_of_many_megabytes_is_read_whole() {
     assert_eq!(entry.as_str().map(str::len), Some(40 << 20));
 }
 
-/// The closed entries of states of one source, one after another. None changes, and none is lost.
+/// The closed entries of successive states of one source. None changes, and none is lost.
 #[derive(Default)]
 struct ClosedEntries(BTreeMap<Box<str>, (Option<Box<str>>, serde_json::Value)>);
 
@@ -522,8 +522,8 @@ impl ClosedEntries {
     }
 }
 
-/// An import while opencode writes holds back all that changes later: after each event of the fixture, with the
-/// tables as they are then.
+/// An import while opencode writes holds back every entry that changes later: checked after each event of the fixture,
+/// with the tables at that time.
 #[test]
 fn entries_of_a_growing_opencode_session_never_change_once_they_are_closed() {
     let scratch = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Damaged files: what is whole is imported, the rest is reported.
+//! Damaged files: whole records are imported, the rest is reported.
 
 use super::*;
 

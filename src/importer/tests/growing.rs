@@ -1,9 +1,9 @@
-//! Files that grow while they are imported again and again.
+//! Files that grow between imports.
 
 use super::*;
 
-/// Imports the file cut at each record boundary in turn, then whole. The path, and the entries that lead to it, are
-/// those of one import of the whole.
+/// Imports the file cut at each record boundary in turn, then whole. The path and its entries equal those of one import
+/// of the whole.
 fn check(tool: Tool, name: &str, bytes: &[u8], step: usize) {
     let home = Home::new(tool);
     let ends = memchr::memchr_iter(b'\n', bytes).map(|end| end + 1);
@@ -71,7 +71,7 @@ fn a_message_that_may_still_grow_is_held_back() {
         (1, 1)
     );
     assert_eq!(imported.files[0].held, Some(1));
-    // Nobody writes any more.
+    // The source is complete.
     let done = home.import();
     assert_eq!((done.totals.entries_added, done.totals.held), (1, 0));
 }

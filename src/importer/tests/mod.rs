@@ -86,7 +86,7 @@ impl Home {
     }
 }
 
-/// The messages on the path to the leaf of a session, as the entries have them.
+/// The messages on the path to the leaf of a session, from its entries.
 fn path_of(row: &ImportedSession) -> Vec<Value> {
     let path = Path::new(&row.path);
     let folder = Arc::new(Folder::open(path.parent().unwrap()).unwrap());
@@ -102,7 +102,7 @@ fn path_of(row: &ImportedSession) -> Vec<Value> {
     nodes.into_iter().map(entry).collect()
 }
 
-/// What the path says, without ids and origins.
+/// The texts of the path, without ids and origins.
 fn texts(path: &[Value]) -> Vec<String> {
     let text = |entry: &Value| {
         let mut entry = entry.clone();
@@ -259,14 +259,14 @@ fn a_node_that_its_tool_has_changed_gets_a_new_version_beside_it() {
         .collect();
     assert_eq!(copies, [false, false, false, true, true, true, false]);
     assert_eq!(path[3]["message"]["content"][0]["text"], "first, corrected");
-    // As if it had been imported only now.
+    // A new import for comparison.
     let fresh = Home::new(Tool::ClaudeCode);
     fresh.write(
         "s.jsonl",
         fs::read(home.root.path().join("files/s.jsonl")).unwrap(),
     );
     assert_eq!(texts(&path), texts(&path_of(&fresh.import().sessions[0])));
-    // Once more without a change, and then with one.
+    // Imports without a change, then with one.
     assert_eq!(home.import().totals.entries_added, 0);
     let again = fs::read_to_string(home.root.path().join("files/s.jsonl")).unwrap();
     home.write("s.jsonl", again.replace("corrected", "corrected twice"));

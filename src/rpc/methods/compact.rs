@@ -1,5 +1,4 @@
-//! `prepare_compaction` and `compact` (protocol.md §3.11). The way of a compaction is
-//! [`crate::daemon::compaction`]'s.
+//! `prepare_compaction` and `compact` (protocol.md §3.11). [`crate::daemon::compaction`] has the steps.
 
 use crate::daemon::compaction::{self, Compactor, preparation_bytes};
 use crate::daemon::question::ANSWER_TIMEOUT;

@@ -1,4 +1,4 @@
-//! `answer_event`: answers to before events (protocol.md §5). Waits for nothing.
+//! `answer_event`: answers to before events (protocol.md §5). Never waits.
 
 use crate::ask::{Answerer, Digest};
 use crate::daemon::call::Call;

@@ -1,4 +1,4 @@
-//! `fork_session` and `get_fork_messages` (protocol.md §3.10). The way of a fork is [`crate::daemon::fork`]'s.
+//! `fork_session` and `get_fork_messages` (protocol.md §3.10). [`crate::daemon::fork`] has the steps.
 
 use crate::daemon::call::Call;
 use crate::daemon::fork::{ForkOptions, Forker};
@@ -30,7 +30,7 @@ pub(in crate::rpc) fn get_fork_messages(
     Ok(ReadAnswer::later(size, move || {
         let mut reader = bodies.reader();
         let mut messages = Vec::new();
-        // No more is held than can be answered.
+        // Collects no more than fits into a response.
         let mut left = limit;
         for (fetch, (entry_id, on_active_path)) in fetches.iter().zip(ids) {
             let text = draft(&reader.entry(fetch)?).text;
@@ -65,7 +65,7 @@ pub(in crate::rpc) fn fork_session(
 ) -> Result<Remainder<wire::ForkSessionResult>> {
     let scope = params.scope.unwrap_or_default();
     check_scope(&params, scope)?;
-    // A copy of the whole tree goes on where the source stands, open calls and all.
+    // A copy of the whole tree keeps the leaf of the source and its unanswered calls.
     let is_whole = scope == wire::ForkScope::Tree;
     let options = ForkOptions {
         is_whole,
@@ -83,7 +83,7 @@ pub(in crate::rpc) fn fork_session(
     Ok(Box::pin(forker.run()))
 }
 
-/// −32602 for what only a branch takes.
+/// −32602 for a member that applies only to a branch.
 fn check_scope(params: &wire::ForkSessionParams, scope: wire::ForkScope) -> Result<()> {
     if scope == wire::ForkScope::Branch {
         return Ok(());

@@ -61,7 +61,7 @@ pub(in crate::rpc) fn shutdown(
     call: &Arc<Call>,
     _: wire::ShutdownParams,
 ) -> Result<wire::ShutdownResult> {
-    // The reader ends with what is already in its hands.
+    // The reader still handles the frames it has already read.
     call.daemon.end();
     Ok(wire::ShutdownResult {})
 }

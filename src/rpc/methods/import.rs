@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Between two notifications of progress.
+/// The pause between two notifications of progress.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
 
 pub(in crate::rpc) fn import_sessions(
@@ -87,7 +87,7 @@ struct Told {
 
 fn tell(call: &Call, told: &mut Told, read: u64, more: u64) {
     told.total += more;
-    // A compressed file has more bytes than the disk says.
+    // A compressed file has more bytes than its size on disk.
     told.read = (told.read + read).min(told.total);
     let is_early = told
         .last

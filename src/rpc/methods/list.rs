@@ -1,5 +1,4 @@
-//! `list_sessions`: which rows, in which order, a page at a time (protocol.md §3). The rows themselves
-//! are the catalogue's.
+//! `list_sessions`: filters, order and pages of rows (protocol.md §3). The catalogue makes the rows.
 
 use crate::blocking::blocking;
 use crate::budget::SHOWN_ROW_BYTES;
@@ -23,7 +22,7 @@ use std::time::Duration;
 
 /// The longest escape of one byte in a JSON string, in bytes.
 const LONGEST_ESCAPE: usize = 6;
-/// How long a list waits for appends that were asked for before it.
+/// The time that a list waits for earlier appends.
 const EARLIER_APPENDS: Duration = Duration::from_millis(250);
 
 pub(in crate::rpc) fn list_sessions(
@@ -48,8 +47,8 @@ pub(in crate::rpc) fn list_trash(
     Ok(Box::pin(blocking(list)))
 }
 
-/// Waits until the changes that were asked for before this call are in the files: appends, unless another process's
-/// lock or a slow opening keeps them waiting, and changes of the session directory.
+/// Waits until earlier changes are in the files: appends, unless they wait for the lock of another process or for a
+/// slow opening, and changes of the session directory.
 pub(super) fn earlier_changes(call: &Call) -> impl Future<Output = Result<()>> + Send + use<> {
     let queues = &call.daemon.queues;
     let (appends, changes) = (queues.earlier_ended(), queues.changes_ended());
@@ -87,7 +86,7 @@ fn trash_page(
     })
 }
 
-/// Where the page behind this cursor begins.
+/// The index of the first row after this cursor.
 fn after<T>(rows: &[T], cursor: Option<&str>, is_last: impl Fn(&str, &T) -> bool) -> Result<usize> {
     let Some(cursor) = cursor else {
         return Ok(0);
@@ -98,7 +97,7 @@ fn after<T>(rows: &[T], cursor: Option<&str>, is_last: impl Fn(&str, &T) -> bool
     Ok(last + 1)
 }
 
-/// Whether a session is of this directory, normalized.
+/// Whether the session's directory is `cwd`, normalized.
 fn is_of(row: &Listing, cwd: Option<&str>) -> bool {
     let header = row.header.as_ref();
     let its = header.map(|header| header.cwd.as_str()).unwrap_or_default();
@@ -120,12 +119,11 @@ fn page(
     result(shown, end < rows.len(), fits).map(Prepared::bytes)
 }
 
-/// A `ListSessionsResult`, put together from rows that have been written before: as many as fit, at least
-/// one. `more` rows follow these.
+/// A `ListSessionsResult` made of cached rows: as many as fit, at least one. `more` rows follow them.
 fn result(rows: &[Arc<Row>], more: bool, fits: usize) -> Result<Vec<u8>> {
     let bytes = rows.iter().filter_map(|row| row.shown.get());
     let bytes: usize = bytes.map(|shown| shown.len() + 1).sum();
-    // With room for what is put around it.
+    // The envelope needs space too.
     let mut out = Vec::with_capacity(bytes.min(fits) + 1024);
     out.extend_from_slice(b"{\"sessions\":[");
     let mut last = None;
@@ -136,13 +134,13 @@ fn result(rows: &[Arc<Row>], more: bool, fits: usize) -> Result<Vec<u8>> {
             None => {
                 made = convert::line(&session_row(&row.listing))?;
                 if made.len() <= SHOWN_ROW_BYTES {
-                    // Another call may have been quicker.
+                    // Another thread may have set it first.
                     let _same = row.shown.set(made.as_slice().into());
                 }
                 &made
             }
         };
-        // Room for the cursor, should the page end here.
+        // The cursor needs space if the page ends at this row.
         let cursor = row.listing.path.as_os_str().len() * LONGEST_ESCAPE;
         let left = fits.saturating_sub(out.len() + cursor);
         let shortened;
@@ -169,8 +167,7 @@ fn result(rows: &[Arc<Row>], more: bool, fits: usize) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// A row that is alone too large for a page: its texts are cut, the longest first, to what they may have.
-/// What identifies the session stays.
+/// Cuts the texts of a row that is larger than a page, the longest first. Its id and path remain.
 fn shortened_row(row: &Listing, fits: usize) -> Result<Vec<u8>> {
     let mut texts = session_row(row);
     for text in longest_first(&mut texts) {
@@ -184,14 +181,14 @@ fn shortened_row(row: &Listing, fits: usize) -> Result<Vec<u8>> {
         if line.len() <= fits || longest.is_empty() {
             return Ok(line);
         }
-        // An escape has up to six bytes for one, and at least one byte goes each time.
+        // An escape is up to six times as long as its character, and each round removes at least one byte.
         let surplus = (line.len() - fits).div_ceil(6).min(longest.len());
         let left = longest.len() - surplus;
         cut(longest, left);
     }
 }
 
-/// Cuts a text to so many bytes at most, between two characters.
+/// Cuts a text to at most this many bytes, at a character boundary.
 fn cut(text: &mut String, bytes: usize) {
     let mut ends = (0..=bytes.min(text.len())).rev();
     let end = ends.find(|end| text.is_char_boundary(*end));
@@ -254,7 +251,7 @@ fn filtered(mut rows: Vec<Arc<Row>>, params: &wire::ListSessionsParams) -> Vec<A
     rows
 }
 
-/// As asked, from rows that are by last activity, which stays the order of equals.
+/// Sorts rows; they are ordered by last activity, and equal rows keep that order.
 fn ordered(mut rows: Vec<Arc<Row>>, sort: wire::SessionSort) -> Vec<Arc<Row>> {
     match sort {
         wire::SessionSort::Recent => {}
@@ -268,12 +265,12 @@ fn ordered(mut rows: Vec<Arc<Row>>, sort: wire::SessionSort) -> Vec<Arc<Row>> {
     rows
 }
 
-/// Forks right behind the session they were made from. Families, and the forks of one session, are by the
-/// newest activity in each.
+/// Sorts forks directly after their source. Families, and the forks of one session, are sorted by their newest
+/// activity.
 fn threaded(rows: Vec<Arc<Row>>) -> Vec<Arc<Row>> {
     let mut families = Families::of(&rows);
     let mut newest: Vec<Millis> = rows.iter().map(|row| row.listing.modified).collect();
-    // Forks before the session they were made from.
+    // Forks come before their source.
     for index in families.in_order().into_iter().rev() {
         let its = newest.get(index).copied();
         let parent = families.parents.get(index).copied().flatten();
@@ -286,7 +283,7 @@ fn threaded(rows: Vec<Arc<Row>>) -> Vec<Arc<Row>> {
     order.filter_map(|index| rows.get(index).cloned()).collect()
 }
 
-/// Which row's session was forked from which, by their numbers.
+/// The source and the forks of each row, by index.
 struct Families {
     parents: Vec<Option<usize>>,
     children: HashMap<usize, Vec<usize>>,
@@ -304,7 +301,7 @@ impl Families {
         }
         let parent = |(index, row): (usize, &Arc<Row>)| {
             let named = row.listing.header.as_ref()?.parent_session.as_ref()?;
-            // A path may be relative to the fork's own folder.
+            // A path may be relative to the folder of the fork.
             let beside = || row.listing.path.with_file_name(named).display().to_string();
             let parent = by_name.get(named).or_else(|| by_name.get(&beside()));
             parent.copied().filter(|parent| *parent != index)
@@ -324,7 +321,7 @@ impl Families {
         families
     }
 
-    /// Those whose parents form a circle hang on no root: the first of each becomes one.
+    /// Forks whose parents form a cycle have no root: the first of each cycle becomes one.
     fn cut_circles(&mut self) {
         let mut seen: HashSet<usize> = self.in_order().into_iter().collect();
         for index in 0..self.parents.len() {
@@ -461,7 +458,7 @@ mod tests {
         ];
         let read = |rows: &[Arc<Row>], fits: usize| -> serde_json::Value {
             let bytes = result(rows, false, fits).unwrap();
-            // The envelope's own bytes have their room besides.
+            // The envelope is outside the limit.
             assert!(bytes.len() <= fits + 32, "{} of {fits}", bytes.len());
             serde_json::from_slice(&bytes).unwrap()
         };

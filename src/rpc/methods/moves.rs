@@ -98,7 +98,7 @@ pub(in crate::rpc) fn get_navigation_log(
         known.map(|node| read.tree.id(node).to_owned())
     };
     let moves = read.tree.moves().log().iter().rev().take(limit);
-    // A record's own position, since its parent may have turned up only later.
+    // The record's own position, since its parent may appear later in the file.
     let to = |made: &Move| match read.tree.kind(made.at) {
         Kind::LeafRecord => read.tree.parent(made.at).into(),
         _ => made.to,
@@ -114,7 +114,7 @@ pub(in crate::rpc) fn get_navigation_log(
     })
 }
 
-/// A move that has been made, or was none.
+/// The result of a move of the leaf, or of none.
 struct Moved {
     old_leaf_id: Option<String>,
     new_leaf_id: Option<String>,
@@ -122,7 +122,7 @@ struct Moved {
     durability: wire::Durability,
 }
 
-/// Moves the leaf to what `find` finds, with a record or a summary; says so if it moved.
+/// Moves the leaf to the result of `find`, with a record or a summary; announces it if the leaf moved.
 async fn go(
     place: ChangePlace,
     expected: ExpectedLeaf,

@@ -1,5 +1,5 @@
-//! `navigate_tree`, `pop`, `merge_branch` and `abort_navigation` (protocol.md §3, §4): what each asks for. The steps
-//! of a navigation are [`crate::daemon::navigation`]'s.
+//! `navigate_tree`, `pop`, `merge_branch` and `abort_navigation` (protocol.md §3, §4): params and results.
+//! [`crate::daemon::navigation`] has the steps.
 
 use crate::cancel::Cancel;
 use crate::daemon::call::Call;
@@ -98,7 +98,7 @@ pub(in crate::rpc) async fn merge_branch(
     Ok(wire::MergeBranchResult(merged))
 }
 
-/// A navigation with the options that everything has that says no more.
+/// A navigation with the default options.
 fn navigator(call: &Call, params: &impl Mutation, kind: NavigationKind) -> Navigator {
     Navigator {
         kind,
@@ -113,7 +113,7 @@ fn navigator(call: &Call, params: &impl Mutation, kind: NavigationKind) -> Navig
     }
 }
 
-/// From now on the navigation can be aborted by its id.
+/// From this point the navigation can be aborted by its id.
 fn name_navigation(call: &Call, params: &impl Mutation, navigator: &Navigator) {
     call.names_navigation(AskedNavigation {
         session_id: params.session_id().map(str::to_owned),
@@ -159,7 +159,7 @@ async fn aborted_before(
     Ok(aborted(&turn.leaf_id().map(EntryId::new)))
 }
 
-/// Waits for nothing (protocol.md §1): ends the navigation that runs, or those that wait for their turn.
+/// Never waits (protocol.md §1): aborts the navigation that runs, or those that wait.
 pub(in crate::rpc) fn abort_navigation(
     call: &Arc<Call>,
     params: wire::AbortNavigationParams,
@@ -171,7 +171,7 @@ pub(in crate::rpc) fn abort_navigation(
         Some(Activity::Navigation { id, abort }) if is_meant(&id) => abort.cancel(),
         _ => {
             let waiting = call.connection.asked_navigations(&open.id, is_meant);
-            // Every one of them, not the first alone.
+            // Aborts all of them; `any` would stop at the first.
             waiting.iter().filter(|abort| abort.cancel()).count() > 0
         }
     };

@@ -1,4 +1,4 @@
-//! `cherry_pick` (semantics.md §5). What may be copied, and how, is [`crate::flow::pick`]'s.
+//! `cherry_pick` (semantics.md §5). [`crate::flow::pick`] decides which entries may be copied, and how.
 
 use crate::daemon::commit::ChangePlace;
 use crate::daemon::convert;

@@ -1,7 +1,7 @@
 //! Reading a session: leaf, entries, paths, labels, context, branches, statistics (protocol.md §3).
 //!
-//! The session is held to find out what to read; bodies are read without it, and on a blocking thread where there
-//! are many.
+//! The session's guard is held to choose the entries; bodies are read without it, and on a blocking thread if there are
+//! many.
 
 use crate::context::{self, Context, Kept, Step};
 use crate::daemon::convert::{self, push_array, push_id_member, push_number_member};
@@ -26,7 +26,7 @@ use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-/// What a row of `list_branches` has at least besides its id, in bytes: the names of its members.
+/// The least size of a row of `list_branches` without its id, in bytes: the names of its members.
 const BRANCH_BYTES: usize = 100;
 
 pub(in crate::rpc) fn get_leaf(
@@ -86,11 +86,11 @@ pub(in crate::rpc) fn get_path(
     entries_of(read, read.tree.path(end))
 }
 
-/// Fails with `responseTooLarge` if these entries have more than `limit` bytes together: their sizes
-/// are known, so that none is read for an answer that cannot be given.
+/// Fails with `responseTooLarge` if these entries have more than `limit` bytes together. The sizes are known, so no
+/// body is read for a response that cannot be sent.
 fn check_fits(core: &SessionState, nodes: &[Node], limit: usize) -> Result<()> {
     let bodies = core.bodies();
-    // One that is edited on its way out may become shorter.
+    // An entry that is edited for the response may become shorter.
     let least = |node: &Node| {
         let size = u64::from(core.tree.place(*node).len);
         match bodies.is_verbatim(&core.tree, *node) {
@@ -139,7 +139,7 @@ fn entries_of<R: 'static>(read: &Read<'_>, nodes: Vec<Node>) -> Result<ReadAnswe
         })?;
         if let Some(last) = pieces.last_mut() {
             if !fetches.is_empty() {
-                // The last comma.
+                // Removes the last comma.
                 last.pop();
             }
             last.extend_from_slice(b"]}");
@@ -192,8 +192,8 @@ pub(in crate::rpc) fn get_entries(
     Ok(ReadAnswer::later(size, write))
 }
 
-/// The entries of a page, one at least if there are any, and whether others follow. A page holds no
-/// more than its stored bytes: what is written can only be larger.
+/// The entries of a page, at least one if there are any, and whether more follow. The page is limited by stored bytes,
+/// since the written form can only be larger.
 fn page(
     core: &SessionState,
     since: Option<Node>,
@@ -219,8 +219,7 @@ fn page(
     (nodes, after.next().is_some())
 }
 
-/// Writes an array of entries while it has less than `max_bytes`, but one at least; returns how
-/// many.
+/// Writes an array of entries until it has `max_bytes`, at least one entry; returns their number.
 fn push_entries(
     out: &mut Vec<u8>,
     bodies: &Bodies,
@@ -304,17 +303,17 @@ fn context_entries(
     Ok(ReadAnswer::later(size, write))
 }
 
-/// What a context may need, to be read without the session's turn.
+/// The entries that a context may need; they are read without the session's guard.
 struct ContextEntries {
     bodies: Bodies,
-    /// By node.
+    /// Ascending by node.
     fetches: Vec<Fetch>,
 }
 
 impl ContextEntries {
     fn new(core: &SessionState, kept: Kept, path: &[Step]) -> Result<Self> {
         let mut fetches = core.fetch(kept.nodes(path))?;
-        // Sorted already, unless a parent stands behind its child.
+        // The entries are already sorted unless a parent is after its child in the file.
         fetches.sort_unstable_by_key(|fetch| fetch.node);
         Ok(Self {
             bodies: core.bodies(),
@@ -322,13 +321,13 @@ impl ContextEntries {
         })
     }
 
-    /// As stored, in bytes.
+    /// The stored bytes.
     fn size(&self) -> u64 {
         let sizes = self.fetches.iter().map(|fetch| fetch.place.len);
         sizes.map(u64::from).sum()
     }
 
-    /// The entry as clients get it.
+    /// The entry as clients receive it.
     fn entry(&self, node: Node) -> Result<Vec<u8>> {
         let at = self.fetches.binary_search_by_key(&node, |fetch| fetch.node);
         match at.ok().and_then(|at| self.fetches.get(at)) {
@@ -340,7 +339,7 @@ impl ContextEntries {
 
 fn context_json(context: Context) -> Vec<u8> {
     let mut out = b"{\"messages\":".to_vec();
-    // Each is let go as soon as it is written.
+    // Each message is dropped as soon as it is written.
     push_array(&mut out, context.messages);
     push_settings(&mut out, &context.thinking_level, context.model.as_ref());
     out.extend_from_slice(b",\"entryIds\":");
@@ -393,7 +392,7 @@ pub(in crate::rpc) fn get_stats(
         in_order(0..fetches.len(), CHUNK, part, |(count, part)| {
             counted.stats += part;
             counted.count += count;
-            // In the same parts always, so that the sum of costs is the same always.
+            // The parts are always the same, so that the sum of the floating-point costs is the same.
             if count == CHUNK && counted.fits_budget() {
                 *lock(&open.last_count) = counted.clone();
             }
@@ -430,7 +429,7 @@ pub(in crate::rpc) fn list_branches(
         .into_iter()
         .map(|row| BranchRow::new(tree, row))
         .collect();
-    // As in the tree, a tip that is a result is shown with the call that it answers.
+    // As in the tree, the row of a tip that is a tool result shows its call.
     let some_are_results = rows.iter().any(BranchRow::is_result);
     let outline = some_are_results.then(|| Outline::new(tree, Scope::default()));
     // The entries of each tip are read without the session.
@@ -449,7 +448,7 @@ pub(in crate::rpc) fn list_branches(
     }))
 }
 
-/// Fails if the rows are more than the client takes. What they have at least is known before one of them is made.
+/// Fails if the rows exceed the client's limit. Their least size is known before the first is made.
 fn check_branches_fit(tree: &Tree, found: &[Branch], limit: usize) -> Result<()> {
     let least = found
         .iter()
@@ -501,7 +500,7 @@ impl BranchRow {
         self.subject.role == Role::ToolResult
     }
 
-    /// The row, for a tip that is `at` this item.
+    /// The row of a tip, which is item `at`.
     fn with_preview(
         self,
         reader: &mut RowReader<'_>,

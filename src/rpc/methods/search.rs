@@ -107,7 +107,7 @@ fn time(field: &str, text: Option<&str>) -> Result<Option<Millis>> {
     at.map(Some).ok_or_else(unreadable)
 }
 
-/// A page ends before the hit that would not fit into `fits` bytes, but has one at least.
+/// A page ends before the first hit that does not fit into `fits` bytes, but has at least one.
 fn result(outcome: SearchOutcome, fits: usize) -> Result<wire::SearchResult> {
     let SearchOutcome {
         hits,

@@ -1,4 +1,4 @@
-//! Sessions as a whole: create, open, close, delete (protocol.md §3).
+//! Whole sessions: create, open, close, delete (protocol.md §3).
 
 use crate::blocking::blocking;
 use crate::daemon::Daemon;
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long others wait until it is known which session a file to be opened is of.
+/// The time for which other requests wait for the header of a file.
 const HEADER_IS_READ: Duration = Duration::from_millis(100);
 
 pub(in crate::rpc) fn create_session(
@@ -90,7 +90,7 @@ async fn create(
     Ok(result)
 }
 
-/// Two processes never make a session with the same id. Only one that a client has chosen can be taken.
+/// Two processes never create a session with the same id. Only an id from a client can already exist.
 fn claim(daemon: &Arc<Daemon>, id: &str) -> Claim {
     let (daemon, id) = (Arc::downgrade(daemon), id.to_owned());
     Box::new(move || match daemon.upgrade() {
@@ -102,7 +102,7 @@ fn claim(daemon: &Arc<Daemon>, id: &str) -> Claim {
     })
 }
 
-/// The name is the first entry, written at once; nobody is told, since nobody knows the session.
+/// The name is the first entry, written at once. No client is notified, since none has the session open.
 async fn write_name(
     call: &Call,
     turn: session::SessionGuard<Lease>,
@@ -146,7 +146,7 @@ pub(in crate::rpc) fn open_session(
             let path = path.to_owned();
             Box::pin(async move {
                 let location = blocking(move || Location::of_path(Path::new(&path))).await?;
-                // The header alone tells whether the session is open already.
+                // The header is enough to see whether the session is open.
                 let found = name(unnamed, &location).await?;
                 open(call, found, location, options).await
             })
@@ -209,7 +209,7 @@ async fn open(
     Ok(result)
 }
 
-/// How a session is opened.
+/// The options of an opening.
 #[derive(Clone, Copy)]
 struct OpenOptions {
     read_only: bool,
@@ -221,15 +221,15 @@ fn durability(call: &Call, policy: Option<wire::DurabilityPolicy>) -> Durability
     policy.map_or(call.daemon.config.durability, convert::policy)
 }
 
-/// What is known of the session whose file is to be opened.
+/// The session of a file that is to be opened.
 enum Found {
     Lease(Lease),
     /// Its id is not known yet.
     Unnamed(Unnamed<OpenSessions>),
 }
 
-/// Finds out by the header which session's file this is, and waits for earlier requests about that
-/// session; if the header is not found soon, others do not wait for it.
+/// Reads the session's id from the header, and waits for earlier requests to that session; if the header is not found
+/// soon, other requests do not wait for it.
 async fn name(unnamed: Unnamed<OpenSessions>, location: &Location) -> Result<Found> {
     let location = location.clone();
     let header = blocking(move || Ok(listing::header_id(&location)));
@@ -246,7 +246,7 @@ async fn name(unnamed: Unnamed<OpenSessions>, location: &Location) -> Result<Fou
     }
 }
 
-/// `sessionExists` unless this is the file of the open session. To be called with its lease.
+/// `sessionExists` unless this is the file of the open session. Call it with the lease.
 async fn same_file(open: &Arc<OpenSession>, location: Location) -> Result<()> {
     let open = Arc::clone(open);
     blocking(move || {
@@ -292,10 +292,10 @@ pub(in crate::rpc) fn close_session(
     }))
 }
 
-/// The session that is to be closed. A navigation is aborted; a turn of the client is not.
+/// The session to close. A navigation is aborted; a turn of the client is not.
 async fn closing(lease: Lease) -> Result<(Arc<OpenSession>, SessionGuard)> {
     let (open, turn) = guard(lease, Instant::now())?;
-    // Looked at with the lease: what was asked for before has begun, and cannot commit now.
+    // Checked with the lease: earlier requests have begun, and cannot commit at this point.
     match open.session.activity() {
         Some(Activity::Navigation { abort, .. } | Activity::Compaction { abort }) => {
             abort.cancel();
@@ -328,8 +328,8 @@ pub(in crate::rpc) fn delete_session(
     Ok(Box::pin(delete(Arc::clone(&call.daemon), place, id)))
 }
 
-/// Keeps the lease until the file is gone: nobody writes to it, and its id is free for the next request. Where
-/// that fails the session stays open.
+/// Keeps the lease until the file is removed: no job writes to it, and the next request may use its id. On failure the
+/// session stays open.
 async fn delete(
     daemon: Arc<Daemon>,
     place: Place,

@@ -1,4 +1,4 @@
-//! `get_tree` (protocol.md §6): options and cursors; the view itself is [`crate::view`]'s.
+//! `get_tree` (protocol.md §6): options and cursors. [`crate::view`] makes the view.
 
 use crate::daemon::convert::{push_id_member, push_number_member};
 use crate::daemon::find;
@@ -23,12 +23,12 @@ use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-/// What a response has besides its rows, in bytes.
+/// The bytes of a response besides its rows.
 const ENVELOPE_BYTES: usize = 4096;
-/// Rows of a page that is written on the thread that reads requests, if the view stands.
+/// The most rows of a page that the reader thread writes if the view is cached.
 const INLINE_ROWS: usize = 512;
 
-/// A tree as it was asked for.
+/// The decoded params of `get_tree`.
 struct TreeRequest {
     params: wire::GetTreeParams,
     query: Option<Query>,
@@ -88,7 +88,7 @@ impl TreeRequest {
         self.params.format == Some(wire::TreeFormat::Nested)
     }
 
-    /// Whether it takes so little that it is answered where requests arrive.
+    /// Whether it is small enough for the reader thread.
     fn is_quick(&self, core: &SessionState, view: Option<&View>) -> bool {
         let count = core.tree.node_count();
         let last = count.checked_sub(1).and_then(|last| core.tree.node(last));
@@ -114,11 +114,11 @@ impl TreeRequest {
     }
 }
 
-/// Bytes that are read for a row, its extract aside.
+/// The bytes that a row reads besides its preview.
 fn read_for_row(core: &SessionState, node: crate::tree::Node) -> u64 {
     let len = u64::from(core.tree.place(node).len);
     match core.tree.role(node) {
-        // To its last line, and to its last call.
+        // The row may need the last line, or the last call.
         Role::ToolResult | Role::Assistant => len,
         _ => len.min(FIRST_READ as u64),
     }
@@ -160,7 +160,7 @@ struct Page {
     request: Arc<TreeRequest>,
     head: Head,
     start: PageStart,
-    /// The most bytes of its rows.
+    /// The limit of its rows, in bytes.
     fits: usize,
 }
 
@@ -169,13 +169,13 @@ struct PageRows {
     view: Arc<View>,
     range: Range<usize>,
     snapshot: Snapshot,
-    /// The entries of the nested form.
+    /// The entries of the nested form, by item.
     fetches: Option<HashMap<usize, Fetch>>,
     bodies: Bodies,
 }
 
 impl Page {
-    /// The rows of a view that is there. The session is held until it is known what to read.
+    /// The rows of a cached view. The session's guard is held until the entries to read are known.
     fn of_view(self, read: &Read<'_>, view: Arc<View>) -> Result<ReadAnswer<TreeReply>> {
         let range = self.range(&view)?;
         let items = view.visible.items_of(range.clone());
@@ -201,7 +201,7 @@ impl Page {
         }))
     }
 
-    /// The rows that the query finds. The entries are searched without the session.
+    /// The rows that the query finds. The entries are searched without the guard.
     fn of_matches(self, read: &Read<'_>, asked: Asked) -> Result<ReadAnswer<TreeReply>> {
         let outline = Outline::new(&read.tree, asked.scope);
         let snapshot = Snapshot::take(&read.tree, &outline, outline.kept());
@@ -235,7 +235,7 @@ impl Page {
         }))
     }
 
-    /// The rows of a view that the page has at most.
+    /// The rows of a view that the page may have at most.
     fn range(&self, view: &View) -> Result<Range<usize>> {
         let (visible, params) = (&view.visible, &self.request.params);
         if self.request.is_nested() {
@@ -246,8 +246,8 @@ impl Page {
         Ok(view.page(&self.start, limit))
     }
 
-    /// Fails if the entries of the rows are more than the client takes, before one of them is read. Half of
-    /// what is stored is certain to go out: an entry that is edited on its way may become shorter.
+    /// Fails if the entries of the rows exceed the client's limit, before any is read. The check counts half of the
+    /// stored bytes, since an entry that is edited for the response may become shorter.
     fn check_fits(&self, snapshot: &Snapshot, view: &View) -> Result<()> {
         let size = |item| Some(u64::from(snapshot.entry(item)?.place.len));
         let sizes = rows_of(view).filter_map(size);
@@ -307,7 +307,7 @@ fn rows_of(view: &View) -> impl Iterator<Item = usize> {
     view.visible.rows().iter().map(view::Row::item)
 }
 
-/// What an answer says behind its rows, of which it has those that were `served`.
+/// The members of a response after its rows; `served` are the rows of the page.
 fn push_rest(
     out: &mut Vec<u8>,
     head: &Head,
@@ -330,13 +330,13 @@ fn push_rest(
     out.push(b'}');
 }
 
-/// Where a page begins, before the rows are known.
+/// The start of a page, before its rows are made.
 enum PageStart {
     Offset(u64),
     Around(crate::tree::Node),
 }
 
-/// `revision` is what a cursor must be of.
+/// `revision` is the revision that a cursor must have.
 fn start(
     core: &SessionState,
     params: &wire::GetTreeParams,
@@ -364,14 +364,14 @@ fn start(
     }
 }
 
-/// What the answer says of the session.
+/// The members of a response about the session.
 struct Head {
     leaf_id: Option<String>,
     revision: String,
     seq: u64,
 }
 
-/// What it takes to hand out the entries of these items.
+/// Prepares the reads of these items' entries.
 fn nested_fetches(
     core: &SessionState,
     outline: &Outline,
@@ -407,14 +407,14 @@ struct Rows<'a> {
     render: Option<Render>,
 }
 
-/// Rows as JSON, a comma behind each, and where each of them ends.
+/// Rows as JSON, each with a comma after it, and the end of each.
 struct Chunk {
     json: Vec<u8>,
     ends: Vec<usize>,
 }
 
 impl Rows<'_> {
-    /// Writes rows while the array has less than `max_bytes`, but one at least; returns which.
+    /// Writes rows until the array has `max_bytes`, at least one; returns their range.
     fn push(
         &self,
         out: &mut Vec<u8>,

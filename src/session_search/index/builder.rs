@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io;
 use std::ops::{ControlFlow, Range};
 
-/// Bytes of lines in a block: a match costs as many.
+/// Bytes of lines in a block: a match scans at least as many.
 const BLOCK: u64 = 128 << 10;
 /// Bytes of the labels of a file that are kept with it.
 const LABEL_BYTES: usize = 16 << 10;
@@ -34,8 +34,8 @@ impl LabelTexts {
     }
 }
 
-/// Adds the whole lines of a part of a file to a segment; returns where they end. Stops early, at the end of a block,
-/// if it is cancelled.
+/// Adds the complete lines of a part of a file to a segment; returns their end. Stops early, at the end of a block, if
+/// it is cancelled.
 pub(super) fn add(
     writer: &mut SegmentWriter,
     file: &File,
@@ -48,7 +48,7 @@ pub(super) fn add(
     let mut block = OpenBlock::new(key, span.start);
     while let Some(line) = lines.next()? {
         let end = line.offset + line.len + 1;
-        // A line that is still being written is left to the next time.
+        // An incomplete line waits for the next update.
         if !line.terminated || end > span.end {
             break;
         }

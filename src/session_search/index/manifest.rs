@@ -8,7 +8,7 @@ use crate::os::file::{Identity, Status};
 use std::collections::HashMap;
 use std::io;
 
-/// Changes with everything that is written below, and with the words and tables of segments.
+/// The version of this file's format, and of the words and tables of segments. Change it with any of them.
 const FORMAT: &FormatName = b"treelined search";
 const NAME: &str = "search.list";
 
@@ -21,7 +21,8 @@ pub(super) struct Manifest {
     pub next_key: u64,
 }
 
-/// A segment, and the status of its file: one with another status was changed by somebody and is not used.
+/// A segment, and the status of its file. A segment whose file has another status has been changed by another program
+/// and is not used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SegmentFile {
     pub name: String,
@@ -33,7 +34,7 @@ pub(super) struct SegmentFile {
 pub(super) struct CoveredFile {
     /// The key by which segments name the file. A file that was changed gets another key.
     pub key: u64,
-    /// Of the bytes that are covered.
+    /// The fingerprint of the covered bytes.
     pub fingerprint: Fingerprint,
     /// The status of the file when it was covered.
     pub status: Status,

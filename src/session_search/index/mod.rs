@@ -1,9 +1,9 @@
-//! The search index: tells which parts of large session directories may hold a match (session-file.md §5.7).
+//! The search index: finds the parts of large session directories that may have a match (session-file.md §5.7).
 //!
-//! Owns the files `search*` in the cache. It never decides a match: it leaves out blocks of lines that cannot have
-//! one, and the others are scanned as all lines are without it. Lines that it does not cover are scanned too, so
-//! results do not depend on it. [`words`] are what it knows of a text, [`segment`] is one file of it, [`builder`]
-//! fills segments, and [`manifest`] lists them with the files that they cover.
+//! Owns the files `search*` in the cache. It never decides a match: it excludes blocks of lines that cannot match, and
+//! the scan reads the others. Lines that it does not cover are scanned too, so results do not depend on it. [`words`]
+//! splits a text into words, [`segment`] is one file of the index, [`builder`] fills segments, and [`manifest`] lists
+//! them with the files that they cover.
 
 mod builder;
 mod manifest;
@@ -31,23 +31,23 @@ use words::Piece;
 const SEGMENT: u64 = 512 << 20;
 /// Bytes of different words in a segment; the writer has them in memory.
 const VOCABULARY: usize = 48 << 20;
-/// Fewer bytes of lines are not worth a segment of their own when the daemon ends.
+/// Fewer bytes of lines do not get a segment when the daemon ends.
 const SMALLEST: u64 = 32 << 20;
-/// Most segments: with more, all are made again.
+/// The most segments: beyond that the index is rebuilt.
 const MOST_SEGMENTS: usize = 64;
-/// How long a segment that no list names is kept.
+/// The time for which a segment that no list names is kept.
 const UNNAMED: Duration = Duration::from_secs(60);
 /// The ending of segments' names.
 const ENDING: &str = ".words";
 /// Most threads that read segments.
 const MAX_THREADS: usize = 8;
 
-/// When the index is used, and how large it becomes.
+/// The least size of the session files for an index, and the limit of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct IndexSettings {
-    /// Bytes of all session files from which on there is an index.
+    /// The bytes of all session files from which an index is made.
     pub from: u64,
-    /// Most bytes of the index. Lines for which there is no room are scanned.
+    /// The limit of the index in bytes. Lines beyond it are scanned.
     pub most: u64,
 }
 
@@ -61,13 +61,13 @@ impl IndexSettings {
         }
     }
 
-    /// Bytes of lines without index that are worth a segment.
+    /// The bytes of lines without index that are enough for a segment.
     fn worthwhile(self) -> u64 {
         (self.from / 16).max(1)
     }
 }
 
-/// Leaves out the parts of files that cannot have a match.
+/// Excludes the parts of files that cannot match.
 pub(super) fn narrow(cache: &Cache, query: &Query, files: &mut [SearchedFile], cancel: &Cancel) {
     let Some(texts) = query.required_texts() else {
         return;
@@ -84,7 +84,7 @@ pub(super) fn narrow(cache: &Cache, query: &Query, files: &mut [SearchedFile], c
         return;
     }
     let Some(blocks) = candidates(cache, &manifest, &alternatives, cancel) else {
-        // A part of the index is gone: it is made again behind the scenes.
+        // A part of the index is missing: it is rebuilt in the background.
         forget(cache);
         return;
     };
@@ -133,16 +133,16 @@ fn candidates(
             ControlFlow::Continue(())
         },
     );
-    // A cancelled search does not use what it gets.
+    // A cancelled search ignores the result.
     (done.is_continue() || cancel.is_cancelled()).then_some(by_file)
 }
 
-/// Whether the file of a segment is as it was written. Whoever changes it changes the time of its last change.
+/// Whether the file of a segment is unchanged. A program that changes it changes its modification time.
 fn is_intact(at: &Location, status: Status) -> bool {
     at.status().is_ok_and(|now| now == status)
 }
 
-/// What the index knows of a file, if the file still begins with the bytes that it covers.
+/// The index's entry of a file, if the file still begins with the covered bytes.
 fn still_covered<'m>(
     manifest: &'m Manifest,
     location: &Location,
@@ -172,7 +172,7 @@ fn has_touched_label(covered: &CoveredFile, query: &Query, texts: &[Vec<String>]
     query.all() > 1 && (*are_more || texts.iter().flatten().any(is_in))
 }
 
-/// These blocks and the rest of a file as ascending parts.
+/// Joins these blocks and the rest of a file into ascending parts.
 fn joined(blocks: &[Range<u64>], rest: Range<u64>) -> Vec<Range<u64>> {
     let mut spans = blocks.to_vec();
     spans.sort_unstable_by_key(|span| span.start);
@@ -187,15 +187,15 @@ fn joined(blocks: &[Range<u64>], rest: Range<u64>) -> Vec<Range<u64>> {
     parts
 }
 
-/// Gives up the index.
+/// Deletes the index.
 fn forget(cache: &Cache) {
     if let Err(error) = Manifest::default().save(cache) {
         tracing::info!(%error, "the search index could not be given up");
     }
 }
 
-/// Brings the index up to date with these files, as far as there is room. Killed or cancelled, it leaves the
-/// segments that were finished.
+/// Updates the index for these files, as far as the limit allows. If it is killed or cancelled, the finished segments
+/// remain.
 pub(crate) fn update(
     cache: &Cache,
     settings: IndexSettings,
@@ -256,7 +256,7 @@ pub(crate) fn update(
     Ok(())
 }
 
-/// Removes segments that the list does not name. A new one may be about to be named by another process.
+/// Removes segments that the list does not name. Keeps new ones, since another process may be about to name them.
 fn remove_others(cache: &Cache, manifest: &Manifest) -> io::Result<()> {
     let is_named = |name: &str| manifest.segments.iter().any(|segment| segment.name == name);
     cache.remove_old(UNNAMED, |name| name.ends_with(ENDING) && !is_named(name))
@@ -299,7 +299,7 @@ impl NextSegment {
         start: u64,
         cancel: &Cancel,
     ) -> io::Result<()> {
-        // A file that cannot be read is scanned, and reported by the scan.
+        // The scan reads a file that cannot be read here, and reports it.
         let Ok(file) = location.folder.file(&location.name, HandleAccess::Read) else {
             return Ok(());
         };

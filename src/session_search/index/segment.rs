@@ -8,17 +8,17 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::path::Path;
 
-/// Words with a piece, above which the piece does not narrow the search.
+/// A piece that occurs in more words than this does not narrow the search.
 const MOST_WORDS: usize = 400;
 
-/// Lines of a file that the index finds together.
+/// Lines of a file with a common row in the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Block {
     /// The key of the file.
     pub file: u64,
     /// Bytes from the start of the file.
     pub span: Range<u64>,
-    /// Whether the block may hold text that the index does not know, as in damaged lines.
+    /// Whether the block may have text that the index lacks, as in damaged lines.
     pub is_opaque: bool,
 }
 
@@ -51,7 +51,7 @@ impl SegmentWriter {
         })
     }
 
-    /// Adds a block and its words, each of which is given once.
+    /// Adds a block and its distinct words.
     pub(super) fn push<'w>(
         &mut self,
         block: &Block,

@@ -1,4 +1,4 @@
-//! The words of a text as the index knows them, and those that a query needs.
+//! The words of a text in the index, and those that a query needs.
 //!
 //! Words are runs of letters and digits of the folded text, so paths and identifiers with `_` are split. Long runs
 //! are cut into overlapping windows, and runs of Chinese, Japanese and Korean into overlapping pairs of characters.
@@ -9,7 +9,7 @@ use crate::search::folded_text;
 
 /// Characters of the longest word.
 const WINDOW: usize = 24;
-/// Characters by which windows overlap: any part of a run that is no longer is in one of them.
+/// The overlap of windows in characters: any part of a run that is no longer than it is in one window.
 const OVERLAP: usize = WINDOW / 2;
 
 /// A part of a text that a match needs.
@@ -82,12 +82,12 @@ fn windows(run: &str, size: usize, step: usize, each: &mut impl FnMut(&str)) {
     }
 }
 
-/// The pieces that each text with this folded part has in its words.
+/// The pieces that the words of each text with this folded part contain.
 pub(super) fn pieces(folded: &str) -> Vec<Piece> {
     let runs: Vec<(Class, &str)> = runs(folded).collect();
     let mut pieces = Vec::new();
     for (number, (class, run)) in runs.iter().enumerate() {
-        // The text may go on at the ends of the part.
+        // The text may continue beyond the ends of the part.
         let (is_start, is_end) = (number > 0, number + 1 < runs.len());
         let count = run.chars().count();
         match class {
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(words(" 😀 — "), [""; 0]);
     }
 
-    /// The index must not lose a match: each piece of any part of a text is in the words of the text.
+    /// The index must not lose a match: the words of a text contain each piece of any part of the text.
     #[test]
     fn the_pieces_of_any_part_of_a_text_are_in_its_words() {
         let text = "The Straße/to_parseError2 日本語のabc漢, aVeryLongIdentifierThatIsCutIntoSeveralWindowsOfTheSameLength é한국어";

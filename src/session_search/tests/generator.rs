@@ -3,7 +3,7 @@
 use super::model::{ModelEntry, Needle};
 use std::fmt::Write;
 
-/// A linear congruential generator: the same numbers in each run.
+/// A linear congruential generator with the same numbers in each run.
 pub(super) struct Random(pub u64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! Against a model that decodes all text of all entries ([`model`]).
+//! Compares the search with a model that decodes all text of all entries ([`model`]).
 
 mod generator;
 mod model;
@@ -50,7 +50,7 @@ fn ids(outcome: &SearchOutcome) -> Vec<(String, String)> {
         .collect()
 }
 
-/// A folder with four of the files in `tests/data`, other ones for each round, and two random sessions.
+/// A folder with four of the files in `tests/data`, different in each round, and two random sessions.
 fn folder(random: &mut Random, round: usize) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
@@ -184,7 +184,7 @@ fn index_files(folder: &Path) -> Vec<std::path::PathBuf> {
     files.filter(is_search).collect()
 }
 
-/// Also after files have grown, were replaced and removed.
+/// The same holds after files have grown, been replaced and been removed.
 #[test]
 fn a_search_with_an_index_finds_what_a_scan_finds() {
     let mut random = Random(11);
@@ -195,7 +195,7 @@ fn a_search_with_an_index_finds_what_a_scan_finds() {
         update_index(&store);
         assert_eq!(index_files(folder.path()).len(), 2);
         let narrow = std::cell::Cell::new(0);
-        // Nothing is brought up to date while the needles are compared.
+        // The index is not updated while the needles are compared.
         let idle = IndexSettings { most: 0, ..INDEX };
         let run = |request: &SearchRequest| {
             let outcome = run_with(&store, idle, request);
@@ -222,7 +222,7 @@ fn a_search_with_an_index_finds_what_a_scan_finds() {
     assert!(found > 500 && narrowed > 250, "{found} {narrowed}");
 }
 
-/// Nothing in the cache can hide a match: whatever is cut or changed is noticed.
+/// A damaged cache hides no match: every cut and every change is detected.
 #[test]
 fn a_damaged_index_is_not_used_and_made_again() {
     let mut random = Random(13);

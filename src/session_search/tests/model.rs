@@ -1,4 +1,4 @@
-//! A search that decodes everything with a parser of its own and looks through it.
+//! A search that decodes every field with a parser of its own.
 
 use crate::entry::{Kind, Role};
 use crate::log::Log;
@@ -122,7 +122,7 @@ fn arguments(value: &Value, fields: &mut Vec<(FieldKind, String)>) {
     }
 }
 
-/// How a model search understands its needles.
+/// The meaning of a model search's needles.
 #[derive(Debug, Clone)]
 pub(super) enum Needle {
     Words(Vec<String>),

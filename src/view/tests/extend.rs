@@ -1,4 +1,4 @@
-//! A view that takes in what was appended is the view made anew.
+//! A view that is extended by appended entries equals a new view.
 
 use super::*;
 use proptest::prelude::*;
@@ -7,12 +7,12 @@ const CALLS: &str =
     r#""role":"assistant","content":[{"type":"toolCall","id":"t","name":"read","arguments":{}}]"#;
 const RESULT: &str = r#""role":"toolResult","toolName":"read","content":"x""#;
 
-/// What happens to a session between two views.
+/// A change of a session between two views.
 #[derive(Debug, Clone)]
 enum Step {
     /// An entry of this sort below the leaf.
     Append(u8),
-    /// Below another entry, or as a root.
+    /// An entry below another entry, or a root.
     Elsewhere(usize, u8),
     MoveLeaf(usize),
 }
@@ -84,7 +84,7 @@ fn made(session: &Session, scope: Scope) -> (Outline, Visible) {
     (outline, visible)
 }
 
-/// Extended where that is possible, which it counts.
+/// Extends the view where that is possible; returns how often it was.
 fn follow(steps: &[Vec<Step>], scope: Scope) -> usize {
     let mut session = Session::of([]);
     let mut view = made(&session, scope);
@@ -112,7 +112,7 @@ proptest! {
     }
 }
 
-/// What goes on while an agent works needs no new view, whatever is shown of it.
+/// Appends during an agent's work extend the view, with any filter.
 #[test]
 fn a_conversation_that_goes_on_extends_its_view() {
     let sorts = [0, 1, 3, 1, 3, 5, 4, 0, 5];

@@ -12,7 +12,7 @@ use crate::search::{Matcher, Mode, Query};
 use crate::tree::{FilePlace, Flags, Node, Tree};
 use serde_json::Value;
 
-/// A tree with the lines it was made of.
+/// A tree with its lines.
 struct Session {
     tree: Tree,
     lines: Vec<String>,
@@ -29,7 +29,7 @@ impl Session {
         session
     }
 
-    /// Appends an entry, which is the leaf then.
+    /// Appends an entry and moves the leaf to it.
     fn append(&mut self, text: String) {
         let Ok(Line::Entry(envelope)) = scan_line(text.as_bytes()) else {
             panic!("no entry: {text}");
@@ -74,7 +74,7 @@ impl Session {
         })
     }
 
-    /// The whole view, along the steps of the module's documentation.
+    /// The whole view, made by the steps in the module's documentation.
     fn view(&self, ask: &Ask<'_>) -> View {
         let outline = Outline::new(&self.tree, ask.scope);
         let query = Query::parse(ask.query, Mode::Words).unwrap();
@@ -165,7 +165,7 @@ impl View {
         ids.collect::<Vec<_>>().join(" ")
     }
 
-    /// What a terminal would show.
+    /// The rows as a terminal shows them.
     fn drawn(&self) -> String {
         let lines = self.rows.iter().map(|row| {
             let prefix = row["prefix"].as_str().unwrap();
@@ -190,7 +190,7 @@ fn parent_literal(parent: &str) -> String {
     }
 }
 
-/// An entry at second `at`; `rest` is what follows its envelope. No parent: a root.
+/// An entry at second `at`; `rest` follows its envelope. Without a parent it is a root.
 fn entry(id: &str, parent: &str, at: u32, kind: &str, rest: &str) -> String {
     let parent = parent_literal(parent);
     format!(

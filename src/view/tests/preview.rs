@@ -1,4 +1,4 @@
-//! Previews and the other facts of a row, and how much of a line they take.
+//! Previews and the other facts of a row, and the part of a line that they read.
 
 use super::*;
 use crate::entry::{Kind, Role};
@@ -24,7 +24,7 @@ fn facts(line: &str) -> RowFacts<'_> {
         ..of_row
     };
     let facts = RowFacts::of_line(line.as_bytes(), subject);
-    // What is kept of it is what it tells, to rows and to results.
+    // The extract gives the same facts, for rows and for their results.
     let mut extract = Vec::new();
     facts.push_extract(subject, &mut extract);
     let of_extract = |len: usize| RowFacts::of_extract(&extract[..len], subject);
@@ -32,7 +32,7 @@ fn facts(line: &str) -> RowFacts<'_> {
     for end in 0..extract.len() {
         assert_ne!(of_extract(end), Some(facts.clone()));
     }
-    // The same line, edited in place under a daemon that knows it as it was.
+    // The same line after an edit in place that the daemon has not noticed.
     let kind = match subject.kind {
         Kind::Label => Kind::Message,
         _ => Kind::Label,
@@ -45,7 +45,7 @@ fn facts(line: &str) -> RowFacts<'_> {
     };
     assert_eq!(RowFacts::of_line(line.as_bytes(), of_row), without_calls);
     assert_eq!(RowFacts::of_extract(&extract, of_row), Some(without_calls));
-    // What a head tells is what the line tells.
+    // The facts of a head equal those of the whole line.
     for subject in [subject, of_row] {
         let whole = RowFacts::of_line(line.as_bytes(), subject);
         for end in 0..line.len() {
@@ -108,8 +108,8 @@ fn messages() {
     check_entry("message", r#","message":"text""#, "");
 }
 
-/// A row of a tool result showed how its text begins, which is the same for most of them. What tells most
-/// is its last line that says something, and of an error the first.
+/// The row of a tool result showed the beginning of its text, which is the same for most results. The last line with a
+/// letter or digit is the most informative, and for an error the first.
 #[test]
 fn a_tool_result_shows_its_last_line_and_an_error_its_first() {
     let check = |text: &str, expected: &str, of_error: &str| {
@@ -216,7 +216,7 @@ fn other_entries() {
         "a b",
     );
     for preamble in [PREAMBLE, MERGE_PREAMBLE] {
-        // One that is not looked through to its end, too.
+        // The same holds for a message that is not read to its end.
         let long = "x".repeat(5000);
         let summary = format!(r#","summary":"{preamble}\n\n{long}""#);
         check_entry("branch_summary", &summary, &long[..PreviewLine::LIMIT]);
@@ -339,7 +339,7 @@ fn tokens_tool_names_and_damage() {
     assert_eq!(RowFacts::of_line(b"[1]", subject), RowFacts::default());
 }
 
-/// The head of a long line suffices where what it shows stands in it.
+/// The head of a long line is enough if it contains the shown members.
 #[test]
 fn long_bodies_are_not_read_whole() {
     let long = "lorem ipsum ".repeat(10_000);
@@ -374,7 +374,7 @@ fn long_bodies_are_not_read_whole() {
         "plan",
         &format!(r#","data":"{long}""#)
     )));
-    // What is shown may yet come.
+    // A shown member may follow later in the line.
     assert!(!of(format!(
         r#""role":"toolResult","content":"{long}","toolName":"t""#
     )));
@@ -394,7 +394,7 @@ fn long_bodies_are_not_read_whole() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever a text holds, its preview is a clean line.
+    /// The preview of any text has no control characters and no repeated spaces.
     #[test]
     fn any_text_becomes_a_line(text in "\\PC{0,40}|(.|\\s|[\u{0}-\u{1f}\u{7f}-\u{9f}\u{2028}\u{2029}]){0,300}|([a-z]{1,9} {0,2}|[a-z]{30}|\n|λ|\"|\\\\){0,80}") {
         let mut literal = Vec::new();
@@ -414,7 +414,7 @@ proptest! {
         let cut: String = folded.chars().take(PreviewLine::LIMIT).collect();
         prop_assert_eq!(&preview, cut.trim_end());
 
-        // And so it is of every head that suffices.
+        // The same holds for every head that is enough.
         let subject = Subject { kind: Kind::Message, role: Role::User, flags: Flags::NONE, calls: false };
         for end in (0..line.len()).rev().take(60).chain([line.len() / 2, line.len() / 3]) {
             if let Some(facts) = RowFacts::of_head(&line.as_bytes()[..end], subject) {
@@ -423,7 +423,7 @@ proptest! {
         }
     }
 
-    /// Bytes that are no entry at all do no harm.
+    /// Bytes that are no entry cause no panic.
     #[test]
     fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         for role in [Role::User, Role::Assistant, Role::ToolResult, Role::Other] {

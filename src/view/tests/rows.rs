@@ -1,4 +1,4 @@
-//! What rows say: filters, order, query, fold, depth, pages, guides, members, nesting.
+//! Rows: filters, order, query, fold, depth, pages, guides, members, nesting.
 
 use super::*;
 use crate::search::Excerpt;
@@ -6,7 +6,7 @@ use serde_json::json;
 
 const CALLS: &str = r#""role":"assistant","content":[{"type":"toolCall","id":"t","name":"read","arguments":{"path":"a.rs"}}]"#;
 
-/// One entry of every kind that filters tell apart, in one chain.
+/// One entry of every kind that the filters distinguish, in one chain.
 fn every_kind() -> Session {
     let failed =
         format!(r#","message":{{{CALLS},"stopReason":"error","errorMessage":"overloaded"}}"#);
@@ -355,12 +355,12 @@ fn queries_look_at_labels_roles_and_tools() {
     };
     assert_eq!(ids("START first"), "u1");
     assert_eq!(ids("toolresult read"), "result");
-    // By the name of the call: its preview shows the error.
+    // The name of the call matches; the preview shows the error.
     assert_eq!(ids("overloaded read"), "failed");
 }
 
-/// A result names its call by an id that is only its own among the calls above it: on other branches,
-/// and in earlier messages, the same one may have been given away before.
+/// An id of a call is unique only among the calls above its result: other branches and earlier messages may use the
+/// same id.
 #[test]
 fn a_result_shows_the_nearest_call_of_its_id_above_it() {
     let calls = |id: &str, parent: &str, at: u32, calls: &[(&str, &str)]| {
@@ -390,7 +390,7 @@ fn a_result_shows_the_nearest_call_of_its_id_above_it() {
         result("a2", "a1", 4, "2"),
         calls("b", "a2", 5, &[("1", "b1")]),
         result("b1", "b", 6, "1"),
-        // Late, behind another call.
+        // The result comes late, after another call.
         result("b2", "b1", 7, "2"),
         calls("c", "u", 8, &[("1", "c1")]),
         result("c1", "c", 9, "1"),
@@ -412,7 +412,7 @@ fn a_result_shows_the_nearest_call_of_its_id_above_it() {
         ("none", "read → done"),
     ] {
         assert_eq!(shown(None, id), preview);
-        // Nor does it matter whether the call is in scope.
+        // The call may be out of scope.
         assert_eq!(shown(Some(id), id), preview);
     }
 }
@@ -476,7 +476,7 @@ fn around_an_entry_without_a_row_of_its_own() {
     assert_eq!(around("f", "", &[]), "f");
     assert_eq!(around("f", "", &["b"]), "b");
     assert_eq!(around("d", "alpha", &[]), "a");
-    // Nothing above is visible: what follows, else what there is.
+    // No row above is visible: the next row is used, else the last one.
     assert_eq!(around("d", "ray", &[]), "g");
     assert_eq!(around("g", "delta", &[]), "d");
     assert_eq!(around("g", "nothing", &[]), "");

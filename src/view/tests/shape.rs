@@ -11,7 +11,7 @@ use std::convert::Infallible;
 /// An entry of the model.
 #[derive(Debug, Clone)]
 struct Spec {
-    /// Which of the entries before it is the parent; 0: none.
+    /// The index of the parent among the entries before it, from 1; 0 for a root.
     parent: usize,
     second: u32,
     is_user: bool,
@@ -31,7 +31,7 @@ fn specs() -> impl Strategy<Value = Vec<Spec>> {
         let specs = specs.into_iter().enumerate();
         specs
             .map(|(at, (parent, second, is_user, is_odd, is_labeled))| Spec {
-                // Half of them go on where the one before ended, or all trees would be bushes.
+                // Half of the entries continue the previous one, so that trees are deep as well as wide.
                 parent: if parent % 2 == 0 {
                     at
                 } else {
@@ -46,7 +46,7 @@ fn specs() -> impl Strategy<Value = Vec<Spec>> {
     })
 }
 
-/// The naive model: what the documents say, by recursion.
+/// The naive model: the rules of protocol.md §6, by recursion.
 struct Model {
     specs: Vec<Spec>,
     leaf: usize,
@@ -111,7 +111,7 @@ impl Model {
         found
     }
 
-    /// `lead` is what stands before every line of this part.
+    /// `lead` is the prefix of every line of this part.
     fn show(&mut self, siblings: &[usize], parent: Option<usize>, depth: u64, lead: &str) {
         for (number, &at) in siblings.iter().enumerate() {
             if self.ask.max_depth.is_some_and(|max| depth > max) {
@@ -170,7 +170,7 @@ fn session(specs: &[Spec], leaf: usize) -> Session {
     let mut session = Session::of(lines);
     let labeled = specs.iter().enumerate().filter(|(_, spec)| spec.is_labeled);
     for (number, _) in labeled {
-        // A label that is no entry, so that the tree stays the model's.
+        // A label is no entry, so the model needs no change.
         let label = Envelope {
             kind: Kind::LeafRecord,
             id: None,
@@ -360,7 +360,7 @@ fn guides_at_any_depth_keep_their_right_end() {
         .max_by_key(|row| row["indent"].as_u64())
         .unwrap();
     assert_eq!(deepest["indent"], 20_000);
-    // On the way down the siblings are older, so no line goes on.
+    // The siblings are older on the way down, so no line continues.
     let last = format!("…{}└─ ", "   ".repeat(20));
     assert_eq!(deepest["prefix"], last);
 }
@@ -386,7 +386,7 @@ fn nesting_has_its_limits() {
     assert_eq!(check(0, None), Ok(()));
 }
 
-/// As deep as nesting goes, and nothing has overflowed: neither here nor in a parser that counts.
+/// The deepest nesting overflows neither the writer nor a parser with a depth limit.
 #[test]
 fn nested_is_balanced_at_full_depth() {
     let tree = large(10_001, |at| at.checked_sub(1));

@@ -26,7 +26,7 @@ fn joined(members: &mut [Member]) -> Forest {
     join(members, &rules)
 }
 
-/// The entries of the first session as the keys of their parents and themselves.
+/// The entries of the first session, each as the keys of its parent and itself.
 #[track_caller]
 fn tree(files: &[(&str, &str)]) -> Vec<String> {
     let mut members = read_all(files);

@@ -5,8 +5,8 @@ use super::{called, main, main_unchecked, record, result, said, text, user};
 use crate::import::member::{Base, NodeKind};
 use crate::import::tests::testing::{outline, read, shape};
 
-/// Parallel calls are written as A1 → A2 and A1 → R1, A2 → R2, and the conversation goes on from either: as a plain
-/// tree one call and its result are on a dead branch.
+/// Parallel calls are written as A1 → A2 and A1 → R1, A2 → R2, and the conversation continues from either: a plain tree
+/// would leave one call and its result on a dead branch.
 #[test]
 fn records_with_one_message_id_are_one_message_with_its_results_below() {
     let source = user("u", "-", 0, "go")
@@ -157,13 +157,13 @@ fn a_boundary_with_its_summary_is_one_compaction() {
         summary.contains(r#""summary":"In short","tokensBefore":77"#),
         "{summary}"
     );
-    // Without the summary nothing may take the place of what is before.
+    // Without the summary, the earlier messages must remain.
     let torn = source.replace(r#""isCompactSummary":true,"#, "");
     let member = main(&torn);
     assert!(matches!(member.nodes[4].kind, NodeKind::Custom));
 }
 
-/// Newer versions keep the last messages. What follows names them as its parent, although the compaction is between.
+/// Newer versions keep the last messages. Later records name them as parent, although the compaction is between.
 #[test]
 fn messages_that_stay_in_the_context_are_kept_by_the_compaction() {
     let segment = r#","preservedSegment":{"headUuid":"v","anchorUuid":"cs","tailUuid":"b"}"#;
@@ -216,7 +216,7 @@ fn a_compaction_after_a_rewind_is_on_the_branch_that_it_goes_on_from() {
     assert_eq!(shape(&member)[4], "?gone cb");
 }
 
-/// Compaction may write messages again with new uuids, at the same place with the same time.
+/// A compaction may write messages again with new uuids, at the same place with the same time.
 #[test]
 fn a_sibling_with_the_same_time_and_content_is_a_copy() {
     let source = user("u", "-", 0, "go")

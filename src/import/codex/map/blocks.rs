@@ -4,7 +4,7 @@ pub(super) use super::array_elements as elements;
 use crate::import::codex::record::{self, Line};
 use crate::json;
 
-/// Deepest nesting of values that are given as they are.
+/// Deepest nesting of values that are copied unchanged.
 const DEEPEST: usize = 200;
 
 /// Appends the blocks of a message's content, with commas between them.
@@ -48,7 +48,7 @@ fn block(out: &mut Vec<u8>, piece: &[u8]) {
     }
 }
 
-/// Appends a value; one that is nested too deeply as its text.
+/// Appends a value; a value that is nested too deeply becomes its text.
 pub(super) fn value(out: &mut Vec<u8>, raw: &[u8]) {
     match json::depth(raw) {
         0..=DEEPEST => json::push_raw(out, raw),

@@ -1,4 +1,4 @@
-//! From nodes to entries. The table:
+//! Makes entries of nodes. The table:
 //!
 //! | Codex | entry |
 //! |---|---|
@@ -84,7 +84,7 @@ pub(super) fn body(_member: &Member, node: &Node, records: &[&[u8]]) -> Body {
     Body { kind, members: out }
 }
 
-/// Ends a message: its time, as far as the record has one.
+/// Ends a message with its time, if the record has one.
 fn push_end(out: &mut Vec<u8>, node: &Node) {
     if let Some(time) = node.time {
         out.extend_from_slice(b",\"timestamp\":");
@@ -205,8 +205,8 @@ fn compaction(out: &mut Vec<u8>, node: &Node, lines: &[Line<'_>]) {
     out.extend_from_slice(note.as_bytes());
 }
 
-/// The readable part of the history that replaces the one before: a compaction on the provider's side has its
-/// summary encrypted.
+/// The readable part of the history that replaces the earlier one: the summary of a compaction on the provider's side
+/// is encrypted.
 fn replacement(payload: &[u8]) -> String {
     let history = json::get(payload, "replacement_history").unwrap_or_default();
     let mut texts: Vec<String> = Vec::new();
@@ -259,7 +259,7 @@ fn subagent(out: &mut Vec<u8>, lines: &[Line<'_>]) {
     out.push(b'}');
 }
 
-/// The object that a payload is about: its item, if it is a completed one.
+/// The object of a payload: its item, if it is a completed one.
 fn subject(payload: &[u8]) -> &[u8] {
     let [kind, item] = json::get_each(payload, ["type", "item"]);
     match kind.and_then(json::string).as_deref() {
@@ -268,7 +268,7 @@ fn subject(payload: &[u8]) -> &[u8] {
     }
 }
 
-/// The elements of an array, as far as it can be read.
+/// The elements of an array, up to the first damage.
 fn array_elements(array: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut elements = Elements::open(array, 0).ok();
     std::iter::from_fn(move || array.get(elements.as_mut()?.next().ok()??))

@@ -183,7 +183,7 @@ impl RolloutReader {
         }
         let model = record::text(item.line.payload, "model").map(|model| model.into_owned());
         let is_new = model.is_some() && model != self.model;
-        // The part before this one has said the first model.
+        // The earlier part has named the first model.
         let goes_on = self.model.is_none() && matches!(self.member.base, Base::Before { .. });
         self.model = model.or(self.model.take());
         if !is_new || is_copied || goes_on {
@@ -214,10 +214,10 @@ impl RolloutReader {
         }
     }
 
-    /// Goes back before the last `turns` messages of the user on the path. They stay as a branch.
+    /// Removes the last `turns` messages of the user from the path. They remain as a branch.
     fn roll_back(&mut self, turns: &[u8]) {
         self.close_response();
-        // As Codex reads it: more turns than there are means all of them.
+        // Codex reads a number larger than the number of turns as all of them.
         let text = str::from_utf8(turns).unwrap_or_default();
         let wanted = text.parse::<f64>().unwrap_or(0.0);
         let most = self.turns.len();
@@ -265,7 +265,7 @@ impl RolloutReader {
         self.member.nodes.get_mut(usize::try_from(index).ok()?)
     }
 
-    /// Orders grow, so that keys are unique: an ordinal that does not is passed over.
+    /// Orders grow, so that keys are unique: an ordinal that does not grow is ignored.
     fn next_order(&mut self, wanted: u64) -> u64 {
         let order = match self.order {
             Some(last) => wanted.max(last.saturating_add(1)),
@@ -275,7 +275,7 @@ impl RolloutReader {
         order
     }
 
-    /// Counts a record that no entry has.
+    /// Counts a record without an entry.
     fn count(&mut self, kind: &str, payload_kind: &str) {
         let mut name = match (kind, payload_kind) {
             ("", _) => "unknown".to_owned(),
@@ -297,7 +297,7 @@ impl RolloutReader {
     }
 }
 
-/// The place in another rollout at which this one goes on.
+/// The place in another rollout from which this one continues.
 fn base(meta: &[u8]) -> Option<Base> {
     let base = json::get(meta, "history_base")?;
     let part_id = record::text(base, "thread_id")?.into_owned();

@@ -12,7 +12,7 @@ use std::fmt::Write;
 #[derive(Debug)]
 pub(super) struct Response {
     node: u32,
-    /// No further item belongs to it.
+    /// Whether it is complete.
     is_ended: bool,
     has_calls: bool,
     /// Hashes of the ids of calls without a result.
@@ -21,7 +21,7 @@ pub(super) struct Response {
     results: HashMap<u64, u32>,
     /// Calls that the provider answered: the hash of the id.
     searches: Vec<u64>,
-    /// Items that have the answer of the provider in them.
+    /// Items that contain the provider's answer.
     images: Vec<Node>,
     usage: Option<Tokens>,
 }
@@ -118,7 +118,7 @@ impl RolloutReader {
         node
     }
 
-    /// The result of a call for an image, which is in the call's own record.
+    /// The result of an image call, which is in the call's own record.
     fn image(&self, item: &Item<'_>, name: &str) -> Option<Node> {
         record::text(item.line.payload, "result")?;
         Some(Node {
@@ -154,7 +154,7 @@ impl RolloutReader {
         }
     }
 
-    /// No further item belongs to the latest message. Answers of the provider follow it.
+    /// Completes the latest message. The provider's answers follow it.
     pub(super) fn end_response(&mut self) {
         let Some(response) = &mut self.response else {
             return;
@@ -219,7 +219,7 @@ impl RolloutReader {
         }
     }
 
-    /// Nothing changes the message from here on.
+    /// Closes the message: nothing changes it afterwards.
     pub(super) fn close(&mut self, response: Response) {
         self.response = Some(response);
         self.end_response();
@@ -228,7 +228,7 @@ impl RolloutReader {
         }
     }
 
-    /// The members of the message that are not in its items.
+    /// The members of the message that its items lack.
     pub(super) fn write_note(&mut self, response: &Response) {
         let mut note = String::from(",\"api\":\"openai-responses\"");
         for (name, value) in [("provider", &self.provider), ("model", &self.model)] {

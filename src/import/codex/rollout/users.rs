@@ -1,4 +1,4 @@
-//! Messages that are not the model's: a person's, and those of the harness.
+//! Messages of persons and of the harness.
 
 use super::{Item, RolloutReader};
 use crate::import::codex::record::{self, hash};
@@ -10,7 +10,7 @@ use std::borrow::Cow;
 enum Author {
     Person,
     Harness,
-    /// The record does not say; this is the likely one.
+    /// The record does not name the author; this is the likely one.
     Likely(NodeKind),
 }
 
@@ -69,7 +69,7 @@ impl RolloutReader {
         self.push(NodeKind::Scaffolding, item);
     }
 
-    /// An event shows a message of the user: a doubtful one with this text is real.
+    /// An event shows a message of the user: a message of doubtful author with this text is the user's.
     pub(super) fn confirm(&mut self, text: Option<Cow<'_, str>>) {
         let (Some((index, expected)), Some(text)) = (self.doubtful, text) else {
             return;

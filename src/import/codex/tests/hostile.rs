@@ -12,7 +12,7 @@ const FIXTURES: [&str; 3] = [
     "0.130-rollback/rollout-2026-11-22T02-58-01-01a20130-6fe2-74f2-ab32-1ba913fb223d",
 ];
 
-/// A torn line is no record, so a file that is cut anywhere is one that is cut before that line.
+/// A torn line is no record, so a cut within a line has the same result as a cut before it.
 #[test]
 fn a_file_cut_at_any_byte_is_read_as_far_as_it_goes() {
     for name in FIXTURES {
@@ -41,7 +41,7 @@ fn a_file_cut_at_any_byte_is_read_as_far_as_it_goes() {
     }
 }
 
-/// A file that is read while it grows: nodes that were not open are those of the whole file.
+/// Reads a file while it grows: the closed nodes equal those of the whole file.
 #[test]
 fn a_node_that_is_not_open_never_changes() {
     for name in FIXTURES {
@@ -237,7 +237,7 @@ fn long_conversations_are_read() {
     };
     let mut turns = (0..100_000).map(|turn| said(&turn.to_string()));
     assert_eq!(read(&mut turns).nodes.len(), 100_000);
-    // More rollbacks than there are turns, and one of more turns than there can be.
+    // Rollbacks of more turns than there are, and of more turns than a number can count.
     let turns = (0..20_000).map(|turn| said(&turn.to_string()));
     let back_by_one = (0..10_000).map(|_| back(&json!(1)));
     let rest = [said("branch"), back(&json!(u64::MAX)), said("new")];
@@ -246,7 +246,7 @@ fn long_conversations_are_read() {
     assert_eq!(parents[20_000..], [&Parent::Node(9_999), &Parent::Base]);
 }
 
-/// Eight times the records take eight times as long, and not 64 times.
+/// Eight times the records take eight times as long, not 64 times.
 #[test]
 fn time_is_linear_in_the_number_of_records() {
     let seconds = |bytes: &[u8]| {

@@ -89,7 +89,7 @@ fn rollbacks_in_a_row_compose_on_the_path() {
     ];
     assert_eq!(one(&rollout(&records)), all.map(String::from).into());
 
-    // More turns than there are mean all of them; a count that is none means nothing.
+    // A number above the number of turns means all of them; an invalid number is ignored.
     for (turns, path) in [
         (json!(u64::MAX), "U:new"),
         (json!(1e30), "U:new"),
@@ -142,7 +142,7 @@ fn a_message_of_the_harness_is_no_turn() {
     assert_eq!(scaffolding.len(), 4);
     assert_eq!(scaffolding[0]["customType"], "codex.developer");
     assert_eq!(scaffolding[0]["display"], false);
-    // An event that confirms it may still follow the last one.
+    // An event that confirms the last one may still follow.
     let open: Vec<bool> = source
         .member
         .nodes
@@ -285,7 +285,7 @@ fn a_lone_surrogate_is_kept_as_it_is_written() {
         String::from_utf8(body.members).unwrap()
     };
     assert!(body(0).contains(r#""text":"a\ud83d""#));
-    // Arguments whose text cannot be decoded are given as their literal.
+    // Arguments whose text cannot be decoded are copied as their literal.
     assert!(
         body(1).contains(r#""id":"\ud83d","name":"f","arguments":{"_raw":"{\"a\":\"\ud83d\"}"}"#)
     );
@@ -410,7 +410,7 @@ fn another_model_is_an_entry_once() {
     assert_eq!(answers[1]["message"]["model"], "n");
 }
 
-/// Ordinals name nodes, so they must be unique whatever a file says.
+/// Ordinals name nodes, so they must be unique in any file.
 #[test]
 fn an_ordinal_that_does_not_grow_is_passed_over() {
     let said = |ordinal: Value, text: &str| {

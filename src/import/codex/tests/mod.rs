@@ -22,8 +22,7 @@ fn rollouts<const N: usize>(folder: &str, names: [&str; N]) -> Vec<Source> {
 const FIRST: &str = "stub-1 > U:First question > A:";
 const CALL: &str = "A:(**Thinking**) exec_command{\"cmd\":\"echo hello\"} > R:exec_command > A:";
 
-/// The three conversations that the script which made the files had: the one it began with, the one after its
-/// revert, and its fork.
+/// The three conversations of the script that made the files: the first one, the one after its revert, and its fork.
 fn expected(answers: [u32; 8]) -> [String; 3] {
     let [first, second, third, fork, again, after, ..] = answers;
     let before = format!(
@@ -127,7 +126,7 @@ fn turns_that_were_rolled_back_stay_as_a_branch() {
         ],
     );
     let [third, _, after] = expected([3, 5, 6, 8, 9, 11, 0, 0]);
-    // A fork of this version is a copy of all.
+    // A fork of this version copies the whole session.
     let fork =
         format!("{third} > U:In the fork: RUN other way > {CALL}Done with the tool, answer 8.");
     assert_eq!(paths(&CodexFormat, &sources), [fork, after].into());

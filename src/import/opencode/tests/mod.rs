@@ -263,7 +263,7 @@ fn an_answer_has_its_calls_and_each_result_follows() {
     );
 }
 
-/// Older versions kept all steps of an answer in one message: calls and texts after a result.
+/// Older versions kept all steps of an answer in one message: calls and texts follow a result.
 #[test]
 fn each_step_of_an_answer_is_an_entry_with_its_own_results_and_the_usage_counts_once() {
     let tool = json!({"type": "tool", "tool": "ls", "callID": "1", "state": {"status": "success", "input": {}, "output": "x"}});
