@@ -513,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_in_the_background_is_told_once_and_nothing_is_done_after_it() {
+    fn a_failure_in_the_background_is_returned_once_and_ends_the_work() {
         let after = std::sync::Arc::new(AtomicBool::new(false));
         let work = {
             let after = std::sync::Arc::clone(&after);

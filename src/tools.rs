@@ -550,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_tool_tells_by_its_first_short_string() {
+    fn an_unknown_tool_is_summarized_by_its_first_short_string() {
         let long = "x".repeat(SHORT + 1);
         let fits = "y".repeat(SHORT);
         let arguments = format!(r#"{{"n":1,"long":"{long}","blank":" ","it":"{fits}","z":"z"}}"#);

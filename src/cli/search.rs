@@ -82,11 +82,11 @@ struct Page {
     totals: RawJson,
     next_cursor: Option<String>,
     #[serde(default)]
-    partial: Vec<Unsearched>,
+    partial: Vec<SkippedFile>,
 }
 
 #[derive(Deserialize)]
-struct Unsearched {
+struct SkippedFile {
     path: String,
     kind: String,
 }
@@ -218,7 +218,7 @@ fn print(page: &Page) -> anyhow::Result<()> {
     }
     out.push_str(&screen.style(Style::Dim, &footer(page)?));
     out.push('\n');
-    for Unsearched { path, kind } in &page.partial {
+    for SkippedFile { path, kind } in &page.partial {
         let note = format!("not searched: {} ({kind})", terminal::line(path));
         out.push_str(&screen.style(Style::Dim, &note));
         out.push('\n');

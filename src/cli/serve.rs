@@ -62,7 +62,7 @@ pub(super) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     );
     let connection = Connection::new(Arc::clone(&daemon), Arc::clone(&outbox));
     let dispatcher = Dispatcher::new(Arc::clone(&connection), runtime.handle().clone())?;
-    let serving = Serving {
+    let serving = ServedConnection {
         runtime,
         outbox,
         daemon,
@@ -105,7 +105,7 @@ fn start_runtime() -> anyhow::Result<Runtime> {
 }
 
 /// The daemon with its one connection, and the runtime for requests that wait.
-struct Serving {
+struct ServedConnection {
     runtime: Runtime,
     outbox: Arc<Outbox>,
     daemon: Arc<Daemon>,
@@ -113,7 +113,7 @@ struct Serving {
     dispatcher: Arc<Dispatcher>,
 }
 
-impl Serving {
+impl ServedConnection {
     fn start_writer(&self, mut output: File, end: Sender<EndReason>) -> io::Result<JoinHandle<()>> {
         let outbox = Arc::clone(&self.outbox);
         let write = move || {

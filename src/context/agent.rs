@@ -117,7 +117,7 @@ fn branch_summary(entry: &[u8]) -> Option<AgentMessage> {
     Some(message)
 }
 
-/// An empty summary makes a message too: it says that something came before.
+/// An empty summary also makes a message: it shows that something came before.
 fn compaction_summary(entry: &[u8]) -> AgentMessage {
     let summary = json::get(entry, "summary").filter(|raw| raw.starts_with(b"\""));
     MessageBuilder::new(Role::CompactionSummary)

@@ -1,4 +1,4 @@
-//! Pairs tool calls with their results, as providers of models demand it (semantics.md §1).
+//! Pairs tool calls with their results, as models' providers require (semantics.md §1).
 //!
 //! A conversation that was stopped, imported or forked may hold calls without results, and results whose call is
 //! not in the context. Providers refuse both.
@@ -8,7 +8,7 @@ use crate::json::{self, Elements};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// The text of the result of a call that has none.
+/// The text of the added result of a call without one.
 const NO_RESULT: &str = "No result was recorded.";
 
 /// A call without a result so far. Its values are raw JSON.
@@ -83,7 +83,7 @@ impl OpenCalls {
     }
 }
 
-/// Whether the calls before a message of this role must have their results by then.
+/// Whether the earlier calls must have their results before a message of this role.
 pub(super) fn ends_calls(role: Role) -> bool {
     matches!(role, Role::User | Role::Assistant)
 }

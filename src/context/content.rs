@@ -83,8 +83,8 @@ pub(crate) fn of(message: &[u8]) -> &[u8] {
     json::get(message, "content").unwrap_or_default()
 }
 
-/// Estimated tokens of a message: its characters, thinking and arguments included, divided by four
-/// and rounded up; an image is [`IMAGE_TOKENS`] (semantics.md §2).
+/// Estimated tokens of a message: its characters, including thinking and arguments, divided by four and rounded up; an
+/// image is [`IMAGE_TOKENS`] (semantics.md §2).
 pub(crate) fn estimated_tokens(message: &AgentMessage) -> u64 {
     let member = |name| json::get(&message.json, name).unwrap_or_default();
     let characters = match message.role {

@@ -1,8 +1,8 @@
 //! The messages that a model sees: from a path of the tree to its context (semantics.md §1).
 //!
-//! Owns which entries of a path count (the latest compaction, context edits, settings) and which bodies are
-//! read. Pure: bodies come from the caller. [`agent`] makes messages of one entry, [`llm`] converts them
-//! for a provider, [`calls`] pairs calls with results, [`content`] reads the content of a message.
+//! Owns which entries of a path count (the latest compaction, context edits, settings) and which bodies are read. Pure:
+//! bodies come from the caller. [`agent`] makes messages of one entry, [`llm`] converts them for a provider, [`calls`]
+//! pairs calls with results, [`content`] reads the content of a message.
 
 pub(crate) mod agent;
 mod calls;
@@ -48,8 +48,8 @@ pub(crate) struct Context {
     pub thinking_level: String,
     /// Provider and model id, as last used or set on the path.
     pub model: Option<(String, String)>,
-    /// The entry of each message, in the same order: one id per message. The id of a compaction appears for
-    /// its summary and for its system message. `None` for a result that no entry holds ([`calls`]).
+    /// The entry of each message, in the same order: one id per message. The id of a compaction appears for its summary
+    /// and for its system message. `None` for a result that no entry has ([`calls`]).
     pub entry_ids: Vec<Option<String>>,
 }
 
@@ -74,8 +74,8 @@ pub(crate) enum ContentEdit {
     Content(Vec<u8>),
 }
 
-/// The part of a path that counts: all of it, or the part that its latest compaction kept and the entries
-/// after that compaction.
+/// The part of a path in the context: all of it, or the part that its latest compaction kept and the entries after that
+/// compaction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kept {
     /// Index of the latest compaction.

@@ -4,7 +4,7 @@
 //! fails: the messages then wait for the next `end_turn`, or go before the next message.
 
 use super::Daemon;
-use super::commit::{Appended, Change};
+use super::commit::{AppendOutcome, Change};
 use super::open_session::{OpenSession, SessionGuard};
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
@@ -137,7 +137,7 @@ pub(crate) async fn flush(
     queue: Vec<NewEntry>,
     last: Option<NewEntry>,
     expected: ExpectedLeaf,
-) -> Result<Appended> {
+) -> Result<AppendOutcome> {
     let open = Arc::clone(&change.open);
     let entries = queue.iter().chain(&last).cloned().collect();
     match change.append(expected, entries).await {

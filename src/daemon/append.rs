@@ -2,7 +2,7 @@
 //! each append assumes that those before it are written.
 
 use super::call::Call;
-use super::commit::{Appended, CommitTail, late_failure};
+use super::commit::{AppendOutcome, CommitTail, late_failure};
 use super::convert;
 use super::open_session::{Lease, OpenSession, SessionGuard, guard};
 use super::{Daemon, at_once_or_later};
@@ -36,7 +36,7 @@ pub(crate) struct Append {
 }
 
 /// Queues the response of an append.
-pub(crate) type OnAppended = Box<dyn FnOnce(Result<Appended>) + Send>;
+pub(crate) type OnAppended = Box<dyn FnOnce(Result<AppendOutcome>) + Send>;
 
 /// Writes adjacent appends. Continues on the runtime if it has to wait for the file's lock or for a sync.
 pub(crate) fn write(lease: Lease, appends: VecDeque<Append>) {
@@ -149,10 +149,10 @@ async fn finish(
     }
 }
 
-fn appended(outcome: Outcome, durability: Durability, synced: Result<()>) -> Result<Appended> {
+fn appended(outcome: Outcome, durability: Durability, synced: Result<()>) -> Result<AppendOutcome> {
     match outcome {
         Outcome::Failed(error) => Err(error),
-        Outcome::Written { ids, .. } | Outcome::Known(ids) => synced.map(|()| Appended {
+        Outcome::Written { ids, .. } | Outcome::Known(ids) => synced.map(|()| AppendOutcome {
             entry_ids: ids.iter().map(|id| id.as_str().to_owned()).collect(),
             durability: convert::durability(durability),
         }),
@@ -176,7 +176,7 @@ impl Append {
         }
     }
 
-    pub(crate) fn answer(self, answer: Result<Appended>) {
+    pub(crate) fn answer(self, answer: Result<AppendOutcome>) {
         (self.answer)(answer);
     }
 

@@ -141,12 +141,12 @@ pub(crate) struct ChangeOutcome<R> {
 }
 
 /// The outcome of an append.
-pub(crate) struct Appended {
+pub(crate) struct AppendOutcome {
     pub(crate) entry_ids: Vec<String>,
     pub(crate) durability: wire::Durability,
 }
 
-impl Appended {
+impl AppendOutcome {
     pub(crate) fn last(&self) -> Result<String> {
         let last = self.entry_ids.last().cloned();
         last.ok_or_else(|| Error::new(Kind::InternalError, "nothing was appended"))
@@ -226,7 +226,7 @@ impl Change {
         self,
         expected: ExpectedLeaf,
         entries: Vec<NewEntry>,
-    ) -> Result<Appended> {
+    ) -> Result<AppendOutcome> {
         let (daemon, open) = (Arc::clone(&self.daemon), Arc::clone(&self.open));
         let source = Arc::clone(&daemon.source);
         let chosen = entries.iter().filter_map(|entry| entry.id.clone());
@@ -253,7 +253,7 @@ impl Change {
                 .after_repetition(changed.durability, entries, late)
                 .await?;
         }
-        Ok(Appended {
+        Ok(AppendOutcome {
             entry_ids: changed.entry_ids,
             durability: convert::durability(changed.durability),
         })

@@ -7,10 +7,10 @@ use super::convert;
 use super::question::{self, Refusal};
 use super::reading;
 use super::release::{PlannedOperation, Release, SessionRequest};
-use super::summaries::{self, Listener, Writing};
+use super::summaries::{self, Listener, SummaryJob};
 use crate::context;
 use crate::error::{Error, Kind, Result};
-use crate::flow::compact::{self, Compaction, Plan};
+use crate::flow::compact::{self, Compaction, CompactionPlan};
 use crate::id::ExpectedLeaf;
 use crate::json;
 use crate::session::{Activity, SessionState};
@@ -23,7 +23,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// The outcome of the question.
-enum Asked {
+enum CompactionAnswer {
     /// A compaction.
     Given(Box<Compaction>),
     /// No compaction; the context that the answers add for the summarizer.
@@ -51,8 +51,8 @@ pub(crate) struct Compactor {
 }
 
 /// The state of the session when the compaction began.
-pub(crate) struct Prepared {
-    plan: Plan,
+pub(crate) struct CompactionInput {
+    plan: CompactionPlan,
     tokens_before: u64,
     system_message: Option<Vec<u8>>,
     model: Option<ModelName>,
@@ -70,13 +70,13 @@ pub(crate) fn bytes_to_prepare(core: &SessionState) -> u64 {
 }
 
 /// Reads the context. If its bodies have more than `max_bytes` together, only their ids are kept.
-pub(crate) fn prepare(core: &SessionState, keep: u64, max_bytes: u64) -> Result<Prepared> {
+pub(crate) fn prepare(core: &SessionState, keep: u64, max_bytes: u64) -> Result<CompactionInput> {
     let path = reading::steps(core, core.leaf());
     let kept = reading::kept(core, &path)?;
     let mut body = |node| core.entry(node);
     let plan = compact::plan(&path, kept, keep, max_bytes, &mut body)?;
     let system_messages = context::system_messages(&path, kept, &mut body)?;
-    Ok(Prepared {
+    Ok(CompactionInput {
         plan,
         tokens_before: context::tokens(&path, kept, &mut body)?,
         system_message: compact::system_message(&system_messages),
@@ -85,7 +85,7 @@ pub(crate) fn prepare(core: &SessionState, keep: u64, max_bytes: u64) -> Result<
     })
 }
 
-impl Prepared {
+impl CompactionInput {
     /// Replaces the entries by their ids if they have more than `max_bytes` together.
     pub(crate) fn preparation(
         &self,
@@ -161,9 +161,9 @@ impl Compactor {
             .check_summarizable(BeforeEvent::SessionBeforeCompact)?;
         let waiting = planning.release();
         let compaction = match self.ask(&waiting.request, &prepared).await? {
-            Asked::Given(given) => *given,
-            Asked::Nothing(context) => {
-                let summarizer = Summarizing {
+            CompactionAnswer::Given(given) => *given,
+            CompactionAnswer::Nothing(context) => {
+                let summarizer = SummaryRun {
                     request: &waiting.request,
                     prepared: &prepared,
                     wishes: &self.wishes,
@@ -172,14 +172,18 @@ impl Compactor {
                 };
                 summarizer.compaction().await?
             }
-            Asked::Refused(refusal) => return Ok(refused(refusal)),
+            CompactionAnswer::Refused(refusal) => return Ok(refused(refusal)),
         };
         let change = waiting.reached().await?;
         self.commit(change, &prepared, compaction).await
     }
 
     /// Sends the question and waits for the answers. Overrides change the options.
-    async fn ask(&mut self, request: &SessionRequest, prepared: &Prepared) -> Result<Asked> {
+    async fn ask(
+        &mut self,
+        request: &SessionRequest,
+        prepared: &CompactionInput,
+    ) -> Result<CompactionAnswer> {
         let asking = request.asking(BeforeEvent::SessionBeforeCompact, self.answer_timeout);
         let max_bytes = preparation_bytes(&request.call.connection);
         let decided = question::put(asking, |put| notification::SessionBeforeCompact {
@@ -193,13 +197,13 @@ impl Compactor {
         });
         let mut decision = decided.await?;
         if let Some(refusal) = decision.refusal(self.on_no_answer) {
-            return Ok(Asked::Refused(refusal));
+            return Ok(CompactionAnswer::Refused(refusal));
         }
         summaries::override_options(&mut self.wishes, &mut decision);
         let Some(given) = decision.compaction else {
-            return Ok(Asked::Nothing(decision.context));
+            return Ok(CompactionAnswer::Nothing(decision.context));
         };
-        Ok(Asked::Given(Box::new(Compaction {
+        Ok(CompactionAnswer::Given(Box::new(Compaction {
             summary: given.summary,
             first_kept_entry_id: match given.first_kept_entry_id {
                 wire::KeptFrom::AsPrepared => Some(prepared.plan.first_kept_entry_id.clone()),
@@ -218,7 +222,7 @@ impl Compactor {
     async fn commit(
         &self,
         change: Change,
-        prepared: &Prepared,
+        prepared: &CompactionInput,
         compaction: Compaction,
     ) -> Result<wire::CompactResult> {
         let (daemon, open) = (Arc::clone(&change.daemon), Arc::clone(&change.open));
@@ -265,9 +269,9 @@ impl Compactor {
 }
 
 /// The work of the configured summarizer for a compaction.
-struct Summarizing<'a> {
+struct SummaryRun<'a> {
     request: &'a SessionRequest,
-    prepared: &'a Prepared,
+    prepared: &'a CompactionInput,
     wishes: &'a SummaryOptions,
     /// The context that the answers add.
     context: Vec<String>,
@@ -275,7 +279,7 @@ struct Summarizing<'a> {
     written: AtomicU64,
 }
 
-impl Summarizing<'_> {
+impl SummaryRun<'_> {
     /// Runs the configured summarizer: once for the turns before the cut, and once for the beginning of the split turn.
     async fn compaction(&self) -> Result<Compaction> {
         let plan = &self.prepared.plan;
@@ -313,7 +317,7 @@ impl Summarizing<'_> {
         entries: Vec<Vec<u8>>,
         previous: Option<String>,
     ) -> Result<(String, Option<Usage>)> {
-        let writing = Writing {
+        let writing = SummaryJob {
             connection: &self.request.call.connection,
             open: &self.request.open,
             listener: Listener::Progress {
@@ -346,7 +350,7 @@ impl Summarizing<'_> {
     }
 }
 
-impl Prepared {
+impl CompactionInput {
     /// The planned compaction, without its summary.
     fn compaction(&self) -> Compaction {
         Compaction {

@@ -18,7 +18,7 @@ use std::ops::{ControlFlow, Range};
 
 /// The results of one query for a session's entries, with two bits for each entry that was read.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct QueryResults {
     tested: Bits,
     /// The entry's own text matches the whole query.
     matched: Bits,
@@ -62,7 +62,7 @@ pub(crate) fn matches(
     outline: &Outline,
     snapshot: &Snapshot,
     query: &Query,
-    known: &mut Known,
+    known: &mut QueryResults,
 ) -> Result<Vec<bool>> {
     let words = RowWords::of(query);
     learn(
@@ -167,7 +167,7 @@ fn shown_beside(
 }
 
 /// The entries to search: those that the filter keeps, and the calls of their tool results.
-fn untested(outline: &Outline, snapshot: &Snapshot, known: &Known) -> Vec<SearchTarget> {
+fn untested(outline: &Outline, snapshot: &Snapshot, known: &QueryResults) -> Vec<SearchTarget> {
     let mut asked = Vec::new();
     for item in outline.kept() {
         let Some(entry) = snapshot.entry(item) else {
@@ -204,7 +204,7 @@ fn learn(
     asked: Vec<SearchTarget>,
     query: &Query,
     words: &RowWords,
-    known: &mut Known,
+    known: &mut QueryResults,
 ) -> Result<()> {
     let look = |range: Range<usize>| -> Result<Vec<(Node, bool, bool)>> {
         let mut reader = bodies.reader();

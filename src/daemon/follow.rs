@@ -28,16 +28,16 @@ impl Daemon {
         let Some(path) = &open.session.path else {
             return;
         };
-        let watched = Watched {
+        let watched = WatchedSession {
             daemon: Arc::downgrade(self),
             open: Arc::downgrade(open),
             runtime: Handle::current(),
             is_due: AtomicBool::new(false),
         };
         let watched = open.watched.get_or_init(|| Arc::new(watched));
-        self.watcher.add(path, watched, Watched::changed);
+        self.watcher.add(path, watched, WatchedSession::changed);
         // The watch does not report entries that arrived between the opening and its start.
-        Watched::changed(Arc::clone(watched));
+        WatchedSession::changed(Arc::clone(watched));
     }
 
     pub(crate) fn unwatch(&self, open: &OpenSession) {
@@ -167,7 +167,7 @@ impl Daemon {
 }
 
 /// The watcher's handle of an open session.
-pub(crate) struct Watched {
+pub(crate) struct WatchedSession {
     daemon: Weak<Daemon>,
     open: Weak<OpenSession>,
     runtime: Handle,
@@ -175,7 +175,7 @@ pub(crate) struct Watched {
     is_due: AtomicBool,
 }
 
-impl Watched {
+impl WatchedSession {
     fn changed(self: Arc<Self>) {
         if self.is_due.swap(true, Ordering::AcqRel) {
             return;

@@ -5,20 +5,20 @@ use super::Daemon;
 use super::call::Call;
 use super::convert;
 use super::open_session::{OpenSession, Place, SessionGuard, Tenure, guard};
-use super::question::{self, ANSWER_TIMEOUT, Asking, Refusal};
+use super::question::{self, ANSWER_TIMEOUT, EventQuestion, Refusal};
 use super::queue::Scope;
 use crate::blocking::blocking;
 use crate::clock;
 use crate::durability::Durability;
 use crate::entry::draft::{Draft, draft};
 use crate::error::Result;
-use crate::flow::fork::{self, End, Position};
+use crate::flow::fork::{self, End, ForkSide};
 use crate::flow::{IdAllocator, leaf};
 use crate::id::SessionId;
 use crate::log::whole::SessionLines;
 use crate::log::{self, Log, OpenedLog};
 use crate::os::file::Folder;
-use crate::session::fork::Copy;
+use crate::session::fork::ForkContent;
 use crate::session::sync::UnsyncedFile;
 use crate::session::{Session, SessionState};
 use crate::tree::{Cause, Node, Tree};
@@ -32,7 +32,7 @@ pub(crate) struct ForkOptions {
     pub is_whole: bool,
     /// The entry at which to fork. Default: the leaf.
     pub entry_id: Option<String>,
-    pub position: Option<Position>,
+    pub position: Option<ForkSide>,
     pub closes_calls: bool,
     pub cwd: Option<String>,
 }
@@ -173,7 +173,7 @@ fn refused(Refusal { reason, by }: Refusal) -> wire::ForkSessionResult {
 }
 
 /// Finishes the fork after its response: nothing waits for this.
-fn finish(daemon: &Arc<Daemon>, forked: &Arc<OpenSession>, written: Written) {
+fn finish(daemon: &Arc<Daemon>, forked: &Arc<OpenSession>, written: UnsyncedFork) {
     daemon.store.tidy(written.folder);
     if let Some(unsynced) = written.unsynced {
         let (daemon, open) = (Arc::clone(daemon), Arc::clone(forked));
@@ -185,7 +185,7 @@ fn finish(daemon: &Arc<Daemon>, forked: &Arc<OpenSession>, written: Written) {
 /// The facts that a fork takes from its source besides the lines.
 struct Source {
     entry_id: Option<String>,
-    position: Position,
+    position: ForkSide,
     /// The text and images that go back to the editor.
     draft: Option<Draft>,
     open_calls: Vec<fork::OpenCall>,
@@ -216,7 +216,7 @@ impl Source {
         if !open_calls.is_empty() && !close_calls {
             return Err(fork::refuse(&open_calls));
         }
-        let before = entry.filter(|_| end.position == Position::Before);
+        let before = entry.filter(|_| end.position == ForkSide::Before);
         let before = before.map(|node| core.entry(node)).transpose()?;
         let header = core.log.header();
         let path = core
@@ -238,7 +238,7 @@ impl Source {
 
 /// Asks the clients and the hooks, which may refuse.
 async fn ask(call: &Arc<Call>, open: &OpenSession, source: &Source) -> Result<Option<Refusal>> {
-    let asking = Asking {
+    let asking = EventQuestion {
         daemon: &call.daemon,
         open,
         event: BeforeEvent::SessionBeforeFork,
@@ -254,15 +254,15 @@ async fn ask(call: &Arc<Call>, open: &OpenSession, source: &Source) -> Result<Op
         timeout_ms: put.timeout_ms,
         entry_id: source.entry_id.clone().unwrap_or_default(),
         position: match source.position {
-            Position::Before => wire::ForkPosition::Before,
-            Position::At => wire::ForkPosition::At,
+            ForkSide::Before => wire::ForkPosition::Before,
+            ForkSide::At => wire::ForkPosition::At,
         },
     });
     Ok(decided.await?.refusal(wire::OnNoAnswer::Proceed))
 }
 
 /// The work of a fork after its response.
-struct Written {
+struct UnsyncedFork {
     /// The folder of the fork's file.
     folder: Arc<Folder>,
     unsynced: Option<UnsyncedFile>,
@@ -281,7 +281,7 @@ struct NewSession {
 struct SessionCopy {
     opened: OpenedLog,
     /// `None` if no file was written.
-    written: Option<Written>,
+    written: Option<UnsyncedFork>,
     tenure: Tenure,
 }
 
@@ -312,7 +312,7 @@ impl NewSession {
                 let folder = Arc::clone(&location.folder);
                 let opened = whole.to_file(location, &log.header_line())?;
                 let unsynced = None;
-                (opened, Some(Written { folder, unsynced }))
+                (opened, Some(UnsyncedFork { folder, unsynced }))
             }
         };
         Ok(SessionCopy {
@@ -325,7 +325,7 @@ impl NewSession {
     /// Copies the branch up to `end`, with a sync if the policy requires one. An empty fork is written like a new
     /// session.
     fn copy_branch(&self, turn: SessionGuard, source: &Source, end: End) -> Result<SessionCopy> {
-        let copy = Copy::prepare(&turn, end, &source.open_calls, &*self.daemon.source)?;
+        let copy = ForkContent::prepare(&turn, end, &source.open_calls, &*self.daemon.source)?;
         let tenure = turn.into_with();
         let header = self.header(source);
         let (opened, written) = if self.is_ephemeral {
@@ -341,7 +341,7 @@ impl NewSession {
                 let made = copy.to_file(location, log.header_line(), synced)?;
                 let unsynced =
                     (!synced).then(|| UnsyncedFile::made(made.file, Arc::clone(&folder)));
-                (made.opened, Some(Written { folder, unsynced }))
+                (made.opened, Some(UnsyncedFork { folder, unsynced }))
             }
         };
         Ok(SessionCopy {

@@ -32,9 +32,9 @@ pub(crate) mod rows;
 pub(crate) mod summaries;
 pub(crate) mod tree_view;
 
-use self::follow::Watched;
+use self::follow::WatchedSession;
 use self::open_session::{OpenSession, OpenSessions, SessionGuard, guard};
-use self::question::Given;
+use self::question::ReceivedAnswer;
 use self::queue::{Queues, Scope};
 use crate::ask::Asks;
 use crate::cancel::Cancel;
@@ -61,12 +61,12 @@ pub struct Daemon {
     pub config: Config,
     pub store: Store,
     pub source: Arc<dyn Source>,
-    pub(crate) asks: Asks<Given>,
+    pub(crate) asks: Asks<ReceivedAnswer>,
     pub hooks: Hooks,
     pub instance_id: String,
     /// The open sessions, and the order of the requests to them.
     pub(crate) queues: Arc<Queues<OpenSessions>>,
-    pub(crate) watcher: Watcher<Watched>,
+    pub(crate) watcher: Watcher<WatchedSession>,
     /// Bytes of the views that the open sessions keep.
     pub(crate) view_bytes: Arc<AtomicUsize>,
     /// Sessions whose replaced file is still followed, whether they are open or not.

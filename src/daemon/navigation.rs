@@ -7,13 +7,13 @@ use super::notify::SessionTree;
 use super::question;
 use super::reading;
 use super::release::{PlannedOperation, Release, SessionRequest, WaitingOperation};
-use super::summaries::{self, Listener, Writing, id_text};
+use super::summaries::{self, Listener, SummaryJob, id_text};
 use crate::context::Edits;
 use crate::entry::Kind as EntryKind;
 use crate::entry::draft::{self, Draft};
 use crate::error::{Error, Kind, Result};
 use crate::flow::leaf::BranchSummary;
-use crate::flow::navigate::{self, Plan};
+use crate::flow::navigate::{self, NavigationPlan};
 use crate::id::{EntryId, ExpectedLeaf};
 use crate::json;
 use crate::name;
@@ -54,7 +54,7 @@ pub(crate) enum NavigationKind {
 
 /// The state of the tree when the navigation began, with bodies.
 struct Preparation {
-    plan: Plan,
+    plan: NavigationPlan,
     /// Has no files and no goal if no summarizer runs.
     material: Material,
     /// Set if the entries are too large to be sent.
@@ -73,7 +73,12 @@ struct Ids {
 
 impl Preparation {
     /// Reads the bodies if they have at most `limit` bytes together, or if the summarizer needs them.
-    fn read(core: &SessionState, plan: Plan, limit: u64, summarizes: bool) -> Result<Self> {
+    fn read(
+        core: &SessionState,
+        plan: NavigationPlan,
+        limit: u64,
+        summarizes: bool,
+    ) -> Result<Self> {
         let compaction = plan.previous_compaction().map(|node| core.entry(node));
         let compaction = compaction.transpose()?;
         let text = |name: &str| -> Option<String> {
@@ -127,7 +132,7 @@ fn bodies(core: &SessionState, nodes: &[Node]) -> Result<Vec<Vec<u8>>> {
 }
 
 /// The files that the branch touched; `entries` are the bodies after its compaction.
-fn files(core: &SessionState, plan: &Plan, entries: &[Vec<u8>]) -> Result<FileLists> {
+fn files(core: &SessionState, plan: &NavigationPlan, entries: &[Vec<u8>]) -> Result<FileLists> {
     let mut files = FileCollector::default();
     let (bodies, fetches) = (core.bodies(), core.fetch(plan.compacted().iter().copied())?);
     let mut reader = bodies.reader();
@@ -141,7 +146,7 @@ fn files(core: &SessionState, plan: &Plan, entries: &[Vec<u8>]) -> Result<FileLi
 }
 
 /// The goal of the branch, with edits applied.
-fn goal(core: &SessionState, plan: &Plan) -> Result<Option<String>> {
+fn goal(core: &SessionState, plan: &NavigationPlan) -> Result<Option<String>> {
     let mut edits = Edits::default();
     for node in core.tree.path(plan.tip()) {
         if core.tree.kind(node) == EntryKind::ContextEdit {
@@ -159,7 +164,7 @@ fn goal(core: &SessionState, plan: &Plan) -> Result<Option<String>> {
 /// The destination of a navigation.
 enum Destination {
     /// Another entry, with the plan.
-    Move(Plan),
+    Move(NavigationPlan),
     /// The current leaf.
     Leaf(EntryId),
 }
@@ -331,7 +336,7 @@ impl Navigator {
     async fn prepare(
         &self,
         planning: PlannedOperation,
-        plan: Plan,
+        plan: NavigationPlan,
     ) -> Result<(PlannedOperation, Preparation)> {
         let limit = self.bodies_limit(&planning);
         let wants_summary = self.wants_summary && plan.worth_summarizing;
@@ -390,8 +395,8 @@ impl Navigator {
         &mut self,
         request: &SessionRequest,
         prepared: &Preparation,
-    ) -> std::result::Result<Option<BranchSummary>, Refusal> {
-        let asking = question::Asking {
+    ) -> std::result::Result<Option<BranchSummary>, NavigationEnd> {
+        let asking = question::EventQuestion {
             navigation_id: Some(&self.navigation_id),
             takes_summary: self.wants_summary,
             ..request.asking(BeforeEvent::SessionBeforeTree, self.answer_timeout)
@@ -404,9 +409,9 @@ impl Navigator {
             timeout_ms: put.timeout_ms,
             preparation: self.preparation(prepared),
         });
-        let mut decision = decided.await.map_err(|_| Refusal::Aborted)?;
+        let mut decision = decided.await.map_err(|_| NavigationEnd::Aborted)?;
         if let Some(refusal) = decision.refusal(self.on_no_answer) {
-            return Err(Refusal::Answered(refusal));
+            return Err(NavigationEnd::Answered(refusal));
         }
         summaries::override_options(&mut self.wishes, &mut decision);
         if let Some(label) = &decision.label {
@@ -421,7 +426,7 @@ impl Navigator {
         request: &SessionRequest,
         prepared: &Preparation,
     ) -> Result<BranchSummary> {
-        let writing = Writing {
+        let writing = SummaryJob {
             connection: &request.call.connection,
             open: &request.open,
             listener: Listener::Deltas {
@@ -527,15 +532,15 @@ fn editor_images(draft: &Draft) -> Option<Vec<wire::Raw>> {
 }
 
 /// The reason why a navigation ends while its question is open.
-enum Refusal {
+enum NavigationEnd {
     Aborted,
     Answered(question::Refusal),
 }
 
-fn refused(refusal: Refusal, leaf_id: &Option<EntryId>) -> wire::Navigation {
+fn refused(refusal: NavigationEnd, leaf_id: &Option<EntryId>) -> wire::Navigation {
     let (reason, by) = match refusal {
-        Refusal::Aborted => (NavigationReason::Aborted, None),
-        Refusal::Answered(question::Refusal { reason, by }) => (reason.into(), by),
+        NavigationEnd::Aborted => (NavigationReason::Aborted, None),
+        NavigationEnd::Answered(question::Refusal { reason, by }) => (reason.into(), by),
     };
     wire::Navigation {
         by,

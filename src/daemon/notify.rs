@@ -216,7 +216,7 @@ pub(crate) fn message<N: Notification>(params: &N) -> Option<Vec<u8>> {
 
 impl Daemon {
     /// Whether hooks receive this notification. Before events reach them as questions.
-    fn is_told_to_hooks(&self, method: &str) -> bool {
+    fn is_sent_to_hooks(&self, method: &str) -> bool {
         let is_question = BeforeEvent::ALL.iter().any(|event| event.name() == method);
         !is_question && !self.hooks.listening(method).is_empty()
     }
@@ -238,7 +238,7 @@ impl Daemon {
         class: impl Fn(u64) -> Class,
         message: impl Fn(u64, &Connection) -> Option<Vec<u8>>,
     ) {
-        let mut hooked = self.is_told_to_hooks(method);
+        let mut hooked = self.is_sent_to_hooks(method);
         // Locked until the message is queued: numbers leave in order.
         let notices = &mut *open.notices();
         for listener in &mut notices.listeners {
@@ -442,7 +442,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_own_entries_are_told_of_as_all_others_are() {
+    fn our_own_entries_are_announced_like_those_of_others() {
         let ids = ["0a1b2c3d", "q1", "\u{2028}\"\\"];
         for count in 0..=ids.len() {
             for leaf in [None, Some("q1")] {

@@ -6,7 +6,7 @@ use super::convert;
 use super::notify::Notices;
 use super::queue::{self, Sessions};
 use super::tree_view::LastView;
-use super::{connection::Connection, follow::Watched};
+use super::{connection::Connection, follow::WatchedSession};
 use crate::durability::Durability;
 use crate::error::{Error, Result};
 use crate::session::{self, Busy, Session};
@@ -26,7 +26,7 @@ pub(crate) struct OpenSession {
     pub(crate) id: Arc<str>,
     /// Changed by jobs of the session's queue, except at the end of the connection.
     pub(crate) turn: Mutex<ClientTurn>,
-    pub(crate) watched: OnceLock<Arc<Watched>>,
+    pub(crate) watched: OnceLock<Arc<WatchedSession>>,
     pub(crate) last_view: LastView,
     pub(crate) last_count: Mutex<PrefixStats>,
 }

@@ -25,7 +25,7 @@ use tokio::task::JoinSet;
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A question to clients and hooks.
-pub(crate) struct Asking<'a> {
+pub(crate) struct EventQuestion<'a> {
     pub daemon: &'a Arc<Daemon>,
     pub open: &'a OpenSession,
     pub event: BeforeEvent,
@@ -38,7 +38,7 @@ pub(crate) struct Asking<'a> {
 
 /// An answer with its meaning.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Given {
+pub(crate) struct ReceivedAnswer {
     pub answer: wire::EventAnswer,
     /// Whether it replaces the answer of a failed hook.
     pub is_failure: bool,
@@ -101,7 +101,7 @@ impl Daemon {
             .collect()
     }
 
-    fn answerer_name(&self, asking: &Asking<'_>, answerer: Answerer) -> Option<String> {
+    fn answerer_name(&self, asking: &EventQuestion<'_>, answerer: Answerer) -> Option<String> {
         match answerer {
             Answerer::Client => asking.open.answering(asking.event)?.client()?.name.clone(),
             Answerer::Hook(number) => {
@@ -123,7 +123,7 @@ impl OpenSession {
 /// Sends the question, waits for the answers, and announces the outcome. Fails with `cancelled` if the operation is
 /// aborted meanwhile.
 pub(crate) async fn put<P: Notification>(
-    asking: Asking<'_>,
+    asking: EventQuestion<'_>,
     params: impl Fn(Put) -> P,
 ) -> Result<Decision> {
     let daemon = asking.daemon;
@@ -163,15 +163,15 @@ pub(crate) async fn put<P: Notification>(
     decision
 }
 
-impl Asking<'_> {
+impl EventQuestion<'_> {
     fn record(
         &self,
         event_id: EventId,
         answerers: Vec<Answerer>,
         timeout: Duration,
-    ) -> Question<Given> {
+    ) -> Question<ReceivedAnswer> {
         let event = self.event;
-        let accepts = Box::new(move |given: &Given| given.answer.check(event));
+        let accepts = Box::new(move |given: &ReceivedAnswer| given.answer.check(event));
         let asks = &self.daemon.asks;
         asks.ask(event_id, answerers, timeout, self.abort, accepts)
     }
@@ -198,7 +198,7 @@ impl Asking<'_> {
         let (daemon, event) = (Arc::clone(self.daemon), self.event);
         async move {
             let given = match answer_of(&hook, &message, event).await {
-                Ok(answer) => Given {
+                Ok(answer) => ReceivedAnswer {
                     answer,
                     is_failure: false,
                 },
@@ -214,7 +214,7 @@ impl Asking<'_> {
     /// Combines the answers: the outcome, the name of the answer that decided, and the decision.
     fn combine(
         &self,
-        outcome: QuestionOutcome<Given>,
+        outcome: QuestionOutcome<ReceivedAnswer>,
         timeout: Duration,
     ) -> (EventOutcome, Option<String>, Result<Decision>) {
         let daemon = self.daemon;
@@ -305,13 +305,13 @@ pub(crate) fn check_stored(answer: &wire::EventAnswer, path: &str) -> Result<()>
 }
 
 /// The answer that replaces that of a failed hook.
-fn failed(hook: &Hook, failure: &Failure) -> Given {
+fn failed(hook: &Hook, failure: &Failure) -> ReceivedAnswer {
     hook.log_failure(failure);
     let answer = wire::EventAnswer {
         cancel: (hook.on_failure == OnFailure::Cancel).then_some(true),
         ..wire::EventAnswer::default()
     };
-    Given {
+    ReceivedAnswer {
         answer,
         is_failure: true,
     }
@@ -340,7 +340,7 @@ enum Takes {
     Nothing,
 }
 
-impl Asking<'_> {
+impl EventQuestion<'_> {
     fn takes(&self) -> Takes {
         match self.event {
             BeforeEvent::SessionBeforeTree if self.takes_summary => Takes::Summary,
@@ -352,14 +352,14 @@ impl Asking<'_> {
 
 /// The outcome, the answer that decided, and the decision.
 fn decide(
-    answers: Vec<(Answerer, Given)>,
+    answers: Vec<(Answerer, ReceivedAnswer)>,
     in_time: bool,
     takes: Takes,
 ) -> (EventOutcome, Option<Answerer>, Decision) {
     let mut decision = Decision::default();
     let (mut canceller, mut author) = (None, None);
     let last = answers.last().map(|(by, _)| *by);
-    for (by, Given { answer, is_failure }) in answers {
+    for (by, ReceivedAnswer { answer, is_failure }) in answers {
         if answer.cancel == Some(true) {
             let reason = match is_failure {
                 true => CancelReason::HookFailed,
@@ -402,8 +402,8 @@ mod tests {
     const CLIENT: Answerer = Answerer::Client;
     const HOOK: Answerer = Answerer::Hook(0);
 
-    fn answer(json: &str) -> Given {
-        Given {
+    fn answer(json: &str) -> ReceivedAnswer {
+        ReceivedAnswer {
             answer: serde_json::from_str(json).unwrap(),
             is_failure: json.contains("\"cancel\":true }"),
         }

@@ -6,7 +6,7 @@
 use super::call::Call;
 use super::commit::Change;
 use super::open_session::{OpenSession, Place, SessionGuard, guard};
-use super::question::Asking;
+use super::question::EventQuestion;
 use super::queue::Scope;
 use super::reading::inline_or_blocking;
 use crate::error::Result;
@@ -121,8 +121,8 @@ impl SessionRequest {
     }
 
     /// A question of this request.
-    pub(crate) fn asking(&self, event: BeforeEvent, timeout: Duration) -> Asking<'_> {
-        Asking {
+    pub(crate) fn asking(&self, event: BeforeEvent, timeout: Duration) -> EventQuestion<'_> {
+        EventQuestion {
             daemon: &self.call.daemon,
             open: &self.open,
             event,

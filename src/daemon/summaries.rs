@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// The summarizer of a summary, and the receivers of its progress.
-pub(crate) struct Writing<'a> {
+pub(crate) struct SummaryJob<'a> {
     pub connection: &'a Connection,
     pub open: &'a OpenSession,
     pub listener: Listener<'a>,
@@ -50,7 +50,7 @@ impl Daemon {
     }
 }
 
-impl Writing<'_> {
+impl SummaryJob<'_> {
     /// Writes the summary that `request` asks for, on a blocking thread. Fails with `summarizerUnavailable`,
     /// `summarizerFailed`, or `cancelled` if aborted.
     pub(crate) async fn write(
@@ -79,13 +79,13 @@ impl Writing<'_> {
 /// Sends pieces to the client. Together they are the text of the entry: its opening line, the summarizer's text without
 /// white space around it, and the file lists.
 struct Teller<'a> {
-    writing: &'a Writing<'a>,
+    writing: &'a SummaryJob<'a>,
     opening: String,
-    state: Mutex<Told>,
+    state: Mutex<SummaryProgress>,
 }
 
 #[derive(Default)]
-struct Told {
+struct SummaryProgress {
     /// The number of pieces sent.
     pieces: u64,
     characters: u64,
@@ -94,7 +94,7 @@ struct Told {
 }
 
 impl<'a> Teller<'a> {
-    fn new(writing: &'a Writing<'a>, request: &SummaryRequest) -> Self {
+    fn new(writing: &'a SummaryJob<'a>, request: &SummaryRequest) -> Self {
         Self {
             writing,
             opening: frame::opening(request.subject),
@@ -131,8 +131,8 @@ impl<'a> Teller<'a> {
         }
     }
 
-    fn tell(&self, told: &mut Told, delta: &str) {
-        let Writing {
+    fn tell(&self, told: &mut SummaryProgress, delta: &str) {
+        let SummaryJob {
             connection, open, ..
         } = self.writing;
         let more = delta.chars().count() as u64;

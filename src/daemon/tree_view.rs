@@ -1,7 +1,7 @@
 //! The last view of a session's tree, kept for further pages.
 
 use super::Daemon;
-use super::find::{self, Known};
+use super::find::{self, QueryResults};
 use crate::budget::VIEW_BYTES;
 use crate::error::Result;
 use crate::lock::lock;
@@ -25,17 +25,17 @@ pub(crate) struct QueryMatches {
     /// The tree's origin ([`Tree::origin`]).
     pub(crate) origin: u64,
     pub(crate) query: AskedQuery,
-    known: Known,
+    known: QueryResults,
 }
 
 impl LastView {
-    pub(crate) fn get(&self, asked: &Asked) -> Option<Arc<View>> {
+    pub(crate) fn get(&self, asked: &ViewOptions) -> Option<Arc<View>> {
         let last = lock(&self.view);
         last.as_ref().filter(|view| view.asked == *asked).cloned()
     }
 
     /// The last view extended by the entries appended since; `None` if a new view is cheaper.
-    pub(crate) fn extended(&self, tree: &Tree, asked: &Asked) -> Option<Arc<View>> {
+    pub(crate) fn extended(&self, tree: &Tree, asked: &ViewOptions) -> Option<Arc<View>> {
         let mut last = lock(&self.view);
         let view = Arc::get_mut(last.as_mut()?)?;
         let is_plain = asked.query.is_none() && asked.folding == Folding::default();
@@ -65,7 +65,7 @@ impl LastView {
     pub(crate) fn make(
         &self,
         room: &ViewRoom<'_>,
-        asked: Asked,
+        asked: ViewOptions,
         outline: Outline,
         matched: Option<&[bool]>,
     ) -> Arc<View> {
@@ -93,7 +93,7 @@ impl LastView {
     /// Returns for each item of an outline whether the query matches it.
     pub(crate) fn matches(
         &self,
-        asked: &Asked,
+        asked: &ViewOptions,
         origin: u64,
         query: &Query,
         in_tree: (&Bodies, &Outline, &Snapshot),
@@ -156,7 +156,7 @@ impl Drop for CountedBytes {
 
 /// The options that decide which rows a view has.
 #[derive(PartialEq)]
-pub(crate) struct Asked {
+pub(crate) struct ViewOptions {
     pub(crate) revision: u64,
     pub(crate) scope: Scope,
     pub(crate) query: Option<AskedQuery>,
@@ -164,7 +164,7 @@ pub(crate) struct Asked {
 }
 
 pub(crate) struct View {
-    pub(crate) asked: Asked,
+    pub(crate) asked: ViewOptions,
     /// The tree's origin ([`Tree::origin`]).
     pub(crate) origin: u64,
     pub(crate) outline: Outline,

@@ -16,7 +16,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// An entry on its way into the file.
+/// A planned entry.
 #[derive(Debug, Clone)]
 pub struct NewEntry {
     pub type_name: String,
@@ -238,7 +238,7 @@ pub fn plan(
 pub(crate) struct Planner<'a> {
     tree: &'a Tree,
     minter: IdAllocator<'a>,
-    /// Ids of planned entries, which are not in the tree yet.
+    /// Ids of planned entries, which are not in the tree.
     ahead: HashSet<Arc<str>>,
     last: Option<EntryId>,
     is_full: bool,
@@ -340,7 +340,7 @@ impl<'a> Planner<'a> {
         Ok(Some(planned))
     }
 
-    /// Counts this operation as written: the following ones come after it.
+    /// Treats this operation as written: the next ones come after it.
     pub(crate) fn accept(&mut self, entries: &[NewEntry], planned: &PlannedLines) {
         let tree = self.tree;
         let ids = planned.entry_ids.iter();
@@ -348,7 +348,7 @@ impl<'a> Planner<'a> {
             self.ahead.insert(id.shared());
             self.last = Some(id.clone());
         }
-        // Clients hear of each new name, and the tree has only the last one: so a name ends the batch.
+        // Clients are notified of each new name, and the tree has only the last one: so a name ends the batch.
         self.is_full |= entries
             .iter()
             .any(|entry| entry.type_name == "session_info");

@@ -1,5 +1,5 @@
-//! Compaction: the cut in the context, the entries to summarize, and the entry that is written
-//! (semantics.md §4). Bodies come from the caller, the summary from a summarizer or a client.
+//! Compaction: the cut in the context, the entries to summarize, and the new entry (semantics.md §4). Bodies come from
+//! the caller, the summary from a summarizer or a client.
 
 use super::{IdAllocator, push_raw_member, push_text_member};
 use crate::context::agent;
@@ -22,7 +22,7 @@ pub(crate) const KEEP_RECENT_TOKENS: u64 = 20_000;
 
 /// The entries that a compaction replaces and keeps.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct CompactionPlan {
     pub first_kept_entry_id: String,
     /// The entries to summarize in file order, with context edits applied, without system messages and
     /// without the prefix of a split turn. Empty if no model would see any of them.
@@ -67,7 +67,7 @@ pub(crate) fn plan(
     keep_recent_tokens: u64,
     max_bytes: u64,
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>>,
-) -> Result<Plan> {
+) -> Result<CompactionPlan> {
     let range = ContextRange::read(path, kept, body)?;
     let cut = cut(&range.parts, keep_recent_tokens).ok_or_else(nothing_to_compact)?;
     let Some(first_kept) = range.parts.get(cut) else {
@@ -122,7 +122,7 @@ pub(crate) fn plan(
     let previous = range.previous.as_deref();
     let previous_summary = previous.and_then(|entry| text_member(entry, "summary"));
     let by_client = previous.is_some_and(|entry| json::get(entry, "fromHook") == Some(b"true"));
-    Ok(Plan {
+    Ok(CompactionPlan {
         first_kept_entry_id: first_kept.id.clone(),
         ids: is_named.then(|| (ids(history), turn_start.map(|_| ids(prefix)))),
         history: history_bodies,
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cut_keeps_at_least_what_was_asked_for_if_there_is_that_much() {
+    fn the_cut_keeps_at_least_the_requested_tokens_if_there_are_that_many() {
         check("u a u a", 1, Some(3));
         check("u a u a", 2, Some(2));
         check("u a u a", 4, Some(0));

@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 
 /// The side of the entry at which the fork ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Position {
+pub(crate) enum ForkSide {
     /// The fork ends above a user message, whose text goes back to the editor.
     Before,
     /// The fork ends with the entry.
@@ -23,7 +23,7 @@ pub(crate) enum Position {
 /// The end of a fork.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct End {
-    pub position: Position,
+    pub position: ForkSide,
     /// The last entry of the source that the fork contains; `None` for an empty fork.
     pub tip: Option<Node>,
 }
@@ -41,10 +41,10 @@ pub(crate) struct ForkPlan {
 
 /// The end of a fork at `entry` (`None` for an empty session). By default `position` is `before` for a user
 /// message, else `at`.
-pub(crate) fn end(tree: &Tree, entry: Option<Node>, position: Option<Position>) -> Result<End> {
+pub(crate) fn end(tree: &Tree, entry: Option<Node>, position: Option<ForkSide>) -> Result<End> {
     let is_user = |node: Node| tree.kind(node) == Kind::Message && tree.role(node) == Role::User;
     let position = match (position, entry) {
-        (Some(Position::Before), Some(node)) if !is_user(node) => {
+        (Some(ForkSide::Before), Some(node)) if !is_user(node) => {
             return Err(Error::new(
                 ErrorKind::NotAUserMessage,
                 format!("{:?} is not a user message to fork before", tree.id(node)),
@@ -52,12 +52,12 @@ pub(crate) fn end(tree: &Tree, entry: Option<Node>, position: Option<Position>) 
             .with_details(serde_json::json!({ "entryId": tree.id(node) })));
         }
         (Some(position), _) => position,
-        (None, Some(node)) if is_user(node) => Position::Before,
-        (None, _) => Position::At,
+        (None, Some(node)) if is_user(node) => ForkSide::Before,
+        (None, _) => ForkSide::At,
     };
     let tip = match position {
-        Position::Before => entry.and_then(|node| tree.parent(node)),
-        Position::At => entry,
+        ForkSide::Before => entry.and_then(|node| tree.parent(node)),
+        ForkSide::At => entry,
     };
     Ok(End { position, tip })
 }

@@ -22,11 +22,11 @@ use hashbrown::HashSet;
 /// Lines that a flow has planned, ready to be written.
 #[derive(Debug, Default)]
 pub struct PlannedLines {
-    /// Whole entries, without line breaks, in file order.
+    /// Complete entries, without line breaks, in file order.
     pub lines: Vec<Vec<u8>>,
     /// The ids of the entries, without leaf records.
     pub entry_ids: Vec<EntryId>,
-    /// Where several operations are written together: the number of lines up to the end of each.
+    /// For several operations that are written together: the number of lines up to the end of each.
     pub ends: Vec<usize>,
 }
 
@@ -63,7 +63,7 @@ impl<'a> IdAllocator<'a> {
         }
     }
 
-    /// Reserves an id that the client has chosen.
+    /// Reserves an id from the client.
     pub(crate) fn keep_off(&mut self, id: &EntryId) {
         self.minted.insert(id.clone());
     }

@@ -1,4 +1,4 @@
-//! `navigate_tree` (protocol.md §4): plan → resolve → commit, without the waiting between them.
+//! `navigate_tree` (protocol.md §4): plan, resolve and commit, without the waits between them.
 
 use super::leaf::{self, BranchSummary};
 use super::{IdAllocator, push_text_member};
@@ -11,14 +11,14 @@ use crate::tree::{Cause, Node, Tree};
 
 /// The plan of a navigation. Positions are ids: the tree may be read again before the commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct NavigationPlan {
     pub target_id: EntryId,
     pub old_leaf_id: Option<EntryId>,
     pub new_leaf_id: Option<EntryId>,
     pub common_ancestor_id: Option<EntryId>,
     /// The branch that the leaf leaves: from below the common ancestor to its end.
     pub abandoned: Vec<Node>,
-    /// How many of those its nearest compaction covers, itself included.
+    /// The number of those that its nearest compaction covers, including the compaction.
     compacted: usize,
     /// The entry whose text goes back to the editor.
     pub editor_entry: Option<Node>,
@@ -33,7 +33,7 @@ pub(crate) struct Plan {
 pub(crate) enum Navigation {
     /// The target is the leaf, labels and session_info aside.
     AlreadyThere,
-    Move(Plan),
+    Move(NavigationPlan),
 }
 
 /// Plans a navigation to `target`. With `rewind` it goes above a user message even if that is the leaf.
@@ -55,7 +55,7 @@ pub(crate) fn plan(tree: &Tree, target: Node, rewind: bool) -> Navigation {
     let (ancestor, abandoned) = tree.branch(old_leaf, Some(target));
     let compacted = compacted_entries(tree, &abandoned);
     let id = |node: Node| EntryId::new(tree.id(node));
-    Navigation::Move(Plan {
+    Navigation::Move(NavigationPlan {
         target_id: id(target),
         old_leaf_id: old_leaf.map(id),
         new_leaf_id: new_leaf.map(id),
@@ -78,7 +78,7 @@ pub(crate) fn plan_merge(tree: &Tree, tip: Node) -> Navigation {
     }
     let compacted = compacted_entries(tree, &abandoned);
     let id = |node: Node| EntryId::new(tree.id(node));
-    Navigation::Move(Plan {
+    Navigation::Move(NavigationPlan {
         target_id: id(tip),
         old_leaf_id: leaf.map(id),
         new_leaf_id: leaf.map(id),
@@ -91,7 +91,7 @@ pub(crate) fn plan_merge(tree: &Tree, tip: Node) -> Navigation {
     })
 }
 
-impl Plan {
+impl NavigationPlan {
     /// The entries to summarize, without those that the nearest compaction covers (protocol.md §4.5).
     pub(crate) fn entries(&self) -> &[Node] {
         self.abandoned.get(self.compacted..).unwrap_or_default()
@@ -167,7 +167,7 @@ pub(crate) fn pop_target(tree: &Tree, entry_id: Option<&str>) -> Result<Node> {
     })
 }
 
-/// How many of a branch's entries its nearest compaction covers, itself included.
+/// The number of a branch's entries that its nearest compaction covers, including the compaction.
 fn compacted_entries(tree: &Tree, branch: &[Node]) -> usize {
     let is_compaction = |node: &Node| tree.kind(*node) == Kind::Compaction;
     branch
@@ -186,7 +186,7 @@ fn is_worth_summarizing(tree: &Tree, entries: &[Node], compacted: usize) -> bool
 pub(crate) fn commit(
     tree: &Tree,
     source: &dyn Source,
-    plan: &Plan,
+    plan: &NavigationPlan,
     summary: Option<&BranchSummary>,
     label: Option<&str>,
 ) -> Result<PlannedLines> {

@@ -68,7 +68,7 @@ impl<'a> PathRules<'a> {
             return Err(Error::entry_invalid(index, "targetId", reason));
         }
         match first_kept(entry) {
-            // A compaction that names itself keeps nothing; the client wants that.
+            // A compaction that names itself keeps nothing, by the client's choice.
             Some(kept) if *kept != *id.as_str() && !self.paths.is_on_path(&kept, parent_id) => {
                 return Err(Error::entry_not_found(&kept));
             }

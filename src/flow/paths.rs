@@ -145,7 +145,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Random forests: the result is that of walking from parent to parent.
+        /// In random forests, the result equals a walk from parent to parent.
         #[test]
         fn an_entry_is_on_the_path_of_those_below_it(
             parents in prop::collection::vec(prop::option::of(any::<prop::sample::Index>()), 1..60),

@@ -12,7 +12,7 @@ use crate::json::{quoted, quoted_or_null};
 use crate::tree::Tree;
 
 /// One message to copy: its id, and the entry as delivered.
-pub(crate) struct Picked {
+pub(crate) struct PickedMessage {
     pub id: String,
     pub entry: Vec<u8>,
 }
@@ -20,12 +20,16 @@ pub(crate) struct Picked {
 /// Plans the copies at the leaf, in the given order, byte for byte except id, parent, timestamp and
 /// `copiedFrom`. Only messages can be copied (`invalidParams`), and calls only with all their results right
 /// after them (`unansweredToolCalls`).
-pub(crate) fn plan(tree: &Tree, source: &dyn Source, picked: &[Picked]) -> Result<PlannedLines> {
+pub(crate) fn plan(
+    tree: &Tree,
+    source: &dyn Source,
+    picked: &[PickedMessage],
+) -> Result<PlannedLines> {
     check(picked)?;
     let mut minter = IdAllocator::new(tree, source);
     let mut parent_id = tree.leaf().map(|leaf| tree.id(leaf).to_owned());
     let mut planned = PlannedLines::default();
-    for Picked { id, entry } in picked {
+    for PickedMessage { id, entry } in picked {
         let copy_id = minter.id();
         let parent = quoted_or_null(parent_id.as_deref());
         let mut line = entry.clone();
@@ -46,9 +50,9 @@ pub(crate) fn plan(tree: &Tree, source: &dyn Source, picked: &[Picked]) -> Resul
     Ok(planned)
 }
 
-fn check(picked: &[Picked]) -> Result<()> {
+fn check(picked: &[PickedMessage]) -> Result<()> {
     let mut open: Vec<OpenCall> = Vec::new();
-    for (index, Picked { entry, .. }) in picked.iter().enumerate() {
+    for (index, PickedMessage { entry, .. }) in picked.iter().enumerate() {
         let refused = |reason: &str| Error::invalid_params(format!("entryIds[{index}]"), reason);
         match kind_and_role(entry) {
             Some((Kind::Message, Role::ToolResult)) => {

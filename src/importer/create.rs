@@ -22,7 +22,7 @@ const ID_BYTES: usize = 16;
 pub(super) struct SessionWork<'a> {
     pub(super) tree: &'a SessionTree,
     pub(super) maker: &'a LineMaker<'a>,
-    /// What is known of it before it is written.
+    /// Its row before it is written.
     pub(super) row: ImportedSession,
     /// The files of its members.
     pub(super) files: &'a [&'a ImportedFile],
@@ -54,7 +54,7 @@ impl SessionWork<'_> {
         }
     }
 
-    /// Writes the file of a new session. Nothing is there before it is whole.
+    /// Writes the file of a new session. It gets its name once it is complete.
     pub(super) fn create(
         mut self,
         store: &Store,
@@ -107,7 +107,7 @@ impl SessionWork<'_> {
         Ok(self.row)
     }
 
-    /// Counts what a new session has, as it will be.
+    /// Counts the entries of a new session before it is written.
     pub(super) fn count_new(&mut self) {
         let entries = &self.tree.entries;
         let mut has_children = vec![false; entries.len()];

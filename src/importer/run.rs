@@ -27,12 +27,12 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// An import as it is asked for.
+/// The options of an import.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ImportRequest {
-    /// None: every tool.
+    /// `None` for every tool.
     pub(crate) from: Option<Tool>,
-    /// None: where the tools keep their sessions.
+    /// `None` for the tools' default places.
     pub(crate) paths: Vec<PathBuf>,
     pub(crate) cwd: Option<String>,
     /// Unix milliseconds.
@@ -44,7 +44,7 @@ pub(crate) struct ImportRequest {
     pub(crate) again: Option<String>,
 }
 
-/// Where an import runs.
+/// The inputs of a run.
 pub(crate) struct Import<'a> {
     pub(crate) store: &'a Store,
     pub(crate) session_dir: &'a Path,
@@ -52,14 +52,14 @@ pub(crate) struct Import<'a> {
     /// Unix milliseconds.
     pub(crate) now: Millis,
     pub(crate) cancel: &'a Cancel,
-    /// Gets the bytes that were read since its last call, and those that are to be read besides.
+    /// Receives the bytes read since its last call, and the increase of the total.
     pub(crate) progress: &'a (dyn Fn(u64, u64) + Sync),
 }
 
 impl Import<'_> {
     /// Imports. Fails with `importBusy` during another import, with `invalidParams` for a path that is missing or
-    /// inside the session directory, and with `cancelled`: sessions that are written by then stay. A source that
-    /// cannot be imported is in the result, with the reason.
+    /// inside the session directory, and with `cancelled`, which keeps the sessions written so far. The result has each
+    /// source that cannot be imported, with the reason.
     pub(crate) fn run(&self) -> Result<ImportSessionsResult> {
         let mut ledger = Ledger::open(self.session_dir, self.request.is_dry_run)?;
         let search = Search {
@@ -120,7 +120,7 @@ impl Import<'_> {
         self.write(batch, known, ledger, results)
     }
 
-    /// Whether nothing can have changed since an earlier import read the source.
+    /// Whether the source is unchanged since an earlier import read it.
     fn is_unchanged(
         &self,
         source: &Source,
@@ -143,7 +143,7 @@ impl Import<'_> {
             && row.targets.iter().all(is_there)
     }
 
-    /// Reads sources on all cores. One that cannot be read is noted.
+    /// Reads sources on all cores. Unreadable ones are added to the result.
     fn read(
         &self,
         tool: Tool,
@@ -187,7 +187,7 @@ impl Import<'_> {
         }
     }
 
-    /// Writes the sessions of one tool and notes them.
+    /// Writes the sessions of one tool, and adds them to the ledger.
     fn write(
         &self,
         batch: Batch,
@@ -240,7 +240,7 @@ impl Import<'_> {
         }
         for (number, (source, file)) in batch.sources.iter().zip(files).enumerate() {
             let mut sessions = batch.sessions_of(number).peekable();
-            // A source of which nothing is asked for is not in the result.
+            // The result omits a source without a requested session.
             let is_left_out = sessions.peek().is_some() && !sessions.any(|at| wanted.contains(&at));
             if !is_left_out {
                 results.read(source, file, batch.failure(number, &failed));
@@ -252,7 +252,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Whether the session is of the directory and the time that are asked for.
+    /// Whether the session has the requested directory and time.
     fn is_wanted(&self, tree: &SessionTree) -> bool {
         let of_cwd = self.request.cwd.as_deref().is_none_or(|cwd| {
             let its = tree.cwd.as_deref().unwrap_or_default();
@@ -262,7 +262,7 @@ impl Import<'_> {
         of_cwd && since.is_none_or(|since| tree.ended.is_some_and(|ended| ended >= since))
     }
 
-    /// The sessions that were imported, and deleted since.
+    /// The imported sessions that were deleted since.
     fn trashed(
         &self,
         batch: &Batch,
@@ -295,7 +295,7 @@ impl Import<'_> {
         Ok(gone)
     }
 
-    /// Writes one session, or counts what would be written.
+    /// Writes one session, or only counts it in a dry run.
     fn session(
         &self,
         batch: &Batch,
@@ -353,7 +353,7 @@ pub(crate) fn forget(session_dir: &Path, session_id: &str) -> Result<usize> {
     Ok(removed)
 }
 
-/// Failures after which nothing else can be written.
+/// Failures that end the whole import.
 fn ends_import(error: &Error) -> bool {
     matches!(
         error.kind,

@@ -1,4 +1,4 @@
-//! What the files beside a source say of its conversations.
+//! The facts in side files about a source's conversations.
 
 use super::source::{SideFile, SideKind, Source, read_side_file};
 use crate::import::Reader;
@@ -10,10 +10,10 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// Most bytes of a side file that is read.
+/// The limit of a side file, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// The names that lists of sessions give, by session; each list is read once.
+/// The names in lists of sessions, by session; each list is read once.
 type Names = HashMap<PathBuf, Arc<HashMap<String, String>>>;
 
 /// Side files that belong to many sources.
@@ -23,7 +23,7 @@ pub(super) struct Sides {
 }
 
 impl Sides {
-    /// Gives the reader what it takes for one more record: the call that spawned a subagent.
+    /// Passes one more record to the reader: the call that spawned a subagent.
     pub(super) fn spawner(&self, source: &Source, end: (u64, u64), reader: &mut dyn Reader) {
         let (at, number) = end;
         for side in source
@@ -82,13 +82,13 @@ fn read(side: &SideFile) -> Option<Vec<u8>> {
     read_side_file(side, MAX_BYTES).ok().flatten()
 }
 
-/// The directory that `.project_root` holds.
+/// The directory in `.project_root`.
 fn root(side: &SideFile) -> Option<String> {
     let text = String::from_utf8(read(side)?).ok()?;
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// The directory for which `projects.json` has the name of a folder above the source.
+/// The directory that `projects.json` maps to the name of a folder above the source.
 fn project(side: &SideFile, source: &Path) -> Option<String> {
     let bytes = read(side)?;
     let projects = json::get(&bytes, "projects")?;

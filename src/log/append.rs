@@ -1,7 +1,7 @@
 //! Appending: lock, refresh, one write (session-file.md §3). The only place that writes entries.
 //!
-//! It truncates nothing, continues no short write and repeats no failed sync: what is in the file stays there,
-//! and each failure is reported.
+//! It never truncates the file, continues a short write or repeats a failed sync: the bytes in the file stay there, and
+//! each failure is reported.
 
 use super::header::CURRENT_VERSION;
 use super::lines;
@@ -39,7 +39,7 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         if let Some(file) = &self.file {
-            // Closing the last handle would release it too; there is nothing else to do.
+            // Closing the last handle releases it too, so a failure has no consequence.
             let _released = file.unlock();
         }
     }
@@ -75,7 +75,7 @@ impl Log {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(TryLock::Contended),
-            // Without working locks O_APPEND alone keeps lines whole (`multiWriter` is false there).
+            // Without working locks, only O_APPEND keeps lines whole (`multiWriter` is false there).
             Err(TryLockError::Error(error)) if file::is_lock_unsupported(&error) => {}
             Err(TryLockError::Error(error)) => {
                 return Err(Error::io("lock the session file", &error));
@@ -126,8 +126,8 @@ impl Log {
         }
     }
 
-    /// Adds the lines of the file up to the end of this write to the tree; returns how many of the written
-    /// lines are there whole.
+    /// Adds the lines of the file up to the end of this write to the tree; returns how many of the written lines are
+    /// complete.
     pub fn take_in(&mut self, tree: &mut Tree, outcome: &WriteOutcome) -> Result<usize> {
         if let LogStorage::File(log) = &mut self.store {
             self.ingest.foreign = true;
@@ -173,7 +173,7 @@ pub struct WriteOutcome {
     start: u64,
     /// Bytes of the lines that are in the file.
     bytes: usize,
-    /// Why not all lines were written.
+    /// The reason why not all lines were written.
     pub failure: Option<Error>,
     /// The file to sync; `None` in memory.
     pub file: Option<Arc<File>>,
@@ -291,11 +291,11 @@ impl FileLog {
         if let (Some(open), Ok(status)) = (&self.open, file::status_of(file))
             && status.size == end
         {
-            // Nobody else has written since the lock was taken.
+            // No other process has written since the lock was taken.
             open.seen.set(Some(status));
             return Ok(end);
         }
-        // A writer without the lock appended too: only the kernel knows where this write went.
+        // A writer without the lock also appended: only the kernel knows the position of this write.
         let position = (&*file).stream_position();
         position.map_err(|error| Error::io("locate the write", &error))
     }
@@ -343,7 +343,7 @@ impl FileLog {
             if line.offset >= until {
                 break;
             }
-            // Our first line is glued to a fragment that another process wrote before it.
+            // Our first line is joined to a fragment that another process wrote before it.
             let len = line.len.min(until - line.offset);
             line.bytes = line.bytes.and_then(|bytes| bytes.get(..index(len)));
             line.len = len;

@@ -15,7 +15,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// The bytes of an ephemeral session, laid out as in a file.
+/// The bytes of an ephemeral session, in the form of a file.
 pub(crate) type Memory = Arc<RwLock<Vec<u8>>>;
 
 /// The source of bodies: a snapshot that stays readable when the path changes.
@@ -28,11 +28,11 @@ pub struct Bodies {
 
 #[derive(Clone)]
 enum BodySource {
-    /// No entry was written yet.
+    /// No entry has been written.
     Nothing,
     File {
         file: Arc<File>,
-        /// Set once the file holds other bytes than were read before.
+        /// Set once the file has other bytes than before.
         stale: Arc<AtomicBool>,
         previews: Arc<preview_cache::PreviewSlot>,
         /// The file's status when every line of it was checked, if any later edit changes the status.
@@ -43,7 +43,7 @@ enum BodySource {
     Memory(Memory),
 }
 
-/// How to read one entry and convert it for clients.
+/// The steps to read one entry and convert it for clients.
 #[derive(Debug, Clone)]
 pub struct Fetch {
     pub node: Node,
@@ -53,7 +53,7 @@ pub struct Fetch {
     edits: Vec<Edit>,
 }
 
-/// A text stored inline if it is as short as ids are: long paths have very many.
+/// A text stored inline if it is as short as most ids: long paths have very many.
 #[derive(Debug, Clone)]
 enum ShortText {
     Inline { len: u8, bytes: [u8; 14] },
@@ -134,7 +134,7 @@ impl Bodies {
         }
     }
 
-    /// Whether the file is unchanged since every line of it was checked.
+    /// Whether the file is unchanged since every line was checked.
     fn is_as_checked(&self) -> bool {
         match &self.source {
             BodySource::File {
@@ -192,8 +192,8 @@ impl Bodies {
         }
     }
 
-    /// Fails with `sessionReplaced` unless `stored`, which was read there, is a whole line with the entry `id`,
-    /// either with its line break or at the end of the bytes read.
+    /// Fails with `sessionReplaced` unless `stored`, the bytes of that place, is a whole line with the entry `id`,
+    /// either with its line break or at the end of the bytes.
     pub fn check_line(&self, stored: &[u8], len: usize, id: &str) -> Result<()> {
         let read = match stored.split_at_checked(len) {
             Some((line, [] | [b'\n', ..])) if says_it_is(line, id.as_bytes()) => Ok(()),
@@ -240,7 +240,7 @@ impl Bodies {
         })
     }
 
-    /// Whether clients get the entry as it is stored, provided it is UTF-8.
+    /// Whether clients receive the entry as it is stored, provided it is UTF-8.
     pub fn is_verbatim(&self, tree: &Tree, node: Node) -> bool {
         let flags = tree.flags(node);
         let is_edited = flags.has(Flags::REPARENTED) || flags.has(Flags::STALE_REFERENCE);
@@ -248,8 +248,8 @@ impl Bodies {
         self.version > 1 && !is_edited && !is_renamed
     }
 
-    /// The entry as clients get it: one JSON object in UTF-8. `sessionReplaced` if the file now holds another
-    /// entry at this place (session-file.md §3), or bytes that are no JSON object.
+    /// The entry as clients receive it: one JSON object in UTF-8. `sessionReplaced` if the file has another entry at
+    /// this place (session-file.md §3), or bytes that are no JSON object.
     pub fn entry(&self, fetch: &Fetch) -> Result<Vec<u8>> {
         let stored = self.read(fetch.place)?;
         self.noticed(fetch.check_object(&stored))?;
@@ -266,7 +266,7 @@ impl Bodies {
         read
     }
 
-    /// A reader for many bodies, fastest in file order.
+    /// A reader for many bodies; file order is fastest.
     pub fn reader(&self) -> BodyReader<'_> {
         BodyReader {
             bodies: self,
@@ -284,7 +284,7 @@ impl Bodies {
         }
     }
 
-    /// The slot for previews; `None` if there can be none.
+    /// The slot for previews; `None` if the session cannot have any.
     pub fn previews(&self) -> Option<&preview_cache::PreviewSlot> {
         self.stored_file().map(|(_, previews)| previews)
     }
@@ -308,7 +308,7 @@ impl Fetch {
         }
     }
 
-    /// Converts stored bytes to the entry as clients get it.
+    /// Converts stored bytes to the entry that clients receive.
     pub fn apply(&self, stored: Vec<u8>) -> Vec<u8> {
         let mut text = match String::from_utf8(stored) {
             Ok(text) => text.into_bytes(),
@@ -333,7 +333,7 @@ pub struct BodyReader<'b> {
     window: Vec<u8>,
     /// Offset of the window in the file.
     start: u64,
-    /// Whether the file was still unchanged after the window was read: then its lines are known to be JSON.
+    /// Whether the file was unchanged after the window was read: then its lines are known to be JSON.
     is_checked: bool,
 }
 
@@ -364,14 +364,14 @@ impl BodyReader<'_> {
         stored.ok_or_else(vanished)
     }
 
-    /// The entry as clients get it.
+    /// The entry as clients receive it.
     pub fn entry(&mut self, fetch: &Fetch) -> Result<Vec<u8>> {
         let stored = self.stored(fetch.place, usize::MAX)?.to_vec();
         self.bodies.noticed(fetch.check_object(&stored))?;
         Ok(fetch.apply(stored))
     }
 
-    /// Appends the entry as clients get it, on one line. Most entries need no edit and are copied once.
+    /// Appends the entry as clients receive it, on one line. Most entries need no edit and are copied once.
     pub fn push_entry(&mut self, out: &mut Vec<u8>, fetch: &Fetch) -> Result<()> {
         // The read decides which check is needed.
         self.stored(fetch.place, usize::MAX)?;
@@ -382,8 +382,8 @@ impl BodyReader<'_> {
         self.see(fetch, check, |entry| json::push_raw(out, entry))
     }
 
-    /// Passes the entry as clients get it to `see`. Most entries need no edit and are not copied. The bytes may
-    /// be no JSON if the file was edited in place: they must not become part of a message.
+    /// Passes the entry as clients receive it to `see`. Most entries need no edit and are not copied. The bytes may be
+    /// no JSON if the file was edited in place: they must not become part of a message.
     pub fn see_entry<T>(&mut self, fetch: &Fetch, see: impl FnOnce(&[u8]) -> T) -> Result<T> {
         self.see(fetch, Fetch::check, see)
     }

@@ -1,7 +1,7 @@
-//! Makes a new session file together with its tree, so that what was just written is not read again.
+//! Makes a new session file together with its tree, so that its lines need not be read again.
 //!
-//! Owns the file until it is whole: it has a temporary name until then (session-file.md §5). The caller decides
-//! its content, and whether it is synced.
+//! Owns the file until it is complete: it has a temporary name until then (session-file.md §5). The caller decides its
+//! content, and whether it is synced.
 
 use super::body::Bodies;
 use super::ingest::Ingest;
@@ -22,8 +22,8 @@ pub(crate) const CHUNK: usize = 1 << 20;
 /// Chunks that wait for the writer thread.
 const WAITING: usize = 2;
 
-/// The log and tree of a file being written, as opening it would find them. Each line is added in turn, the
-/// header first. Dropped before it is finished, it leaves nothing.
+/// The log and tree of a file under construction, equal to those of opening it. Each line is added in turn, the header
+/// first. If it is dropped before it is finished, no file remains.
 pub(crate) struct LogWriter {
     at: Location,
     temporary: Temporary,
@@ -122,8 +122,8 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Gives the file its name once it is complete and, if `synced`, on disk with its folder. If the file was
-    /// changed meanwhile, it is read again.
+    /// Names the file once it is complete and, if `synced`, on disk with its folder. If the file has been changed
+    /// since, it is read again.
     pub(crate) fn finish(self, synced: bool) -> Result<FinishedLog> {
         let at = self.at;
         let failed = |error: io::Error| write_failed(&at, &error);
@@ -155,7 +155,7 @@ fn write_failed(at: &Location, error: &io::Error) -> Error {
     Error::io(&format!("write {}", at.path().display()), error)
 }
 
-/// Writes a file in chunks, from the second on by a thread of its own: copying into the page cache is the
+/// Writes a file in chunks; from the second chunk on, a thread does it, since copying into the page cache is the
 /// slowest step.
 struct Output {
     file: Arc<File>,
@@ -185,7 +185,7 @@ impl Output {
         }
     }
 
-    /// The next `len` bytes of the file, for the caller to fill. They may hold old bytes before.
+    /// The next `len` bytes of the file, for the caller to fill. They may contain old bytes.
     fn room(&mut self, len: usize) -> io::Result<&mut [u8]> {
         if self.chunk.filled > 0 && self.chunk.filled + len > CHUNK {
             self.hand_over()?;

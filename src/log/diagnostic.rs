@@ -44,7 +44,7 @@ impl Damage {
         Damage::DurabilityUnknown,
     ];
 
-    /// The kind with this number (`as u8`). Another order of kinds needs another format of the side index.
+    /// The kind with this number (`as u8`). Reordering the kinds changes the format of the side index.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
     }

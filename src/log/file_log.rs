@@ -1,4 +1,4 @@
-//! The file of an open session: how far it was read, reading on, and telling whether it is still the same file.
+//! The file of an open session: reading it on, and checking whether it is the same file.
 
 use super::body::Bodies;
 use super::diagnostic::Damage;
@@ -18,34 +18,34 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The file of a session, as far as it was read.
+/// The file of a session, up to the bytes that were read.
 pub(super) struct FileLog {
     pub(super) at: Location,
     /// `None` until the first entry is written.
     pub(super) open: Option<Box<OpenFile>>,
     /// Called before the file is made.
     pub(super) claim: Option<Claim>,
-    /// The first line as it is in the file, or will be.
+    /// The first line, in the file or for its first write.
     pub(super) header_line: Vec<u8>,
     /// Offset of the first line in bytes; damaged lines may precede it.
     pub(super) header_at: u64,
     /// Bytes from the start of the file whose lines are in the tree.
     pub(super) end: u64,
-    /// Whether the byte before `end` is a line break (or the file is empty).
+    /// Whether the byte before `end` is a line break, or the file is empty.
     pub(super) ends_in_break: bool,
-    /// Offset in bytes of a torn last line that was reported already.
+    /// Offset in bytes of a torn last line that was already reported.
     pub(super) torn_at: Option<u64>,
-    /// Bytes from the start of the file known to hold no line break behind `end`: they are not searched again.
+    /// Bytes from the start of the file without a line break after `end`: they are not searched again.
     pub(super) tail_to: u64,
 }
 
 pub(super) struct OpenFile {
-    /// The path's status when it was last found to be as expected.
+    /// The path's status when the path was last checked.
     pub(super) seen: Cell<Option<Status>>,
     /// Open read-only until the first append, since opening never writes.
     pub(super) handle: Handle,
     pub(super) identity: Identity,
-    /// Set once another body than expected is found.
+    /// Set once a body differs from the expected one.
     pub(super) stale: Arc<AtomicBool>,
     pub(super) previews: Arc<preview_cache::PreviewSlot>,
     /// The file's status when every line of it was checked; `None` if a later edit might not change it.
@@ -65,17 +65,17 @@ impl OpenFile {
     }
 }
 
-/// How to read a last line without a line break.
+/// The treatment of a last line without a line break.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tail {
-    /// As an entry, if it is whole.
+    /// Read as an entry, if it is complete.
     Take,
-    /// Not at all: it may be in flight.
+    /// Left out, since it may be in flight.
     Leave,
 }
 
 impl FileLog {
-    /// A log of which nothing was read yet; `open` is `None` until its file is made.
+    /// A log of an unread file; `open` is `None` until the file exists.
     pub(super) fn new(at: Location, open: Option<Box<OpenFile>>) -> Self {
         Self {
             at,
@@ -124,8 +124,8 @@ impl FileLog {
         }
     }
 
-    /// The file that was read, opened again if it had to be closed; `sessionDeleted` or
-    /// `sessionReplaced` if it is no longer there.
+    /// The opened file, reopened if it was closed; `sessionDeleted` or `sessionReplaced` if the path no longer leads to
+    /// it.
     pub(super) fn file(&self, open: &OpenFile, access: HandleAccess) -> Result<Arc<File>> {
         open.handle.get(access, || {
             let file = match self.at.folder.file(&self.at.name, access) {
@@ -202,7 +202,7 @@ impl FileLog {
         }
     }
 
-    /// Adds lines up to `size` bytes from the start of the file, on several threads, as far as they can.
+    /// Adds lines up to `size` bytes from the start of the file, on several threads, until one that they cannot handle.
     fn scan(
         &mut self,
         file: &File,
@@ -226,7 +226,7 @@ impl FileLog {
         })
     }
 
-    /// Whether there is still no line break behind `end`; only bytes not searched before are read.
+    /// Whether there is no line break after `end`; reads only bytes that have not been searched.
     fn is_tail_still(&mut self, file: &File, size: u64) -> io::Result<bool> {
         if self.tail_to <= self.end || size < self.tail_to {
             return Ok(false);
@@ -244,7 +244,7 @@ impl FileLog {
         Ok(true)
     }
 
-    /// Skips the line break that another process may have written behind the last line read.
+    /// Skips the line break that another process may have written after the last line.
     pub(super) fn pass_break(&mut self, file: &File) {
         let mut next = [0];
         if !self.ends_in_break && file.read_at(&mut next, self.end).is_ok() && next == *b"\n" {
@@ -253,7 +253,7 @@ impl FileLog {
         }
     }
 
-    /// Remembers that every line was checked after the file had this status, which was settled then.
+    /// Records that every line was checked after the file had this status, which was settled then.
     pub(super) fn note_checked(&mut self, settled: Option<Status>) {
         let (end, is_local) = (self.end, self.at.folder.is_multi_writer());
         if let Some(open) = &mut self.open {
@@ -281,7 +281,7 @@ impl FileLog {
         }
         Ok(match status.size - self.end {
             0 => Standing::Unchanged,
-            // Only a fragment, which was searched already.
+            // There is only a fragment, which was already searched.
             _ if status.size == self.tail_to => Standing::Unchanged,
             grown => Standing::Grown(grown),
         })

@@ -1,13 +1,13 @@
-//! Whether a session file still begins with the bytes from which something in the cache was made
-//! (session-file.md §2).
+//! Checks whether a session file still begins with the bytes from which a part of the cache was made (session-file.md
+//! §2).
 //!
-//! It does if it is the same file, at least as long, and if its beginning and the end of those bytes have the
-//! same checksums. If its length has not changed, its times must not have either, including the time of last
-//! change, which nobody can set back. If it has grown, some lines are compared too: a file edited in place and
-//! then appended to still has its old beginning, and may have the old end. That finds lines that moved, not
-//! every edit: if another program edits a file in place, with all lines where they were, *and* appends to it
-//! while no daemon has it open, its ids, parents and kinds are believed as cached. Comparing more would mean
-//! reading all of it. Bodies are always read from the file, and cached previews have a checksum per block.
+//! The check requires the same file, at least as long, with the same checksums of its beginning and of the end of those
+//! bytes. If its length is unchanged, its times must be too, including the time of last change, which no program can
+//! set back. If it has grown, some lines are compared too: a file edited in place and then appended to still has its
+//! old beginning, and may have the old end. This finds moved lines, but not every edit: if another program edits a file
+//! in place without moving a line, *and* appends to it while no daemon has it open, the cached ids, parents and kinds
+//! are used. To exclude that, all of the file would have to be read. Bodies are always read from the file, and cached
+//! previews have a checksum per block.
 
 use crate::bytes::{Cursor, Fields};
 use crate::cache::{get_status, put_status};
@@ -32,7 +32,7 @@ pub(crate) struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// Of the first `end` bytes of a file with this status.
+    /// The fingerprint of the first `end` bytes of a file with this status.
     pub(crate) fn of(file: &File, status: Status, end: u64) -> Option<Self> {
         Some(Self {
             status: Status {
@@ -44,13 +44,13 @@ impl Fingerprint {
         })
     }
 
-    /// How many bytes this identifies.
+    /// The number of bytes that this identifies.
     pub(crate) fn end(&self) -> u64 {
         self.status.size
     }
 
-    /// Whether the file, which has this status, still begins so. If it has grown, [`is_still_there`] must hold
-    /// too.
+    /// Whether the file, which has this status, still begins with these bytes. If it has grown, [`is_still_there`] must
+    /// hold too.
     pub(crate) fn matches(&self, file: &File, now: Status) -> bool {
         let then = self.status;
         let is_unchanged = now.size == then.size
@@ -85,7 +85,7 @@ fn ends(file: &File, end: u64) -> Option<(u64, u64)> {
     Some((first, xxh3_64(&bytes)))
 }
 
-/// Whether a sample of the tree's lines still begin where the tree has them, with the same ids.
+/// Whether a sample of the tree's lines are at the tree's places in the file, with the same ids.
 pub(crate) fn is_still_there(file: &File, tree: &Tree) -> bool {
     let step = (tree.node_count() / SAMPLES).max(1);
     let mut numbers = (0..tree.node_count()).step_by(step);

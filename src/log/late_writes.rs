@@ -18,9 +18,9 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a writer may take between opening the file and writing to it.
+/// The time for which a writer may still write to a file that it has opened.
 const HELD: Duration = Duration::from_secs(60);
-/// How long the new file's last line may stay incomplete before late lines are appended anyway.
+/// The time for which an incomplete last line of the new file delays late lines.
 const IN_FLIGHT: Duration = Duration::from_secs(2);
 
 /// A session file that another file has replaced.
@@ -31,11 +31,11 @@ pub(crate) struct ReplacedFile {
     /// Keeps the file open: its name belongs to another file.
     file: Arc<File>,
     until: Instant,
-    /// The file's size at the last look: an unfinished fragment may follow the last whole line.
+    /// The file's size at the last check: an incomplete fragment may follow the last whole line.
     looked_at: u64,
-    /// Whether the file was looked at after the time was up.
+    /// Whether the file was checked after its time had ended.
     is_settled: bool,
-    /// Since when the pending lines wait for the end of a line in the new file.
+    /// The time from which the pending lines wait for the end of a line in the new file.
     waits_since: Option<Instant>,
     /// Lines read from the old file and not yet written to the new one.
     pending: Vec<Vec<u8>>,
@@ -72,7 +72,7 @@ impl ReplacedFile {
         self.pending.is_empty() && Instant::now() >= self.until
     }
 
-    /// Whether there are lines to copy, by one `fstat`.
+    /// Checks by one `fstat` whether there are lines to copy.
     pub(crate) fn has_arrivals(&self) -> bool {
         let LogStorage::File(log) = &self.log.store else {
             return false;
@@ -86,14 +86,13 @@ impl ReplacedFile {
             || (is_last_look && status.size > log.end)
     }
 
-    /// The late whole lines, as version 3, without those that `successor` has: another process may have copied
-    /// them.
+    /// The complete late lines, as version 3, without those that `successor` has: another process may have copied them.
     pub(crate) fn arrivals(&mut self, successor: &Tree) -> Result<Vec<Vec<u8>>> {
         let LogStorage::File(log) = &mut self.log.store else {
             return Ok(Vec::new());
         };
         let from = log.end;
-        // The last look takes a line without its break too.
+        // The last check also takes a line without its break.
         let is_last_look = Instant::now() >= self.until;
         let tail = if is_last_look {
             Tail::Take
@@ -117,8 +116,8 @@ impl ReplacedFile {
         Ok(self.pending.clone())
     }
 
-    /// Whether late lines can be appended now. An incomplete last line of the new file is waited for: appending
-    /// would cut it in two.
+    /// Whether late lines can be appended. They wait for the end of an incomplete last line in the new file, since
+    /// appending would cut it in two.
     pub(crate) fn may_append(&mut self, successor: &Log) -> bool {
         if !successor.ends_in_fragment() {
             return true;
@@ -152,7 +151,7 @@ impl Log {
         read.is_ok() && last != *b"\n"
     }
 
-    /// Appends lines that others wrote elsewhere, and adds them to the tree as theirs.
+    /// Appends lines that others wrote to the old file, and adds them to the tree as entries of others.
     pub fn write_for_others(
         &mut self,
         lock: &Lock,
@@ -214,7 +213,7 @@ mod tests {
         let OpenedLog { log, tree, .. } = Log::open(Location::of_path(&path).unwrap()).unwrap();
         let mut old = ReplacedFile::of(log, tree).unwrap();
         let new = Tree::new();
-        // The line may be in flight at the first look.
+        // The line may be in flight at the first check.
         assert!(old.has_arrivals());
         assert!(old.arrivals(&new).unwrap().is_empty());
         assert!(!old.has_arrivals());
@@ -225,7 +224,7 @@ mod tests {
         assert_eq!(old.arrivals(&new).unwrap(), [b"{\"torn".to_vec()]);
         old.carried();
         assert!(!old.has_arrivals() && !old.is_over());
-        // The last look takes a line without its break.
+        // The last check also takes a line without its break.
         old.until = Instant::now();
         assert!(old.has_arrivals());
         assert_eq!(old.arrivals(&new).unwrap(), [entry.as_bytes().to_vec()]);

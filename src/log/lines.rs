@@ -1,6 +1,6 @@
-//! Reads a file line by line through one reused buffer. Memory is bounded by the longest line; a file that
-//! shrinks meanwhile ends early and is no error. A line too long for memory is skipped without being held, and
-//! its holes without being read.
+//! Reads a file line by line through one reused buffer. Memory is bounded by the longest line; a file that shrinks
+//! during the reading ends early, without an error. A line too long for memory is skipped without being read into
+//! memory, and its holes without being read.
 
 use crate::bytes::index;
 use crate::cancel::Cancel;
@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt;
 pub(crate) const CHUNK: usize = 1 << 20;
 /// Lines longer than this, in bytes, are skipped.
 pub(crate) const MAX_LINE_BYTES: usize = 256 << 20;
-/// For a line longer than this, in bytes, the end is searched before more of it is held.
+/// For a line longer than this, in bytes, the end is searched before more of it is read into memory.
 const LONG: usize = 4 << 20;
 
 /// One line, without its line break.
@@ -29,7 +29,7 @@ pub(crate) struct RawLine<'a> {
     pub terminated: bool,
 }
 
-/// Reads lines from `offset` to the end of the file at the time.
+/// Reads lines from `offset` to the end that the file has at each read.
 pub(crate) struct Lines<'f> {
     file: &'f File,
     buffer: Vec<u8>,
@@ -90,7 +90,7 @@ impl<'f> Lines<'f> {
             return Err(io::ErrorKind::Interrupted.into());
         }
         if self.start == self.end && self.buffer.len() > 2 * LONG {
-            // Gives back the memory of a long line.
+            // Frees the memory of a long line.
             self.buffer = Vec::new();
             (self.start, self.end) = (0, 0);
         }
@@ -146,7 +146,7 @@ impl<'f> Lines<'f> {
         Ok(read > 0)
     }
 
-    /// The current line, of which the first `held` bytes are in the buffer.
+    /// The current line; its first `held` bytes are in the buffer.
     fn long(&mut self, held: usize) -> io::Result<RawLine<'_>> {
         let (len, terminated) = self.find_end(held as u64)?;
         let offset = self.offset;
@@ -172,7 +172,7 @@ impl<'f> Lines<'f> {
             let read = read_at(self.file, room, offset + self.end as u64)?;
             self.end += read;
             if read == 0 {
-                // The file has shrunk, or everything is read.
+                // The file has shrunk, or all of it is read.
                 break;
             }
         }
@@ -181,7 +181,7 @@ impl<'f> Lines<'f> {
         Ok(self.take(len, whole && terminated))
     }
 
-    /// The length of the current line, whose first `searched` bytes hold no break, and whether it has a break.
+    /// The length of the current line, whose first `searched` bytes have no break, and whether it has a break.
     fn find_end(&self, searched: u64) -> io::Result<(u64, bool)> {
         let mut buffer = vec![0; CHUNK];
         let mut len = searched;
@@ -212,7 +212,7 @@ fn behind_hole(file: &File, offset: u64) -> u64 {
         use rustix::fs::{SeekFrom, seek};
         match seek(file, SeekFrom::Data(offset)) {
             Ok(data) => return data.max(offset),
-            // Only a hole is left.
+            // Only a hole follows.
             Err(rustix::io::Errno::NXIO) => {
                 return file
                     .metadata()

@@ -60,8 +60,8 @@ impl Chain {
     }
 }
 
-/// Derives an id for an entry that has none, from its line number, the number of entries before it on the line,
-/// and its bytes, so that every opening derives the same; a counter avoids ids already taken.
+/// Derives an id for an entry without one from its line number, the number of entries before it on the line, and its
+/// bytes, so that every opening derives the same id; a counter avoids ids that are in use.
 pub(crate) fn derive_id(
     place: (u64, u64),
     bytes: &[u8],

@@ -20,7 +20,7 @@
 //! - [`late_writes`]: lines that arrive in a file after it was replaced;
 //! - [`repair`]: mending damage on request.
 //!
-//! The session decides which lines are written, and where the leaf is.
+//! The session decides on the lines to write and on the leaf.
 
 pub(crate) mod append;
 pub(crate) mod body;
@@ -76,14 +76,14 @@ pub struct OpenedLog {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// How the file at a log's path compares with what was read.
+/// The state of the file at a log's path, compared with the bytes that were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// Nothing to read.
+    /// It has no new bytes.
     Unchanged,
     /// This many bytes were appended.
     Grown(u64),
-    /// Another file, a shorter one, or one with another first line.
+    /// It is another file, a shorter one, or one with another first line.
     Replaced,
     Deleted,
 }
@@ -150,7 +150,7 @@ impl Log {
         self.ingest.header.as_ref()
     }
 
-    /// The first line, as it is or will be in the file.
+    /// The first line, in the file or for its first write.
     pub fn header_line(&self) -> Vec<u8> {
         match &self.store {
             LogStorage::File(log) => log.header_line.clone(),
@@ -171,7 +171,7 @@ impl Log {
         }
     }
 
-    /// The identity of the opened file; `None` if there is none yet.
+    /// The identity of the opened file; `None` before it exists.
     pub fn identity(&self) -> Option<Identity> {
         match &self.store {
             LogStorage::File(log) => log.open.as_ref().map(|open| open.identity),
@@ -179,7 +179,7 @@ impl Log {
         }
     }
 
-    /// The file, to be synced; `None` where there is none.
+    /// The file to sync; `None` without a file.
     pub fn file_to_sync(&self) -> Result<Option<(Arc<File>, Identity)>> {
         let LogStorage::File(log) = &self.store else {
             return Ok(None);
@@ -190,7 +190,7 @@ impl Log {
         Ok(Some((log.file(open, HandleAccess::Read)?, open.identity)))
     }
 
-    /// Whether the file exists: not before the first entry.
+    /// Whether the file exists, which begins with the first entry.
     pub fn is_written(&self) -> bool {
         matches!(&self.store, LogStorage::File(FileLog { open: Some(_), .. }))
     }
@@ -211,7 +211,7 @@ impl Log {
         }
     }
 
-    /// Diagnostics found since they were last asked for.
+    /// Returns and removes the diagnostics found so far.
     pub fn take_diagnostics(&mut self) -> Vec<Diagnostic> {
         let mut found = std::mem::take(&mut self.ingest.diagnostics);
         if let LogStorage::File(FileLog {
@@ -224,8 +224,8 @@ impl Log {
         found
     }
 
-    /// Compares the path with what was read: one `stat`, and a look at the first line where the
-    /// file has changed since.
+    /// Compares the path with the bytes that were read, by one `stat`; if the file has changed, also compares its first
+    /// line.
     pub fn standing(&self) -> Result<Standing> {
         let LogStorage::File(log) = &self.store else {
             return Ok(Standing::Unchanged);
@@ -241,7 +241,7 @@ impl Log {
         log.standing_of(open, status)
     }
 
-    /// Reads what others have appended, up to the last line break: a line in flight may follow. The tree's leaf
+    /// Reads the entries of other writers, up to the last line break: a line in flight may follow. The tree's leaf
     /// stays.
     pub fn refresh(&mut self, tree: &mut Tree) -> Result<()> {
         if let LogStorage::File(log) = &mut self.store {

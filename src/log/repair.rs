@@ -31,9 +31,9 @@ const QUARANTINE_SUFFIX: &str = ".quarantine";
 /// How long to wait for the file's lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The damage found, and what was or would be done about it.
+/// The damage found, and the changes of the repair.
 pub struct RepairReport {
-    /// Everything that is wrong with the file.
+    /// Every fault of the file.
     pub found: Vec<Diagnostic>,
     /// Lines that are or would be removed or completed.
     pub lines: usize,
@@ -41,9 +41,9 @@ pub struct RepairReport {
     pub quarantined_bytes: u64,
     /// Entries recovered from those lines.
     pub recovered: usize,
-    /// The file with the damaged bytes; `None` if there are none or nothing was done.
+    /// The file with the damaged bytes; `None` if there are none or the repair did nothing.
     pub quarantine: Option<PathBuf>,
-    /// The replaced file, if there is one: other processes may still have it open and write to it.
+    /// The replaced file, if there is one: other processes may still write to it.
     pub replaced: Option<OpenedLog>,
 }
 
@@ -64,7 +64,7 @@ pub fn repair(at: &Location, dry_run: bool) -> Result<RepairReport> {
             },
         ));
     }
-    // From here on the file cannot change: the lock is held.
+    // The lock is held, so the file does not change after this point.
     let lock = if dry_run {
         None
     } else {
@@ -127,7 +127,7 @@ struct DamagedLine {
     /// Offset and length of the title, the header and the entries found on it, in the order in which they are
     /// written.
     kept: Vec<(u64, u64)>,
-    /// How many of those are entries.
+    /// The number of entries among those.
     entries: usize,
 }
 
@@ -357,7 +357,7 @@ mod tests {
             );
         }
 
-        // A sound file is left alone.
+        // A second repair of the file changes nothing.
         let again = repair(&at, false).unwrap();
         assert!(again.replaced.is_none() && again.lines == 0);
         assert_eq!(fs::read(at.path()).unwrap(), repaired);

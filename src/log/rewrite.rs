@@ -53,7 +53,7 @@ impl Log {
         })
     }
 
-    /// The lines from `from` to the end of what was read, as version 3.
+    /// The lines from `from` to the end of the bytes that were read, as version 3.
     pub(super) fn migrated(&self, tree: &Tree, from: u64) -> Result<Vec<Vec<u8>>> {
         let bodies = self.bodies();
         let LogStorage::File(log) = &self.store else {
@@ -189,8 +189,8 @@ fn same_content(a: &File, b: &File) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Writes every line of the old file that begins in `range`: the header, which is at `header`, with its new
-/// version, entries as migrated, anything else as it is.
+/// Writes every line of the old file that begins in `range`: the header, which is at `header`, with its new version,
+/// entries as migrated, others unchanged.
 fn write_migrated(
     out: &mut impl Write,
     old: &File,
@@ -265,8 +265,7 @@ impl<'a> Migration<'a> {
         let start = offset + (line.len() - text.len()) as u64;
         let header = self.header.filter(|header| header.offset >= start);
         if header.is_some_and(|header| header.offset >= start + text.len() as u64) {
-            // A whole object on this line is ignored now, but on a line of its own before the header it would
-            // be read.
+            // An object on this line is ignored, but on a line of its own before the header it would be read.
             return write_rest(out, line);
         }
         let at = |piece: &LinePart| start + piece.span.start as u64;

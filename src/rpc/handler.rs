@@ -17,7 +17,7 @@ use crate::blocking::blocking;
 use crate::daemon::append::Append;
 use crate::daemon::at_once_or_later;
 use crate::daemon::call::Call;
-use crate::daemon::commit::{Appended, ChangePlace};
+use crate::daemon::commit::{AppendOutcome, ChangePlace};
 use crate::daemon::open_session::{Lease, OpenSession, guard};
 use crate::daemon::queue::Scope;
 use crate::daemon::reading::inline_or_blocking;
@@ -314,7 +314,7 @@ async fn answer_of(
 /// The entries that a request appends as one operation, written together with adjacent appends in the queue.
 pub(super) struct NewAppend<R> {
     pub(super) entries: Vec<NewEntry>,
-    pub(super) result: fn(Appended) -> Result<R>,
+    pub(super) result: fn(AppendOutcome) -> Result<R>,
 }
 
 /// A handler of scope `session(append)`, in one of its forms.
@@ -347,7 +347,7 @@ where
             Err(error) => return responder.respond(Err(error)),
         };
         let call = Arc::clone(responder.call());
-        let answer = Box::new(move |appended: Result<Appended>| {
+        let answer = Box::new(move |appended: Result<AppendOutcome>| {
             let result = appended.and_then(|appended| Reply::of(&result(appended)?));
             responder.respond(result);
         });

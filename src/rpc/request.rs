@@ -79,7 +79,7 @@ mod tests {
     // The envelope is read in one pass that stops at a mistake. Text that is not JSON is a parse error even if the
     // envelope has another mistake before it.
     #[test]
-    fn what_is_not_json_is_told_before_what_is_no_request() {
+    fn a_parse_error_is_reported_before_an_invalid_envelope() {
         for bad in [
             "",
             " ",

@@ -37,7 +37,7 @@ fn documents_are_the_same_every_time() {
 
 // A client that was generated from these types asks for this very hash (protocol.md §2).
 #[test]
-fn the_hash_that_is_told_is_that_of_the_document() {
+fn the_reported_hash_is_that_of_the_document() {
     assert_eq!(
         schema_hash(),
         computed_hash(),
@@ -175,7 +175,7 @@ fn params_refuse_unknown_members_except_those_of_initialize() {
 }
 
 #[test]
-fn null_and_absence_are_told_apart() {
+fn null_and_absence_are_distinguished() {
     let wire = document("treelined.v1.json");
     let check = |definition: &str, member: &str, nullable: bool, required: bool| {
         let schema = &wire["$defs"][definition];
@@ -203,7 +203,7 @@ fn null_and_absence_are_told_apart() {
 }
 
 #[test]
-fn entries_are_told_apart_by_their_own_type() {
+fn entries_are_distinguished_by_their_own_type() {
     let file = document("session-file.v3.json");
     let line = &file["$defs"]["FileLine"]["oneOf"];
     let mut types = HashSet::new();

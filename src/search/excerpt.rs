@@ -27,7 +27,7 @@ pub(crate) struct Excerpt {
 }
 
 /// A character of the field, and its position in the excerpt.
-struct Shown {
+struct ExcerptChar {
     /// Its offset in the text that was read, in bytes.
     at: usize,
     before: usize,
@@ -113,7 +113,7 @@ impl<'q> BestField<'q> {
 }
 
 /// The part of a text that an excerpt contains.
-fn one_line(text: &str) -> (String, Vec<Shown>) {
+fn one_line(text: &str) -> (String, Vec<ExcerptChar>) {
     let (mut line, mut length, mut gap) = (String::new(), 0, false);
     let mut shown = Vec::new();
     for (at, char) in text.char_indices().take(LOOKED_THROUGH) {
@@ -129,7 +129,7 @@ fn one_line(text: &str) -> (String, Vec<Shown>) {
             }
             line.push(char);
             gap = false;
-            shown.push(Shown {
+            shown.push(ExcerptChar {
                 at,
                 before: length + spaced,
                 after: length + spaced + 1,
@@ -137,7 +137,7 @@ fn one_line(text: &str) -> (String, Vec<Shown>) {
             length += spaced + 1;
             continue;
         }
-        shown.push(Shown {
+        shown.push(ExcerptChar {
             at,
             before: length,
             after: length,

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn an_invalid_query_is_explained() {
         let parse = |text: &str, mode| Query::parse(text, mode).map(|query| query.is_some());
         assert_eq!(parse("(", Mode::Words), Ok(true));
         assert_eq!(parse("(", Mode::Literal), Ok(true));

@@ -313,7 +313,7 @@ proptest! {
 /// A word in a field without escapes is found without decoding, in either case and in any alphabet: decoding and
 /// folding all text took most of a search.
 #[test]
-fn plain_fields_are_told_by_their_bytes() {
+fn plain_fields_are_decided_by_their_bytes() {
     use super::prefilter::{Prefilter, Presence};
     let check = |word: &str, raw: &str, expected: Presence| {
         let told = Prefilter::folded(word.as_bytes()).tell(raw.as_bytes());

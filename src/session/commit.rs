@@ -59,7 +59,7 @@ where
     }
 }
 
-/// Fails with `sessionLocked` once an operation asked for at `asked` has waited long enough for the lock.
+/// Fails with `sessionLocked` if the operation's wait for the lock, from `asked` on, is over.
 pub(crate) fn still_waits(
     cancel: &Cancel,
     asked: Instant,
@@ -68,8 +68,7 @@ pub(crate) fn still_waits(
     if cancel.is_cancelled() {
         return Err(Error::cancelled());
     }
-    // An operation that waited in the queue behind others that did not get the lock does not wait as long
-    // again.
+    // An operation that waited in the queue behind others without the lock does not wait as long again.
     let since = contended_since.unwrap_or(asked).max(asked);
     if since.elapsed() < LOCK_TIMEOUT {
         return Ok(());
@@ -92,9 +91,9 @@ pub struct CommitOutcome {
     pub unsynced: Option<Arc<File>>,
     /// The number of planned lines.
     lines: usize,
-    /// The number of lines that are in the file whole.
+    /// The number of lines that are complete in the file.
     pub whole: usize,
-    /// Why not all lines are whole.
+    /// The reason why not all lines are complete.
     pub failure: Option<Error>,
 }
 
@@ -333,7 +332,7 @@ impl SessionState {
         })
     }
 
-    /// Takes what has been written into the tree.
+    /// Adds the written lines to the tree.
     fn take_in(&mut self, written: WrittenLines, changes: &mut Changes) -> Result<CommitOutcome> {
         let WrittenLines {
             lock,

@@ -14,7 +14,7 @@ use crate::os::file::Location;
 use crate::tree::{FilePlace, Flags, Node, PlainFacts, Tree};
 
 /// The parts of a fork.
-pub(crate) struct Copy {
+pub(crate) struct ForkContent {
     plan: ForkPlan,
     bodies: Bodies,
     kept: Vec<KeptEntry>,
@@ -45,7 +45,7 @@ enum ForkPart<'a> {
     Line(&'a [u8]),
 }
 
-impl Copy {
+impl ForkContent {
     /// Prepares a fork of `core`. Reads bodies only if a reference in them must be resolved.
     pub(crate) fn prepare(
         core: &SessionState,

@@ -4,7 +4,7 @@
 //! requests (protocol.md §1). A guard is held for work in memory and for a write, never while waiting for a
 //! question, a summarizer or a sync.
 //!
-//! `flow` decides what is written, and `daemon` whom to notify. [`commit`] writes, [`fork`] copies.
+//! `flow` plans the lines to write, and `daemon` notifies clients. [`commit`] writes, [`fork`] copies.
 
 pub(crate) mod commit;
 pub(crate) mod fork;
@@ -78,12 +78,12 @@ pub enum Activity {
 pub struct SessionState {
     pub log: Log,
     pub tree: Tree,
-    /// Entries that others have appended below the leaf since it was set.
+    /// Entries that others have appended below the leaf since it moved there.
     below: Below,
     read_only: bool,
     /// Files that were replaced recently.
     predecessors: Vec<ReplacedFile>,
-    /// Since when every attempt has found the file's lock taken.
+    /// The first of the unsuccessful attempts to take the file's lock since the last success.
     contended_since: Option<Instant>,
 }
 
@@ -113,7 +113,7 @@ impl<T> DerefMut for SessionGuard<T> {
 pub struct Changes {
     /// Entries appended by this operation.
     pub own: Vec<Node>,
-    /// Entries that others have appended and this operation found.
+    /// Entries of others that this operation found.
     pub others: Vec<Node>,
     /// Whether others have appended anything, even if only a leaf record.
     pub others_moved: bool,
@@ -238,7 +238,7 @@ impl Session {
         Ok(Busy(Arc::clone(self)))
     }
 
-    /// Waits until nothing keeps the session busy.
+    /// Waits until no activity keeps the session busy.
     pub async fn idle(&self) {
         loop {
             let ended = self.ended.notified();
@@ -290,7 +290,7 @@ impl<T: Send + 'static> SessionGuard<T> {
         self.with
     }
 
-    /// Reads what others have appended.
+    /// Reads the entries of other writers.
     pub async fn refreshed(mut self) -> Result<(Self, Changes)> {
         match self.log.standing()? {
             // The open file still has all entries; only appending is impossible.
@@ -447,7 +447,7 @@ impl SessionState {
         }))
     }
 
-    /// Reads what others have appended since the last refresh.
+    /// Reads the entries that others have appended since the last refresh.
     fn refresh(&mut self) -> Result<Changes> {
         let before = self.tree.node_count();
         let file_leaf = self.tree.file_leaf();

@@ -1,4 +1,4 @@
-//! Durability: when appended lines are synced to disk (session-file.md §3).
+//! Durability: the syncs of appended lines (session-file.md §3).
 //!
 //! One sync runs at a time per session; lines written meanwhile share the next one.
 
@@ -15,10 +15,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// How long an append may stay unsynced with `interval`.
+/// The time for which an append may stay unsynced with `interval`.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// Most ranges of files remembered as of unknown durability; beyond that, the last one is widened.
+/// Most ranges of files with unknown durability; beyond that, the last one is widened.
 const MAX_LOST: usize = 64;
 
 /// Files of all sessions kept open for a sync of `interval`.
@@ -112,7 +112,7 @@ pub struct Syncer {
 
 struct SyncState {
     durability: Durability,
-    /// Requests that wait for a sync that begins after they came.
+    /// Requests that wait for a sync that begins after their arrival.
     waiting: Vec<oneshot::Sender<Result<()>>>,
     /// Files written since the last sync began: one, or two after a migration.
     unsynced: Vec<UnsyncedFile>,

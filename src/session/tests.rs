@@ -1,4 +1,4 @@
-//! Which work runs inline and which on a blocking thread.
+//! The work that runs inline, and the work that runs on a blocking thread.
 
 use super::*;
 use crate::flow::PlannedLines;
@@ -38,7 +38,7 @@ fn session(path: &Path) -> Arc<Session> {
     Session::new(opened, false, Durability::Os)
 }
 
-/// The result if the work ends at its first poll; `None` if it goes on on another thread.
+/// The result if the work ends at its first poll; `None` if it continues on another thread.
 fn polled<T>(work: &mut Pin<Box<impl Future<Output = T>>>) -> Option<T> {
     match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(done) => Some(done),
@@ -72,8 +72,8 @@ fn much_that_others_have_appended_is_read_on_another_thread() {
     });
 }
 
-/// A writer that takes no lock can append between our refresh and our write. However much it appends, it is
-/// not read on the reader thread.
+/// A writer without the lock can append between our refresh and our write. Any amount of its lines is read on a
+/// blocking thread.
 #[test]
 fn much_that_comes_between_a_look_and_a_write_is_read_on_another_thread() {
     let folder = tempfile::tempdir().unwrap();

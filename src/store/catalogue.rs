@@ -1,8 +1,8 @@
 //! The rows of `list_sessions`, kept in memory between lists and in the cache between processes
 //! (session-file.md §5).
 //!
-//! A row is valid for a file with the same path, identity, length and times, including the time of last change;
-//! any other file is read again. If the cache is lost or damaged, all files are.
+//! A row is valid for a file with the same path, identity, length and times, including the time of last change; any
+//! other file is read again. If the cache is lost or damaged, all files are read again.
 
 use crate::bytes::{Cursor, Fields};
 use crate::cache::{Cache, FormatName, get_status, put_status};
@@ -70,7 +70,7 @@ pub(crate) struct FolderFiles {
     pub names: Vec<OsString>,
 }
 
-/// A row keyed by the bytes of its path: comparing components takes longer than asking for a file's status.
+/// A row with the bytes of its path as key: comparing path components takes longer than a `stat`.
 #[derive(Debug)]
 struct RowByPath(Arc<Row>);
 

@@ -45,8 +45,8 @@ impl Below {
 
     /// Examines the entries that have arrived since the last call.
     pub(crate) fn look(&mut self, tree: &Tree) {
-        // As long as no parent is later than its child, a walk ends at the first number below the leaf's.
-        // The first such link makes the roots count, so everything is examined again.
+        // If no parent is later than its child, a walk ends at the first number below the leaf's. The first such link
+        // counts the roots again, so everything is examined again.
         if self.links == 0 && !tree.forward_links.is_empty() {
             self.looked = self.since;
             self.found.clear();

@@ -10,7 +10,7 @@ pub(crate) struct Branch {
     pub tip: Node,
     /// The deepest entry above the tip that other branches share; `None` if there is none.
     pub fork: Option<Node>,
-    /// Messages of the branch alone: from the fork, exclusive, to the tip.
+    /// Messages between the fork, exclusive, and the tip.
     pub message_count: u64,
     /// Whether the tip is the leaf, labels and session_info entries aside.
     pub is_active: bool,

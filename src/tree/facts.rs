@@ -128,7 +128,7 @@ impl Tree {
                     });
                 }
             }
-            // Not a move of the user: undo passes it over.
+            // An import's record is not a move of the user: undo skips it.
             Facts::LeafRecord {
                 cause: Some(cause), ..
             } if cause == IMPORT => {}

@@ -207,9 +207,9 @@ impl IdTable {
     }
 }
 
-/// The hashes with their numbers, in about the order of their slots in a table of this size, which places
-/// by the low bits. Inserted in this order, a million ids take a third of the time of file order, in which
-/// each insertion touches another part of the memory.
+/// The hashes with their numbers, approximately in the order of their slots in a table of this size, which uses the low
+/// bits. Inserted in this order, a million ids take a third of the time of file order, in which each insertion uses
+/// another part of the memory.
 fn by_neighbourhood(hashes: &[IdHash]) -> Option<Vec<(IdHash, u32)>> {
     let places = hashes.len().max(PARTS).next_power_of_two();
     let shift = places.trailing_zeros() - PARTS.trailing_zeros();
@@ -249,7 +249,7 @@ pub(crate) struct ImageRows {
 }
 
 impl ImageRows {
-    /// With room for `count` rows and some more, so that the entries appended since do not move all rows.
+    /// Has memory for `count` rows and some more, so that entries appended since do not move all rows.
     pub(crate) fn with_capacity(count: u32) -> Self {
         let count = count as usize;
         Self {
@@ -440,7 +440,7 @@ fn position(fields: &mut Cursor<'_>, count: u32) -> Option<Position> {
 mod tests {
     use super::*;
 
-    /// Small enough to be put in as they come, and too many for that: each id is found once.
+    /// Counts of ids that are inserted directly, and more: each id is found once.
     #[test]
     fn every_id_is_in_the_table() {
         for count in [0, 1, 70, NEAR + 12_345] {

@@ -1,7 +1,7 @@
 //! Finds the root above a node, to check for a cycle when a parent is read after its child.
 //!
-//! A file may hold a long chain and then a million entries whose parents come late, and each of them
-//! needs the root of that chain. Shortcuts left on the way keep the total near linear.
+//! A file may hold a long chain and then a million entries whose parents come late, and each of them needs the root of
+//! that chain. Shortcuts from earlier walks keep the total near linear.
 
 use super::{NONE, steps};
 use hashbrown::HashMap;

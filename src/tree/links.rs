@@ -1,4 +1,4 @@
-//! Links from nodes to their parents, which may stand later in the file, be missing, or be leaf records.
+//! Links from nodes to their parents, which may be later in the file, be missing, or be leaf records.
 
 use super::waiting::WaitingNode;
 use super::{Flags, NONE, Node, Tree, raw, steps};

@@ -4,8 +4,8 @@
 //! inserted in file order (session-file.md §2). Nothing here recurses, and no walk meets a node twice:
 //! a link that would close a cycle is refused.
 //!
-//! [`links`] has the parents, [`facts`] what an entry says besides (labels, name, moves), [`image`] the tree
-//! as bytes for the side index.
+//! [`links`] has the parents, [`facts`] the other facts of an entry (labels, name, moves), [`image`] the tree as bytes
+//! for the side index.
 
 mod ancestor;
 pub(crate) mod below;
@@ -369,7 +369,7 @@ impl Tree {
         self.revision
     }
 
-    /// Takes the place of `former` after a reload: no revision of `former` comes again.
+    /// Replaces `former` after a reload: its revisions are not repeated.
     pub fn take_place_of(&mut self, former: &Tree) {
         self.revision += former.revision + 1;
         self.origin = self.revision;

@@ -8,7 +8,7 @@ pub enum Position {
     /// Before the first entry.
     Root,
     At(Node),
-    /// Named by a move, but not in the file.
+    /// A move names it, but the file does not have it.
     Gone,
 }
 
@@ -19,7 +19,7 @@ impl From<Option<Node>> for Position {
 }
 
 impl Position {
-    /// The position; the outer `None` if it is gone.
+    /// The position; the outer `None` if the file does not have it.
     pub fn known(self) -> Option<Option<Node>> {
         match self {
             Position::Root => Some(None),
@@ -29,7 +29,7 @@ impl Position {
     }
 }
 
-/// Why the leaf moved.
+/// The reason why the leaf moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     SetLeaf,
@@ -148,7 +148,7 @@ impl Moves {
     }
 }
 
-/// Pops until `last` is popped. Each position is popped once, so that all moves together are linear.
+/// Pops until `last` is popped. Each position is popped once, so that all moves together take linear time.
 fn pop_through(stack: &mut Vec<Position>, last: Position) {
     while let Some(position) = stack.pop() {
         steps::count(1);

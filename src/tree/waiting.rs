@@ -97,8 +97,8 @@ impl Waiters {
         }
     }
 
-    /// For a new leaf record with this id that waits itself: the nodes that waited for `id` wait with the
-    /// record. Returns those whose parent is the record.
+    /// For a new leaf record with this id that itself waits: the nodes that waited for `id` wait with the record.
+    /// Returns those whose parent is the record.
     pub(super) fn hand_on(&mut self, id: &str, record: Node) -> Vec<WaitingNode> {
         let Some(from) = self.by_id.get(id).copied() else {
             return Vec::new();

@@ -12,7 +12,7 @@
 //! 3. [`Visible::new`]: the visible tree as rows; [`page_range`]: the rows of the page.
 //! 4. Without a query: [`Snapshot::take`] of [`Visible::items_of`] (the same lock as 1).
 //! 5. [`Visible::served`]: for each row read [`RowFacts`], and for a tool result its [`ToolCall`] from
-//!    [`Outline::callers`], then [`Served::push_json`]; or [`nested::push_json`].
+//!    [`Outline::callers`], then [`ServedRow::push_json`]; or [`nested::push_json`].
 
 mod call;
 mod extract;
@@ -32,6 +32,6 @@ pub(crate) use call::ToolCall;
 pub(crate) use layout::{Caller, Filter, Order, Outline, Scope};
 pub(crate) use prefix::Render;
 pub(crate) use preview::{FIRST_READ, RowFacts, Subject};
-pub(crate) use row::Served;
+pub(crate) use row::ServedRow;
 pub(crate) use snapshot::{Entry, Snapshot};
 pub(crate) use visible::{Folding, Row, Start, Visible, page_range};

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 /// A row with the facts it needs from the tree.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Served<'a> {
+pub(crate) struct ServedRow<'a> {
     pub row: &'a Row,
     pub entry: Entry<'a>,
     /// The nearest visible ancestor.
@@ -28,11 +28,11 @@ impl Visible {
         &'a self,
         snapshot: &'a Snapshot,
         range: Range<usize>,
-    ) -> impl Iterator<Item = Served<'a>> + 'a {
+    ) -> impl Iterator<Item = ServedRow<'a>> + 'a {
         let rows = self.rows().get(range).unwrap_or_default();
         rows.iter().filter_map(|row| {
             let parent = self.parent_item(row);
-            Some(Served {
+            Some(ServedRow {
                 row,
                 entry: snapshot.entry(row.item())?,
                 parent_id: parent.and_then(|item| snapshot.id(item)),
@@ -46,7 +46,7 @@ impl Visible {
     }
 }
 
-impl Served<'_> {
+impl ServedRow<'_> {
     /// Appends the row as one JSON object, with its members in the order of protocol.md §6. `call` is the call that a
     /// tool result answers, `found` the excerpt that matches the query.
     pub(crate) fn push_json(
@@ -57,7 +57,7 @@ impl Served<'_> {
         found: Option<&Excerpt>,
         render: Option<Render>,
     ) {
-        let Served { row, entry, .. } = self;
+        let ServedRow { row, entry, .. } = self;
         out.extend_from_slice(b"{\"id\":");
         push_string(out, entry.id);
         out.extend_from_slice(b",\"parentId\":");

@@ -119,8 +119,8 @@ fn added_results_count_against_the_limit_of_a_context() {
 }
 
 proptest! {
-    /// Whatever the order of calls, results and texts: after each assistant message come results of all its
-    /// calls and nothing else, before any other message.
+    /// With any order of calls, results and texts: after each assistant message come results of all its calls and
+    /// nothing else, before any other message.
     #[test]
     fn every_call_is_answered_once_before_the_next_turn(
         picks in prop::collection::vec((0_u8..4, 0_u8..4, 0_u8..4), 0..20)

@@ -387,14 +387,14 @@ fn the_model_is_the_last_used_or_set() {
     check_model(&[user("u")], None);
     check_model(&[set("m"), assistant("a")], Some("a"));
     check_model(&[assistant("a"), set("m")], Some("m"));
-    // What names none is passed over.
+    // Entries that name no model are skipped.
     check_model(&[set("m"), nameless(), nameless()], Some("m"));
     check_model(&[assistant("a"), nameless()], Some("a"));
     check_model(
         &[set("m"), json!({"type": "model_change", "modelId": "x"})],
         Some("m"),
     );
-    // An answer that an edit takes out of the context was still given.
+    // An answer that an edit removes from the context still counts.
     check_model(
         &[assistant("a"), assistant("b"), edit("e1", json!(null))],
         Some("b"),

@@ -1,6 +1,6 @@
 //! The place of a job in its queue, then the lease of its session.
 
-use super::state::{Job, Ready, Waiting, WaitsFor};
+use super::state::{Job, QueuedJob, Ready, WaitsFor};
 use super::{Queues, Scope, Sessions};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
@@ -98,7 +98,7 @@ impl<Q: Sessions> Unnamed<Q> {
         };
         state.insert(
             &id,
-            Waiting {
+            QueuedJob {
                 number: self.number,
                 scope: Scope::Open,
                 waits_for: WaitsFor::Headers,

@@ -17,7 +17,7 @@ mod tests;
 
 pub(crate) use lease::{Lease, Place, Unnamed};
 
-use self::state::{Job, Ready, Running, State, Waiting, WaitsFor};
+use self::state::{Job, QueuedJob, Ready, RunningJob, State, WaitsFor};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::lock::lock;
@@ -188,7 +188,7 @@ impl<Q: Sessions> Queues<Q> {
             let job = Job::Append(append);
             return state.insert(
                 &id,
-                Waiting {
+                QueuedJob {
                     number,
                     scope,
                     waits_for,
@@ -286,7 +286,7 @@ impl<Q: Sessions> Queues<Q> {
     /// Waits for those earlier jobs that run by then and change a list of all sessions.
     pub(crate) fn changes_ended(self: &Arc<Self>) -> impl Future<Output = ()> + Send + use<Q> {
         let now = lock(&self.state).next;
-        let is_change = move |running: &Running| {
+        let is_change = move |running: &RunningJob| {
             running.number < now && !matches!(running.scope, Scope::Session | Scope::Open)
         };
         self.until(move |state| {
@@ -304,7 +304,7 @@ impl<Q: Sessions> Queues<Q> {
     ) -> impl Future<Output = ()> + Send + use<Q, H> {
         let queues = Arc::clone(self);
         async move {
-            let _observing = Observing::new(&queues.observers);
+            let _observing = Observer::new(&queues.observers);
             loop {
                 let mut ended = pin!(queues.ended.notified());
                 ended.as_mut().enable();
@@ -331,7 +331,7 @@ impl<Q: Sessions> Queues<Q> {
             Some((id, waits_for)) => {
                 state.insert(
                     &id,
-                    Waiting {
+                    QueuedJob {
                         number,
                         scope,
                         waits_for,
@@ -350,7 +350,7 @@ impl<Q: Sessions> Queues<Q> {
                 let waits_for = WaitsFor::LateHeaders;
                 state.only.insert(
                     number,
-                    Waiting {
+                    QueuedJob {
                         number,
                         scope,
                         waits_for,
@@ -442,16 +442,16 @@ fn run_here(job: impl FnOnce()) {
     let _logged_by_the_panic_hook = catch_unwind(AssertUnwindSafe(job));
 }
 
-struct Observing<'a>(&'a AtomicUsize);
+struct Observer<'a>(&'a AtomicUsize);
 
-impl<'a> Observing<'a> {
+impl<'a> Observer<'a> {
     fn new(observers: &'a AtomicUsize) -> Self {
         observers.fetch_add(1, Ordering::AcqRel);
         Self(observers)
     }
 }
 
-impl Drop for Observing<'_> {
+impl Drop for Observer<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }

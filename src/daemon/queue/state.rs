@@ -12,7 +12,7 @@ pub(super) struct State<Q: Sessions> {
     pub(super) next: u64,
     pub(super) queues: HashMap<Arc<str>, Queue<Q>>,
     /// Jobs for the only open session, which is unknown until all earlier registry jobs end.
-    pub(super) only: BTreeMap<u64, Waiting<Q>>,
+    pub(super) only: BTreeMap<u64, QueuedJob<Q>>,
     /// Requests for files whose header will be read soon.
     pub(super) headers: BTreeSet<u64>,
     /// Requests for files whose header takes long to find.
@@ -26,18 +26,18 @@ pub(super) struct State<Q: Sessions> {
 /// The queue of one session.
 pub(super) struct Queue<Q: Sessions> {
     pub(super) open: Option<Arc<Q::Open>>,
-    pub(super) running: Option<Running>,
+    pub(super) running: Option<RunningJob>,
     /// Ascending by number.
-    pub(super) waiting: VecDeque<Waiting<Q>>,
+    pub(super) waiting: VecDeque<QueuedJob<Q>>,
     pub(super) is_held: bool,
 }
 
-pub(super) struct Running {
+pub(super) struct RunningJob {
     pub(super) number: u64,
     pub(super) scope: Scope,
 }
 
-pub(super) struct Waiting<Q: Sessions> {
+pub(super) struct QueuedJob<Q: Sessions> {
     pub(super) number: u64,
     pub(super) scope: Scope,
     pub(super) waits_for: WaitsFor,
@@ -141,7 +141,7 @@ impl<Q: Sessions> State<Q> {
         queue.is_some_and(|queue| queue.running.is_none() && queue.waiting.is_empty())
     }
 
-    pub(super) fn insert(&mut self, id: &Arc<str>, waiting: Waiting<Q>) {
+    pub(super) fn insert(&mut self, id: &Arc<str>, waiting: QueuedJob<Q>) {
         let queue = self.queues.entry(Arc::clone(id)).or_insert_with(Queue::new);
         let at = queue
             .waiting
@@ -162,7 +162,7 @@ impl<Q: Sessions> State<Q> {
         if scope == Scope::Session && queue.open.is_none() {
             return Err(not_found());
         }
-        queue.running = Some(Running { number, scope });
+        queue.running = Some(RunningJob { number, scope });
         Ok(Lease {
             queues: Arc::clone(queues),
             id: Arc::clone(id),
@@ -193,7 +193,7 @@ impl<Q: Sessions> State<Q> {
         ready
     }
 
-    pub(super) fn take_first(&mut self, id: &str) -> Option<Waiting<Q>> {
+    pub(super) fn take_first(&mut self, id: &str) -> Option<QueuedJob<Q>> {
         let first = self.queues.get(id)?.waiting.front()?;
         if self.is_blocked(first.number, first.waits_for) {
             return None;
@@ -275,7 +275,7 @@ impl<Q: Sessions> Queue<Q> {
     }
 }
 
-impl<Q: Sessions> Waiting<Q> {
+impl<Q: Sessions> QueuedJob<Q> {
     pub(super) fn fail(self, error: Error) -> Ready<Q> {
         match self.job {
             Job::Append(append) => Ready::Refuse(append, error),

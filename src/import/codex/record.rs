@@ -16,7 +16,7 @@ pub(super) struct Line<'a> {
     pub(super) metadata: &'a [u8],
 }
 
-/// The largest number that every writer of JSON keeps exactly. Greater ordinals are not believed.
+/// The largest number that every JSON writer keeps exactly. Larger ordinals are ignored.
 const MOST: u64 = 1 << 53;
 
 impl<'a> Line<'a> {
@@ -39,7 +39,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// `type` of the payload. A message needs none: it has a role.
+    /// `type` of the payload. A message may lack it, since it has a role.
     pub(super) fn payload_kind(&self) -> Cow<'a, str> {
         let [kind, role] = json::get_each(self.payload, ["type", "role"]);
         match kind.and_then(json::string) {
@@ -90,8 +90,7 @@ pub(super) fn hash(bytes: &[u8]) -> u64 {
     xxh3_64(bytes).max(1)
 }
 
-/// `error` and `Ok` of results, exit codes and states: whether they say that the tool failed; `None` if the object
-/// says nothing about it.
+/// `error` and `Ok` of results, exit codes and states: whether the tool failed; `None` if the object does not say it.
 pub(super) fn has_failed(object: &[u8]) -> Option<bool> {
     let names = ["exit_code", "success", "status", "result", "error"];
     let [exit_code, success, status, result, error] = json::get_each(object, names);
@@ -148,8 +147,8 @@ pub(super) fn tool_name(kind: &str, payload: &[u8]) -> Option<String> {
     Some(format!("{space}{separator}{name}"))
 }
 
-/// Whether the program that ran the conversation has to answer such a call; the others are answered by the model's
-/// provider, in the same response.
+/// Whether the program that ran the conversation must answer such a call; the model's provider answers the others, in
+/// the same response.
 pub(super) fn awaits_output(kind: &str) -> bool {
     !matches!(kind, "web_search_call" | "image_generation_call")
 }

@@ -1,6 +1,6 @@
 //! One source: streams its bytes as records, and reads places of it again for the bodies of entries.
 //!
-//! Memory does not grow with the source, except for its longest line. Nothing is written to what belongs to the tool.
+//! Memory does not grow with the source, except for its longest line. Files of the tool are never written.
 
 mod places;
 pub(super) mod stream;
@@ -35,11 +35,11 @@ pub(crate) struct Source {
     pub(crate) part: Option<String>,
     pub(crate) status: SourceStatus,
     pub(crate) medium: Medium,
-    /// Files of the tool that belong to it.
+    /// The tool's other files with data of this source.
     pub(crate) side_files: Vec<SideFile>,
 }
 
-/// Tells a changed source from an unchanged one.
+/// The size and times by which a changed source is recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SourceStatus {
     /// Bytes on the disk; of a part, those of its rows, if they are known.
@@ -47,11 +47,11 @@ pub(crate) struct SourceStatus {
     /// Last modification: seconds and nanoseconds of Unix time.
     pub(crate) modified: (i64, i64),
     pub(crate) identity: Identity,
-    /// Changes with the content of a part, since size and times are those of all parts; otherwise 0.
+    /// A hash of a part's content, since size and times are those of all parts; otherwise 0.
     pub(crate) version: u64,
 }
 
-/// How a source holds its bytes.
+/// The arrangement of a source's bytes.
 #[derive(Clone, Copy)]
 pub(crate) enum Medium {
     Plain(Layout),

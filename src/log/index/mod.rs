@@ -21,8 +21,7 @@ use crate::tree::Tree;
 use crate::tree::image::{IdTable, Image, ImageRows, LEN_BYTES, ROW_BYTES};
 use std::fs::File;
 
-/// The format changes with everything that is written below, and with the order of kinds, roles, damages and
-/// causes.
+/// The version of this file's format, and of the order of kinds, roles, damages and causes. Change it with any of them.
 pub(crate) const KIND: FileKind = FileKind {
     format: b"treelined index5",
     ending: ".index",
@@ -73,15 +72,15 @@ impl Log {
 }
 
 impl Index {
-    /// The index of an opened file that had the status `before`; `None` if it has changed meanwhile, or is
-    /// shorter than `least` bytes.
+    /// The index of an opened file that had the status `before`; `None` if it has changed since, or is shorter than
+    /// `least` bytes.
     fn of(opened: &OpenedLog, before: Status, least: u64) -> Option<Self> {
         let LogStorage::File(log) = &opened.log.store else {
             return None;
         };
         let ingest = &opened.log.ingest;
         let is_whole = log.ends_in_break && log.torn_at.is_none() && log.end == before.size;
-        // A version 1 file is rewritten at the first chance.
+        // The next write rewrites a version 1 file.
         if !is_whole || ingest.version() < 2 || log.end < least {
             return None;
         }
@@ -96,7 +95,7 @@ impl Index {
         out.bytes(&log.header_line);
         out.u64(ingest.lines);
         let found = opened.diagnostics.iter();
-        // Links are reported anew at each opening: later lines may repair them.
+        // Links are reported at each opening, since later lines may repair them.
         let of_lines: Vec<&Diagnostic> = found.filter(|found| !is_of_links(found)).collect();
         out.count(of_lines.len());
         for diagnostic in of_lines {
@@ -134,7 +133,7 @@ impl Index {
     }
 }
 
-/// Whether this is about a parent, which a later line may still bring.
+/// Whether this concerns a parent, which a later line may still add.
 fn is_of_links(diagnostic: &Diagnostic) -> bool {
     matches!(
         diagnostic.damage,
@@ -196,7 +195,7 @@ fn read_tree(index: &CacheFile, head: &IndexHead) -> Option<Tree> {
     let [id_lens, ids, rows, rest] = *index.blocks.as_slice() else {
         return None;
     };
-    // Checked before room is made for so many.
+    // Checked before memory for this many nodes is reserved.
     let count = u64::from(head.count);
     if rows.len != count.checked_mul(ROW_BYTES as u64)?
         || id_lens.len != count.checked_mul(LEN_BYTES as u64)?

@@ -1,4 +1,4 @@
-//! For any content of the cache, an opened session is that of the file.
+//! With any content of the cache, an opened session equals the file.
 
 use super::*;
 use crate::cache::forge_checksums;
@@ -43,8 +43,8 @@ impl IndexFixture {
         Location::of_path(&self.path()).unwrap()
     }
 
-    /// Opens it as the daemon does, any size being worth an index; what it showed, and whether an
-    /// index was written.
+    /// Opens it like the daemon, with an index for any size; returns the session as text, and whether an index was
+    /// written.
     fn open(&self) -> (String, bool) {
         let (opened, index) =
             Log::open_indexed_from(self.location(), &self.cache, 1, &Cancel::new()).unwrap();
@@ -70,7 +70,7 @@ impl IndexFixture {
     }
 }
 
-/// Everything that an opened session says of itself.
+/// All data of an opened session.
 fn shown(opened: &OpenedLog) -> String {
     use std::fmt::Write;
     let tree = &opened.tree;
@@ -201,7 +201,7 @@ fn a_stale_index_is_not_believed() {
     place.check();
 }
 
-/// Of a file longer than what is compared at its ends, changed in the middle and then appended to.
+/// A file longer than the compared ends is changed in the middle and then appended to.
 #[test]
 fn a_file_edited_in_place_and_grown_is_read_anew() {
     let mut lines = vec![HEADER.to_owned()];
@@ -209,7 +209,7 @@ fn a_file_edited_in_place_and_grown_is_read_anew() {
     let text = lines.join("\n") + "\n";
     let place = IndexFixture::new(text.as_bytes());
     assert!(place.open().1);
-    // Every id in the middle: some of them are looked at.
+    // Changes every id in the middle: a sample of them is compared.
     let edited = text.replace("\"e010", "\"f010");
     assert_ne!(edited, text);
     fs::write(place.path(), edited).unwrap();
@@ -248,7 +248,7 @@ fn a_damaged_index_is_not_believed() {
     assert_eq!(place.open(), (expected, true), "missing, too");
 }
 
-/// An index that others may have written is not looked at.
+/// An index that others may have written is ignored.
 #[test]
 fn an_index_that_others_can_write_is_not_believed() {
     use std::os::unix::fs::PermissionsExt;
@@ -272,7 +272,7 @@ fn an_index_that_others_can_write_is_not_believed() {
     assert!(restore(&place.location(), status, &place.cache).is_none());
 }
 
-/// Where nothing can be written everything works as without a cache.
+/// If the cache cannot be written, sessions open as without a cache.
 #[test]
 fn without_a_cache_nothing_changes() {
     let place = indexed();
@@ -311,7 +311,7 @@ fn a_line() -> impl Strategy<Value = String> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
-    /// OpenedLog, grown and opened again and again: always what one reading of the whole file finds.
+    /// An opened log that grows and is reopened many times equals one reading of the whole file.
     #[test]
     fn what_is_opened_is_what_the_file_says(
         parts in vec((vec(a_line(), 0..12), any::<bool>()), 1..5),
@@ -327,8 +327,7 @@ proptest! {
         }
     }
 
-    /// Somebody who knows the checksum can make us believe nonsense about their own session, but not
-    /// make us fail.
+    /// A forged index with a valid checksum may give wrong data for its author's own session, but never a failure.
     #[test]
     fn no_forged_index_makes_opening_fail(
         at in any::<prop::sample::Index>(),

@@ -1,6 +1,6 @@
-//! Lines → tree, in file order, with a diagnostic for everything that is wrong (session-file.md §2). The same
-//! code reads an opened file, lines appended by other processes, and lines this process has just written, so
-//! that the tree in memory equals the tree after reopening.
+//! Lines → tree, in file order, with a diagnostic for every fault (session-file.md §2). The same code reads an opened
+//! file, lines of other processes, and lines that this process has written, so that the tree in memory equals the tree
+//! after reopening.
 
 use super::body::Bodies;
 use super::diagnostic::{Damage, Diagnostic};
@@ -8,7 +8,7 @@ use super::header::{CURRENT_VERSION, Header};
 use super::lines;
 use super::migrate;
 use super::parallel_scan::ScannedLine;
-use super::recover::{Recovered, recover};
+use super::recover::{RecoveredLine, recover};
 use crate::bytes::part;
 use crate::entry::{BadLine, Envelope, Line, Parent, scan};
 use crate::error::{Error, Kind as ErrorKind, Result};
@@ -18,7 +18,7 @@ use memchr::memchr;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Lines longer than this, in bytes, are reported: no client with default limits can be given them.
+/// Longer lines, in bytes, are reported: they exceed the default limit of a client.
 const OVERSIZED: u64 = 64 << 20;
 /// The state of reading a session file.
 #[derive(Default)]
@@ -31,14 +31,14 @@ pub(crate) struct Ingest {
     /// Set while reading lines of other processes.
     pub foreign: bool,
     v1: migrate::Chain,
-    /// Bytes looked at, counted each time: linear in the bytes read.
+    /// Bytes that were read, once for each time: linear in the bytes of the file.
     steps: u64,
     /// The session's title from a line before the header.
     title: Option<String>,
 }
 
 impl Ingest {
-    /// For a log with this header, of which `lines` lines are written.
+    /// For a log with this header and `lines` written lines.
     pub(crate) fn of_new(header: Header, lines: u64) -> Self {
         Self {
             header: Some(header),
@@ -51,12 +51,12 @@ impl Ingest {
         self.header.as_ref().map_or(CURRENT_VERSION, |h| h.version)
     }
 
-    /// The positions that version 1 entries name, resolved.
+    /// The nodes of the positions that version 1 entries name.
     pub(crate) fn boundaries(&self) -> &migrate::Boundaries {
         self.v1.boundaries()
     }
 
-    /// Adds one line to the tree. False for an incomplete line without a line break: it may be in flight, and
+    /// Adds one line to the tree. Returns false for an incomplete line without a line break: it may be in flight, and
     /// is read again once it has grown. `bodies` is used to compare lines with the same id.
     pub(crate) fn line(
         &mut self,
@@ -169,7 +169,7 @@ impl Ingest {
         tree.insert_copy(id, parent, facts, place).ok_or_else(full)
     }
 
-    /// Reports everything about links that is known only at the end of the file.
+    /// Reports the faults of links that are known only at the end of the file.
     pub(crate) fn report_links(&mut self, tree: &Tree) {
         for report in tree.link_reports() {
             let damage = match report.flag {
@@ -202,8 +202,8 @@ impl Ingest {
         self.v1.pass();
     }
 
-    /// Recovers the entries of a line that is not one JSON text in UTF-8, and reports the rest. False if
-    /// nothing was recovered.
+    /// Recovers the entries of a line that is not one JSON text in UTF-8, and reports the rest. Returns false if it
+    /// recovers nothing.
     fn damaged(&mut self, at: &mut LineContext<'_>, terminated: bool) -> Result<bool> {
         let (text, start) = (at.text, at.offset);
         if std::str::from_utf8(text).is_err() {
@@ -211,7 +211,7 @@ impl Ingest {
         }
         let has_nul = memchr(0, text).is_some();
         let version = self.header.as_ref().map(|header| header.version);
-        let Recovered { pieces, steps } = recover(text, version);
+        let RecoveredLine { pieces, steps } = recover(text, version);
         self.steps += steps;
         let found: usize = pieces.iter().filter(|piece| piece.whole).count();
         let torn = pieces.iter().any(|piece| !piece.whole);
@@ -360,7 +360,7 @@ impl Ingest {
     }
 }
 
-/// The line being read, and where its entries go.
+/// The current line, and the receiver of its entries.
 struct LineContext<'a> {
     tree: &'a mut Tree,
     bodies: &'a Bodies,

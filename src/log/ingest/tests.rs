@@ -24,7 +24,7 @@ fn read(content: &[u8]) -> (u64, usize, HashSet<&'static str>) {
     (ingest.steps, tree.entry_count(), kinds.collect())
 }
 
-/// A file with so many lines, or so many pieces on one line, that make a diagnostic of this kind.
+/// A file with `count` lines, or pieces on one line, that cause a diagnostic of this kind.
 fn damaged(kind: Damage, count: usize) -> Vec<u8> {
     let mut text = format!("{HEADER}\n").into_bytes();
     for number in 0..count {
@@ -66,7 +66,7 @@ fn damaged(kind: Damage, count: usize) -> Vec<u8> {
 #[test]
 fn twice_the_damage_takes_twice_the_steps_for_every_kind() {
     let kinds = (0..15).filter_map(Damage::from_number);
-    // One is about the length of a line alone, the other is no file's.
+    // One kind depends only on the length of a line; no file causes the other.
     let kinds =
         kinds.filter(|kind| !matches!(kind, Damage::OversizedLine | Damage::DurabilityUnknown));
     for kind in kinds {

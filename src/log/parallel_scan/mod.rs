@@ -5,8 +5,8 @@
 //! on how the file was read. Adding lines to the tree cannot be shared between threads; everything that can
 //! be prepared (parsing the timestamp, hashing the id, copying it next to the others) is done by the threads.
 //!
-//! It handles whole lines only. Before anything else (a last line without its break, a line across many
-//! ranges, a file that shrinks, a read that fails) it stops, and the caller reads on line by line.
+//! It handles only complete lines. At a last line without its break, a line across many ranges, a file that shrinks, or
+//! a failed read it stops, and the caller continues line by line.
 
 use super::ingest::trimmed;
 use super::lines;
@@ -28,7 +28,7 @@ pub(crate) const WORTHWHILE: u64 = 16 << 20;
 const MAX_THREADS: usize = 8;
 /// Bytes of a range: small enough that they stay in the processor's cache until they are scanned.
 const RANGE: u64 = 256 << 10;
-/// How far a range's last line may reach beyond it, in bytes.
+/// The most bytes of a range's last line beyond the range.
 const OVERHANG: u64 = 8 << 20;
 
 /// How a file is divided.
@@ -38,12 +38,12 @@ pub(crate) struct Division {
     pub helpers: usize,
     /// Bytes of a range.
     pub range: u64,
-    /// How far a range's last line may reach beyond it, in bytes.
+    /// The most bytes of a range's last line beyond the range.
     pub overhang: u64,
 }
 
 impl Division {
-    /// For reading `bytes` bytes; `None` if one thread does as well.
+    /// The division of `bytes` bytes; `None` if one thread is as fast.
     pub(crate) fn for_bytes(bytes: u64) -> Option<Self> {
         if bytes < WORTHWHILE {
             return None;
@@ -217,7 +217,7 @@ struct RangeBuffer {
     lines: Vec<LineSpan>,
     /// The ids of the ordinary entries, each followed by its parent's.
     ids: String,
-    /// Whether the scan ends here because it cannot handle the next line.
+    /// Whether the scan ends before the next line because it cannot handle that line.
     stops: bool,
 }
 
@@ -317,15 +317,15 @@ impl RangeScanner<'_> {
         Some(entry)
     }
 
-    /// Reads the range `from..to` (starting with the byte before it, except for the first range) and on to the
-    /// end of its last line; the text ends there. False if that line has no end within reach.
+    /// Reads the range `from..to` (starting with the byte before it, except for the first range) and on to the end of
+    /// its last line; the text ends there. Returns false if the line's end is too far away.
     fn read(&self, from: u64, to: u64, buffer: &mut RangeBuffer) -> bool {
         buffer.offset = if from == self.start { from } else { from - 1 };
         let mut text = std::mem::take(&mut buffer.text);
         let wanted = to - buffer.offset;
         let whole = fill(self.file, &mut text, 0, wanted, buffer.offset);
         let mut reaches = whole && text.last() == Some(&b'\n');
-        // The end of the last line matters only if a line begins in this range.
+        // The end of the last line is needed only if a line begins in this range.
         let begins = from == self.start || memchr(b'\n', &text).is_some();
         if whole && !reaches && begins {
             reaches = self.read_on(&mut text, buffer.offset, wanted);

@@ -1,4 +1,4 @@
-//! The result is the same however a file is divided.
+//! The result does not depend on the division of a file.
 
 use super::*;
 use crate::log::body::Bodies;

@@ -1,5 +1,5 @@
-//! The data that rows show of entries' bodies, kept in the cache so that a view of a large session does not
-//! read all of it again (session-file.md §2, protocol.md §6).
+//! The facts of entries' bodies that rows show, kept in the cache so that a view of a large session does not read all
+//! bodies again (session-file.md §2, protocol.md §6).
 //!
 //! Each of the first entries of a file, in file order, has a *preview*: bytes that `view` makes of its body.
 //! Previews are kept in blocks, which are read on demand. If a block is damaged, or a preview is of another place
@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The format changes with everything that is written below, and with what `view` makes of bodies.
+/// The version of this file's format and of `view`'s previews. Change it with either of them.
 pub(crate) const KIND: FileKind = FileKind {
     format: b"treelined previ3",
     ending: ".previews",
@@ -49,7 +49,7 @@ pub struct Previews {
     /// Entries with a preview.
     count: usize,
     blocks: Vec<CachedBlock>,
-    /// The session file's status when it was last looked at.
+    /// The session file's status at its last check.
     seen: Mutex<Status>,
 }
 
@@ -84,8 +84,7 @@ impl PreviewSlot {
         *lock(&self.current) = Some(Arc::new(previews));
     }
 
-    /// Makes no previews any more: they could not be written, and with a full disk, for one, each view would pay
-    /// for trying again.
+    /// Stops making previews: they cannot be written, and with a full disk, for example, each view would try again.
     pub fn give_up(&self) {
         self.given_up.store(true, Ordering::Relaxed);
     }
@@ -148,9 +147,9 @@ impl Previews {
         self.count
     }
 
-    /// Has the lines of every block compared again if the session file has changed without growing, so was edited
-    /// in place. A file that has grown was most likely appended to, perhaps by this process: an edit in place
-    /// between two looks that also saw it grow is not noticed.
+    /// Makes the lines of every block be compared again if the session file has changed without growing, and so was
+    /// edited in place. A file that has grown was most likely only appended to: an edit in place together with an
+    /// append is not detected.
     fn look_at(&self, source: &File) {
         let Ok(status) = file::status_of(source) else {
             return;
@@ -183,7 +182,7 @@ impl Previews {
             verified.store(true, Ordering::Relaxed);
         }
         let reopen = || {
-            // If they were made anew meanwhile, the checksums of their blocks differ.
+            // If other previews have replaced them, the checksums of their blocks differ.
             let reopened = self.cache.open(&self.name, KIND.format);
             reopened.map(|kept| kept.file).ok_or(())
         };
@@ -192,7 +191,7 @@ impl Previews {
     }
 }
 
-/// Reads previews, fastest in file order.
+/// Reads previews; file order is fastest.
 pub(crate) struct PreviewReader<'b> {
     previews: Arc<Previews>,
     /// The session file.
@@ -242,7 +241,7 @@ impl<'b> PreviewReader<'b> {
         (*offset == mark(place)).then_some(preview)
     }
 
-    /// Makes a block the last one held. One that cannot be read is held as empty.
+    /// Moves a block to the end of the list. An unreadable block becomes an empty one.
     fn turn_to(&mut self, block: usize) {
         let found = self.held.iter().position(|(held, _)| *held == block);
         let turned = match found {
@@ -268,7 +267,7 @@ fn mark(place: FilePlace) -> [u8; 4] {
     [a, b, c, d]
 }
 
-/// A block in the making.
+/// A block under construction.
 pub(crate) struct BlockBuilder {
     source: SourceLines,
     ends: Vec<u8>,
@@ -358,7 +357,7 @@ impl<'b> PreviewWriter<'b> {
         self.writer.push(&block.bytes)
     }
 
-    /// Finishes the file, and uses it from now on.
+    /// Finishes the file, and uses it from then on.
     pub(crate) fn finish(self) -> io::Result<()> {
         let mut summary = Fields::default();
         self.fingerprint.put(&mut summary);

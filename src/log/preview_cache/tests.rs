@@ -1,4 +1,4 @@
-//! For any content of the cache, a preview is that of the line as it is now, or is missing.
+//! With any content of the cache, a preview equals that of the current line, or is missing.
 
 use super::*;
 use crate::log::Log;
@@ -25,7 +25,7 @@ fn line(number: usize, more: usize) -> String {
 }
 
 impl PreviewFixture {
-    /// Of lines with so many words.
+    /// A session whose lines have this many words.
     fn new(words: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = Folder::open_to_stay(folder.path()).unwrap();
@@ -52,7 +52,7 @@ impl PreviewFixture {
         paths[0].clone()
     }
 
-    /// As the daemon finds it when it is started.
+    /// Opens it like a newly started daemon.
     fn open(&self) -> (Bodies, Vec<FilePlace>) {
         let location = Location::of_path(&self.path()).unwrap();
         let opened = Log::open(location).unwrap();
@@ -83,7 +83,7 @@ impl PreviewFixture {
         making.finish().unwrap();
     }
 
-    /// How many previews there are; each is the right one.
+    /// The number of previews; checks that each is correct.
     #[track_caller]
     fn check(&self) -> usize {
         let (bodies, places) = self.open();
@@ -116,13 +116,13 @@ fn they_are_kept_and_replaced() {
     let (bodies, places) = session.open();
     load(&session.cache, &bodies).unwrap();
     let mut reader = PreviewReader::of(&bodies).unwrap();
-    // There and back, and to and fro.
+    // Reads them backwards, then in a scattered order.
     for number in (0..COUNT).rev().chain((0..COUNT).map(|n| n * 7 % COUNT)) {
         assert!(reader.get(number, places[number]).is_some());
     }
     assert!(reader.get(3, places[4]).is_none());
     assert!(reader.get(COUNT, places[4]).is_none());
-    // Made anew while somebody reads the old ones.
+    // Replaces the previews while the old ones are being read.
     session.make();
     assert!(reader.get(0, places[0]).is_some());
     assert_eq!(session.check(), COUNT);
@@ -140,12 +140,12 @@ fn of_a_file_that_has_changed_only_the_same_lines_count() {
     };
     append(&(line(COUNT, 0) + "\n"));
     assert_eq!(session.check(), COUNT);
-    // Edited in place, in the middle.
+    // Edits the middle of the file in place.
     let text = fs::read_to_string(session.path()).unwrap();
     let edited = text.replace("text 00200", "edit 00200");
     fs::write(session.path(), &edited).unwrap();
     assert_eq!(session.check(), COUNT - BLOCK);
-    // Edited and as long as it was.
+    // Edits the file without changing its length.
     let session = PreviewFixture::new(100);
     session.make();
     fs::write(
@@ -156,7 +156,7 @@ fn of_a_file_that_has_changed_only_the_same_lines_count() {
     )
     .unwrap();
     assert_eq!(session.check(), 0);
-    // Cut short; another file.
+    // The file is cut, or another file.
     session.make();
     fs::write(session.path(), &text[..text.len() / 2]).unwrap();
     assert_eq!(session.check(), 0);
@@ -181,7 +181,7 @@ fn damaged_ones_are_none() {
         let mut flipped = whole.clone();
         flipped[at] ^= 1 << (at % 8);
         fs::write(&path, &flipped).unwrap();
-        // What is damaged is missing, and its block with it.
+        // A damaged preview is missing, and its block with it.
         assert!(session.check() <= COUNT - (COUNT - 2 * BLOCK), "byte {at}");
     }
     for len in (0..whole.len()).step_by(5003) {

@@ -23,19 +23,19 @@ pub struct LinePart {
 
 /// The parts of a damaged line.
 #[derive(Debug, Default)]
-pub struct Recovered {
+pub struct RecoveredLine {
     /// In reading order: in file order, except that the header precedes the parts of the torn piece in front of
     /// it. Blanks and NUL bytes between pieces are left out.
     pub pieces: Vec<LinePart>,
-    /// Bytes looked at, counted each time.
+    /// Bytes that were read, once for each time.
     pub steps: u64,
 }
 
 /// Splits a damaged line into whole objects and the torn pieces between them. `version` is the session's;
 /// `None` before its header is found. In that case the first whole header on the line counts, wherever it is,
 /// and gives the version for the rest of the line, including the torn piece in front of it.
-pub fn recover(text: &[u8], mut version: Option<u64>) -> Recovered {
-    let mut recovered = Recovered::default();
+pub fn recover(text: &[u8], mut version: Option<u64>) -> RecoveredLine {
+    let mut recovered = RecoveredLine::default();
     let mut inner: Option<Vec<WholeObject>> = None;
     let mut next_inner = 0;
     let mut at = 0;
@@ -86,12 +86,12 @@ pub fn recover(text: &[u8], mut version: Option<u64>) -> Recovered {
     }
 }
 
-impl Recovered {
+impl RecoveredLine {
     fn push(&mut self, span: Range<usize>, whole: bool) {
         self.pieces.push(LinePart { span, whole });
     }
 
-    /// Adds what a part of the line holds, in a session of this version.
+    /// Adds the objects in a part of the line, for a session of this version.
     fn push_parts(&mut self, text: &[u8], span: Range<usize>, version: u64) {
         let start = span.start;
         let parts = recover(part(text, span), Some(version));
@@ -141,7 +141,7 @@ impl WholeObject {
     }
 }
 
-/// Which members an object has, of the kind they have in a line; a set of bits.
+/// The members of an object that have the type they have in a line; a set of bits.
 #[derive(Clone, Copy, Default)]
 struct MemberSet(u8);
 
@@ -199,9 +199,9 @@ fn objects(text: &[u8], from: usize, steps: &mut u64) -> Vec<WholeObject> {
 struct ObjectFinder {
     /// Positions at which an object was met: one bit each.
     met: Vec<u64>,
-    /// Those the walk is in, outermost first.
+    /// The open objects of the walk, outermost first.
     open: Vec<(u32, MemberSet)>,
-    /// The member of the innermost one whose value is next, if it matters.
+    /// The member of the innermost one whose value is next, if it is one of the set.
     member: MemberSet,
     found: Vec<WholeObject>,
 }

@@ -24,8 +24,8 @@ fn ids(text: &[u8], version: Option<u64>) -> Vec<String> {
         .collect()
 }
 
-/// A torn line with 63 or more objects that begin as entries do hid the whole entry glued behind it: only
-/// so many places were tried. Every whole entry is found, whatever stands before it.
+/// A torn line with 63 or more objects that begin as entries do hid the whole entry after it, because the number of
+/// tried places was limited. Every whole entry is found after any text.
 #[test]
 fn every_whole_entry_is_found_behind_any_damage() {
     let (a, b) = (entry("a"), entry("b"));
@@ -55,7 +55,7 @@ fn every_whole_entry_is_found_behind_any_damage() {
             assert_eq!(ids(line.as_bytes(), Some(version)), ["b", "c"], "{torn}");
         }
     }
-    // The members of an entry may stand in any order.
+    // The members of an entry may be in any order.
     let odd = r#"{"timestamp":"t","parentId":"p","id":"o","message":{"type":1},"type":"label"}"#;
     assert_eq!(ids(format!("{{\"x{odd}").as_bytes(), Some(3)), ["o"]);
     // An object inside a damaged entry is no entry unless it has all of them.
@@ -109,7 +109,7 @@ fn an_entry_torn_in_front_of_the_header_is_read_by_opening_migrating_repairing_a
     };
     let (b, c) = (below("b", "\"a\""), below("c", "\"b\""));
     for version in [1, 2, 3] {
-        // Also with a later copy of `a` that has another parent, which the first one's place overrules.
+        // The same with a later copy of `a` with another parent; the first place counts.
         for again in [String::new(), below("a", "\"c\"") + "\n"] {
             let text = format!(
                 "1e999{{\"torn{}{{\"torn{}\0{}\n{again}{c}\n",
@@ -154,7 +154,7 @@ fn links(opened: &OpenedLog) -> Vec<String> {
         .collect()
 }
 
-/// Pieces of damaged lines, chosen so that a recovery that tries again and again takes long.
+/// Pieces of damaged lines that make a recovery with repeated attempts slow.
 const UNITS: [&str; 20] = [
     "{\"type\":",
     "{\"a\":",
@@ -178,8 +178,8 @@ const UNITS: [&str; 20] = [
     "{\"type\":\"session\",\"id\":\"a\"",
 ];
 
-/// A damaged line of 0.2 MB took 7.8 s, one of 0.9 MB over 100 s. Bytes looked at are linear in the line:
-/// at most so many for each, however it is made, and twice as many for twice the line.
+/// A damaged line of 0.2 MB took 7.8 s, one of 0.9 MB over 100 s. The bytes read are linear in the line: a fixed factor
+/// for any line, and twice as many for twice the line.
 const MOST_STEPS: u64 = 12;
 
 #[track_caller]

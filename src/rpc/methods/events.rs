@@ -2,7 +2,7 @@
 
 use crate::ask::{Answerer, Digest};
 use crate::daemon::call::Call;
-use crate::daemon::question::{self, Given};
+use crate::daemon::question::{self, ReceivedAnswer};
 use crate::error::Result;
 use crate::wire::{self, EventReply};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(in crate::rpc) fn answer_event(
     let timeout_ms = match reply {
         EventReply::Answer(answer) => {
             question::check_stored(&answer, "result.")?;
-            let given = Given {
+            let given = ReceivedAnswer {
                 answer: *answer,
                 is_failure: false,
             };

@@ -6,7 +6,7 @@ use crate::daemon::reading::size_of;
 use crate::entry::draft::draft;
 use crate::entry::{Kind as EntryKind, Role};
 use crate::error::{Error, Kind, Result};
-use crate::flow::fork::Position;
+use crate::flow::fork::ForkSide;
 use crate::rpc::handler::{Read, ReadAnswer, Remainder};
 use crate::tree::Node;
 use crate::wire;
@@ -71,9 +71,9 @@ pub(in crate::rpc) fn fork_session(
         is_whole,
         entry_id: params.entry_id,
         position: match params.position {
-            _ if is_whole => Some(Position::At),
-            Some(wire::ForkPosition::At) => Some(Position::At),
-            Some(wire::ForkPosition::Before) => Some(Position::Before),
+            _ if is_whole => Some(ForkSide::At),
+            Some(wire::ForkPosition::At) => Some(ForkSide::At),
+            Some(wire::ForkPosition::Before) => Some(ForkSide::Before),
             None => None,
         },
         closes_calls: is_whole || params.close_tool_calls.unwrap_or_default(),

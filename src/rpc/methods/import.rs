@@ -26,7 +26,7 @@ pub(in crate::rpc) fn import_sessions(
     let request = request(params)?;
     let call = Arc::clone(call);
     let import = move || {
-        let told = Mutex::new(Told::default());
+        let told = Mutex::new(ReportedBytes::default());
         let progress = |read: u64, more: u64| tell(&call, &mut lock(&told), read, more);
         let import = Import {
             store: &call.daemon.store,
@@ -79,13 +79,13 @@ fn instant(text: &str) -> Result<Millis> {
 
 /// The progress of an import.
 #[derive(Default)]
-struct Told {
+struct ReportedBytes {
     read: u64,
     total: u64,
     last: Option<Instant>,
 }
 
-fn tell(call: &Call, told: &mut Told, read: u64, more: u64) {
+fn tell(call: &Call, told: &mut ReportedBytes, read: u64, more: u64) {
     told.total += more;
     // A compressed file has more bytes than its size on disk.
     told.read = (told.read + read).min(told.total);

@@ -115,7 +115,7 @@ pub(in crate::rpc) fn get_navigation_log(
 }
 
 /// The result of a move of the leaf, or of none.
-struct Moved {
+struct MoveOutcome {
     old_leaf_id: Option<String>,
     new_leaf_id: Option<String>,
     summary_entry: Option<Vec<u8>>,
@@ -129,7 +129,7 @@ async fn go(
     cause: Cause,
     summary: Option<BranchSummary>,
     find: impl FnOnce(&SessionState) -> Result<Option<Node>> + Send + 'static,
-) -> Result<Moved> {
+) -> Result<MoveOutcome> {
     let change = place.writable().await?;
     let (daemon, open) = (Arc::clone(&change.daemon), Arc::clone(&change.open));
     open.session.check_not_in_turn()?;
@@ -147,12 +147,12 @@ async fn go(
             None => leaf::plan(&core.tree, &*source, to, cause),
         })
     };
-    let then = |core: &SessionState, wrote: bool| -> Result<Moved> {
+    let then = |core: &SessionState, wrote: bool| -> Result<MoveOutcome> {
         let summary_entry = match core.leaf().filter(|_| has_summary) {
             Some(node) => Some(core.entry(node)?),
             None => None,
         };
-        let moved = Moved {
+        let moved = MoveOutcome {
             old_leaf_id,
             new_leaf_id: core.leaf_id().map(str::to_owned),
             summary_entry,

@@ -3,7 +3,7 @@
 use crate::daemon::commit::ChangePlace;
 use crate::daemon::convert;
 use crate::error::{Error, Kind, Result};
-use crate::flow::pick::{self, Picked};
+use crate::flow::pick::{self, PickedMessage};
 use crate::session::SessionState;
 use crate::wire;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(in crate::rpc) async fn cherry_pick(
         core.check_expected_leaf(&expected)?;
         let read = |id: String| {
             let entry = core.entry(core.find(&id)?)?;
-            Ok(Picked { id, entry })
+            Ok(PickedMessage { id, entry })
         };
         let picked = params.entry_ids.into_iter().map(read);
         pick::plan(&core.tree, &*source, &picked.collect::<Result<Vec<_>>>()?)

@@ -4,7 +4,7 @@ use crate::daemon::convert::{push_id_member, push_number_member};
 use crate::daemon::find;
 use crate::daemon::reading::{INLINE_BYTES, INLINE_ENTRIES};
 use crate::daemon::rows::{RowReader, ToExtract};
-use crate::daemon::tree_view::{Asked, View, ViewRoom};
+use crate::daemon::tree_view::{View, ViewOptions, ViewRoom};
 use crate::entry::Role;
 use crate::error::{Error, Kind, Result};
 use crate::log::body::{Bodies, Fetch};
@@ -14,7 +14,7 @@ use crate::rpc::reply::Prepared;
 use crate::search::{Mode, Query};
 use crate::session::SessionState;
 use crate::view::{
-    self, FIRST_READ, Filter, Folding, Order, Outline, Render, Scope, Served, Snapshot, Start,
+    self, FIRST_READ, Filter, Folding, Order, Outline, Render, Scope, ServedRow, Snapshot, Start,
     Visible, nested,
 };
 use crate::wire;
@@ -137,10 +137,10 @@ impl View {
     }
 }
 
-fn asked(core: &SessionState, params: &wire::GetTreeParams) -> Result<Asked> {
+fn asked(core: &SessionState, params: &wire::GetTreeParams) -> Result<ViewOptions> {
     let root = params.root_id.as_deref().map(|id| core.find(id));
     let folded = params.fold.iter().flatten().map(|id| core.find(id));
-    Ok(Asked {
+    Ok(ViewOptions {
         revision: core.tree.revision(),
         scope: Scope {
             root: root.transpose()?,
@@ -202,7 +202,7 @@ impl Page {
     }
 
     /// The rows that the query finds. The entries are searched without the guard.
-    fn of_matches(self, read: &Read<'_>, asked: Asked) -> Result<ReadAnswer<TreeReply>> {
+    fn of_matches(self, read: &Read<'_>, asked: ViewOptions) -> Result<ReadAnswer<TreeReply>> {
         let outline = Outline::new(&read.tree, asked.scope);
         let snapshot = Snapshot::take(&read.tree, &outline, outline.kept());
         let is_nested = self.request.is_nested();
@@ -465,7 +465,7 @@ impl Rows<'_> {
         &self,
         out: &mut Vec<u8>,
         reader: &mut RowReader<'_>,
-        served: &Served<'_>,
+        served: &ServedRow<'_>,
     ) -> Result<()> {
         let entry = &served.entry;
         let subject = entry.subject();

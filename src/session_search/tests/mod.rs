@@ -268,7 +268,7 @@ fn a_damaged_index_is_not_used_and_made_again() {
 
 /// A killed process leaves unfinished files and segments that no list names; they are removed, and the index goes on.
 #[test]
-fn an_index_that_was_being_written_when_the_process_died_goes_on() {
+fn an_index_left_by_a_killed_process_is_continued() {
     let folder = folder(&mut Random(17), 0);
     let store = Store::new(folder.path().to_owned());
     let cache = folder.path().join(".cache");

@@ -229,7 +229,7 @@ fn a_kept_notification_splits_the_range() {
 
 /// Whatever is pushed, the numbers of a session are written in ascending order, without holes or repetitions.
 #[test]
-fn every_number_is_delivered_or_said_to_be_lost() {
+fn every_number_is_delivered_or_reported_lost() {
     let outbox = Outbox::new(LIMIT);
     let (mut reader, writer) = io::pipe().unwrap();
     let runner = thread::spawn({
@@ -381,7 +381,7 @@ fn what_the_writer_holds_counts_as_unread() {
 }
 
 #[test]
-fn short_writes_and_interruptions_are_gone_on_from() {
+fn short_writes_and_interruptions_are_continued() {
     let gated = Gated::new(LIMIT);
     keep(&gated.outbox, "abcdef");
     for most in [2, 0, 1, 3, 0, 1, 2] {
@@ -522,7 +522,7 @@ fn a_sleeping_writer_ends_when_closed() {
 }
 
 #[test]
-fn a_gone_output_breaks_the_outbox() {
+fn a_closed_output_breaks_the_outbox() {
     let (reader, mut writer) = io::pipe().unwrap();
     let outbox = Outbox::new(LIMIT);
     overfill(&outbox);
@@ -542,7 +542,7 @@ fn overfill_in_vain(outbox: &Outbox) {
 }
 
 #[test]
-fn waiting_ends_when_the_output_is_gone() {
+fn waiting_ends_when_the_output_closes() {
     let gated = Gated::new(LIMIT);
     overfill(&gated.outbox);
     let waiter = gated.wait_for_room(&Arc::default());

@@ -37,7 +37,7 @@ mod tests {
     use reqwest::header::HeaderValue;
 
     #[test]
-    fn pauses_asked_for_are_seconds_or_dates() {
+    fn requested_pauses_are_seconds_or_dates() {
         let after = |text: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(RETRY_AFTER, HeaderValue::from_str(text).unwrap());

@@ -1,4 +1,4 @@
-//! A file twice as long takes twice as many steps, whatever it is full of.
+//! A file twice as long takes twice as many steps, with any content.
 
 use super::super::below::{Below, MAX_FOUND};
 use super::super::steps;
@@ -15,7 +15,7 @@ fn record(cause: &str, from: &str) -> String {
     )
 }
 
-/// Takes a line in as a file's reader does: a known id gets another body.
+/// Adds a line to the tree like a file's reader: a known id gets another body.
 fn take(tree: &mut Tree, id: &str, parent: Option<&str>, rest: &str, flags: Flags) {
     let parent = parent.map_or("null".to_owned(), |id| format!("{id:?}"));
     let text = format!(
@@ -37,8 +37,8 @@ fn take(tree: &mut Tree, id: &str, parent: Option<&str>, rest: &str, flags: Flag
     }
 }
 
-/// Twice the lines take at most about twice the steps. What takes one step a line counts for nothing
-/// here, so some are given.
+/// Twice the lines take at most about twice the steps. A step per line is not counted, so the limit has some steps to
+/// spare.
 #[track_caller]
 fn check_linear(what: &str, build: impl Fn(usize) -> Tree) {
     const N: usize = 1500;
@@ -62,8 +62,8 @@ fn built(n: usize, line: impl Fn(&mut Tree, usize)) -> Tree {
     tree
 }
 
-/// 4.4 MB of leaf records, each naming the next one, took 7.8 s to open: whatever waited for a record
-/// was put behind what the record waited for, one by one, at every record.
+/// 4.4 MB of leaf records, each naming the next one, took 7.8 s to open: at every record, the nodes that waited for it
+/// moved one by one to the next id.
 #[test]
 fn leaf_records_that_name_later_ones_are_linked_in_linear_time() {
     check_linear("a chain of records", |n| {
@@ -107,8 +107,7 @@ fn leaf_records_that_name_later_ones_are_linked_in_linear_time() {
     });
 }
 
-/// 14 MB of labels whose ids come twice took 4.2 s to open: each one looked through all labels for its
-/// former self.
+/// 14 MB of labels with repeated ids took 4.2 s to open: each one searched all labels for the one it replaces.
 #[test]
 fn labels_are_taken_in_in_linear_time() {
     let label = |target: usize, text: &str| {
@@ -126,7 +125,7 @@ fn labels_are_taken_in_in_linear_time() {
             );
         });
         for i in 0..n {
-            // The replaced label goes to another target; its former one has none.
+            // The replaced label gets another target; the former target loses its label.
             let text = label((i + 1) % n, "b");
             take(&mut tree, &format!("l{i}"), Some("m0"), &text, Flags::NONE);
         }
@@ -238,8 +237,7 @@ fn moves_and_references_are_taken_in_in_linear_time() {
     });
 }
 
-/// Takes in foreign entries one by one, looking each time, as a session does that is asked for
-/// something between them.
+/// Adds foreign entries one by one, with a check after each, like a session with a request between them.
 fn looked_at(n: usize, parent: impl Fn(usize) -> String) -> (Tree, usize) {
     let mut tree = Tree::new();
     take(&mut tree, "m0", None, MESSAGE, Flags::NONE);
@@ -282,8 +280,8 @@ fn looked_at(n: usize, parent: impl Fn(usize) -> String) -> (Tree, usize) {
     (tree, found.len())
 }
 
-/// Whether others have appended below the leaf was found out anew for each request, every time from
-/// each of their entries up to the leaf: 10,000 took 0.37 s, 40,000 took 7.4 s, with the lock held.
+/// Each request checked again whether others had appended below the leaf, by a walk from each of their entries up to
+/// the leaf: 10,000 took 0.37 s, 40,000 took 7.4 s, with the lock held.
 #[test]
 fn others_entries_below_the_leaf_are_found_in_linear_time() {
     check_linear("a chain below the leaf", |n| {

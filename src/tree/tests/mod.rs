@@ -92,7 +92,7 @@ fn the_deepest_common_ancestor() {
 }
 
 #[test]
-fn a_reference_to_a_leaf_record_means_the_position_it_stands_for() {
+fn a_reference_to_a_leaf_record_means_the_position_it_records() {
     let lines = ["a -", "b a", "r a !", "s r !", "c s", "n - !", "d n"];
     check_path(&lines, "c", "a c");
     check_path(&lines, "d", "d");
@@ -147,7 +147,7 @@ fn an_entry_that_is_its_own_parent_is_a_root() {
 }
 
 #[test]
-fn the_last_label_in_the_file_counts_wherever_it_stands() {
+fn the_last_label_in_the_file_counts_on_any_branch() {
     let tree = tree(&["l - a", "a -", "b a", "m b b", "n a b"]);
     let label = |id: &str| {
         tree.label(tree.find(id).unwrap())
@@ -157,7 +157,7 @@ fn the_last_label_in_the_file_counts_wherever_it_stands() {
     assert_eq!(label("b").as_deref(), Some("of n"));
 }
 
-/// Quadratic, this would take hours: every entry's late parent hangs at the end of a long chain.
+/// In quadratic time this would take hours: every entry's late parent is at the end of a long chain.
 #[test]
 fn late_parents_below_a_long_chain_are_linked_in_time() {
     let mut tree = Tree::new();
@@ -239,9 +239,9 @@ proptest! {
                 let parent = match kind {
                     0 => "-".to_owned(),
                     1 => "gone".to_owned(),
-                    // Records name what stands before them, as every writer of records does.
+                    // A record names an earlier entry, as every writer of records does.
                     _ if *record => format!("e{}", parent.index(at.max(1))),
-                    // A record that stands behind what names it has no line that closes a cycle.
+                    // If a record is after the entry that names it, no single line closes the cycle.
                     _ => match parent.index(n) {
                         later if later > at && links[later].2 => "gone".to_owned(),
                         parent => format!("e{parent}"),
@@ -253,7 +253,7 @@ proptest! {
         let naive = Naive::new(&lines);
         let mut tree = Tree::new();
         for (at, (id, parent, record)) in lines.iter().enumerate() {
-            // Asked early, who stands below whom is kept from then on; else it is found in the end.
+            // With an early query the ancestry is kept from then on; otherwise it is computed at the end.
             if asked == at && at > 0 {
                 tree.has_children(Node(0));
             }
@@ -270,7 +270,7 @@ proptest! {
             prop_assert_eq!(tree.has_children(node), !below.is_empty());
             prop_assert_eq!(tree.children(Some(node)), below);
         }
-        // The way that counts depths does not care which parents stand behind their children.
+        // The walk that counts depths also works with parents that come after their children.
         let positions: Vec<Option<Node>> = std::iter::once(None).chain(tree.entries().map(Some)).collect();
         for a in &positions {
             for b in &positions {

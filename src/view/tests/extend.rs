@@ -114,7 +114,7 @@ proptest! {
 
 /// Appends during an agent's work extend the view, with any filter.
 #[test]
-fn a_conversation_that_goes_on_extends_its_view() {
+fn a_conversation_that_continues_extends_its_view() {
     let sorts = [0, 1, 3, 1, 3, 5, 4, 0, 5];
     let steps: Vec<Vec<Step>> = sorts.map(|sort| vec![Step::Append(sort)]).into();
     for scope in scopes().filter(|scope| scope.filter != Filter::LabeledOnly) {

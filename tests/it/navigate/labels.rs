@@ -4,7 +4,7 @@
 use super::*;
 
 #[test]
-fn a_label_goes_on_the_summary_or_else_on_the_target() {
+fn a_label_is_set_on_the_summary_or_else_on_the_target() {
     let mut d = asked();
     let (id, event) = ask(&mut d, json!({"targetId": "a2", "label": "here"}));
     d.answer(&event, json!({}));

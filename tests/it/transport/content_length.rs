@@ -91,7 +91,7 @@ fn another_header_may_come_first() {
 }
 
 #[test]
-fn bad_bodies_in_frames_are_answered_and_the_connection_goes_on() {
+fn bad_bodies_in_frames_are_answered_and_the_connection_continues() {
     let input = format!(
         "{}{}{}{}",
         framed("{\"jsonrpc\":"),

@@ -51,7 +51,7 @@ fn only_a_line_feed_separates_requests() {
 }
 
 #[test]
-fn a_frame_over_the_limit_is_skipped_and_the_connection_goes_on() {
+fn a_frame_over_the_limit_is_skipped_and_the_connection_continues() {
     let big = "x".repeat(100_000);
     let id_first = format!(
         r#"{{"jsonrpc":"2.0","id":5,"method":"create_session","params":{{"name":"{big}"}}}}"#

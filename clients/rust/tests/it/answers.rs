@@ -252,7 +252,7 @@ async fn a_waiting_fork_fails_with_the_kind_cancelled() {
 }
 
 #[tokio::test]
-async fn a_cancel_that_comes_too_late_leaves_the_usual_result() {
+async fn a_late_cancel_leaves_the_usual_result() {
     let fixture = Fixture::new();
     let client = fixture.spawn().await;
     conversation(&client).await;

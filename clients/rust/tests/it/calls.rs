@@ -251,7 +251,7 @@ async fn errors_have_a_kind_details_and_retryable() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_too_large_is_refused_and_the_connection_goes_on() {
+async fn a_message_that_is_too_large_is_refused_and_the_connection_continues() {
     let fixture = Fixture::new();
     let builder = fixture.builder().args(["--max-frame-bytes", "70000"]);
     let client = builder.spawn().await.unwrap();

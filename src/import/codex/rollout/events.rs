@@ -1,4 +1,4 @@
-//! Events: the conversation once more, for the terminal. Only what items do not have is taken from them.
+//! Events: the conversation again, for the terminal. Only the data that items lack is used.
 
 use super::{Item, RolloutReader, users};
 use crate::import::codex::record::{self, hash};
@@ -10,7 +10,7 @@ use std::borrow::Cow;
 /// An event about a call.
 #[derive(Debug)]
 pub(super) struct Event {
-    /// As it is counted if no entry takes it.
+    /// The type in the counts if no entry uses the event.
     pub(super) kind: &'static str,
     pub(super) place: Place,
     pub(super) order: u64,
@@ -38,7 +38,7 @@ const ABOUT_CALLS: &[&str] = &[
     "WebSearch",
 ];
 
-/// Events that a reader wants to see, as entries of their own.
+/// Events that become entries of their own.
 const SHOWN: &[&str] = &[
     "turn_aborted",
     "error",
@@ -118,7 +118,8 @@ impl RolloutReader {
         true
     }
 
-    /// Keeps an event for the result of its call, or adds it to the result; false if it has nothing for one.
+    /// Keeps an event for the result of its call, or adds it to the result; returns false if it has no details for a
+    /// result.
     fn about_call(&mut self, item: &Item<'_>, kind: &str, subject: &[u8]) -> bool {
         let Some(kind) = ABOUT_CALLS.iter().find(|known| **known == kind) else {
             return false;

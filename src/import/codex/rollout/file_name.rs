@@ -3,7 +3,7 @@
 /// The ids in the name of a file.
 #[derive(Debug, Default)]
 pub(super) struct FileName {
-    /// The thread; for a file that has another name, this name.
+    /// The thread; for a file with another name, that name.
     pub(super) thread: String,
     rollout: Option<String>,
     stem: String,
@@ -27,8 +27,7 @@ impl FileName {
         }
     }
 
-    /// The id of the rollout: of a thread's first one it is the thread's. A revert whose file has lost its name has
-    /// the name it has got.
+    /// The id of the rollout: that of the thread for its first one. A revert whose file was renamed has the new name.
     pub(super) fn part_of(&self, thread: &str, is_revert: bool) -> String {
         match &self.rollout {
             Some(rollout) => rollout.clone(),

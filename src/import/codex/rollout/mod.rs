@@ -1,4 +1,4 @@
-//! From the lines of a rollout to nodes.
+//! Makes nodes from the lines of a rollout.
 
 use super::record::{self, Line, hash};
 use super::usage::{Meter, Tokens};
@@ -27,26 +27,26 @@ pub(super) struct RolloutReader {
     order: Option<u64>,
     /// The hash of the latest record, if it has an ordinal.
     previous: Option<u64>,
-    /// The node after which the conversation goes on.
+    /// The node after which the conversation continues.
     tip: Option<u32>,
     /// The real messages of the user on the path to the tip.
     turns: Vec<u32>,
-    /// The latest message of the model, until nothing can change it.
+    /// The latest message of the model, until it is complete.
     response: Option<Response>,
     /// The names of called tools, by the hashes of call ids.
     calls: HashMap<u64, Box<str>>,
-    /// Events that no entry has taken, by the hashes of call ids.
+    /// Events without an entry, by the hashes of call ids.
     events: HashMap<u64, Vec<events::Event>>,
     meter: Meter,
     model: Option<String>,
     provider: Option<String>,
-    /// The latest message of the role user that does not say itself who wrote it, and the hash of its text.
+    /// The latest message of the role `user` that does not name its author, and the hash of its text.
     doubtful: Option<(u32, u64)>,
-    /// The same, while no record is behind it.
+    /// The same, while it is the last record.
     newest: Option<u32>,
-    /// The model's answer to the request for a summary, which the next compaction has as its own.
+    /// The model's answer to the request for a summary, which the next compaction repeats.
     summary: Vec<Place>,
-    /// Usage that belongs to no message.
+    /// Usage without a message.
     loose_usage: Option<Tokens>,
     /// Hashes of the ids of subagents that have a node.
     spawned: HashSet<u64>,
