@@ -24,7 +24,7 @@ pub(crate) struct Asks<A> {
     state: Mutex<AskState<A>>,
     /// The longest time from question to answer, extensions included.
     max_answer: Duration,
-    /// Whether an answer decides alone, whatever the other answers are.
+    /// Whether an answer decides alone, without the other answers.
     decides: fn(&A) -> bool,
 }
 
@@ -266,7 +266,7 @@ impl<A> Asks<A> {
 }
 
 impl<A> OpenQuestion<A> {
-    /// False if nobody waits for the outcome.
+    /// False if the receiver of the outcome is dropped.
     fn settle(self) -> bool {
         let outcome = QuestionOutcome::Settled {
             answers: self.answers,
@@ -326,8 +326,8 @@ mod tests {
         Digest::of(&answer)
     }
 
-    /// 256 remembered answers kept their summaries, 540 MB, until the process ended. The size of an answer
-    /// does not change what is remembered of it.
+    /// 256 remembered answers kept their summaries, 540 MB, until the process ended. Each remembered answer takes the
+    /// same memory.
     #[test]
     fn an_answer_is_remembered_by_its_digest() {
         let state = asks(MAX);
@@ -408,9 +408,9 @@ mod tests {
         });
     }
 
-    /// An answer was accepted whatever the question was, and ended it.
+    /// An answer of any form was accepted, and ended the question.
     #[test]
-    fn what_is_no_answer_to_the_question_leaves_it_open() {
+    fn an_answer_of_another_form_leaves_the_question_open() {
         run(async {
             let asks = asks(MAX);
             let question = ask(&asks, "e", &[CLIENT], MAX);

@@ -4,7 +4,7 @@
 use crate::error::{Error, Kind, Result};
 use tokio::sync::oneshot;
 
-/// Runs `work` on a blocking thread of the runtime. A panic in `work` goes on in the caller; fails with
+/// Runs `work` on a blocking thread of the runtime. A panic in `work` is raised again in the caller; fails with
 /// `shuttingDown` if the runtime ends before `work` starts.
 ///
 /// All work is boxed into one type, so that the runtime's task code is compiled once. Compiled for each

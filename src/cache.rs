@@ -144,8 +144,8 @@ impl Cache {
         Ok((Temporary::for_name(&at.folder, &at.name)?, at))
     }
 
-    /// Removes the files that were not written for `age` and whose names meet a condition, and what killed processes
-    /// have left unfinished.
+    /// Removes the files that were not written for `age` and whose names meet a condition, and the unfinished files of
+    /// killed processes.
     pub(crate) fn remove_old(
         &self,
         age: Duration,
@@ -188,7 +188,7 @@ impl Cache {
             .and_then(|folder| folder.remove(OsStr::new(&name)));
     }
 
-    /// Keeps the youngest files of this kind, and removes what killed processes have left unfinished.
+    /// Keeps the youngest files of this kind, and removes the unfinished files of killed processes.
     pub fn prune(&self, kind: &FileKind) -> io::Result<()> {
         let mut kept = Vec::new();
         let folder = self.folder()?;

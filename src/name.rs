@@ -46,7 +46,7 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(normalized(text), expect, "{text:?}");
-            assert_eq!(normalized(expect), expect, "twice is as once");
+            assert_eq!(normalized(expect), expect, "a second time changes nothing");
         }
         assert_eq!(given(" \r\n"), None);
         assert_eq!(given(" x ").as_deref(), Some("x"));

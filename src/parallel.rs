@@ -314,7 +314,7 @@ impl<T> Drop for Background<T> {
     fn drop(&mut self) {
         self.items = None;
         if let Some(thread) = self.thread.take() {
-            // Nobody is left to report its failure or panic to.
+            // Its failure or panic has no receiver.
             let _ended = thread.join();
         }
     }
@@ -426,7 +426,7 @@ mod tests {
         assert_eq!(calls.iter().sum::<usize>(), 50);
     }
 
-    /// The results before the panic are taken, and nobody waits for ever for its result.
+    /// The results before the panic are taken, and no caller waits for ever.
     #[test]
     fn a_panic_in_a_worker_is_raised_on_the_caller() {
         for plan in [

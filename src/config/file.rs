@@ -25,7 +25,7 @@ pub(crate) fn check(named: Option<&Path>) -> anyhow::Result<()> {
     }
 }
 
-/// The reason to refuse the file: anyone who can write it decides which programs run and where keys are sent.
+/// The reason to refuse the file: a user who can write it decides which programs run and which hosts receive keys.
 fn refusal(path: &Path) -> Option<String> {
     // A pipe or descriptor of this process: only its parent could write to it.
     let is_pipe = |metadata: Metadata| metadata.file_type().is_fifo();

@@ -96,7 +96,7 @@ impl SettingLines {
         let mut section = "";
         for line in &self.0 {
             let of = &line.section;
-            // Each hook is a table of its own that begins with its events.
+            // Each hook is a separate table that begins with its events.
             if of != section || (of == "[hooks]" && line.key == "events") {
                 let _ = write!(text, "\n[{of}]\n");
                 section = of;
@@ -116,7 +116,7 @@ impl SettingLines {
     }
 }
 
-/// A comment on a line of its own.
+/// A comment on a separate line.
 pub(super) fn comment(text: &str) -> String {
     format!("# {}\n", terminal::line(text))
 }
@@ -166,7 +166,7 @@ mod tests {
         /// Keys and values were printed as Rust strings or raw, with controls that a terminal obeys, and
         /// partly as text that no configuration file may hold.
         #[test]
-        fn what_is_described_reads_back_and_has_no_controls(
+        fn described_settings_read_back_and_have_no_controls(
             (name, text) in (any::<String>(), any::<String>()),
         ) {
             prop_assume!(text != "s", "a key of the section occurs once");

@@ -283,8 +283,7 @@ impl Settings {
         }
     }
 
-    /// The settings in force as an equivalent configuration file; each line has its source and its problem,
-    /// if any.
+    /// The current settings as an equivalent configuration file; each line has its source and its problem, if any.
     pub(crate) fn describe(&self) -> String {
         let mut text = match &self.file {
             Some(path) => format!("configuration file: {}", path.display()),

@@ -55,7 +55,7 @@ pub(super) fn hooks(
     Ok(hooks)
 }
 
-/// Reads a program. One that cannot run is noted, not refused; it fails when it is used.
+/// Reads a program. If it cannot run, the problem is recorded; the program fails when it is used.
 pub(super) fn program(
     (argv, env): (&[String], Option<&[String]>),
     keys: &[String],

@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_cancel_says_why_and_silence_counts_only_if_nobody_cancels() {
+    fn the_first_cancel_gives_the_reason_and_silence_counts_only_without_one() {
         let failed = (HOOK, r#"{"cancel":true }"#);
         let mut decision = check(&[failed], false, (EventOutcome::Cancelled, Some(HOOK)));
         let refusal = decision.refusal(OnNoAnswer::Cancel).unwrap();
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_another_event_does_not_count() {
+    fn members_of_another_event_do_not_count() {
         let answers = [(CLIENT, r#"{"compaction":{"summary":"S"}}"#)];
         let decision = check(&answers, true, (EventOutcome::Proceed, Some(CLIENT)));
         assert!(decision.compaction.is_none());

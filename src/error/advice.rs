@@ -1,5 +1,5 @@
-//! For each kind of failure: what happened, and what a client does about it. The schema and the reference
-//! are made from this table.
+//! For each kind of failure: the cause, and the remedy for a client. The schema and the reference are made from this
+//! table.
 
 use super::Kind;
 
@@ -110,7 +110,7 @@ advice! {
 mod tests {
     use super::*;
 
-    /// Clients learned what had failed, but not what to do about it. Each kind has both, in whole sentences.
+    /// Clients learned the failure but not its remedy. Each kind has both, in whole sentences.
     #[test]
     fn every_kind_says_what_happened_and_what_to_do() {
         for kind in Kind::ALL {

@@ -91,9 +91,9 @@ pub(crate) struct Node {
     pub(crate) order: u64,
     /// Whole records from which the entry is made.
     pub(crate) places: Vec<Place>,
-    /// Hash of what copies of this node have in common; 0: it is never recognized as a copy by its content.
+    /// Hash of the content that copies of this node share; 0 if content does not identify a copy.
     pub(crate) fingerprint: u64,
-    /// What the mapper needs from other records, in a form of its own (the tool's name of a result, …).
+    /// The mapper's data from other records, in a form of its own (the tool's name of a result, …).
     pub(crate) note: Option<Box<str>>,
     /// Part of the last model message with its results, which may still grow.
     pub(crate) is_open: bool,
@@ -102,7 +102,7 @@ pub(crate) struct Node {
 /// The parent of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Parent {
-    /// It begins a conversation, or goes on where the member does.
+    /// It begins a conversation, or continues the member's base.
     Base,
     /// Index of a node of the same member, before this one.
     Node(u32),

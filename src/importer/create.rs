@@ -171,7 +171,7 @@ pub(super) struct MovedLeaf<'a> {
     pub(super) to: Option<&'a str>,
     /// The entry at which the tool continues.
     pub(super) source: Option<&'a str>,
-    /// Entries of the session: distinguishes records.
+    /// The number of entries, which distinguishes leaf records.
     pub(super) entries: usize,
 }
 

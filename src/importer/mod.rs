@@ -1,11 +1,11 @@
 //! Imports the conversations of other tools: finds their files, keeps their bytes, and writes the sessions.
 //!
-//! It only reads what belongs to other tools. In reading order: [`run`] is one import; [`discover`] finds the sources;
+//! Files of other tools are only read. In reading order: [`run`] is one import; [`discover`] finds the sources;
 //! [`source`] streams one and reads places of it, with [`databases`] ([`sqlite`], [`json_tree`]) for tools that keep no
 //! files of records; [`origin`] keeps the bytes; [`ledger`] remembers what was imported; [`reading`] makes members of
-//! sources, with [`sides`] for what other files say of them, and [`relatives`] says which belong together;
-//! [`batch`] joins them; [`create`] writes new sessions and [`extend`] what is new in old ones, with the lines of
-//! [`line`]; [`result`] is what is reported. [`watch`] waits until there is something to import again.
+//! sources, with [`sides`] for what other files say of them, and [`relatives`] says which belong together; [`batch`]
+//! joins them; [`create`] writes new sessions and [`extend`] what is new in old ones, with the lines of [`line`];
+//! [`result`] is what is reported. [`watch`] waits until there is something to import again.
 
 mod batch;
 mod create;

@@ -110,7 +110,7 @@ fn push_replaced(out: &mut Vec<u8>, raw: &[u8], places: impl Iterator<Item = usi
     out.extend_from_slice(part(raw, copied..));
 }
 
-/// The escape for U+2028 or U+2029, if one of them stands at `at`.
+/// The escape for U+2028 or U+2029, if `at` is the start of one.
 fn line_separator(text: &[u8], at: usize) -> Option<&'static [u8]> {
     match text.get(at..at + 3)? {
         [0xe2, 0x80, 0xa8] => Some(b"\\u2028"),
@@ -140,9 +140,8 @@ pub(crate) fn splice(text: &[u8], edits: &[(Span, &[u8])]) -> Vec<u8> {
     out
 }
 
-/// A valid object with the top-level member `name` set to the raw JSON `value`: the last member of
-/// that name gets the value, or a new one is added after the last member. A text that is no object
-/// comes back as it is.
+/// A valid object with the top-level member `name` set to the raw JSON `value`: the last member of that name gets the
+/// value, or a new one is added after the last member. A text that is no object is returned unchanged.
 pub(crate) fn with_member(object: &[u8], name: &str, value: &[u8]) -> Vec<u8> {
     let Some(members) = members_of(object) else {
         return object.to_vec();
@@ -164,8 +163,7 @@ pub(crate) fn with_member(object: &[u8], name: &str, value: &[u8]) -> Vec<u8> {
     splice(object, &[(at..at, &added)])
 }
 
-/// A valid object without any top-level member called `name`. A text that is no object comes back
-/// as it is.
+/// A valid object without any top-level member called `name`. A text that is no object is returned unchanged.
 pub(crate) fn without_member(object: &[u8], name: &str) -> Vec<u8> {
     let members = members_of(object).unwrap_or_default();
     let mut edits: Vec<(Span, &[u8])> = Vec::new();

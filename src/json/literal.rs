@@ -58,7 +58,7 @@ pub(crate) fn id(raw: &[u8]) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(out))
 }
 
-/// The digits of the escape that `text` begins with, which stands for `char`, if it is a lone surrogate.
+/// The digits of the escape at the start of `text`, which represents `char`, if it is a lone surrogate.
 fn lone_surrogate(text: &[u8], char: char, length: usize) -> Option<&str> {
     let digits = text
         .get(2..6)
@@ -220,8 +220,8 @@ pub(super) fn skip_string(text: &[u8], at: usize) -> Result<Literal, Malformed> 
     }
 }
 
-/// Continues inside a string literal, at the start of a character or escape; `escaped` tells whether there
-/// was an escape before. Uses the widest registers of the processor: `skip_blocks` is the same for any.
+/// Continues inside a string literal, at the start of a character or escape; `escaped` says whether there was an escape
+/// before. Uses the widest registers of the processor: `skip_blocks` is the same for any.
 #[allow(
     unsafe_code,
     reason = "calling what is compiled for some processors is safe only on those"

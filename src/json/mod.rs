@@ -222,7 +222,7 @@ impl<'a> Members<'a> {
         }))
     }
 
-    /// After the last member: the position behind the closing brace.
+    /// After the last member: the position after the closing brace.
     pub(crate) fn end(&self) -> usize {
         self.at
     }
@@ -279,13 +279,13 @@ impl<'a> Elements<'a> {
         Ok(Some(start..self.at))
     }
 
-    /// After the last element: the position behind the closing bracket.
+    /// After the last element: the position after the closing bracket.
     pub(crate) fn end(&self) -> usize {
         self.at
     }
 }
 
-/// Moves to the start of the next member or element, or behind `close`.
+/// Moves to the start of the next member or element, or past `close`.
 #[inline]
 fn next_item(
     text: &[u8],

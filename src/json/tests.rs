@@ -379,7 +379,7 @@ fn nesting_has_no_limit() {
     assert_eq!(value_span(&text), Ok(0..text.len()));
     assert_eq!(depth(&text), LEVELS);
     assert!(value_span(&text[..text.len() - 1]).is_err());
-    // One bracket of the wrong kind, far out, behind many full words of bits.
+    // One bracket of the wrong kind, in an outer level, after many full words of bits.
     let at = text.len() - 100;
     text[at] ^= b']' ^ b'}';
     assert_eq!(value_span(&text), Err(Malformed { at }));
@@ -400,7 +400,7 @@ fn numbers_end_where_their_digits_do() {
                 (0, b'-') => Ok(9),
                 (0, b'0') => Ok(1),
                 (0, _) if digit => Ok(9),
-                // What else a value may begin with.
+                // Other characters with which a value may begin.
                 (0, b'"' | b'[' | b'{' | b't' | b'f' | b'n') => continue,
                 (0, _) => Err(0),
                 (_, b'.' | b'e' | b'E') => Ok(len + 9),

@@ -517,7 +517,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_first_bytes_say_is_what_the_line_says() {
+    fn the_first_bytes_and_the_line_give_the_same_id() {
         let check = |stored: &str, id: &str, expected: bool| {
             let (stored, shown, bytes) = (stored.as_bytes(), stored, id.as_bytes());
             assert_eq!(says_it_is(stored, bytes), expected, "{shown}");

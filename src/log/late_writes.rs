@@ -199,10 +199,10 @@ mod tests {
     use std::io::Write;
 
     /// A fragment at the end of the old file counted as an arrival for ever: `migrate` never ended, and the
-    /// daemon kept the deleted file open even after the session was closed. It is looked at once, and once
+    /// daemon kept the deleted file open even after the session was closed. The fragment is read once, and once
     /// more at the end.
     #[test]
-    fn a_fragment_that_nobody_completes_is_no_arrival() {
+    fn an_incomplete_fragment_is_no_arrival() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.jsonl");
         std::fs::write(

@@ -30,7 +30,7 @@ pub struct Folder {
     path: PathBuf,
 }
 
-/// Identifies a file, whatever its name.
+/// Identifies a file by device and inode, under any name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Identity {
     pub device: u64,
@@ -101,7 +101,7 @@ pub(crate) fn changed(file: &File) -> io::Result<(i64, i64)> {
     Ok(changed_of(&fs::fstat(file)?))
 }
 
-/// Whether this user owns an open file and nobody else may write to it.
+/// Whether this user owns an open file and no other user may write to it.
 pub(crate) fn is_private(file: &File) -> io::Result<bool> {
     let stat = fs::fstat(file)?;
     let is_ours = stat.st_uid == rustix::process::geteuid().as_raw();
@@ -203,7 +203,7 @@ impl Folder {
         }
     }
 
-    /// Runs `act` on the folder. If the folder was removed, one that has its name again is used.
+    /// Runs `act` on the folder. If the folder was removed, a new one with its name is used.
     fn at<T>(&self, act: impl Fn(&File) -> Result<T, Errno>) -> Result<T, Errno> {
         let fd = self.fd()?;
         match act(&fd) {
@@ -396,7 +396,7 @@ impl Folder {
 /// The exclusive right to choose names in a folder, released on drop.
 #[must_use]
 pub struct FolderLock {
-    /// A descriptor of its own, so that threads of one process exclude each other too.
+    /// A separate descriptor, so that threads of one process exclude each other too.
     _folder: File,
 }
 

@@ -206,7 +206,7 @@ mod tests {
 
     // One test, since open handles belong to the process.
     #[test]
-    fn what_is_not_used_is_closed_and_opened_again() {
+    fn an_unused_handle_is_closed_and_reopened() {
         let (idle, used, kept) = (
             handle(),
             handle(),

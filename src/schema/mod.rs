@@ -51,7 +51,7 @@ pub(crate) fn schema_hash() -> String {
     said.map_or_else(computed_hash, |(hash, _)| hash.to_owned())
 }
 
-/// The same of the document as it is made now.
+/// The hash of the document that this program makes.
 fn computed_hash() -> String {
     let mut text = "sha256:".to_owned();
     for byte in Sha256::digest(wire_document()) {
@@ -60,8 +60,7 @@ fn computed_hash() -> String {
     text
 }
 
-/// One generator for what comes in and one for what goes out: the same optional member may be null
-/// in the one and is left out in the other.
+/// One generator for params and one for results: an optional member may be null in params and is absent from results.
 pub(crate) struct Generators {
     incoming: SchemaGenerator,
     outgoing: SchemaGenerator,
@@ -189,7 +188,7 @@ fn wire_document() -> &'static str {
     static DOCUMENT: OnceLock<String> = OnceLock::new();
     DOCUMENT.get_or_init(|| {
         let definitions = Protocol::new().definitions;
-        // Generators of types follow the root: what it does not name, they leave out.
+        // Type generators follow the root: they leave out types that it does not name.
         let named: Map<String, Value> = definitions
             .keys()
             .map(|name| (name.clone(), json!({ "$ref": format!("#/$defs/{name}") })))
@@ -334,8 +333,8 @@ fn never_null(schema: &mut Schema) {
     }
 }
 
-/// Takes out what means nothing to clients: number formats, line breaks of the source. An enum
-/// whose values are described one by one becomes a plain one, which generators understand better.
+/// Removes data without meaning for clients: number formats, line breaks of the source. An enum whose values are
+/// described one by one becomes a plain one, which generators support better.
 fn tidy(schema: &mut Schema) {
     let formats = ["uint", "uint32", "uint64", "int32", "double"];
     if schema

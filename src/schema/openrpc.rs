@@ -141,9 +141,8 @@ fn pairing(method: &Method, protocol: &Protocol) -> Value {
     })
 }
 
-/// The definitions without references that lead back to where they stand: OpenRPC's reference tools put
-/// in place of each reference what it refers to, and never end with one of those. What would be a
-/// definition again is an object that names it.
+/// The definitions without references to themselves: OpenRPC's reference tools replace each reference by its target,
+/// and would never finish. A nested use of the same definition becomes an object that names it.
 fn without_cycles(mut definitions: Map<String, Value>) -> Map<String, Value> {
     let mut references: HashMap<String, HashSet<String>> = HashMap::new();
     for (name, definition) in &mut definitions {
@@ -186,7 +185,7 @@ fn leads_to(from: &str, to: &str, references: &HashMap<String, HashSet<String>>)
     false
 }
 
-/// Definitions stand elsewhere in an OpenRPC document.
+/// Definitions have another path in an OpenRPC document.
 fn relocate(document: &mut Value) {
     for_each_object(document, |object| {
         if let Some(Value::String(reference)) = object.get_mut("$ref")

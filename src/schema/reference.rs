@@ -1,7 +1,7 @@
 //! `schema/reference.md`: every method, notification, type and error, for people who write a client.
 //!
-//! It is made of the same definitions as the JSON Schema. The description of an optional param ends with a
-//! sentence `Default: …`, which gets a column of its own.
+//! It is made of the same definitions as the JSON Schema. The description of an optional param ends with a sentence
+//! `Default: …`, which gets a separate column.
 
 use super::methods::{GROUPS, Method, Notification};
 use super::{Protocol, definition_name, explanation};
@@ -28,7 +28,7 @@ where it has no value.
 
 ";
 
-/// Where the requests of a method run, as readers see it.
+/// The scope of a method, in words.
 const SCOPES: [Scope; 5] = [
     Scope::Immediate,
     Scope::Registry,
@@ -375,7 +375,7 @@ fn text(schema: &Value, member: &str) -> String {
     text.unwrap_or_default().to_owned()
 }
 
-/// JSON whose objects and arrays stand on one line each if they are short.
+/// JSON whose objects and arrays are on one line each if they are short.
 fn shown(value: &Value) -> String {
     let mut out = String::new();
     show(&mut out, value, 0, 0);

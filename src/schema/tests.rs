@@ -98,7 +98,7 @@ fn definitions_are_in_terms_of_the_protocol() {
     }
 }
 
-/// The one exception: what goes in may be null where what goes out is left out.
+/// The one exception: params may be null where results leave a member out.
 #[test]
 fn both_directions_agree_on_shared_definitions() {
     let mut generators = Generators::default();
@@ -254,8 +254,8 @@ fn the_openrpc_document_is_by_name() {
     }
 }
 
-/// Generators of types made only what the root named, which was nothing: the root names every definition,
-/// and the document has a name of its own.
+/// Type generators made only the types that the root named, which were none: the root names every definition, and the
+/// document has a separate name.
 #[test]
 fn the_root_names_every_definition() {
     let wire = document("treelined.v1.json");
@@ -297,8 +297,8 @@ fn every_method_has_a_description_a_tag_and_an_example() {
     }
 }
 
-/// OpenRPC's reference tools put in place of each reference what it refers to: a definition that needed
-/// itself kept them busy until their memory was full.
+/// OpenRPC's reference tools replace each reference by its target: a definition that needed itself used up their
+/// memory.
 #[test]
 fn no_definition_of_the_openrpc_document_needs_itself() {
     let document: Value = serde_json::from_str(openrpc()).unwrap();
@@ -386,7 +386,7 @@ fn every_optional_param_says_its_default() {
     }
 }
 
-/// A summary is a sentence of its own, in the README, the reference and the clients.
+/// A summary is a separate sentence in the README, the reference and the clients.
 #[test]
 fn every_summary_is_one_sentence() {
     let mut generators = Generators::default();

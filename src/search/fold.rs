@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_in_case_only_is_folded_to_the_same() {
+    fn texts_that_differ_in_case_only_fold_to_the_same() {
         let fold = |text: &str| {
             let mut out = Vec::new();
             push_folded(&mut out, text);

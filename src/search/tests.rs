@@ -143,7 +143,7 @@ fn escapes_hide_nothing() {
 }
 
 #[test]
-fn literal_text_and_patterns_match_in_one_field_as_they_stand() {
+fn literal_text_and_patterns_match_unchanged_in_one_field() {
     let entry = json!({"type": "message", "message": {"role": "assistant", "content": [
         {"type": "text", "text": "One two\nthree"}, {"type": "text", "text": "four"},
     ]}});
@@ -292,7 +292,7 @@ proptest! {
     /// The raw bytes of a field decide if they are enough. An escape may end where a match seems to begin, and a letter
     /// outside ASCII may fold to two letters: then the decoded text decides.
     #[test]
-    fn raw_bytes_tell_what_the_decoded_text_does(
+    fn raw_bytes_and_the_decoded_text_give_the_same_result(
         text in "[abnuſsSß0İiﬁf\n\\\\éÉσςΣ日本]{0,24}",
         escaped in prop::collection::vec(prop::bool::weighted(0.05), 1..6),
         needle in "[abnusi0fß]{3,5}|[éÉσΣ日本]{1,3}|[abns日é]{1,4}",

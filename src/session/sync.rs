@@ -343,7 +343,7 @@ mod tests {
 
     /// A later sync that succeeds proves nothing about bytes whose sync failed.
     #[test]
-    fn what_a_failed_sync_was_for_stays_lost() {
+    fn bytes_of_a_failed_sync_stay_lost() {
         let file = |inode| Identity { device: 1, inode };
         let mut record = SyncRecord::default();
         record.note(file(1), 100, true);

@@ -59,7 +59,7 @@ impl Shortcut {
                 let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
                 match send(&self.output, bytes, flags) {
                     Ok(sent) => {
-                        // A stream socket accepts so few bytes whole or not at all.
+                        // A stream socket accepts such small writes whole or not at all.
                         (&self.output).write_all(bytes.get(sent..).unwrap_or_default())?;
                         Ok(true)
                     }
@@ -88,7 +88,7 @@ impl Shortcut {
         let slices = [IoSlice::new(bytes)];
         match pwritev2(&self.output, &slices, at_the_end, ReadWriteFlags::NOWAIT) {
             Ok(written) => {
-                // A pipe accepts so few bytes whole or not at all.
+                // A pipe accepts such small writes whole or not at all.
                 (&self.output).write_all(bytes.get(written..).unwrap_or_default())?;
                 Ok(Some(true))
             }
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_that_nobody_reads_is_an_error_or_nothing_written() {
+    fn a_write_to_an_unread_pipe_fails_or_writes_nothing() {
         for write in WAYS {
             let (reader, writer) = io::pipe().unwrap();
             let shortcut = Shortcut::new(&File::from(std::os::fd::OwnedFd::from(writer))).unwrap();

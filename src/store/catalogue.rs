@@ -24,7 +24,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-/// Names the format. Change it with every change of what [`save`] writes.
+/// The version of the format. Change it with every change of [`save`].
 const FORMAT: &FormatName = b"treelined rows 4";
 const NAME: &str = "sessions.rows";
 /// The rows are saved again after this many bytes of files were read.
@@ -141,7 +141,7 @@ impl Catalogue {
             Some(Arc::new(Row::new(*status, listing)))
         };
         let made = in_parallel(changed.len(), RowScanner::default, make);
-        // The others were removed meanwhile, or are no regular files.
+        // The others have been removed, or are no regular files.
         let made: Vec<Arc<Row>> = made.into_iter().flatten().collect();
         if made.is_empty() && known.len() == self.in_order.len() {
             return self.in_order.clone();
@@ -164,7 +164,7 @@ impl Catalogue {
         self.in_order = rows;
     }
 
-    /// All rows, if enough files were read to save them again; this starts counting anew.
+    /// All rows, if enough files were read to save them again; the count then restarts.
     pub(crate) fn worth_keeping(&mut self) -> Option<Vec<Arc<Row>>> {
         let is_worth_it = self.unkept >= WORTH_KEEPING;
         is_worth_it.then(|| {
@@ -199,7 +199,7 @@ impl Catalogue {
     fn look_at_some(&self, folder: &Arc<Folder>, names: &[OsString], seen: &mut StatusChanges) {
         let mut path = folder.path().join("").into_os_string().into_encoded_bytes();
         let start = path.len();
-        // If the folder is gone, so are its files.
+        // A missing folder has no files.
         let _gone = folder.statuses(names, |name, status| {
             let Ok(status) = status else {
                 return;

@@ -61,7 +61,7 @@ struct CacheWrites {
 }
 
 impl Store {
-    /// Makes no folder before the first session is written.
+    /// The sessions that an import may extend, by their ids.
     pub fn new(path: PathBuf) -> Self {
         Self {
             path,
@@ -94,8 +94,8 @@ impl Store {
         })
     }
 
-    /// Reserves the id of a new session: fails with `sessionExists` if any file has it in its header. While the
-    /// lock is held no other process reserves one.
+    /// Reserves the id of a new session: fails with `sessionExists` if any file has it in its header. While the lock is
+    /// held, no other process reserves one.
     pub fn claim(&self, id: &str) -> Result<FolderLock> {
         let lock = self.root()?.lock()?;
         match self.find(id) {
@@ -122,7 +122,7 @@ impl Store {
         };
         let mut found: Vec<(Location, Status)> = self.with_id(files.iter().filter(is_named), id);
         if found.is_empty() {
-            // Its name may be another one: users rename and copy files.
+            // The file may have another name: users rename and copy files.
             found = self.with_id(files.iter().filter(|location| !is_named(location)), id);
         }
         found.sort_by_key(|(_, status)| status.modified);
@@ -181,7 +181,7 @@ impl Store {
         self.root_if_there().ok()?.map(Cache::of)
     }
 
-    /// Runs `write` on a thread of its own.
+    /// Runs `write` on a separate thread.
     fn keep(&self, write: impl FnOnce() + Send + 'static) {
         let running = CacheWriteGuard::begin(&self.keeping);
         let thread = std::thread::Builder::new().name("cache".to_owned());
@@ -213,8 +213,8 @@ impl Store {
         });
     }
 
-    /// Runs `work`, which brings the search index up to date, on a thread of its own, unless such work is under way. It
-    /// is cancelled when the process ends.
+    /// Runs `work`, which updates the search index, on a separate thread, unless such work is running. It is cancelled
+    /// when the process ends.
     pub(crate) fn index_in_background(&self, work: impl FnOnce(&Cancel) + Send + 'static) {
         if self.indexing.swap(true, Ordering::AcqRel) {
             return;
@@ -229,7 +229,7 @@ impl Store {
         });
     }
 
-    /// Ends the work in the background, which leaves what it has finished.
+    /// Ends the work in the background; finished parts remain.
     pub fn end(&self) {
         self.ending.cancel();
         self.settle();
@@ -317,11 +317,11 @@ impl Store {
         Ok(self.files()?.into_iter().flat_map(located).collect())
     }
 
-    /// The locations of all session files with the status of each. Files that vanish meanwhile are left out.
+    /// The locations of all session files with the status of each. Files that are removed during the call are left out.
     pub(crate) fn session_files(&self) -> Result<Vec<(Location, Status)>> {
         let mut found = Vec::new();
         for FolderFiles { folder, names } in self.files()? {
-            // If the folder is gone, so are its files.
+            // A missing folder has no files.
             let _gone = folder.statuses(&names, |name, status| {
                 if let Ok(status) = status {
                     let (folder, name) = (Arc::clone(&folder), name.to_owned());
@@ -332,7 +332,7 @@ impl Store {
         Ok(found)
     }
 
-    /// The session directory; `None` if it does not exist yet.
+    /// The session directory; `None` if it does not exist.
     fn root_if_there(&self) -> Result<Option<Arc<Folder>>> {
         if let Some(root) = self.root.get() {
             return Ok(Some(Arc::clone(root)));
@@ -352,7 +352,7 @@ impl Store {
         Ok(self.adopt(root.map_err(|error| self.failed("create", &error))?))
     }
 
-    /// Warns once about permissions, which the user may have chosen and which stay as they are.
+    /// Warns once about permissions, and leaves them unchanged, since the user may have chosen them.
     fn adopt(&self, root: Folder) -> Arc<Folder> {
         Arc::clone(self.root.get_or_init(|| {
             if root.mode().is_ok_and(|mode| mode & 0o077 != 0) {
@@ -532,7 +532,7 @@ mod tests {
         assert_eq!(listed(folder.path()), second);
     }
 
-    /// A list uses saved rows instead of reading files, which a forged row shows.
+    /// A list uses saved rows instead of reading files. A forged row proves it.
     #[test]
     fn a_list_is_made_of_what_was_kept() {
         let folder = tempfile::tempdir().unwrap();

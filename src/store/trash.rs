@@ -108,7 +108,7 @@ impl Store {
         let not_found = || {
             Error::new(
                 Kind::SessionNotFound,
-                format!("there is no session {id:?} in the trash: list_trash tells what is there"),
+                format!("there is no session {id:?} in the trash: list_trash lists its sessions"),
             )
         };
         let _claimed = self.claim(id)?;
@@ -194,8 +194,8 @@ fn is_belonging(suffix: &[u8]) -> bool {
     suffix == b".quarantine" || backup.is_some_and(|rest| rest.is_empty() || number(rest))
 }
 
-/// Moves a file after its related files: the session stays where it was as long as its file does. On failure,
-/// moves back what was moved.
+/// Moves a session's file after its related files, so that a failure leaves the session in its place. On failure, moves
+/// the related files back.
 fn relocate(from: &Location, to: &Location, suffixes: &[OsString]) -> io::Result<()> {
     let with = |at: &Location, suffix: &OsStr| {
         let mut name = at.name.clone();
@@ -222,7 +222,7 @@ fn relocate(from: &Location, to: &Location, suffixes: &[OsString]) -> io::Result
     if done.is_err() {
         for suffix in moved {
             if let Err(error) = move_new(&with(to, suffix), &with(from, suffix)) {
-                tracing::error!(%error, "what belongs to a session could not be moved back");
+                tracing::error!(%error, "the related files of a session could not be moved back");
             }
         }
     }
@@ -258,8 +258,8 @@ fn copy_folder(from: &Location, folder: Arc<Folder>, to: &Location) -> io::Resul
     from.folder.remove_subfolder(&from.name)
 }
 
-/// Copies a file to another file system and removes it once the copy is complete, private and on disk. The
-/// file's lock is held meanwhile, so no cooperating writer appends.
+/// Copies a file to another file system and removes it once the copy is complete, private and on disk. The file's lock
+/// is held, so no cooperating writer appends in between.
 fn copy_file(from: &Location, to: &Location) -> io::Result<()> {
     let mut source = from
         .folder
@@ -295,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_belongs_to_a_session_goes_with_it() {
+    fn only_related_files_are_moved_with_a_session() {
         for suffix in [
             ".v1.bak",
             ".v2.bak",

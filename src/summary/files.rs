@@ -112,7 +112,7 @@ impl FileCollector {
         }
     }
 
-    /// Adds the lists of an earlier summary. Those that a client wrote may mean anything and are skipped.
+    /// Adds the lists of an earlier summary. Lists that a client wrote may have any form and are skipped.
     fn note_details(&mut self, summary: &[u8]) {
         if json::get(summary, "fromHook") == Some(b"true") {
             return;

@@ -36,7 +36,7 @@ pub struct SummaryRequest {
     pub custom_instructions: Option<String>,
     /// The custom instructions replace the usual structure instead of adding to it.
     pub replace_instructions: bool,
-    /// Texts that clients added, to be taken into account.
+    /// Texts that clients added for the summarizer.
     pub context: Vec<String>,
     /// All entries in file order, one JSON object each, with context edits applied: without the edits and
     /// without the entries they leave out. Not cut to the budget.

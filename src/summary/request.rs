@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_entry_is_passed_over() {
+    fn values_that_are_no_entries_are_skipped() {
         let given = [
             "",
             "5",

@@ -1,4 +1,4 @@
-//! Compaction: what it would replace, and doing it (semantics.md §4).
+//! Compaction: its preview, and the compaction itself (semantics.md §4).
 
 use super::append::Durability;
 use super::entry::Entry;

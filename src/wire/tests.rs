@@ -428,7 +428,7 @@ fn absent_members_are_left_out_of_results_and_null_positions_are_not() {
     assert_eq!(serde_json::to_string(&ShutdownResult {}).unwrap(), "{}");
 }
 
-/// The examples of protocol.md, as they stand there.
+/// Checks the examples of protocol.md.
 #[test]
 fn the_examples_of_the_protocol_decode() {
     let params: InitializeParams = accepted(

@@ -231,7 +231,7 @@ fn a_summarizer_reads_the_context_in_its_order() {
     assert_eq!(result["fromHook"], false, "there whenever a summary is");
 }
 
-/// A summary did not say what a branch was for, since the request that began it is often above the branch.
+/// A summary did not have the goal of a branch, since the request that began it is often above the branch.
 #[test]
 fn the_goal_is_the_target_or_the_first_request_or_the_nearest_above() {
     let (mut d, path) = commanded();

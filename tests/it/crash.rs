@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::harness::*;
 
-/// Above this size in bytes the file is begun anew, so that opening it stays fast.
+/// Above this size in bytes the file is started again, so that opening it stays fast.
 const LARGE: usize = 8 << 20;
 
 /// 300 bytes to 4 MB, each order of magnitude as likely as the others.

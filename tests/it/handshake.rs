@@ -1,4 +1,4 @@
-//! `initialize`: its result, which params it tolerates, and what it changes. protocol.md §2.
+//! `initialize`: its result, the params it accepts, and its effects. protocol.md §2.
 
 use std::process::{Command, Stdio};
 

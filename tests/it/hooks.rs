@@ -192,8 +192,8 @@ fn failing(home: &Arc<Home>, events: &str, body: &str, more: &str) -> Daemon {
     d
 }
 
-/// A hook that crashed let every navigation proceed, even if the caller had set `onNoAnswer` to `cancel`. A
-/// failed hook cancels, whatever the caller says; methods that ask no question still work.
+/// A hook that crashed let every navigation proceed, even if the caller had set `onNoAnswer` to `cancel`. A failed hook
+/// cancels, with any options of the caller; methods that ask no question still work.
 #[test]
 fn a_failed_hook_cancels_whatever_on_no_answer_says() {
     for (body, why) in FAILURES {

@@ -240,7 +240,7 @@ fn a_body_edited_in_place_breaks_no_answer() {
             edit(&d.home.only_file(), from, to);
             let answer = match d.call(method, params.clone()) {
                 Ok(answer) => answer.to_string(),
-                // The requested entry is gone.
+                // The requested entry is missing.
                 Err(error) => error.data["details"].to_string() + &error.kind,
             };
             let expected = match *method {

@@ -164,7 +164,7 @@ fn a_kill_at_any_point_leaves_the_old_or_the_new_file_whole() {
         if !is_old || backup.exists() {
             assert_eq!(fs::read(backup).unwrap(), original, "kill {kill}");
         }
-        // The session goes on with either file, and no temporary file is left.
+        // The session continues with either file, and no temporary file is left.
         let mut d = Daemon::quiet_in(&home);
         d.open(&path);
         d.user("again", "x");
@@ -424,7 +424,7 @@ fn damaged_lines_are_kept_by_the_migration() {
     assert_eq!(d.ids(), ["n0", "n1", "n2", "n9", "new"]);
 }
 
-/// The old format was rewritten in its own file. A process killed meanwhile left neither the old nor the new
+/// The old format was rewritten in its own file. A process killed during the write left neither the old nor the new
 /// file.
 #[test]
 fn a_version_1_file_keeps_every_entry_when_the_daemon_is_killed() {

@@ -82,7 +82,7 @@ fn a_sound_file_has_nothing_to_report() {
     assert_eq!(
         d.entry("added")["parentId"],
         "a1",
-        "its leaf was that of the leaf record"
+        "the leaf is that of the leaf record"
     );
     assert_eq!(
         d.ok("get_label", json!({"entryId": "u1"}))["label"],
@@ -218,7 +218,7 @@ fn an_orphan_is_a_root_until_its_parent_is_appended() {
     assert_eq!(
         d.path_ids(Some("u2")),
         ["u1", "vanished", "a1", "u2"],
-        "it turned up"
+        "the parent appeared"
     );
 }
 

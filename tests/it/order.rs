@@ -60,7 +60,7 @@ fn other_sessions_do_not_wait_for_a_slow_opening() {
     assert_eq!(error.kind, "invalidParams");
 }
 
-/// The requests of one session stay in order, whichever of them waits for the file.
+/// The requests of one session stay in order even if some of them wait for the file.
 #[test]
 fn requests_for_a_session_keep_their_order_while_it_is_opened() {
     let home = Home::in_memory();

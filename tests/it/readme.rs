@@ -17,7 +17,7 @@ fn readme() -> String {
 }
 
 #[test]
-fn the_schema_folder_is_what_the_program_writes() {
+fn the_schema_folder_equals_the_output_of_the_program() {
     let home = Home::new();
     let out = home.files().join("new/schema");
     home.run(&["schema", "--out", out.to_str().unwrap()], &[], "")
@@ -132,7 +132,11 @@ fn the_conversation_in_the_readme_works() {
         let rows = text.lines().skip(2).take_while(|line| !line.is_empty());
         rows.map(str::to_owned).collect()
     };
-    assert_eq!(rows(drawn), rows(shown), "what it draws is what is shown");
+    assert_eq!(
+        rows(drawn),
+        rows(shown),
+        "the README shows what the program draws"
+    );
 }
 
 /// The full names of all tests, from the sources below this folder; `module` is the folder's own name.
@@ -165,7 +169,7 @@ fn every_test_named_in_tests_readme_exists() {
     let rows = text.lines().filter(|line| line.starts_with("| ")).skip(1);
     let mut count = 0;
     for row in rows {
-        let named = row.rsplit_once("| `").expect("a promise has a test").1;
+        let named = row.rsplit_once("| `").expect("every named test exists").1;
         for name in named.trim_end_matches("` |").split("`, `") {
             let exists = tests.iter().any(|test| test.starts_with(name));
             assert!(exists, "no test begins with {name}");

@@ -296,7 +296,7 @@ fn hits_are_streamed_to_clients_that_declare_it() {
     hits.sort();
     streamed.sort();
     assert_eq!(streamed, hits);
-    // Others hear nothing: the harness fails on notifications that nobody claims.
+    // Others receive no notification: the harness fails on unclaimed ones.
     let mut other = Daemon::start_in(&home, &[], &[]);
     other.init(json!({}));
     assert_eq!(found(&mut other, json!({"query": "apples"})).len(), 4);

@@ -93,7 +93,7 @@ fn the_model_does_not_see_unknown_roles_and_excluded_commands() {
 }
 
 #[test]
-fn lone_surrogates_reach_the_model_as_they_stand() {
+fn lone_surrogates_reach_the_model_unchanged() {
     let entry = br#"{"type":"branch_summary","id":"a","summary":"x\ud800\n"}"#;
     let chain = ChainFixture::raw(vec![entry.to_vec()]);
     let [message] = &chain.context(Format::Llm).messages[..] else {
@@ -107,7 +107,7 @@ fn lone_surrogates_reach_the_model_as_they_stand() {
 }
 
 #[test]
-fn deep_content_is_no_recursion() {
+fn deep_content_causes_no_recursion() {
     for (open, close) in [("[", "]"), ("{\"content\":", "}")] {
         let deep = format!("{}1{}", open.repeat(100_000), close.repeat(100_000));
         for role in ["user", "assistant", "bashExecution", "strange"] {

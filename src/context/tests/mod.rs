@@ -417,7 +417,7 @@ fn the_model_is_the_last_used_or_set() {
 }
 
 #[test]
-fn what_fails_is_the_bodys_failure() {
+fn a_failure_to_read_a_body_is_returned() {
     let chain = ChainFixture::new(&[user("a")]);
     let mut body = |_| Err(Error::cancelled());
     let failed = build(&chain.steps(), chain.kept(), Format::Agent, &mut body).unwrap_err();

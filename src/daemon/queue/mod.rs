@@ -283,7 +283,7 @@ impl<Q: Sessions> Queues<Q> {
         })
     }
 
-    /// Waits for those earlier jobs that run by then and change a list of all sessions.
+    /// Waits until no earlier job that changes a list of all sessions is running. Queued jobs do not count.
     pub(crate) fn changes_ended(self: &Arc<Self>) -> impl Future<Output = ()> + Send + use<Q> {
         let now = lock(&self.state).next;
         let is_change = move |running: &RunningJob| {

@@ -23,9 +23,9 @@ pub fn scan_line(line: &[u8]) -> Result<Line<'_>, BadLine> {
     }
 }
 
-/// Scans the first object from `at` on and returns the position after it, for lines with several objects
-/// one behind the other (`gluedLines`, session-file.md §2). [`Line::Blank`] if only white space is left.
-/// After [`BadLine::NotAnObject`] `json::skip_value` finds the next one.
+/// Scans the first object from `at` on and returns the position after it, for lines with several adjacent objects
+/// (`gluedLines`, session-file.md §2). [`Line::Blank`] if only white space is left. After [`BadLine::NotAnObject`]
+/// `json::skip_value` finds the next one.
 pub fn scan_first(line: &[u8], at: usize) -> Result<(Line<'_>, usize), BadLine> {
     let start = json::skip_space(line, at);
     if start >= line.len() {

@@ -7,7 +7,7 @@ use super::tree::{Anchor, Turn, TurnKind, TurnResult};
 use crate::import::member::{Member, Node, NodeKind, Parent, Place, Spawner};
 use std::collections::{HashMap, HashSet};
 
-/// The main conversation first, then those of subagents. Without a main one, the first subagent is it.
+/// The main conversation first, then those of subagents. Without a main one, the first subagent replaces it.
 pub(super) fn members(source: &Source, turns: &[Turn], anchors: &[Anchor]) -> Vec<Member> {
     let by_prompt = prompts(source);
     let mut writer = Writer {
@@ -134,7 +134,7 @@ struct Writer<'a> {
     members: Vec<MemberWriter>,
     /// The conversation and the call that spawned a subagent.
     spawners: HashMap<Box<str>, (usize, Option<String>)>,
-    /// The last node of each turn, below which its children hang.
+    /// The last node of each turn, which is the parent of its children.
     ends: Vec<Option<u32>>,
     firsts: Vec<Option<u32>>,
 }
@@ -297,7 +297,7 @@ impl<'a> Writer<'a> {
             .collect()
     }
 
-    /// Adds a node and returns its index. A key that is taken gets the record's number behind it.
+    /// Adds a node and returns its index. A repeated key gets the record's number as a suffix.
     fn push(&mut self, turn: &Turn, record: &TreeRecord, mut node: Node) -> u32 {
         let Some(writer) = self.members.get_mut(turn.thread) else {
             return 0;

@@ -15,7 +15,7 @@
 //! | events: `system`, `attachment`, `mode` | `custom` `claude-code.<type>` with the members that say what happened |
 //! | a subagent | `custom` `subagent`; the writer adds its session |
 //!
-//! `<persisted-output>` stubs stay as they are: the origin has the file that they name.
+//! `<persisted-output>` stubs stay unchanged: the origin has the file that they name.
 
 use super::record::{self, Fields, tag};
 use crate::import::member::{Body, Node, NodeKind};

@@ -69,7 +69,7 @@ struct Builder<'a> {
     written: HashMap<(Anchor, Option<Millis>, u64), usize>,
     /// The same for parts of model messages, by turn.
     parts: HashSet<(usize, Option<Millis>, u64)>,
-    /// The records after a compaction's kept records, by those.
+    /// The record to which the children of a kept record are attached, by the uuid of the kept record.
     moved: HashMap<&'a str, usize>,
     /// The last message of each thread.
     tips: Vec<Option<usize>>,

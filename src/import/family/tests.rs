@@ -249,7 +249,7 @@ fn times_in_seconds_need_two_messages_of_a_person() {
     assert_eq!(joined(two, false, false).len(), 1);
 }
 
-/// A part of session `native_id` that goes on from another part.
+/// A part of session `native_id` that continues another part.
 fn part(native_id: &str, id: &str, base: Option<(&str, u64)>, nodes: &[&str]) -> Member {
     let mut member = member(native_id, id.len() as i64, nodes);
     member.part_id = id.into();

@@ -16,7 +16,7 @@ pub(crate) struct Source {
     pub(crate) member: Member,
 }
 
-/// Reads a source whose lines are its records; other lines are passed over.
+/// Reads a source whose lines are its records; other lines are skipped.
 pub(crate) fn read(format: &dyn Format, path: &str, bytes: &[u8]) -> Source {
     let mut reader = format.reader(path);
     let (mut at, mut number) = (0, 0);

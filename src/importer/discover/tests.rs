@@ -202,7 +202,7 @@ fn files_elsewhere_are_recognized_by_their_content() {
     assert_eq!(
         place.find(Some(Tool::Codex), &["mixed/f.jsonl"]),
         ["codex mixed/f.jsonl"],
-        "as the user says"
+        "the named tool counts"
     );
 }
 

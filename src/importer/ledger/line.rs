@@ -17,7 +17,7 @@ pub(super) enum Line {
     Placed(Tool, String, String),
 }
 
-/// A line as it is stored.
+/// The stored form of a line.
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 enum StoredLine {

@@ -1,7 +1,7 @@
 //! Keeps the bytes of sources: `.origins/<source>/` in the session directory (session-file.md §5.8).
 //!
-//! A folder has segments, compressed by Zstandard, and the manifest that lists them. A segment has the bytes that a source
-//! gained since the one before. A source that does not continue the bytes that are kept begins a folder of its own, with the
+//! A folder has segments, compressed by Zstandard, and the manifest that lists them. A segment has the bytes that a
+//! source gained since the previous one. A source that does not continue the kept bytes begins a new folder, with the
 //! next generation in its name. Only one import writes at a time: the ledger has the lock.
 //!
 //! A crash may leave a segment that the manifest does not list, which the next import replaces, or a manifest with

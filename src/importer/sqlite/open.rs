@@ -23,9 +23,9 @@ const ATTEMPTS: u32 = 8;
 const PAUSE: Duration = Duration::from_millis(60);
 /// The precision of files' times.
 const TICK_NANOS: i64 = 20_000_000;
-/// Bytes of a `-wal` that change when it begins anew.
+/// Bytes of a `-wal` that change when it restarts.
 const WAL_HEADER: usize = 32;
-/// The beginning of a database. At byte 18 is 2 in write-ahead mode.
+/// The beginning of a database. Byte 18 is 2 in write-ahead mode.
 const HEADER: usize = 20;
 /// Bytes of the database that SQLite keeps, in KiB.
 const CACHE_KIB: i64 = 8_192;

@@ -29,8 +29,8 @@ fn sessions(name: &str, tool: Tool, format: &dyn Format) -> Vec<Imported> {
         .collect()
 }
 
-/// The fixture is what the real program wrote when it was asked three questions, forked before the third, reverted
-/// to before it, asked another one, reverted and restored, compacted, and asked once more.
+/// The real program wrote the fixture: three questions, a fork before the third, a revert to before it, another
+/// question, a revert that was undone, a compaction, and one more question.
 #[test]
 fn opencode_gives_the_tree_that_was_made_with_reverted_messages_as_a_branch() {
     let sessions = sessions(OPENCODE_DB, Tool::Opencode, &opencode::Opencode);
@@ -119,7 +119,7 @@ fn goose_forks_share_the_keys_of_their_messages() {
     assert_eq!(root.bodies[12]["message"]["model"], "stub-1");
 }
 
-/// The fixture is what the real program wrote when it compacted a conversation twice.
+/// The real program wrote the fixture: it compacted a conversation twice.
 #[test]
 fn goose_compactions_are_entries_and_commands_are_no_part_of_the_conversation() {
     let sessions = sessions("goose/compacted.db", Tool::Goose, &goose::Goose);

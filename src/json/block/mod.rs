@@ -102,8 +102,8 @@ fn control(bytes: u8x16) -> u8x16 {
     bytes.min(u8x16::splat(0x1f)).simd_eq(bytes)
 }
 
-/// The bytes that a backslash escapes. `carry` tells whether the previous block ended in such a backslash,
-/// and is set for the next block. `slashes` are the backslashes of the block.
+/// The bytes that a backslash escapes. `carry` says whether the previous block ended in such a backslash, and is set
+/// for the next block. `slashes` are the backslashes of the block.
 #[inline]
 pub(super) fn escaped(slashes: u64, carry: &mut u64) -> u64 {
     const EVEN: u64 = 0x5555_5555_5555_5555;

@@ -313,7 +313,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
     /// An opened log that grows and is reopened many times equals one reading of the whole file.
     #[test]
-    fn what_is_opened_is_what_the_file_says(
+    fn an_opened_session_equals_its_file(
         parts in vec((vec(a_line(), 0..12), any::<bool>()), 1..5),
     ) {
         let place = IndexFixture::new(format!("{HEADER}\n").as_bytes());

@@ -1,7 +1,7 @@
 //! Scans a large file's lines on several threads and hands them out in file order.
 //!
 //! Each thread takes the next range of the file and scans the lines that begin in it. For an ordinary entry
-//! it hands out what the tree keeps of it, for any other line only the bytes, so the result does not depend
+//! it hands out the data that the tree keeps, for any other line only the bytes, so the result does not depend
 //! on how the file was read. Adding lines to the tree cannot be shared between threads; everything that can
 //! be prepared (parsing the timestamp, hashing the id, copying it next to the others) is done by the threads.
 //!
@@ -31,7 +31,7 @@ const RANGE: u64 = 256 << 10;
 /// The most bytes of a range's last line beyond the range.
 const OVERHANG: u64 = 8 << 20;
 
-/// How a file is divided.
+/// The division of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Division {
     /// Threads besides the caller's.

@@ -197,7 +197,7 @@ fn damaged_ones_are_none() {
 }
 
 #[test]
-fn what_is_too_long_is_left_out() {
+fn a_preview_that_is_too_long_is_left_out() {
     let mut block = BlockBuilder::new(FilePlace { offset: 0, len: 0 }, b"");
     let place = FilePlace { offset: 7, len: 1 };
     block.push(place, |out| out.extend(vec![b'x'; LONGEST + 1]));
@@ -208,7 +208,7 @@ fn what_is_too_long_is_left_out() {
 
 // The list of sessions ended like previews: it was counted among them, and removed as the oldest.
 #[test]
-fn nothing_else_in_the_cache_makes_room_for_them() {
+fn previews_do_not_displace_other_cache_files() {
     let session = PreviewFixture::new(0);
     crate::store::catalogue::save(&session.cache, &[]);
     let list = session.kept();

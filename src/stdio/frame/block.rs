@@ -4,7 +4,7 @@ use memchr::memchr;
 
 /// Bytes of the longest header block; a longer one is not recognized.
 pub(super) const MAX_BLOCK: usize = 16 * 1024;
-/// Bytes of the longest header name; bounds what is scanned again when a line arrives in parts.
+/// Bytes of the longest header name; bounds the repeated scan of a line that arrives in parts.
 pub(super) const MAX_NAME: usize = 64;
 
 /// A partly read header block. It is `Copy`, so looking ahead costs nothing.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// Bytes per read while no larger frame is being read: the capacity of a Linux pipe.
 pub(super) const CHUNK: usize = 64 * 1024;
-/// A buffer larger than this, in bytes, is freed once its frame is gone.
+/// A buffer larger than this, in bytes, is freed after its frame.
 const KEEP: usize = crate::budget::INPUT_BYTES;
 
 /// The input and a buffer. All of `bytes` is initialized; `start..end` is unconsumed input.

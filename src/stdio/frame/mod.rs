@@ -29,8 +29,8 @@ pub enum Framing {
 /// A result of [`FrameReader::next`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
-    /// The bytes of one message, without line end or header. Not yet checked in any way; may be
-    /// empty with [`Framing::ContentLength`].
+    /// The bytes of one message, without line end or header. They are unchecked, and may be empty with
+    /// [`Framing::ContentLength`].
     Message(&'a [u8]),
     /// A frame over the limit. It was skipped to its end without being held in memory.
     TooLarge {
@@ -47,8 +47,7 @@ pub enum Frame<'a> {
 
 /// Splits an input into frames, detecting the framing from its first bytes.
 ///
-/// Takes time linear in the input, whatever the sizes of the reads. Holds one frame at a time, in one reused
-/// buffer.
+/// Takes time linear in the input for reads of any size. Holds one frame at a time, in one reused buffer.
 pub struct FrameReader<R> {
     buffer: Buffer<R>,
     max_frame_bytes: usize,
@@ -64,7 +63,7 @@ pub struct FrameReader<R> {
 enum ReaderState {
     /// Before the first byte: a BOM may follow.
     Start,
-    /// The framing is not known; the block tells how far the first lines look like headers.
+    /// The framing is not known; the block says how far the first lines resemble headers.
     Detect(HeaderBlock),
     /// In a line whose first `scanned` bytes hold no `\n`.
     Line { scanned: usize },
@@ -137,12 +136,12 @@ impl<R: Read> FrameReader<R> {
         self.next_and_more().map(|(frame, _)| frame)
     }
 
-    /// As [`next`](Self::next); also tells whether another frame is buffered, as
-    /// [`has_buffered`](Self::has_buffered) does.
+    /// As [`next`](Self::next); also returns whether another frame is buffered, as [`has_buffered`](Self::has_buffered)
+    /// does.
     ///
     /// # Errors
     ///
-    /// Those of [`next`](Self::next).
+    /// The errors of [`next`](Self::next).
     pub fn next_and_more(&mut self) -> io::Result<(Frame<'_>, bool)> {
         let found = loop {
             if let Some(found) = self.step() {

@@ -366,7 +366,7 @@ impl Gated {
 }
 
 #[test]
-fn what_the_writer_holds_counts_as_unread() {
+fn bytes_that_the_writer_holds_count_as_unread() {
     let gated = Gated::new(LIMIT);
     keep(&gated.outbox, "abc");
     gated.taken();
@@ -393,7 +393,7 @@ fn short_writes_and_interruptions_are_continued() {
 
 /// Messages queued while the writer blocks in one write are written by one further write.
 #[test]
-fn what_is_queued_together_is_written_together() {
+fn messages_queued_together_are_written_together() {
     let gated = Gated::new(LIMIT);
     keep(&gated.outbox, "first");
     gated.taken();
@@ -450,7 +450,7 @@ fn waiting_ends_within_a_large_message() {
 }
 
 #[test]
-fn waiting_ends_when_woken_with_a_reason_to_go_on() {
+fn waiting_ends_when_woken_with_a_reason_to_continue() {
     let gated = Gated::new(LIMIT);
     overfill(&gated.outbox);
     gated.outbox.wait_for_room(&|| true);

@@ -94,10 +94,10 @@ fn empty_lists_are_left_out() {
         format!("No request recorded; ended without an answer\n\n{goal}")
     );
     request.subject = Subject::Context;
-    assert_eq!(outline(&request), goal, "a context goes on");
+    assert_eq!(outline(&request), goal, "a context has no ending");
 }
 
-/// A reader of many summaries had to read each to its end to learn what came of it.
+/// A reader of many summaries had to read each to its end to learn its outcome.
 #[test]
 fn the_first_line_says_what_was_tried_and_how_it_ended() {
     let aborted = message(json!({"role": "assistant", "content": [], "stopReason": "aborted"}));
@@ -157,7 +157,7 @@ fn a_goal_from_elsewhere_comes_before_the_requests() {
 }
 
 #[test]
-fn what_was_not_answered_is_in_progress() {
+fn an_unanswered_message_is_in_progress() {
     let unanswered = outline(&of(vec![user("a"), assistant("A", &[]), user("b")]));
     assert!(
         unanswered.contains("- [ ] Not answered: b\n"),
@@ -249,7 +249,7 @@ fn long_lists_say_how_many_more() {
 }
 
 #[test]
-fn one_line_is_one_line() {
+fn names_and_texts_stay_on_one_line() {
     assert_eq!(
         one_line(" a\n\t b\u{7}\u{1b}[2Jc\u{202e}\u{2028}d ", 99),
         "a b[2Jc d"
@@ -284,7 +284,7 @@ fn any_entry() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn it_is_short_plain_and_always_the_same(
+    fn an_outline_is_short_plain_and_deterministic(
         entries in prop::collection::vec(any_entry(), 0..30),
         paths in prop::collection::vec(any_text(), 0..20),
         previous in prop::option::of(any_text()),

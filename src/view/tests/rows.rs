@@ -290,7 +290,7 @@ fn folding_leaves_the_tree_as_it_is() {
 }
 
 #[test]
-fn what_is_not_visible_folds_nothing() {
+fn an_entry_that_is_not_visible_folds_nothing() {
     let session = branches();
     let ask = Ask {
         fold: &["b"],

@@ -1,4 +1,4 @@
-//! Answers to the question before a compaction, and what happens while it is open.
+//! Answers to the question before a compaction, and other requests while it is open.
 
 use super::*;
 use crate::config::{self, script};

@@ -1,9 +1,9 @@
-//! What is summarized, what is kept, and what is written.
+//! The summarized entries, the kept entries, and the written entry.
 
 use super::*;
 
 #[test]
-fn the_preparation_says_what_is_summarized_and_what_is_kept() {
+fn the_preparation_lists_summarized_and_kept_entries() {
     let mut d = unasked();
     d.create();
     talk(&mut d);

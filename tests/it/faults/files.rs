@@ -111,7 +111,7 @@ fn a_truncated_file_is_read_again() {
     assert_eq!(d.ids(), ["u1", "a1"]);
     d.user("u3", "x");
     agrees(&mut d, &path, &["u1", "a1", "u3"]);
-    // Truncated to nothing: the session is gone.
+    // Truncated to nothing: the session is lost.
     fs::write(&path, "").unwrap();
     d.err_kind(
         "append_message",

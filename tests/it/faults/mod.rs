@@ -1,5 +1,5 @@
-//! Faults of disks and files: each is reported by its kind, no acknowledged entry is lost, a failed write
-//! leaves no trace, and the session goes on when the fault ends. session-file.md §3.
+//! Faults of disks and files: each is reported by its kind, no acknowledged entry is lost, a failed write leaves no
+//! trace, and the session works again when the fault ends. session-file.md §3.
 //!
 //! A full disk needs root (a small tmpfs), failing calls need a C compiler (a preloaded library): where these
 //! are missing, the tests are skipped, unless TREELINED_FAULTS is `required`.
@@ -32,7 +32,7 @@ pub(crate) fn quiet(home: &Arc<Home>, args: &[&str], env: &[(&str, &str)]) -> Da
     d
 }
 
-/// Checks that the daemon and one that opens the file anew have the same entries and leaf.
+/// Checks that the daemon and a second one that reopens the file have the same entries and leaf.
 #[track_caller]
 fn agrees(d: &mut Daemon, path: &Path, expected: &[&str]) {
     assert_eq!(d.ids(), expected, "in memory");
@@ -59,7 +59,7 @@ fn fails_then_recovers(d: &mut Daemon, path: &Path, kind: &str, end: impl FnOnce
 }
 
 impl Daemon {
-    /// The leaf. While the file is gone a read may fail; then the leaf before the fault.
+    /// The leaf. While the file is missing a read may fail; then the leaf before the fault.
     fn leaf_if_readable(&mut self) -> Json {
         self.call("get_leaf", json!({}))
             .map_or(json!("a1"), |found| found["leafId"].clone())

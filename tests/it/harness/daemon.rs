@@ -231,7 +231,7 @@ impl Daemon {
         rustix::process::Pid::from_child(&self.child)
     }
 
-    /// Waits until the daemon ends by itself, and receives what it still sends.
+    /// Waits until the daemon ends by itself, and receives its remaining output.
     #[track_caller]
     pub(crate) fn exited(&mut self) -> Option<i32> {
         if let Some(code) = self.exit {

@@ -20,7 +20,7 @@ fn record(session: &str, kind: &str, number: usize, message: &Json) -> String {
     format!("{record}\n")
 }
 
-/// A conversation of so many turns.
+/// A conversation of this many turns.
 fn conversation(session: &str, turns: usize) -> String {
     let turn = |turn: usize| {
         let asked = json!({"role": "user", "content": format!("question {turn}")});
@@ -50,7 +50,7 @@ fn imported(home: &Arc<Home>) -> (Daemon, Json) {
 }
 
 #[test]
-fn an_imported_session_opens_and_goes_on() {
+fn an_imported_session_opens_and_continues() {
     let home = Home::new();
     let (mut d, result) = imported(&home);
     let row = &result["sessions"][0];

@@ -17,8 +17,7 @@ use std::sync::Arc;
 use crate::harness::*;
 use pi::{Manager, Pi, View};
 
-/// One session file with pi, a daemon that keeps it open, and a daemon that opens it anew for each
-/// comparison.
+/// One session file with pi, a daemon that keeps it open, and a daemon that reopens it for each comparison.
 struct Both {
     pi: Pi,
     home: Arc<Home>,
@@ -86,8 +85,8 @@ impl Both {
         made["leafId"].as_str().unwrap().to_owned()
     }
 
-    /// Checks that pi and a daemon that opens the file anew read the same session, and that the open daemon
-    /// has the same entries.
+    /// Checks that pi and a daemon that reopens the file read the same session, and that the open daemon has the same
+    /// entries.
     #[track_caller]
     fn agree(&mut self, after: &str) -> View {
         let there = self.pi.view(&self.path);
@@ -107,7 +106,7 @@ impl Both {
     }
 }
 
-/// The session as a daemon reads it that opens the file anew.
+/// The session as a daemon reads it that reopens the file.
 #[track_caller]
 fn fresh(d: &mut Daemon, path: &Path) -> View {
     let opened = d.ok("open_session", json!({"path": path, "mode": "read"}));

@@ -177,7 +177,7 @@ async fn start_a_daemon_and_wait() {
 }
 
 #[tokio::test]
-async fn a_missing_program_is_cannot_start() {
+async fn a_missing_program_fails_with_cannot_start() {
     let builder = Client::builder().program("/nowhere/treelined");
     let error = builder.spawn().await.unwrap_err();
     let Error::CannotStart { source, .. } = &error else {

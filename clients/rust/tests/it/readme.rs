@@ -1,4 +1,4 @@
-//! The README's example does what it says.
+//! The README's example works as described.
 
 use crate::fixture::program;
 use std::process::Command;

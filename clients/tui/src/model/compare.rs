@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Messages shown from the beginning of a branch, and as many from its end.
 pub const SHOWN_MESSAGES: usize = 500;
 
-/// Files shown per branch: so many read ones and so many modified ones.
+/// Files shown per branch: at most this many read ones, and as many modified ones.
 pub const SHOWN_FILES: usize = 10_000;
 
 /// Below this width the branches are shown below each other.

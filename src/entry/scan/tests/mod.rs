@@ -353,8 +353,8 @@ fn nesting_has_no_limit() {
     assert_eq!(entry(&line).kind, Kind::Message);
 }
 
-/// The members with which entries begin are taken together where they stand as they are written: with a
-/// space somewhere they are not, and that is all that differs.
+/// The members at the start of an entry are read together if they have the written form; any white space between them
+/// makes the scan read them one by one.
 #[test]
 fn the_usual_beginning_is_read_like_any_other() {
     let values = [

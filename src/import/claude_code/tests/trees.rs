@@ -180,7 +180,7 @@ fn messages_that_stay_in_the_context_are_kept_by_the_compaction() {
             }
         );
     }
-    // Written again below the summary, with the same uuids.
+    // The kept messages are repeated below the summary, with the same uuids.
     let source = compacted("")
         + &user("v", "cs", 2, "on")
         + &said("b", "v", 3, "N")
@@ -368,7 +368,7 @@ fn the_best_title_counts_and_the_leaf_is_where_the_tool_goes_on() {
     assert_eq!(main(&messages).leaf, Some(2));
     assert_eq!(main(&format!("{messages}{prompt}")).leaf, Some(1));
     let later = format!("{messages}{prompt}{}", user("w", "a", 3, "again"));
-    assert_eq!(main(&later).leaf, Some(3), "what is written later is later");
+    assert_eq!(main(&later).leaf, Some(3), "later records come later");
 }
 
 #[test]

@@ -46,7 +46,7 @@ pub fn chain(out: &mut impl Write, session: &str, n: u32) -> io::Result<Facts> {
     small(out, session, n, |number| number.checked_sub(1))
 }
 
-/// `n` small entries, all but the first below the first.
+/// `n` small entries: a root with `n` − 1 children.
 pub fn wide(out: &mut impl Write, session: &str, n: u32) -> io::Result<Facts> {
     small(out, session, n, |number| (number > 0).then_some(0))
 }

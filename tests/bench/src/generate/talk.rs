@@ -10,7 +10,7 @@ pub(super) struct Talk<'a> {
     text: &'a Text,
     random: Random,
     pub(super) messages: u64,
-    /// The path from the root to the tip, with what may follow each entry.
+    /// The path from the root to the tip, with the possible next entry of each.
     path: Vec<(u32, Next)>,
     next: Next,
     since_compaction: u32,

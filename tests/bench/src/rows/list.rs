@@ -31,7 +31,7 @@ pub fn list(bench: &Bench, table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// Times in seconds of one directory, one of each in each round.
+/// The times of one directory, in seconds: one element per round.
 #[derive(Default)]
 struct ListTimes {
     /// In a home that has no caches.
