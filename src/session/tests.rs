@@ -54,7 +54,7 @@ fn run(test: impl Future<Output = ()>) {
 /// Up to a megabyte of others' entries was read on the reader thread. That took many milliseconds if they
 /// were leaf records, duplicates or damaged.
 #[test]
-fn much_that_others_have_appended_is_read_on_another_thread() {
+fn large_appends_of_others_are_read_on_another_thread() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.jsonl");
     let session = session(&path);
@@ -75,7 +75,7 @@ fn much_that_others_have_appended_is_read_on_another_thread() {
 /// A writer without the lock can append between our refresh and our write. Any amount of its lines is read on a
 /// blocking thread.
 #[test]
-fn much_that_comes_between_a_look_and_a_write_is_read_on_another_thread() {
+fn a_large_append_between_refresh_and_write_is_read_on_another_thread() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.jsonl");
     let session = session(&path);

@@ -48,7 +48,7 @@ impl Cause {
         Cause::Redo,
     ];
 
-    /// The cause whose number (`as u8`) this is.
+    /// The cause with this number (`as u8`).
     pub(super) fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
     }

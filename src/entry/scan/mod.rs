@@ -1,7 +1,7 @@
 //! Reads one line of the session file into its envelope: the facts that the index needs (session-file.md
 //! §2).
 //!
-//! Owns which members are read, and the meaning of odd ones: any order, duplicate members (the last one
+//! Owns the choice of members, and the rules for unusual ones: any order, duplicate members (the last one
 //! counts), escaped keys, members of the wrong type (as if absent). The same pass checks that every byte of
 //! the line is JSON. Other lines (the header's place, duplicate ids, orphans, migration) and UTF-8 are the
 //! caller's.

@@ -184,7 +184,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Adds a node and returns its index. A key that is taken gets a number behind it.
+    /// Adds a node and returns its index. A repeated key gets a number as a suffix.
     fn push(&mut self, mut node: Node) -> u32 {
         let index = self.member.nodes.len();
         while !self.keys.insert(node.key.clone()) {

@@ -157,7 +157,7 @@ impl Model {
     }
 
     /// Looks for the row of the leaf before the daemon ended. A restarted daemon takes the leaf from the
-    /// file, where other writers may have moved it; the user is told.
+    /// file, where other writers may have moved it; the user gets a message.
     fn compare_with_old_leaf(&mut self) {
         if self.tree.reloading {
             return;

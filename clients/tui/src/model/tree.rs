@@ -45,7 +45,7 @@ pub struct TreeView {
     generation: u64,
     /// The position of the next page that moves the cursor.
     wanted: Option<PagePosition>,
-    /// Where the cursor is going, until it has arrived.
+    /// The destination of the cursor, until it has arrived.
     going: Option<PagePosition>,
     /// Whether the user has moved the cursor since that page was requested.
     moved: bool,
