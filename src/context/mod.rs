@@ -23,7 +23,7 @@ use std::collections::HashMap;
 
 /// One entry of the path from root to leaf, copied from the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct PathStep {
     pub node: Node,
     pub kind: Kind,
     pub role: Role,
@@ -88,7 +88,7 @@ impl Kept {
     /// `body` reads the latest compaction (its error is returned); `find` finds the node of its
     /// `firstKeptEntryId`.
     pub(crate) fn of(
-        path: &[Step],
+        path: &[PathStep],
         body: impl FnOnce(Node) -> Result<Vec<u8>, Error>,
         find: impl FnOnce(&str) -> Option<Node>,
     ) -> Result<Self, Error> {
@@ -107,18 +107,18 @@ impl Kept {
     }
 
     /// The latest compaction.
-    pub(crate) fn compaction<'p>(&self, path: &'p [Step]) -> Option<&'p Step> {
+    pub(crate) fn compaction<'p>(&self, path: &'p [PathStep]) -> Option<&'p PathStep> {
         path.get(self.latest?)
     }
 
     /// The entries before the compaction that count; none without a compaction.
-    pub(crate) fn before<'p>(&self, path: &'p [Step]) -> &'p [Step] {
+    pub(crate) fn before<'p>(&self, path: &'p [PathStep]) -> &'p [PathStep] {
         let end = self.latest.unwrap_or_default();
         path.get(self.first..end).unwrap_or_default()
     }
 
     /// The entries after the compaction; the whole path without one.
-    pub(crate) fn after<'p>(&self, path: &'p [Step]) -> &'p [Step] {
+    pub(crate) fn after<'p>(&self, path: &'p [PathStep]) -> &'p [PathStep] {
         let start = self.latest.map_or(0, |latest| latest + 1);
         path.get(start..).unwrap_or_default()
     }
@@ -126,8 +126,8 @@ impl Kept {
     /// The steps that may be messages of the context, in its order.
     fn contributing<'p>(
         &self,
-        path: &'p [Step],
-    ) -> impl DoubleEndedIterator<Item = Step> + use<'p> {
+        path: &'p [PathStep],
+    ) -> impl DoubleEndedIterator<Item = PathStep> + use<'p> {
         let before = self.before(path).iter();
         let before = before.filter(|step| contributes(step) && step.role != Role::System);
         let after = self.after(path).iter().filter(|step| contributes(step));
@@ -137,7 +137,7 @@ impl Kept {
 
     /// The nodes whose bodies [`build`] may read: those that count, settings, and the nearest answer before
     /// them.
-    pub(crate) fn nodes<'p>(&self, path: &'p [Step]) -> impl Iterator<Item = Node> + use<'p> {
+    pub(crate) fn nodes<'p>(&self, path: &'p [PathStep]) -> impl Iterator<Item = Node> + use<'p> {
         let (earlier, counting) = path.split_at_checked(self.first).unwrap_or_default();
         let answer = earlier.iter().rfind(|step| is_answer(step));
         let settings = earlier
@@ -156,7 +156,7 @@ impl Kept {
 /// errors of `body`, and with `responseTooLarge` as soon as the messages have more than `max_bytes` together, so that
 /// memory stays bounded.
 pub(crate) fn build_within(
-    path: &[Step],
+    path: &[PathStep],
     kept: Kept,
     format: Format,
     max_bytes: usize,
@@ -191,7 +191,7 @@ pub(crate) fn build_within(
 /// [`build_within`] without a limit.
 #[cfg(test)]
 pub(crate) fn build(
-    path: &[Step],
+    path: &[PathStep],
     kept: Kept,
     format: Format,
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
@@ -201,7 +201,7 @@ pub(crate) fn build(
 
 /// The entries of a context, in order: the latest compaction, the entries it keeps without system messages,
 /// then the entries after it; with edits, settings and labels (semantics.md §1).
-pub(crate) fn entries(path: &[Step], kept: Kept) -> impl Iterator<Item = &Step> {
+pub(crate) fn entries(path: &[PathStep], kept: Kept) -> impl Iterator<Item = &PathStep> {
     let before = kept.before(path).iter();
     let before = before.filter(|step| step.role != Role::System);
     let compaction = kept.compaction(path).into_iter();
@@ -210,7 +210,7 @@ pub(crate) fn entries(path: &[Step], kept: Kept) -> impl Iterator<Item = &Step> 
 
 /// Thinking level and model at the end of `path`, as in [`build`].
 pub(crate) fn settings(
-    path: &[Step],
+    path: &[PathStep],
     kept: Kept,
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
 ) -> Result<PathSettings, Error> {
@@ -227,14 +227,14 @@ pub(crate) fn settings(
 /// copied from another branch was of another context and is ignored. Reads bodies one at a time, from the
 /// end, and no more than needed.
 pub(crate) fn tokens(
-    path: &[Step],
+    path: &[PathStep],
     kept: Kept,
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
 ) -> Result<u64, Error> {
     let edits = Edits::of(path, kept, body)?;
     let mut since = 0;
     let mut is_believed = true;
-    let mut add = |step: &Step, entry: Vec<u8>, is_believed: bool| -> Option<u64> {
+    let mut add = |step: &PathStep, entry: Vec<u8>, is_believed: bool| -> Option<u64> {
         let entry = edits.apply(step.kind, step.role, entry)?;
         let messages = agent::messages(step.kind, step.role, &entry);
         for message in messages.iter().rev() {
@@ -286,7 +286,7 @@ fn counted_tokens(message: &[u8]) -> Option<u64> {
 
 /// The system messages of the context at the end of a path, in order. Reads only their bodies.
 pub(crate) fn system_messages(
-    path: &[Step],
+    path: &[PathStep],
     kept: Kept,
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
 ) -> Result<Vec<Vec<u8>>, Error> {
@@ -310,7 +310,7 @@ fn too_large(max_bytes: usize) -> Error {
     )
 }
 
-/// Kind and role of a delivered entry, for callers without a [`Step`]; `None` if it is no entry.
+/// Kind and role of a delivered entry, for callers without a [`PathStep`]; `None` if it is no entry.
 pub(crate) fn kind_and_role(entry: &[u8]) -> Option<(Kind, Role)> {
     let Ok(Line::Entry(envelope)) = scan::scan_line(entry) else {
         return None;
@@ -325,7 +325,7 @@ pub(crate) fn kind_and_role(entry: &[u8]) -> Option<(Kind, Role)> {
 impl Edits {
     /// The edits on the part of a path that counts.
     pub(crate) fn of(
-        path: &[Step],
+        path: &[PathStep],
         kept: Kept,
         body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
     ) -> Result<Self, Error> {
@@ -398,7 +398,7 @@ impl MessageCollector {
         }
     }
 
-    fn push(&mut self, step: &Step, entry: Vec<u8>, edits: &Edits) {
+    fn push(&mut self, step: &PathStep, entry: Vec<u8>, edits: &Edits) {
         let Some(entry) = edits.apply(step.kind, step.role, entry) else {
             return;
         };
@@ -441,7 +441,7 @@ impl MessageCollector {
 
 /// Whether an entry of this kind can be a message at its place on the path. Of compactions only the latest
 /// one is, which the caller handles.
-fn contributes(step: &Step) -> bool {
+fn contributes(step: &PathStep) -> bool {
     matches!(
         step.kind,
         Kind::Message | Kind::CustomMessage | Kind::BranchSummary
@@ -453,7 +453,7 @@ fn entry_id(entry: &[u8]) -> Option<Cow<'_, str>> {
 }
 
 fn thinking_level(
-    path: &[Step],
+    path: &[PathStep],
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
 ) -> Result<String, Error> {
     for step in path.iter().rev() {
@@ -470,7 +470,7 @@ fn thinking_level(
 /// Provider and model id as last used or set at or above a leaf, without building the context. `above`
 /// leads from the leaf to the root and is read only as far as needed.
 pub(crate) fn current_model(
-    above: impl Iterator<Item = Step>,
+    above: impl Iterator<Item = PathStep>,
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
 ) -> Result<Option<(String, String)>, Error> {
     let above = above.map(|step| (true, step));
@@ -481,7 +481,7 @@ pub(crate) fn current_model(
 /// context. Entries that name no model are skipped; of the answers before the context only the nearest is
 /// read.
 fn model(
-    above: impl Iterator<Item = (bool, Step)>,
+    above: impl Iterator<Item = (bool, PathStep)>,
     collected: &MessageCollector,
     body: &mut dyn FnMut(Node) -> Result<Vec<u8>, Error>,
 ) -> Result<Option<(String, String)>, Error> {
@@ -507,7 +507,7 @@ fn model(
     Ok(None)
 }
 
-fn is_answer(step: &Step) -> bool {
+fn is_answer(step: &PathStep) -> bool {
     step.kind == Kind::Message && step.role == Role::Assistant
 }
 

@@ -15,7 +15,7 @@ use crate::id::ExpectedLeaf;
 use crate::json;
 use crate::session::{Activity, SessionState};
 use crate::summary::request::{self, SummaryOptions};
-use crate::summary::{ModelName, Subject, SummaryRequest, Usage, frame};
+use crate::summary::{ModelName, SummaryRequest, SummarySubject, Usage, frame};
 use crate::wire::notification::{self, CompactionReason};
 use crate::wire::{self, BeforeEvent};
 use std::sync::Arc;
@@ -287,13 +287,15 @@ impl SummaryRun<'_> {
         let mut history = plan.previous_text.clone();
         if !plan.history.is_empty() {
             let entries = plan.history.clone();
-            let (text, used) = self.write(Subject::Context, entries, history).await?;
+            let (text, used) = self
+                .write(SummarySubject::Context, entries, history)
+                .await?;
             history = Some(text);
             usage = used;
         }
         let text = match &plan.turn_prefix {
             Some(prefix) => {
-                let written = self.write(Subject::TurnPrefix, prefix.clone(), None);
+                let written = self.write(SummarySubject::TurnPrefix, prefix.clone(), None);
                 let (text, used) = written.await?;
                 usage = match (usage, used) {
                     (Some(usage), Some(used)) => Some(usage + used),
@@ -304,7 +306,7 @@ impl SummaryRun<'_> {
             None => history.unwrap_or_default(),
         };
         Ok(Compaction {
-            summary: frame::finish(Subject::Context, &text, &plan.files),
+            summary: frame::finish(SummarySubject::Context, &text, &plan.files),
             details: Some(plan.files.to_details()),
             usage: usage.map(Usage::to_json),
             ..self.prepared.compaction()
@@ -313,7 +315,7 @@ impl SummaryRun<'_> {
 
     async fn write(
         &self,
-        subject: Subject,
+        subject: SummarySubject,
         entries: Vec<Vec<u8>>,
         previous: Option<String>,
     ) -> Result<(String, Option<Usage>)> {
@@ -328,7 +330,7 @@ impl SummaryRun<'_> {
             abort: &self.request.call.cancel,
         };
         // One summary contains the context: the prefix of a turn is joined to a summary that has it.
-        let is_first = subject == Subject::Context || self.prepared.plan.history.is_empty();
+        let is_first = subject == SummarySubject::Context || self.prepared.plan.history.is_empty();
         let context = if is_first {
             self.context.clone()
         } else {

@@ -20,7 +20,7 @@ use crate::name;
 use crate::session::{Activity, SessionState};
 use crate::summary::files::FileCollector;
 use crate::summary::request::{self, Material, SummaryOptions};
-use crate::summary::{FileLists, ModelName, Subject, SummaryRequest, Usage, frame};
+use crate::summary::{FileLists, ModelName, SummaryRequest, SummarySubject, Usage, frame};
 use crate::tree::Node;
 use crate::wire::{self, BeforeEvent, NavigationReason, notification};
 use std::sync::Arc;
@@ -438,8 +438,8 @@ impl Navigator {
         let material = prepared.material.clone();
         let (wishes, model) = (self.wishes.clone(), prepared.model.clone());
         let subject = match prepared.plan.merges {
-            Some(_) => Subject::Merge,
-            None => Subject::Branch,
+            Some(_) => SummarySubject::Merge,
+            None => SummarySubject::Branch,
         };
         let written = writing.write(move |summarizer| SummaryRequest {
             subject,

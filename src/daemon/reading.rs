@@ -1,7 +1,7 @@
 //! Reads from a session, and the thread on which large reads run.
 
 use crate::blocking::blocking;
-use crate::context::{Kept, Step};
+use crate::context::{Kept, PathStep};
 use crate::error::Result;
 use crate::session::SessionState;
 use crate::tree::Node;
@@ -18,18 +18,18 @@ pub(crate) fn size_of(core: &SessionState, nodes: impl IntoIterator<Item = Node>
 }
 
 /// The part of a path that the context contains.
-pub(crate) fn kept(core: &SessionState, path: &[Step]) -> Result<Kept> {
+pub(crate) fn kept(core: &SessionState, path: &[PathStep]) -> Result<Kept> {
     Kept::of(path, |node| core.entry(node), |id| core.tree.find(id))
 }
 
 /// The path to a position, in the form that the context needs.
-pub(crate) fn steps(core: &SessionState, leaf: Option<Node>) -> Vec<Step> {
+pub(crate) fn steps(core: &SessionState, leaf: Option<Node>) -> Vec<PathStep> {
     let path = core.tree.path(leaf).into_iter();
     path.map(|node| step(core, node)).collect()
 }
 
-pub(crate) fn step(core: &SessionState, node: Node) -> Step {
-    Step {
+pub(crate) fn step(core: &SessionState, node: Node) -> PathStep {
+    PathStep {
         node,
         kind: core.tree.kind(node),
         role: core.tree.role(node),

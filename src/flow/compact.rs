@@ -4,7 +4,7 @@
 use super::{IdAllocator, push_raw_member, push_text_member};
 use crate::context::agent;
 use crate::context::content::{self, ContentBlock};
-use crate::context::{Edits, Kept, Step};
+use crate::context::{Edits, Kept, PathStep};
 use crate::entry::{Kind, Role};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::flow::PlannedLines;
@@ -62,7 +62,7 @@ pub(crate) struct Compaction {
 /// (estimated). The plan holds bodies unless they have more than `max_bytes` together as stored. Fails with
 /// `nothingToCompact`, or with the error of `body`.
 pub(crate) fn plan(
-    path: &[Step],
+    path: &[PathStep],
     kept: Kept,
     keep_recent_tokens: u64,
     max_bytes: u64,
@@ -249,7 +249,7 @@ struct ContextPart {
 struct ContextRange {
     parts: Vec<ContextPart>,
     /// Of each part.
-    steps: Vec<Step>,
+    steps: Vec<PathStep>,
     edits: Edits,
     /// The latest compaction.
     previous: Option<Vec<u8>>,
@@ -259,7 +259,7 @@ struct ContextRange {
 
 impl ContextRange {
     fn read(
-        path: &[Step],
+        path: &[PathStep],
         kept: Kept,
         body: &mut dyn FnMut(Node) -> Result<Vec<u8>>,
     ) -> Result<Self> {
@@ -267,7 +267,7 @@ impl ContextRange {
         let mut previous = None;
         if let Some(step) = kept.compaction(path) {
             previous = Some(body(step.node)?);
-            let has_content = |step: &Step| is_content(step.kind, step.role);
+            let has_content = |step: &PathStep| is_content(step.kind, step.role);
             if !after.iter().any(has_content) {
                 return Err(nothing_to_compact());
             }

@@ -36,14 +36,14 @@ const STATUSES: usize = 256;
 
 /// A row, and the status of its file.
 #[derive(Debug)]
-pub struct Row {
+pub struct CatalogueRow {
     pub status: Status,
     pub listing: Listing,
     /// The row as clients get it, made on first use.
     pub shown: OnceLock<Box<[u8]>>,
 }
 
-impl Row {
+impl CatalogueRow {
     pub fn new(status: Status, listing: Listing) -> Self {
         Self {
             status,
@@ -72,7 +72,7 @@ pub(crate) struct FolderFiles {
 
 /// A row with the bytes of its path as key: comparing path components takes longer than a `stat`.
 #[derive(Debug)]
-struct RowByPath(Arc<Row>);
+struct RowByPath(Arc<CatalogueRow>);
 
 impl RowByPath {
     fn path(&self) -> &OsStr {
@@ -104,8 +104,8 @@ impl Eq for RowByPath {}
 #[derive(Default)]
 pub(crate) struct Catalogue {
     rows: HashSet<RowByPath>,
-    /// The same rows, sorted by [`Row::key`].
-    in_order: Vec<Arc<Row>>,
+    /// The same rows, sorted by [`CatalogueRow::key`].
+    in_order: Vec<Arc<CatalogueRow>>,
     /// Whether the saved rows were loaded.
     is_loaded: bool,
     /// Bytes of files read since the rows were saved.
@@ -116,7 +116,7 @@ pub(crate) struct Catalogue {
 #[derive(Default)]
 struct StatusChanges {
     /// Rows of unchanged files.
-    known: Vec<Arc<Row>>,
+    known: Vec<Arc<CatalogueRow>>,
     changed: Vec<(Location, Status)>,
 }
 
@@ -128,7 +128,7 @@ impl Catalogue {
         files: &[FolderFiles],
         cache: Option<&Cache>,
         open: impl Fn(Location) -> Result<OpenedLog> + Sync,
-    ) -> Vec<Arc<Row>> {
+    ) -> Vec<Arc<CatalogueRow>> {
         if !std::mem::replace(&mut self.is_loaded, true) {
             self.replace(cache.map(load).unwrap_or_default());
         }
@@ -138,18 +138,18 @@ impl Catalogue {
         let make = |scanner: &mut RowScanner, number: usize| {
             let (location, status) = changed.get(number)?;
             let listing = row_of(scanner, location, *status, &open)?;
-            Some(Arc::new(Row::new(*status, listing)))
+            Some(Arc::new(CatalogueRow::new(*status, listing)))
         };
         let made = in_parallel(changed.len(), RowScanner::default, make);
         // The others have been removed, or are no regular files.
-        let made: Vec<Arc<Row>> = made.into_iter().flatten().collect();
+        let made: Vec<Arc<CatalogueRow>> = made.into_iter().flatten().collect();
         if made.is_empty() && known.len() == self.in_order.len() {
             return self.in_order.clone();
         }
         let sizes = made.iter().map(|row| row.status.size.max(1));
         self.unkept += sizes.sum::<u64>();
         // The rows that stay are in order, so sorting is fast.
-        let known: HashSet<*const Row> = known.iter().map(Arc::as_ptr).collect();
+        let known: HashSet<*const CatalogueRow> = known.iter().map(Arc::as_ptr).collect();
         let mut rows = std::mem::take(&mut self.in_order);
         rows.retain(|row| known.contains(&Arc::as_ptr(row)));
         rows.extend(made);
@@ -159,13 +159,13 @@ impl Catalogue {
     }
 
     /// Replaces all rows; they are in order.
-    fn replace(&mut self, rows: Vec<Arc<Row>>) {
+    fn replace(&mut self, rows: Vec<Arc<CatalogueRow>>) {
         self.rows = rows.iter().cloned().map(RowByPath).collect();
         self.in_order = rows;
     }
 
     /// All rows, if enough files were read to save them again; the count then restarts.
-    pub(crate) fn worth_keeping(&mut self) -> Option<Vec<Arc<Row>>> {
+    pub(crate) fn worth_keeping(&mut self) -> Option<Vec<Arc<CatalogueRow>>> {
         let is_worth_it = self.unkept >= WORTH_KEEPING;
         is_worth_it.then(|| {
             self.unkept = 0;
@@ -174,7 +174,7 @@ impl Catalogue {
     }
 
     /// Compares the status of each file with its row.
-    fn look_at(&self, files: &[FolderFiles]) -> (Vec<Arc<Row>>, Vec<(Location, Status)>) {
+    fn look_at(&self, files: &[FolderFiles]) -> (Vec<Arc<CatalogueRow>>, Vec<(Location, Status)>) {
         let of_folder = |files| {
             let FolderFiles { folder, names }: &FolderFiles = files;
             names.chunks(STATUSES).map(move |names| (folder, names))
@@ -250,7 +250,7 @@ fn in_parallel<S, T: Send>(
 }
 
 /// The saved rows, in order; empty if they are missing or damaged.
-fn load(cache: &Cache) -> Vec<Arc<Row>> {
+fn load(cache: &Cache) -> Vec<Arc<CatalogueRow>> {
     let read = || {
         let kept = cache.open(NAME, FORMAT)?;
         let bytes = kept.blocks.first()?.read(&kept.file)?;
@@ -262,7 +262,7 @@ fn load(cache: &Cache) -> Vec<Arc<Row>> {
 }
 
 /// Saves rows for the next process. A failure is logged.
-pub(crate) fn save(cache: &Cache, rows: &[Arc<Row>]) {
+pub(crate) fn save(cache: &Cache, rows: &[Arc<CatalogueRow>]) {
     let mut out = Fields::default();
     out.count(rows.len());
     for row in rows {
@@ -273,8 +273,8 @@ pub(crate) fn save(cache: &Cache, rows: &[Arc<Row>]) {
     }
 }
 
-fn put(out: &mut Fields, row: &Row) {
-    let Row {
+fn put(out: &mut Fields, row: &CatalogueRow) {
+    let CatalogueRow {
         status,
         listing: row,
         ..
@@ -290,7 +290,7 @@ fn put(out: &mut Fields, row: &Row) {
     out.u8(u8::from(row.problem.is_some()));
 }
 
-fn get(fields: &mut Cursor<'_>) -> Option<Row> {
+fn get(fields: &mut Cursor<'_>) -> Option<CatalogueRow> {
     let status = get_status(fields)?;
     let listing = Listing {
         path: PathBuf::from(OsStr::from_bytes(fields.bytes()?)),
@@ -306,7 +306,7 @@ fn get(fields: &mut Cursor<'_>) -> Option<Row> {
             _ => Some(Kind::HeaderMissing),
         },
     };
-    Some(Row::new(status, listing))
+    Some(CatalogueRow::new(status, listing))
 }
 
 #[cfg(test)]
@@ -315,7 +315,7 @@ mod tests {
     use crate::os::file::{Folder, Identity};
     use std::fs;
 
-    fn row(path: &str, size: u64) -> Row {
+    fn row(path: &str, size: u64) -> CatalogueRow {
         let status = Status {
             identity: Identity {
                 device: 1,
@@ -335,12 +335,12 @@ mod tests {
             first_message: "first".to_owned(),
             problem: None,
         };
-        Row::new(status, listing)
+        CatalogueRow::new(status, listing)
     }
 
     fn loaded(cache: &Cache) -> Vec<(Status, Listing)> {
         let rows = load(cache);
-        let plain = |row: &Arc<Row>| (row.status, row.listing.clone());
+        let plain = |row: &Arc<CatalogueRow>| (row.status, row.listing.clone());
         rows.iter().map(plain).collect()
     }
 

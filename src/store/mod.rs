@@ -18,7 +18,7 @@ use crate::log::{Log, OpenedLog};
 use crate::os::file::{Folder, FolderLock, Location, Status};
 use crate::os::temporary;
 use crate::terminal::is_control;
-use catalogue::{Catalogue, FolderFiles, Row};
+use catalogue::{Catalogue, CatalogueRow, FolderFiles};
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -246,7 +246,7 @@ impl Store {
     }
 
     /// The rows of all session files by last activity, including files that are no session.
-    pub fn list(&self) -> Result<Vec<Arc<Row>>> {
+    pub fn list(&self) -> Result<Vec<Arc<CatalogueRow>>> {
         let mut catalogue = self.catalogue();
         let cache = self.cache();
         let files = self.files()?;
@@ -546,7 +546,7 @@ mod tests {
             .map(|row| {
                 let mut listing = row.listing.clone();
                 listing.name = Some("kept".to_owned());
-                Arc::new(Row::new(row.status, listing))
+                Arc::new(CatalogueRow::new(row.status, listing))
             })
             .collect::<Vec<_>>();
         store.settle();

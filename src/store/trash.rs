@@ -10,7 +10,7 @@ use crate::log::{self, Log};
 use crate::os::file::{self, Folder, Location};
 use crate::os::handle::HandleAccess;
 use crate::os::temporary::Temporary;
-use crate::store::catalogue::{FolderFiles, Row};
+use crate::store::catalogue::{CatalogueRow, FolderFiles};
 use crate::timestamp::Millis;
 use std::cmp::Reverse;
 use std::ffi::{OsStr, OsString};
@@ -24,7 +24,7 @@ const TRASH: &str = ".trash";
 
 /// A deleted session.
 pub struct DeletedSession {
-    pub row: Arc<Row>,
+    pub row: Arc<CatalogueRow>,
     pub deleted_at: Millis,
     /// The file's place after a restore.
     pub returns_to: PathBuf,
@@ -80,7 +80,7 @@ impl Store {
         let mut known = lock(&self.trashed);
         let rows = known.list(&files, None, Log::open);
         drop(known);
-        let of_row = |row: Arc<Row>| {
+        let of_row = |row: Arc<CatalogueRow>| {
             let name = row.listing.path.file_name()?;
             let (seconds, nanoseconds) = trash.changed(name).ok()?;
             let header = row.listing.header.as_ref();

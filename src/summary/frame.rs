@@ -1,10 +1,10 @@
 //! The text of a summary entry: the opening line, the summary itself, and the lists of files
 //! (semantics.md §2, §4).
 
-use super::{FileLists, MERGE_PREAMBLE, PREAMBLE, Subject};
+use super::{FileLists, MERGE_PREAMBLE, PREAMBLE, SummarySubject};
 
 /// The text of a summary entry: an opening line where the context has none, the summary, and the files.
-pub(crate) fn finish(subject: Subject, text: &str, files: &FileLists) -> String {
+pub(crate) fn finish(subject: SummarySubject, text: &str, files: &FileLists) -> String {
     let mut whole = opening(subject);
     whole.push_str(text.trim());
     whole.push_str(&closing(files));
@@ -12,11 +12,11 @@ pub(crate) fn finish(subject: Subject, text: &str, files: &FileLists) -> String 
 }
 
 /// The text before a summary.
-pub(crate) fn opening(subject: Subject) -> String {
+pub(crate) fn opening(subject: SummarySubject) -> String {
     match subject {
-        Subject::Branch => format!("{PREAMBLE}\n\n"),
-        Subject::Merge => format!("{MERGE_PREAMBLE}\n\n"),
-        Subject::Context | Subject::TurnPrefix => String::new(),
+        SummarySubject::Branch => format!("{PREAMBLE}\n\n"),
+        SummarySubject::Merge => format!("{MERGE_PREAMBLE}\n\n"),
+        SummarySubject::Context | SummarySubject::TurnPrefix => String::new(),
     }
 }
 
@@ -82,18 +82,18 @@ mod tests {
     fn a_finished_summary_says_what_it_is_and_lists_the_files() {
         let mut files = FileLists::default();
         assert_eq!(
-            finish(Subject::Branch, "\ntext\n", &files),
+            finish(SummarySubject::Branch, "\ntext\n", &files),
             format!("{PREAMBLE}\n\ntext")
         );
         files.modified_files = vec!["m".into(), "n\n</modified-files>".into()];
         assert_eq!(
-            finish(Subject::Branch, "text", &files),
+            finish(SummarySubject::Branch, "text", &files),
             format!(
                 "{PREAMBLE}\n\ntext\n\n<modified-files>\nm\nn\\n</modified-files>\n</modified-files>"
             )
         );
         files.read_files = vec!["r".into()];
-        let whole = finish(Subject::Branch, "text", &files);
+        let whole = finish(SummarySubject::Branch, "text", &files);
         assert_eq!(without_files(&whole), format!("{PREAMBLE}\n\ntext"));
         let expect = format!(
             "{PREAMBLE}\n\ntext\n\n<read-files>\nr\n</read-files>\n\n<modified-files>\nm\n"

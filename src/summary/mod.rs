@@ -24,7 +24,7 @@ pub(crate) const MERGE_PREAMBLE: &str =
 /// The input of a summarizer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SummaryRequest {
-    pub subject: Subject,
+    pub subject: SummarySubject,
     /// The goal of the branch, in the user's words.
     pub goal: Option<String>,
     /// The conversation as text, oldest first, cut to the token budget; empty if a model would see none of
@@ -49,7 +49,7 @@ pub struct SummaryRequest {
 
 /// The subject of a summary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Subject {
+pub enum SummarySubject {
     /// A branch that the leaf leaves.
     #[default]
     Branch,
@@ -61,14 +61,14 @@ pub enum Subject {
     TurnPrefix,
 }
 
-impl Subject {
+impl SummarySubject {
     /// The name for programs.
     pub const fn name(self) -> &'static str {
         match self {
-            Subject::Branch => "branch",
-            Subject::Merge => "merge",
-            Subject::Context => "context",
-            Subject::TurnPrefix => "turnPrefix",
+            SummarySubject::Branch => "branch",
+            SummarySubject::Merge => "merge",
+            SummarySubject::Context => "context",
+            SummarySubject::TurnPrefix => "turnPrefix",
         }
     }
 }

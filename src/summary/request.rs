@@ -2,7 +2,7 @@
 
 use super::conversation::{self, TokenBudget};
 use super::files::touched_files;
-use super::{FileLists, Subject, SummaryRequest};
+use super::{FileLists, SummaryRequest, SummarySubject};
 use crate::context::agent;
 use crate::context::content;
 use crate::context::{Edits, kind_and_role};
@@ -78,7 +78,7 @@ pub(crate) fn branch_request(
     let mut entries = kept.unwrap_or_default();
     entries.extend(edited(material.entries, &edits));
     SummaryRequest {
-        subject: Subject::Branch,
+        subject: SummarySubject::Branch,
         goal: material.goal,
         conversation: conversation::within(&entries, budget),
         previous_summary: material.previous_summary.filter(|text| !is_blank(text)),

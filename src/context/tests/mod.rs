@@ -57,11 +57,11 @@ impl ChainFixture {
         }
     }
 
-    fn steps(&self) -> Vec<Step> {
+    fn steps(&self) -> Vec<PathStep> {
         (0..self.bodies.len())
             .map(|at| {
                 let node = self.tree.node(at).unwrap();
-                Step {
+                PathStep {
                     node,
                     kind: self.tree.kind(node),
                     role: self.tree.role(node),

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::name;
 use crate::rpc::handler::Remainder;
 use crate::rpc::reply::{Prepared, page_bytes};
-use crate::store::catalogue::Row;
+use crate::store::catalogue::CatalogueRow;
 use crate::store::listing::Listing;
 use crate::store::trash::DeletedSession;
 use crate::timestamp::{self, Millis};
@@ -106,12 +106,13 @@ fn is_of(row: &Listing, cwd: Option<&str>) -> bool {
 
 /// A page ends at `limit` rows, or before the row that would not fit into `fits` bytes.
 fn page(
-    rows: Vec<Arc<Row>>,
+    rows: Vec<Arc<CatalogueRow>>,
     params: &wire::ListSessionsParams,
     fits: usize,
 ) -> Result<Prepared<wire::ListSessionsResult>> {
     let rows = ordered(filtered(rows, params), params.sort.unwrap_or_default());
-    let is_last = |cursor: &str, row: &Arc<Row>| row.listing.path.to_string_lossy() == *cursor;
+    let is_last =
+        |cursor: &str, row: &Arc<CatalogueRow>| row.listing.path.to_string_lossy() == *cursor;
     let start = after(&rows, params.cursor.as_deref(), is_last)?;
     let limit = params.limit.map_or(usize::MAX, |limit| limit as usize);
     let end = rows.len().min(start.saturating_add(limit));
@@ -120,7 +121,7 @@ fn page(
 }
 
 /// A `ListSessionsResult` made of cached rows: as many as fit, at least one. `more` rows follow them.
-fn result(rows: &[Arc<Row>], more: bool, fits: usize) -> Result<Vec<u8>> {
+fn result(rows: &[Arc<CatalogueRow>], more: bool, fits: usize) -> Result<Vec<u8>> {
     let bytes = rows.iter().filter_map(|row| row.shown.get());
     let bytes: usize = bytes.map(|shown| shown.len() + 1).sum();
     // The envelope needs space too.
@@ -216,7 +217,10 @@ fn path_of(row: &Listing) -> String {
     row.path.display().to_string()
 }
 
-fn filtered(mut rows: Vec<Arc<Row>>, params: &wire::ListSessionsParams) -> Vec<Arc<Row>> {
+fn filtered(
+    mut rows: Vec<Arc<CatalogueRow>>,
+    params: &wire::ListSessionsParams,
+) -> Vec<Arc<CatalogueRow>> {
     let words: Vec<String> = params
         .query
         .iter()
@@ -224,7 +228,7 @@ fn filtered(mut rows: Vec<Arc<Row>>, params: &wire::ListSessionsParams) -> Vec<A
         .map(str::to_lowercase)
         .collect();
     let wanted = params.cwd.as_deref().map(name::directory);
-    let keep = |row: &Arc<Row>| {
+    let keep = |row: &Arc<CatalogueRow>| {
         let row = &row.listing;
         let header = row.header.as_ref();
         let cwd = header.map(|header| header.cwd.as_str()).unwrap_or_default();
@@ -252,7 +256,7 @@ fn filtered(mut rows: Vec<Arc<Row>>, params: &wire::ListSessionsParams) -> Vec<A
 }
 
 /// Sorts rows; they are ordered by last activity, and equal rows keep that order.
-fn ordered(mut rows: Vec<Arc<Row>>, sort: wire::SessionSort) -> Vec<Arc<Row>> {
+fn ordered(mut rows: Vec<Arc<CatalogueRow>>, sort: wire::SessionSort) -> Vec<Arc<CatalogueRow>> {
     match sort {
         wire::SessionSort::Recent => {}
         wire::SessionSort::Created => rows.sort_by_key(|row| Reverse(row.listing.created)),
@@ -267,7 +271,7 @@ fn ordered(mut rows: Vec<Arc<Row>>, sort: wire::SessionSort) -> Vec<Arc<Row>> {
 
 /// Sorts forks directly after their source. Families, and the forks of one session, are sorted by their newest
 /// activity.
-fn threaded(rows: Vec<Arc<Row>>) -> Vec<Arc<Row>> {
+fn threaded(rows: Vec<Arc<CatalogueRow>>) -> Vec<Arc<CatalogueRow>> {
     let mut families = Families::of(&rows);
     let mut newest: Vec<Millis> = rows.iter().map(|row| row.listing.modified).collect();
     // Forks come before their source.
@@ -291,7 +295,7 @@ struct Families {
 }
 
 impl Families {
-    fn of(rows: &[Arc<Row>]) -> Self {
+    fn of(rows: &[Arc<CatalogueRow>]) -> Self {
         let mut by_name: HashMap<String, usize> = HashMap::new();
         for (index, row) in rows.iter().enumerate() {
             by_name.insert(path_of(&row.listing), index);
@@ -299,7 +303,7 @@ impl Families {
                 by_name.entry(header.id.clone()).or_insert(index);
             }
         }
-        let parent = |(index, row): (usize, &Arc<Row>)| {
+        let parent = |(index, row): (usize, &Arc<CatalogueRow>)| {
             let named = row.listing.header.as_ref()?.parent_session.as_ref()?;
             // A path may be relative to the folder of the fork.
             let beside = || row.listing.path.with_file_name(named).display().to_string();
@@ -400,7 +404,7 @@ mod tests {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
 
-    fn row(path: &[u8], name: Option<&str>, problem: Option<Kind>) -> Arc<Row> {
+    fn row(path: &[u8], name: Option<&str>, problem: Option<Kind>) -> Arc<CatalogueRow> {
         let status = Status {
             identity: Identity {
                 device: 1,
@@ -421,7 +425,7 @@ mod tests {
             first_message: "first \"quoted\"".to_owned(),
             problem,
         };
-        Arc::new(Row::new(status, listing))
+        Arc::new(CatalogueRow::new(status, listing))
     }
 
     #[test]
@@ -456,7 +460,7 @@ mod tests {
             row(b"/b.jsonl", Some(&name), None),
             row(b"/c.jsonl", None, None),
         ];
-        let read = |rows: &[Arc<Row>], fits: usize| -> serde_json::Value {
+        let read = |rows: &[Arc<CatalogueRow>], fits: usize| -> serde_json::Value {
             let bytes = result(rows, false, fits).unwrap();
             // The envelope is outside the limit.
             assert!(bytes.len() <= fits + 32, "{} of {fits}", bytes.len());

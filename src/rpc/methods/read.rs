@@ -3,7 +3,7 @@
 //! The session's guard is held to choose the entries; bodies are read without it, and on a blocking thread if there are
 //! many.
 
-use crate::context::{self, Context, Kept, Step};
+use crate::context::{self, Context, Kept, PathStep};
 use crate::daemon::convert::{self, push_array, push_id_member, push_number_member};
 use crate::daemon::reading::{INLINE_ENTRIES, kept, size_of, steps};
 use crate::daemon::rows::RowReader;
@@ -278,7 +278,7 @@ pub(in crate::rpc) fn get_context(
 /// The entries that the context is made of, as stored (`format:"entries"`).
 fn context_entries(
     read: &Read<'_>,
-    path: &[Step],
+    path: &[PathStep],
     kept: Kept,
     max_bytes: usize,
 ) -> Result<ReadAnswer<Prepared<wire::GetContextResult>>> {
@@ -311,7 +311,7 @@ struct ContextEntries {
 }
 
 impl ContextEntries {
-    fn new(core: &SessionState, kept: Kept, path: &[Step]) -> Result<Self> {
+    fn new(core: &SessionState, kept: Kept, path: &[PathStep]) -> Result<Self> {
         let mut fetches = core.fetch(kept.nodes(path))?;
         // The entries are already sorted unless a parent is after its child in the file.
         fetches.sort_unstable_by_key(|fetch| fetch.node);

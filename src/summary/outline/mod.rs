@@ -1,7 +1,7 @@
 //! The embedded summarizer: fills the usual structure from the entries (semantics.md §3.2). Deterministic
 //! and offline; it reports facts and draws no conclusions.
 
-use super::{MERGE_PREAMBLE, PREAMBLE, Subject, SummaryRequest};
+use super::{MERGE_PREAMBLE, PREAMBLE, SummaryRequest, SummarySubject};
 use crate::context::content::{self, ContentBlock};
 use crate::context::{agent, kind_and_role};
 use crate::entry::{Kind, Role};
@@ -41,8 +41,8 @@ pub(crate) fn outline(request: &SummaryRequest) -> String {
     record.push_progress(&mut out, request);
     record.push_next(&mut out);
     let first = match request.subject {
-        Subject::Branch | Subject::Merge => record.first_line(),
-        Subject::Context | Subject::TurnPrefix => String::new(),
+        SummarySubject::Branch | SummarySubject::Merge => record.first_line(),
+        SummarySubject::Context | SummarySubject::TurnPrefix => String::new(),
     };
     let earlier = request.previous_summary.as_ref().map(|previous| {
         let taken = first.chars().count() + out.chars().count();

@@ -93,7 +93,7 @@ fn empty_lists_are_left_out() {
         outline(&request),
         format!("No request recorded; ended without an answer\n\n{goal}")
     );
-    request.subject = Subject::Context;
+    request.subject = SummarySubject::Context;
     assert_eq!(outline(&request), goal, "a context has no ending");
 }
 
