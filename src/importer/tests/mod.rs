@@ -371,6 +371,10 @@ fn only_sessions_of_the_directory_and_time_that_are_asked_for_are_imported() {
         request.since = Some(1_767_225_600_001);
     });
     assert_eq!(found.unwrap().sessions.len(), 1);
+    // The same once nothing is new.
+    let none = home.try_import(|request| request.cwd = Some("/elsewhere".to_owned()));
+    assert!(none.unwrap().sessions.is_empty());
+    assert_eq!(home.import().sessions.len(), 1);
 }
 
 #[test]
