@@ -14,6 +14,7 @@ use crate::timestamp::{self, Millis};
 use crate::tree::Tree;
 use crate::wire::{ImportedFile, ImportedSession};
 use serde_json::json;
+use std::collections::BTreeSet;
 
 /// Lengths of the hexadecimal ids of imported entries.
 const ID_BYTES: usize = 16;
@@ -151,12 +152,16 @@ impl SessionWork<'_> {
         line.extend_from_slice(b",\"timestamp\":\"");
         timestamp::push(&mut line, self.now);
         line.extend_from_slice(b"\",\"data\":");
+        let members = self.tree.members.iter();
+        let members = members.filter_map(|at| self.maker.members.get(*at));
+        let natives: BTreeSet<&str> = members.map(|member| &*member.native_id).collect();
         let data = json!({
             "from": moved.from,
             "cause": "import",
             "import": {
                 "report": { "session": &self.row, "files": &self.files },
                 "sourceLeaf": moved.source,
+                "natives": natives,
             },
         });
         line.extend_from_slice(data.to_string().as_bytes());
