@@ -86,15 +86,21 @@ fn read(line: &[u8]) -> Option<Placed> {
     })
 }
 
-/// A row for no source that is there: it places the native sessions, and nothing else.
 fn rows(placed: Placed) -> (SourceRow, SessionRow) {
     let Placed {
         tool, row, natives, ..
     } = placed;
-    let source = SourceRow {
+    let source = placement(tool, &row.session_id, natives);
+    (source, SessionRow::of(tool, &row))
+}
+
+/// A row for no source that is there: it places the native sessions of a session, in the order in which they own
+/// what they share, and says nothing else.
+pub(super) fn placement(tool: Tool, session_id: &str, natives: Vec<String>) -> SourceRow {
+    SourceRow {
         tool,
-        source: format!("session {}", row.session_id),
-        targets: vec![row.session_id.clone(); natives.len()],
+        source: format!("session {session_id}"),
+        targets: vec![session_id.to_owned(); natives.len()],
         natives,
         status: SourceStatus {
             size: 0,
@@ -110,6 +116,5 @@ fn rows(placed: Placed) -> (SourceRow, SessionRow) {
         origin: String::new(),
         held: false,
         version: 0,
-    };
-    (source, SessionRow::of(tool, &row))
+    }
 }
