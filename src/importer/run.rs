@@ -72,6 +72,7 @@ impl Import<'_> {
             results.fail(failure);
         }
         let known = self.store.session_ids()?;
+        super::rebuild::rebuild(&mut ledger, self.store, &known, self.cancel)?;
         if let Some(again) = &self.request.again {
             ledger.note_trashed(again, false)?;
         }
