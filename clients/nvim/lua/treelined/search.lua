@@ -204,6 +204,22 @@ function M.search(query, callback)
   end)
 end
 
+--- Puts the cursor of a tree on a hit, and marks what was found in the session. Shows all entries if the filter hides
+--- the hit.
+---@param tree treelined.Tree
+---@param id string
+---@param found table<string, treelined.Match> by entry
+local function go_to_hit(tree, id, found)
+  tree.query, tree.search, tree.found = nil, nil, found
+  tree:go_to(id, function()
+    local node = tree:current()
+    if node and node.id ~= id and tree.filter ~= 'all' then
+      tree.filter = 'all'
+      tree:go_to(id)
+    end
+  end)
+end
+
 --- Opens the tree of a hit, with the cursor on its entry and the hits of the session marked.
 ---@param hit treelined.SearchHit
 ---@param hits treelined.SearchHit[]
@@ -218,7 +234,9 @@ local function open(hit, hits)
         found[other.entryId] = { snippet = other.snippet, ranges = other.ranges }
       end
     end
-    require('treelined.tree').show_at(session, hit.entryId, found)
+    require('treelined.tree').show(session, function(tree)
+      go_to_hit(tree, hit.entryId, found)
+    end)
   end)
 end
 

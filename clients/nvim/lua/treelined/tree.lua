@@ -584,22 +584,4 @@ function M.show(session, callback)
   return tree
 end
 
---- Shows the whole tree with the cursor on an entry that a search has found.
----@param session treelined.OpenSession
----@param id string
----@param found table<string, treelined.Match> by entry, what the search has found in this session
-function M.show_at(session, id, found)
-  M.show(session, function(tree)
-    tree.query, tree.search, tree.found = nil, nil, found
-    tree:go_to(id, function()
-      local node = tree:current()
-      if node and node.id ~= id and tree.filter ~= 'all' then
-        -- The filter hides the entry.
-        tree.filter = 'all'
-        tree:go_to(id)
-      end
-    end)
-  end)
-end
-
 return M
