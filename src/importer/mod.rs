@@ -2,10 +2,11 @@
 //!
 //! Files of other tools are only read. In reading order: [`run`] is one import; [`discover`] finds the sources;
 //! [`source`] streams one and reads places of it, with [`databases`] ([`sqlite`], [`json_tree`]) for tools that keep no
-//! files of records; [`origin`] keeps the bytes; [`ledger`] remembers what was imported; [`reading`] makes members of
-//! sources, with [`sides`] for what other files say of them, and [`relatives`] says which belong together; [`batch`]
-//! joins them; [`create`] writes new sessions and [`extend`] what is new in old ones, with the lines of [`line`];
-//! [`result`] is what is reported. [`watch`] waits until there is something to import again.
+//! files of records; [`origin`] keeps the bytes; [`ledger`] remembers what was imported, and
+//! [`rebuild`] what it has lost; [`reading`] makes members of
+//! sources, with [`sides`] for what other files say of them, and [`relatives`] says which belong together;
+//! [`batch`] joins them; [`create`] writes new sessions and [`extend`] what is new in old ones, with the lines of
+//! [`line`]; [`result`] is what is reported. [`watch`] waits until there is something to import again.
 
 mod batch;
 mod create;
@@ -18,6 +19,7 @@ mod line;
 pub(crate) mod native;
 pub(crate) mod origin;
 mod reading;
+mod rebuild;
 mod relatives;
 mod result;
 pub(crate) mod run;
