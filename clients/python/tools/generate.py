@@ -158,8 +158,15 @@ def functional_dict(name: str, schema: Schema, required: list[str], optional: li
 
     if not optional:
         return part(name, required) + documented(schema)
-    bases = [f"_{name}", f"_{name}Options"]
-    parts = part(bases[0], required) + part(bases[1], optional, ", total=False")
+    bases = [f"_{name}Options"]
+    parts = part(bases[0], optional, ", total=False")
+    if any(keyword.iskeyword(member) for member in required):
+        bases.insert(0, f"_{name}")
+        parts = part(bases[0], required) + parts
+    elif required:
+        bases.insert(0, f"_{name}")
+        members = (f"    {member}: {python_type(properties[member])}\n" for member in required)
+        parts = f"class {bases[0]}(TypedDict):\n{''.join(members)}\n\n{parts}"
     return f"{parts}\n\nclass {name}({', '.join(bases)}):\n{documented(schema, 4)}"
 
 

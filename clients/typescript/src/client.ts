@@ -67,6 +67,8 @@ export interface ConnectOptions {
   summaryDeltas?: boolean | undefined;
   /** Makes the daemon send `progress` during long work. */
   progress?: boolean | undefined;
+  /** Makes the daemon send each hit of a search as `search_hit` when it is found. */
+  searchHits?: boolean | undefined;
   /** Notifications not to send. Those that answerers need are sent anyway. */
   optOut?: readonly (keyof Notifications)[] | undefined;
   /**
@@ -249,7 +251,7 @@ export class Client extends MethodCalls {
   }
 
   async #initialize(): Promise<void> {
-    const { clientInfo, optOut, summaryDeltas, progress } = this.#options;
+    const { clientInfo, optOut, summaryDeltas, progress, searchHits } = this.#options;
     const answers = this.#declared;
     // The daemon would wait for answers to questions that it does not send.
     const needed = new Set<string>(answers.length > 0 ? [...answers, 'event_resolved'] : []);
@@ -262,6 +264,7 @@ export class Client extends MethodCalls {
         ...(optOut && { optOut: optOut.filter((name) => !needed.has(name)) }),
         ...(summaryDeltas && { summaryDeltas: {} }),
         ...(progress && { progress: {} }),
+        ...(searchHits && { searchHits: {} }),
       },
     };
     const server = (await this.#request('initialize', params, {})) as InitializeResult;

@@ -3,12 +3,13 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import test from 'node:test';
+import { fileURLToPath } from 'node:url';
 import jsonSchema from '@json-schema-tools/meta-schema';
 import openrpc from '@open-rpc/meta-schema';
 import { Ajv, type AnySchemaObject } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { type Client, type Methods, type Notifications, TreelinedError } from 'treelined';
-import { conversation, start } from './fixture.js';
+import { conversation, packageDir, start } from './fixture.js';
 
 const readSchema = async (name: string): Promise<Record<string, unknown>> =>
   JSON.parse(
@@ -193,6 +194,7 @@ test('params, results and notifications obey their schema', async (t) => {
     summarizer: 'outline',
     answers: ['session_before_tree'],
     summaryDeltas: true,
+    searchHits: true,
   });
   const called = new Set<string>();
   const sent = new Set<string>();
@@ -284,6 +286,14 @@ async function talk(client: Client, call: Call): Promise<void> {
   assert(session);
   await call('close_session', { sessionId: session.sessionId });
   await call('list_sessions', { sort: 'threaded' });
+  await call('search', { query: 'says' });
+  const source = new URL('../../tests/data/import/pi/', packageDir);
+  const { sessions } = await call('import_sessions', { paths: [fileURLToPath(source)] });
+  const imported = sessions[0]?.sessionId;
+  assert(imported);
+  await call('open_session', { sessionId: imported });
+  await call('import_report', { sessionId: imported });
+  await call('close_session', { sessionId: imported });
   await call('rpc.discover', {});
   await call('close_session', { sessionId });
   await call('open_session', { sessionId });

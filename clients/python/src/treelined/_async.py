@@ -67,6 +67,7 @@ class AsyncClient(AsyncMethods):
         answers: AsyncAnswers | Iterable[BeforeEventName] = (),
         summary_deltas: bool = False,
         progress: bool = False,
+        search_hits: bool = False,
         opt_out: Iterable[NotificationName] = (),
         timeout: float | None = None,
         on_log: Callable[[str], object] | None = None,
@@ -80,7 +81,7 @@ class AsyncClient(AsyncMethods):
         `answers`: who answers which question, by its name; the daemon waits for the answers. Or
         the names of questions only, and `answer` for each when its answerer exists.
 
-        `summary_deltas`, `progress`: send these notifications.
+        `summary_deltas`, `progress`, `search_hits`: send these notifications.
 
         `opt_out`: notifications not to send. What answering takes is sent all the same.
 
@@ -104,6 +105,7 @@ class AsyncClient(AsyncMethods):
         self._capabilities: dict[str, Any] = {
             **({"summaryDeltas": {}} if summary_deltas else {}),
             **({"progress": {}} if progress else {}),
+            **({"searchHits": {}} if search_hits else {}),
         }
         self._timeout = timeout
         self._on_log = on_log

@@ -1536,7 +1536,6 @@ class ImportReportResult(TypedDict):
     """The imports that changed the session, oldest first; none for a session that was not imported."""
 
 
-_ImportSessionsParams = TypedDict("_ImportSessionsParams", {})
 _ImportSessionsParamsOptions = TypedDict(
     "_ImportSessionsParamsOptions",
     {
@@ -1553,7 +1552,7 @@ _ImportSessionsParamsOptions = TypedDict(
 )
 
 
-class ImportSessionsParams(_ImportSessionsParams, _ImportSessionsParamsOptions):
+class ImportSessionsParams(_ImportSessionsParamsOptions):
     """The params of `import_sessions`."""
 
 
@@ -2463,7 +2462,10 @@ class SearchHit(TypedDict):
     """The branch of the entry."""
 
 
-_SearchParams = TypedDict("_SearchParams", {"query": "str"})
+class _SearchParams(TypedDict):
+    query: str
+
+
 _SearchParamsOptions = TypedDict(
     "_SearchParamsOptions",
     {
