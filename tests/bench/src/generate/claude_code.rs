@@ -156,3 +156,35 @@ fn uuid(random: &mut Random) -> String {
         third & 0xffff
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn records_are_below_earlier_ones_and_results_come_after_their_calls() {
+        let mut out = Vec::new();
+        let facts = claude_code(&mut out, 7, 300_000, &Text::default()).unwrap();
+        assert_eq!(facts.bytes, out.len() as u64);
+        assert!((300_000..700_000).contains(&facts.bytes), "{}", facts.bytes);
+        let (mut seen, mut calls) = (HashSet::new(), HashSet::new());
+        for line in String::from_utf8(out).unwrap().lines() {
+            let record: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert_eq!(record["sessionId"], claude_code_id(7));
+            if let Some(parent) = record["parentUuid"].as_str() {
+                assert!(seen.contains(parent), "{line}");
+            }
+            assert!(seen.insert(record["uuid"].as_str().unwrap().to_owned()));
+            let content = &record["message"]["content"][0];
+            if content["type"] == "tool_use" {
+                calls.insert(content["id"].clone());
+            }
+            if content["type"] == "tool_result" {
+                assert!(calls.contains(&content["tool_use_id"]), "{line}");
+            }
+        }
+        assert_eq!(facts.entries, seen.len() as u64);
+        assert!(calls.len() > 10);
+    }
+}
