@@ -7,7 +7,6 @@ use crate::import::member::{Body, Member, Node, NodeKind, Place};
 use crate::import::{Format, Tool};
 use crate::json;
 use crate::timestamp;
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -76,8 +75,10 @@ impl LineMaker<'_> {
                 session.unwrap_or_else(|| crate::import::ids::session_id(self.tool, native_id));
             body.members = with_session(&body.members, &session);
         }
-        if let Cow::Owned(text) = String::from_utf8_lossy(&body.members) {
-            body.members = text.into_bytes();
+        if simdutf8::basic::from_utf8(&body.members).is_err() {
+            body.members = String::from_utf8_lossy(&body.members)
+                .into_owned()
+                .into_bytes();
         }
         if memchr::memchr2(b'\n', b'\r', &body.members).is_some() {
             let mut one_line = Vec::with_capacity(body.members.len());

@@ -173,6 +173,11 @@ impl Daemon {
         peak_memory(self.pid())
     }
 
+    /// User and system time so far, in seconds.
+    pub fn processor_seconds(&self) -> f64 {
+        processor_seconds(self.pid())
+    }
+
     /// Ends the daemon by closing stdin, so that its work in the background is finished.
     pub fn stop(mut self) -> Result<()> {
         self.input = None;
@@ -255,6 +260,16 @@ fn confine(cores: &str) -> Result<()> {
 /// The highest resident memory of a running process in bytes.
 pub fn peak_memory(pid: u32) -> f64 {
     status(pid, "VmHWM:") * 1024.0
+}
+
+/// User and system time of a running process in seconds, in steps of 10 ms.
+fn processor_seconds(pid: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name of the program, in parentheses, may have spaces.
+    let after = stat.rsplit(')').next().unwrap_or_default();
+    let ticks = after.split_whitespace().skip(11).take(2);
+    let ticks: f64 = ticks.map(|ticks| ticks.parse().unwrap_or(f64::NAN)).sum();
+    ticks / 100.0
 }
 
 /// The resident memory in bytes.

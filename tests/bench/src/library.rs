@@ -7,9 +7,20 @@ use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 /// Entries of each session in a folder of many. 2,000 such sessions have about 490 MB.
 const MANY_ENTRIES: u32 = 120;
+
+/// Numbers of Claude Code's files with this many bytes each, 710 MB together.
+const CLAUDE_CODE: [(u64, u64); 4] = [
+    (300, 100_000),
+    (198, 1_210_000),
+    (40, 5_000_000),
+    (12, 20_000_000),
+];
+/// A file whose last change is so long ago does not grow any more.
+const OLD: Duration = Duration::from_secs(86_400);
 
 /// The sessions in a folder of the build directory.
 pub struct Library {
@@ -70,6 +81,28 @@ impl Library {
         made.collect()
     }
 
+    /// A home of Claude Code, and the 550 files of its projects.
+    pub fn claude_code(&self) -> Result<(PathBuf, Vec<Generated>)> {
+        let home = self.folder.join("claude-code");
+        let sizes = CLAUDE_CODE
+            .iter()
+            .flat_map(|(count, bytes)| (0..*count).map(|_| *bytes));
+        let mut files = Vec::new();
+        for (seed, bytes) in (0x636c_6175_6465_0000..).zip(sizes) {
+            let project = home.join(format!("projects/-bench-{}", seed % 20));
+            fs::create_dir_all(&project)?;
+            let id = generate::claude_code_id(seed);
+            let write =
+                |out: &mut BufWriter<File>| generate::claude_code(out, seed, bytes, &self.text);
+            let beside = home.join(format!("{id}.facts.json"));
+            let file = Self::made_at(project.join(format!("{id}.jsonl")), &beside, write)?;
+            let opened = File::options().append(true).open(&file.path)?;
+            opened.set_modified(SystemTime::now() - OLD)?;
+            files.push(file);
+        }
+        Ok((home, files))
+    }
+
     /// A file gets its name when it is whole, after its facts are written.
     fn made(
         &self,
@@ -78,9 +111,16 @@ impl Library {
         write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<Facts>,
     ) -> Result<Generated> {
         let path = folder.join(format!("2026-01-01T00-00-00-000Z_{name}.jsonl"));
-        let beside = folder.join(format!("{name}.facts.json"));
+        Self::made_at(path, &folder.join(format!("{name}.facts.json")), write)
+    }
+
+    fn made_at(
+        path: PathBuf,
+        beside: &Path,
+        write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<Facts>,
+    ) -> Result<Generated> {
         if path.exists() {
-            let facts = serde_json::from_str(&fs::read_to_string(&beside)?)?;
+            let facts = serde_json::from_str(&fs::read_to_string(beside)?)?;
             return Ok(Generated {
                 path,
                 facts: read_facts(&facts),
@@ -90,7 +130,7 @@ impl Library {
         let mut out = BufWriter::with_capacity(1 << 20, File::create(&partial)?);
         let facts = write(&mut out)?;
         out.into_inner()?;
-        fs::write(&beside, written_facts(&facts).to_string())?;
+        fs::write(beside, written_facts(&facts).to_string())?;
         fs::rename(&partial, &path)?;
         Ok(Generated { path, facts })
     }

@@ -137,6 +137,26 @@ pub fn stat_all(folder: &Path) -> Result<f64> {
     Ok(took)
 }
 
+/// As [`stat_all`], with the folders in it.
+pub fn stat_tree(folder: &Path) -> Result<f64> {
+    let (took, count) = timed(|| {
+        let mut count = 0;
+        let mut folders = vec![folder.to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder)? {
+                let entry = entry?;
+                match entry.metadata()?.is_dir() {
+                    true => folders.push(entry.path()),
+                    false => count += 1,
+                }
+            }
+        }
+        Ok(count)
+    })?;
+    anyhow::ensure!(count > 0, "{} is empty", folder.display());
+    Ok(took)
+}
+
 /// Starts a program that does nothing and waits for its end.
 pub fn spawn_true() -> Result<f64> {
     let (took, ended) = timed(|| {

@@ -5,10 +5,12 @@
 //! entries the conversation goes back and continues on another branch, a third of the times with a summary of
 //! the old branch. There are labels, compactions, changes of model, and entries of plugins.
 
+mod claude_code;
 mod random;
 mod talk;
 mod text;
 
+pub use claude_code::{claude_code, claude_code_id};
 pub use text::Text;
 
 use std::io::{self, Write};

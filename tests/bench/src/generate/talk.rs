@@ -31,7 +31,7 @@ const TOOLS: [&str; 5] = ["read", "bash", "edit", "grep", "write"];
 const MODELS: [&str; 3] = ["claude-sonnet-4-5", "claude-opus-4-5", "gpt-5.2"];
 
 /// Sizes of texts in bytes, by per mille of all texts, interpolated linearly.
-const PROMPT: [(u32, u32); 6] = [
+pub(super) const PROMPT: [(u32, u32); 6] = [
     (0, 12),
     (300, 60),
     (700, 260),
@@ -39,7 +39,7 @@ const PROMPT: [(u32, u32); 6] = [
     (990, 6_000),
     (1000, 30_000),
 ];
-const ANSWER: [(u32, u32); 6] = [
+pub(super) const ANSWER: [(u32, u32); 6] = [
     (0, 20),
     (300, 90),
     (700, 320),
@@ -47,7 +47,7 @@ const ANSWER: [(u32, u32); 6] = [
     (990, 5_000),
     (1000, 30_000),
 ];
-const OUTPUT: [(u32, u32); 8] = [
+pub(super) const OUTPUT: [(u32, u32); 8] = [
     (0, 20),
     (200, 180),
     (500, 640),

@@ -4,6 +4,7 @@ pub mod append;
 mod call;
 mod fork;
 mod idle;
+mod import;
 mod list;
 mod open;
 mod read;
@@ -17,7 +18,7 @@ use anyhow::Result;
 type Group = fn(&Bench, &mut Table) -> Result<()>;
 
 /// In the order of the table.
-pub const GROUPS: [(&str, Group); 11] = [
+pub const GROUPS: [(&str, Group); 12] = [
     ("start", call::start),
     ("call", call::round_trip),
     ("open", open::open),
@@ -28,6 +29,7 @@ pub const GROUPS: [(&str, Group); 11] = [
     ("fork", fork::fork),
     ("list", list::list),
     ("search", search::search),
+    ("import", import::import),
     ("idle", idle::idle),
 ];
 

@@ -1,7 +1,7 @@
 //! `search` over a whole directory: by scanning the files, beside ripgrep, and with the index.
 
 use crate::Bench;
-use crate::daemon::{self, Daemon, How};
+use crate::daemon::{self, Daemon, StartOptions};
 use crate::machine;
 use crate::table::{Row, Table, Target, Unit, median};
 use crate::world::World;
@@ -39,9 +39,9 @@ pub fn search(bench: &Bench, table: &mut Table) -> Result<()> {
         let (mut rare, mut common) = (Vec::new(), Vec::new());
         let (mut read, mut ripgrep, mut memory) = (Vec::new(), Vec::new(), 0f64);
         for _ in 0..bench.rounds {
-            let how = How {
+            let how = StartOptions {
                 index_from: Some(u64::MAX),
-                ..How::default()
+                ..StartOptions::default()
             };
             let mut daemon = Daemon::start_as(bench, &world, how)?;
             daemon.settle()?;
@@ -106,9 +106,9 @@ fn by_ripgrep(folder: &Path) -> Result<Option<f64>> {
 
 /// Making the index, its size, and a search with it in a new process.
 fn indexed(bench: &Bench, table: &mut Table, world: &World, what: &str, bytes: u64) -> Result<()> {
-    let how = How {
+    let how = StartOptions {
         index_from: Some(0),
-        ..How::default()
+        ..StartOptions::default()
     };
     let mut daemon = Daemon::start_as(bench, world, how)?;
     daemon.settle()?;
