@@ -1,6 +1,7 @@
 //! The members of one tool, joined into sessions, and what is noted of them.
 
 use super::ledger::{Ledger, SessionRow, SourceRow};
+use super::names;
 use super::reading::ReadSource;
 use super::run::ImportRequest;
 use crate::error::{Error, Result};
@@ -55,6 +56,7 @@ impl Batch {
                 origins.push(source.origin.clone());
             }
         }
+        names::keep(&mut members, &source_of, &sources, ledger);
         let mut placed = HashMap::new();
         for member in &members {
             if let Some((session_id, rank)) = ledger.target(tool, &member.native_id) {
