@@ -223,6 +223,11 @@ impl SessionReader {
                 let before = self.mode.replace(mode.clone());
                 return before.filter(|before| *before != mode).map(|_| Role::Event);
             }
+            "" if fields.agent_type.is_some() || fields.call.is_some() => {
+                let title = text(fields.description).or_else(|| text(fields.agent_type));
+                self.source.agent_title = title;
+                self.source.agent_call = boxed(fields.call);
+            }
             _ => {}
         }
         None
@@ -380,11 +385,6 @@ impl Reader for SessionReader {
             self.source.labels.count(label);
             return;
         };
-        if fields.is_meta() {
-            self.source.agent_title = meta_title(&fields);
-            self.source.agent_call = boxed(fields.call);
-            return;
-        }
         self.envelope(&fields);
         let label = self.source.labels.index(fields.label());
         if !self.tree_record(&record, &fields, label) {
@@ -403,12 +403,6 @@ impl Reader for SessionReader {
         self.source.session = self.trunk.unwrap_or(own);
         tree::members(self.source)
     }
-}
-
-/// The title of a subagent in its meta file.
-fn meta_title(fields: &Fields<'_>) -> Option<String> {
-    let named = fields.description.or(fields.agent_type);
-    named.and_then(json::string).map(Into::into)
 }
 
 fn parentage(fields: &Fields<'_>, role: &Role) -> Parentage {

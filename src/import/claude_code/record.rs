@@ -96,11 +96,6 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Whether these are the members of the file beside a subagent's, which is no record.
-    pub(super) fn is_meta(&self) -> bool {
-        self.kind.is_none() && (self.agent_type.is_some() || self.call.is_some())
-    }
-
     pub(super) fn time(&self) -> Option<Millis> {
         timestamp::parse(&json::string(self.timestamp?)?)
     }
