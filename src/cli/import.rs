@@ -18,7 +18,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Columns of the progress bar.
-const BAR: usize = 30;
+const BAR: u8 = 30;
+const MEGABYTE: f64 = 1e6;
 /// Failures that are shown; `--json` has all.
 const MAX_FAILURES: usize = 10;
 
@@ -202,20 +203,23 @@ pub(super) fn ask(daemon: &mut ChildDaemon, import: &ImportArgs) -> anyhow::Resu
 fn draw(params: &str) -> anyhow::Result<()> {
     #[derive(Deserialize)]
     struct Progress {
+        /// Bytes that are read.
         progress: f64,
+        /// Bytes to read.
         total: Option<f64>,
     }
     let Ok(Progress { progress, total }) = serde_json::from_str(params) else {
         return Ok(());
     };
     let total = total.unwrap_or(progress).max(1.0);
-    let done = ((progress / total) * BAR as f64) as usize;
-    let bar = "█".repeat(done.min(BAR));
-    let megabytes = |bytes: f64| bytes / 1e6;
-    let (read, all) = (megabytes(progress), megabytes(total));
+    let columns = 1..=BAR;
+    let is_done = |column: &u8| f64::from(*column) <= progress / total * f64::from(BAR);
+    let bar = "█".repeat(columns.filter(is_done).count());
+    let (read, all) = (progress / MEGABYTE, total / MEGABYTE);
+    let width = usize::from(BAR);
     write!(
         io::stderr(),
-        "\r\x1b[K{bar:░<BAR$} {read:.0} of {all:.0} MB"
+        "\r\x1b[K{bar:░<width$} {read:.0} of {all:.0} MB"
     )?;
     Ok(())
 }

@@ -1,8 +1,10 @@
 //! The members of one tool, joined into sessions, and what is noted of them.
 
+use super::create::natives;
 use super::ledger::{Ledger, SessionRow, SourceRow};
 use super::names;
 use super::reading::ReadSource;
+use super::rebuild::placement;
 use super::run::ImportRequest;
 use crate::error::{Error, Result};
 use crate::import::family::{self, Forest, MemberNumber, Placement, Rules, SessionTree, TreeEntry};
@@ -202,7 +204,15 @@ impl Batch {
         failed: &HashMap<usize, Error>,
     ) -> Result<()> {
         let written: HashSet<usize> = rows.iter().map(|(at, _)| *at).collect();
-        let mut sources = Vec::new();
+        // Before the sources, whose order is another one: the first to be placed owns what is shared.
+        let trees = rows
+            .iter()
+            .filter_map(|(at, _)| self.forest.sessions.get(*at));
+        let placed = trees.map(|tree| (tree, natives(tree, &self.members)));
+        let families = placed.filter(|(_, natives)| natives.len() > 1);
+        let mut sources: Vec<SourceRow> = families
+            .map(|(tree, natives)| placement(self.tool, &tree.session_id, natives))
+            .collect();
         for (number, read) in self.sources.iter().enumerate() {
             let mut sessions = self.sessions_of(number);
             if !sessions.all(|at| written.contains(&at)) || self.failure(number, failed).is_some() {

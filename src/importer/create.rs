@@ -5,6 +5,7 @@ use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::import::family::{EntryContent, SessionTree, SpawnPoint, TreeEntry};
 use crate::import::ids::NodeId;
+use crate::import::member::Member;
 use crate::json;
 use crate::log::copy::LogWriter;
 use crate::log::header::Header;
@@ -14,6 +15,7 @@ use crate::timestamp::{self, Millis};
 use crate::tree::Tree;
 use crate::wire::{ImportedFile, ImportedSession};
 use serde_json::json;
+use std::collections::HashSet;
 
 /// Lengths of the hexadecimal ids of imported entries.
 const ID_BYTES: usize = 16;
@@ -151,18 +153,31 @@ impl SessionWork<'_> {
         line.extend_from_slice(b",\"timestamp\":\"");
         timestamp::push(&mut line, self.now);
         line.extend_from_slice(b"\",\"data\":");
+        let natives = natives(self.tree, self.maker.members);
         let data = json!({
             "from": moved.from,
             "cause": "import",
             "import": {
                 "report": { "session": &self.row, "files": &self.files },
                 "sourceLeaf": moved.source,
+                "natives": natives,
             },
         });
         line.extend_from_slice(data.to_string().as_bytes());
         line.push(b'}');
         line
     }
+}
+
+/// The native sessions of a session, in the order in which they own what they share.
+pub(super) fn natives(tree: &SessionTree, members: &[Member]) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let members = tree.members.iter().filter_map(|at| members.get(*at));
+    let natives = members.map(|member| &member.native_id);
+    natives
+        .filter(|native| seen.insert(*native))
+        .cloned()
+        .collect()
 }
 
 /// The leaf before and after an import.

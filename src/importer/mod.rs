@@ -2,7 +2,8 @@
 //!
 //! It only reads what belongs to other tools. In reading order: [`run`] is one import; [`discover`] finds the sources;
 //! [`source`] streams one and reads places of it, with [`databases`] ([`sqlite`], [`json_tree`]) for tools that keep no
-//! files of records; [`origin`] keeps the bytes; [`ledger`] remembers what was imported; [`reading`] makes members of
+//! files of records; [`origin`] keeps the bytes; [`ledger`] remembers what was imported, and
+//! [`rebuild`] what it has lost; [`reading`] makes members of
 //! sources, with [`sides`] for what other files say of them, and [`relatives`] says which belong together;
 //! [`batch`] joins them; [`create`] writes new sessions and [`extend`] what is new in old ones, with the lines of
 //! [`line`]; [`result`] is what is reported. [`watch`] waits until there is something to import again.
@@ -19,6 +20,7 @@ pub(crate) mod names;
 mod native;
 pub(crate) mod origin;
 mod reading;
+mod rebuild;
 mod relatives;
 mod result;
 pub(crate) mod run;

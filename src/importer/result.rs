@@ -48,6 +48,7 @@ impl Results {
         source: &Source,
         ledger: &Ledger,
         known: &HashMap<String, Location>,
+        is_wanted: &dyn Fn(&ImportedSession) -> bool,
     ) {
         self.result.totals.unchanged += 1;
         let row = ledger.source(tool, &source.name());
@@ -56,7 +57,7 @@ impl Results {
             let Some(imported) = session.and_then(|session| session.row.clone()) else {
                 continue;
             };
-            if !self.listed.insert(target.clone()) {
+            if !is_wanted(&imported) || !self.listed.insert(target.clone()) {
                 continue;
             }
             let at = known.get(target).map(|at| at.path().display().to_string());

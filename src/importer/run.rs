@@ -72,6 +72,7 @@ impl Import<'_> {
             results.fail(failure);
         }
         let known = self.store.session_ids()?;
+        super::rebuild::rebuild(&mut ledger, self.store, &known, self.cancel)?;
         if let Some(again) = &self.request.again {
             ledger.note_trashed(again, false)?;
         }
@@ -111,7 +112,12 @@ impl Import<'_> {
             next = relatives.take(read.get(first..).unwrap_or_default(), ledger);
         }
         for source in relatives.rest() {
-            results.unchanged(tool, &source, ledger, known);
+            // Nothing was said in it after it was changed.
+            let since = self.request.since.unwrap_or(Millis::MIN).div_euclid(1000);
+            let is_wanted = |row: &ImportedSession| {
+                self.is_of_cwd(&row.cwd) && source.status.modified.0 >= since
+            };
+            results.unchanged(tool, &source, ledger, known, &is_wanted);
         }
         if read.is_empty() {
             return Ok(());
@@ -167,16 +173,16 @@ impl Import<'_> {
             progress: &progress,
         };
         let format = format(tool);
-        let work = |(): &mut (), number: usize| match sources.get(number) {
-            Some(source) => Some((number, reading.read(format, source.clone()))),
-            None => None,
+        let work = |(): &mut (), number: usize| {
+            let source = sources.get(number).cloned();
+            source.map(|source| reading.read(format, source))
         };
-        let take = |done: Option<(usize, Result<ReadSource, ScanFailure>)>| {
+        let take = |done: Option<Result<ReadSource, ScanFailure>>| {
             match done {
                 None => {}
-                Some((_, Ok(source))) => read.push(source),
-                Some((_, Err(ScanFailure::Source(failure)))) => results.fail(failure),
-                Some((_, Err(ScanFailure::Import(error)))) => return ControlFlow::Break(error),
+                Some(Ok(source)) => read.push(source),
+                Some(Err(ScanFailure::Source(failure))) => results.fail(failure),
+                Some(Err(ScanFailure::Import(error))) => return ControlFlow::Break(error),
             }
             ControlFlow::Continue(())
         };
@@ -254,12 +260,14 @@ impl Import<'_> {
 
     /// Whether the session is of the directory and the time that are asked for.
     fn is_wanted(&self, tree: &SessionTree) -> bool {
-        let of_cwd = self.request.cwd.as_deref().is_none_or(|cwd| {
-            let its = tree.cwd.as_deref().unwrap_or_default();
-            name::directory(its) == name::directory(cwd)
-        });
+        let of_cwd = self.is_of_cwd(tree.cwd.as_deref().unwrap_or_default());
         let since = self.request.since;
         of_cwd && since.is_none_or(|since| tree.ended.is_some_and(|ended| ended >= since))
+    }
+
+    fn is_of_cwd(&self, its: &str) -> bool {
+        let wanted = self.request.cwd.as_deref();
+        wanted.is_none_or(|cwd| name::directory(its) == name::directory(cwd))
     }
 
     /// The sessions that were imported, and deleted since.

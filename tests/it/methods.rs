@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use boon::{Compiler, Schemas};
 
 use crate::harness::*;
+use crate::readme::root;
 
 /// `schema/methods.json` and the definitions that it refers to.
 struct Table {
@@ -142,6 +143,11 @@ fn calls() -> Vec<(&'static str, Json)> {
 /// The calls that end a session or the daemon.
 fn last_calls() -> Vec<(&'static str, Json)> {
     vec![
+        ("import_report", json!({"sessionId": "s"})),
+        (
+            "import_sessions",
+            json!({"from": "pi", "paths": [root("tests/data/import/pi")], "dryRun": true}),
+        ),
         ("close_session", json!({"sessionId": "s"})),
         ("delete_session", json!({"sessionId": "s"})),
         ("list_trash", json!({})),

@@ -268,7 +268,7 @@ return {
       child:gives(LINE, '•  user       says u1')
       child:type('N')
       child:gives(LINE, '•  user       says u2')
-      child:command('Treelined search nowhere')
+      child:command('Treelined find nowhere')
       child:gives('notes', { 'treelined: nothing matches "nowhere"' })
     end,
   },
@@ -282,7 +282,7 @@ return {
       child:sees('//u[2-9]$/ 1 of 1')
       child:command('Treelined query /^says a\\d$/')
       child:gives(ALL, { '•  assistant  says a1', '◉  assistant  says a2 ← active' })
-      child:command('Treelined search /a1/')
+      child:command('Treelined find /a1/')
       child:gives('notes', {
         'treelined: a pattern cannot be searched for among rows that match a query; '
           .. '`s` changes the query',

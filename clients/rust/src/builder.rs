@@ -187,6 +187,11 @@ impl Builder {
         self.capability("progress", json!({}))
     }
 
+    /// Makes the daemon send `search_hit` while a search goes on.
+    pub fn search_hits(self) -> Self {
+        self.capability("searchHits", json!({}))
+    }
+
     /// Names the notifications that the daemon does not send. Events with an answerer are
     /// sent all the same.
     pub fn opt_out(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {

@@ -63,6 +63,7 @@ actions! {
     TogglePreview "toggle-preview" "half or full screen",
     FocusPreview "focus-preview" "to the preview and back",
     Sessions "sessions" "the list of sessions",
+    SearchAll "search-all" "search the text of all sessions",
     Scope "scope" "sessions of this directory, or all",
     NextSort "next-sort" "the next order",
     NamedOnly "named-only" "only sessions with a name",
@@ -81,6 +82,8 @@ actions! {
 pub enum Context {
     /// The list of sessions.
     Sessions,
+    /// The search over all sessions.
+    Search,
     /// The tree.
     Tree,
     /// The preview.
@@ -92,8 +95,9 @@ pub enum Context {
 }
 
 impl Context {
-    pub const ALL: [Context; 5] = [
+    pub const ALL: [Context; 6] = [
         Context::Sessions,
+        Context::Search,
         Context::Tree,
         Context::Preview,
         Context::Compare,
@@ -104,6 +108,7 @@ impl Context {
     pub const fn name(self) -> &'static str {
         match self {
             Context::Sessions => "sessions",
+            Context::Search => "search",
             Context::Tree => "tree",
             Context::Preview => "preview",
             Context::Compare => "compare",
@@ -114,6 +119,7 @@ impl Context {
     const fn defaults(self) -> &'static [(Action, &'static [&'static str])] {
         match self {
             Context::Sessions => SESSIONS,
+            Context::Search => SEARCH,
             Context::Tree => TREE,
             Context::Preview => PREVIEW,
             Context::Compare => COMPARE,
@@ -160,6 +166,7 @@ const TREE: Defaults = &[
     (Action::TogglePreview, &["F"]),
     (Action::FocusPreview, &["tab"]),
     (Action::Sessions, &["S"]),
+    (Action::SearchAll, &["ctrl+f"]),
     (Action::Reconnect, &["R"]),
     (Action::Help, &["?"]),
     (Action::Suspend, &["ctrl+z"]),
@@ -176,6 +183,7 @@ const SESSIONS: Defaults = &[
     (Action::Accept, &["enter"]),
     (Action::Back, &["esc"]),
     (Action::Search, &["/"]),
+    (Action::SearchAll, &["ctrl+f"]),
     (Action::Scope, &["tab"]),
     (Action::NextSort, &["ctrl+s"]),
     (Action::NamedOnly, &["ctrl+o"]),
@@ -184,6 +192,20 @@ const SESSIONS: Defaults = &[
     (Action::Help, &["?"]),
     (Action::Suspend, &["ctrl+z"]),
     (Action::Quit, &["Q", "ctrl+c"]),
+];
+
+// Letters go into the query, and so do the keys that move in a line.
+const SEARCH: Defaults = &[
+    (Action::Up, &["up", "ctrl+p"]),
+    (Action::Down, &["down", "ctrl+n"]),
+    (Action::PageUp, &["pageup"]),
+    (Action::PageDown, &["pagedown"]),
+    (Action::Accept, &["enter"]),
+    (Action::Back, &["esc"]),
+    (Action::Scope, &["tab"]),
+    (Action::Help, &["f1"]),
+    (Action::Suspend, &["ctrl+z"]),
+    (Action::Quit, &["ctrl+c"]),
 ];
 
 const PREVIEW: Defaults = &[

@@ -1,6 +1,7 @@
 //! The interface between the pure model and the world: messages in, effects out. All texts in messages are
 //! sanitized by [`crate::text`].
 
+use crate::marked::MarkedText;
 use crate::model::compare::Comparison;
 use crate::model::document::Document;
 use crate::model::rows::Row;
@@ -34,6 +35,10 @@ pub enum Effect {
     /// Start a daemon and reopen the session that was open.
     Connect,
     ListSessions(SessionQuery),
+    /// Search all sessions; stops the running search.
+    Search(SearchQuery),
+    /// Stop the running search.
+    StopSearch,
     OpenSession(Target),
     GetTree(TreeQuery),
     GetEntry {
@@ -107,6 +112,19 @@ pub enum Sort {
     Name,
 }
 
+/// A request for a page of hits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchQuery {
+    /// Answers with an older generation are ignored.
+    pub generation: u64,
+    /// As typed: text between slashes is a regular expression.
+    pub query: String,
+    /// Only sessions of the working directory and of those below it.
+    pub here: bool,
+    pub cursor: Option<String>,
+    pub limit: usize,
+}
+
 /// A request for a page of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeQuery {
@@ -176,6 +194,16 @@ pub enum Daemon {
     Sessions {
         generation: u64,
         result: Result<SessionPage, Failure>,
+    },
+    /// A hit of a search that goes on.
+    Hit {
+        generation: u64,
+        hit: Hit,
+    },
+    /// The end of a search.
+    Found {
+        generation: u64,
+        result: Result<HitPage, Failure>,
     },
     Opened(Result<Session, Failure>),
     Tree {
@@ -315,6 +343,36 @@ pub struct SessionRow {
     pub parent: Option<String>,
     /// The reason why the session cannot be opened.
     pub damage: Option<String>,
+}
+
+/// An entry that a search has found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hit {
+    pub session_id: String,
+    pub session_name: String,
+    pub entry_id: String,
+    /// The kind of the text that was found, in a word.
+    pub field: &'static str,
+    /// Seconds since 1970.
+    pub at: i64,
+    pub excerpt: MarkedText,
+    pub on_active_path: bool,
+    /// Where the hit's branch left the active path; `None` on the path, and if they have nothing in common.
+    pub left_at: Option<String>,
+}
+
+/// A page of hits, the best first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HitPage {
+    pub hits: Vec<Hit>,
+    /// The hits of all pages.
+    pub total: u64,
+    /// The number of sessions that have them.
+    pub sessions: u64,
+    /// The number of files that could not be searched.
+    pub unread: usize,
+    /// The cursor of the next page, if there is one.
+    pub next: Option<String>,
 }
 
 /// A page of the tree.

@@ -55,9 +55,15 @@ const fn joins_emoji(previous: char) -> bool {
 
 /// Returns `text` as one line, in which every control is replaced by a visible character.
 pub fn line(text: &str) -> String {
+    line_with_starts(text, |_| {})
+}
+
+/// The same; calls `starts` for each character of `text` with the place in bytes where it begins in the line.
+pub fn line_with_starts(text: &str, mut starts: impl FnMut(usize)) -> String {
     let mut out = String::with_capacity(text.len());
     let mut previous = ' ';
     for char in text.chars() {
+        starts(out.len());
         match char {
             '\0'..='\u{1f}' => out.push(picture(char)),
             '\u{7f}' => out.push('\u{2421}'),

@@ -30,6 +30,8 @@ pub struct Theme {
     pub label: Style,
     pub active: Style,
     pub mark: Style,
+    /// What a search has found.
+    pub found: Style,
     pub selected: Style,
     pub unfocused: Style,
     pub heading: Style,
@@ -81,6 +83,7 @@ impl Theme {
             label: none.add_modifier(Modifier::UNDERLINED),
             active: bold,
             mark: bold,
+            found: bold.add_modifier(Modifier::UNDERLINED),
             selected: none.add_modifier(Modifier::REVERSED),
             unfocused: none.add_modifier(Modifier::UNDERLINED),
             heading: bold,
@@ -91,7 +94,7 @@ impl Theme {
     }
 
     /// Returns all styles.
-    pub fn styles(&self) -> [Style; 18] {
+    pub fn styles(&self) -> [Style; 19] {
         [
             self.text,
             self.dim,
@@ -105,6 +108,7 @@ impl Theme {
             self.label,
             self.active,
             self.mark,
+            self.found,
             self.selected,
             self.unfocused,
             self.heading,
@@ -126,6 +130,7 @@ impl Theme {
             label: none.fg(palette.label),
             active: bold.fg(palette.good),
             mark: bold.fg(palette.label),
+            found: bold.fg(palette.label).add_modifier(Modifier::UNDERLINED),
             heading: bold.fg(palette.accent),
             code: none.fg(palette.code),
             key: bold.fg(palette.accent),

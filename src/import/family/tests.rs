@@ -73,8 +73,8 @@ fn shapes(members: &[Member], forest: &Forest) -> Vec<String> {
     let name = |entry: &TreeEntry| match &entry.content {
         EntryContent::Node { member, node, .. } => members[*member].nodes[*node]
             .key
-            .split(':')
-            .last()
+            .rsplit(':')
+            .next()
             .unwrap()
             .to_owned(),
         EntryContent::Gap { expected_parent } => format!("!{expected_parent}"),

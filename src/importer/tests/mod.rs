@@ -219,6 +219,50 @@ fn a_second_import_writes_nothing() {
     assert!(second.sessions.iter().all(|row| !row.created));
 }
 
+/// The file of the fork is before that of its root in every list, and still the root owns what they share.
+#[test]
+fn a_family_that_grows_keeps_the_ids_of_its_common_prefix() {
+    let home = Home::new(Tool::ClaudeCode);
+    let fork = conversation().replace("\"s\"", "\"f\"")
+        + &user("f3", "a3", "in the fork").replace("\"s\"", "\"f\"");
+    home.write("a-fork.jsonl", fork.replace("00.001Z", "05.001Z"));
+    home.write("s.jsonl", conversation() + &user("u3", "a3", "in the root"));
+    let first = home.import();
+    assert_eq!((first.sessions.len(), first.totals.branches), (1, 1));
+    let more = user("u3", "a3", "in the root") + &assistant("a4", "u3", "more");
+    home.write("s.jsonl", conversation() + &more);
+    let second = home.import();
+    assert_eq!((second.sessions.len(), second.totals.entries_added), (1, 1));
+    assert_eq!((second.totals.branches, second.totals.revised), (1, 0));
+}
+
+/// The root of a fork turns up after the fork, and joins its session. Without the ledger, it would get one of its own.
+#[test]
+fn a_lost_ledger_is_rebuilt_from_the_sessions() {
+    let home = Home::new(Tool::ClaudeCode);
+    let fork = conversation()
+        .replace("\"s\"", "\"f\"")
+        .replace("00.001Z", "05.001Z");
+    home.write(
+        "f.jsonl",
+        fork + &user("f3", "a3", "in the fork").replace("\"s\"", "\"f\""),
+    );
+    let first = home.import().sessions.remove(0);
+    home.write("s.jsonl", conversation() + &user("u3", "a3", "in the root"));
+    let both = home.import();
+    assert_eq!(both.sessions.len(), 1);
+    assert_eq!(
+        (both.sessions[0].entries_added, both.sessions[0].branches),
+        (1, 1)
+    );
+    fs::remove_dir_all(home.sessions().join(".imports")).unwrap();
+    let files = home.files();
+    let again = home.import();
+    assert_eq!(again.sessions[0].session_id, first.session_id);
+    assert_eq!((again.sessions.len(), again.totals.entries_added), (1, 0));
+    assert_eq!(home.files(), files);
+}
+
 #[test]
 fn a_dry_run_reports_the_same_and_writes_nothing() {
     let home = Home::new(Tool::Codex);
@@ -376,6 +420,10 @@ fn only_sessions_of_the_directory_and_time_that_are_asked_for_are_imported() {
         request.since = Some(1_767_225_600_001);
     });
     assert_eq!(found.unwrap().sessions.len(), 1);
+    // The same once nothing is new.
+    let none = home.try_import(|request| request.cwd = Some("/elsewhere".to_owned()));
+    assert!(none.unwrap().sessions.is_empty());
+    assert_eq!(home.import().sessions.len(), 1);
 }
 
 #[test]

@@ -173,7 +173,9 @@ fn update_index(store: &Store) {
 
 /// The files of the index, without those of rows and openings.
 fn index_files(folder: &Path) -> Vec<std::path::PathBuf> {
-    let files = fs::read_dir(folder.join(".cache")).unwrap();
+    let Ok(files) = fs::read_dir(folder.join(".cache")) else {
+        return Vec::new();
+    };
     let files = files.map(|file| file.unwrap().path());
     let is_search = |path: &std::path::PathBuf| {
         path.file_name()

@@ -16,9 +16,10 @@ fn sessions(home: &Home) -> Vec<(String, Vec<Json>)> {
         (name, lines.collect())
     };
     let files = home.session_files();
+    let root = home.sessions();
     let is_session = |path: &std::path::PathBuf| {
-        let folder = path.parent().unwrap().file_name().unwrap();
-        !folder.to_str().unwrap().starts_with('.')
+        let inner = path.strip_prefix(&root).unwrap().to_str().unwrap();
+        !inner.starts_with('.')
     };
     files.into_iter().filter(is_session).map(read).collect()
 }

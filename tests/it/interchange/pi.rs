@@ -314,8 +314,41 @@ impl View {
     #[track_caller]
     pub(super) fn assert_same_context(&self, other: &View, what: &str) {
         assert_eq!(self.context, other.context, "context: {what}");
-        assert_eq!(self.llm, other.llm, "context for a model: {what}");
+        let (left, right) = (paired(&self.llm), paired(&other.llm));
+        assert_eq!(left, right, "context for a model: {what}");
     }
+}
+
+/// Messages with one result for each call, as the daemon pairs them. Pi leaves that to its providers.
+fn paired(messages: &Json) -> Vec<Json> {
+    let mut paired = Vec::new();
+    let mut open: Vec<Json> = Vec::new();
+    for message in messages.as_array().expect("messages") {
+        match message["role"].as_str() {
+            Some("toolResult") => {
+                let id = &message["toolCallId"];
+                match open.iter().position(|call| call["toolCallId"] == *id) {
+                    Some(at) => drop(open.remove(at)),
+                    None => continue,
+                }
+            }
+            Some("user" | "assistant") => paired.append(&mut open),
+            _ => {}
+        }
+        if message["role"] == "assistant" {
+            let calls = message["content"].as_array().expect("blocks").iter();
+            open.extend(calls.filter(|block| block["type"] == "toolCall").map(|call| {
+                json!({
+                    "role": "toolResult", "toolCallId": call["id"], "toolName": call["name"],
+                    "content": [{"type": "text", "text": "No result was recorded."}],
+                    "isError": true, "timestamp": message["timestamp"],
+                })
+            }));
+        }
+        paired.push(message.clone());
+    }
+    paired.append(&mut open);
+    paired
 }
 
 fn ids_of(entries: &[Json]) -> Vec<&str> {

@@ -255,6 +255,25 @@ function M.query(tree, given)
   ask.input({ prompt = 'Only rows with: ', default = tree.query or '' }, set)
 end
 
+--- Matches around the one that a search goes to, which are marked too.
+local MARKED = 200
+
+--- Marks the matches around a match, and goes to it.
+local function mark_and_go(tree, params, match)
+  local offset = math.max(match.offset - MARKED / 2, 0)
+  local page = { offset = offset, limit = MARKED }
+  tree.session:request('get_tree', vim.tbl_extend('force', params, page), function(err, result)
+    if err then
+      return report(err)
+    end
+    tree.found = {}
+    for _, node in ipairs(result.nodes) do
+      tree.found[node.id] = node.match
+    end
+    tree:go_to(match.nodes[1].id)
+  end)
+end
+
 --- Goes to a match. The daemon searches, so rows that are not drawn yet are found too.
 ---@param tree treelined.Tree
 ---@param query string
@@ -280,14 +299,14 @@ local function go_to_match(tree, query, place, from)
     end
     local node = result.nodes[1]
     if not node then
-      tree.search = nil
-      tree:update_header()
+      tree.search, tree.found = nil, {}
+      tree:refresh()
       return say(('nothing matches "%s"'):format(query))
     elseif node.id == from and result.total > 1 then
       return go_to_match(tree, query, { offset = (result.offset + 1) % result.total })
     end
     tree.search = { query = query, index = result.offset + 1, total = result.total }
-    tree:go_to(node.id)
+    mark_and_go(tree, params, result)
   end)
 end
 

@@ -73,7 +73,12 @@ M.subcommands = {
     complete = complete_filter,
   },
   query = { run = on_tree('query') },
-  search = { run = on_tree('search') },
+  find = { run = on_tree('search') },
+  search = {
+    run = function(words)
+      require('treelined').search(words)
+    end,
+  },
   entry = { run = on_tree('entry') },
   leaf = { run = on_tree('leaf') },
   join = { run = on_tree('join') },

@@ -21,9 +21,19 @@ local MARKS = {
     active = '← active',
     failed = '✗',
     cut = '…',
+    from = '←',
   },
-  ascii = { path = '*', leaf = '@', folded = '+', active = '<- active', failed = '!', cut = '<' },
+  ascii = {
+    path = '*',
+    leaf = '@',
+    folded = '+',
+    active = '<- active',
+    failed = '!',
+    cut = '<',
+    from = '<-',
+  },
 }
+M.marks = MARKS
 
 --- Highlight groups, and the group that each links to by default; '' is no group. A group with a background
 --- would leave gaps in the cursor line.
@@ -39,7 +49,15 @@ M.highlights = {
   TreelinedInactive = 'Comment',
   TreelinedError = 'DiagnosticError',
   TreelinedFlag = 'DiagnosticWarn',
+  TreelinedFound = 'Underlined',
 }
+
+--- Defines the highlight groups that are not defined.
+function M.define_highlights()
+  for group, link in pairs(M.highlights) do
+    vim.api.nvim_set_hl(0, group, { default = true, link = link ~= '' and link or nil })
+  end
+end
 
 local SPEAKERS = {
   thinking_level_change = 'thinking',
@@ -98,7 +116,7 @@ end
 
 --- Draws a row.
 ---@param node treelined.TreeNode
----@param look {render: 'unicode'|'ascii', folded?: boolean, guide_columns?: integer}
+---@param look {render: 'unicode'|'ascii', folded?: boolean, guide_columns?: integer, found?: treelined.Match}
 ---@return string line
 ---@return {[1]: integer, [2]: integer, [3]: string}[] highlights columns in bytes from 0, end exclusive, and group
 function M.row(node, look)
@@ -137,7 +155,18 @@ function M.row(node, look)
   if node.tokens then
     said = ('(%d tokens) '):format(node.tokens) .. said
   end
-  add(utf8.line(said), node.onActivePath and 'TreelinedPreview' or 'TreelinedInactive')
+  local text_group = node.onActivePath and 'TreelinedPreview' or 'TreelinedInactive'
+  local found = node.match or look.found
+  if found then
+    local snippet, begin = utf8.line(found.snippet), #line
+    add(snippet, text_group)
+    -- Later highlights are above earlier ones.
+    for _, span in ipairs(utf8.spans(snippet, found.ranges)) do
+      highlights[#highlights + 1] = { begin + span[1], begin + span[2], 'TreelinedFound' }
+    end
+  else
+    add(utf8.line(said), text_group)
+  end
   if node.flags and #node.flags > 0 then
     add(' ')
     add('(' .. utf8.line(table.concat(node.flags, ', ')) .. ')', 'TreelinedFlag')

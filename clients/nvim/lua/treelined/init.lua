@@ -73,6 +73,20 @@ function M.pick()
   end)
 end
 
+--- Searches the text of all sessions, and lists the hits in the quickfix window. Choosing one opens its tree there.
+---@param query? string words, or a regular expression between slashes; asks for it if left out
+---@param callback? fun(err: treelined.Error|nil, result: treelined.SearchResult|nil) called when they are listed
+function M.search(query, callback)
+  if query then
+    return require('treelined.search').search(query, callback)
+  end
+  require('treelined.ask').input({ prompt = 'Search all sessions: ' }, function(given)
+    if vim.trim(given) ~= '' then
+      M.search(given, callback)
+    end
+  end)
+end
+
 --- Starts a separate daemon, apart from the one with the sessions of Neovim's trees.
 ---@param options? treelined.ClientOptions
 ---@param callback fun(err: treelined.Error|nil, client: treelined.Client|nil)

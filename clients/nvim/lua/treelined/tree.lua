@@ -21,6 +21,7 @@ local SETTLE_MS = 20
 ---@field filter treelined.TreeFilter
 ---@field query? string shows only matching rows; as the user typed it
 ---@field search? {query: string, index: integer, total: integer} the search that `n` continues
+---@field found table<string, treelined.Match> what a search has found, by entry
 ---@field private fold table<string, true>
 ---@field private rows treelined.Rows
 ---@field private settings treelined.Config
@@ -120,6 +121,7 @@ function Tree:draw(first, last)
         render = self.settings.render,
         folded = self.fold[node.id],
         guide_columns = self.columns,
+        found = self.found[node.id],
       }
       lines[#lines + 1], highlights[row] = draw.row(node, look)
     else
@@ -375,7 +377,7 @@ function Tree:reload_failed(err)
   -- After the file was replaced, folded entries or the cursor's may not exist.
   if err.kind == 'entryNotFound' and not self.has_retried then
     self.has_retried = true
-    self.fold, self.search = {}, nil
+    self.fold, self.found, self.search = {}, {}, nil
     self.rows = Rows.new(self.session, self.settings.page_size)
     return self:refresh()
   end
@@ -478,12 +480,6 @@ function Tree:set_fold(how)
   end
 end
 
-local function define_highlights()
-  for group, link in pairs(draw.highlights) do
-    vim.api.nvim_set_hl(0, group, { default = true, link = link ~= '' and link or nil })
-  end
-end
-
 local function watch(tree, group)
   local function on(events, callback, pattern)
     local where = pattern and { pattern = pattern } or { buffer = tree.buf }
@@ -499,7 +495,7 @@ local function watch(tree, group)
   on({ 'BufWinEnter', 'WinEnter' }, function()
     tree:update_header()
   end)
-  on('ColorScheme', define_highlights, '*')
+  on('ColorScheme', draw.define_highlights, '*')
   -- `:edit` has nothing to read; it refreshes the tree.
   on('BufReadCmd', function()
     tree:refresh()
@@ -545,6 +541,7 @@ function M.show(session, callback)
       session = session,
       filter = settings.filter,
       fold = {},
+      found = {},
       rows = Rows.new(session, settings.page_size),
       settings = settings,
       namespace = vim.api.nvim_create_namespace('treelined'),
@@ -557,7 +554,7 @@ function M.show(session, callback)
     trees[buf] = tree
     vim.api.nvim_buf_set_name(buf, windows.name(session.id))
     listen(tree)
-    define_highlights()
+    draw.define_highlights()
     local options = vim.bo[buf]
     options.buftype = 'nofile'
     options.bufhidden = 'hide'

@@ -63,6 +63,31 @@ function M.line(text, keep_tabs)
   return text
 end
 
+--- Returns ranges of characters (code points, from 0, end exclusive) as ranges of bytes. They are widened to whole
+--- characters with their combining marks, since half of one cannot be highlighted.
+---@param text string
+---@param ranges integer[][]
+---@return integer[][]
+function M.spans(text, ranges)
+  local starts = {}
+  for at = 1, #text do
+    local byte = text:byte(at)
+    if byte < 0x80 or byte >= 0xc0 then
+      starts[#starts + 1] = at - 1
+    end
+  end
+  local spans = {}
+  for _, range in ipairs(ranges) do
+    local first, last = starts[range[1] + 1], starts[math.min(range[2], #starts)]
+    if first and last and first <= last then
+      local behind = vim.fn.byteidx(text, vim.fn.charidx(text, last) + 1)
+      first = vim.fn.byteidx(text, vim.fn.charidx(text, first))
+      spans[#spans + 1] = { first, behind < 0 and #text or behind }
+    end
+  end
+  return spans
+end
+
 --- Splits `text` into lines for a buffer, sanitized like `line`, with tabs.
 ---@param text string
 ---@return string[]

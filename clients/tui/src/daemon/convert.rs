@@ -1,13 +1,16 @@
 //! Converts the types of `treelined-client` to those of the model, and sanitizes every text.
 
-use crate::message::{Draft, End, Event, Filter, Navigation, Session, SessionRow, TreePage};
+use crate::marked::MarkedText;
+use crate::message::{
+    Draft, End, Event, Filter, Hit, HitPage, Navigation, Session, SessionRow, TreePage,
+};
 use crate::model::document::Document;
 use crate::model::rows::{Kind, Row};
 use crate::{text, time};
 use serde_json::Value;
 use treelined_client::{
     self as client, Disconnected, Entry, FlatTree, Notification, OpenSessionResult, Origin,
-    RequestId, SearchMode, TreeFilter, TreeNode,
+    RequestId, SearchField, SearchMode, TreeFilter, TreeNode,
 };
 
 /// Lines shown of the log of a daemon that has ended.
@@ -95,12 +98,55 @@ pub fn typed(query: &str) -> (&str, SearchMode) {
     }
 }
 
+/// Marks the ranges, which are in Unicode code points.
+fn marked(snippet: &str, ranges: &[Vec<u64>]) -> MarkedText {
+    let ranges = ranges.iter().filter_map(|range| match range[..] {
+        [start, end] => Some((start as usize, end as usize)),
+        _ => None,
+    });
+    MarkedText::new(snippet, ranges)
+}
+
+pub fn hit(hit: client::SearchHit) -> Hit {
+    Hit {
+        session_name: text::line(&hit.session_name),
+        session_id: hit.session_id,
+        entry_id: hit.entry_id,
+        field: match hit.field {
+            SearchField::Text => "text",
+            SearchField::Thinking => "thinking",
+            SearchField::ToolCalls => "call",
+            SearchField::ToolResults => "result",
+            SearchField::Labels => "label",
+            SearchField::Summaries => "summary",
+            _ => "",
+        },
+        at: time::seconds(&hit.at),
+        excerpt: marked(&hit.snippet, &hit.ranges),
+        on_active_path: hit.branch.on_active_path,
+        left_at: hit.branch.left_at.as_deref().map(text::line),
+    }
+}
+
+pub fn hit_page(found: client::SearchResult) -> HitPage {
+    HitPage {
+        total: found.totals.entries,
+        sessions: found.totals.sessions,
+        unread: found.partial.map_or(0, |files| files.len()),
+        next: found.next_cursor,
+        hits: found.hits.into_iter().map(hit).collect(),
+    }
+}
+
 fn row(node: TreeNode) -> Row {
     Row {
         kind: kind(&node.r#type, node.role.as_deref()),
         id: node.id,
         parent: node.parent_id,
         preview: text::line(&node.preview),
+        found: node
+            .r#match
+            .map(|found| marked(&found.snippet, &found.ranges)),
         label: node.label.as_deref().map(text::line),
         label_time: node.label_timestamp.as_deref().map(time::local),
         children: node.child_count,

@@ -3,11 +3,13 @@
 
 mod compare;
 mod convert;
+mod search;
 
 use crate::message::{self, Effect, Failure, Message, PagePosition, Sort, Target};
 use crate::model::document;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use treelined_client::{
     Builder, Client, Error, ErrorKind, Message as ChatMessage, Notification, SessionSort,
@@ -22,6 +24,8 @@ pub struct Daemon {
     cwd: String,
     messages: UnboundedSender<Message>,
     state: Arc<Mutex<State>>,
+    /// Held by the running search.
+    search_turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// State shared by the tasks. A std mutex: it is never held across I/O.
@@ -32,6 +36,8 @@ struct State {
     session: Option<String>,
     /// The comparison started last.
     comparing: Option<AbortHandle>,
+    /// Ends the search started last when it is dropped.
+    searching: Option<oneshot::Sender<()>>,
     /// Whether the program itself closes the connection.
     closing: bool,
 }
@@ -39,10 +45,11 @@ struct State {
 impl Daemon {
     pub fn new(builder: Builder, cwd: String, messages: UnboundedSender<Message>) -> Self {
         Self {
-            builder: Arc::new(builder.summary_deltas().progress()),
+            builder: Arc::new(builder.summary_deltas().progress().search_hits()),
             cwd,
             messages,
             state: Arc::default(),
+            search_turn: Arc::default(),
         }
     }
 
@@ -53,6 +60,14 @@ impl Daemon {
             // Aborting the task cancels its calls.
             let before = self.state().comparing.take();
             before.inspect(AbortHandle::abort);
+        }
+        if let Effect::Search(query) = effect {
+            self.search(query);
+            return;
+        }
+        if effect == Effect::StopSearch {
+            self.state().searching = None;
+            return;
         }
         let daemon = self.clone();
         let task = tokio::spawn(async move {
@@ -111,6 +126,8 @@ impl Daemon {
             | Effect::Suspend
             | Effect::Copy(_)
             | Effect::Connect
+            | Effect::Search(_)
+            | Effect::StopSearch
             | Effect::StopComparing => return None,
             Effect::ListSessions(query) => Answer::Sessions {
                 generation: query.generation,

@@ -3,12 +3,14 @@
 use super::compare::CompareView;
 use super::dialog::{Dialog, RunningNavigation};
 use super::editor::Editor;
+use super::search::OpeningHit;
 use super::tree::TreeView;
 use super::{Connection, LeafPosition, Model, Screen};
 use crate::keys::Action;
 use crate::message::{
     Daemon, Draft, Effect, End, Event, Failure, Navigation, PagePosition, Server, Session, Target,
 };
+use std::collections::HashMap;
 
 impl Model {
     pub(super) fn daemon(&mut self, message: Daemon) -> Vec<Effect> {
@@ -21,6 +23,14 @@ impl Model {
                     self.sessions.failed();
                     self.fail("The sessions cannot be listed", failure)
                 }
+            },
+            Daemon::Hit { generation, hit } => {
+                self.search.hit(generation, hit);
+                Vec::new()
+            }
+            Daemon::Found { generation, result } => match self.search.ended(generation, result) {
+                Ok(()) => Vec::new(),
+                Err(failure) => self.fail("The sessions cannot be searched", failure),
             },
             Daemon::Opened(result) => self.opened(result),
             Daemon::Tree { query, result } => match self.tree.arrived(query, result) {
@@ -127,6 +137,7 @@ impl Model {
         self.link = Connection::Up(server);
         // The new daemon has no requests of the old one.
         self.sessions.failed();
+        self.search.abandon();
         self.tree.abandon_questions();
         self.preview.forget();
         let reopened = self.session.as_ref().map(|open| match &open.path {
@@ -183,7 +194,9 @@ impl Model {
         self.link = Connection::Down { end, was_up };
         self.awaiting = false;
         self.held.clear();
+        self.opening_hit = None;
         self.sessions.failed();
+        self.search.abandon();
         self.tree.abandon_questions();
         self.preview.forget();
         self.navigating = None;
@@ -218,8 +231,19 @@ impl Model {
                 self.session = Some(session);
                 self.screen = Screen::Tree;
                 self.preview.forget();
+                let hit = self.opening_hit.take();
                 if is_same {
-                    return self.tree.reload();
+                    self.preview_focused &= hit.is_none();
+                    return match hit {
+                        Some(OpeningHit { entry_id, found }) => {
+                            self.tree.mark_found(found);
+                            self.tree.open_at(entry_id)
+                        }
+                        None => {
+                            self.tree.mark_found(HashMap::new());
+                            self.tree.reload()
+                        }
+                    };
                 }
                 self.old_leaf = None;
                 self.tree = TreeView::new(self.settings.filter);
@@ -228,10 +252,19 @@ impl Model {
                 self.compare = None;
                 self.preview_focused = false;
                 self.arrange();
-                self.tree.load(PagePosition::Leaf)
+                match hit {
+                    Some(OpeningHit { entry_id, found }) => {
+                        self.tree.mark_found(found);
+                        self.tree.open_at(entry_id)
+                    }
+                    None => self.tree.load(PagePosition::Leaf),
+                }
             }
             Err(failure) => {
-                self.screen = Screen::Sessions;
+                self.screen = match self.opening_hit.take() {
+                    Some(_) => Screen::Search,
+                    None => Screen::Sessions,
+                };
                 self.session = None;
                 let mut effects = self.sessions.reload();
                 effects.extend(self.fail("The session cannot be opened", failure));

@@ -9,6 +9,8 @@ pub struct Panes {
     pub header: Rect,
     /// The rows of the list of sessions.
     pub list: Rect,
+    /// The hits of the search over all sessions.
+    pub hits: Rect,
     /// The rows of the tree.
     pub tree: Rect,
     /// The column left of the preview, if the preview is beside the tree.
@@ -45,12 +47,17 @@ pub fn panes(model: &Model) -> Panes {
     }
     let searching = match model.screen {
         Screen::Sessions => model.sessions.typing || !model.sessions.search.is_empty(),
+        Screen::Search => true,
         Screen::Tree => model.tree.typing || !model.tree.search.is_empty(),
     };
     let (mut rest, search) = cut_bottom(rest, u16::from(searching));
     panes.search = search;
     if model.screen == Screen::Sessions {
         panes.list = rest;
+        return panes;
+    }
+    if model.screen == Screen::Search {
+        panes.hits = rest;
         return panes;
     }
     if model.editor.is_some() {

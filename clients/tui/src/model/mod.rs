@@ -14,6 +14,7 @@ pub mod input;
 pub mod layout;
 pub mod preview;
 pub mod rows;
+pub mod search;
 pub mod sessions;
 pub mod tree;
 
@@ -24,6 +25,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use dialog::{Dialog, FailureDialog, RunningNavigation};
 use editor::Editor;
 use preview::Preview;
+use search::{OpeningHit, SearchView};
 use sessions::SessionList;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -42,6 +44,7 @@ pub struct Model {
     pub link: Connection,
     pub screen: Screen,
     pub sessions: SessionList,
+    pub search: SearchView,
     /// The open session.
     pub session: Option<Session>,
     pub tree: TreeView,
@@ -71,8 +74,10 @@ pub struct Model {
     old_leaf: Option<LeafPosition>,
     /// The last click, to detect a double click: column, row, time.
     last_click: Option<(u16, u16, Duration)>,
-    /// Whether going back leads to the list of sessions.
-    came_from_list: bool,
+    /// Where going back from the tree leads.
+    back: Option<Screen>,
+    /// The hit at which a session is being opened.
+    opening_hit: Option<OpeningHit>,
 }
 
 /// The connection to the daemon.
@@ -100,6 +105,8 @@ struct LeafPosition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Screen {
     Sessions,
+    /// The search over all sessions.
+    Search,
     Tree,
 }
 
@@ -128,6 +135,7 @@ impl Model {
             link: Connection::Connecting,
             screen,
             sessions: SessionList::new(),
+            search: SearchView::new(),
             session: None,
             tree: TreeView::new(filter),
             preview: Preview::default(),
@@ -147,7 +155,8 @@ impl Model {
             comparisons: 0,
             old_leaf: None,
             last_click: None,
-            came_from_list: false,
+            back: None,
+            opening_hit: None,
         };
         model.arrange();
         model
@@ -242,6 +251,10 @@ impl Model {
         let panes = layout::panes(self);
         self.sessions.height = usize::from(panes.list.height).max(1);
         self.sessions.show_cursor();
+        if panes.hits.height > 0 {
+            self.search.height = usize::from(panes.hits.height);
+            self.search.show_cursor();
+        }
         let tree_height = usize::from(panes.tree.height).max(1);
         if tree_height != self.tree.height {
             self.tree.height = tree_height;
@@ -268,6 +281,9 @@ impl Model {
 
     /// Requests what the screen lacks.
     fn fill(&mut self) -> Vec<Effect> {
+        if self.screen == Screen::Search && self.is_ready() {
+            return self.search.fill();
+        }
         if self.screen != Screen::Tree || self.session.is_none() || !self.is_ready() {
             return Vec::new();
         }

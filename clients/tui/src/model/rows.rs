@@ -1,5 +1,6 @@
 //! The loaded rows of the tree: those around the view, of a tree of any size.
 
+use crate::marked::MarkedText;
 use crate::message::TreePage;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,6 +16,8 @@ pub struct Row {
     pub parent: Option<String>,
     pub kind: Kind,
     pub preview: String,
+    /// The part of the text that the search has found; `None` without a search.
+    pub found: Option<MarkedText>,
     pub label: Option<String>,
     /// The time when the label was set, formatted.
     pub label_time: Option<String>,

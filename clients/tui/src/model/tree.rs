@@ -6,7 +6,9 @@
 
 use super::input::Input;
 use super::rows::{Row, Rows};
+use crate::marked::MarkedText;
 use crate::message::{Effect, Failure, Filter, PagePosition, TreePage, TreeQuery};
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// Minimum rows of a page.
@@ -56,6 +58,10 @@ pub struct TreeView {
     seek: Option<BranchSeek>,
     /// The cursor's entry when the search began.
     anchor: Option<String>,
+    /// By entry, what the search over all sessions has found in this one.
+    found: HashMap<String, MarkedText>,
+    /// The hit at which the tree is being opened.
+    hit: Option<String>,
 }
 
 /// A search for the start or the end of a branch, which may be beyond the loaded rows.
@@ -94,6 +100,8 @@ impl TreeView {
             in_flight: Vec::new(),
             seek: None,
             anchor: None,
+            found: HashMap::new(),
+            hit: None,
         }
     }
 
@@ -105,6 +113,26 @@ impl TreeView {
 
     pub fn selected(&self) -> Option<&Row> {
         self.rows.get(self.cursor)
+    }
+
+    /// Returns the part of the row's text that a search has found.
+    pub fn found<'a>(&'a self, row: &'a Row) -> Option<&'a MarkedText> {
+        row.found.as_ref().or_else(|| self.found.get(&row.id))
+    }
+
+    /// Marks what the search over all sessions has found, or no longer marks anything.
+    pub fn mark_found(&mut self, found: HashMap<String, MarkedText>) {
+        self.found = found;
+    }
+
+    /// Loads the whole tree around a hit and moves the cursor there.
+    pub fn open_at(&mut self, hit: String) -> Vec<Effect> {
+        self.typing = false;
+        self.search.clear();
+        self.anchor = None;
+        self.folded.clear();
+        self.hit = Some(hit.clone());
+        self.load(PagePosition::Around(hit))
     }
 
     pub fn is_seeking(&self) -> bool {
@@ -282,6 +310,7 @@ impl TreeView {
                 // The folded entries, or the cursor's, are no longer in the file.
                 self.folded.clear();
                 self.going = None;
+                self.hit = None;
                 self.cursor_id = None;
                 self.anchor = None;
                 return Ok(self.load(PagePosition::Leaf));
@@ -315,9 +344,11 @@ impl TreeView {
     fn arrive(&mut self, at: Option<usize>, place: &PagePosition) -> Vec<Effect> {
         if !std::mem::take(&mut self.moved) {
             self.going = None;
-            self.place_cursor(at.unwrap_or(0), *place == PagePosition::Leaf);
-            return Vec::new();
+            let centre = *place == PagePosition::Leaf || self.hit.is_some();
+            self.place_cursor(at.unwrap_or(0), centre);
+            return self.reveal_hit();
         }
+        self.hit = None;
         let Some(id) = self.cursor_id.clone() else {
             self.show_cursor();
             return Vec::new();
@@ -327,6 +358,19 @@ impl TreeView {
             None => return self.reload(),
         }
         Vec::new()
+    }
+
+    /// Shows all entries if the filter hides the hit at which the tree is opened.
+    fn reveal_hit(&mut self) -> Vec<Effect> {
+        let Some(hit) = self.hit.take() else {
+            return Vec::new();
+        };
+        if self.filter == Filter::All || self.cursor_id.as_ref() == Some(&hit) {
+            return Vec::new();
+        }
+        self.filter = Filter::All;
+        self.hit = Some(hit.clone());
+        self.load(PagePosition::Around(hit))
     }
 
     /// The open requests get no answer.

@@ -8,6 +8,9 @@ use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
+/// Columns that an error leaves to the query.
+const MIN_QUERY: usize = 16;
+
 pub fn header(model: &Model, frame: &mut Frame, area: Rect) {
     let theme = &model.settings.theme;
     let columns = usize::from(area.width);
@@ -26,6 +29,13 @@ pub fn header(model: &Model, frame: &mut Frame, area: Rect) {
             (name, session.cwd.clone())
         }
         (None, Screen::Tree) => ("treelined".to_owned(), String::new()),
+        (_, Screen::Search) => {
+            let scope = match model.search.here {
+                true => model.settings.cwd.clone(),
+                false => "all directories".to_owned(),
+            };
+            ("Search".to_owned(), scope)
+        }
         (_, Screen::Sessions) => {
             let list = &model.sessions;
             let scope = if list.here {
@@ -73,21 +83,38 @@ pub fn search(model: &Model, frame: &mut Frame, area: Rect) {
             model.sessions.typing,
             model.sessions.loading,
         ),
+        Screen::Search => (&model.search.input, true, model.search.searching),
         Screen::Tree => (&model.tree.search, model.tree.typing, model.tree.reloading),
     };
+    let failure = match (&model.search.failure, model.screen) {
+        (Some(failure), Screen::Search) => format!("  ! {failure}"),
+        _ => String::new(),
+    };
+    // A slash of one's own makes a regular expression.
+    let prompt = if model.screen == Screen::Search {
+        "search: "
+    } else {
+        "/"
+    };
+    let begin = text::width(prompt);
     // A long text shows its end, where the cursor is.
     let (rows, (_, column)) = input.layout(usize::MAX);
     let shown = rows.first().map_or("", |row| &row.text);
-    let room = usize::from(area.width).saturating_sub(if busy { 5 } else { 3 });
+    let columns = usize::from(area.width);
+    let failure = text::cut(&failure, columns.saturating_sub(begin + MIN_QUERY));
+    let reserved = begin + 2 + text::width(if busy { " …" } else { &failure });
+    let room = columns.saturating_sub(reserved);
     let visible = text::cut_front(shown, room);
     let cut = text::width(shown).saturating_sub(text::width(&visible));
-    let mut spans = vec![Span::styled("/", theme.key), Span::raw(visible)];
+    let mut spans = vec![Span::styled(prompt, theme.key), Span::raw(visible)];
     if busy {
         spans.push(Span::styled(" …", theme.dim));
+    } else {
+        spans.push(Span::styled(failure, theme.error));
     }
     put(frame, area, 0, Line::from(spans));
     if typing && model.dialog.is_none() && model.editor.is_none() {
-        let x = u16::try_from(1 + column.saturating_sub(cut)).unwrap_or(area.width);
+        let x = u16::try_from(begin + column.saturating_sub(cut)).unwrap_or(area.width);
         frame.set_cursor_position(Position::new(
             area.x + x.min(area.width.saturating_sub(1)),
             area.y,
@@ -119,6 +146,7 @@ pub fn status(model: &Model, frame: &mut Frame, area: Rect) {
     } else {
         match model.screen {
             Screen::Sessions => sessions_status(model),
+            Screen::Search => search_status(model),
             Screen::Tree => tree_status(model),
         }
     };
@@ -210,6 +238,25 @@ fn sessions_status(model: &Model) -> Vec<String> {
     }
 }
 
+fn search_status(model: &Model) -> Vec<String> {
+    let search = &model.search;
+    let count = search.count();
+    let position = if count == 0 { 0 } else { search.cursor + 1 };
+    let position = format!("{position}/{}", search.total.max(count));
+    let searching = if search.searching { "searching…" } else { "" };
+    let sessions = match search.sessions {
+        0 => String::new(),
+        1 => "1 session".to_owned(),
+        sessions => format!("{sessions} sessions"),
+    };
+    let unread = match search.unread {
+        0 => String::new(),
+        1 => "1 file not searched".to_owned(),
+        unread => format!("{unread} files not searched"),
+    };
+    vec![position, sessions, searching.to_owned(), unread]
+}
+
 fn hint(model: &Model, action: Action) -> String {
     model.settings.keymap.hint(Context::Tree, action)
 }
@@ -231,11 +278,20 @@ fn hints(model: &Model) -> Vec<(String, &'static str)> {
             (Action::Help, "help"),
             (Action::Accept, "open"),
             (Action::Scope, "here/all"),
+            (Action::SearchAll, "search all"),
             (Action::Rename, "rename"),
             (Action::Trash, "trash"),
             (Action::NextSort, "sort"),
         ];
         (Context::Sessions, actions)
+    } else if model.screen == Screen::Search {
+        let actions = &[
+            (Action::Accept, "open"),
+            (Action::Scope, "here/all"),
+            (Action::Back, "back"),
+            (Action::Help, "help"),
+        ];
+        (Context::Search, actions)
     } else if model.preview_focused {
         let actions = &[(Action::FocusPreview, "back"), (Action::Copy, "copy")];
         (Context::Preview, actions)

@@ -30,6 +30,7 @@ pub fn draw(model: &Model, frame: &mut Frame, top: usize) {
     let first = match (model.screen, &model.compare, model.preview_focused) {
         (_, Some(_), _) => Context::Compare,
         (Screen::Sessions, ..) => Context::Sessions,
+        (Screen::Search, ..) => Context::Search,
         (Screen::Tree, None, true) => Context::Preview,
         (Screen::Tree, None, false) => Context::Tree,
     };

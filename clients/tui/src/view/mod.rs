@@ -10,13 +10,17 @@ mod editor;
 mod help;
 mod popup;
 mod preview;
+mod search;
 mod sessions;
 mod tree;
 
+use crate::marked::MarkedText;
 use crate::model::{Connection, Model, Screen, layout};
+use crate::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 pub use dialog::choice_at;
@@ -31,6 +35,8 @@ pub fn draw(model: &Model, frame: &mut Frame) {
         compare::draw(model, frame, panes.compare);
     } else if model.screen == Screen::Sessions {
         sessions::draw(model, frame, panes.list);
+    } else if model.screen == Screen::Search {
+        search::draw(model, frame, panes.hits);
     } else {
         tree::draw(model, frame, panes.tree);
         preview::draw(model, frame, &panes);
@@ -64,6 +70,16 @@ fn put(frame: &mut Frame, area: Rect, at: usize, line: Line) {
         ..area
     };
     frame.render_widget(Paragraph::new(line), row);
+}
+
+/// Returns the spans of a text in at most `columns`, with what was found in a style of its own.
+fn marked(theme: &Theme, text: &MarkedText, columns: usize, style: Style) -> Vec<Span<'static>> {
+    let parts = text.parts(columns).into_iter();
+    let styled = parts.map(|(part, is_marked)| match is_marked {
+        true => Span::styled(part, style.patch(theme.found)),
+        false => Span::styled(part, style),
+    });
+    styled.collect()
 }
 
 /// Draws the reason for an empty pane in its middle.

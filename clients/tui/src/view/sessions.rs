@@ -24,6 +24,14 @@ pub fn draw(model: &Model, frame: &mut Frame, area: Rect) {
                 .hint(crate::keys::Context::Sessions, crate::keys::Action::Scope);
             why.push_str(&format!(" {key} shows those of all directories."));
         }
+        if !list.search.is_empty() && !list.loading {
+            let keymap = &model.settings.keymap;
+            let key = keymap.hint(
+                crate::keys::Context::Sessions,
+                crate::keys::Action::SearchAll,
+            );
+            why.push_str(&format!(" {key} searches the text of all sessions."));
+        }
         put_emptiness(model, frame, area, &why);
         return;
     }

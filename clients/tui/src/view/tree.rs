@@ -1,6 +1,6 @@
 //! Draws the rows of the tree.
 
-use super::{put, put_emptiness};
+use super::{marked, put, put_emptiness};
 use crate::model::rows::{Kind, Row};
 use crate::model::{Connection, Model};
 use crate::text;
@@ -64,7 +64,6 @@ fn row_line(model: &Model, row: &Row, at: usize, columns: usize) -> Line<'static
     let mut spans = vec![pointer, path, Span::raw(" ")];
     let guides = guides(model, row, columns);
     spans.push(Span::styled(guides, theme.guide));
-    let mut content = content(model, row, theme, columns < NARROW);
     let active = row.is_leaf && model.tree.leaf.is_some();
     // A hidden entry is shown at its nearest visible ancestor, as the leaf is.
     let others =
@@ -77,6 +76,7 @@ fn row_line(model: &Model, row: &Row, at: usize, columns: usize) -> Line<'static
     };
     let used: usize = spans.iter().map(Span::width).sum();
     let room = columns.saturating_sub(used + text::width(tail));
+    let mut content = content(model, row, columns < NARROW, room);
     cut_spans(&mut content, room);
     spans.extend(content);
     if !tail.is_empty() {
@@ -131,7 +131,10 @@ pub fn fold_mark_columns(model: &Model) -> Option<Range<u16>> {
     marked.then(|| end.saturating_sub(2)..end)
 }
 
-fn content(model: &Model, row: &Row, theme: &Theme, narrow: bool) -> Vec<Span<'static>> {
+/// Returns label, flags, speaker and text of a row. `room` is the width for them; only a text with marks is cut to
+/// it here.
+fn content(model: &Model, row: &Row, narrow: bool, room: usize) -> Vec<Span<'static>> {
+    let theme = &model.settings.theme;
     let mut spans = Vec::new();
     if let Some(label) = &row.label {
         let time = row.label_time.as_ref().filter(|_| model.tree.label_times);
@@ -145,56 +148,69 @@ fn content(model: &Model, row: &Row, theme: &Theme, narrow: bool) -> Vec<Span<'s
         ));
     }
     let failed = |style: Style| if row.is_error { theme.error } else { style };
+    if let Some(found) = model.tree.found(row) {
+        let (speaker, style) = speaker(row, theme, narrow);
+        spans.push(speaker);
+        let used: usize = spans.iter().map(Span::width).sum();
+        let room = room.saturating_sub(used);
+        spans.extend(marked(theme, found, room, failed(style)));
+        return spans;
+    }
+    let (speaker, style) = speaker(row, theme, narrow);
     let preview = row.preview.clone();
+    let style = failed(style);
+    // If the call of a result is known, the preview begins with the tool's name.
+    let is_named = |tool: &str| row.preview.starts_with(tool);
+    match &row.kind {
+        Kind::Tool if row.tool.as_deref().is_some_and(is_named) => {}
+        Kind::Other(kind) => {
+            let text = match preview.is_empty() {
+                true => format!("[{kind}]"),
+                false => format!("[{kind}: {preview}]"),
+            };
+            spans.push(Span::styled(text, theme.dim));
+            return spans;
+        }
+        _ => spans.push(speaker),
+    }
+    spans.push(Span::styled(preview, style));
+    spans
+}
+
+/// Returns the words before the text of a row, and the style of the text.
+fn speaker(row: &Row, theme: &Theme, narrow: bool) -> (Span<'static>, Style) {
+    let failed = |style: Style| if row.is_error { theme.error } else { style };
     match &row.kind {
         Kind::User => {
-            spans.push(Span::styled(
-                if narrow { "❯ " } else { "user: " },
-                theme.user,
-            ));
-            spans.push(Span::styled(preview, theme.user));
+            let speaker = if narrow { "❯ " } else { "user: " };
+            (Span::styled(speaker, theme.user), theme.user)
         }
         Kind::Assistant => {
-            if !narrow {
-                spans.push(Span::styled("assistant: ", theme.dim));
-            }
-            spans.push(Span::styled(preview, failed(theme.assistant)));
+            let speaker = if narrow { "" } else { "assistant: " };
+            (Span::styled(speaker, theme.dim), theme.assistant)
         }
         Kind::Tool => {
             let tool = row.tool.as_deref().unwrap_or("tool");
-            // If its call is known, the preview begins with the tool's name.
-            let text = match preview.starts_with(tool) {
-                true => preview,
-                false => format!("[{tool}] {preview}"),
-            };
-            spans.push(Span::styled(text, failed(theme.tool)));
+            (
+                Span::styled(format!("[{tool}] "), failed(theme.tool)),
+                theme.tool,
+            )
         }
-        Kind::Bash => spans.push(Span::styled(format!("$ {preview}"), failed(theme.tool))),
+        Kind::Bash => (Span::styled("$ ", failed(theme.tool)), theme.tool),
         Kind::Compaction => {
             let tokens = row.tokens.map_or_else(String::new, |tokens| {
                 format!(": {} tokens", crate::time::tokens(tokens))
             });
-            spans.push(Span::styled(
-                format!("[compaction{tokens}] "),
-                theme.compaction,
-            ));
-            spans.push(Span::styled(preview, theme.dim));
+            let speaker = format!("[compaction{tokens}] ");
+            (Span::styled(speaker, theme.compaction), theme.dim)
         }
-        Kind::Summary => {
-            spans.push(Span::styled("[branch summary] ", theme.summary));
-            spans.push(Span::styled(preview, theme.summary));
-        }
-        Kind::Plugin => spans.push(Span::styled(preview, theme.text)),
-        Kind::Other(kind) => {
-            let text = if preview.is_empty() {
-                String::new()
-            } else {
-                format!(": {preview}")
-            };
-            spans.push(Span::styled(format!("[{kind}{text}]"), theme.dim));
-        }
+        Kind::Summary => (
+            Span::styled("[branch summary] ", theme.summary),
+            theme.summary,
+        ),
+        Kind::Plugin => (Span::raw(""), theme.text),
+        Kind::Other(kind) => (Span::styled(format!("[{kind}] "), theme.dim), theme.dim),
     }
-    spans
 }
 
 /// Shortens the spans to `room` columns, with `…` where they are cut.

@@ -3,6 +3,7 @@
 
 #[path = "../program/mod.rs"]
 mod program;
+mod search;
 
 use program::daemon;
 use std::collections::HashMap;

@@ -166,6 +166,14 @@ impl Screen {
         })
     }
 
+    /// Returns the answer to a request for rows that was held back.
+    pub fn tree_answer(&mut self, query: &TreeQuery) -> Daemon {
+        Daemon::Tree {
+            query: query.clone(),
+            result: Ok(Box::new(self.page(query))),
+        }
+    }
+
     fn made_up(&self, id: &str) -> Value {
         let row = self.rows.iter().find(|row| row.id == id);
         let text = row.map_or("", |row| &row.preview);

@@ -11,6 +11,7 @@ mod large;
 mod live;
 mod preview;
 mod readme;
+mod search;
 mod sessions;
 mod styles;
 mod tree;

@@ -4,6 +4,7 @@
 mod dialogs;
 mod mouse;
 mod panes;
+mod search;
 mod sessions;
 mod tree;
 
@@ -42,6 +43,7 @@ impl Model {
         }
         match self.screen {
             Screen::Sessions => self.key_in_sessions(key),
+            Screen::Search => self.key_in_search(key),
             Screen::Tree if self.preview_focused => self.key_in_preview(key),
             Screen::Tree => self.key_in_tree(key),
         }
@@ -100,13 +102,13 @@ impl Model {
     /// Esc with nothing left to close does not quit, since it is easily pressed once too often.
     fn is_at_the_top(&mut self) -> Vec<Effect> {
         let context = match self.screen {
-            Screen::Sessions => Context::Sessions,
+            Screen::Sessions | Screen::Search => Context::Sessions,
             Screen::Tree => Context::Tree,
         };
         let hint = |action| self.settings.keymap.hint(context, action);
         let quit = format!("{} quits", hint(Action::Quit));
         self.say(match self.screen {
-            Screen::Sessions => format!("{quit}."),
+            Screen::Sessions | Screen::Search => format!("{quit}."),
             Screen::Tree => format!("{quit}, {} shows the sessions.", hint(Action::Sessions)),
         });
         Vec::new()

@@ -34,6 +34,9 @@ impl Model {
             self.sessions.typing = true;
             self.sessions.search.insert(text);
             return self.sessions.restart();
+        } else if self.compare.is_none() && self.screen == Screen::Search {
+            self.search.input.insert(text);
+            return self.search.changed();
         } else if self.compare.is_none() {
             self.tree.typing = true;
             self.tree.search.insert(text);
@@ -69,6 +72,9 @@ impl Model {
         } else if panes.list.contains(at) {
             let to = self.sessions.cursor.saturating_add_signed(lines);
             self.sessions.move_to(to);
+        } else if panes.hits.contains(at) {
+            let to = self.search.cursor.saturating_add_signed(lines);
+            self.search.move_to(to);
         }
     }
 
@@ -102,6 +108,12 @@ impl Model {
                 self.open_selected()
             } else {
                 Vec::new()
+            };
+        }
+        if let Some(line) = line(panes.hits) {
+            return match self.search.click(line) {
+                true if double => self.open_hit(),
+                _ => Vec::new(),
             };
         }
         if let Some(line) = line(panes.tree) {

@@ -40,6 +40,7 @@ impl Model {
         }
         match action {
             Some(Action::Accept) => self.open_selected(),
+            Some(Action::SearchAll) => self.search_all(),
             Some(Action::Search) => {
                 list.typing = true;
                 Vec::new()
@@ -106,7 +107,7 @@ impl Model {
             return Vec::new();
         }
         let path = row.path.clone();
-        self.came_from_list = true;
+        self.back = Some(Screen::Sessions);
         self.say("Opening…");
         vec![self.open(Target::Path(path))]
     }

@@ -96,6 +96,7 @@ impl Model {
                 Vec::new()
             }
             Action::Sessions => self.show_sessions(),
+            Action::SearchAll => self.search_all(),
             Action::Help => self.help(),
             Action::Suspend => vec![Effect::Suspend],
             Action::Quit => vec![Effect::Quit],
@@ -149,16 +150,19 @@ impl Model {
             self.tree.marks.clear();
             return Vec::new();
         }
-        if self.came_from_list {
-            self.show_sessions()
-        } else {
-            self.is_at_the_top()
+        match self.back {
+            Some(Screen::Sessions) => self.show_sessions(),
+            Some(Screen::Search) => {
+                self.screen = Screen::Search;
+                Vec::new()
+            }
+            _ => self.is_at_the_top(),
         }
     }
 
     pub(super) fn show_sessions(&mut self) -> Vec<Effect> {
         self.screen = Screen::Sessions;
-        self.came_from_list = true;
+        self.back = Some(Screen::Sessions);
         self.sessions.reload()
     }
 

@@ -1,0 +1,158 @@
+--- The search over all sessions, and the marks of what a search has found.
+
+local f = require('fixture')
+local equal = f.equal
+
+--- Starts a Neovim with two sessions: one with a branch, one with wide and combining characters.
+local function two_sessions(t, config)
+  local child = t.child(config)
+  local client = t.client({ command = f.command, session_dir = child.session_dir })
+  child.talk = f.converse(client, { name = 'a | talk' }).sessionId
+  local function ask(method, params)
+    assert(client:request_sync(method, params))
+  end
+  ask('set_leaf', { sessionId = child.talk, leafId = 'a1' })
+  local said = { role = 'user', content = 'another way' }
+  ask('append_message', { sessionId = child.talk, entryId = 'u3', message = said })
+  local wide = assert(client:request_sync('create_session', { name = '漢字' })).session.sessionId
+  said = { role = 'user', content = '漢字 cafe\204\129s\9\27 SAYS' }
+  ask('append_message', { sessionId = wide, entryId = 'w1', message = said })
+  local call = { type = 'toolCall', id = 'c', name = 'grep', arguments = { pattern = 'needle' } }
+  said = { role = 'assistant', content = { call } }
+  ask('append_message', { sessionId = wide, entryId = 'w2', message = said })
+  return child
+end
+
+--- Returns the marked texts of a buffer, by line.
+local FOUND = [[
+  local buf = ...
+  local marked = {}
+  for _, space in pairs(vim.api.nvim_get_namespaces()) do
+    for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(buf, space, 0, -1, { details = true })) do
+      if mark[4].hl_group == 'TreelinedFound' then
+        local line = vim.api.nvim_buf_get_lines(buf, mark[2], mark[2] + 1, false)[1]
+        table.insert(marked, line:sub(mark[3] + 1, mark[4].end_col))
+      end
+    end
+  end
+  return marked
+]]
+
+local MARKED = '(function(...) ' .. FOUND .. ' end)(0)'
+
+local TITLE = 'vim.fn.getqflist({ title = 0 }).title'
+
+return {
+  {
+    'the hits in all sessions are listed with session, branch and marks',
+    function(t)
+      local child = two_sessions(t)
+      child:command('Treelined search says')
+      child:gives('vim.bo.buftype', 'quickfix')
+      child:gives(TITLE, 'treelined: says')
+      local lines = child:lines()
+      table.sort(lines)
+      equal(lines, {
+        'a ¦ talk|text| says a2 ← left at a1',
+        'a ¦ talk|text| says u2 ← left at a1',
+        'a ¦ talk|text| • says a1',
+        'a ¦ talk|text| • says u1',
+        '漢字|text| • 漢字 cafe\204\129s SAYS',
+      })
+      local marked = child:lua(FOUND, 0)
+      table.sort(marked)
+      equal(marked, { 'SAYS', 'says', 'says', 'says', 'says' })
+      -- A range is in characters; a letter is marked with its combining mark.
+      child:command('Treelined search /cafe/')
+      child:gives(TITLE, 'treelined: /cafe/')
+      equal(child:lua(FOUND, 0), { 'cafe\204\129' })
+    end,
+  },
+  {
+    'a hit opens its tree at its entry',
+    function(t)
+      local child = two_sessions(t, { filter = 'user-only' })
+      child:command('Treelined search "says u2"')
+      child:gives(TITLE, 'treelined: "says u2"')
+      child:type('<CR>')
+      child:gives("vim.fn.getline('.')", '   ├─ user       says u2')
+      child:gives(MARKED, { 'says u2' })
+      equal(child:lua("return require('treelined.tree').get().session.id"), child.talk)
+      -- The next list is opened from the tree, and goes to another session in the same window.
+      child:command('Treelined search /S.YS|needle/')
+      child:gives(TITLE, 'treelined: /S.YS|needle/')
+      child:command('wincmd p')
+      child:command('crewind')
+      child:gives("vim.fn.getline('.')", '◉  user       漢字 cafe\204\129s SAYS ← active')
+      child:gives(MARKED, { 'SAYS' })
+      equal(child:lua('return vim.fn.winnr("$")'), 2)
+      -- A hit that the filter hides is shown among all entries.
+      child:command('cnext')
+      child:gives("require('treelined.tree').get().filter", 'all')
+      child:gives("vim.fn.getline('.'):match('needle')", 'needle')
+      -- An older list still works.
+      child:command('colder')
+      child:command('crewind')
+      child:gives("vim.fn.getline('.')", '   ├─ user       says u2')
+    end,
+  },
+  {
+    'an empty result and a bad pattern are reported, and the list stays',
+    function(t)
+      local child = two_sessions(t)
+      child:command('Treelined search says')
+      child:gives(TITLE, 'treelined: says')
+      child:command('Treelined search nowhere')
+      child:gives('notes', { 'treelined: nothing in the sessions matches "nowhere"' })
+      child:command('Treelined search /[/')
+      child:gives('#notes', 2)
+      f.matches(child:lua('return notes[2]'), '^treelined: search: .*is no regular expression')
+      equal(child:lua('return ' .. TITLE), 'treelined: says')
+    end,
+  },
+  {
+    'a search that is not answered is replaced by the next one',
+    function(t)
+      local child = two_sessions(t)
+      child:lua([[
+        results = {}
+        for _, query in ipairs({ 'says', 'way' }) do
+          require('treelined').search(query, function(err, result)
+            table.insert(results, { query, err ~= nil or #result.hits })
+          end)
+        end
+      ]])
+      child:gives('#results', 2)
+      child:gives(TITLE, 'treelined: way')
+      equal(child:lua('return vim.fn.getqflist({ nr = "$" }).nr'), 1)
+      equal(child:lua('return notes'), {})
+      child:type(':Treelined search<CR>')
+      child:type('another<CR>')
+      child:gives(TITLE, 'treelined: another')
+    end,
+  },
+  {
+    'the search and the query of a tree mark what they have found',
+    function(t)
+      local child = two_sessions(t)
+      child:command('Treelined open ' .. child.talk)
+      child:sees('← active')
+      child:type('gg/says u<CR>')
+      child:sees('/says u ')
+      child:gives(MARKED, { 'says', 'u', 'says', 'u' })
+      child:command('Treelined find nowhere')
+      child:gives(MARKED, {})
+      child:type('sa2<CR>')
+      child:gives(MARKED, { 'a2' })
+    end,
+  },
+  {
+    'a search in ascii uses ascii',
+    function(t)
+      local child = two_sessions(t, { render = 'ascii' })
+      child:command('Treelined search u1 says')
+      child:gives('vim.bo.buftype', 'quickfix')
+      equal(child:lines(), { 'a ¦ talk|text| * says u1' })
+    end,
+  },
+}

@@ -1,0 +1,75 @@
+//! The keys of the search over all sessions.
+
+use crate::keys::{Action, Context, Key};
+use crate::message::{Effect, Target};
+use crate::model::{Model, Screen};
+
+impl Model {
+    /// Shows the search over all sessions. A search in the list or in the tree goes on in all of them.
+    pub(super) fn search_all(&mut self) -> Vec<Effect> {
+        let begun = match self.screen {
+            Screen::Sessions => &mut self.sessions.search,
+            _ => &mut self.tree.search,
+        };
+        let begun = begun.clone();
+        self.screen = Screen::Search;
+        if !begun.text().trim().is_empty() {
+            self.search.input = begun;
+        }
+        self.search.changed()
+    }
+
+    pub(super) fn key_in_search(&mut self, key: Key) -> Vec<Effect> {
+        let search = &mut self.search;
+        let action = self.settings.keymap.action(Context::Search, key);
+        let (cursor, page) = (search.cursor, search.height.saturating_sub(1).max(1));
+        let to = match action {
+            Some(Action::Up) => Some(cursor.saturating_sub(1)),
+            Some(Action::Down) => Some(cursor + 1),
+            Some(Action::PageUp) => Some(cursor.saturating_sub(page)),
+            Some(Action::PageDown) => Some(cursor + page),
+            _ => None,
+        };
+        if let Some(to) = to {
+            search.move_to(to);
+            return Vec::new();
+        }
+        match action {
+            Some(Action::Accept) => self.open_hit(),
+            Some(Action::Back) => {
+                let mut effects = search.stop();
+                effects.extend(self.show_sessions());
+                effects
+            }
+            Some(Action::Scope) => {
+                search.here = !search.here;
+                search.changed()
+            }
+            Some(Action::Help) => self.help(),
+            Some(Action::Suspend) => vec![Effect::Suspend],
+            Some(Action::Quit) => vec![Effect::Quit],
+            Some(_) => Vec::new(),
+            None => {
+                let before = search.input.text().to_owned();
+                search.input.key(key);
+                match search.input.text() == before {
+                    true => Vec::new(),
+                    false => search.changed(),
+                }
+            }
+        }
+    }
+
+    /// Opens the session of the cursor's hit at the hit.
+    pub(super) fn open_hit(&mut self) -> Vec<Effect> {
+        let Some((session_id, hit)) = self.search.opening() else {
+            return Vec::new();
+        };
+        let mut effects = self.search.stop();
+        self.opening_hit = Some(hit);
+        self.back = Some(Screen::Search);
+        self.say("Opening…");
+        effects.push(self.open(Target::Id(session_id)));
+        effects
+    }
+}

@@ -1,0 +1,138 @@
+//! The search over all sessions, and that of the tree.
+
+use super::{Answer, Effect, Entry, Fixture, chain};
+use treelined_tui::marked::MarkedText;
+use treelined_tui::message::{Failure, Filter, Hit, HitPage, PagePosition, SearchQuery, TreeQuery};
+
+fn search(generation: u64, query: &str) -> Effect {
+    Effect::Search(SearchQuery {
+        generation,
+        query: query.into(),
+        here: false,
+        cursor: None,
+        limit: 200,
+    })
+}
+
+impl Fixture {
+    /// Writes a session with one user message into the session directory.
+    fn add_session(&self, id: &str, said: &str) {
+        let line = |value: serde_json::Value| format!("{value}\n");
+        let time = "2026-11-21T19:00:00.000Z";
+        let header = serde_json::json!({"type": "session", "version": 3, "id": id, "timestamp": time, "cwd": "/p"});
+        let message = serde_json::json!({
+            "type": "message", "id": "m1", "parentId": null, "timestamp": time,
+            "message": {"role": "user", "content": said},
+        });
+        let sessions = self.folder.path().join("sessions");
+        let file = sessions.join(format!("{id}.jsonl"));
+        std::fs::write(file, line(header) + &line(message)).unwrap();
+    }
+
+    /// Returns the hits that were streamed before the end of a search, and its result.
+    async fn found(&mut self, generation: u64) -> (Vec<Hit>, Result<HitPage, Failure>) {
+        let streamed = std::cell::RefCell::new(Vec::new());
+        let ended = |message| match message {
+            Answer::Hit {
+                generation: of,
+                hit,
+            } if of == generation => {
+                streamed.borrow_mut().push(hit);
+                None
+            }
+            Answer::Found {
+                generation: of,
+                result,
+            } if of == generation => Some(result),
+            _ => None,
+        };
+        let result = self.wait(ended).await;
+        (streamed.into_inner(), result)
+    }
+}
+
+#[tokio::test]
+async fn all_sessions_are_searched_and_hits_are_streamed() {
+    let entries: Vec<Entry> = chain(None, 0, 2).collect();
+    let mut fixture = Fixture::open(&entries).await;
+    for at in 0..100 {
+        fixture.add_session(&format!("s{at}"), "nothing else");
+    }
+    fixture.add_session("one", "漢字 cafe\u{301}s and a Build");
+    fixture.add_session("two", "the build fails");
+    fixture.daemon.run(search(1, "build"));
+    let (streamed, result) = fixture.found(1).await;
+    let page = result.unwrap();
+    assert_eq!((page.total, page.sessions, page.unread), (2, 2, 0));
+    assert_eq!(page.hits.len(), 2);
+    assert!(!streamed.is_empty());
+    assert!(
+        streamed.iter().all(|hit| page.hits.contains(hit)),
+        "{streamed:?}"
+    );
+    let one = page
+        .hits
+        .iter()
+        .find(|hit| hit.session_id == "one")
+        .unwrap();
+    let marked = MarkedText::new("漢字 cafe\u{301}s and a Build", [(16, 21)]);
+    assert_eq!((&one.excerpt, &*one.entry_id), (&marked, "m1"));
+    assert!(one.on_active_path);
+    fixture.daemon.run(search(2, "/f.il(s/"));
+    let failure = fixture.found(2).await.1.unwrap_err();
+    assert_eq!(failure.kind, "invalidParams");
+    let reason = "is no regular expression: unclosed group";
+    assert_eq!(failure.message, reason);
+    fixture.daemon.run(search(3, "/f.ils/"));
+    assert_eq!(fixture.found(3).await.1.unwrap().total, 1);
+}
+
+/// Each search runs alone: the hits of a cancelled one do not reach the next.
+#[tokio::test]
+async fn a_new_search_replaces_the_running_one() {
+    let entries: Vec<Entry> = chain(None, 0, 2).collect();
+    let mut fixture = Fixture::open(&entries).await;
+    for at in 0..200 {
+        fixture.add_session(&format!("s{at}"), &format!("build number {at}"));
+    }
+    let queries = ["b", "bu", "bui", "number 17", "number 199"];
+    for (at, query) in queries.into_iter().enumerate() {
+        fixture.daemon.run(search(at as u64, query));
+    }
+    let (streamed, result) = fixture.found(4).await;
+    assert_eq!(result.unwrap().total, 1);
+    assert!(streamed.iter().all(|hit| hit.session_id == "s199"));
+    fixture.daemon.run(search(5, "build"));
+    fixture.daemon.run(Effect::StopSearch);
+    let (_, result) = fixture.found(5).await;
+    assert!(result.is_err(), "{result:?}");
+}
+
+/// Rows showed their previews, in which the match of a long entry does not occur.
+#[tokio::test]
+async fn rows_of_a_search_have_marks() {
+    let mut entries: Vec<Entry> = chain(None, 0, 2).collect();
+    entries.push(Entry {
+        parent: Some(1),
+        is_user: true,
+    });
+    let mut fixture = Fixture::open(&entries).await;
+    fixture.daemon.run(Effect::GetTree(TreeQuery {
+        generation: 1,
+        filter: Filter::Default,
+        query: "2 SAYS".into(),
+        folded: Vec::new(),
+        place: PagePosition::Leaf,
+        limit: 200,
+        reload: true,
+        others: None,
+    }));
+    let page = |message| match message {
+        Answer::Tree { result, .. } => Some(result),
+        _ => None,
+    };
+    let page = fixture.wait(page).await.unwrap();
+    assert_eq!(page.rows.len(), 1);
+    let marked = MarkedText::new("says 2", [(0, 4), (5, 6)]);
+    assert_eq!(page.rows[0].found.as_ref(), Some(&marked));
+}

@@ -1,0 +1,120 @@
+//! Placements that the ledger does not have: those of a lost ledger, and of sessions that were written just before an
+//! import was killed. The sessions themselves say them.
+
+use super::ledger::{Ledger, SessionRow, SourceRow};
+use super::source::SourceStatus;
+use crate::cancel::Cancel;
+use crate::entry::Kind as EntryKind;
+use crate::error::Result;
+use crate::import::Tool;
+use crate::json;
+use crate::log::OpenedLog;
+use crate::os::file::{Identity, Location};
+use crate::store::Store;
+use crate::wire::ImportedSession;
+use std::collections::HashMap;
+
+/// The version of the UUIDs of imported sessions.
+const VERSION: usize = 8;
+
+/// What the leaf records of imports say of a session.
+struct Placed {
+    /// Time of the first import.
+    since: String,
+    tool: Tool,
+    row: ImportedSession,
+    natives: Vec<String>,
+}
+
+/// Notes the sessions that the ledger does not have.
+pub(super) fn rebuild(
+    ledger: &mut Ledger,
+    store: &Store,
+    known: &HashMap<String, Location>,
+    cancel: &Cancel,
+) -> Result<()> {
+    let is_imported = |id: &str| {
+        let id = uuid::Uuid::try_parse(id);
+        id.is_ok_and(|id| id.get_version_num() == VERSION)
+    };
+    let missing = known
+        .iter()
+        .filter(|(id, _)| is_imported(id) && ledger.session(id).is_none());
+    let mut found: Vec<Placed> = Vec::new();
+    for (_, at) in missing {
+        if let Ok(opened) = store.open(at.clone(), cancel) {
+            found.extend(placed(&opened)?);
+        }
+    }
+    if found.is_empty() {
+        return Ok(());
+    }
+    found.sort_by(|a, b| (&a.since, &a.row.session_id).cmp(&(&b.since, &b.row.session_id)));
+    let (sources, sessions) = found.into_iter().map(rows).unzip();
+    ledger.note(sources, sessions)
+}
+
+/// Reads the first and the last import of a session; `None` if it is not an imported one.
+fn placed(opened: &OpenedLog) -> Result<Option<Placed>> {
+    let tree = &opened.tree;
+    let nodes = (0..tree.node_count()).filter_map(|number| tree.node(number));
+    let mut found: Option<Placed> = None;
+    for node in nodes.filter(|node| tree.kind(*node) == EntryKind::LeafRecord) {
+        let line = opened.log.bodies().read(tree.place(node))?;
+        if let Some(next) = read(&line) {
+            let since = found.map(|first| first.since);
+            found = Some(Placed {
+                since: since.unwrap_or(next.since),
+                ..next
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// What a leaf record says, if it is an import's.
+fn read(line: &[u8]) -> Option<Placed> {
+    let import = json::get_path(line, &["data", "import"])?;
+    let row = json::get_path(import, &["report", "session"])?;
+    let row: ImportedSession = serde_json::from_slice(row).ok()?;
+    let tool = Tool::ALL.into_iter().find(|tool| tool.name() == row.tool)?;
+    Some(Placed {
+        since: json::string(json::get(line, "timestamp")?)?.into_owned(),
+        tool,
+        natives: serde_json::from_slice(json::get(import, "natives")?).ok()?,
+        row,
+    })
+}
+
+fn rows(placed: Placed) -> (SourceRow, SessionRow) {
+    let Placed {
+        tool, row, natives, ..
+    } = placed;
+    let source = placement(tool, &row.session_id, natives);
+    (source, SessionRow::of(tool, &row))
+}
+
+/// A row for no source that is there: it places the native sessions of a session, in the order in which they own
+/// what they share, and says nothing else.
+pub(super) fn placement(tool: Tool, session_id: &str, natives: Vec<String>) -> SourceRow {
+    SourceRow {
+        tool,
+        source: format!("session {session_id}"),
+        targets: vec![session_id.to_owned(); natives.len()],
+        natives,
+        status: SourceStatus {
+            size: 0,
+            modified: (0, 0),
+            identity: Identity {
+                device: 0,
+                inode: 0,
+            },
+            version: 0,
+        },
+        len: 0,
+        hash: [0; 32],
+        origin: String::new(),
+        held: false,
+        version: 0,
+    }
+}
