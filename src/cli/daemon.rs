@@ -4,6 +4,7 @@
 //! notifications.
 
 use super::Options;
+use crate::json;
 use anyhow::{Context, bail};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -39,6 +40,13 @@ pub(super) enum Incoming {
 pub(super) struct ErrorResponse(pub RawJson);
 
 impl std::error::Error for ErrorResponse {}
+
+impl ErrorResponse {
+    pub(super) fn is_invalid_params(&self) -> bool {
+        let code = json::get(self.0.get().as_bytes(), "code");
+        code == Some(b"-32602")
+    }
+}
 
 impl std::fmt::Display for ErrorResponse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

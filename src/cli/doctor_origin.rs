@@ -36,6 +36,8 @@ struct EntryOrigin {
 struct KeptRecords {
     /// The places of the records, ascending.
     places: Vec<Place>,
+    /// Objects inside records that entries name: what a record repeats of a conversation is in it whole.
+    inner: HashSet<(u64, u64)>,
     unparsable: u64,
     is_document: bool,
     hash: String,
@@ -60,7 +62,15 @@ pub(super) fn examine(screen: &mut Screen, session: &Path) -> io::Result<u64> {
     let mut problems = 0;
     for (source, ranges) in &own {
         let found = match origins.reader(source) {
-            Ok(reader) => check(reader, ranges, all.get(source), report_of(&text)),
+            Ok(reader) => {
+                // Entries of a rewritten source name the version from which they were imported.
+                let is_rewritten = own.keys().any(|other| is_other_version(other, source));
+                let report = match is_rewritten {
+                    true => Vec::new(),
+                    false => report_of(&text),
+                };
+                check(reader, ranges, all.get(source), report)
+            }
             Err(error) => Err(error),
         };
         let (facts, found) = match found {
@@ -137,6 +147,12 @@ fn with_other_sessions(
     all
 }
 
+/// Whether these are different names that one source had before and after it was rewritten.
+fn is_other_version(name: &str, other: &str) -> bool {
+    let base = |name: &str| name.split('-').next().map(str::to_owned);
+    name != other && base(name) == base(other)
+}
+
 /// The files in the report of the last import of a session.
 fn report_of(text: &[u8]) -> Vec<Value> {
     let mut lines = text.split(|byte| *byte == b'\n').rev();
@@ -160,7 +176,7 @@ fn check(
         reader.len(),
         reader.hash().to_owned(),
     );
-    let kept = read(reader);
+    let kept = read(reader, ranges);
     let mut problems = Vec::new();
     let kept = match kept {
         Ok(kept) => kept,
@@ -217,7 +233,7 @@ fn check(
     Ok((facts, problems))
 }
 
-fn read(mut reader: OriginReader) -> io::Result<KeptRecords> {
+fn read(mut reader: OriginReader, ranges: &[Place]) -> io::Result<KeptRecords> {
     let mut kept = KeptRecords {
         is_document: reader.path().ends_with(".json"),
         ..KeptRecords::default()
@@ -228,13 +244,24 @@ fn read(mut reader: OriginReader) -> io::Result<KeptRecords> {
     });
     let mut hash = Sha256::new();
     let mut chunk = vec![0; CHUNK];
+    let mut ranges = ranges.to_vec();
+    ranges.sort_by_key(|place| place.at);
     let (places, unparsable) = (&mut kept.places, &mut kept.unparsable);
+    let inner = &mut kept.inner;
     let mut take = |piece: Piece<'_>| match piece {
         Piece::Text(_) => {}
-        Piece::Record(record) => places.push(Place {
-            at: record.at,
-            len: record.bytes.len() as u64,
-        }),
+        Piece::Record(record) => {
+            let len = record.bytes.len() as u64;
+            let first = ranges.partition_point(|place| place.at <= record.at);
+            let inside = ranges.get(first..).unwrap_or_default().iter();
+            let inside = inside.take_while(|place| place.at < record.at + len);
+            inner.extend(
+                inside
+                    .filter(|place| is_object(record.bytes, place.at - record.at, place.len))
+                    .map(|place| (place.at, place.len)),
+            );
+            places.push(Place { at: record.at, len });
+        }
         Piece::Unparsable(..) => *unparsable += 1,
     };
     loop {
@@ -251,6 +278,17 @@ fn read(mut reader: OriginReader) -> io::Result<KeptRecords> {
     Ok(kept)
 }
 
+/// Whether a stretch of a record is an object.
+fn is_object(record: &[u8], at: u64, len: u64) -> bool {
+    let (Ok(at), Ok(len)) = (usize::try_from(at), usize::try_from(len)) else {
+        return false;
+    };
+    let stretch = record.get(at..).and_then(|rest| rest.get(..len));
+    stretch.is_some_and(|bytes| {
+        bytes.starts_with(b"{") && json::value_span(bytes).is_ok_and(|span| span == (0..len))
+    })
+}
+
 impl KeptRecords {
     /// The number of the record at a place; inside a document, of the record around it.
     fn number_of(&self, place: Place) -> Option<usize> {
@@ -258,7 +296,9 @@ impl KeptRecords {
         let number = after.checked_sub(1)?;
         let record = self.places.get(number)?;
         let is_inside = place.at.saturating_add(place.len) <= record.at + record.len;
-        (*record == place || self.is_document && is_inside).then_some(number)
+        let is_whole =
+            *record == place || self.is_document || self.inner.contains(&(place.at, place.len));
+        (is_whole && is_inside).then_some(number)
     }
 }
 

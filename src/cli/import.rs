@@ -121,7 +121,18 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
     let mut daemon = ChildDaemon::start(options)?;
     let answered = ask(&mut daemon, import);
     daemon.end()?;
-    let answered = answered?;
+    let answered = match answered {
+        Err(error)
+            if error
+                .downcast_ref()
+                .is_some_and(ErrorResponse::is_invalid_params) =>
+        {
+            let message = format!("treelined: {}", terminal::line(&error.to_string()));
+            writeln!(io::stderr(), "{message}")?;
+            return Ok(ExitCode::from(2));
+        }
+        answered => answered?,
+    };
     let imported: Imported =
         serde_json::from_str(answered.get()).context("read the answer to import_sessions")?;
     if import.json {

@@ -2,6 +2,7 @@
 
 use super::create::natives;
 use super::ledger::{Ledger, SessionRow, SourceRow};
+use super::names;
 use super::reading::ReadSource;
 use super::rebuild::placement;
 use super::run::ImportRequest;
@@ -57,6 +58,7 @@ impl Batch {
                 origins.push(source.origin.clone());
             }
         }
+        names::keep(&mut members, &source_of, &sources, ledger);
         let mut placed = HashMap::new();
         for member in &members {
             if let Some((session_id, rank)) = ledger.target(tool, &member.native_id) {

@@ -180,7 +180,8 @@ fn stored(opened: &OpenedLog, node: Node) -> Result<Vec<u8>> {
 struct Leaf {
     at: Option<Node>,
     id: Option<String>,
-    /// Whether it is where the last import left it.
+    /// It is where the tool went on at the last import. Where an import kept the leaf of the user, it is still the
+    /// user's.
     is_left_by_import: bool,
 }
 
@@ -195,7 +196,10 @@ impl Leaf {
             let line = opened.log.bodies().read(tree.place(node))?;
             let cause = json::get_path(&line, &["data", "cause"]).and_then(json::string);
             if cause.as_deref() == Some("import") {
-                is_left_by_import = tree.is_same_conversation(tree.parent(node), at);
+                let source = json::get_path(&line, &["data", "import", "sourceLeaf"]);
+                let source = source.and_then(json::string);
+                let source = source.and_then(|id| tree.find(&id));
+                is_left_by_import = tree.is_same_conversation(source, at);
                 break;
             }
         }

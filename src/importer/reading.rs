@@ -18,6 +18,9 @@ pub(super) const QUIET: Duration = Duration::from_secs(600);
 /// The most open sources while a session is written.
 const MAX_OPEN: usize = 4;
 
+/// The type of records without one in reports of Claude Code.
+const UNTYPED: &str = "no type";
+
 /// A source that was read.
 pub(super) struct ReadSource {
     pub(super) source: Source,
@@ -64,7 +67,7 @@ impl Reading<'_> {
         };
         let scan = source.scan(&mut *reader, origin.as_mut(), !is_growing, &progress)?;
         let end = (scan.len, scan.records);
-        self.sides.spawner(&source, end, &mut *reader);
+        let beside = self.sides.spawner(&source, end, &mut *reader);
         if let Some(origins) = self.origins {
             let outputs = source.side_files.iter();
             for side in outputs.filter(|side| side.kind == SideKind::ToolResult) {
@@ -72,6 +75,7 @@ impl Reading<'_> {
             }
         }
         let mut members = reader.finish();
+        discount(&mut members, beside);
         self.sides.complete(&source, &mut members);
         let held = members
             .iter_mut()
@@ -92,7 +96,18 @@ impl Reading<'_> {
     }
 }
 
-/// Removes the open nodes, and those below them, from a member; returns their number.
+/// Takes what the reader got from files beside the source out of the count of records: these have no type.
+fn discount(members: &mut [Member], mut beside: u64) {
+    for member in members {
+        if let Some(count) = member.origin_only.get_mut(UNTYPED) {
+            let less = beside.min(*count);
+            (*count, beside) = (*count - less, beside - less);
+        }
+        member.origin_only.retain(|_, count| *count > 0);
+    }
+}
+
+/// Takes the open nodes, and what is below them, out of a member; returns their number.
 fn hold_back(member: &mut Member) -> u64 {
     if !member.nodes.iter().any(|node| node.is_open) {
         return 0;

@@ -343,6 +343,8 @@ impl Import<'_> {
             }
             None if writes => work.create(self.store, &mut contents),
             None => {
+                let path = self.store.place_to_be(&work.header());
+                work.row.path = path.display().to_string();
                 work.count_new();
                 Ok(work.row)
             }

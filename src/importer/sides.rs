@@ -23,8 +23,10 @@ pub(super) struct Sides {
 }
 
 impl Sides {
-    /// Passes one more record to the reader: the call that spawned a subagent.
-    pub(super) fn spawner(&self, source: &Source, end: (u64, u64), reader: &mut dyn Reader) {
+    /// Gives the reader what it takes for one more record: the call that spawned a subagent. Returns the number of
+    /// such records.
+    pub(super) fn spawner(&self, source: &Source, end: (u64, u64), reader: &mut dyn Reader) -> u64 {
+        let mut given = 0;
         let (at, number) = end;
         for side in source
             .side_files
@@ -37,8 +39,10 @@ impl Sides {
                     number,
                     bytes: &bytes,
                 });
+                given += 1;
             }
         }
+        given
     }
 
     /// Completes the members with names and directories.

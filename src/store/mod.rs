@@ -86,16 +86,21 @@ impl Store {
         let folder = self
             .subfolder(&root, &name)
             .map_err(|error| self.failed("open a folder in", &error))?;
-        let stamp = header.timestamp.as_deref().unwrap_or_default();
-        let stamp = stamp.replace([':', '.'], "-");
         Ok(Location {
             folder,
-            name: format!("{stamp}_{}{EXTENSION}", header.id).into(),
+            name: file_name(header).into(),
         })
     }
 
-    /// Reserves the id of a new session: fails with `sessionExists` if any file has it in its header. While the lock is
-    /// held, no other process reserves one.
+    /// Where [`Self::place`] would put the file of a new session; makes nothing.
+    pub fn place_to_be(&self, header: &Header) -> PathBuf {
+        self.path()
+            .join(folder_name(&header.cwd))
+            .join(file_name(header))
+    }
+
+    /// Reserves the id of a new session: fails with `sessionExists` if any file has it in its header. While the
+    /// lock is held no other process reserves one.
     pub fn claim(&self, id: &str) -> Result<FolderLock> {
         let lock = self.root()?.lock()?;
         match self.find(id) {
@@ -414,6 +419,12 @@ impl Drop for CacheWriteGuard {
         *self.0.lock() -= 1;
         self.0.done.notify_all();
     }
+}
+
+fn file_name(header: &Header) -> String {
+    let stamp = header.timestamp.as_deref().unwrap_or_default();
+    let stamp = stamp.replace([':', '.'], "-");
+    format!("{stamp}_{}{EXTENSION}", header.id)
 }
 
 /// `--<cwd without its leading separator, / \ : and control characters as ->--`.

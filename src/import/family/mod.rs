@@ -120,7 +120,7 @@ pub(crate) struct MemberOutcome {
     pub(crate) entries: u64,
     /// Gaps before its own nodes.
     pub(crate) gaps: u64,
-    /// Nodes that another member owns.
+    /// Records whose nodes another member has too and owns.
     pub(crate) shared: u64,
     /// The native session that owns the first of them.
     pub(crate) prefix_shared_with: Option<String>,

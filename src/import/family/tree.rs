@@ -471,17 +471,25 @@ impl Context<'_> {
         of.map(ids).collect()
     }
 
+    /// A record counts as shared if all its nodes belong to other members.
     fn note_shared(&self, number: MemberNumber, outcome: &mut MemberOutcome) {
-        let own = self.members.get(number).map(|member| &member.native_id);
-        for shared in self.nodes.of.get(number).into_iter().flatten() {
-            let owner = self.owner(*shared).filter(|owner| *owner != number);
+        let Some(member) = self.members.get(number) else {
+            return;
+        };
+        let of = self.nodes.of.get(number).into_iter().flatten();
+        let (mut own, mut shared) = (HashSet::new(), HashSet::new());
+        for (node, owner) in member.nodes.iter().zip(of.map(|at| self.owner(*at))) {
+            let records = node.places.iter().map(|place| place.at);
+            let owner = owner.filter(|owner| *owner != number);
             let Some(owner) = owner.and_then(|owner| self.members.get(owner)) else {
+                own.extend(records);
                 continue;
             };
-            outcome.shared += 1;
-            if outcome.prefix_shared_with.is_none() && Some(&owner.native_id) != own {
+            shared.extend(records);
+            if outcome.prefix_shared_with.is_none() && owner.native_id != member.native_id {
                 outcome.prefix_shared_with = Some(owner.native_id.clone());
             }
         }
+        outcome.shared = shared.difference(&own).count() as u64;
     }
 }

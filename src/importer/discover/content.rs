@@ -97,7 +97,7 @@ fn record_tool(record: &[u8]) -> Option<Tool> {
     }
     let is_claude = match kind {
         Some("user" | "assistant" | "system" | "progress" | "attachment") => {
-            has(&["uuid", "sessionId"]) || has(&["parentUuid"])
+            has(&["uuid", "sessionId"]) || has(&["parentUuid"]) || has(&["timestamp", "message"])
         }
         Some("summary") => has(&["summary", "leafUuid"]),
         Some("file-history-snapshot") => has(&["messageId", "snapshot"]),

@@ -203,6 +203,7 @@ impl Search<'_> {
         let homes: Vec<Home> = tools
             .iter()
             .flat_map(|tool| homes::homes(*tool, folder))
+            .filter(|home| !home.path.starts_with(&self.session_dir))
             .collect();
         if homes.is_empty() {
             self.by_content(folder, tools);

@@ -224,6 +224,34 @@ fn a_missing_path_and_one_in_the_session_directory_are_errors() {
     assert_eq!(place.find(None, &[""]), ["pi e.jsonl"], "ours are left out");
 }
 
+/// A folder named `sessions` is how pi and Codex arrange theirs.
+#[test]
+fn the_session_directory_is_no_home_of_a_tool() {
+    let place = Place::new();
+    place.put("sessions/.imports/ledger.jsonl", PI);
+    place.put("sessions/--w--/1_p.jsonl", PI);
+    place.put("c.jsonl", CODEX);
+    let request = Request {
+        from: None,
+        paths: vec![place.root()],
+    };
+    let ours = place.root().join("sessions");
+    let found = discover_in(&request, &ours, &Ledger::default(), &|_| None);
+    assert_eq!(place.shown(&found.unwrap()), ["codex c.jsonl"]);
+}
+
+#[test]
+fn records_of_claude_code_are_recognized_without_ids() {
+    let place = Place::new();
+    for name in ["valid_session", "truncated", "queued_system_messages"] {
+        let file = format!("{name}.jsonl");
+        place.put_fixture(&file, &format!("claude-code/{file}"));
+    }
+    let all = ["queued_system_messages", "truncated", "valid_session"];
+    let all = all.map(|name| format!("claude-code {name}.jsonl"));
+    assert_eq!(place.find(None, &[""]), all);
+}
+
 #[test]
 fn links_below_a_path_are_not_followed_and_a_link_that_is_named_is() {
     let place = Place::new();

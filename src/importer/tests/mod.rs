@@ -2,6 +2,7 @@
 
 mod damage;
 mod growing;
+mod names;
 
 use super::run::{Import, ImportRequest};
 use crate::cancel::Cancel;
@@ -272,12 +273,10 @@ fn a_dry_run_reports_the_same_and_writes_nothing() {
     assert!(!home.sessions().exists());
     let done = home.import();
     let rows = |result: ImportSessionsResult| {
-        let rows = result.sessions.into_iter();
-        let plain = rows.map(|row| ImportedSession {
-            path: String::new(),
-            ..row
-        });
-        serde_json::to_value(plain.collect::<Vec<_>>()).unwrap()
+        (
+            serde_json::to_value(result.sessions).unwrap(),
+            serde_json::to_value(result.files).unwrap(),
+        )
     };
     assert_eq!(rows(dry), rows(done));
 }
@@ -342,6 +341,12 @@ fn an_import_does_not_move_a_leaf_that_the_user_moved() {
     let path = path_of(&row);
     assert_eq!(path.len(), 4);
     assert_eq!(path[3]["id"], "mine");
+    // The import before left it there, but it is still the user's.
+    let more = user("u3", "a3", "three") + &assistant("a4", "u3", "third");
+    home.write("s.jsonl", conversation() + &more);
+    let row = home.import().sessions.remove(0);
+    assert_eq!(row.entries_added, 1);
+    assert_eq!(path_of(&row), path);
 }
 
 #[test]

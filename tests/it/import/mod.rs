@@ -146,6 +146,9 @@ fn the_command_prints_the_result_and_its_exit_code_says_what_failed() {
     assert!(output.text().contains("nothing new"), "{output:?}");
     let missing = home.run(&["import", "/does/not/exist"], &[], "");
     assert_eq!(missing.code, Some(2), "{missing:?}");
+    let ours = home.sessions();
+    let ours = home.run(&["import", ours.to_str().unwrap()], &[], "");
+    assert_eq!(ours.code, Some(2), "{ours:?}");
     let broken = home.file("rollout-x.jsonl.zst", b"\x28\xb5\x2f\xfd no");
     let output = home.run(
         &["import", "--from", "codex", broken.to_str().unwrap()],
@@ -170,4 +173,44 @@ fn a_very_long_record_becomes_an_entry_with_its_text_cut() {
     let entry: Json = serde_json::from_str(lines.lines().nth(2).unwrap()).unwrap();
     let text = entry["message"]["content"][0]["text"].as_str().unwrap();
     assert!(text.len() <= 48 << 20 && text.ends_with("x…"));
+}
+
+/// A record may have several entries, an entry several records, and a checkpoint of Gemini has messages inside; what
+/// is beside a source is no record of it.
+#[test]
+fn each_record_of_every_tool_is_accounted_for() {
+    let data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/import");
+    for (tool, folder) in [
+        ("claude-code", "claude-code/subagent"),
+        ("codex", "codex/0.130-rollback"),
+        ("codex", "codex/0.169-legacy"),
+        ("gemini", "gemini"),
+        ("opencode", "opencode"),
+        ("goose", "goose"),
+    ] {
+        let home = Home::new();
+        let mut d = Daemon::quiet_in(&home);
+        let wanted = json!({"from": tool, "paths": [data.join(folder)], "final": true});
+        let result = d.ok("import_sessions", wanted);
+        let sessions = result["sessions"].as_array().unwrap();
+        assert!(!sessions.is_empty(), "{folder}");
+        for row in sessions {
+            let path = row["path"].as_str().unwrap();
+            let output = home.run(&["doctor", "--origin", path], &[], "");
+            assert_eq!(output.code, Some(0), "{folder}: {output:?}");
+        }
+    }
+}
+
+#[test]
+fn a_rewritten_source_is_sound() {
+    let home = Home::new();
+    let (mut d, _) = imported(&home);
+    let changed = conversation("s", 3).replace("answer 0", "another answer");
+    home.file("s.jsonl", changed.as_bytes());
+    let result = d.ok("import_sessions", params(&home));
+    assert_eq!(result["totals"]["revised"], 1);
+    let path = result["sessions"][0]["path"].as_str().unwrap();
+    let output = home.run(&["doctor", "--origin", path], &[], "");
+    assert_eq!(output.code, Some(0), "{output:?}");
 }
