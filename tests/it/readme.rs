@@ -139,6 +139,24 @@ fn the_conversation_in_the_readme_works() {
     );
 }
 
+#[test]
+fn the_import_and_the_search_of_the_readme_print_what_it_shows() {
+    let readme = readme();
+    let home = Home::new();
+    let shown = |args: &[&str]| {
+        let output = home.command(args, &[("TZ", "UTC")]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let printed = String::from_utf8(output.stdout).unwrap();
+        for line in printed.lines().filter(|line| !line.is_empty()) {
+            let line = line.trim_end();
+            assert!(readme.contains(line), "the README does not show {line:?}");
+        }
+    };
+    let samples = root("tests/data/import/codex");
+    shown(&["import", "--final", samples.to_str().unwrap()]);
+    shown(&["search", "third", "question", "--limit", "2"]);
+}
+
 /// The full names of all tests, from the sources below this folder; `module` is the folder's own name.
 fn test_names(folder: &Path, module: &str, found: &mut Vec<String>) {
     for item in fs::read_dir(folder).unwrap() {
