@@ -35,8 +35,9 @@ pub(crate) struct ReplacedFile {
     looked_at: u64,
     /// Whether the file was checked after its time had ended.
     is_settled: bool,
-    /// The time from which the pending lines wait for the end of a line in the new file.
-    waits_since: Option<Instant>,
+    /// The length of the new file whose incomplete last line the pending lines wait for, and the time from which it
+    /// has had that length.
+    waits_for: Option<(u64, Instant)>,
     /// Lines read from the old file and not yet written to the new one.
     pending: Vec<Vec<u8>>,
 }
@@ -57,7 +58,7 @@ impl ReplacedFile {
             until: Instant::now() + HELD,
             looked_at,
             is_settled: false,
-            waits_since: None,
+            waits_for: None,
             pending: Vec::new(),
         })
     }
@@ -117,38 +118,37 @@ impl ReplacedFile {
     }
 
     /// Whether late lines can be appended. They wait for the end of an incomplete last line in the new file, since
-    /// appending would cut it in two.
+    /// appending would cut it in two, but not for one that has stopped growing, and not after the last check.
     pub(crate) fn may_append(&mut self, successor: &Log) -> bool {
-        if !successor.ends_in_fragment() {
+        let Some(end) = successor.end_in_fragment() else {
             return true;
-        }
-        let since = self.waits_since.get_or_insert_with(Instant::now);
-        since.elapsed() >= IN_FLIGHT
+        };
+        let waits = self.waits_for.filter(|(at, _)| *at == end);
+        let (_, since) = *self
+            .waits_for
+            .insert(waits.unwrap_or((end, Instant::now())));
+        self.is_settled || since.elapsed() >= IN_FLIGHT
     }
 
     /// Call it once the lines from [`ReplacedFile::arrivals`] are in the new file.
     pub(crate) fn carried(&mut self) {
         self.pending.clear();
-        self.waits_since = None;
+        self.waits_for = None;
     }
 }
 
 impl Log {
-    /// Whether the last line of the file has no line break.
-    fn ends_in_fragment(&self) -> bool {
+    /// The length of the file, if its last line has no line break.
+    fn end_in_fragment(&self) -> Option<u64> {
         use std::os::unix::fs::FileExt;
         let LogStorage::File(log) = &self.store else {
-            return false;
+            return None;
         };
-        let file = log.open.as_ref();
-        let file = file.and_then(|open| log.file(open, HandleAccess::Read).ok());
-        let Some(file) = file else {
-            return false;
-        };
+        let file = log.file(log.open.as_ref()?, HandleAccess::Read).ok()?;
         let size = file::status_of(&file).map_or(0, |status| status.size);
         let mut last = [b'\n'];
         let read = file.read_exact_at(&mut last, size.saturating_sub(1));
-        read.is_ok() && last != *b"\n"
+        (read.is_ok() && last != *b"\n").then_some(size)
     }
 
     /// Appends lines that others wrote to the old file, and adds them to the tree as entries of others.

@@ -77,7 +77,8 @@ fn a_repair_loses_no_line_of_another_writer() {
 }
 
 /// Many repairs while a program opens the file, appends in pieces, and closes it: 45 of 4,566 lines were
-/// lost.
+/// lost. Later, a late line cut one in two that another program was writing, once late lines had waited 2 s for
+/// any lines, each of them short.
 #[test]
 fn repeated_repairs_lose_no_slow_append() {
     let home = Home::new();
