@@ -271,6 +271,20 @@ impl RecordTypes {
 pub(super) struct Writer(pub(super) Vec<u8>);
 
 impl Writer {
+    /// Begins the member `message`.
+    pub(super) fn open_message(&mut self, role: &str) {
+        self.open(Some("message"), b'{');
+        self.text("role", role);
+    }
+
+    /// Ends a message with its time.
+    pub(super) fn close_message(&mut self, time: Option<Millis>) {
+        if let Some(time) = time {
+            self.number("timestamp", time);
+        }
+        self.close(b'}');
+    }
+
     /// Writes a comma unless the container is empty.
     fn separate(&mut self) {
         if !matches!(self.0.last(), Some(b'{' | b'[')) {

@@ -67,18 +67,6 @@ fn texts(blocks: &[Block<'_>]) -> Vec<u8> {
     }))
 }
 
-fn open_message(out: &mut Writer, role: &str) {
-    out.open(Some("message"), b'{');
-    out.text("role", role);
-}
-
-fn close_message(out: &mut Writer, node: &Node) {
-    if let Some(time) = node.time {
-        out.number("timestamp", time);
-    }
-    out.close(b'}');
-}
-
 /// Writes the blocks that a message of any role can have.
 fn content(out: &mut Writer, block: &Block<'_>) {
     match block {
@@ -89,15 +77,15 @@ fn content(out: &mut Writer, block: &Block<'_>) {
 }
 
 fn user(out: &mut Writer, node: &Node, blocks: &[Block<'_>]) {
-    open_message(out, "user");
+    out.open_message("user");
     out.open(Some("content"), b'[');
     blocks.iter().for_each(|block| content(out, block));
     out.close(b']');
-    close_message(out, node);
+    out.close_message(node.time);
 }
 
 fn answer(out: &mut Writer, node: &Node, messages: &[Message<'_>], blocks: &[Block<'_>]) {
-    open_message(out, "assistant");
+    out.open_message("assistant");
     out.open(Some("content"), b'[');
     for block in blocks {
         match block {
@@ -131,7 +119,7 @@ fn answer(out: &mut Writer, node: &Node, messages: &[Message<'_>], blocks: &[Blo
         .iter()
         .any(|block| matches!(block, Block::Call { .. }));
     out.text("stopReason", if has_calls { "toolUse" } else { "stop" });
-    close_message(out, node);
+    out.close_message(node.time);
 }
 
 /// The model of the message, else the session's model from the note.
@@ -181,7 +169,7 @@ fn result(out: &mut Writer, node: &Node, blocks: &[Block<'_>]) {
         _ => None,
     });
     let (id, value, error) = found.unwrap_or((call, None, None));
-    open_message(out, "toolResult");
+    out.open_message("toolResult");
     out.member("toolCallId", id);
     out.optional("toolName", literal(tool).filter(|tool| !is_blank(tool)));
     out.open(Some("content"), b'[');
@@ -203,7 +191,7 @@ fn result(out: &mut Writer, node: &Node, blocks: &[Block<'_>]) {
     out.close(b']');
     let is_error = error.is_some() || failed == Some(b"true");
     out.member("isError", if is_error { b"true" } else { b"false" });
-    close_message(out, node);
+    out.close_message(node.time);
 }
 
 fn elements(array: &[u8]) -> impl Iterator<Item = &[u8]> {

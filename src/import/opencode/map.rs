@@ -135,20 +135,8 @@ fn texts(parts: &[PartData<'_>]) -> Vec<u8> {
     joined(texts.filter_map(|part| literal(part.get("text"))))
 }
 
-fn open_message(out: &mut Writer, role: &str) {
-    out.open(Some("message"), b'{');
-    out.text("role", role);
-}
-
-fn close_message(out: &mut Writer, node: &Node) {
-    if let Some(time) = node.time {
-        out.number("timestamp", time);
-    }
-    out.close(b'}');
-}
-
 fn user(out: &mut Writer, node: &Node, parts: &[PartData<'_>]) {
-    open_message(out, "user");
+    out.open_message("user");
     out.open(Some("content"), b'[');
     for part in parts {
         let [kind, body, prompt] = part.each(["type", "text", "prompt"]);
@@ -160,7 +148,7 @@ fn user(out: &mut Writer, node: &Node, parts: &[PartData<'_>]) {
         }
     }
     out.close(b']');
-    close_message(out, node);
+    out.close_message(node.time);
 }
 
 /// A block with a text, if there is one.
@@ -178,7 +166,7 @@ fn image(out: &mut Writer, file: &[u8]) {
 }
 
 fn answer(out: &mut Writer, node: &Node, message: Option<&Value<'_>>, parts: &[PartData<'_>]) {
-    open_message(out, "assistant");
+    out.open_message("assistant");
     out.open(Some("content"), b'[');
     let mut has_calls = false;
     for part in parts {
@@ -210,7 +198,7 @@ fn answer(out: &mut Writer, node: &Node, message: Option<&Value<'_>>, parts: &[P
     // Only the last step has the message's end.
     let ended = message.filter(|_| node.note.is_none());
     end(out, ended, has_calls);
-    close_message(out, node);
+    out.close_message(node.time);
 }
 
 fn thinking(out: &mut Writer, part: &PartData<'_>, body: Option<&[u8]>) {
@@ -288,7 +276,7 @@ fn mapped(table: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
 }
 
 fn result(out: &mut Writer, node: &Node, part: PartData<'_>) {
-    open_message(out, "toolResult");
+    out.open_message("toolResult");
     let [tool, state] = part.each(["tool", "state"]);
     let [status, output, error, files, metadata] = json::get_each(
         state.unwrap_or_default(),
@@ -309,7 +297,7 @@ fn result(out: &mut Writer, node: &Node, part: PartData<'_>) {
         out.close(b'}');
     }
     out.member("isError", if is_error { b"true" } else { b"false" });
-    close_message(out, node);
+    out.close_message(node.time);
 }
 
 fn elements(array: Option<&[u8]>) -> impl Iterator<Item = &[u8]> {

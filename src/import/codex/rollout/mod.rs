@@ -154,7 +154,9 @@ impl RolloutReader {
         let spawned = json::get_path(source, &["subagent", "thread_spawn"]).unwrap_or_default();
         let parent = record::text(spawned, "parent_thread_id").map(|id| id.into_owned());
         let parent = parent.or_else(|| text("parent_thread_id"));
-        self.member.base = match (&parent, base(payload), text("forked_from_id")) {
+        let (base, forked_from) = (base(payload), text("forked_from_id"));
+        let is_revert = parent.is_none() && base.is_some() && forked_from.is_none();
+        self.member.base = match (&parent, base, forked_from) {
             (Some(_), ..) => Base::None,
             (None, Some(base), _) => base,
             (None, None, Some(native_id)) => Base::CopyOf { native_id },
@@ -167,8 +169,6 @@ impl RolloutReader {
         let own_from = json::get(payload, "subagent_history_start_ordinal");
         self.own_from = own_from.and_then(record::number).unwrap_or(0);
         if self.member.nodes.is_empty() {
-            let is_revert =
-                matches!(self.member.base, Base::Before { .. }) && text("forked_from_id").is_none();
             self.member.part_id = self.file.part_of(&id, is_revert);
         }
         self.member.native_id = id;
