@@ -155,7 +155,7 @@ impl ServedConnection {
         daemon.end_questions();
         outbox.wake();
         if reason == EndReason::OutputBroken {
-            // Nobody reads responses, but acknowledged entries must survive.
+            // The client is gone, but acknowledged entries must survive.
             runtime.block_on(daemon.flush());
             return;
         }

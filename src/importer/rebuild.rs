@@ -17,7 +17,7 @@ use std::collections::HashMap;
 /// The version of the UUIDs of imported sessions.
 const VERSION: usize = 8;
 
-/// What the leaf records of imports say of a session.
+/// The target of an import, as the leaf records of a session name it.
 struct Placed {
     /// Time of the first import.
     since: String,
@@ -72,7 +72,7 @@ fn placed(opened: &OpenedLog) -> Result<Option<Placed>> {
     Ok(found)
 }
 
-/// What a leaf record says, if it is an import's.
+/// Reads a leaf record; `None` if it is not that of an import.
 fn read(line: &[u8]) -> Option<Placed> {
     let import = json::get_path(line, &["data", "import"])?;
     let row = json::get_path(import, &["report", "session"])?;

@@ -232,7 +232,7 @@ pub(crate) struct ImportRecord {
     pub timestamp: String,
     /// The id of the entry at which the tool went on; null at the empty position.
     pub source_leaf: Option<String>,
-    /// What was imported: `{session, files}`, as in the result of `import_sessions`.
+    /// The rows of the session and of its files, `{session, files}`, as in the result of `import_sessions`.
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub report: Raw,
 }

@@ -30,7 +30,7 @@ pub struct Theme {
     pub label: Style,
     pub active: Style,
     pub mark: Style,
-    /// What a search has found.
+    /// The text that a search matched.
     pub found: Style,
     pub selected: Style,
     pub unfocused: Style,

@@ -227,7 +227,7 @@ fn a_kept_notification_splits_the_range() {
     );
 }
 
-/// Whatever is pushed, the numbers of a session are written in ascending order, without holes or repetitions.
+/// The numbers of a session are written in ascending order, without holes or repetitions, in any order of pushes.
 #[test]
 fn every_number_is_delivered_or_reported_lost() {
     let outbox = Outbox::new(LIMIT);

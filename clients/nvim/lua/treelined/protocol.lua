@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:e9eb9ba689c2c233b68330fda353a639eca119df606e5fd71714baadeb5423c2',
+  schema_hash = 'sha256:5825696cad72fe9d561bd022c49b35763acf7f6bcb9a6789d144705c6d1ed0f1',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -653,7 +653,7 @@
 
 --- One import of a session.
 ---@class treelined.ImportRecord
----@field report table What was imported: `{session, files}`, as in the result of `import_sessions`.
+---@field report table The rows of the session and of its files, `{session, files}`, as in the result of `import_sessions`.
 ---@field sourceLeaf? string The id of the entry at which the tool went on; null at the empty position.
 ---@field timestamp string The time of the import, ISO 8601.
 

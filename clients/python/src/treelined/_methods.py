@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:e9eb9ba689c2c233b68330fda353a639eca119df606e5fd71714baadeb5423c2"
+SCHEMA_HASH = "sha256:5825696cad72fe9d561bd022c49b35763acf7f6bcb9a6789d144705c6d1ed0f1"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[

@@ -1519,7 +1519,7 @@ class ImportRecord(TypedDict):
     sourceLeaf: str | None
     """The id of the entry at which the tool went on; null at the empty position."""
     report: dict[str, Any]
-    """What was imported: `{session, files}`, as in the result of `import_sessions`."""
+    """The rows of the session and of its files, `{session, files}`, as in the result of `import_sessions`."""
 
 
 class ImportReportParams(TypedDict, total=False):

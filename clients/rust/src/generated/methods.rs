@@ -10,7 +10,7 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:e9eb9ba689c2c233b68330fda353a639eca119df606e5fd71714baadeb5423c2";
+    "sha256:5825696cad72fe9d561bd022c49b35763acf7f6bcb9a6789d144705c6d1ed0f1";
 
 impl Client {
     /// Returns the OpenRPC document of this daemon. `rpc.discover`

@@ -365,7 +365,7 @@ pub struct ImportRecord {
     pub timestamp: String,
     /// The id of the entry at which the tool went on; null at the empty position.
     pub source_leaf: Option<String>,
-    /// What was imported: `{session, files}`, as in the result of `import_sessions`.
+    /// The rows of the session and of its files, `{session, files}`, as in the result of `import_sessions`.
     pub report: Json,
 }
 

@@ -124,7 +124,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:e9eb9ba689c2c233b68330fda353a639eca119df606e5fd71714baadeb5423c2';
+export const SCHEMA_HASH = 'sha256:5825696cad72fe9d561bd022c49b35763acf7f6bcb9a6789d144705c6d1ed0f1';
 
 /** Params and result by method. */
 export interface Methods {

@@ -3342,7 +3342,7 @@ export interface ImportRecord {
    */
   sourceLeaf: string | null;
   /**
-   * What was imported: `{session, files}`, as in the result of `import_sessions`.
+   * The rows of the session and of its files, `{session, files}`, as in the result of `import_sessions`.
    */
   report: {
     [k: string]: unknown;
