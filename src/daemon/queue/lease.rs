@@ -47,6 +47,13 @@ pub(crate) struct Unnamed<Q: Sessions> {
     pub(super) cancel: Cancel,
 }
 
+/// The place of an import among the requests. It ends when dropped.
+#[must_use]
+pub(crate) struct ImportPlace<Q: Sessions> {
+    pub(super) queues: Arc<Queues<Q>>,
+    pub(super) number: u64,
+}
+
 impl<Q: Sessions> Lease<Q> {
     pub(crate) fn id(&self) -> &Arc<str> {
         &self.id
@@ -125,6 +132,17 @@ impl<Q: Sessions> Drop for Unnamed<Q> {
             return;
         }
         state.registry.remove(&self.number);
+        let ready = state.unblocked(&self.queues);
+        drop(state);
+        self.queues.notify();
+        self.queues.start(ready);
+    }
+}
+
+impl<Q: Sessions> Drop for ImportPlace<Q> {
+    fn drop(&mut self) {
+        let mut state = lock(&self.queues.state);
+        state.imports.remove(&self.number);
         let ready = state.unblocked(&self.queues);
         drop(state);
         self.queues.notify();

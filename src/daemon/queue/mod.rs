@@ -8,14 +8,15 @@
 //!
 //! A request that names no session, or a file whose header has not been read, may concern any session. It keeps its
 //! number; later requests that may concern the same session wait for it. It gets its place in the session's queue by
-//! that number.
+//! that number. An import may concern any session that is not open: requests to open, delete or restore one wait for
+//! it, and so do lists.
 
 mod lease;
 mod state;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use lease::{Lease, Place, Unnamed};
+pub(crate) use lease::{ImportPlace, Lease, Place, Unnamed};
 
 use self::state::{Job, QueuedJob, Ready, RunningJob, State, WaitsFor};
 use crate::cancel::Cancel;
@@ -83,6 +84,7 @@ impl<Q: Sessions> Queues<Q> {
                 headers: BTreeSet::new(),
                 late_headers: BTreeSet::new(),
                 registry: BTreeSet::new(),
+                imports: BTreeSet::new(),
                 held: Vec::new(),
             }),
             spawn,
@@ -115,7 +117,7 @@ impl<Q: Sessions> Queues<Q> {
             }
         };
         let waits_for = state.waits_for(&id, scope);
-        if !state.is_idle(&id) || state.is_blocked(number, waits_for) {
+        if !state.is_idle(&id) || state.is_blocked(&id, number, scope, waits_for) {
             return self.wait(
                 state,
                 Some((id, waits_for)),
@@ -168,7 +170,7 @@ impl<Q: Sessions> Queues<Q> {
             }
         };
         let waits_for = state.waits_for(&id, scope);
-        let is_free = state.is_idle(&id) && !state.is_blocked(number, waits_for);
+        let is_free = state.is_idle(&id) && !state.is_blocked(&id, number, scope, waits_for);
         if is_free && !holds {
             let lease = state.lease(self, &id, number, scope);
             drop(state);
@@ -233,6 +235,23 @@ impl<Q: Sessions> Queues<Q> {
             number,
             cancel: cancel.clone(),
         }
+    }
+
+    /// Takes a number for an import: later requests that open, delete or restore a session that is not open wait for it.
+    pub(crate) fn import(self: &Arc<Self>) -> ImportPlace<Q> {
+        let mut state = lock(&self.state);
+        let number = state.take_number(Scope::Session);
+        state.imports.insert(number);
+        ImportPlace {
+            queues: Arc::clone(self),
+            number,
+        }
+    }
+
+    /// Waits until all imports that were submitted before this call have ended.
+    pub(crate) fn imports_ended(self: &Arc<Self>) -> impl Future<Output = ()> + Send + use<Q> {
+        let now = lock(&self.state).next;
+        self.until(move |state| state.imports.first().is_none_or(|first| *first >= now))
     }
 
     /// The open session with this id, without waiting in its queue.

@@ -19,6 +19,8 @@ pub(super) struct State<Q: Sessions> {
     pub(super) late_headers: BTreeSet<u64>,
     /// Jobs of another scope than `Session` that still run or wait.
     pub(super) registry: BTreeSet<u64>,
+    /// Imports, which write files of sessions that are not open.
+    pub(super) imports: BTreeSet<u64>,
     /// Queues whose appends wait for more appends.
     pub(super) held: Vec<Arc<str>>,
 }
@@ -128,8 +130,21 @@ impl<Q: Sessions> State<Q> {
         }
     }
 
-    pub(super) fn is_blocked(&self, number: u64, waits_for: WaitsFor) -> bool {
+    /// Whether a job of this session must wait for earlier jobs outside its queue.
+    pub(super) fn is_blocked(
+        &self,
+        id: &str,
+        number: u64,
+        scope: Scope,
+        waits_for: WaitsFor,
+    ) -> bool {
         let is_earlier = |first: Option<&u64>| first.is_some_and(|first| *first < number);
+        if is_earlier(self.imports.first()) && matches!(scope, Scope::Open | Scope::Change) {
+            let queue = self.queues.get(id);
+            if queue.is_none_or(|queue| queue.open.is_none()) {
+                return true;
+            }
+        }
         !self.is_everything_placed()
             && ((waits_for >= WaitsFor::Only && is_earlier(self.only.keys().next()))
                 || (waits_for >= WaitsFor::Headers && is_earlier(self.headers.first()))
@@ -195,7 +210,7 @@ impl<Q: Sessions> State<Q> {
 
     pub(super) fn take_first(&mut self, id: &str) -> Option<QueuedJob<Q>> {
         let first = self.queues.get(id)?.waiting.front()?;
-        if self.is_blocked(first.number, first.waits_for) {
+        if self.is_blocked(id, first.number, first.scope, first.waits_for) {
             return None;
         }
         self.queues.get_mut(id)?.waiting.pop_front()

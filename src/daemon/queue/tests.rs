@@ -382,6 +382,31 @@ fn a_list_waits_for_the_jobs_before_it_only() {
     assert!(earlier.as_mut().now_or_never().is_some());
 }
 
+/// A session that an import was to create was opened, searched and listed before the import had written it.
+#[test]
+fn an_import_holds_only_openings_and_deletions_of_sessions_that_are_not_open() {
+    let world = World::new(&["open"]);
+    let before = Box::pin(world.queues.imports_ended());
+    let import = world.queues.import();
+    let mut after = Box::pin(world.queues.imports_ended());
+    assert!(before.now_or_never().is_some());
+    world.open("new", "new");
+    world.read("new", "1");
+    let deleted = world.job(Some("old"), Scope::Change, "deleted", drop);
+    world.job(Some("older"), Scope::Change, "older", drop);
+    world.job(Some("made"), Scope::Create, "made", drop);
+    world.open("open", "again");
+    world.job(Some("open"), Scope::Change, "2", drop);
+    world.read("none", "3");
+    world.expect(&["read made", "open again", "read 2", "sessionNotFound 3"]);
+    deleted.cancel();
+    world.expect(&["cancelled deleted"]);
+    assert!(after.as_mut().now_or_never().is_none());
+    drop(import);
+    assert!(after.as_mut().now_or_never().is_some());
+    world.expect(&["open new", "read older", "read 1"]);
+}
+
 /// A seeded generator of numbers.
 struct Random(u64);
 

@@ -1,5 +1,6 @@
 //! `import_sessions` and `import_report` (protocol.md §3.17).
 
+use super::list;
 use crate::blocking::blocking;
 use crate::daemon::call::Call;
 use crate::entry::Kind as EntryKind;
@@ -24,6 +25,8 @@ pub(in crate::rpc) fn import_sessions(
     params: wire::ImportSessionsParams,
 ) -> Result<Remainder<wire::ImportSessionsResult>> {
     let request = request(params)?;
+    let earlier = list::earlier_changes_of_sessions(call);
+    let place = (!request.is_dry_run).then(|| call.daemon.queues.import());
     let call = Arc::clone(call);
     let import = move || {
         let told = Mutex::new(ReportedBytes::default());
@@ -38,7 +41,11 @@ pub(in crate::rpc) fn import_sessions(
         };
         import.run()
     };
-    Ok(Box::pin(blocking(import)))
+    Ok(Box::pin(async move {
+        let _place = place;
+        earlier.await?;
+        blocking(import).await
+    }))
 }
 
 fn request(params: wire::ImportSessionsParams) -> Result<ImportRequest> {

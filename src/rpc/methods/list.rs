@@ -47,9 +47,21 @@ pub(in crate::rpc) fn list_trash(
     Ok(Box::pin(blocking(list)))
 }
 
-/// Waits until earlier changes are in the files: appends, unless they wait for the lock of another process or for a
-/// slow opening, and changes of the session directory.
+/// Waits until earlier changes are in the files: those of [`earlier_changes_of_sessions`], and imports.
 pub(super) fn earlier_changes(call: &Call) -> impl Future<Output = Result<()>> + Send + use<> {
+    let imports = call.daemon.queues.imports_ended();
+    let (sessions, cancel) = (earlier_changes_of_sessions(call), call.cancel.clone());
+    async move {
+        sessions.await?;
+        cancel.guard(imports).await
+    }
+}
+
+/// Waits until earlier changes of single sessions are in the files: appends, unless they wait for the lock of another
+/// process or for a slow opening, and creations, deletions and copies.
+pub(super) fn earlier_changes_of_sessions(
+    call: &Call,
+) -> impl Future<Output = Result<()>> + Send + use<> {
     let queues = &call.daemon.queues;
     let (appends, changes) = (queues.earlier_ended(), queues.changes_ended());
     let cancel = call.cancel.clone();

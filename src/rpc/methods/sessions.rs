@@ -19,7 +19,9 @@ use crate::store::listing;
 use crate::store::{self, exists};
 use crate::tree::Tree;
 use crate::wire::{self, notification};
+use std::future::Future;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -142,9 +144,12 @@ pub(in crate::rpc) fn open_session(
             })
         }
         wire::OpenTarget::Path(path) => {
+            let imports = call.daemon.queues.imports_ended();
             let unnamed = call.daemon.queues.unnamed(&call.cancel);
             let path = path.to_owned();
             Box::pin(async move {
+                // An import may create the file.
+                call.cancel.guard(ended(imports, &unnamed)).await?;
                 let location = blocking(move || Location::of_path(Path::new(&path))).await?;
                 // The header is enough to see whether the session is open.
                 let found = name(unnamed, &location).await?;
@@ -226,6 +231,16 @@ enum Found {
     Lease(Lease),
     /// Its id is not known yet.
     Unnamed(Unnamed<OpenSessions>),
+}
+
+/// Waits for imports; if they take long, other requests do not wait for this one.
+async fn ended(imports: impl Future<Output = ()>, unnamed: &Unnamed<OpenSessions>) {
+    let mut imports = pin!(imports);
+    let waiting = tokio::time::timeout(HEADER_IS_READ, &mut imports);
+    if waiting.await.is_err() {
+        unnamed.header_is_late();
+        imports.await;
+    }
 }
 
 /// Reads the session's id from the header, and waits for earlier requests to that session; if the header is not found

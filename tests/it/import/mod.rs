@@ -1,6 +1,7 @@
 //! `import_sessions`, `import_report` and `treelined import`. protocol.md §3.16, session-file.md §5.7.
 
 mod kill;
+mod order;
 
 use std::fs;
 use std::path::PathBuf;
