@@ -1,24 +1,22 @@
-//! New sessions: each is written to a temporary file, and named once it is complete.
+//! New sessions: each is written to a file of its own, which is named once it is complete.
 
 use super::line::{Contents, LineLinks, LineMaker, push_text};
+use super::new_file::NewFile;
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::import::family::{EntryContent, SessionTree, SpawnPoint, TreeEntry};
 use crate::import::ids::NodeId;
 use crate::import::member::Member;
 use crate::json;
-use crate::log::copy::LogWriter;
 use crate::log::header::Header;
 use crate::name;
+use crate::os::file::Folder;
 use crate::store::Store;
 use crate::timestamp::{self, Millis};
-use crate::tree::Tree;
 use crate::wire::{ImportedFile, ImportedSession};
 use serde_json::json;
 use std::collections::HashSet;
-
-/// Lengths of the hexadecimal ids of imported entries.
-const ID_BYTES: usize = 16;
+use std::sync::Arc;
 
 /// A session to be written, with its share of the import's report.
 pub(super) struct SessionWork<'a> {
@@ -56,20 +54,21 @@ impl SessionWork<'_> {
         }
     }
 
-    /// Writes the file of a new session. It gets its name once it is complete.
+    /// Writes the file of a new session. It gets its name once it is complete; the name becomes durable with a sync of
+    /// the returned folder.
     pub(super) fn create(
         mut self,
         store: &Store,
         contents: &mut dyn Contents,
-    ) -> Result<ImportedSession> {
+    ) -> Result<(ImportedSession, Arc<Folder>)> {
         let header = self.header();
         let at = store.place(&header)?;
         self.row.path = at.path().display().to_string();
         self.count_new();
         let entries = &self.tree.entries;
-        let tree = Tree::with_room(entries.len(), ID_BYTES * entries.len());
+        let mut file = NewFile::begin(at)?;
         let line = with_spawner(header.to_line(), self.tree.spawned_by.as_ref());
-        let mut file = LogWriter::begin(at, line, tree)?;
+        file.line(|out| out.extend_from_slice(&line))?;
         for entry in entries {
             self.check()?;
             let parent = entry.parent.and_then(|parent| entries.get(parent));
@@ -81,32 +80,39 @@ impl SessionWork<'_> {
                 copied_from: entry.copied_from.as_ref().map(|_| entry.id),
                 first_kept: first_kept(entry),
             };
-            file.line(&self.maker.line(entry, &body, &links))?;
+            file.line(|out| self.maker.line(out, entry, &body, &links))?;
         }
+        for line in self.last_lines() {
+            file.line(|out| out.extend_from_slice(&line))?;
+        }
+        self.check()?;
+        let at = file.finish()?;
+        Ok((self.row, at.folder))
+    }
+
+    /// The lines of a new session after its entries: labels, the name and the leaf record.
+    fn last_lines(&self) -> Vec<Vec<u8>> {
+        let entries = &self.tree.entries;
+        let mut lines = Vec::new();
         for label in &self.tree.labels {
-            if let Some(entry) = entries.get(label.entry)
-                && let Some(line) = label_line(label.id, entry.id, &label.text, entry.time)
-            {
-                file.line(&line)?;
-            }
+            let entry = entries.get(label.entry);
+            let line =
+                entry.and_then(|entry| label_line(label.id, entry.id, &label.text, entry.time));
+            lines.extend(line);
         }
         let leaf = self.tree.leaf.and_then(|leaf| entries.get(leaf));
         let leaf_id = leaf.map(|leaf| leaf.id.to_string());
         let last = entries.last().map(|last| last.id.to_string());
         if let (Some(name), Some(leaf)) = (&self.row.name, leaf) {
-            let line = self.name_line(name, leaf_id.as_deref(), leaf.time, entries.len());
-            file.line(&line)?;
+            lines.push(self.name_line(name, leaf_id.as_deref(), leaf.time, entries.len()));
         }
-        let record = self.leaf_record(&MovedLeaf {
+        lines.push(self.leaf_record(&MovedLeaf {
             from: last.as_deref(),
             to: leaf_id.as_deref(),
             source: leaf_id.as_deref(),
             entries: entries.len(),
-        });
-        file.line(&record)?;
-        self.check()?;
-        file.finish(true)?;
-        Ok(self.row)
+        }));
+        lines
     }
 
     /// Counts the entries of a new session before it is written.

@@ -125,7 +125,9 @@ impl SessionWork<'_> {
                 copied_from: step.copied_from,
                 first_kept: first_kept(entry).map(|kept| planned.renamed(kept)),
             };
-            file.push(self.maker.line(entry, &body, &links))?;
+            let mut line = Vec::new();
+            self.maker.line(&mut line, entry, &body, &links);
+            file.push(line)?;
         }
         for line in labels {
             file.push(line)?;

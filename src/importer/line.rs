@@ -14,6 +14,9 @@ use std::collections::HashMap;
 const MAX_ENTRY_BYTES: usize = 48 << 20;
 /// A string of a cut entry keeps at least this many bytes.
 const LEAST_STRING_BYTES: usize = 1 << 10;
+/// The memory of records that is used again: bytes of each, and their number.
+const MAX_KEPT_BYTES: usize = 256 << 10;
+const MAX_KEPT_RECORDS: usize = 8;
 /// The mark at the end of a cut string.
 const CUT: &[u8] = "…".as_bytes();
 
@@ -36,6 +39,8 @@ pub(super) struct LineMaker<'a> {
     pub(super) node_ids: &'a [Vec<NodeId>],
     /// For members whose entries name others: their nodes by key.
     pub(super) keys: RefCell<HashMap<MemberNumber, HashMap<Box<str>, usize>>>,
+    /// The memory of the records of an entry, for the next one.
+    pub(super) records: RefCell<Vec<Vec<u8>>>,
 }
 
 /// The ids that a line contains.
@@ -55,20 +60,22 @@ impl LineMaker<'_> {
             EntryContent::Node { member, node, .. } => (*member, *node),
         };
         let (owner, node) = self.find(member, node)?;
-        let mut records = Vec::with_capacity(node.places.len());
-        for place in &node.places {
-            let mut bytes = Vec::new();
-            contents.read(member, *place, &mut bytes)?;
-            records.push(bytes);
+        let mut records = self.records.take();
+        records.resize_with(records.len().max(node.places.len()), Vec::new);
+        for (place, bytes) in node.places.iter().zip(&mut records) {
+            contents.read(member, *place, bytes)?;
         }
-        let slices: Vec<&[u8]> = records.iter().map(Vec::as_slice).collect();
+        let slices = records.iter().take(node.places.len());
+        let slices: Vec<&[u8]> = slices.map(Vec::as_slice).collect();
         let mut body = self.format.body(owner, node, &slices);
         for (name, key) in self.format.references(node, &slices) {
             let named = self.with_key(member, &key).map(|id| id.to_string());
             push_text(&mut body.members, name, &named.unwrap_or(key));
         }
         drop(slices);
-        drop(records);
+        records.retain(|record| record.capacity() <= MAX_KEPT_BYTES);
+        records.truncate(MAX_KEPT_RECORDS);
+        self.records.replace(records);
         if let NodeKind::Subagent { native_id } = &node.kind {
             let session = self.sessions.get(&**native_id).cloned();
             let session =
@@ -91,16 +98,22 @@ impl LineMaker<'_> {
         Ok(body)
     }
 
-    /// The line of an entry with this body.
-    pub(super) fn line(&self, entry: &TreeEntry, body: &Body, links: &LineLinks<'_>) -> Vec<u8> {
-        let mut line = Vec::with_capacity(body.members.len() + 384);
+    /// Appends the line of an entry with this body.
+    pub(super) fn line(
+        &self,
+        line: &mut Vec<u8>,
+        entry: &TreeEntry,
+        body: &Body,
+        links: &LineLinks<'_>,
+    ) {
+        line.reserve(body.members.len() + 384);
         line.extend_from_slice(b"{\"type\":");
-        json::push_string(&mut line, body.kind);
-        push_text(&mut line, "id", &links.id.to_string());
+        json::push_string(line, body.kind);
+        push_text(line, "id", &links.id.to_string());
         line.extend_from_slice(b",\"parentId\":");
         line.extend_from_slice(&json::quoted_or_null(links.parent));
         line.extend_from_slice(b",\"timestamp\":\"");
-        timestamp::push(&mut line, entry.time);
+        timestamp::push(line, entry.time);
         line.push(b'"');
         line.extend_from_slice(&body.members);
         if let EntryContent::Node { member, node, .. } = &entry.content
@@ -108,15 +121,14 @@ impl LineMaker<'_> {
         {
             if let NodeKind::Compaction { .. } = node.kind {
                 let kept = links.first_kept.unwrap_or(links.id).to_string();
-                push_text(&mut line, "firstKeptEntryId", &kept);
+                push_text(line, "firstKeptEntryId", &kept);
             }
-            self.push_origin(&mut line, *member, node);
+            self.push_origin(line, *member, node);
         }
         if let Some(copied_from) = links.copied_from {
-            push_text(&mut line, "copiedFrom", &copied_from.to_string());
+            push_text(line, "copiedFrom", &copied_from.to_string());
         }
         line.push(b'}');
-        line
     }
 
     pub(super) fn find(&self, member: MemberNumber, node: usize) -> Result<(&Member, &Node)> {

@@ -5,7 +5,7 @@
 //! files of records; [`origin`] keeps the bytes; [`ledger`] remembers what was imported, and
 //! [`rebuild`] what it has lost; [`reading`] makes members of
 //! sources, with [`sides`] for what other files say of them, and [`relatives`] says which belong together;
-//! [`batch`] joins them; [`create`] writes new sessions and [`extend`] what is new in old ones, with the lines of
+//! [`batch`] joins them; [`create`] writes new sessions ([`new_file`]) and [`extend`] what is new in old ones, with the lines of
 //! [`line`]; [`result`] is what is reported. [`watch`] waits until there is something to import again.
 
 mod batch;
@@ -18,6 +18,7 @@ pub(crate) mod ledger;
 mod line;
 pub(crate) mod names;
 mod native;
+mod new_file;
 pub(crate) mod origin;
 mod reading;
 mod rebuild;

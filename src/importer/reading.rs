@@ -81,6 +81,11 @@ impl Reading<'_> {
             .iter_mut()
             .map(|member| if is_growing { hold_back(member) } else { 0 })
             .collect();
+        // They stay until all sources are read.
+        for member in &mut members {
+            member.nodes.shrink_to_fit();
+            member.aliases.shrink_to_fit();
+        }
         let origin = match origin {
             Some(origin) => origin.finish()?,
             None => String::new(),

@@ -16,16 +16,24 @@ use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::import::family::{SessionTree, TreeEntry};
 use crate::import::{Tool, format};
+use crate::lock::lock;
 use crate::name;
-use crate::os::file::Location;
+use crate::os::file::{Folder, Location};
 use crate::parallel::{ThreadPlan, cores, map_in_order};
 use crate::store::Store;
 use crate::timestamp::Millis;
 use crate::wire::{ImportSessionsResult, ImportedFile, ImportedSession};
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// The threads that wait for the disk while others work.
+const WAITING: usize = 6;
+
+/// The folders with new names that are not durable yet.
+type NewNames = BTreeMap<PathBuf, Arc<Folder>>;
 
 /// The options of an import.
 #[derive(Debug, Clone, Default)]
@@ -186,7 +194,11 @@ impl Import<'_> {
             }
             ControlFlow::Continue(())
         };
-        let plan = ThreadPlan::up_to(cores());
+        // All results stay in memory anyway, so no thread waits for a long source.
+        let plan = ThreadPlan {
+            ahead: sources.len(),
+            ..ThreadPlan::up_to(cores())
+        };
         match map_in_order(sources.len(), plan, || (), work, take) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(error) => Err(error),
@@ -213,6 +225,7 @@ impl Import<'_> {
             .collect();
         let order: Vec<usize> = wanted.iter().copied().collect();
         let trashed = self.trashed(&batch, &order, known, ledger)?;
+        let folders: Mutex<NewNames> = Mutex::default();
         let work = |(): &mut (), number: usize| {
             let at = order.get(number).copied()?;
             let tree = batch.forest.sessions.get(at)?;
@@ -221,7 +234,7 @@ impl Import<'_> {
                 let skipped = Some("trashed".to_owned());
                 return Some((at, Ok(ImportedSession { skipped, ..row })));
             }
-            Some((at, self.session(&batch, tree, row, &files, known)))
+            Some((at, self.session(&batch, tree, row, &files, known, &folders)))
         };
         let mut failed: HashMap<usize, Error> = HashMap::new();
         let mut rows: Vec<(usize, ImportedSession)> = Vec::new();
@@ -236,9 +249,18 @@ impl Import<'_> {
             }
             ControlFlow::Continue(())
         };
-        let plan = ThreadPlan::up_to(cores());
+        let plan = ThreadPlan {
+            helpers: cores() + WAITING,
+            ahead: order.len(),
+        };
         let done = map_in_order(order.len(), plan, || (), work, take);
         if !self.request.is_dry_run {
+            // The ledger names only what a crash cannot take away.
+            for folder in lock(&folders).values() {
+                let synced = folder.sync();
+                synced.map_err(|error| Error::io("sync a folder of sessions", &error))?;
+            }
+            Origins::of(self.session_dir)?.sync()?;
             batch.note(ledger, &rows, &failed)?;
         }
         if let ControlFlow::Break(error) = done {
@@ -311,6 +333,7 @@ impl Import<'_> {
         row: ImportedSession,
         files: &[ImportedFile],
         known: &HashMap<String, Location>,
+        folders: &Mutex<NewNames>,
     ) -> Result<ImportedSession> {
         let maker = LineMaker {
             tool: batch.tool,
@@ -320,6 +343,7 @@ impl Import<'_> {
             sessions: &batch.session_of_native,
             node_ids: &batch.forest.node_ids,
             keys: RefCell::default(),
+            records: RefCell::default(),
         };
         let sources: HashSet<usize> = batch.sources_of(tree).collect();
         let files: Vec<&ImportedFile> = (0..files.len())
@@ -341,7 +365,11 @@ impl Import<'_> {
                 let is_known = |entry: &TreeEntry| batch.is_known(entry);
                 work.extend(self.store, at.clone(), &mut contents, &is_known, writes)
             }
-            None if writes => work.create(self.store, &mut contents),
+            None if writes => {
+                let (row, folder) = work.create(self.store, &mut contents)?;
+                lock(folders).insert(folder.path().to_owned(), folder);
+                Ok(row)
+            }
             None => {
                 let path = self.store.place_to_be(&work.header());
                 work.row.path = path.display().to_string();

@@ -155,6 +155,12 @@ impl Folder {
         self.subfolder(name)
     }
 
+    /// As [`Folder::subfolder_or_create`]. A new name becomes durable only with [`Folder::sync`].
+    pub fn subfolder_or_create_unsynced(self: &Arc<Self>, name: &OsStr) -> io::Result<Self> {
+        self.make_unsynced(name)?;
+        self.subfolder(name)
+    }
+
     /// Makes the folder again (0700), with its missing parents, if it was removed.
     pub fn make_again(&self) -> io::Result<()> {
         match &self.within {
@@ -168,6 +174,15 @@ impl Folder {
 
     /// Makes a folder in it (0700) unless it exists.
     pub fn make_subfolder(&self, name: &OsStr) -> io::Result<()> {
+        match self.make_unsynced(name)? {
+            // Its name must be as durable as its content.
+            true => self.sync(),
+            false => Ok(()),
+        }
+    }
+
+    /// As [`Folder::make_subfolder`], without a sync. Returns whether it is new.
+    fn make_unsynced(&self, name: &OsStr) -> io::Result<bool> {
         let make = || self.at(|fd| fs::mkdirat(fd, name, FOLDER_MODE));
         let made = match make() {
             // This folder was removed.
@@ -178,9 +193,8 @@ impl Folder {
             other => other,
         };
         match made {
-            // Its name must be as durable as its content.
-            Ok(()) => self.sync(),
-            Err(Errno::EXIST) => Ok(()),
+            Ok(()) => Ok(true),
+            Err(Errno::EXIST) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }

@@ -5,7 +5,7 @@ use super::reader::{self, Source, Thread, TreeRecord};
 use super::record::{CallResult, Role};
 use super::tree::{Anchor, Turn, TurnKind, TurnResult};
 use crate::import::member::{Member, Node, NodeKind, Parent, Place, Spawner};
-use std::collections::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
 
 /// The main conversation first, then those of subagents. Without a main one, the first subagent replaces it.
 pub(super) fn members(source: &Source, turns: &[Turn], anchors: &[Anchor]) -> Vec<Member> {

@@ -7,7 +7,8 @@ use crate::import::member::{Base, Member, Record};
 use crate::import::message::literal;
 use crate::json;
 use crate::timestamp::Millis;
-use std::collections::{BTreeMap, HashMap};
+use hashbrown::HashMap;
+use std::collections::BTreeMap;
 
 /// A record with a part in a tree.
 #[derive(Debug)]
@@ -68,11 +69,15 @@ pub(super) struct Labels {
 const MOST_LABELS: usize = 256;
 
 impl Labels {
-    fn index(&mut self, name: String) -> usize {
-        let name = match self.names.len() < MOST_LABELS || self.by_name.contains_key(&name) {
+    fn index(&mut self, name: &str) -> usize {
+        if let Some(index) = self.by_name.get(name) {
+            return *index;
+        }
+        let name = match self.names.len() < MOST_LABELS {
             true => name,
-            false => "other".to_owned(),
+            false => "other",
         };
+        let name = name.to_owned();
         let next = self.names.len();
         let index = *self.by_name.entry(name.clone()).or_insert(next);
         if index == next {
@@ -180,12 +185,11 @@ impl SessionReader {
         if let Some(time) = fields.time() {
             self.source.started.get_or_insert(time);
             self.source.ended = Some(time);
-            if let Some(session) = self
-                .last_session
-                .clone()
-                .filter(|_| fields.forked_from.is_none())
+            let session = self.last_session.as_ref();
+            if let Some(session) = session.filter(|_| fields.forked_from.is_none())
+                && !self.starts.contains_key(session)
             {
-                self.starts.entry(session).or_insert(time);
+                self.starts.insert(session.clone(), time);
             }
         }
     }
@@ -382,12 +386,12 @@ impl SessionReader {
 impl Reader for SessionReader {
     fn record(&mut self, record: Record<'_>) {
         let Some(fields) = Fields::read(record.bytes) else {
-            let label = self.source.labels.index("not an object".to_owned());
+            let label = self.source.labels.index("not an object");
             self.source.labels.count(label);
             return;
         };
         self.envelope(&fields);
-        let label = self.source.labels.index(fields.label());
+        let label = self.source.labels.index(&fields.label());
         if !self.tree_record(&record, &fields, label) {
             self.source.labels.count(label);
         }

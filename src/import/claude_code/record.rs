@@ -3,6 +3,7 @@
 use crate::import::message::{elements, literal};
 use crate::json::{self, Members};
 use crate::timestamp::{self, Millis};
+use std::borrow::Cow;
 
 /// The members that matter, raw. Of duplicates the last one.
 #[derive(Debug, Default, Clone, Copy)]
@@ -101,8 +102,8 @@ impl<'a> Fields<'a> {
     }
 
     /// `type`, or `type/subtype`, where progress and attachments have their subtype in a member.
-    pub(super) fn label(&self) -> String {
-        let text = |raw: Option<&[u8]>| raw.and_then(json::string).unwrap_or_default().into_owned();
+    pub(super) fn label(&self) -> Cow<'a, str> {
+        let text = |raw: Option<&'a [u8]>| raw.and_then(json::string).unwrap_or_default();
         let kind = text(self.kind);
         let detail = match &*kind {
             "progress" => text(self.data.and_then(|data| json::get(data, "type"))),
@@ -111,11 +112,14 @@ impl<'a> Fields<'a> {
             _ => text(self.subtype),
         };
         let label = match (kind.is_empty(), detail.is_empty()) {
-            (true, _) => "no type".to_owned(),
+            (true, _) => "no type".into(),
             (false, true) => kind,
-            (false, false) => format!("{kind}/{detail}"),
+            (false, false) => format!("{kind}/{detail}").into(),
         };
-        label.chars().take(LONGEST_LABEL).collect()
+        match label.len() <= LONGEST_LABEL {
+            true => label,
+            false => label.chars().take(LONGEST_LABEL).collect(),
+        }
     }
 
     /// The message of a subagent in a progress record, with the members of a record.

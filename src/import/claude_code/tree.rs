@@ -5,7 +5,7 @@ use super::reader::{Parentage, Source, TreeRecord};
 use super::record::Role;
 use crate::import::member::Member;
 use crate::timestamp::Millis;
-use std::collections::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
 
 /// One entry of the conversation, with the results of its calls.
 #[derive(Debug, Default)]
@@ -81,16 +81,13 @@ struct Builder<'a> {
 
 /// The conversations of a source.
 pub(super) fn members(mut source: Source) -> Vec<Member> {
-    let mut builder = Builder::new(&source);
-    builder.place_all();
-    builder.mark_open();
-    builder.drop_idle_events();
-    let Builder {
-        turns,
-        anchors,
-        mut dropped,
-        ..
-    } = builder;
+    let (turns, anchors, mut dropped) = {
+        let mut builder = Builder::new(&source);
+        builder.place_all();
+        builder.mark_open();
+        builder.drop_idle_events();
+        (builder.turns, builder.anchors, builder.dropped)
+    };
     let mut members = emit::members(&source, &turns, &anchors);
     dropped.sort_unstable();
     for record in dropped {

@@ -6,7 +6,8 @@
 use super::{MemberNumber, Rules};
 use crate::import::member::{Base, Member, Node, NodeKind, Parent};
 use crate::timestamp::Millis;
-use std::collections::{HashMap, HashSet};
+use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
+use std::hash::{BuildHasher, Hash};
 
 /// Number of a node that may be in several members.
 pub(super) type Shared = usize;
@@ -19,18 +20,67 @@ pub(super) struct Nodes {
     /// For each member the nodes that it has, in its order.
     pub(super) of: Vec<Vec<Shared>>,
     /// Nodes by key, per native session.
-    by_session_key: HashMap<(usize, Box<str>), Vec<Shared>>,
+    by_session_key: Index,
     /// Nodes by keys that copies in other sessions keep.
-    by_key: HashMap<Box<str>, Vec<Shared>>,
-    /// Nodes by ids of records without a node, per native session.
-    by_session_alias: HashMap<(usize, Box<str>), Shared>,
+    by_key: Index,
+    /// Aliases by id, per native session.
+    by_session_alias: Index,
     /// The same across sessions, for tools that keep ids.
-    by_alias: HashMap<Box<str>, Shared>,
+    by_alias: Index,
+    aliases: Vec<Alias>,
     /// Native sessions, numbered.
     sessions: HashMap<String, usize>,
+    /// For each member the number of its native session.
+    session_of: Vec<usize>,
     /// Members that were joined by their content alone.
     pub(super) heuristic: HashSet<MemberNumber>,
     copies: Copies,
+}
+
+/// The id of a record without a node.
+struct Alias {
+    member: MemberNumber,
+    /// Index in the aliases of the member.
+    at: usize,
+    /// The node to which the record's children are attached.
+    node: Shared,
+}
+
+/// Numbers by names that are stored elsewhere. Other names may have the same hash.
+#[derive(Default)]
+struct Index {
+    numbers: HashTable<(u32, u32)>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Index {
+    /// A part of the hash is enough, and makes the table small.
+    #[expect(clippy::cast_possible_truncation, reason = "a hash")]
+    fn hash(&self, name: impl Hash) -> u32 {
+        self.hasher.hash_one(name) as u32
+    }
+
+    fn spread(hash: u32) -> u64 {
+        u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    fn insert(&mut self, name: impl Hash, number: usize) {
+        let hash = self.hash(name);
+        if let Ok(number) = u32::try_from(number) {
+            let entry = (hash, number);
+            let rehash = |(hash, _): &(u32, u32)| Self::spread(*hash);
+            self.numbers.insert_unique(Self::spread(hash), entry, rehash);
+        }
+    }
+
+    /// The first number that was inserted with the name, and for which `is` is true.
+    fn first(&self, name: impl Hash, is: impl Fn(usize) -> bool) -> Option<usize> {
+        let hash = self.hash(name);
+        let same = self.numbers.iter_hash(Self::spread(hash));
+        let same = same.filter(|(its, _)| *its == hash);
+        let same = same.filter_map(|(_, number)| usize::try_from(*number).ok());
+        same.filter(|number| is(*number)).min()
+    }
 }
 
 /// The position from which copies are searched.
@@ -57,35 +107,87 @@ struct Copies {
 
 impl Nodes {
     /// The node that this key names in a member of `native_id`.
-    pub(super) fn with_key(&self, native_id: &str, key: &str) -> Option<Shared> {
-        let session = self.sessions.get(native_id);
-        let own_key = session.map(|session| (*session, Box::from(key)));
-        let own_key = own_key.as_ref();
-        let own = own_key.and_then(|key| self.by_session_key.get(key));
-        let own_alias = || own_key.and_then(|key| self.by_session_alias.get(key));
-        let alias = || own_alias().or_else(|| self.by_alias.get(key)).copied();
-        match own.or_else(|| self.by_key.get(key)) {
-            Some(found) => found.first().copied(),
-            None => alias(),
-        }
+    pub(super) fn with_key(
+        &self,
+        members: &[Member],
+        native_id: &str,
+        key: &str,
+    ) -> Option<Shared> {
+        let session = self.sessions.get(native_id).copied();
+        let own = session.and_then(|session| self.own(members, session, key, |_| true));
+        let foreign = || self.foreign(members, key, |_| true);
+        let own_alias = || session.and_then(|session| self.own_alias(members, session, key));
+        own.or_else(foreign)
+            .or_else(own_alias)
+            .or_else(|| self.alias(members, key))
     }
 
-    fn add_aliases(
-        &mut self,
+    /// The first node of a native session with this key for which `is` is true.
+    fn own(
+        &self,
+        members: &[Member],
         session: usize,
-        member: &Member,
-        of: &[Shared],
-        has_shared_keys: bool,
-    ) {
-        for (alias, node) in &member.aliases {
-            let node = usize::try_from(*node).ok().and_then(|node| of.get(node));
-            let Some(shared) = node.copied() else {
+        key: &str,
+        is: impl Fn(&Node) -> bool,
+    ) -> Option<Shared> {
+        self.by_session_key.first((session, key), |shared| {
+            let owner = self.owners.get(shared).map(|(member, _)| *member);
+            let its = owner.and_then(|owner| self.session_of.get(owner));
+            let node = node_of(self, members, shared);
+            its == Some(&session) && node.is_some_and(|node| *node.key == *key && is(node))
+        })
+    }
+
+    /// The first node of any session with this key, which copies keep, for which `is` is true.
+    fn foreign(
+        &self,
+        members: &[Member],
+        key: &str,
+        is: impl Fn(&Node) -> bool,
+    ) -> Option<Shared> {
+        self.by_key.first(key, |shared| {
+            let node = node_of(self, members, shared);
+            node.is_some_and(|node| *node.key == *key && is(node))
+        })
+    }
+
+    fn own_alias(&self, members: &[Member], session: usize, id: &str) -> Option<Shared> {
+        let found = self.by_session_alias.first((session, id), |number| {
+            let alias = self.aliases.get(number);
+            let its = alias.and_then(|alias| self.session_of.get(alias.member));
+            its == Some(&session) && self.is_alias(members, number, id)
+        });
+        Some(self.aliases.get(found?)?.node)
+    }
+
+    fn alias(&self, members: &[Member], id: &str) -> Option<Shared> {
+        let is = |number: usize| self.is_alias(members, number, id);
+        Some(self.aliases.get(self.by_alias.first(id, is)?)?.node)
+    }
+
+    fn is_alias(&self, members: &[Member], number: usize, id: &str) -> bool {
+        let alias = self.aliases.get(number);
+        let its = alias.and_then(|alias| members.get(alias.member)?.aliases.get(alias.at));
+        its.is_some_and(|(its, _)| **its == *id)
+    }
+
+    fn add_aliases(&mut self, number: MemberNumber, member: &Member, rules: &Rules<'_>) {
+        let session = self.session_of.get(number).copied().unwrap_or_default();
+        for (at, (id, node)) in member.aliases.iter().enumerate() {
+            let node = usize::try_from(*node).ok();
+            let of = self.of.get(number);
+            let Some(node) = node.and_then(|node| of?.get(node).copied()) else {
                 continue;
             };
-            let key = (session, alias.clone());
-            self.by_session_alias.entry(key).or_insert(shared);
-            if has_shared_keys {
-                self.by_alias.entry(alias.clone()).or_insert(shared);
+            let alias = self.aliases.len();
+            self.aliases.push(Alias {
+                member: number,
+                at,
+                node,
+            });
+            self.by_session_alias.insert((session, &**id), alias);
+            if rules.has_shared_keys {
+                self.by_alias.insert(&**id, alias);
             }
         }
     }
@@ -110,10 +212,16 @@ fn is_native(key: &str) -> bool {
 }
 
 pub(super) fn find(members: &[Member], order: &[MemberNumber], rules: &Rules<'_>) -> Nodes {
+    let count = members.iter().map(|member| member.nodes.len()).sum();
     let mut nodes = Nodes {
+        owners: Vec::with_capacity(count),
         of: vec![Vec::new(); members.len()],
         ..Nodes::default()
     };
+    for member in members {
+        let session = nodes.number_of_session(&member.native_id);
+        nodes.session_of.push(session);
+    }
     for number in order {
         if let Some(member) = members.get(*number) {
             add(&mut nodes, members, *number, member, rules);
@@ -129,7 +237,7 @@ fn add(
     member: &Member,
     rules: &Rules<'_>,
 ) {
-    let session = nodes.number_of_session(&member.native_id);
+    let session = nodes.session_of.get(number).copied().unwrap_or_default();
     let mut known = by_key(nodes, members, session, member, rules);
     let (anchors, by_content) = copied(nodes, members, session, member, rules);
     for (known, copied) in known.iter_mut().zip(by_content.found) {
@@ -145,14 +253,9 @@ fn add(
         let shared = known.or(repeated).unwrap_or_else(|| {
             nodes.owners.push((number, at));
             let shared = nodes.owners.len() - 1;
-            let key = (session, node.key.clone());
-            nodes.by_session_key.entry(key).or_default().push(shared);
+            nodes.by_session_key.insert((session, &*node.key), shared);
             if rules.has_shared_keys && is_native(&node.key) {
-                nodes
-                    .by_key
-                    .entry(node.key.clone())
-                    .or_default()
-                    .push(shared);
+                nodes.by_key.insert(&*node.key, shared);
             }
             shared
         });
@@ -162,10 +265,10 @@ fn add(
     let owners = &nodes.owners;
     let is_own = |at: usize, shared: Shared| owners.get(shared) == Some(&(number, at));
     nodes.copies.add(member, &of, &anchors, is_own);
-    nodes.add_aliases(session, member, &of, rules.has_shared_keys);
     if let Some(slot) = nodes.of.get_mut(number) {
         *slot = of;
     }
+    nodes.add_aliases(number, member, rules);
 }
 
 /// The nodes of a member with a known key. Nodes of other sessions count only if they include a message that a person
@@ -177,21 +280,14 @@ fn by_key(
     member: &Member,
     rules: &Rules<'_>,
 ) -> Vec<Option<Shared>> {
-    let same = |node: &Node, shared: &Shared| {
-        let other = node_of(nodes, members, *shared).map_or(0, |other| other.fingerprint);
-        node.fingerprint == other || node.fingerprint == 0 || other == 0
+    let same = |node: &Node, other: &Node| {
+        node.fingerprint == other.fingerprint || node.fingerprint == 0 || other.fingerprint == 0
     };
-    let pick = |node: &Node, found: Option<&Vec<Shared>>| {
-        let mut found = found.into_iter().flatten();
-        found.find(|shared| same(node, shared)).copied()
-    };
-    let own = |node: &Node| {
-        let key = (session, node.key.clone());
-        pick(node, nodes.by_session_key.get(&key))
-    };
+    let own = |node: &Node| nodes.own(members, session, &node.key, |other| same(node, other));
     let foreign = |node: &Node| {
         let is_shared = rules.has_shared_keys && is_native(&node.key);
-        pick(node, nodes.by_key.get(&node.key).filter(|_| is_shared))
+        let found = || nodes.foreign(members, &node.key, |other| same(node, other));
+        is_shared.then(found).flatten()
     };
     let has_user = member
         .nodes

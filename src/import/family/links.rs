@@ -3,7 +3,7 @@
 use super::identity::{Nodes, Shared, node_of};
 use super::{MemberNumber, Rules};
 use crate::import::member::{Base, Member, Parent};
-use std::collections::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
 
 /// Number of a gap.
 pub(super) type GapNumber = usize;
@@ -136,7 +136,7 @@ impl<'a> Resolver<'a> {
                     None => Link::Root,
                 }
             }
-            Parent::Key(key) => match self.nodes.with_key(&member.native_id, key) {
+            Parent::Key(key) => match self.nodes.with_key(self.members, &member.native_id, key) {
                 Some(shared) if self.nodes.owners.get(shared) != Some(&(number, at)) => {
                     Link::Node(shared)
                 }

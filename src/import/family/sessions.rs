@@ -5,7 +5,7 @@ use super::links::{Link, Links};
 use super::{MemberNumber, Rules};
 use crate::import::ids;
 use crate::import::member::Member;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// Members grouped by session.
 pub(super) struct Sessions {

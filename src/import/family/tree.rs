@@ -11,7 +11,7 @@ use crate::import::Tool;
 use crate::import::ids::NodeId;
 use crate::import::member::{Member, Node, NodeKind};
 use crate::timestamp::Millis;
-use std::collections::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
 
 struct Context<'a> {
     members: &'a [Member],

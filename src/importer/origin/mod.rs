@@ -141,6 +141,12 @@ impl Origins {
         self.folder.status(OsStr::new(name)).is_ok()
     }
 
+    /// Makes the names of new origins durable.
+    pub(crate) fn sync(&self) -> Result<()> {
+        let synced = self.folder.sync();
+        synced.map_err(|error| failed("sync", self.folder.path(), &error))
+    }
+
     /// The bytes of an origin.
     pub(crate) fn reader(&self, name: &str) -> Result<OriginReader> {
         OriginReader::open(&self.folder, name)
@@ -241,7 +247,7 @@ impl OriginWriter {
             let (now, later) = bytes.split_at(BLOCK - self.block.len());
             self.block.extend_from_slice(now);
             bytes = later;
-            self.take_block(false)?;
+            self.take_block()?;
         }
         self.block.extend_from_slice(bytes);
         Ok(())
@@ -250,7 +256,7 @@ impl OriginWriter {
     /// Ends the bytes. Returns false if they do not continue the kept ones and must be pushed again after
     /// [`OriginWriter::begin_anew`].
     pub(crate) fn settle(&mut self) -> Result<bool> {
-        self.take_block(true)?;
+        self.take_block()?;
         Ok(match self.state {
             State::Adding(_) => true,
             State::Differing => false,
@@ -312,7 +318,7 @@ impl OriginWriter {
         Ok(())
     }
 
-    fn take_block(&mut self, is_last: bool) -> Result<()> {
+    fn take_block(&mut self) -> Result<()> {
         let mut block = std::mem::take(&mut self.block);
         let mut passed = 0;
         if matches!(self.state, State::Passing) {
@@ -330,7 +336,9 @@ impl OriginWriter {
         if matches!(self.state, State::Adding(_)) && passed < block.len() {
             block.drain(..passed);
             self.add(&block);
-            self.block = self.append(block, is_last)?;
+            self.append(&block)?;
+            block.clear();
+            self.block = block;
             return Ok(());
         }
         block.clear();
@@ -343,32 +351,27 @@ impl OriginWriter {
         self.len += bytes.len() as u64;
     }
 
-    /// Passes new bytes to the segment, and returns an empty buffer.
-    fn append(&mut self, block: Vec<u8>, is_last: bool) -> Result<Vec<u8>> {
+    /// Passes new bytes to the segment.
+    fn append(&mut self, block: &[u8]) -> Result<()> {
         let State::Adding(mut segment) = std::mem::replace(&mut self.state, State::Differing)
         else {
-            return Ok(block);
+            return Ok(());
         };
-        let appended = self.append_to(&mut segment, block, is_last);
+        let appended = self.append_to(&mut segment, block);
         self.state = State::Adding(segment);
         appended.map_err(|error| self.failed("write in", &error))
     }
 
-    fn append_to(
-        &mut self,
-        segment: &mut Option<SegmentWriter>,
-        block: Vec<u8>,
-        is_last: bool,
-    ) -> io::Result<Vec<u8>> {
+    fn append_to(&mut self, segment: &mut Option<SegmentWriter>, block: &[u8]) -> io::Result<()> {
         let segment = match segment {
             Some(segment) => segment,
             none => {
                 let name = OsStr::new(&self.name);
                 let folder = match &self.folder {
                     Some(folder) => Arc::clone(folder),
-                    None => Arc::new(self.origins.subfolder_or_create(name)?),
+                    None => Arc::new(self.origins.subfolder_or_create_unsynced(name)?),
                 };
-                let mut new = SegmentWriter::begin(&folder, !is_last)?;
+                let mut new = SegmentWriter::begin(&folder)?;
                 new.take_over_small(&folder, &mut self.manifest)?;
                 self.folder = Some(folder);
                 none.insert(new)

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 
 /// Bytes that are read around a place, since places are mostly ascending.
-const WINDOW: usize = 1 << 20;
+const WINDOW: usize = 256 << 10;
 /// A limit in bytes; decompressed or extracted bytes beyond it are in a temporary file.
 const MOST_IN_MEMORY: u64 = 16 << 20;
 

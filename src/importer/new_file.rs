@@ -1,0 +1,67 @@
+//! Writes the file of a new session. It gets its name once its bytes are on the disk.
+
+use crate::bytes::part;
+use crate::error::{Error, Result};
+use crate::os::file::Location;
+use crate::os::temporary::Temporary;
+use std::io::{self, Write};
+
+/// Bytes written at a time.
+const CHUNK: usize = 256 << 10;
+
+/// A file under construction. If it is dropped before it is finished, no file remains.
+pub(super) struct NewFile {
+    at: Location,
+    temporary: Temporary,
+    chunk: Vec<u8>,
+}
+
+impl NewFile {
+    pub(super) fn begin(at: Location) -> Result<Self> {
+        let temporary = Temporary::for_name(&at.folder, &at.name);
+        let temporary = temporary.map_err(|error| failed(&at, &error))?;
+        Ok(Self {
+            at,
+            temporary,
+            chunk: Vec::new(),
+        })
+    }
+
+    /// Adds a line, which `write` appends without its line break.
+    pub(super) fn line(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+        let start = self.chunk.len();
+        write(&mut self.chunk);
+        debug_assert!(
+            memchr::memchr(b'\n', part(&self.chunk, start..)).is_none(),
+            "one line"
+        );
+        self.chunk.push(b'\n');
+        if self.chunk.len() >= CHUNK {
+            self.write().map_err(|error| failed(&self.at, &error))?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        (&**self.temporary.file()).write_all(&self.chunk)?;
+        self.chunk.clear();
+        // A very long line has made it large.
+        self.chunk.shrink_to(2 * CHUNK);
+        Ok(())
+    }
+
+    /// Syncs the file and gives it its name, which becomes durable with a sync of its folder.
+    pub(super) fn finish(mut self) -> Result<Location> {
+        let written = self.write();
+        let synced = written.and_then(|()| self.temporary.file().sync_data());
+        let named = synced.and_then(|()| self.temporary.name(&self.at));
+        match named {
+            Ok(()) => Ok(self.at),
+            Err(error) => Err(failed(&self.at, &error)),
+        }
+    }
+}
+
+fn failed(at: &Location, error: &io::Error) -> Error {
+    Error::io(&format!("write {}", at.path().display()), error)
+}
