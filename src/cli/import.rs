@@ -4,6 +4,7 @@ use super::Options;
 use super::daemon::{ChildDaemon, ErrorResponse, Incoming, RawJson};
 use super::import_watch;
 use super::screen::{Screen, Style};
+use crate::error::Kind;
 use crate::import::Tool;
 use crate::terminal;
 use crate::wire::{ImportedFile, ImportedSession};
@@ -20,6 +21,8 @@ use std::process::ExitCode;
 /// Columns of the progress bar.
 const BAR: u8 = 30;
 const MEGABYTE: f64 = 1e6;
+/// The exit code if `--forget` names a session that no import has made.
+const NO_SESSION: u8 = 3;
 /// Failures that are shown; `--json` has all.
 const MAX_FAILURES: usize = 10;
 
@@ -55,7 +58,8 @@ pub(crate) struct ImportArgs {
     /// Import again whenever a tool has written something, until interrupted
     #[arg(long, conflicts_with_all = ["dry_run", "again", "forget"])]
     watch: bool,
-    /// Delete the kept bytes of an imported session's sources, and import nothing
+    /// Delete the kept bytes of an imported session's sources, and import nothing; exit code 3 if no import has made
+    /// the session
     #[arg(long, value_name = "SESSION-ID", conflicts_with_all = ["paths", "again", "dry_run"])]
     forget: Option<String>,
 }
@@ -149,8 +153,14 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
 
 fn forget(options: &Options, session: &str) -> anyhow::Result<ExitCode> {
     let store = crate::store::Store::new(options.config()?.session_dir);
-    let forgotten = crate::importer::run::forget(store.path(), session);
-    let forgotten = forgotten.map_err(anyhow::Error::msg)?;
+    let forgotten = match crate::importer::run::forget(store.path(), session) {
+        Err(error) if error.kind == Kind::SessionNotFound => {
+            let message = format!("treelined: {}", terminal::line(&error.message));
+            writeln!(io::stderr(), "{message}")?;
+            return Ok(ExitCode::from(NO_SESSION));
+        }
+        forgotten => forgotten.map_err(anyhow::Error::msg)?,
+    };
     let origins = super::tree::count(forgotten as u64, "source", "sources");
     writeln!(io::stdout(), "deleted the kept bytes of {origins}")?;
     Ok(ExitCode::SUCCESS)

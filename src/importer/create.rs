@@ -125,9 +125,14 @@ impl SessionWork<'_> {
             }
         }
         let tips = has_children.iter().filter(|has| !**has).count();
+        let labels = self.tree.labels.iter();
+        let labels = labels.filter(|label| name::given(&label.text).is_some());
+        let has_name = self.row.name.is_some() && self.tree.leaf.is_some();
         self.row.created = true;
-        self.row.entries_added = entries.len() as u64;
+        self.row.entries_added = (entries.len() + labels.count()) as u64 + u64::from(has_name);
         self.row.branches = (tips as u64).saturating_sub(1);
+        // The first branch is none of the others, even if the tool does not show it.
+        self.row.recovered = self.row.recovered.min(self.row.branches);
     }
 
     /// The entry that names the session. `entries` distinguishes names given at different times.

@@ -79,6 +79,7 @@ impl SessionWork<'_> {
             tips.insert(step.id.to_string());
         }
         self.row.branches = (tips.len() as u64).saturating_sub(1);
+        self.row.recovered = self.row.recovered.min(self.row.branches);
         self.row.entries_added = planned.steps.len() as u64;
         self.row.revised = planned.revised;
     }
@@ -101,6 +102,7 @@ impl SessionWork<'_> {
             && source.is_some()
             && !tree.is_same_conversation(source_node, leaf.at);
         let labels: Vec<_> = self.new_labels(planned, tree);
+        self.row.entries_added += labels.len() as u64 + u64::from(name.is_some());
         let is_new = !planned.steps.is_empty() || name.is_some() || has_moved || !labels.is_empty();
         if !is_new || file.lock.is_none() {
             return Ok(());

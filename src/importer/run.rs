@@ -25,6 +25,7 @@ use crate::timestamp::Millis;
 use crate::wire::{ImportSessionsResult, ImportedFile, ImportedSession};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -34,6 +35,13 @@ const WAITING: usize = 6;
 
 /// The folders with new names that are not durable yet.
 type NewNames = BTreeMap<PathBuf, Arc<Folder>>;
+
+/// The content of the session directory before an import.
+struct Known {
+    /// By id.
+    sessions: HashMap<String, Location>,
+    origins: hashbrown::HashSet<OsString>,
+}
 
 /// The options of an import.
 #[derive(Debug, Clone, Default)]
@@ -79,8 +87,11 @@ impl Import<'_> {
         for failure in found.failures {
             results.fail(failure);
         }
-        let known = self.store.session_ids()?;
-        super::rebuild::rebuild(&mut ledger, self.store, &known, self.cancel)?;
+        let known = Known {
+            sessions: self.store.session_ids()?,
+            origins: Origins::names(self.session_dir),
+        };
+        super::rebuild::rebuild(&mut ledger, self.store, &known.sessions, self.cancel)?;
         if let Some(again) = &self.request.again {
             ledger.note_trashed(again, false)?;
         }
@@ -100,7 +111,7 @@ impl Import<'_> {
         &self,
         tool: Tool,
         sources: Vec<Source>,
-        known: &HashMap<String, Location>,
+        known: &Known,
         ledger: &mut Ledger,
         results: &mut Results,
     ) -> Result<()> {
@@ -125,13 +136,13 @@ impl Import<'_> {
             let is_wanted = |row: &ImportedSession| {
                 self.is_of_cwd(&row.cwd) && source.status.modified.0 >= since
             };
-            results.unchanged(tool, &source, ledger, known, &is_wanted);
+            results.unchanged(tool, &source, ledger, &known.sessions, &is_wanted);
         }
         if read.is_empty() {
             return Ok(());
         }
         let batch = Batch::new(tool, read, ledger, self.request);
-        self.write(batch, known, ledger, results)
+        self.write(batch, &known.sessions, ledger, results)
     }
 
     /// Whether the source is unchanged since an earlier import read it.
@@ -139,7 +150,7 @@ impl Import<'_> {
         &self,
         source: &Source,
         row: &SourceRow,
-        known: &HashMap<String, Location>,
+        known: &Known,
         ledger: &Ledger,
     ) -> bool {
         let may_be_longer = row.held
@@ -149,12 +160,13 @@ impl Import<'_> {
                     .is_quiet(std::time::SystemTime::now(), super::reading::QUIET));
         let is_there = |session: &String| {
             let is_trashed = ledger.session(session).is_some_and(|row| row.trashed);
-            known.contains_key(session) || is_trashed
+            known.sessions.contains_key(session) || is_trashed
         };
         row.status == source.status
             && row.version == MAPPING_VERSION
             && !may_be_longer
             && row.targets.iter().all(is_there)
+            && (row.origin.is_empty() || known.origins.contains(OsStr::new(&row.origin)))
     }
 
     /// Reads sources on all cores. Unreadable ones are added to the result.
@@ -380,9 +392,14 @@ impl Import<'_> {
     }
 }
 
-/// Deletes the kept bytes of the sources of a session; returns the number of sources.
+/// Deletes the kept bytes of the sources of a session; returns the number of sources. `sessionNotFound` if no import has
+/// made the session.
 pub(crate) fn forget(session_dir: &Path, session_id: &str) -> Result<usize> {
     let mut ledger = Ledger::open(session_dir, false)?;
+    if !ledger.has(session_id) {
+        let message = format!("no import has made a session {session_id:?}");
+        return Err(Error::new(Kind::SessionNotFound, message));
+    }
     let origins = Origins::of(session_dir)?;
     let mut removed = 0;
     for origin in ledger.forget(session_id)? {

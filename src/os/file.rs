@@ -278,7 +278,7 @@ impl Folder {
     /// Passes the status of each file to `each`, as [`Folder::status`], through one handle.
     pub fn statuses<'n>(
         &self,
-        names: &'n [OsString],
+        names: impl IntoIterator<Item = &'n OsString>,
         mut each: impl FnMut(&'n OsStr, io::Result<Status>),
     ) -> io::Result<()> {
         let folder = self.fd()?;

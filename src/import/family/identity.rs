@@ -69,7 +69,8 @@ impl Index {
         if let Ok(number) = u32::try_from(number) {
             let entry = (hash, number);
             let rehash = |(hash, _): &(u32, u32)| Self::spread(*hash);
-            self.numbers.insert_unique(Self::spread(hash), entry, rehash);
+            self.numbers
+                .insert_unique(Self::spread(hash), entry, rehash);
         }
     }
 
@@ -139,12 +140,7 @@ impl Nodes {
     }
 
     /// The first node of any session with this key, which copies keep, for which `is` is true.
-    fn foreign(
-        &self,
-        members: &[Member],
-        key: &str,
-        is: impl Fn(&Node) -> bool,
-    ) -> Option<Shared> {
+    fn foreign(&self, members: &[Member], key: &str, is: impl Fn(&Node) -> bool) -> Option<Shared> {
         self.by_key.first(key, |shared| {
             let node = node_of(self, members, shared);
             node.is_some_and(|node| *node.key == *key && is(node))

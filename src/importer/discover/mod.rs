@@ -84,7 +84,11 @@ fn discover_in(
         }
     }
     let mut found = search.found;
-    let order = |source: &Source| (source.tool, source.path.clone(), source.part.clone());
+    // Paths compare part by part, which takes much longer than bytes.
+    let order = |source: &Source| {
+        let path = source.path.as_os_str().to_owned();
+        (source.tool, path, source.part.clone())
+    };
     found.sources.sort_by_cached_key(order);
     Ok(found)
 }
@@ -159,7 +163,7 @@ struct Search<'s> {
     ledger: &'s Ledger,
     found: Discovered,
     /// A source that several paths contain is listed once.
-    seen: HashSet<(Tool, PathBuf)>,
+    seen: HashSet<(Tool, OsString)>,
 }
 
 impl Search<'_> {
@@ -339,7 +343,7 @@ impl Search<'_> {
                     continue;
                 }
             };
-            if self.seen.insert((tool, file.clone())) {
+            if self.seen.insert((tool, file.as_os_str().to_owned())) {
                 self.found.sources.push(Source {
                     tool,
                     path: file.clone(),
@@ -354,7 +358,9 @@ impl Search<'_> {
 
     /// The native sessions in a database or a folder of small files.
     fn container(&mut self, tool: Tool, path: &Path) {
-        if path.starts_with(&self.session_dir) || !self.seen.insert((tool, path.to_owned())) {
+        if path.starts_with(&self.session_dir)
+            || !self.seen.insert((tool, path.as_os_str().to_owned()))
+        {
             return;
         }
         let status = match container_status(path) {

@@ -76,6 +76,9 @@ impl SideFiles {
 
     pub(super) fn of_source(&mut self, source: &Path) -> Vec<SideFile> {
         let mut files = self.by_source.get(source).cloned().unwrap_or_default();
+        if !matches!(self.tool, Tool::Codex | Tool::Gemini) {
+            return files;
+        }
         let from = match (self.tool, source.parent()) {
             // Each project has a folder of its own.
             (Tool::Gemini, Some(parent)) => parent,

@@ -3,9 +3,9 @@
 use crate::import::Tool;
 use crate::importer::source::SourceFailure;
 use crate::os::file::{Folder, Status};
+use hashbrown::HashMap;
 use rustix::fs::FileType;
-use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -105,28 +105,37 @@ fn kind_of(path: &Path) -> FileType {
 pub(super) fn statuses(
     files: &[PathBuf],
 ) -> impl Iterator<Item = (&PathBuf, io::Result<Option<Status>>)> {
-    let mut by_folder: HashMap<&Path, Vec<OsString>> = HashMap::new();
-    for file in files {
-        let folder = file.parent().unwrap_or(file);
-        let name = file.file_name().unwrap_or(OsStr::new("")).to_owned();
-        by_folder.entry(folder).or_default().push(name);
+    // By the bytes of the path: a path's own hash takes its parts one by one.
+    let mut by_folder: HashMap<&[u8], Vec<usize>> = HashMap::new();
+    let mut names = Vec::with_capacity(files.len());
+    for (number, file) in files.iter().enumerate() {
+        let folder = file.parent().unwrap_or(file).as_os_str();
+        names.push(file.file_name().unwrap_or(OsStr::new("")).to_owned());
+        let of_folder = by_folder.entry(folder.as_encoded_bytes());
+        of_folder.or_default().push(number);
     }
-    let mut found: HashMap<PathBuf, io::Result<Option<Status>>> = HashMap::new();
-    for (path, names) in &by_folder {
-        let Ok(folder) = Folder::open(path) else {
+    let mut found: Vec<io::Result<Option<Status>>> = Vec::new();
+    found.resize_with(files.len(), || Ok(None));
+    for numbers in by_folder.values() {
+        let first = numbers.first().and_then(|number| files.get(*number));
+        let folder = first.and_then(|file| file.parent());
+        let Some(Ok(folder)) = folder.map(Folder::open) else {
             continue;
         };
+        let of_folder = numbers.iter().filter_map(|number| names.get(*number));
+        let mut next = numbers.iter();
         // Each name is queried again if the folder itself cannot be used.
-        let _asked = folder.statuses(names, |name, status| {
+        let _asked = folder.statuses(of_folder, |_, status| {
             let status = match status {
                 Ok(status) => Ok(Some(status)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
                 Err(error) => Err(error),
             };
-            found.insert(path.join(name), status);
+            let number = next.next().copied();
+            if let Some(slot) = number.and_then(|number| found.get_mut(number)) {
+                *slot = status;
+            }
         });
     }
-    files
-        .iter()
-        .map(move |file| (file, found.remove(file).unwrap_or(Ok(None))))
+    files.iter().zip(found)
 }

@@ -14,8 +14,8 @@ use crate::os::file::{Folder, Location, is_lock_unsupported};
 use crate::os::handle::HandleAccess;
 use crate::os::temporary::{self, Temporary};
 use crate::wire::ImportedSession;
+use hashbrown::{Equivalent, HashMap, HashSet};
 use line::Line;
-use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
@@ -97,6 +97,16 @@ pub(crate) struct Ledger {
     lines: usize,
 }
 
+/// A key of the maps, borrowed.
+#[derive(Hash)]
+struct Name<'a>(Tool, &'a str);
+
+impl Equivalent<(Tool, String)> for Name<'_> {
+    fn equivalent(&self, (tool, name): &(Tool, String)) -> bool {
+        self.0 == *tool && self.1 == *name
+    }
+}
+
 #[derive(Debug)]
 struct LedgerFile {
     folder: Arc<Folder>,
@@ -142,7 +152,7 @@ impl Ledger {
 
     /// The source with this name, as last read.
     pub(crate) fn source(&self, tool: Tool, name: &str) -> Option<&SourceRow> {
-        self.sources.get(&(tool, name.to_owned()))
+        self.sources.get(&Name(tool, name))
     }
 
     /// The sources that are parts of this database.
@@ -159,13 +169,13 @@ impl Ledger {
 
     /// Whether all sessions of a database with this status are imported.
     pub(crate) fn has_database(&self, tool: Tool, name: &str, status: &SourceStatus) -> bool {
-        let row = self.databases.get(&(tool, name.to_owned()));
+        let row = self.databases.get(&Name(tool, name));
         row.is_some_and(|row| row.status == *status)
     }
 
     /// The session of a native session, and its position in the order of placements.
     pub(crate) fn target(&self, tool: Tool, native: &str) -> Option<(&str, usize)> {
-        let placed = self.placed.get(&(tool, native.to_owned()));
+        let placed = self.placed.get(&Name(tool, native));
         placed.map(|(session, rank)| (&**session, *rank))
     }
 
@@ -223,6 +233,12 @@ impl Ledger {
         self.append(vec![Line::Session(row)])
     }
 
+    /// Whether an import has made the session.
+    pub(crate) fn has(&self, session: &str) -> bool {
+        let is_target = |row: &SourceRow| row.targets.iter().any(|target| target == session);
+        self.sessions.contains_key(session) || self.sources.values().any(is_target)
+    }
+
     /// Forgets the origins of a session, and returns those that no other session has.
     pub(crate) fn forget(&mut self, session: &str) -> Result<Vec<String>> {
         let of_session = |row: &&SourceRow| row.targets.iter().any(|target| target == session);
@@ -237,6 +253,7 @@ impl Ledger {
             .filter(|row| !shared.contains(&*row.origin))
             .cloned()
             .collect();
+        drop(shared);
         let mut origins: Vec<String> = forgotten.iter().map(|row| row.origin.clone()).collect();
         origins.sort();
         origins.dedup();
@@ -271,9 +288,10 @@ impl Ledger {
 
     /// Places a native session, once.
     fn place(&mut self, tool: Tool, native: &str, session: &str) {
-        let rank = self.placed.len();
-        let place = self.placed.entry((tool, native.to_owned()));
-        place.or_insert_with(|| (session.to_owned(), rank));
+        if !self.placed.contains_key(&Name(tool, native)) {
+            let place = (session.to_owned(), self.placed.len());
+            self.placed.insert((tool, native.to_owned()), place);
+        }
     }
 
     fn read(&mut self, folder: &Folder) {

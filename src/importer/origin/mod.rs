@@ -20,10 +20,11 @@ use crate::bytes::{index, part};
 use crate::error::{Error, Result};
 use crate::import::Tool;
 use crate::os::file::Folder;
+use hashbrown::HashSet;
 use manifest::Manifest;
 use segment::SegmentWriter;
 use sha2::{Digest, Sha256};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Seek};
 use std::path::Path;
 use std::sync::Arc;
@@ -58,6 +59,13 @@ impl Origins {
         let root = Arc::new(Folder::open(session_dir)?);
         let folder = Arc::new(root.subfolder(OsStr::new(FOLDER))?);
         Ok(Self { folder })
+    }
+
+    /// The names of all origins in a session directory; none if it has no folder of origins.
+    pub(crate) fn names(session_dir: &Path) -> HashSet<OsString> {
+        let listed = Self::existing(session_dir).and_then(|origins| origins.folder.list());
+        let listed = listed.unwrap_or_default().into_iter();
+        listed.map(|(name, _)| name).collect()
     }
 
     /// Begins to keep the bytes of a source.

@@ -64,9 +64,9 @@ impl SegmentWriter {
     /// Takes the next bytes, at least one.
     pub(super) fn push(&mut self, block: &[u8]) -> io::Result<()> {
         self.frame.clear();
-        self.frame.reserve(zstd::zstd_safe::compress_bound(block.len()));
-        self.compressor
-            .compress_to_buffer(block, &mut self.frame)?;
+        self.frame
+            .reserve(zstd::zstd_safe::compress_bound(block.len()));
+        self.compressor.compress_to_buffer(block, &mut self.frame)?;
         (&**self.new.file()).write_all(&self.frame)
     }
 

@@ -1,5 +1,6 @@
 //! Whole imports in process, from files to sessions.
 
+mod counts;
 mod damage;
 mod growing;
 mod names;

@@ -1,5 +1,6 @@
 //! `import_sessions`, `import_report` and `treelined import`. protocol.md §3.16, session-file.md §5.7.
 
+mod forget;
 mod kill;
 mod order;
 

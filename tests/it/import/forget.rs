@@ -1,0 +1,28 @@
+//! `treelined import --forget`.
+
+use super::imported;
+use crate::harness::*;
+
+/// A mistyped id was reported as if its sources had been deleted.
+#[test]
+fn only_a_session_that_an_import_has_made_is_forgotten() {
+    let home = Home::new();
+    let (d, result) = imported(&home);
+    drop(d);
+    let id = result["sessions"][0]["sessionId"].as_str().unwrap();
+    let unknown = home.run(&["import", "--forget", "nobody"], &[], "");
+    assert_eq!(unknown.code, Some(3), "{unknown:?}");
+    assert!(unknown.stderr.contains("\"nobody\""), "{unknown:?}");
+    assert!(
+        home.sessions()
+            .join(".origins")
+            .read_dir()
+            .unwrap()
+            .next()
+            .is_some()
+    );
+    let known = home.run(&["import", "--forget", id], &[], "").clean();
+    assert!(known.text().contains("1 source"), "{known:?}");
+    let again = home.run(&["import", "--forget", id], &[], "").clean();
+    assert!(again.text().contains("0 sources"), "{again:?}");
+}
