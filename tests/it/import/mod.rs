@@ -1,6 +1,10 @@
 //! `import_sessions`, `import_report` and `treelined import`. protocol.md §3.16, session-file.md §5.7.
 
+mod damage;
+mod interrupted;
 mod kill;
+mod sessions;
+mod watch;
 
 use std::fs;
 use std::path::PathBuf;
