@@ -151,6 +151,7 @@ pub mod internals {
     pub use crate::flow::append::{NewEntry, plan as plan_append};
     pub use crate::id::is_valid;
     pub use crate::import::records::{Layout, Piece, Splitter};
+    pub use crate::import::whole::{WholeSource, read_whole};
     pub use crate::log::append::TryLock;
     pub use crate::log::header::Header;
     pub use crate::log::recover::recover;

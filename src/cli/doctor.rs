@@ -3,6 +3,7 @@
 //! Owns the sentence for each kind of damage. It only reads, unless asked to repair.
 
 use super::Options;
+use super::doctor_import;
 use super::doctor_origin;
 use super::doctor_repair;
 use super::screen::{Screen, Style};
@@ -138,6 +139,7 @@ fn examine(screen: &mut Screen, path: &Path) -> io::Result<Finding> {
     match open(path) {
         Ok((opened, size)) => {
             facts(screen, &opened, size)?;
+            doctor_import::show(screen, &opened)?;
             diagnostics(screen, &opened.diagnostics)?;
             Ok(match opened.diagnostics.len() as u64 {
                 0 => Finding::Sound,

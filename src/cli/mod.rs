@@ -8,6 +8,7 @@ mod call;
 mod daemon;
 mod demo;
 mod doctor;
+mod doctor_import;
 mod doctor_origin;
 mod doctor_repair;
 mod documents;

@@ -18,6 +18,7 @@ pub(crate) mod records;
 #[cfg(test)]
 pub(crate) mod tests;
 mod value;
+pub(crate) mod whole;
 
 use member::{Body, Member, Node, Record};
 

@@ -88,10 +88,7 @@ impl JsonTree {
         let updated = json::get_path(&text, &["time", "updated"]);
         let updated = updated.and_then(|raw| std::str::from_utf8(raw).ok()?.parse::<Millis>().ok());
         let messages = self.messages(&id).unwrap_or_default();
-        let parts = messages
-            .iter()
-            .filter_map(|file| self.parts(&stem(file)?).ok())
-            .flatten();
+        let parts = messages.iter().flat_map(|file| self.parts_of_file(file));
         let all = [file.clone()].into_iter().chain(parts);
         let version = all
             .chain(messages.iter().cloned())
@@ -102,6 +99,14 @@ impl JsonTree {
             version,
         });
         self.files.insert(id, file);
+    }
+
+    /// The parts of the message in a file. Most files have the name of their message; others are read for it.
+    fn parts_of_file(&self, file: &Path) -> Vec<PathBuf> {
+        let of = |message: Option<String>| message.and_then(|message| self.parts(&message).ok());
+        let named = of(stem(file)).filter(|parts| !parts.is_empty());
+        let id = || of(read(file).ok().and_then(|text| string(&text, "id")));
+        named.or_else(id).unwrap_or_default()
     }
 
     /// A hash that changes whenever the file does.

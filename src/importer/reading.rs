@@ -6,7 +6,7 @@ use super::source::{Places, Scan, ScanFailure, SideKind, Source, SourceFailure};
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::import::family::MemberNumber;
-use crate::import::member::{Member, Node, NodeKind, Parent, Place};
+use crate::import::member::{Base, Member, Node, NodeKind, Parent, Place};
 use crate::import::{Format, Tool};
 use crate::importer::line::Contents;
 use std::collections::HashMap;
@@ -114,6 +114,9 @@ fn discount(members: &mut [Member], mut beside: u64) {
 
 /// Takes the open nodes, and what is below them, out of a member; returns their number.
 fn hold_back(member: &mut Member) -> u64 {
+    if is_beginning_of_copy(member) {
+        member.nodes.iter_mut().for_each(|node| node.is_open = true);
+    }
     if !member.nodes.iter().any(|node| node.is_open) {
         return 0;
     }
@@ -153,6 +156,13 @@ fn hold_back(member: &mut Member) -> u64 {
         .and_then(|leaf| at(&numbers, leaf))
         .and_then(|(number, _)| number);
     (count - member.nodes.len()) as u64
+}
+
+/// Whether a copy of another session has no complete message of a person so far. Without one nothing joins it to that session,
+/// and it would get one of its own for ever.
+fn is_beginning_of_copy(member: &Member) -> bool {
+    let is_closed_turn = |node: &Node| node.kind == NodeKind::User && !node.is_open;
+    matches!(member.base, Base::CopyOf { .. }) && !member.nodes.iter().any(is_closed_turn)
 }
 
 fn rename_first_kept(node: &mut Node, rename: impl Fn(u32) -> Option<(Option<u32>, bool)>) {

@@ -19,7 +19,7 @@ use treelined::internals::repair;
 use treelined::internals::{BadLine, Line, scan_first, scan_line};
 use treelined::internals::{Frame, FrameReader, Outbox, id_in_head};
 use treelined::internals::{Header, Log, OpenedLog};
-use treelined::internals::{Layout, Piece, Splitter};
+use treelined::internals::{Layout, Piece, Splitter, WholeSource, read_whole};
 use treelined::internals::{SystemSource, new_session_id};
 use treelined::internals::{header_id, is_valid, json, terminal};
 
@@ -291,6 +291,29 @@ pub(super) fn records(bytes: &[u8]) {
             assert!(!is_record || value == Ok(0..len), "{value:?}");
         }
         assert!(is_blank(&bytes[passed..]), "from {passed}");
+    }
+}
+
+/// A source of one tool: each record is in an entry, kept only in the origin, or a repetition, and each entry is JSON.
+pub(super) fn import(tool: &str, bytes: &[u8]) {
+    for (layout, path) in [
+        (Layout::Lines, "p/chats/s.jsonl"),
+        (Layout::Document, "p/chats/s.json"),
+    ] {
+        let whole = read_whole(tool, path, layout, bytes).expect("a tool");
+        let WholeSource {
+            records,
+            accounted,
+            entries,
+        } = whole;
+        assert!(
+            accounted == records || accounted == 0,
+            "{accounted} of {records}"
+        );
+        for entry in entries {
+            let is_whole = json::value_span(&entry) == Ok(0..entry.len());
+            assert!(is_whole, "{}", entry.escape_ascii());
+        }
     }
 }
 

@@ -132,8 +132,8 @@ fn folder() -> tempfile::TempDir {
         .unwrap()
 }
 
-/// Inputs that once failed are kept in `tests/fuzz/seeds`, in a folder for each target. The fuzzer begins
-/// with them.
+/// Inputs that once failed are kept in `tests/fuzz/seeds`, in a folder for each target, and rows of the databases of
+/// agents. The fuzzer begins with them.
 #[test]
 fn every_seed_passes_its_target() {
     let folder = folder();
@@ -152,6 +152,9 @@ fn every_seed_passes_its_target() {
                 "path" => targets::path(&bytes, folder.path()),
                 "records" => targets::records(&bytes),
                 "sanitizer" => targets::sanitizer(&bytes),
+                tool @ ("claude-code" | "codex" | "opencode" | "gemini" | "goose" | "pi") => {
+                    targets::import(tool, &bytes);
+                }
                 other => panic!("no target is called {other}"),
             }
             count += 1;
@@ -191,4 +194,87 @@ fn random_texts_for_a_terminal_pass() {
 #[test]
 fn random_sources_of_other_tools_pass() {
     fuzz(6, targets::records);
+}
+
+/// The files of an agent among the test data, and the seeds of its target.
+fn sources(tool: &str) -> Vec<Vec<u8>> {
+    let tests = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let mut waiting = vec![
+        tests.join("data/import").join(tool),
+        tests.join("fuzz/seeds").join(tool),
+    ];
+    let mut sources = Vec::new();
+    while let Some(path) = waiting.pop() {
+        let is_text = |path: &std::path::Path| {
+            let ending = path.extension().and_then(|ending| ending.to_str());
+            matches!(ending, None | Some("json" | "jsonl"))
+        };
+        match std::fs::read_dir(&path) {
+            Ok(inside) => waiting.extend(inside.map(|entry| entry.unwrap().path())),
+            Err(_) if is_text(&path) => sources.extend(std::fs::read(&path)),
+            Err(_) => {}
+        }
+    }
+    sources
+}
+
+/// Lines of an agent's sources in another order, some of them with damage or with a value of another one.
+fn shuffled(random: &mut Random, lines: &[&[u8]]) -> Vec<u8> {
+    let mut source = Vec::new();
+    for _ in 0..1 + random.below(12) {
+        let mut line = random.pick(lines).to_vec();
+        for _ in 0..random.below(3) {
+            if line.is_empty() {
+                break;
+            }
+            let (at, other) = (random.below(line.len()), random.pick(lines));
+            match random.below(5) {
+                0 => line[at] = random.below(256) as u8,
+                1 => line.truncate(at),
+                2 => {
+                    line.remove(at);
+                }
+                3 => line.extend_from_slice(&other[random.below(other.len())..]),
+                _ => {
+                    let piece = random.pick(PIECES).bytes();
+                    line.splice(at..at, piece).for_each(drop);
+                }
+            }
+        }
+        source.extend_from_slice(&line);
+        if random.below(8) > 0 {
+            source.push(b'\n');
+        }
+    }
+    source
+}
+
+#[test]
+fn random_sources_of_every_agent_are_imported() {
+    for tool in ["claude-code", "codex", "opencode", "gemini", "goose", "pi"] {
+        let sources = sources(tool);
+        let lines = sources
+            .iter()
+            .flat_map(|source| source.split(|byte| *byte == b'\n'));
+        let lines: Vec<&[u8]> = lines.filter(|line| !line.is_empty()).collect();
+        assert!(lines.len() > 10, "{tool}");
+        let mut random = seeded_random(7);
+        let (began, mut count) = (Instant::now(), 0);
+        let long = if crate::harness::is_long_run() {
+            60_000
+        } else {
+            1_000
+        };
+        while began.elapsed() < Duration::from_millis(long) {
+            let source = shuffled(&mut random, &lines);
+            let run = std::panic::AssertUnwindSafe(|| targets::import(tool, &source));
+            if let Err(panic) = std::panic::catch_unwind(run) {
+                eprintln!("{tool}: {:?}", String::from_utf8_lossy(&source));
+                std::panic::resume_unwind(panic);
+            }
+            count += 1;
+        }
+        println!("fuzz: {count} sources of {tool}");
+        assert!(count > 0, "no source was tried");
+    }
 }

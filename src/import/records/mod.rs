@@ -52,7 +52,7 @@ pub enum Reason {
 
 /// Cuts a stream into pieces. It takes the bytes in chunks of any size, and keeps the incomplete line at the end of the
 /// last chunk.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Splitter {
     layout: Layout,
     /// As [`LONGEST`].
@@ -279,7 +279,7 @@ impl Visitor for Form {
 }
 
 /// The first two keys of the records on lines of their own. They distinguish a record from an object inside a torn one.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Beginnings(Vec<u64>);
 
 impl Beginnings {

@@ -1,5 +1,6 @@
 //! Reads sources in tests, and draws the resulting nodes.
 
+pub(crate) mod cuts;
 mod hostile;
 pub(crate) mod scanning;
 pub(crate) mod testing;

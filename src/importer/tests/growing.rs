@@ -16,13 +16,7 @@ fn check(tool: Tool, name: &str, bytes: &[u8], step: usize) {
     let whole = Home::new(tool);
     whole.write(name, bytes);
     let whole = whole.import();
-    let paths = |result: &ImportSessionsResult| {
-        let paths = result.sessions.iter().map(|row| texts(&path_of(row)));
-        let mut paths: Vec<_> = paths.collect();
-        paths.sort();
-        paths
-    };
-    assert_eq!(paths(&grown), paths(&whole), "{name}");
+    assert_eq!(leaf_paths(&grown), leaf_paths(&whole), "{name}");
     assert_eq!(grown.totals.failed, 0);
 }
 
@@ -45,6 +39,69 @@ fn importing_while_a_file_grows_ends_at_the_same_path() {
     }
     let pi = fs::read(data.join("pi/agentsview-session.jsonl")).unwrap();
     check(Tool::Pi, "p.jsonl", &pi, 1);
+}
+
+/// The files of a family, one after the other, as their tool wrote them: a fork and a revert begin after what they
+/// continue.
+fn check_family(tool: Tool, folder: &str, step: usize) {
+    let mut files: Vec<PathBuf> = fs::read_dir(fixture(folder))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
+        .collect();
+    files.sort();
+    let (home, whole) = (Home::new(tool), Home::new(tool));
+    let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+    for path in files {
+        let bytes = fs::read(&path).unwrap();
+        let ends = memchr::memchr_iter(b'\n', &bytes).map(|end| end + 1);
+        for end in ends.step_by(step) {
+            home.write(&name(&path), &bytes[..end]);
+            home.try_import(|request| request.is_final = false).unwrap();
+        }
+        home.write(&name(&path), &bytes);
+        whole.write(&name(&path), &bytes);
+    }
+    let (grown, whole) = (home.import(), whole.import());
+    let rows = |result: &ImportSessionsResult| result.sessions.len();
+    assert_eq!(
+        rows(&grown),
+        rows(&whole),
+        "{folder}: {:#?}",
+        grown.sessions
+    );
+    assert_eq!(leaf_paths(&grown), leaf_paths(&whole), "{folder}");
+    assert_eq!(grown.totals.failed, 0);
+    assert_eq!(home.import().totals.entries_added, 0);
+}
+
+#[test]
+fn importing_while_the_files_of_a_family_grow_ends_at_the_same_path() {
+    check_family(Tool::Codex, "codex/0.169-paginated", 1);
+    check_family(Tool::Codex, "codex/0.130-rollback", 1);
+    check_family(Tool::Codex, "codex/0.169-legacy", 1);
+    check_family(Tool::Gemini, "gemini", 1);
+}
+
+/// Gemini CLI before 0.4x wrote the whole document again for each message.
+#[test]
+fn importing_while_a_document_of_gemini_grows_ends_at_the_same_path() {
+    let bytes = fs::read(fixture("gemini/large.json")).unwrap();
+    let document: Value = serde_json::from_slice(&bytes).unwrap();
+    let messages = document["messages"].as_array().unwrap();
+    let home = Home::new(Tool::Gemini);
+    for count in 1..messages.len() {
+        let mut part = document.clone();
+        part["messages"] = messages[..count].into();
+        home.write("s.json", part.to_string());
+        home.try_import(|request| request.is_final = false).unwrap();
+    }
+    home.write("s.json", &bytes);
+    let grown = home.import();
+    let whole = Home::new(Tool::Gemini);
+    whole.write("s.json", &bytes);
+    assert_eq!(leaf_paths(&grown), leaf_paths(&whole.import()));
+    assert_eq!(grown.sessions.len(), 1);
 }
 
 /// Real files of Claude Code, with `TREELINED_IMPORT_DATA` set to a folder that has `claude-code`.

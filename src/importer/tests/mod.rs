@@ -2,6 +2,7 @@
 
 mod counts;
 mod damage;
+mod databases;
 mod growing;
 mod names;
 
@@ -28,7 +29,9 @@ struct Home {
 
 impl Home {
     fn new(tool: Tool) -> Self {
-        let root = tempfile::tempdir().unwrap();
+        // In memory if possible: an import syncs each session.
+        let memory = tempfile::tempdir_in("/dev/shm");
+        let root = memory.unwrap_or_else(|_| tempfile::tempdir().unwrap());
         fs::create_dir(root.path().join("files")).unwrap();
         Self { root, tool }
     }
@@ -179,6 +182,20 @@ fn conversation() -> String {
         assistant("a3", "u2", "second"),
     ]
     .concat()
+}
+
+/// A file of the test data.
+fn fixture(path: &str) -> PathBuf {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/import");
+    data.join(path)
+}
+
+/// The paths to the leaves of all sessions of an import, without ids and origins.
+fn leaf_paths(result: &ImportSessionsResult) -> Vec<Vec<String>> {
+    let paths = result.sessions.iter().map(|row| texts(&path_of(row)));
+    let mut paths: Vec<_> = paths.collect();
+    paths.sort();
+    paths
 }
 
 /// The codex sessions among the test data.

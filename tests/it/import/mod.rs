@@ -1,8 +1,12 @@
 //! `import_sessions`, `import_report` and `treelined import`. protocol.md §3.16, session-file.md §5.7.
 
+mod damage;
 mod forget;
+mod interrupted;
 mod kill;
 mod order;
+mod sessions;
+mod watch;
 
 use std::fs;
 use std::path::PathBuf;
@@ -215,4 +219,34 @@ fn a_rewritten_source_is_sound() {
     let path = result["sessions"][0]["path"].as_str().unwrap();
     let output = home.run(&["doctor", "--origin", path], &[], "");
     assert_eq!(output.code, Some(0), "{output:?}");
+}
+
+#[test]
+fn doctor_shows_from_which_files_a_session_was_imported() {
+    let home = Home::new();
+    let (mut d, result) = imported(&home);
+    let path = result["sessions"][0]["path"].as_str().unwrap();
+    let shown = |home: &Home| home.run(&["doctor", path], &[], "").clean().text();
+    let text = shown(&home);
+    let file = home.files().join("s.jsonl");
+    let file = fs::canonicalize(file).unwrap().display().to_string();
+    assert!(
+        text.contains("  imported from claude-code s, at "),
+        "{text}"
+    );
+    let line = format!("    {file}: 4 records, 4 entries\n");
+    assert!(text.contains(&line), "{text}");
+
+    let title = json!({"type": "custom-title", "customTitle": "x", "sessionId": "s"});
+    let missing = record("s", "user", 8, &json!({"role": "user", "content": "later"}));
+    let grown = format!("{}{title}\nno JSON\n{missing}", conversation("s", 2));
+    home.file("s.jsonl", grown.as_bytes());
+    d.ok("import_sessions", params(&home));
+    let text = shown(&home);
+    assert!(text.contains(" (2 imports), 1 gap\n"), "{text}");
+    let at = grown.find("no JSON").unwrap();
+    let lines = format!(
+        "    {file}: 6 records, 5 entries, 1 in the origin only (1 custom-title), 1 gap\n      unparsable: offset {at}, 7 bytes\n"
+    );
+    assert!(text.contains(&lines), "{text}\nlacks\n{lines}");
 }

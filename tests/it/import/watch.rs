@@ -1,0 +1,171 @@
+//! `treelined import --watch`.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdout};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use super::conversation;
+use crate::harness::*;
+use rustix::process::{Pid, Signal, kill_process};
+
+struct Watcher {
+    child: Child,
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl Watcher {
+    fn start(home: &Home) -> Self {
+        let path = home.files();
+        let args = [
+            "import",
+            "--watch",
+            "--from",
+            "claude-code",
+            path.to_str().unwrap(),
+        ];
+        let mut child = home.command(&args, &[]).spawn().unwrap();
+        drop(child.stdin.take());
+        let stdout = child.stdout.take().unwrap();
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let read = Arc::clone(&lines);
+        thread::spawn(move || collect(stdout, &read));
+        Self { child, lines }
+    }
+
+    /// Waits for a line with all of these words.
+    fn says(&self, words: &[&str]) {
+        eventually(&format!("a line with {words:?}"), || {
+            let lines = self.lines.lock().unwrap();
+            let has = |line: &String| words.iter().all(|word| line.contains(word));
+            lines.iter().any(has)
+        });
+    }
+
+    /// The number of times that its threads were resumed after a wait, and of its threads.
+    fn wake_ups(&self) -> (u64, usize) {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        let (mut switches, mut threads) = (0, 0);
+        for task in tasks {
+            let status = fs::read_to_string(task.unwrap().path().join("status")).unwrap();
+            let count = status
+                .lines()
+                .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+            switches += count.unwrap().trim().parse::<u64>().unwrap();
+            threads += 1;
+        }
+        (switches, threads)
+    }
+
+    /// Interrupts it as a terminal does, and returns its exit code and stderr.
+    fn interrupt(mut self) -> (Option<i32>, String) {
+        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
+        let code = wait(&mut self.child, Duration::from_secs(20));
+        let mut stderr = String::new();
+        let mut pipe = self.child.stderr.take().unwrap();
+        pipe.read_to_string(&mut stderr).unwrap();
+        (code, stderr)
+    }
+}
+
+fn collect(stdout: ChildStdout, lines: &Mutex<Vec<String>>) {
+    for line in BufReader::new(stdout).lines() {
+        lines.lock().unwrap().push(line.unwrap());
+    }
+}
+
+/// Children of a process, by their ids.
+fn children(of: u32) -> String {
+    fs::read_to_string(format!("/proc/{of}/task/{of}/children")).unwrap_or_default()
+}
+
+#[test]
+fn a_watch_imports_what_is_written_and_sleeps_in_between() {
+    let home = Home::in_memory();
+    home.file("s.jsonl", conversation("s", 2).as_bytes());
+    let watcher = Watcher::start(&home);
+    // The last answer may still grow.
+    watcher.says(&["kept claude-code: 3 entries of "]);
+
+    let text = conversation("t", 3);
+    let path = home.files().join("t.jsonl");
+    let mut file = fs::File::create(path).unwrap();
+    let (first, rest) = text.as_bytes().split_at(text.len() / 2);
+    file.write_all(first).unwrap();
+    thread::sleep(Duration::from_millis(300));
+    file.write_all(rest).unwrap();
+
+    drop(file);
+    watcher.says(&["kept claude-code: 5 entries of "]);
+    eventually("the import ends", || {
+        children(watcher.child.id()).trim().is_empty()
+    });
+
+    // Reading the sources is no change.
+    fs::read(home.files().join("t.jsonl")).unwrap();
+    thread::sleep(Duration::from_millis(1500));
+    let before = watcher.wake_ups();
+    thread::sleep(Duration::from_secs(3));
+    assert_eq!(watcher.wake_ups(), before, "an idle watch does not wake up");
+
+    // The tool deletes its file; the session and its source stay.
+    fs::remove_file(home.files().join("s.jsonl")).unwrap();
+    home.file("u.jsonl", conversation("u", 4).as_bytes());
+    watcher.says(&["kept claude-code: 7 entries of "]);
+    let sessions = home.session_files();
+    let is_session = |path: &&std::path::PathBuf| !path.to_str().unwrap().contains("/sessions/.");
+    assert_eq!(sessions.iter().filter(is_session).count(), 3);
+    assert_eq!(
+        fs::read_dir(home.sessions().join(".origins"))
+            .unwrap()
+            .count(),
+        3
+    );
+
+    let (_, stderr) = watcher.interrupt();
+    assert_eq!(stderr, "");
+    let mut d = Daemon::quiet_in(&home);
+    let result = d.ok("import_sessions", super::params(&home));
+    assert_eq!(result["totals"]["failed"], 0);
+    assert_eq!(
+        result["totals"]["entriesAdded"], 2,
+        "the held back ends of t and u"
+    );
+}
+
+/// The import that runs ends with the watch, and leaves whole sessions.
+#[test]
+fn an_interrupt_during_an_import_leaves_whole_sessions_and_no_process() {
+    let home = Home::in_memory();
+    for number in 0..60 {
+        let session = format!("s{number:02}");
+        let text = conversation(&session, 60);
+        home.file(&format!("{session}.jsonl"), text.as_bytes());
+    }
+    let watcher = Watcher::start(&home);
+    eventually("an import runs", || {
+        !children(watcher.child.id()).trim().is_empty()
+    });
+    let import = children(watcher.child.id());
+    eventually("a session is written", || {
+        home.session_files()
+            .iter()
+            .any(|path| !path.to_str().unwrap().contains("/sessions/."))
+    });
+    let (_, stderr) = watcher.interrupt();
+    assert_eq!(stderr, "");
+    for child in import.split_whitespace() {
+        eventually("the import ends", || {
+            !std::path::Path::new(&format!("/proc/{child}")).exists()
+        });
+    }
+    for path in home.session_files() {
+        if !path.to_str().unwrap().contains("/sessions/.") {
+            let text = fs::read_to_string(&path).unwrap();
+            let last: Json = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+            assert_eq!(last["customType"], "treelined.leaf", "{path:?}");
+        }
+    }
+}
