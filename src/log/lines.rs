@@ -4,7 +4,7 @@
 
 use crate::bytes::index;
 use crate::cancel::Cancel;
-use memchr::memchr;
+use memchr::{memchr, memrchr};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -104,6 +104,27 @@ impl<'f> Lines<'f> {
             searched = unread.len();
             if searched > LONG.min(self.max_line) {
                 return self.long(searched).map(Some);
+            }
+            if !self.fill()? {
+                let rest = self.end - self.start;
+                return Ok((rest > 0).then(|| self.take(rest, false)));
+            }
+        }
+    }
+
+    /// The next lines together, as many whole ones as are in memory: the bytes have line breaks between them. A line
+    /// that is longer, or has no line break, comes alone, as from [`Lines::next`]. `None` at the end.
+    pub(crate) fn next_lines(&mut self) -> io::Result<Option<RawLine<'_>>> {
+        if self.cancel.is_some_and(Cancel::is_cancelled) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        loop {
+            let unread = self.buffer.get(self.start..self.end).unwrap_or_default();
+            if let Some(last) = memrchr(b'\n', unread) {
+                return Ok(Some(self.take(last, true)));
+            }
+            if unread.len() > LONG || self.buffer.len() > 2 * LONG {
+                return self.next();
             }
             if !self.fill()? {
                 let rest = self.end - self.start;
@@ -268,6 +289,28 @@ mod tests {
             ]
         );
         assert_eq!(read(b"", 100), vec![]);
+    }
+
+    #[test]
+    fn several_lines_come_together() {
+        let long = "x".repeat(100);
+        let content = format!("a\n\nbcd\n{long}\ne\nf");
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(content.as_bytes()).unwrap();
+        for chunk in 1..120 {
+            let mut lines = Lines::in_chunks(&file, 0, chunk);
+            let mut whole = String::new();
+            while let Some(some) = lines.next_lines().unwrap() {
+                assert_eq!(some.offset, whole.len() as u64, "{chunk}");
+                assert_eq!(
+                    some.terminated,
+                    !content.ends_with(str::from_utf8(some.bytes.unwrap()).unwrap())
+                );
+                whole += str::from_utf8(some.bytes.unwrap()).unwrap();
+                whole.extend(some.terminated.then_some('\n'));
+            }
+            assert_eq!(whole, content, "{chunk}");
+        }
     }
 
     #[test]

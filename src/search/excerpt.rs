@@ -14,13 +14,18 @@ pub(crate) const EXCERPT_CHARS: usize = 200;
 const BEFORE: usize = 60;
 /// The most characters of the field that an excerpt reads, since white space may fill many.
 const LOOKED_THROUGH: usize = 4000;
+/// Characters by which an excerpt is shorter at most, so that no word is cut.
+const NEAR: usize = 20;
+/// The sign for text that was cut.
+const CUT: char = '…';
 /// The most marked ranges of an excerpt.
 const MOST_RANGES: usize = 16;
 
 /// One line of a field, and the places of the matches in it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Excerpt {
-    /// White space folded to single spaces, control characters removed.
+    /// White space folded to single spaces, control characters removed. Begins and ends with `…` where the field has
+    /// more text.
     pub text: String,
     /// Ranges in characters (Unicode scalar values) of the text, ascending and disjoint.
     pub ranges: Vec<Range<usize>>,
@@ -40,9 +45,10 @@ impl Excerpt {
         let first = query.first_in(field).unwrap_or_default();
         let (before, _) = field.split_at_checked(first).unwrap_or((field, ""));
         let start = before.char_indices().rev().take(BEFORE).last();
-        let start = start.map_or(first, |(at, _)| at);
-        let rest = field.get(start..).unwrap_or_default();
-        let (text, shown) = one_line(rest);
+        let start = next_word(before, start.map_or(first, |(at, _)| at));
+        let (before, rest) = field.split_at_checked(start).unwrap_or((field, ""));
+        let is_cut = before.chars().any(is_shown);
+        let (text, shown) = one_line(rest, first - start, is_cut);
         let end = shown.last().map_or(0, |shown| shown.at + 1);
         let mut places: Vec<Range<usize>> = Vec::new();
         for place in query.places(field, start, first, end) {
@@ -112,38 +118,85 @@ impl<'q> BestField<'q> {
     }
 }
 
-/// The part of a text that an excerpt contains.
-fn one_line(text: &str) -> (String, Vec<ExcerptChar>) {
-    let (mut line, mut length, mut gap) = (String::new(), 0, false);
+/// The start of the next word, if `at` is within a word and its end is near; else `at`. The text is the one before the
+/// first match.
+fn next_word(text: &str, at: usize) -> usize {
+    let (before, rest) = text.split_at_checked(at).unwrap_or((text, ""));
+    if before.is_empty() || before.ends_with(char::is_whitespace) {
+        return at;
+    }
+    let mut chars = rest.char_indices().take(NEAR);
+    let space = chars.find(|(_, char)| char.is_whitespace());
+    space.map_or(at, |(space, _)| at + space)
+}
+
+fn is_gap(char: char) -> bool {
+    char.is_whitespace() || char == '\u{feff}'
+}
+
+fn is_shown(char: char) -> bool {
+    !is_gap(char) && !char.is_control()
+}
+
+/// The part of a text that an excerpt contains; the first match begins at the byte `first`. `is_cut` says whether other
+/// text precedes it.
+fn one_line(text: &str, first: usize, is_cut: bool) -> (String, Vec<ExcerptChar>) {
+    let mut line: String = is_cut.then_some(CUT).into_iter().collect();
+    let start = usize::from(is_cut);
+    let (mut length, mut gap) = (start, false);
     let mut shown = Vec::new();
-    for (at, char) in text.char_indices().take(LOOKED_THROUGH) {
-        if char.is_whitespace() || char == '\u{feff}' {
-            gap = true;
-        } else if !char.is_control() {
-            let spaced = usize::from(gap && length > 0);
-            if length + spaced >= EXCERPT_CHARS {
-                break;
+    for (number, (at, char)) in text.char_indices().enumerate() {
+        let is_shown = is_shown(char);
+        let spaced = usize::from(is_shown && gap && length > start);
+        let is_full = is_shown && length + spaced >= EXCERPT_CHARS || number == LOOKED_THROUGH;
+        let rest = text.get(at..).unwrap_or_default();
+        if is_full {
+            if rest.chars().any(self::is_shown) {
+                cut(&mut line, &mut shown, first, spaced > 0);
             }
-            if spaced > 0 {
-                line.push(' ');
-            }
+            break;
+        }
+        let before = length + spaced;
+        if is_shown {
+            line.extend((spaced > 0).then_some(' '));
             line.push(char);
+            length = before + 1;
             gap = false;
-            shown.push(ExcerptChar {
-                at,
-                before: length + spaced,
-                after: length + spaced + 1,
-            });
-            length += spaced + 1;
-            continue;
+        } else {
+            gap |= is_gap(char);
         }
         shown.push(ExcerptChar {
             at,
-            before: length,
+            before,
             after: length,
         });
     }
     (line, shown)
+}
+
+/// Cuts the end of a line off, so that the sign for it fits: between two words behind `first`, if that is near.
+fn cut(line: &mut String, shown: &mut Vec<ExcerptChar>, first: usize, is_at_word: bool) {
+    let fits = |char: &ExcerptChar| char.after < EXCERPT_CHARS;
+    let most = shown.partition_point(fits);
+    // Whether a space precedes the character of this number.
+    let begins_word = |number: usize| {
+        let char = shown.get(number);
+        let before = number.checked_sub(1).and_then(|before| shown.get(before));
+        match (before, char) {
+            (Some(before), Some(char)) => before.after < char.before,
+            (_, None) => is_at_word,
+            (None, _) => false,
+        }
+    };
+    let mut ends = (most.saturating_sub(NEAR)..=most).rev();
+    let is_behind = |number: usize| shown.get(number).is_none_or(|char| char.at > first);
+    let end = ends.find(|end| begins_word(*end) && is_behind(*end));
+    shown.truncate(end.unwrap_or(most));
+    let length = shown.last().map_or(0, |last| last.after);
+    if let Some((at, _)) = line.char_indices().nth(length) {
+        line.truncate(at);
+    }
+    line.push(CUT);
 }
 
 /// The ranges in order, with overlapping ones merged, and at most as many as allowed.

@@ -6,8 +6,8 @@
 use super::fold::{FOLDED_TO_ASCII, folded, folded_to};
 use aho_corasick::{AhoCorasick, Input, packed};
 use memchr::memmem::Finder;
+use memchr::{memchr, memrchr};
 use regex_syntax::hir::literal::{ExtractKind, Extractor, Seq};
-use std::sync::LazyLock;
 
 /// The byte search for one needle.
 #[derive(Debug)]
@@ -31,8 +31,10 @@ struct Search {
     run: Option<Run>,
     /// Whether the bytes found are the whole needle.
     is_whole: bool,
-    /// Other characters whose folded form may be part of the needle.
-    others: Option<How>,
+    /// Escapes, and other characters whose folded form may be part of the needle: one search for both.
+    hidden: How,
+    /// Bytes that are found: the more, the fewer lines have them.
+    len: usize,
 }
 
 /// A part of a word in ASCII, in any case.
@@ -85,12 +87,43 @@ impl Prefilter {
     }
 
     fn any_of(runs: Vec<Vec<u8>>, is_whole: bool) -> Self {
-        Self(How::of(&runs).map(|how| Search {
-            how,
-            run: None,
-            is_whole,
-            others: None,
-        }))
+        let len = runs.iter().map(Vec::len).min().unwrap_or_default();
+        Self(Search::new(&runs, None, is_whole, len, Vec::new()))
+    }
+
+    /// The number of bytes that are found; 0 if all lines pass.
+    pub(super) fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |search| search.len)
+    }
+
+    /// Passes the lines in `lines` that pass to `each`, with their offsets, in order. Other lines cost one search for
+    /// the bytes and one for their other spellings, whatever their number.
+    pub(super) fn each_passing<'a>(&self, lines: &'a [u8], mut each: impl FnMut(usize, &'a [u8])) {
+        let Some(search) = &self.0 else {
+            let mut at = 0;
+            for line in lines.split_inclusive(|byte| *byte == b'\n') {
+                each(at, line.strip_suffix(b"\n").unwrap_or(line));
+                at += line.len();
+            }
+            return;
+        };
+        let mut from = 0;
+        let mut found = search.next(lines, 0);
+        let mut hidden = search.next_hidden(lines, 0);
+        while let Some(at) = found.into_iter().chain(hidden).min() {
+            let before = lines.get(from..at).unwrap_or_default();
+            let start = from + memrchr(b'\n', before).map_or(0, |at| at + 1);
+            let rest = lines.get(at..).unwrap_or_default();
+            let end = at + memchr(b'\n', rest).unwrap_or(rest.len());
+            each(start, lines.get(start..end).unwrap_or_default());
+            from = end;
+            if found.is_some_and(|at| at < end) {
+                found = search.next(lines, end);
+            }
+            if hidden.is_some_and(|at| at < end) {
+                hidden = search.next_hidden(lines, end);
+            }
+        }
     }
 
     /// Whether the text of this line may have the needle.
@@ -122,6 +155,24 @@ impl Prefilter {
 }
 
 impl Search {
+    /// `None` without patterns. `others` are other spellings of any part of the needle.
+    fn new(
+        patterns: &[Vec<u8>],
+        run: Option<Run>,
+        is_whole: bool,
+        len: usize,
+        mut others: Vec<Vec<u8>>,
+    ) -> Option<Self> {
+        others.push(br"\u".to_vec());
+        Some(Self {
+            how: How::of(patterns)?,
+            run,
+            is_whole,
+            hidden: How::of(&others)?,
+            len,
+        })
+    }
+
     /// Searches the rarest `len` adjacent ASCII bytes of a word.
     fn ascii(word: &[u8], len: usize) -> Option<Self> {
         let is_plain = |byte: &u8| byte.is_ascii() && is_unescaped(char::from(*byte));
@@ -136,15 +187,13 @@ impl Search {
         let behind = behind.iter().take(AROUND);
         let behind = behind.take_while(|byte| is_plain(byte)).count();
         let text = word.get(at - before..at + len + behind)?;
-        Some(Self {
-            how: How::of(&cases(window))?,
-            run: (text.len() > len).then(|| Run {
-                text: text.to_vec(),
-                at: before,
-            }),
-            is_whole: text.len() == word.len(),
-            others: How::of(&folded_into(text)),
-        })
+        let run = (text.len() > len).then(|| Run {
+            text: text.to_vec(),
+            at: before,
+        });
+        let is_whole = text.len() == word.len();
+        let others = folded_into(text);
+        Self::new(&cases(window), run, is_whole, text.len(), others)
     }
 
     /// Searches adjacent characters outside ASCII, in all cases.
@@ -178,12 +227,7 @@ impl Search {
             patterns = folded_to(char).iter().map(char::to_string).collect();
         }
         let patterns: Vec<_> = patterns.into_iter().map(String::into_bytes).collect();
-        Some(Self {
-            how: How::of(&patterns)?,
-            run: None,
-            is_whole: len == word.len(),
-            others: None,
-        })
+        Self::new(&patterns, None, len == word.len(), len, Vec::new())
     }
 
     /// The start of the next match, from `from` on.
@@ -203,10 +247,28 @@ impl Search {
         }
     }
 
+    /// The next place from `from` on that may be a part of the needle in another spelling: an escape of anything but a
+    /// control character, or another character.
+    fn next_hidden(&self, line: &[u8], mut from: usize) -> Option<usize> {
+        loop {
+            let at = self.hidden.next(line, from)?;
+            match line.get(at..at + 6) {
+                Some(escape) if escape.first() == Some(&b'\\') => {
+                    if is_plain_escape(escape) {
+                        return Some(at);
+                    }
+                    from = at + 2;
+                }
+                // Too short for an escape.
+                None if line.get(at) == Some(&b'\\') => from = at + 2,
+                _ => return Some(at),
+            }
+        }
+    }
+
     /// Whether the line may have the needle in another spelling.
     fn may_hide(&self, line: &[u8]) -> bool {
-        let has_other = |others: &How| !line.is_ascii() && others.next(line, 0).is_some();
-        has_plain_escape(line) || self.others.as_ref().is_some_and(has_other)
+        self.next_hidden(line, 0).is_some()
     }
 }
 
@@ -318,11 +380,8 @@ fn commonness(byte: u8) -> u32 {
     found.map_or(1, |(rank, _)| rank)
 }
 
-/// Whether the line has a `\u` escape for anything but a control character.
-fn has_plain_escape(line: &[u8]) -> bool {
-    static ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br"\u"));
-    ESCAPE.find_iter(line).any(|at| {
-        let digits = line.get(at + 2..at + 6).unwrap_or_default();
-        !matches!(digits, [b'0', b'0', b'0' | b'1', _])
-    })
+/// Whether these six bytes are a `\u` escape of anything but a control character.
+fn is_plain_escape(escape: &[u8]) -> bool {
+    let digits = escape.get(2..).unwrap_or_default();
+    digits.iter().all(u8::is_ascii_hexdigit) && !matches!(digits, [b'0', b'0', b'0' | b'1', _])
 }

@@ -102,6 +102,25 @@ impl Query {
         }
     }
 
+    /// Passes each line in `lines` that may have all needles to `each`, with its offset, in order.
+    pub(crate) fn each_candidate<'a>(
+        &self,
+        lines: &'a [u8],
+        mut each: impl FnMut(usize, &'a [u8]),
+    ) {
+        let prefilters = self.prefilters.iter().enumerate();
+        let Some((rarest, prefilter)) = prefilters.max_by_key(|(_, prefilter)| prefilter.len())
+        else {
+            return;
+        };
+        prefilter.each_passing(lines, |at, line| {
+            let mut others = self.prefilters.iter().enumerate();
+            if others.all(|(number, other)| number == rarest || other.passes(line)) {
+                each(at, line);
+            }
+        });
+    }
+
     /// All needles, one bit each.
     pub(crate) fn all(&self) -> u64 {
         u64::MAX >> (64 - self.prefilters.len().clamp(1, 64))

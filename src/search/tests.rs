@@ -201,22 +201,46 @@ fn an_excerpt_is_one_line_around_the_first_match() {
     check_excerpt("a\nb", Mode::Literal, "xa\nb", "x[a b]");
     check_excerpt(r"\d+", Mode::Regex, "a 12 b 3", "a [12] b [3]");
     check_excerpt("x*", Mode::Regex, "axxb", "a[xx]b");
-    let far = format!("{}needle {}", "a ".repeat(500), "b".repeat(500));
-    let before = "a ".repeat(30);
-    let after = "b".repeat(EXCERPT_CHARS - 60 - "needle ".len());
-    check_excerpt(
-        "needle",
-        Mode::Literal,
-        &far,
-        &format!("{before}[needle] {after}"),
-    );
     // There are at most 16 ranges.
     let many = "x ".repeat(100);
     let shown = "[x] ".repeat(16) + &"x ".repeat(84);
     check_excerpt("x", Mode::Literal, &many, shown.trim_end());
     // A match beyond the end is marked up to the end.
     let long = "y".repeat(300);
-    check_excerpt(&long, Mode::Words, &long, &format!("[{}]", "y".repeat(200)));
+    let shown = format!("[{}]…", "y".repeat(199));
+    check_excerpt(&long, Mode::Words, &long, &shown);
+}
+
+/// An excerpt began and ended inside words, and nothing showed that the field has more text.
+#[test]
+fn an_excerpt_is_cut_between_words_and_shows_it() {
+    let check = |field: &str, expected: &str| check_excerpt("needle", Mode::Words, field, expected);
+    let words = |word: &str, count: usize| [word].repeat(count).join(" ");
+    let field = format!("{} needle {}", words("before", 90), words("behind", 90));
+    let expected = format!("…{} [needle] {}…", words("before", 8), words("behind", 19));
+    check(&field, &expected);
+    // Without a word's end nearby, a word is cut.
+    let field = format!("{}needle{}", "a".repeat(90), "b".repeat(300));
+    let expected = format!("…{}[needle]{}…", "a".repeat(60), "b".repeat(132));
+    check(&field, &expected);
+    let field = format!("{}needle{}", "日".repeat(90), "本".repeat(300));
+    let expected = format!("…{}[needle]{}…", "日".repeat(60), "本".repeat(132));
+    check(&field, &expected);
+    // Nothing is cut from a field that fits, and white space does not count.
+    let full = format!("needle {}", "b".repeat(193));
+    check(&full, &full.replace("needle", "[needle]"));
+    check(
+        &format!("{}{full}\n\u{1b}\n", " \n".repeat(90)),
+        &full.replace("needle", "[needle]"),
+    );
+    check(
+        &format!("{full}b"),
+        &format!("[needle] {}…", "b".repeat(192)),
+    );
+    check(
+        &format!("{full} b"),
+        &format!("[needle] {}…", "b".repeat(192)),
+    );
 }
 
 #[test]

@@ -28,8 +28,8 @@ pub(crate) struct Key {
     pub score: Reverse<u8>,
     pub at: Reverse<Millis>,
     pub path: Arc<str>,
-    /// The number of the entry in file order.
-    pub number: usize,
+    /// Where the entry is stored, in bytes from the start of the file.
+    pub offset: u64,
 }
 
 impl Key {
@@ -39,9 +39,9 @@ impl Key {
             score: Reverse(score),
             at: Reverse(at),
             path,
-            number,
+            offset,
         } = self;
-        format!("{score}:{at}:{number}:{path}")
+        format!("{score}:{at}:{offset}:{path}")
     }
 
     /// `None` if the text is no key.
@@ -50,7 +50,7 @@ impl Key {
         Some(Self {
             score: Reverse(parts.next()?.parse().ok()?),
             at: Reverse(parts.next()?.parse().ok()?),
-            number: parts.next()?.parse().ok()?,
+            offset: parts.next()?.parse().ok()?,
             path: parts.next()?.into(),
         })
     }
@@ -90,6 +90,23 @@ impl Page {
 
     pub(super) fn bound(&self) -> Bound {
         self.bound.clone()
+    }
+
+    /// The key of the worst hit of a full page, if entries with these keys were hits too. Keys that are not after the
+    /// cursor do not count.
+    pub(super) fn bound_with(&self, keys: impl Iterator<Item = Key>) -> Option<Key> {
+        let is_after = |key: &Key| self.after.as_ref().is_none_or(|after| key > after);
+        let mut all: Vec<Key> = self.best.keys().cloned().collect();
+        all.extend(keys.filter(is_after));
+        let last = self.limit.checked_sub(1).filter(|last| *last < all.len())?;
+        Some(all.select_nth_unstable(last).1.clone())
+    }
+
+    /// Notes that there are hits with these keys, none of which is among the best.
+    pub(super) fn pass(&mut self, keys: impl Iterator<Item = Key>) {
+        let after = self.after.as_ref();
+        let mut keys = keys.filter(|key| after.is_none_or(|after| key > after));
+        self.has_more |= keys.next().is_some();
     }
 
     /// Takes a hit, which may displace another. A hit without a body counts only as one more.

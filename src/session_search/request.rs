@@ -113,18 +113,34 @@ fn calls(line: &[u8], tool: &str) -> bool {
 }
 
 /// The field of an entry that shows a match best.
-#[derive(Debug)]
-pub(super) struct BestField {
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BestField<'l> {
     pub kind: FieldKind,
     pub score: u8,
-    pub text: String,
+    stored: StoredText<'l>,
+    /// The needles found in it.
+    found: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum StoredText<'l> {
+    Plain(&'l str),
+    Json(&'l [u8]),
+}
+
+impl<'l> BestField<'l> {
+    pub(super) fn text(&self) -> Cow<'l, str> {
+        match self.stored {
+            StoredText::Plain(text) => Cow::Borrowed(text),
+            StoredText::Json(raw) => decoded(raw),
+        }
+    }
 }
 
 /// Tests entries against a request.
 pub(super) struct EntryTest<'r> {
     request: &'r SearchRequest,
-    pub matcher: Matcher<'r>,
-    folded: Vec<u8>,
+    matcher: Matcher<'r>,
 }
 
 impl<'r> EntryTest<'r> {
@@ -132,72 +148,92 @@ impl<'r> EntryTest<'r> {
         Self {
             request,
             matcher: Matcher::new(&request.query),
-            folded: Vec::new(),
         }
     }
 
     /// Whether a label has any part of the query.
     pub(super) fn touches_label(&mut self, label: &str) -> bool {
+        self.request.fields.has(FieldKind::Labels) && self.found_in(label) != 0
+    }
+
+    /// Whether labels are searched, and the query may match an entry together with its label.
+    pub(super) fn needs_labels(&self) -> bool {
+        self.request.fields.has(FieldKind::Labels) && self.request.query.all() > 1
+    }
+
+    /// Whether this line may have any part of the query.
+    pub(super) fn may_touch(&mut self, line: &[u8]) -> bool {
         self.matcher.begin(0);
-        let _seen = self.see_label(Some(label));
-        self.matcher.is_touched()
+        self.matcher.may_add(line)
     }
 
-    fn see_label(&mut self, label: Option<&str>) -> ControlFlow<()> {
-        match label.filter(|_| self.request.fields.has(FieldKind::Labels)) {
-            Some(label) => self.matcher.see(label),
-            None => ControlFlow::Continue(()),
-        }
+    /// The needles in a text, one bit each.
+    fn found_in(&mut self, text: &str) -> u64 {
+        self.matcher.begin(0);
+        let _seen = self.matcher.see(text);
+        self.matcher.found()
     }
 
-    /// Whether an entry matches the query and the filter of entries. `label` is its current label.
-    pub(super) fn is_match(
+    /// The field with most of the query of an entry that matches the query and the filter of entries; of several, the
+    /// one with the highest weight. `None` if the entry does not match. `label` is its current label.
+    pub(super) fn best_field<'l>(
         &mut self,
-        line: &[u8],
+        line: &'l [u8],
         kind: Kind,
         role: Role,
-        label: Option<&str>,
-    ) -> bool {
-        self.matcher.begin(0);
-        if self.see_label(label).is_continue() {
-            let (fields, matcher) = (self.request.fields, &mut self.matcher);
-            each_field_with_kind(line, kind, role, |kind, raw| match fields.has(kind) {
-                true => matcher.see_raw(raw),
+        label: Option<&'l str>,
+    ) -> Option<BestField<'l>> {
+        let mut found = 0;
+        let mut best: Option<BestField<'l>> = None;
+        let (all, most) = (self.request.query.all(), highest_weight(kind, role));
+        let mut see = |kind, bits: u64, stored| {
+            found |= bits;
+            let field = BestField {
+                kind,
+                score: weight(kind, role),
+                stored,
+                found: bits.count_ones(),
+            };
+            let rank = |field: &BestField<'_>| (field.found, field.score);
+            if bits != 0 && best.as_ref().is_none_or(|best| rank(best) < rank(&field)) {
+                best = Some(field);
+            }
+            // No other field can be better.
+            match bits == all && field.score >= most {
+                true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
-            });
-        }
-        self.matcher.is_match() && self.request.entries.takes(line, kind)
-    }
-
-    /// The field of a matching entry with most of the query; of several, the one with the highest weight.
-    pub(super) fn best_field(
-        &mut self,
-        line: &[u8],
-        kind: Kind,
-        role: Role,
-        label: Option<&str>,
-    ) -> Option<BestField> {
-        let mut best: Option<(u32, BestField)> = None;
-        let (request, folded) = (self.request, &mut self.folded);
-        let mut see = |kind: FieldKind, text: Cow<'_, str>| {
-            let found = request.query.found_in(&text, 0, folded).count_ones();
-            let score = weight(kind, role);
-            let is_better = |best: &(u32, BestField)| (best.0, best.1.score) < (found, score);
-            if found > 0 && best.as_ref().is_none_or(is_better) {
-                let text = text.into_owned();
-                best = Some((found, BestField { kind, score, text }));
             }
         };
-        if let Some(label) = label.filter(|_| request.fields.has(FieldKind::Labels)) {
-            see(FieldKind::Labels, Cow::Borrowed(label));
+        let fields = self.request.fields;
+        let seen = match label.filter(|_| fields.has(FieldKind::Labels)) {
+            Some(label) => see(
+                FieldKind::Labels,
+                self.found_in(label),
+                StoredText::Plain(label),
+            ),
+            None => ControlFlow::Continue(()),
+        };
+        if seen.is_continue() {
+            let matcher = &mut self.matcher;
+            each_field_with_kind(line, kind, role, |kind, raw| {
+                if !fields.has(kind) {
+                    return ControlFlow::Continue(());
+                }
+                matcher.begin(0);
+                let _seen = matcher.see_raw(raw);
+                see(kind, matcher.found(), StoredText::Json(raw))
+            });
         }
-        each_field_with_kind(line, kind, role, |kind, raw| {
-            if request.fields.has(kind) {
-                see(kind, decoded(raw));
-            }
-            ControlFlow::Continue(())
-        });
-        best.map(|(_, best)| best)
+        best.filter(|_| found == all && self.request.entries.takes(line, kind))
+    }
+}
+
+/// The highest score of a field in such an entry, without its label.
+fn highest_weight(kind: Kind, role: Role) -> u8 {
+    match kind {
+        Kind::Message => weight(FieldKind::Text, role),
+        Kind::Label | Kind::SessionInfo => weight(FieldKind::Labels, role),
+        _ => weight(FieldKind::Summaries, role),
     }
 }
 

@@ -1,13 +1,15 @@
 //! Finds the lines of session files that match, without opening the sessions.
 
 use super::request::{EntryTest, SearchRequest};
+use crate::bytes::index;
 use crate::cancel::Cancel;
 use crate::entry::{Facts, Kind, Line, Role, scan};
 use crate::error::{Error, Result};
-use crate::log::lines::Lines;
+use crate::log::lines::{Lines, RawLine};
 use crate::os::file::Location;
 use crate::os::handle::HandleAccess;
-use memchr::memchr;
+use crate::timestamp::{self, Millis};
+use memchr::{memchr, memmem, memrchr};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -48,11 +50,21 @@ impl FileRange {
     }
 }
 
+/// A line whose entry matches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct MatchingLine {
+    /// Bytes from the start of the file, with the line break.
+    pub span: Range<u64>,
+    pub score: u8,
+    /// `None` if the entry has no readable time.
+    pub at: Option<Millis>,
+}
+
 /// The lines of a file that a search needs.
 #[derive(Debug, Default)]
 pub(super) struct FileMatches {
-    /// Spans of lines whose entry matches, with the score, ascending.
-    pub lines: Vec<(Range<u64>, u8)>,
+    /// Ascending.
+    pub lines: Vec<MatchingLine>,
     /// Spans of damaged lines that may hold a match, ascending.
     pub damaged: Vec<Range<u64>>,
     /// Whether a label has a part of the query.
@@ -77,19 +89,18 @@ impl FileMatches {
 
 /// Scans ranges of files one after the other, reusing memory.
 pub(super) struct Scanner<'r> {
+    request: &'r SearchRequest,
     test: EntryTest<'r>,
     cancel: &'r Cancel,
-    /// Whether the query has several words, which a label and its entry may share.
-    is_divisible: bool,
     buffer: Vec<u8>,
 }
 
 impl<'r> Scanner<'r> {
     pub(super) fn new(request: &'r SearchRequest, cancel: &'r Cancel) -> Self {
         Self {
+            request,
             test: EntryTest::new(request),
             cancel,
-            is_divisible: request.query.all() > 1,
             buffer: Vec::new(),
         }
     }
@@ -113,36 +124,58 @@ impl<'r> Scanner<'r> {
         found: &mut FileMatches,
     ) -> io::Result<()> {
         let Some(start) = first_line(file, &range.span, range.grows)? else {
-            found.scanned_bytes += range.span.end - range.span.start;
             return Ok(());
         };
         let buffer = std::mem::take(&mut self.buffer);
-        let lines = Lines::in_chunks(file, start, CHUNK).with_buffer(buffer);
-        let mut lines = lines.with_cancel(self.cancel);
-        while let Some(line) = lines.next()? {
-            if line.offset >= range.span.end && !range.grows {
+        let mut lines = Lines::in_chunks(file, start, CHUNK)
+            .with_buffer(buffer)
+            .with_cancel(self.cancel);
+        while let Some(next) = lines.next_lines()? {
+            let offset = next.offset;
+            let bytes = next.bytes.unwrap_or_default();
+            // Lines that begin behind the range belong to the next one.
+            let ours = match range.grows || next.offset + next.len < range.span.end {
+                true => next.len + u64::from(next.terminated),
+                false => lines_before(range.span.end, bytes, &next),
+            };
+            found.scanned_bytes += ours;
+            let bytes = bytes.get(..index(ours)).unwrap_or(bytes);
+            self.lines(bytes, offset, found);
+            if offset + ours >= range.span.end && !range.grows {
                 break;
-            }
-            found.scanned_bytes += line.len + 1;
-            if let Some(bytes) = line.bytes {
-                self.line(bytes, line.offset, found);
             }
         }
         self.buffer = lines.into_buffer();
         Ok(())
     }
 
+    /// Searches adjacent lines; `offset` is that of the first one.
+    fn lines(&mut self, lines: &[u8], offset: u64, found: &mut FileMatches) {
+        let request = self.request;
+        request.query.each_candidate(lines, |at, line| {
+            self.line(line, offset + at as u64, found);
+        });
+        if self.test.needs_labels() && !found.has_labels {
+            // A label and its entry may match the query together. Only a line that is a candidate spells `label`
+            // otherwise.
+            let mut from = 0;
+            while let Some(rest) = lines.get(from..)
+                && let Some(found_at) = memmem::find(rest, br#""label""#)
+                && !found.has_labels
+            {
+                let (before, behind) = rest.split_at_checked(found_at).unwrap_or((rest, b""));
+                let start = memrchr(b'\n', before).map_or(0, |at| at + 1);
+                let end = found_at + memchr(b'\n', behind).unwrap_or(behind.len());
+                let line = rest.get(start..end).unwrap_or_default();
+                found.has_labels = self.test.may_touch(line);
+                from += end;
+            }
+        }
+    }
+
+    /// Searches a line that may match.
     fn line(&mut self, bytes: &[u8], offset: u64, found: &mut FileMatches) {
         let test = &mut self.test;
-        test.matcher.begin(0);
-        if !test.matcher.may_complete(bytes) {
-            // A label and its entry may match the query together.
-            found.has_labels |= self.is_divisible
-                && !found.has_labels
-                && test.matcher.may_add(bytes)
-                && memchr::memmem::find(bytes, b"label").is_some();
-            return;
-        }
         let span = offset..offset + bytes.len() as u64 + 1;
         let scanned = match simdutf8::basic::from_utf8(bytes) {
             Ok(_) => scan::scan_line(bytes).ok(),
@@ -165,9 +198,13 @@ impl<'r> Scanner<'r> {
                         Facts::Message { role, .. } => *role,
                         _ => Role::None,
                     };
-                    if test.is_match(bytes, kind, role, None) {
-                        let best = test.best_field(bytes, kind, role, None);
-                        found.lines.push((span, best.map_or(0, |best| best.score)));
+                    if let Some(best) = test.best_field(bytes, kind, role, None) {
+                        let at = envelope.timestamp.as_deref().and_then(timestamp::parse);
+                        found.lines.push(MatchingLine {
+                            span,
+                            score: best.score,
+                            at,
+                        });
                     }
                 }
             },
@@ -175,6 +212,16 @@ impl<'r> Scanner<'r> {
             None => found.damaged.push(span),
         }
     }
+}
+
+/// The bytes of those of these lines that begin before `limit`.
+fn lines_before(limit: u64, bytes: &[u8], lines: &RawLine<'_>) -> u64 {
+    // A line begins after a line break.
+    let before = index(limit.saturating_sub(lines.offset + 1));
+    let last = memchr(b'\n', bytes.get(before..).unwrap_or_default());
+    last.map_or(lines.len + u64::from(lines.terminated), |last| {
+        (before + last) as u64 + 1
+    })
 }
 
 /// Where the first line that begins in `span` starts; `None` if no line begins there.

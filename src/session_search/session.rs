@@ -73,7 +73,7 @@ pub(super) fn hits(
             score: Reverse(score),
             at: Reverse(at),
             path: Arc::clone(&path),
-            number: node.number(),
+            offset: opened.tree.place(node).offset,
         };
         if request.after.as_ref().is_none_or(|after| key > *after) {
             keys.push((key, node));
@@ -179,12 +179,12 @@ impl SessionFinder<'_, '_> {
             }
             let at = self.tree.place(node).offset;
             let label = touched.get(&node).map(String::as_str);
-            let line = line_at(&found.lines, at, |(span, _)| span);
+            let line = line_at(&found.lines, at, |line| &line.span);
             let is_open = label.is_some()
                 || !self.is_same
                 || line_at(&found.damaged, at, |span| span).is_some();
             match line {
-                Some((_, score)) if !is_open => matching.push((node, *score)),
+                Some(line) if !is_open => matching.push((node, line.score)),
                 _ if is_open => {
                     let score = self.read(node, label)?;
                     matching.extend(score.map(|score| (node, score)));
@@ -199,11 +199,8 @@ impl SessionFinder<'_, '_> {
     fn read(&mut self, node: Node, label: Option<&str>) -> Result<Option<u8>> {
         let (kind, role) = (self.tree.kind(node), self.tree.role(node));
         let line = self.reader.stored(self.tree.place(node), usize::MAX)?;
-        if !self.test.is_match(line, kind, role, label) {
-            return Ok(None);
-        }
         let best = self.test.best_field(line, kind, role, label);
-        Ok(Some(best.map_or(0, |best| best.score)))
+        Ok(best.map(|best| best.score))
     }
 
     /// The part of an entry that shows the match; `None` if the entry changed since it matched.
@@ -212,7 +209,7 @@ impl SessionFinder<'_, '_> {
         let label = self.labels.get(&node).map(String::as_str);
         let line = self.reader.stored(self.tree.place(node), usize::MAX)?;
         let best = self.test.best_field(line, kind, role, label);
-        Ok(best.map(|best| (best.kind, Excerpt::of(&self.request.query, &best.text))))
+        Ok(best.map(|best| (best.kind, Excerpt::of(&self.request.query, &best.text()))))
     }
 
     fn time(&self, node: Node) -> Millis {

@@ -11,16 +11,19 @@ use crate::rpc::reply::page_bytes;
 use crate::search::{FieldKind, Mode, Query};
 use crate::session_search::{
     self, Branch, BranchFilter, EntryFilter, FieldSet, Hit, IndexSettings, Key, SearchOutcome,
-    SearchRequest, SearchedStore,
+    SearchRequest, SearchWatch, SearchedStore,
 };
 use crate::timestamp::{self, Millis};
 use crate::wire;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// The hits of a page if the client does not say.
 const USUAL_HITS: u64 = 50;
 /// The most hits of a page.
 const MOST_HITS: u64 = 1000;
+/// The pause between two notifications of progress.
+const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
 
 pub(in crate::rpc) fn search(
     call: &Arc<Call>,
@@ -41,7 +44,19 @@ pub(in crate::rpc) fn search(
             store: &call.daemon.store,
             index: IndexSettings::of_environment(),
         };
-        let outcome = session_search::search(searched, &request, &call.cancel, &mut on_hit)?;
+        let mut last: Option<Instant> = None;
+        let mut on_progress = |bytes: u64, total: u64| {
+            let is_due = last.is_none_or(|last| last.elapsed() >= PROGRESS_PAUSE);
+            if let Some(token) = call.id.as_ref().filter(|_| is_due) {
+                last = Some(Instant::now());
+                connection.progress_toward(token, bytes.min(total), Some(total));
+            }
+        };
+        let mut watch = SearchWatch {
+            on_hit: &mut on_hit,
+            on_progress: &mut on_progress,
+        };
+        let outcome = session_search::search(searched, &request, &call.cancel, &mut watch)?;
         result(outcome, fits)
     };
     Ok(Box::pin(async move {

@@ -8,13 +8,16 @@ use crate::log::lines::Lines;
 use crate::search::{decoded, each_field, folded_text};
 use std::collections::HashSet;
 use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::ops::{ControlFlow, Range};
 
 /// Bytes of lines in a block: a match scans at least as many.
-const BLOCK: u64 = 128 << 10;
+const BLOCK: u64 = 32 << 10;
 /// Bytes of the labels of a file that are kept with it.
 const LABEL_BYTES: usize = 16 << 10;
+/// Bytes of the longest id that a tree takes.
+const LONGEST_ID: usize = u16::MAX as usize;
 
 /// The labels in a part of a file, folded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,38 +37,110 @@ impl LabelTexts {
     }
 }
 
-/// Adds the complete lines of a part of a file to a segment; returns their end. Stops early, at the end of a block, if
-/// it is cancelled.
-pub(super) fn add(
-    writer: &mut SegmentWriter,
-    file: &File,
-    key: u64,
-    span: Range<u64>,
-    labels: &mut LabelTexts,
-    cancel: &Cancel,
-) -> io::Result<u64> {
-    let mut lines = Lines::new(file, span.start);
-    let mut block = OpenBlock::new(key, span.start);
-    while let Some(line) = lines.next()? {
-        let end = line.offset + line.len + 1;
-        // An incomplete line waits for the next update.
-        if !line.terminated || end > span.end {
-            break;
-        }
-        match line.bytes {
-            Some(bytes) => block.line(bytes, labels),
-            None => block.is_opaque = true,
-        }
-        block.end = end;
-        if block.end - block.start >= BLOCK {
-            block.close(writer)?;
-            if cancel.is_cancelled() {
-                break;
-            }
+/// Adds the lines of one file to a segment.
+pub(super) struct FileReader<'w> {
+    writer: &'w mut SegmentWriter,
+    block: OpenBlock,
+    labels: LabelTexts,
+    /// Hashes of the ids found.
+    ids: HashSet<u64>,
+    hasher: RandomState,
+    /// Whether each line so far is an entry with an id of its own, below a header.
+    is_plain: bool,
+}
+
+impl<'w> FileReader<'w> {
+    /// `key` is the file's in the index, `labels` are those of its lines before.
+    pub(super) fn new(writer: &'w mut SegmentWriter, key: u64, labels: LabelTexts) -> Self {
+        Self {
+            writer,
+            block: OpenBlock::new(key),
+            labels,
+            ids: HashSet::new(),
+            hasher: RandomState::new(),
+            is_plain: true,
         }
     }
-    block.close(writer)?;
-    Ok(block.start)
+
+    /// Reads the complete lines of a part of the file; returns their end. Stops early, at the end of a block, if it is
+    /// cancelled.
+    pub(super) fn read(
+        &mut self,
+        file: &File,
+        span: Range<u64>,
+        cancel: &Cancel,
+    ) -> io::Result<u64> {
+        let mut lines = Lines::new(file, span.start);
+        self.block.begin(span.start);
+        // The ids of lines before are unknown.
+        self.is_plain = span.start == 0;
+        while let Some(line) = lines.next()? {
+            let end = line.offset + line.len + 1;
+            // An incomplete line waits for the next update.
+            if !line.terminated || end > span.end {
+                break;
+            }
+            match line.bytes {
+                Some(bytes) => self.line(bytes, line.offset == 0),
+                None => self.skip(),
+            }
+            self.block.end = end;
+            if end - self.block.start >= BLOCK {
+                self.block.close(self.writer)?;
+                if cancel.is_cancelled() {
+                    break;
+                }
+            }
+        }
+        self.block.close(self.writer)?;
+        Ok(self.block.start)
+    }
+
+    /// The labels of the file, and whether it is plain.
+    pub(super) fn finish(self) -> (LabelTexts, bool) {
+        (self.labels, self.is_plain)
+    }
+
+    fn skip(&mut self) {
+        self.block.is_opaque = true;
+        self.is_plain = false;
+    }
+
+    fn line(&mut self, bytes: &[u8], is_first: bool) {
+        let scanned = match simdutf8::basic::from_utf8(bytes) {
+            Ok(_) => scan::scan_line(bytes).ok(),
+            Err(_) => None,
+        };
+        let Some(scanned) = scanned else {
+            return self.skip();
+        };
+        self.is_plain &= bytes.first() == Some(&b'{') && self.is_plain_line(&scanned, is_first);
+        let Line::Entry(envelope) = scanned else {
+            return;
+        };
+        if let Facts::Label {
+            label: Some(label), ..
+        } = &envelope.facts
+        {
+            self.labels.push(folded_text(label));
+        }
+        self.block.add_words(bytes, envelope.kind);
+    }
+
+    /// Whether a line is the header in the first line, or else an entry with another id than those before.
+    fn is_plain_line(&mut self, line: &Line<'_>, is_first: bool) -> bool {
+        match line {
+            // Entries of version 1 have no ids.
+            Line::Header(header) => is_first && header.version > 1 && header.id.is_some(),
+            Line::Entry(envelope) => {
+                let id = envelope.id.as_deref();
+                let id = id.filter(|id| !is_first && id.len() <= LONGEST_ID);
+                // Two ids share a hash with a probability of 2^-64; then the file counts as not plain.
+                id.is_some_and(|id| self.ids.insert(self.hasher.hash_one(id)))
+            }
+            Line::Title(_) | Line::Blank => false,
+        }
+    }
 }
 
 /// The block that lines are added to.
@@ -78,40 +153,24 @@ struct OpenBlock {
 }
 
 impl OpenBlock {
-    fn new(file: u64, start: u64) -> Self {
+    fn new(file: u64) -> Self {
         Self {
             file,
-            start,
-            end: start,
+            start: 0,
+            end: 0,
             is_opaque: false,
             words: HashSet::new(),
         }
     }
 
-    fn line(&mut self, bytes: &[u8], labels: &mut LabelTexts) {
-        let scanned = match simdutf8::basic::from_utf8(bytes) {
-            Ok(_) => scan::scan_line(bytes).ok(),
-            Err(_) => None,
-        };
-        let envelope = match scanned {
-            Some(Line::Entry(envelope)) => envelope,
-            Some(Line::Header(_) | Line::Title(_) | Line::Blank) => return,
-            None => {
-                self.is_opaque = true;
-                return;
-            }
-        };
-        if let (
-            Kind::Label,
-            Facts::Label {
-                label: Some(label), ..
-            },
-        ) = (envelope.kind, &envelope.facts)
-        {
-            labels.push(folded_text(label));
-        }
+    fn begin(&mut self, start: u64) {
+        (self.start, self.end) = (start, start);
+    }
+
+    /// Adds the words of an entry.
+    fn add_words(&mut self, line: &[u8], kind: Kind) {
         let words = &mut self.words;
-        each_field(bytes, envelope.kind, |raw| {
+        each_field(line, kind, |raw| {
             each_word(&decoded(raw), |word| {
                 if !words.contains(word) {
                     words.insert(word.to_owned());

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::io;
 
 /// The version of this file's format, and of the words and tables of segments. Change it with any of them.
-const FORMAT: &FormatName = b"treelined search";
+const FORMAT: &FormatName = b"treelined searc2";
 const NAME: &str = "search.list";
 
 /// The segments and files of the index.
@@ -38,6 +38,8 @@ pub(super) struct CoveredFile {
     pub fingerprint: Fingerprint,
     /// The status of the file when it was covered.
     pub status: Status,
+    /// Whether each covered line but the header is an entry with an id of its own.
+    pub is_plain: bool,
     pub labels: LabelTexts,
 }
 
@@ -74,6 +76,7 @@ impl Manifest {
             out.u64(file.key);
             file.fingerprint.put(out);
             put_status(out, file.status);
+            out.u8(u8::from(file.is_plain));
             out.u8(u8::from(file.labels.are_more));
             out.count(file.labels.texts.len());
             for text in &file.labels.texts {
@@ -99,6 +102,7 @@ impl Manifest {
                 key: fields.u64()?,
                 fingerprint: Fingerprint::get(fields)?,
                 status: get_status(fields)?,
+                is_plain: fields.u8()? != 0,
                 labels: LabelTexts {
                     are_more: fields.u8()? != 0,
                     texts: fields.list(|fields| Some(fields.text()?.to_owned()))?,

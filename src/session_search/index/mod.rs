@@ -18,7 +18,7 @@ use crate::os::file::{Location, Status};
 use crate::os::handle::HandleAccess;
 use crate::parallel::{self, ThreadPlan};
 use crate::search::Query;
-use builder::LabelTexts;
+use builder::{FileReader, LabelTexts};
 use manifest::{CoveredFile, Manifest, SegmentFile};
 use segment::{Block, SegmentWriter};
 use std::collections::HashMap;
@@ -67,8 +67,20 @@ impl IndexSettings {
     }
 }
 
-/// Excludes the parts of files that cannot match.
+/// Excludes the parts of files that cannot match, and marks the files that are plain.
 pub(super) fn narrow(cache: &Cache, query: &Query, files: &mut [SearchedFile], cancel: &Cancel) {
+    let manifest = Manifest::load(cache);
+    if manifest.files.is_empty() {
+        return;
+    }
+    for file in &mut *files {
+        let covered = manifest.files.get(&file.status.identity);
+        file.is_plain = covered.is_some_and(|covered| {
+            covered.is_plain
+                && covered.status == file.status
+                && covered.fingerprint.end() == file.status.size
+        });
+    }
     let Some(texts) = query.required_texts() else {
         return;
     };
@@ -77,10 +89,6 @@ pub(super) fn narrow(cache: &Cache, query: &Query, files: &mut [SearchedFile], c
     };
     let alternatives: Vec<Vec<Piece>> = texts.iter().map(pieces).collect();
     if alternatives.iter().any(Vec::is_empty) {
-        return;
-    }
-    let manifest = Manifest::load(cache);
-    if manifest.files.is_empty() {
         return;
     }
     let Some(blocks) = candidates(cache, &manifest, &alternatives, cancel) else {
@@ -93,6 +101,7 @@ pub(super) fn narrow(cache: &Cache, query: &Query, files: &mut [SearchedFile], c
             continue;
         };
         if has_touched_label(covered, query, &texts) {
+            file.is_plain = false;
             continue;
         }
         let none = Vec::new();
@@ -304,7 +313,7 @@ impl NextSegment {
             return Ok(());
         };
         let before = manifest.files.get(&status.identity).filter(|_| start > 0);
-        let mut labels = before
+        let labels = before
             .map(|covered| covered.labels.clone())
             .unwrap_or_default();
         let key = match before {
@@ -315,13 +324,16 @@ impl NextSegment {
             }
         };
         let span = start..status.size;
-        let end = builder::add(&mut self.writer, &file, key, span, &mut labels, cancel)?;
+        let mut reader = FileReader::new(&mut self.writer, key, labels);
+        let end = reader.read(&file, span, cancel)?;
+        let (labels, is_plain) = reader.finish();
         self.bytes += end - start;
         if let Some(fingerprint) = Fingerprint::of(&file, status, end).filter(|_| end > start) {
             let covered = CoveredFile {
                 key,
                 fingerprint,
                 status,
+                is_plain,
                 labels,
             };
             self.files.push((status, covered));

@@ -3,7 +3,7 @@
 use super::words::Piece;
 use memchr::memmem::Finder;
 use memchr::{memchr, memrchr};
-use rusqlite::{Connection, OpenFlags, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use std::collections::HashSet;
 use std::ops::Range;
 use std::path::Path;
@@ -38,6 +38,7 @@ impl SegmentWriter {
         database.execute_batch(
             "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -32000;
              CREATE TABLE blocks (id INTEGER PRIMARY KEY, file INTEGER, start INTEGER, end INTEGER, opaque INTEGER);
+             CREATE INDEX opaque ON blocks(id) WHERE opaque;
              CREATE TABLE vocabulary (words BLOB);
              CREATE VIRTUAL TABLE words USING fts5(text, content='', detail='none', columnsize=0, tokenize='ascii');
              INSERT INTO words(words, rank) VALUES('hashsize', 33554432);
@@ -100,44 +101,46 @@ pub(super) fn candidates(path: &Path, alternatives: &[Vec<Piece>]) -> rusqlite::
     let database = Connection::open_with_flags(path, flags)?;
     let vocabulary: Vec<u8> =
         database.query_row("SELECT words FROM vocabulary", [], |row| row.get(0))?;
-    let mut numbers = HashSet::new();
+    let mut numbers = Vec::new();
     for pieces in alternatives {
         let Some(expression) = expression(&vocabulary, pieces) else {
             continue;
         };
         if expression.is_empty() {
-            return blocks(&database, |_| true);
+            return blocks(&database, "TRUE");
         }
         let mut found = database.prepare("SELECT rowid FROM words WHERE words MATCH ?")?;
         let found = found.query_map([expression], |row| row.get::<_, i64>(0))?;
         for number in found {
-            numbers.insert(number?);
+            numbers.push(number?);
         }
     }
-    blocks(&database, |number| numbers.contains(&number))
-}
-
-fn blocks(database: &Connection, takes: impl Fn(i64) -> bool) -> rusqlite::Result<Vec<Block>> {
-    let mut all =
-        database.prepare("SELECT id, file, start, end, opaque FROM blocks ORDER BY id")?;
-    let all = all.query_map([], |row| {
-        let number: i64 = row.get(0)?;
-        let at = |column: usize| row.get::<_, i64>(column).map(i64::cast_unsigned);
-        let block = Block {
-            file: at(1)?,
-            span: at(2)?..at(3)?,
-            is_opaque: row.get(4)?,
-        };
-        Ok((number, block))
-    })?;
-    let mut taken = Vec::new();
-    for block in all {
-        let (number, block) = block?;
-        if block.is_opaque || takes(number) {
-            taken.push(block);
-        }
+    numbers.sort_unstable();
+    numbers.dedup();
+    let mut taken = blocks(&database, "opaque")?;
+    let mut find = database.prepare(&format!("{SELECT_BLOCKS} id = ? AND NOT opaque"))?;
+    for number in numbers {
+        taken.extend(find.query_row([number], block).optional()?);
     }
     Ok(taken)
+}
+
+const SELECT_BLOCKS: &str = "SELECT file, start, end, opaque FROM blocks WHERE";
+
+fn block(row: &Row<'_>) -> rusqlite::Result<Block> {
+    let at = |column: usize| row.get::<_, i64>(column).map(i64::cast_unsigned);
+    Ok(Block {
+        file: at(0)?,
+        span: at(1)?..at(2)?,
+        is_opaque: row.get(3)?,
+    })
+}
+
+/// The blocks for which a condition in SQL holds.
+fn blocks(database: &Connection, condition: &str) -> rusqlite::Result<Vec<Block>> {
+    let mut all = database.prepare(&format!("{SELECT_BLOCKS} {condition}"))?;
+    let all = all.query_map([], block)?;
+    all.collect()
 }
 
 /// A query of the full-text table for blocks with all these pieces: empty if it would not narrow the search, `None`

@@ -9,7 +9,7 @@ use generator::Random;
 use model::{ModelEntry, Needle};
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 fn request(query: &str, mode: Mode) -> SearchRequest {
     SearchRequest {
@@ -36,7 +36,11 @@ const INDEX: IndexSettings = IndexSettings {
 
 fn run_with(store: &Store, index: IndexSettings, request: &SearchRequest) -> SearchOutcome {
     let searched = SearchedStore { store, index };
-    search(searched, request, &Cancel::new(), &mut |_| {}).unwrap()
+    let mut watch = SearchWatch {
+        on_hit: &mut |_| {},
+        on_progress: &mut |_, _| {},
+    };
+    search(searched, request, &Cancel::new(), &mut watch).unwrap()
 }
 
 fn run(store: &Store, request: &SearchRequest) -> SearchOutcome {
@@ -50,16 +54,21 @@ fn ids(outcome: &SearchOutcome) -> Vec<(String, String)> {
         .collect()
 }
 
-/// A folder with four of the files in `tests/data`, different in each round, and two random sessions.
-fn folder(random: &mut Random, round: usize) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
+/// The damaged and the sound files of `tests/data`.
+fn data_files() -> Vec<PathBuf> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
     let files = fs::read_dir(data).unwrap().map(|file| file.unwrap().path());
     let mut files: Vec<_> = files
         .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
         .collect();
     files.sort();
-    for path in files.iter().cycle().skip(round * 4).take(4) {
+    files
+}
+
+/// A folder with these files and two random sessions.
+fn folder_of(random: &mut Random, files: &[PathBuf]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for path in files {
         fs::copy(path, folder.path().join(path.file_name().unwrap())).unwrap();
     }
     for number in 0..2 {
@@ -67,6 +76,13 @@ fn folder(random: &mut Random, round: usize) -> tempfile::TempDir {
         fs::write(folder.path().join(format!("r{number}.jsonl")), text).unwrap();
     }
     folder
+}
+
+/// A folder with four of the files in `tests/data`, different in each round, and two random sessions.
+fn folder(random: &mut Random, round: usize) -> tempfile::TempDir {
+    let files = data_files().into_iter().cycle();
+    let files: Vec<_> = files.skip(round * 4).take(4).collect();
+    folder_of(random, &files)
 }
 
 /// A query for this needle; `None` if it has no words, or is no pattern.
@@ -120,14 +136,13 @@ fn filter(
 /// Compares searches for random needles with the model; returns how many hits there were.
 fn compare(
     random: &mut Random,
-    folder: &Path,
+    entries: &[ModelEntry],
     needles: usize,
-    run: impl Fn(&SearchRequest) -> SearchOutcome,
+    mut run: impl FnMut(&SearchRequest) -> SearchOutcome,
 ) -> usize {
-    let entries = model::entries(folder);
     let (mut tried, mut found) = (0, 0);
     while tried < needles {
-        let needle = generator::needle(random, &entries);
+        let needle = generator::needle(random, entries);
         let Some((text, mode)) = query_of(&needle) else {
             continue;
         };
@@ -137,7 +152,7 @@ fn compare(
         tried += 1;
         let mut request = request(&text, mode);
         let takes = filter(random, &mut request);
-        let expected = model::find(&entries, &needle, takes, |kind| request.fields.has(kind));
+        let expected = model::find(entries, &needle, takes, |kind| request.fields.has(kind));
         let outcome = run(&request);
         let actual: BTreeSet<_> = ids(&outcome).into_iter().collect();
         let one = actual.symmetric_difference(&expected).next();
@@ -152,18 +167,66 @@ fn compare(
     found
 }
 
+/// Checks that a search in pages gives these hits, and these totals on each page.
+fn check_pages(
+    store: &Store,
+    index: IndexSettings,
+    request: SearchRequest,
+    whole: &SearchOutcome,
+    limit: usize,
+) {
+    let expected = ids(whole);
+    let mut request = SearchRequest { limit, ..request };
+    let mut found = Vec::new();
+    loop {
+        let page = run_with(store, index, &request);
+        assert_eq!(page.totals.entries, whole.totals.entries);
+        assert_eq!(page.totals.sessions, whole.totals.sessions);
+        found.extend(ids(&page));
+        assert_eq!(page.has_more, found.len() < expected.len());
+        request.after = page.hits.last().map(|(key, _)| key.clone());
+        if !page.has_more {
+            break;
+        }
+    }
+    assert_eq!(found, expected);
+}
+
+/// All damaged files, and sessions without damage, of which the index knows all hits without their being opened.
 #[test]
 fn ten_thousand_random_needles_are_found_as_a_model_finds_them() {
-    let mut random = Random(7);
-    let mut found = 0;
-    for round in 0..20 {
-        let folder = folder(&mut random, round);
-        let store = Store::new(folder.path().to_owned());
-        found += compare(&mut random, folder.path(), 500, |request| {
-            run(&store, request)
-        });
+    const THREADS: u64 = 4;
+    let folder = folder_of(&mut Random(7), &data_files());
+    let plain = (0..6)
+        .map(|number| generator::session(&mut Random(90 + number), &format!("plain{number}"), 20));
+    for (number, text) in plain.enumerate() {
+        fs::write(folder.path().join(format!("p{number}.jsonl")), text).unwrap();
     }
-    assert!(found > 10_000, "{found}");
+    let store = &Store::new(folder.path().to_owned());
+    update_index(store);
+    let entries = &model::entries(folder.path());
+    let idle = IndexSettings { most: 0, ..INDEX };
+    let work = |seed: u64| {
+        let mut random = Random(seed);
+        let (mut narrowed, needles) = (0, 10_000 / THREADS as usize);
+        let found = compare(&mut random, entries, needles, |request| {
+            let scanned = run(store, request);
+            let indexed = run_with(store, idle, request);
+            assert_eq!(ids(&indexed), ids(&scanned));
+            assert_eq!(indexed.totals.sessions, scanned.totals.sessions);
+            assert_eq!(indexed.totals.entries, scanned.totals.entries);
+            narrowed += usize::from(indexed.totals.scanned_bytes < scanned.totals.scanned_bytes);
+            scanned
+        });
+        (found, narrowed)
+    };
+    let (found, narrowed) = std::thread::scope(|scope| {
+        let threads = (0..THREADS).map(|seed| scope.spawn(move || work(seed)));
+        let threads: Vec<_> = threads.collect();
+        let sums = threads.into_iter().map(|thread| thread.join().unwrap());
+        sums.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    });
+    assert!(found > 10_000 && narrowed > 5_000, "{found} {narrowed}");
 }
 
 fn update_index(store: &Store) {
@@ -172,12 +235,12 @@ fn update_index(store: &Store) {
 }
 
 /// The files of the index, without those of rows and openings.
-fn index_files(folder: &Path) -> Vec<std::path::PathBuf> {
+fn index_files(folder: &Path) -> Vec<PathBuf> {
     let Ok(files) = fs::read_dir(folder.join(".cache")) else {
         return Vec::new();
     };
     let files = files.map(|file| file.unwrap().path());
-    let is_search = |path: &std::path::PathBuf| {
+    let is_search = |path: &PathBuf| {
         path.file_name()
             .unwrap()
             .to_string_lossy()
@@ -207,7 +270,7 @@ fn a_search_with_an_index_finds_what_a_scan_finds() {
             narrow.set(narrow.get() + usize::from(is_less));
             outcome
         };
-        found += compare(&mut random, folder.path(), 100, run);
+        found += compare(&mut random, &model::entries(folder.path()), 100, run);
         let line = r#"{"type":"message","id":"late","parentId":"e3","message":{"role":"user","content":"日本語 latecomer"}}"#;
         let grown = folder.path().join("r0.jsonl");
         let text = fs::read_to_string(&grown).unwrap();
@@ -215,13 +278,61 @@ fn a_search_with_an_index_finds_what_a_scan_finds() {
         let other = generator::session(&mut random, "other", 10);
         fs::remove_file(folder.path().join("r1.jsonl")).unwrap();
         fs::write(folder.path().join("other.jsonl"), other).unwrap();
-        found += compare(&mut random, folder.path(), 100, run);
+        found += compare(&mut random, &model::entries(folder.path()), 100, run);
         assert_eq!(run(&request("latecomer", Mode::Words)).hits.len(), 1);
         update_index(&store);
-        found += compare(&mut random, folder.path(), 50, run);
+        found += compare(&mut random, &model::entries(folder.path()), 50, run);
         narrowed += narrow.get();
     }
     assert!(found > 500 && narrowed > 250, "{found} {narrowed}");
+}
+
+/// A session is opened only if one of its hits may be on the page; the others are counted all the same.
+#[test]
+fn pages_and_totals_are_the_same_with_and_without_an_index() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..20 {
+        let text = generator::session(&mut Random(number), &format!("s{number}"), 30);
+        fs::write(folder.path().join(format!("s{number}.jsonl")), text).unwrap();
+    }
+    // An entry with a second line, and one without a time, need more than their lines.
+    let line = r#"{"type":"message","id":"e1","parentId":null,"message":{"role":"user","content":"the error"}}"#;
+    for name in ["s3.jsonl", "s4.jsonl"] {
+        let path = folder.path().join(name);
+        let text = fs::read_to_string(&path).unwrap();
+        let line = line.replace(
+            "\"e1\"",
+            if name == "s3.jsonl" {
+                "\"e1\""
+            } else {
+                "\"e99\""
+            },
+        );
+        fs::write(path, format!("{text}{line}\n")).unwrap();
+    }
+    let store = Store::new(folder.path().to_owned());
+    update_index(&store);
+    let idle = IndexSettings { most: 0, ..INDEX };
+    for (text, mode) in [
+        ("error", Mode::Words),
+        ("the", Mode::Words),
+        ("cargo test", Mode::Words),
+        ("日本", Mode::Words),
+        ("E04", Mode::Literal),
+        (r"x\.org|fails", Mode::Regex),
+        (r"\d\d", Mode::Regex),
+    ] {
+        let whole = run(&store, &request(text, mode));
+        assert!(whole.hits.len() > 20, "{text}");
+        for limit in [1, 2, 7, 50] {
+            check_pages(&store, NO_INDEX, request(text, mode), &whole, limit);
+            check_pages(&store, idle, request(text, mode), &whole, limit);
+        }
+        let mut since = request(text, mode);
+        since.since = crate::timestamp::parse("2026-05-01T00:00:00.000Z");
+        let whole = run(&store, &since);
+        check_pages(&store, idle, since, &whole, 5);
+    }
 }
 
 /// A damaged cache hides no match: every cut and every change is detected.
@@ -241,7 +352,7 @@ fn a_damaged_index_is_not_used_and_made_again() {
         assert_eq!(outcome.hits.len(), 1);
         outcome.totals.scanned_bytes < run(&store, &query).totals.scanned_bytes
     };
-    for round in 0..10 {
+    for round in 0..40 {
         for old in index_files(folder.path()) {
             fs::remove_file(old).unwrap();
         }
@@ -296,7 +407,10 @@ fn an_index_left_by_a_killed_process_is_continued() {
         .filter(|name| name.to_string_lossy().contains("search"))
         .collect();
     assert_eq!(left.len(), 3, "{left:?}");
-    compare(&mut Random(19), folder.path(), 50, |request| {
-        run_with(&store, IndexSettings { most: 0, ..INDEX }, request)
-    });
+    compare(
+        &mut Random(19),
+        &model::entries(folder.path()),
+        50,
+        |request| run_with(&store, IndexSettings { most: 0, ..INDEX }, request),
+    );
 }
