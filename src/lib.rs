@@ -55,7 +55,8 @@
 //!
 //! Program:
 //! - `config`: settings: command line, environment, configuration file
-//! - `cli`: arguments, the daemon, and the other commands
+//! - `serve`: connections on stdio and sockets, their threads, and the end of the daemon
+//! - `cli`: arguments, and the commands
 //!
 //! README.md follows one request through them ("The source").
 
@@ -103,6 +104,7 @@ pub(crate) mod parallel;
 mod rpc;
 mod schema;
 mod search;
+mod serve;
 mod session;
 mod session_search;
 mod shape;

@@ -1,9 +1,9 @@
 //! The state that connections share: the open sessions, and the order of the requests to them.
 //!
 //! [`call`] is a request until its response, [`queue`] orders requests, one queue per session. [`open_session`] is an
-//! open session, [`connection`] a client with its output.
+//! open session, [`connection`] a client with its output, and [`connections`] has all of them.
 //!
-//! [`append`] writes adjacent appends of a queue, [`commit`] makes any other change and ends both; [`notify`] sends
+//! [`closing`] closes sessions for one connection or for all. [`append`] writes adjacent appends of a queue, [`commit`] makes any other change and ends both; [`notify`] sends
 //! notifications in the order of the commits; [`follow`] detects the entries of other writers. [`release`] holds
 //! operations that ask before they commit: [`navigation`] and [`compaction`] use it, [`fork`] has steps of its own.
 //! [`question`] asks clients and hooks, and [`summaries`] runs the summarizer.
@@ -14,9 +14,11 @@
 pub(crate) mod agent_turn;
 pub(crate) mod append;
 pub(crate) mod call;
+pub(crate) mod closing;
 pub(crate) mod commit;
 pub(crate) mod compaction;
 pub(crate) mod connection;
+pub(crate) mod connections;
 pub(crate) mod convert;
 pub(crate) mod find;
 pub(crate) mod follow;
@@ -32,10 +34,11 @@ pub(crate) mod rows;
 pub(crate) mod summaries;
 pub(crate) mod tree_view;
 
+use self::connections::Connections;
 use self::follow::WatchedSession;
 use self::open_session::{OpenSession, OpenSessions, SessionGuard, guard};
 use self::question::ReceivedAnswer;
-use self::queue::{Queues, Scope};
+use self::queue::{Asker, Queues, Scope};
 use crate::ask::Asks;
 use crate::cancel::Cancel;
 use crate::config::Config;
@@ -61,6 +64,7 @@ pub struct Daemon {
     pub config: Config,
     pub store: Store,
     pub source: Arc<dyn Source>,
+    pub(crate) connections: Connections,
     pub(crate) asks: Asks<ReceivedAnswer>,
     pub hooks: Hooks,
     pub instance_id: String,
@@ -72,17 +76,11 @@ pub struct Daemon {
     /// Sessions whose replaced file is still followed, whether they are open or not.
     following: Mutex<Vec<Arc<OpenSession>>>,
     ending: AtomicBool,
-    pub on_shutdown: Box<dyn Fn() + Send + Sync>,
 }
 
 impl Daemon {
     /// A daemon without connections. Jobs that cannot run where they are submitted run on `runtime`.
-    pub fn new(
-        config: Config,
-        source: Arc<dyn Source>,
-        runtime: &Handle,
-        on_shutdown: Box<dyn Fn() + Send + Sync>,
-    ) -> Arc<Self> {
+    pub fn new(config: Config, source: Arc<dyn Source>, runtime: &Handle) -> Arc<Self> {
         let runtime = runtime.clone();
         let spawn = Box::new(move |job: Box<dyn FnOnce() + Send>| {
             runtime.spawn(async { job() });
@@ -93,25 +91,26 @@ impl Daemon {
             instance_id: id::random_token(&*source),
             config,
             source,
+            connections: Connections::default(),
             asks: Asks::new(MAX_ANSWER, |given| given.answer.cancel == Some(true)),
             queues: Queues::new(spawn),
             watcher: Watcher::new(),
             view_bytes: Arc::default(),
             following: Mutex::default(),
             ending: AtomicBool::new(false),
-            on_shutdown,
         })
     }
 
-    /// Returns the lease of the session that a request names, after all earlier requests to it. This call takes the
+    /// Returns the guard of the session that a request names, after all earlier requests to it. This call takes the
     /// place in the session's queue.
     pub(crate) fn turn(
         &self,
+        by: Asker,
         id: Option<&str>,
         cancel: &Cancel,
     ) -> impl Future<Output = Result<(Arc<OpenSession>, SessionGuard)>> + Send + use<> {
         let asked = Instant::now();
-        let lease = self.queues.lease(id, Scope::Session, cancel);
+        let lease = self.queues.lease(by, id, Scope::Session, cancel);
         async move { guard(lease.await?, asked) }
     }
 
@@ -127,7 +126,7 @@ impl Daemon {
     }
 
     pub(crate) fn open_sessions(&self) -> Vec<Arc<OpenSession>> {
-        self.queues.all_open()
+        self.queues.all_open(None)
     }
 
     /// Drops the views of all sessions.
@@ -153,11 +152,6 @@ impl Daemon {
     /// Ends all questions.
     pub fn end_questions(&self) {
         self.asks.end();
-    }
-
-    /// Whether a question to a client or a hook is open.
-    pub fn is_asking(&self) -> bool {
-        self.asks.is_any_open()
     }
 
     /// Stops the daemon: later requests are refused.

@@ -20,6 +20,7 @@ pub(in crate::rpc) fn initialize(
     let own_limit = daemon.config.max_frame_bytes as u64;
     let client = Client {
         name: params.client_info.map(|info| info.name),
+        cwd: params.cwd,
         answers: capabilities.answers,
         opt_out: capabilities.opt_out.unwrap_or_default(),
         summary_deltas: capabilities.summary_deltas,
@@ -34,8 +35,13 @@ pub(in crate::rpc) fn initialize(
         ));
     }
     if let Some(id) = params.process_id {
-        let daemon = Arc::clone(daemon);
-        process::on_death(id, move || (daemon.on_shutdown)());
+        let connection = Arc::downgrade(&call.connection);
+        let watch = process::on_death(id, move || {
+            if let Some(connection) = connection.upgrade() {
+                connection.ask_to_end();
+            }
+        });
+        call.connection.keep_watch(watch);
     }
     let config = &daemon.config;
     Ok(wire::InitializeResult {
@@ -62,7 +68,7 @@ pub(in crate::rpc) fn shutdown(
     _: wire::ShutdownParams,
 ) -> Result<wire::ShutdownResult> {
     // The reader still handles the frames it has already read.
-    call.daemon.end();
+    call.connection.end();
     Ok(wire::ShutdownResult {})
 }
 

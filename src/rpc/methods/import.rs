@@ -26,7 +26,7 @@ pub(in crate::rpc) fn import_sessions(
 ) -> Result<Remainder<wire::ImportSessionsResult>> {
     let request = request(params)?;
     let earlier = list::earlier_changes_of_sessions(call);
-    let place = (!request.is_dry_run).then(|| call.daemon.queues.import());
+    let place = (!request.is_dry_run).then(|| call.daemon.queues.import(Some(call.connection.id)));
     let call = Arc::clone(call);
     let import = move || {
         let told = Mutex::new(ReportedBytes::default());

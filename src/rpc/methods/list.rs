@@ -49,7 +49,7 @@ pub(in crate::rpc) fn list_trash(
 
 /// Waits until earlier changes are in the files: those of [`earlier_changes_of_sessions`], and imports.
 pub(super) fn earlier_changes(call: &Call) -> impl Future<Output = Result<()>> + Send + use<> {
-    let imports = call.daemon.queues.imports_ended();
+    let imports = call.daemon.queues.imports_ended(Some(call.connection.id));
     let (sessions, cancel) = (earlier_changes_of_sessions(call), call.cancel.clone());
     async move {
         sessions.await?;
