@@ -54,6 +54,7 @@
 //! - `rpc`: the method table, and the way from a frame to a handler and back
 //!
 //! Program:
+//! - `endpoint`: the shared daemon's socket: its place, lock, runtime file and users
 //! - `config`: settings: command line, environment, configuration file
 //! - `cli`: arguments, the daemon, and the other commands
 //!
@@ -81,6 +82,7 @@ mod config;
 mod context;
 mod daemon;
 mod durability;
+mod endpoint;
 mod entry;
 mod error;
 mod flow;

@@ -2,9 +2,11 @@
 //!
 //! In reading order: [`serve`] is the daemon. [`daemon`] runs one as a child and is its client, for [`call`],
 //! [`tree`], [`search`], [`restore`] and [`demo`]. [`doctor`] and [`migrate`] open a file without a daemon.
+//! [`connect`], [`status`] and [`stop`] find the shared daemon by [`shared`].
 //! [`documents`] writes generated files. [`screen`], [`drawing`] and [`pretty`] format output.
 
 mod call;
+mod connect;
 mod daemon;
 mod demo;
 mod doctor;
@@ -21,6 +23,9 @@ mod restore;
 mod screen;
 mod search;
 mod serve;
+mod shared;
+mod status;
+mod stop;
 mod story;
 mod tree;
 
@@ -60,6 +65,7 @@ Examples:
 
 Environment:
   TREELINED_SESSION_DIR  where sessions are kept
+  TREELINED_SOCKET       the socket of the shared daemon
   TREELINED_LOG          what is logged to stderr: error, warn (default), info, debug, trace
   NO_COLOR, COLUMNS      no colours; width of what is drawn
   PAGER                  what shows the hits of a search at a terminal [default: less]";
@@ -105,6 +111,15 @@ pub(crate) struct Options {
 pub(crate) enum Command {
     /// Speak JSON-RPC on stdin and stdout (the default)
     Serve,
+    /// Speak JSON-RPC with the shared daemon, on stdin and stdout
+    Connect(connect::Connect),
+    /// Show the shared daemon; exit code 3 if none runs
+    Status(status::Status),
+    /// End the shared daemon; exit code 3 if none runs
+    Stop(stop::Stop),
+    /// Leave the terminal and run this program with these arguments
+    #[command(hide = true)]
+    Detach(shared::Detach),
     /// Make one call and print its result
     Call(call::CallArgs),
     /// Draw a session
@@ -162,6 +177,10 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     match &arguments.command {
         None | Some(Command::Serve) => serve::run(options),
+        Some(Command::Connect(connect)) => connect::run(options, connect),
+        Some(Command::Status(status)) => status::run(options, status),
+        Some(Command::Stop(stop)) => stop::run(options, stop),
+        Some(Command::Detach(detach)) => detach.run(),
         Some(Command::Call(call)) => call::run(options, call),
         Some(Command::Tree(tree)) => tree::run(options, tree),
         Some(Command::Search(search)) => search::run(options, search),
@@ -270,9 +289,15 @@ impl Options {
     }
 
     fn settings(&self) -> anyhow::Result<Settings> {
+        self.settings_with(None)
+    }
+
+    /// The settings of a command that has the option `--socket`.
+    fn settings_with(&self, socket: Option<&Path>) -> anyhow::Result<Settings> {
         let flags = ConfigFlags {
             config: self.config.clone(),
             session_dir: self.session_dir.clone(),
+            socket: socket.map(Path::to_owned),
             summarizer: self.summarizer,
             durability: self.durability,
             max_frame_bytes: self.max_frame_bytes,
@@ -281,28 +306,36 @@ impl Options {
         Settings::resolve(&flags, &|name| std::env::var_os(name))
     }
 
-    /// The same options as arguments for a child daemon.
-    fn as_arguments(&self) -> Vec<OsString> {
+    /// The given options: names without dashes, and values.
+    fn given(&self) -> Vec<(&'static str, OsString)> {
         let named = |value: Option<PossibleValue>| value.map(|value| value.get_name().into());
         let number = |value: Option<u64>| value.map(|value| value.to_string().into());
-        let given: [(&str, Option<OsString>); 6] = [
-            ("--config", self.config.clone().map(Into::into)),
-            ("--session-dir", self.session_dir.clone().map(Into::into)),
+        let all: [(&str, Option<OsString>); 6] = [
+            ("config", self.config.clone().map(Into::into)),
+            ("session-dir", self.session_dir.clone().map(Into::into)),
             (
-                "--summarizer",
+                "summarizer",
                 named(self.summarizer.and_then(|name| name.to_possible_value())),
             ),
             (
-                "--durability",
+                "durability",
                 named(self.durability.and_then(|name| name.to_possible_value())),
             ),
-            ("--max-frame-bytes", number(self.max_frame_bytes)),
-            ("--max-queued-bytes", number(self.max_queued_bytes)),
+            ("max-frame-bytes", number(self.max_frame_bytes)),
+            ("max-queued-bytes", number(self.max_queued_bytes)),
         ];
-        let given = given
+        let given = all
             .into_iter()
-            .filter_map(|(name, value)| Some([name.into(), value?]));
-        given.flatten().collect()
+            .filter_map(|(name, value)| Some((name, value?)));
+        given.collect()
+    }
+
+    /// The same options as arguments for a child daemon.
+    fn as_arguments(&self) -> Vec<OsString> {
+        let given = self.given().into_iter();
+        given
+            .flat_map(|(name, value)| [format!("--{name}").into(), value])
+            .collect()
     }
 }
 
