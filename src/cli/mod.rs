@@ -31,11 +31,11 @@ mod tree;
 
 use crate::config::Config;
 use crate::config::{self, ConfigFlags, DurabilityName, Settings, SummarizerName};
+use crate::endpoint::log_file;
 use crate::terminal;
 use anyhow::Context;
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use rustix::process::Signal;
 use serde_json::json;
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -44,8 +44,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 const ABOUT: &str = "\
@@ -109,8 +109,8 @@ pub(crate) struct Options {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Speak JSON-RPC on stdin and stdout (the default)
-    Serve,
+    /// Speak JSON-RPC on stdin and stdout (the default), or on sockets
+    Serve(serve::ServeArgs),
     /// Speak JSON-RPC with the shared daemon, on stdin and stdout
     Connect(connect::Connect),
     /// Show the shared daemon; exit code 3 if none runs
@@ -176,7 +176,8 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         config::check(options.config.as_deref())?;
     }
     match &arguments.command {
-        None | Some(Command::Serve) => serve::run(options),
+        None => serve::run(options, &serve::ServeArgs::default()),
+        Some(Command::Serve(args)) => serve::run(options, args),
         Some(Command::Connect(connect)) => connect::run(options, connect),
         Some(Command::Status(status)) => status::run(options, status),
         Some(Command::Stop(stop)) => stop::run(options, stop),
@@ -270,11 +271,18 @@ fn log_to_stderr() {
 /// another program.
 struct StderrLog;
 
+/// Whether stderr is the log file of a detached daemon, whose size is limited.
+static LOGS_TO_FILE: AtomicBool = AtomicBool::new(false);
+
 impl Write for StderrLog {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
         let text = terminal::line(text.trim_end());
-        writeln!(io::stderr().lock(), "{text}")?;
+        let mut stderr = io::stderr().lock();
+        writeln!(stderr, "{text}")?;
+        if LOGS_TO_FILE.load(Ordering::Relaxed) {
+            log_file::keep_small(&stderr)?;
+        }
         Ok(line.len())
     }
 
@@ -352,12 +360,4 @@ fn small_runtime() -> anyhow::Result<Runtime> {
         .enable_io()
         .build();
     runtime.context("start the runtime")
-}
-
-/// Makes a write beyond the limit of a file's size fail instead of killing the process: a watched signal has
-/// no other effect. Call it in a runtime.
-fn outlive_the_size_limit() -> anyhow::Result<()> {
-    let size_limit = SignalKind::from_raw(Signal::XFSZ.as_raw());
-    let _watched = signal(size_limit).context("watch signals")?;
-    Ok(())
 }

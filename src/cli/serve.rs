@@ -1,290 +1,144 @@
-//! Serving: the threads around a [`Daemon`], and the end (protocol.md §1).
-//!
-//! One thread reads and dispatches, one writes, and a small runtime runs requests that wait. The main thread
-//! waits for the end, so that a reader blocked in `read` does not keep the process alive.
+//! `treelined serve`: the places where it serves, and its start without a terminal.
 
-use super::Options;
-use crate::clock::SystemSource;
-use crate::config::Config;
-use crate::daemon::Daemon;
-use crate::daemon::connection::Connection;
-use crate::rpc::Dispatcher;
-use crate::stdio::{Frame, FrameReader, Outbox, Shortcut, id_in_head};
-use anyhow::Context;
-use std::fs::File;
-use std::io::{self, IsTerminal, Read, Write};
-use std::os::fd::AsFd;
+use super::shared::{SharedDaemon, SocketOption, StarterProcess};
+use super::{LOGS_TO_FILE, Options};
+use crate::config::Settings;
+use crate::endpoint::runtime_file::Starter;
+use crate::endpoint::{Detached, Endpoint, PassedSocket, Place};
+use crate::serve::{self, Endpoints, ListenAddress};
+use anyhow::{Context, bail};
+use clap::Args;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::pin::pin;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
-use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
+use std::sync::atomic::Ordering;
 
-/// How long running summaries may take after a signal or `shutdown`.
-const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
-/// The time for which cancelled requests may still answer.
-const LAST_WORDS: Duration = Duration::from_secs(3);
-
-/// The reason why serving ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum EndReason {
-    /// Stdin has ended; running requests may finish.
-    InputEnded,
-    /// A header block has no length, so the next message cannot be found.
-    BadBlock,
-    /// A signal, `shutdown`, or the end of the client's process.
-    Asked,
-    /// The reader of stdout has ended.
-    OutputBroken,
+#[derive(Debug, Default, Args)]
+pub(crate) struct ServeArgs {
+    /// Serve this address: unix, unix:PATH or stdio; may be repeated [default: stdio]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Vec<ListenAddress>,
+    #[command(flatten)]
+    socket: SocketOption,
+    /// The starter, whose process waits on stdout; stdin is the lock
+    #[arg(long, hide = true, value_name = "PID")]
+    detached: Option<u32>,
 }
 
-/// Serves stdin and stdout until the end.
-pub(super) fn run(options: &Options) -> anyhow::Result<ExitCode> {
-    if io::stdin().is_terminal() {
-        introduce();
+/// Serves until the end. Problems of the configuration that do not prevent serving are logged.
+pub(super) fn run(options: &Options, args: &ServeArgs) -> anyhow::Result<ExitCode> {
+    let passed = PassedSocket::take()?;
+    let is_unix = |address: &ListenAddress| matches!(address, ListenAddress::Unix(_));
+    if passed.is_some() || args.listen.iter().any(is_unix) {
+        return serve_sockets(options, args, passed);
     }
-    let config = read_config(options)?;
-    let runtime = start_runtime()?;
-    let (end, ended) = mpsc::channel();
-    let outbox = Outbox::new(config.max_queued_bytes);
-    let max_frame_bytes = config.max_frame_bytes;
-    let asked = end.clone();
-    let on_shutdown = Box::new(move || report(&asked, EndReason::Asked));
-    let daemon = Daemon::new(
-        config,
-        Arc::new(SystemSource),
-        runtime.handle(),
-        on_shutdown,
-    );
-    let connection = Connection::new(Arc::clone(&daemon), Arc::clone(&outbox));
-    let dispatcher = Dispatcher::new(Arc::clone(&connection), runtime.handle().clone())?;
-    let serving = ServedConnection {
-        runtime,
-        outbox,
-        daemon,
-        connection,
-        dispatcher: Arc::new(dispatcher),
+    if args.socket.socket.is_some() {
+        bail!("--socket needs --listen unix");
+    }
+    let settings = options.settings()?;
+    log_problems(&settings);
+    let endpoints = Endpoints {
+        stdio: true,
+        sockets: Vec::new(),
+        idle_exit: None,
+        on_ready: Box::new(|| ()),
     };
-
-    watch_signals(&serving.runtime, &end)?;
-    let output = unbuffered(io::stdout())?;
-    let shortcut = Shortcut::new(&output);
-    let writer = serving.start_writer(output, end.clone())?;
-    serving.start_reader(shortcut, max_frame_bytes, end)?;
-    let reason = ended.recv().unwrap_or(EndReason::InputEnded);
-    serving.finish(reason, ended, writer);
-    Ok(match reason {
-        EndReason::BadBlock => ExitCode::FAILURE,
-        _ => ExitCode::SUCCESS,
-    })
+    serve::run(settings.into_config()?, endpoints)
 }
 
-/// The configuration. Problems that do not prevent serving are logged.
-fn read_config(options: &Options) -> anyhow::Result<Config> {
-    let settings = options.settings()?;
+/// Serves sockets, and stdio too if the options name it.
+fn serve_sockets(
+    options: &Options,
+    args: &ServeArgs,
+    passed: Option<PassedSocket>,
+) -> anyhow::Result<ExitCode> {
+    let shared = SharedDaemon::of(options, &args.socket)?;
+    log_problems(&shared.settings);
+    let starter = starter(args, passed.is_some())?;
+    let mut detached = match args.detached {
+        Some(_) => {
+            LOGS_TO_FILE.store(true, Ordering::Relaxed);
+            Some(Detached::begin(&shared.place)?)
+        }
+        None => None,
+    };
+    let sockets = match listen(&shared, args, &starter, passed, detached.as_mut()) {
+        Ok(sockets) => sockets,
+        Err(error) => {
+            if let Some(detached) = detached {
+                detached.failed(&format!("{error:#}"));
+            }
+            return Err(error);
+        }
+    };
+    let on_ready = move || {
+        if let Some(detached) = detached {
+            detached.ready();
+        }
+    };
+    let endpoints = Endpoints {
+        stdio: args.listen.contains(&ListenAddress::Stdio),
+        sockets,
+        idle_exit: None,
+        on_ready: Box::new(on_ready),
+    };
+    serve::run(shared.settings.into_config()?, endpoints)
+}
+
+fn log_problems(settings: &Settings) {
     let (file, problems) = settings.complaints();
     for problem in problems {
         let file = file.map(Path::display);
         tracing::warn!(file = file.map(tracing::field::display), "{problem}");
     }
-    settings.into_config()
 }
 
-fn start_runtime() -> anyhow::Result<Runtime> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_time()
-        .enable_io()
-        .thread_name("treelined")
-        .build()
-        .context("start the runtime")
+fn starter(args: &ServeArgs, is_passed: bool) -> anyhow::Result<StarterProcess> {
+    let cwd = std::env::current_dir().context("the working directory")?;
+    let parent = rustix::process::getppid().and_then(|pid| u32::try_from(pid.as_raw_pid()).ok());
+    let (kind, pid) = match args.detached {
+        Some(starter) => (Starter::Connect, Some(starter)),
+        None if is_passed => (Starter::Systemd, parent),
+        None => (Starter::Serve, parent),
+    };
+    Ok(StarterProcess {
+        kind,
+        pid,
+        cwd: cwd.display().to_string(),
+    })
 }
 
-/// The daemon with its one connection, and the runtime for requests that wait.
-struct ServedConnection {
-    runtime: Runtime,
-    outbox: Arc<Outbox>,
-    daemon: Arc<Daemon>,
-    connection: Arc<Connection>,
-    dispatcher: Arc<Dispatcher>,
-}
-
-impl ServedConnection {
-    fn start_writer(&self, mut output: File, end: Sender<EndReason>) -> io::Result<JoinHandle<()>> {
-        let outbox = Arc::clone(&self.outbox);
-        let write = move || {
-            if outbox.run(&mut output).is_err() {
-                report(&end, EndReason::OutputBroken);
+/// Listens on the sockets that the options name. A socket that systemd has passed takes the place of the first one.
+fn listen(
+    shared: &SharedDaemon,
+    args: &ServeArgs,
+    starter: &StarterProcess,
+    passed: Option<PassedSocket>,
+    detached: Option<&mut Detached>,
+) -> anyhow::Result<Vec<(Endpoint, UnixListener)>> {
+    let mut lock = detached.and_then(Detached::take_lock);
+    let mut places = Vec::new();
+    for address in &args.listen {
+        match address {
+            ListenAddress::Stdio => {}
+            ListenAddress::Unix(None) => {
+                places.push((shared.place.clone(), shared.settings.socket()))
             }
-        };
-        thread::Builder::new().name("writer".into()).spawn(write)
-    }
-
-    /// Starts the thread that reads stdin. Nothing joins it, since it may be blocked in `read` at the end.
-    fn start_reader(
-        &self,
-        shortcut: Option<Shortcut>,
-        max_frame_bytes: usize,
-        end: Sender<EndReason>,
-    ) -> anyhow::Result<()> {
-        let input = unbuffered(io::stdin())?;
-        let (dispatcher, connection) = (Arc::clone(&self.dispatcher), Arc::clone(&self.connection));
-        let reader = move || {
-            let shortcut = shortcut.as_ref();
-            let reason = read(input, max_frame_bytes, &dispatcher, &connection, shortcut);
-            report(&end, reason);
-        };
-        thread::Builder::new().name("reader".into()).spawn(reader)?;
-        Ok(())
-    }
-
-    /// Waits for running requests, cancels those that outlast the grace time, and syncs files.
-    fn finish(self, reason: EndReason, ended: Receiver<EndReason>, writer: JoinHandle<()>) {
-        let Self {
-            runtime,
-            outbox,
-            daemon,
-            connection,
-            dispatcher,
-        } = self;
-        daemon.end();
-        daemon.end_questions();
-        outbox.wake();
-        if reason == EndReason::OutputBroken {
-            // The client is gone, but acknowledged entries must survive.
-            runtime.block_on(daemon.flush());
-            return;
-        }
-        runtime.block_on(async {
-            let mut finish = pin!(async {
-                dispatcher.drained().await;
-                daemon.end_turns().await;
-                daemon.hooks.drained().await;
-            });
-            tokio::select! {
-                () = &mut finish => {}
-                () = grace_period(reason, ended) => {
-                    // Requests that still run are cancelled and answered.
-                    connection.cancel_all();
-                    let _stuck = tokio::time::timeout(LAST_WORDS, finish).await;
-                }
-            }
-            daemon.look_a_last_time().await;
-            daemon.flush().await;
-        });
-        outbox.close();
-        let _panicked = writer.join();
-        daemon.store.end();
-        runtime.shutdown_background();
-    }
-}
-
-/// Ends after the grace time that a signal, `shutdown` or the death of the client's process begins; it may
-/// follow the end of stdin.
-async fn grace_period(reason: EndReason, ended: Receiver<EndReason>) {
-    if reason != EndReason::Asked {
-        let is_asked =
-            move || while let Ok(EndReason::InputEnded | EndReason::BadBlock) = ended.recv() {};
-        let _panicked = tokio::task::spawn_blocking(is_asked).await;
-    }
-    tokio::time::sleep(SHUTDOWN_GRACE).await;
-}
-
-/// Reads frames until stdin ends. Responses to frames that have already arrived are written together.
-fn read(
-    input: impl Read,
-    max_frame_bytes: usize,
-    dispatcher: &Dispatcher,
-    connection: &Connection,
-    shortcut: Option<&Shortcut>,
-) -> EndReason {
-    let (daemon, outbox) = (&connection.daemon, &connection.outbox);
-    let mut frames = FrameReader::new(input, max_frame_bytes).on_settled({
-        let outbox = Arc::clone(outbox);
-        move |framing| outbox.set_framing(framing)
-    });
-    let mut more = false;
-    loop {
-        if !more {
-            dispatcher.settle();
-            if daemon.is_ending() {
-                outbox.uncork();
-                return EndReason::Asked;
-            }
-            match shortcut {
-                Some(shortcut) => outbox.uncork_through(shortcut),
-                None => outbox.uncork(),
-            }
-        }
-        let goes_on = || daemon.is_asking() || daemon.is_ending();
-        if outbox.is_over_limit() {
-            dispatcher.settle();
-        }
-        outbox.wait_for_room(&goes_on);
-        dispatcher.wait_for_room(&goes_on);
-        let frame;
-        (frame, more) = match frames.next_and_more() {
-            Ok(next) => next,
-            Err(error) => {
-                tracing::warn!(%error, "the input could not be read");
-                return EndReason::InputEnded;
-            }
-        };
-        outbox.cork();
-        match frame {
-            Frame::Message(message) => dispatcher.frame(message, more),
-            Frame::TooLarge { head } => dispatcher.too_large(id_in_head(head)),
-            Frame::BadBlock => {
-                dispatcher.bad_block();
-                outbox.uncork();
-                return EndReason::BadBlock;
-            }
-            Frame::Eof => {
-                outbox.uncork();
-                return EndReason::InputEnded;
+            ListenAddress::Unix(Some(path)) => {
+                let place = Place::resolve(Some(path), shared.settings.session_dir())?;
+                places.push((place, Some(path)));
             }
         }
     }
-}
-
-fn watch_signals(runtime: &Runtime, end: &Sender<EndReason>) -> anyhow::Result<()> {
-    let _entered = runtime.enter();
-    for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
-        let mut signals = signal(kind).context("watch signals")?;
-        let end = end.clone();
-        runtime.spawn(async move {
-            if signals.recv().await.is_some() {
-                report(&end, EndReason::Asked);
-            }
-        });
+    let mut sockets = Vec::new();
+    let mut places = places.into_iter();
+    if let Some(passed) = passed {
+        passed.check(places.next().and_then(|(_, given)| given))?;
+        let place = Place::resolve(Some(&passed.path), shared.settings.session_dir())?;
+        sockets.push(shared.listen(&place, starter, Some(passed), None)?);
     }
-    super::outlive_the_size_limit()
-}
-
-/// Reports a reason for the end. Only the first one counts, so the receiver may be gone.
-fn report(end: &Sender<EndReason>, reason: EndReason) {
-    let _late = end.send(reason);
-}
-
-/// Opens the stream without the buffer of the standard handle: frames and the outbox have buffers of their
-/// own.
-fn unbuffered(stream: impl AsFd) -> anyhow::Result<File> {
-    let descriptor = stream.as_fd().try_clone_to_owned();
-    Ok(File::from(descriptor.context("open the standard streams")?))
-}
-
-/// Introduces the program to a user who starts it in a terminal.
-fn introduce() {
-    let mut stderr = io::stderr();
-    // A failure has no consequence.
-    let _unread = writeln!(
-        stderr,
-        "treelined keeps conversation trees for other programs: it reads JSON-RPC, one message a line,\n\
-         from stdin. Try:  {{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"list_sessions\"}}\n\
-         Ctrl-D ends it. See also: treelined --help, treelined demo"
-    );
+    for (place, _) in places {
+        sockets.push(shared.listen(&place, starter, None, lock.take())?);
+    }
+    Ok(sockets)
 }

@@ -6,15 +6,16 @@ use crate::config::Settings;
 use crate::endpoint::place::canonical;
 use crate::endpoint::runtime_file::{DaemonInfo, EnvironmentOrigin, FoundInfo, Starter};
 use crate::endpoint::start_lock::StartLock;
-use crate::endpoint::{Detached, Place, detached, runtime_file};
+use crate::endpoint::{self, Endpoint, PassedSocket, Place, detached, runtime_file};
 use crate::id::Source;
 use crate::schema::PROTOCOL_VERSION;
 use crate::timestamp;
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::Args;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The exit code of commands that find no daemon.
@@ -39,6 +40,13 @@ impl Detach {
         detached::detach(&self.arguments)?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The process that has started the daemon.
+pub(super) struct StarterProcess {
+    pub kind: Starter,
+    pub pid: Option<u32>,
+    pub cwd: String,
 }
 
 /// The place of the shared daemon, by the settings.
@@ -75,16 +83,17 @@ impl SharedDaemon {
         ExitCode::from(NONE_RUNS)
     }
 
-    /// What the runtime file of a daemon with these settings says.
-    pub(super) fn info(
+    /// Listens at this place, which differs from the daemon's own if `--listen` or systemd names another.
+    pub(super) fn listen(
         &self,
-        started_by: Starter,
-        starter: Option<u32>,
-    ) -> anyhow::Result<DaemonInfo> {
-        let cwd = std::env::current_dir().context("the working directory")?;
-        Ok(DaemonInfo {
+        place: &Place,
+        starter: &StarterProcess,
+        passed: Option<PassedSocket>,
+        lock: Option<StartLock>,
+    ) -> anyhow::Result<(Endpoint, UnixListener)> {
+        let info = DaemonInfo {
             pid: std::process::id(),
-            socket: self.place.socket().display().to_string(),
+            socket: place.socket().display().to_string(),
             web_socket: None,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             protocol_version: PROTOCOL_VERSION,
@@ -93,12 +102,13 @@ impl SharedDaemon {
             environment: EnvironmentOrigin {
                 uid: rustix::process::getuid().as_raw(),
                 user: std::env::var("USER").ok(),
-                started_by,
-                pid: starter,
-                cwd: cwd.display().to_string(),
+                started_by: starter.kind,
+                pid: starter.pid,
+                cwd: starter.cwd.clone(),
             },
             options: self.options(),
-        })
+        };
+        endpoint::listen(place, &info, passed, lock)
     }
 
     /// The daemon's options in force.

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
 use rustix::process::Pid;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
@@ -143,13 +143,18 @@ pub(crate) fn probe(place: &Place) -> anyhow::Result<()> {
     let Reach::Connected(mut stream) = reach(place)? else {
         bail!("no daemon listens on {}", path.display());
     };
-    let mut answer = [0; 1];
+    let mut answer = Vec::new();
     let asked = stream
         .set_read_timeout(Some(START_TIMEOUT))
         .and_then(|()| stream.write_all(PROBE))
-        .and_then(|()| stream.read_exact(&mut answer));
+        // To its end: a connection that is closed with unread bytes is an error for the daemon.
+        .and_then(|()| BufReader::new(&stream).read_until(b'\n', &mut answer));
     match asked {
-        Ok(()) => Ok(()),
+        Ok(1..) => Ok(()),
+        Ok(0) => bail!(
+            "the daemon on {} closes connections at once",
+            path.display()
+        ),
         Err(error) if error.kind() == ErrorKind::WouldBlock => {
             let peer = socket_peercred(&stream).ok().map(|peer| peer.pid);
             bail!(silent(path, peer))

@@ -202,7 +202,7 @@ impl Server {
             hooks: Vec::new(),
         };
         let source = Arc::new(SystemSource);
-        let daemon = Daemon::new(config, source, runtime.handle(), Box::new(|| {}));
+        let daemon = Daemon::new(config, source, runtime.handle());
         let connection = Connection::new(daemon, Arc::clone(&outbox));
         let dispatcher = Dispatcher::new(connection, runtime.handle().clone())?;
         let (sender, answers) = channel();
