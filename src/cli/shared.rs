@@ -31,7 +31,7 @@ pub(super) struct SocketOption {
 /// Arguments of the process that leaves the terminal.
 #[derive(Debug, Args)]
 pub(crate) struct Detach {
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(last = true)]
     arguments: Vec<OsString>,
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn start(place: &Place, lock: StartLock, arguments: &[OsString]) -> a
     let program = std::env::current_exe().context("find this program")?;
     let mut command = Command::new(&program);
     command
-        .arg("detach")
+        .args(["detach", "--"])
         .args(arguments)
         .stdin(lock.into_stream())
         .stdout(ready)
@@ -47,6 +47,8 @@ pub(crate) fn start(place: &Place, lock: StartLock, arguments: &[OsString]) -> a
 pub(crate) fn detach(arguments: &[OsString]) -> anyhow::Result<()> {
     // It fails for the leader of a process group, which has no terminal to leave if it was started by `start`.
     let _leader = rustix::process::setsid();
+    // A pipe of the client's parent that stayed open would keep its reader waiting.
+    close_fds::set_fds_cloexec(3, &[]);
     let program = std::env::current_exe().context("find this program")?;
     let mut command = Command::new(&program);
     command.args(arguments);

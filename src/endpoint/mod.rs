@@ -69,27 +69,20 @@ pub(crate) fn listen(
         bound: None,
         runtime_file: None,
     };
-    let listener = match passed {
-        Some(passed) => {
-            endpoint.runtime_file = Some(RuntimeFile::write(place, info)?);
+    let listening = match passed {
+        Some(passed) => RuntimeFile::write(place, info).map(|file| {
+            endpoint.runtime_file = Some(file);
             passed.listener
-        }
-        None => {
-            make_room(place)?;
-            let socket = socket().context("make a socket")?;
-            let address = place.address()?;
-            let path = place.socket();
-            rustix::net::bind(&socket, &address)
-                .with_context(|| format!("make the socket {}", path.display()))?;
-            endpoint.bound = identity_of(path);
-            // A client that connects finds the runtime file, since nobody can connect before `listen`.
-            endpoint.runtime_file = Some(RuntimeFile::write(place, info)?);
-            rustix::net::listen(&socket, BACKLOG)
-                .with_context(|| format!("listen on {}", path.display()))?;
-            UnixListener::from(socket)
-        }
+        }),
+        None => endpoint.bind(info),
     };
-    Ok((endpoint, listener))
+    match listening {
+        Ok(listener) => Ok((endpoint, listener)),
+        Err(error) => {
+            endpoint.remove_files();
+            Err(error)
+        }
+    }
 }
 
 /// A stream socket. Its file will be private, whatever the umask: `bind` takes the mode from the socket.
@@ -127,6 +120,21 @@ fn make_room(place: &Place) -> anyhow::Result<()> {
 }
 
 impl Endpoint {
+    /// Binds the socket and listens. Call it with the lock.
+    fn bind(&mut self, info: &DaemonInfo) -> anyhow::Result<UnixListener> {
+        let path = self.place.socket();
+        make_room(&self.place)?;
+        let socket = socket().context("make a socket")?;
+        rustix::net::bind(&socket, &self.place.address()?)
+            .with_context(|| format!("make the socket {}", path.display()))?;
+        self.bound = identity_of(path);
+        // A client that connects finds the runtime file, since nobody can connect before `listen`.
+        self.runtime_file = Some(RuntimeFile::write(&self.place, info)?);
+        rustix::net::listen(&socket, BACKLOG)
+            .with_context(|| format!("listen on {}", path.display()))?;
+        Ok(UnixListener::from(socket))
+    }
+
     /// Removes the socket and the runtime file, so that another daemon can start while this one ends. Nothing
     /// happens to those of another daemon.
     pub(crate) fn withdraw(&mut self) {
@@ -136,6 +144,11 @@ impl Endpoint {
             tracing::warn!("the socket stays: {error:#}");
             return;
         }
+        self.remove_files();
+    }
+
+    /// Call it with the lock.
+    fn remove_files(&mut self) {
         if let Some(bound) = self.bound.take()
             && identity_of(self.place.socket()) == Some(bound)
         {
