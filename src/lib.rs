@@ -54,6 +54,7 @@
 //! - `rpc`: the method table, and the way from a frame to a handler and back
 //!
 //! Program:
+//! - `endpoint`: the shared daemon's socket: its place, lock, runtime file and users
 //! - `config`: settings: command line, environment, configuration file
 //! - `serve`: connections on stdio and sockets, their threads, and the end of the daemon
 //! - `cli`: arguments, and the commands
@@ -82,6 +83,7 @@ mod config;
 mod context;
 mod daemon;
 mod durability;
+mod endpoint;
 mod entry;
 mod error;
 mod flow;

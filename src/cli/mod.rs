@@ -1,10 +1,12 @@
 //! The command line: arguments, the environment, logging and exit codes.
 //!
-//! In reading order: [`crate::serve`] is the daemon. [`daemon`] runs one as a child and is its client, for [`call`],
+//! In reading order: [`serve`] is the daemon. [`daemon`] runs one as a child and is its client, for [`call`],
 //! [`tree`], [`search`], [`restore`] and [`demo`]. [`doctor`] and [`migrate`] open a file without a daemon.
+//! [`connect`], [`status`] and [`stop`] find the shared daemon by [`shared`].
 //! [`documents`] writes generated files. [`screen`], [`drawing`] and [`pretty`] format output.
 
 mod call;
+mod connect;
 mod daemon;
 mod demo;
 mod doctor;
@@ -21,12 +23,16 @@ mod pretty;
 mod restore;
 mod screen;
 mod search;
+mod serve;
+mod shared;
+mod status;
+mod stop;
 mod story;
 mod tree;
 
 use crate::config::Config;
 use crate::config::{self, ConfigFlags, DurabilityName, Settings, SummarizerName};
-use crate::serve::{self, Endpoints, ListenAddress};
+use crate::endpoint::log_file;
 use crate::terminal;
 use anyhow::Context;
 use clap::builder::PossibleValue;
@@ -39,6 +45,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::runtime::Runtime;
 use tracing_subscriber::EnvFilter;
 
@@ -59,6 +66,7 @@ Examples:
 
 Environment:
   TREELINED_SESSION_DIR  where sessions are kept
+  TREELINED_SOCKET       the socket of the shared daemon
   TREELINED_LOG          what is logged to stderr: error, warn (default), info, debug, trace
   NO_COLOR, COLUMNS      no colours; width of what is drawn
   PAGER                  what shows the hits of a search at a terminal [default: less]";
@@ -103,7 +111,16 @@ pub(crate) struct Options {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Speak JSON-RPC on stdin and stdout (the default), or on sockets
-    Serve(ServeArgs),
+    Serve(serve::ServeArgs),
+    /// Speak JSON-RPC with the shared daemon, on stdin and stdout
+    Connect(connect::Connect),
+    /// Show the shared daemon; exit code 3 if none runs
+    Status(status::Status),
+    /// End the shared daemon; exit code 3 if none runs
+    Stop(stop::Stop),
+    /// Leave the terminal and run this program with these arguments
+    #[command(hide = true)]
+    Detach(shared::Detach),
     /// Make one call and print its result
     Call(call::CallArgs),
     /// Draw a session
@@ -126,13 +143,6 @@ pub(crate) enum Command {
     Config,
     /// Show a conversation with a branch, offline
     Demo,
-}
-
-#[derive(Debug, Default, Args)]
-pub(crate) struct ServeArgs {
-    /// Serve this address: unix:PATH or stdio; may be repeated [default: stdio]
-    #[arg(long, value_name = "ADDRESS")]
-    pub listen: Vec<ListenAddress>,
 }
 
 /// Runs the command that the arguments name.
@@ -167,8 +177,12 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         config::check(options.config.as_deref())?;
     }
     match &arguments.command {
-        None => serve(options, &ServeArgs::default()),
-        Some(Command::Serve(args)) => serve(options, args),
+        None => serve::run(options, &serve::ServeArgs::default()),
+        Some(Command::Serve(args)) => serve::run(options, args),
+        Some(Command::Connect(connect)) => connect::run(options, connect),
+        Some(Command::Status(status)) => status::run(options, status),
+        Some(Command::Stop(stop)) => stop::run(options, stop),
+        Some(Command::Detach(detach)) => detach.run(),
         Some(Command::Call(call)) => call::run(options, call),
         Some(Command::Tree(tree)) => tree::run(options, tree),
         Some(Command::Search(search)) => search::run(options, search),
@@ -181,18 +195,6 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Config) => print_config(options),
         Some(Command::Demo) => demo::run(options),
     }
-}
-
-/// Serves until the end. Problems of the configuration that do not prevent serving are logged.
-fn serve(options: &Options, args: &ServeArgs) -> anyhow::Result<ExitCode> {
-    let settings = options.settings()?;
-    let (file, problems) = settings.complaints();
-    for problem in problems {
-        let file = file.map(Path::display);
-        tracing::warn!(file = file.map(tracing::field::display), "{problem}");
-    }
-    let config = settings.into_config()?;
-    serve::run(config, Endpoints::bind(&args.listen, None)?)
 }
 
 /// Reports wrong arguments, or shows the help. Control characters of the arguments are made visible.
@@ -270,11 +272,18 @@ fn log_to_stderr() {
 /// another program.
 struct StderrLog;
 
+/// Whether stderr is the log file of a detached daemon, whose size is limited.
+static LOGS_TO_FILE: AtomicBool = AtomicBool::new(false);
+
 impl Write for StderrLog {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
         let text = terminal::line(text.trim_end());
-        writeln!(io::stderr().lock(), "{text}")?;
+        let mut stderr = io::stderr().lock();
+        writeln!(stderr, "{text}")?;
+        if LOGS_TO_FILE.load(Ordering::Relaxed) {
+            log_file::keep_small(&stderr)?;
+        }
         Ok(line.len())
     }
 
@@ -289,9 +298,15 @@ impl Options {
     }
 
     fn settings(&self) -> anyhow::Result<Settings> {
+        self.settings_with(None)
+    }
+
+    /// The settings of a command that has the option `--socket`.
+    fn settings_with(&self, socket: Option<&Path>) -> anyhow::Result<Settings> {
         let flags = ConfigFlags {
             config: self.config.clone(),
             session_dir: self.session_dir.clone(),
+            socket: socket.map(Path::to_owned),
             summarizer: self.summarizer,
             durability: self.durability,
             max_frame_bytes: self.max_frame_bytes,
@@ -300,28 +315,36 @@ impl Options {
         Settings::resolve(&flags, &|name| std::env::var_os(name))
     }
 
-    /// The same options as arguments for a child daemon.
-    fn as_arguments(&self) -> Vec<OsString> {
+    /// The given options: names without dashes, and values.
+    fn given(&self) -> Vec<(&'static str, OsString)> {
         let named = |value: Option<PossibleValue>| value.map(|value| value.get_name().into());
         let number = |value: Option<u64>| value.map(|value| value.to_string().into());
-        let given: [(&str, Option<OsString>); 6] = [
-            ("--config", self.config.clone().map(Into::into)),
-            ("--session-dir", self.session_dir.clone().map(Into::into)),
+        let all: [(&str, Option<OsString>); 6] = [
+            ("config", self.config.clone().map(Into::into)),
+            ("session-dir", self.session_dir.clone().map(Into::into)),
             (
-                "--summarizer",
+                "summarizer",
                 named(self.summarizer.and_then(|name| name.to_possible_value())),
             ),
             (
-                "--durability",
+                "durability",
                 named(self.durability.and_then(|name| name.to_possible_value())),
             ),
-            ("--max-frame-bytes", number(self.max_frame_bytes)),
-            ("--max-queued-bytes", number(self.max_queued_bytes)),
+            ("max-frame-bytes", number(self.max_frame_bytes)),
+            ("max-queued-bytes", number(self.max_queued_bytes)),
         ];
-        let given = given
+        let given = all
             .into_iter()
-            .filter_map(|(name, value)| Some([name.into(), value?]));
-        given.flatten().collect()
+            .filter_map(|(name, value)| Some((name, value?)));
+        given.collect()
+    }
+
+    /// The same options as arguments for a child daemon.
+    fn as_arguments(&self) -> Vec<OsString> {
+        let given = self.given().into_iter();
+        given
+            .flat_map(|(name, value)| [format!("--{name}").into(), value])
+            .collect()
     }
 }
 

@@ -92,6 +92,17 @@ impl SettingLines {
         Duration::from_millis(self.number(at, None, file, default))
     }
 
+    /// A value as text, and whether it is the default.
+    pub(super) fn value(&self, section: &str, key: &str) -> Option<(String, bool)> {
+        let is_wanted = |line: &&SettingLine| line.section == section && line.key == key;
+        let line = self.0.iter().find(is_wanted)?;
+        let text = match &line.value {
+            toml::Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        Some((text, line.origin == SettingOrigin::Default))
+    }
+
     pub(super) fn describe(&self, text: &mut String) {
         let mut section = "";
         for line in &self.0 {

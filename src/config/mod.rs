@@ -6,6 +6,7 @@
 
 mod file;
 mod lines;
+mod paths;
 mod programs;
 
 pub(crate) use file::check;
@@ -17,9 +18,9 @@ use crate::summarizer::llm::{Api, ApiKey, Llm, LlmSettings, Provider};
 use crate::summary::ModelName;
 use crate::summary::conversation::TokenBudget;
 use anyhow::{Context, anyhow, bail, ensure};
-use etcetera::BaseStrategy;
 use file::ConfigFile;
 use lines::{SettingLines, SettingOrigin};
+use paths::{session_dir, socket};
 use programs::{hooks, program};
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -47,6 +48,7 @@ pub struct Config {
 pub(crate) struct ConfigFlags {
     pub config: Option<PathBuf>,
     pub session_dir: Option<PathBuf>,
+    pub socket: Option<PathBuf>,
     pub summarizer: Option<SummarizerName>,
     pub durability: Option<DurabilityName>,
     /// Bytes.
@@ -80,6 +82,7 @@ pub(crate) type EnvironmentLookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 /// The settings in force, and where each comes from.
 pub(crate) struct Settings {
     config: Config,
+    socket: Option<PathBuf>,
     lines: SettingLines,
     file: Option<PathBuf>,
     /// The reason why the file must not be used.
@@ -90,6 +93,7 @@ pub(crate) struct Settings {
 #[serde(deny_unknown_fields)]
 struct FileSections {
     session_dir: Option<PathBuf>,
+    socket: Option<PathBuf>,
     durability: Option<DurabilityName>,
     #[serde(default)]
     limits: LimitsSection,
@@ -219,6 +223,7 @@ impl Settings {
         let folder = path.as_deref().and_then(Path::parent);
         let mut lines = SettingLines::default();
         let session_dir = session_dir(flags, environment, &file, folder, &mut lines)?;
+        let socket = socket(flags, environment, &file, folder, &mut lines)?;
         let durability = lines.pick(
             ("", "durability"),
             flags.durability,
@@ -269,10 +274,30 @@ impl Settings {
                 max_queued_bytes,
                 cwd: cwd.display().to_string(),
             },
+            socket,
             lines,
             file: path,
             refused,
         })
+    }
+
+    /// The value of a setting in force, and whether it is the default; `None` if there is no such setting.
+    pub(crate) fn value(&self, section: &str, key: &str) -> Option<(String, bool)> {
+        self.lines.value(section, key)
+    }
+
+    /// The configuration file that was read.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    pub(crate) fn session_dir(&self) -> &Path {
+        &self.config.session_dir
+    }
+
+    /// The given socket of the shared daemon.
+    pub(crate) fn socket(&self) -> Option<&Path> {
+        self.socket.as_deref()
     }
 
     /// Fails if the file must not be used.
@@ -310,35 +335,6 @@ impl Settings {
             refused.chain(self.problems()).collect(),
         )
     }
-}
-
-fn session_dir(
-    flags: &ConfigFlags,
-    environment: EnvironmentLookup<'_>,
-    file: &FileSections,
-    folder: Option<&Path>,
-    lines: &mut SettingLines,
-) -> anyhow::Result<PathBuf> {
-    let named = environment("TREELINED_SESSION_DIR").filter(|dir| !dir.is_empty());
-    let (dir, origin) = if let Some(dir) = &flags.session_dir {
-        (dir.clone(), SettingOrigin::Flag)
-    } else if let Some(dir) = named {
-        (PathBuf::from(dir), SettingOrigin::Environment)
-    } else if let Some(dir) = &file.session_dir {
-        (
-            folder.unwrap_or(Path::new("")).join(dir),
-            SettingOrigin::File,
-        )
-    } else {
-        let base = etcetera::choose_base_strategy();
-        let base = base.context("no home directory; give --session-dir")?;
-        let dir = base.data_dir().join("treelined").join("sessions");
-        (dir, SettingOrigin::Default)
-    };
-    let dir = std::path::absolute(dir).context("the session directory")?;
-    let shown = dir.display().to_string();
-    lines.push(("", "session_dir"), shown.into(), origin);
-    Ok(dir)
 }
 
 fn summarizer(

@@ -2,13 +2,11 @@
 
 use super::Server;
 use super::connection::serve_socket;
-use anyhow::Context;
-use std::fs::{self, File, Permissions};
+use crate::endpoint::peer_is_same_user;
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,15 +17,6 @@ const MAX_CONNECTIONS: usize = 1024;
 const PAUSE: Duration = Duration::from_millis(100);
 /// The least time between two log lines about refused connections.
 const QUIET: Duration = Duration::from_secs(1);
-
-/// Listens on a socket that only this user can use.
-pub(super) fn bind(path: &Path) -> anyhow::Result<UnixListener> {
-    let bound = UnixListener::bind(path).and_then(|listener| {
-        fs::set_permissions(path, Permissions::from_mode(0o600))?;
-        Ok(listener)
-    });
-    bound.with_context(|| format!("listen on {}", path.display()))
-}
 
 /// Starts the thread that accepts the clients of a socket. Nothing joins it, since it is blocked at the end.
 pub(super) fn start(server: &Arc<Server>, listener: UnixListener) -> io::Result<()> {
@@ -53,6 +42,10 @@ pub(super) fn start(server: &Arc<Server>, listener: UnixListener) -> io::Result<
 fn accepted(server: &Arc<Server>, stream: UnixStream, refusals: &mut Refusals) {
     let daemon = &server.daemon;
     if daemon.is_ending() {
+        return;
+    }
+    if !peer_is_same_user(&stream).is_ok_and(|is_same| is_same) {
+        refusals.log("a connection of another user was closed");
         return;
     }
     if daemon.connections.count() >= MAX_CONNECTIONS {

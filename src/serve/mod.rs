@@ -18,6 +18,7 @@ use self::stdio::StdioConnection;
 use crate::clock::SystemSource;
 use crate::config::Config;
 use crate::daemon::Daemon;
+use crate::endpoint::Endpoint;
 use crate::lock::lock;
 use crate::os::process;
 use anyhow::Context;
@@ -80,29 +81,11 @@ impl Server {
 /// The places where a daemon serves.
 pub(crate) struct Endpoints {
     pub(crate) stdio: bool,
-    pub(crate) sockets: Vec<UnixListener>,
+    pub(crate) sockets: Vec<(Endpoint, UnixListener)>,
     /// The daemon ends after this time without a connection, if it has sockets.
     pub(crate) idle_exit: Option<Duration>,
-}
-
-impl Endpoints {
-    /// Binds the sockets of these addresses. Without an address, stdin and stdout are served.
-    pub(crate) fn bind(
-        addresses: &[ListenAddress],
-        idle_exit: Option<Duration>,
-    ) -> anyhow::Result<Self> {
-        let mut sockets = Vec::new();
-        for address in addresses {
-            if let ListenAddress::Unix(path) = address {
-                sockets.push(listener::bind(path)?);
-            }
-        }
-        Ok(Self {
-            stdio: addresses.is_empty() || addresses.contains(&ListenAddress::Stdio),
-            sockets,
-            idle_exit,
-        })
-    }
+    /// Called once all of them are served.
+    pub(crate) on_ready: Box<dyn FnOnce()>,
 }
 
 /// Serves until the end.
@@ -111,6 +94,7 @@ pub(crate) fn run(config: Config, endpoints: Endpoints) -> anyhow::Result<ExitCo
         stdio,
         sockets,
         idle_exit,
+        on_ready,
     } = endpoints;
     if stdio && io::stdin().is_terminal() {
         introduce();
@@ -132,10 +116,15 @@ pub(crate) fn run(config: Config, endpoints: Endpoints) -> anyhow::Result<ExitCo
         true => Some(stdio::serve(&server)?),
         false => None,
     };
-    for socket in sockets {
+    let mut endpoints = Vec::new();
+    for (endpoint, socket) in sockets {
+        endpoints.push(endpoint);
         listener::start(&server, socket).context("start a thread")?;
     }
+    on_ready();
     let end = wait_for_end(&server, &received, &mut stdio, is_alone, idle_exit);
+    // Another daemon may start while the connections of this one end.
+    endpoints.iter_mut().for_each(Endpoint::withdraw);
     finish(&server, end, stdio);
     runtime.shutdown_background();
     Ok(match end {

@@ -28,6 +28,7 @@ mod creating;
 mod damage;
 mod deleting;
 mod documents;
+mod endpoint;
 mod errors;
 mod faults;
 mod fixture;

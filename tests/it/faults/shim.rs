@@ -8,12 +8,16 @@ use std::sync::{Arc, OnceLock};
 use super::{begun, quiet};
 use crate::harness::*;
 
-/// A tmpfs in place of the session directory, unmounted on drop.
+/// A tmpfs in place of a folder, unmounted on drop.
 pub(crate) struct SmallDisk(PathBuf);
 
 impl SmallDisk {
+    /// In place of the session directory.
     pub(crate) fn mount(home: &Home, kib: u32) -> Option<SmallDisk> {
-        let path = home.sessions();
+        SmallDisk::mount_at(home.sessions(), kib)
+    }
+
+    pub(crate) fn mount_at(path: PathBuf, kib: u32) -> Option<SmallDisk> {
         let mounted = Command::new("mount")
             .args([
                 "-t",

@@ -20,7 +20,7 @@ pub(crate) fn binary() -> PathBuf {
         .expect("run under `cargo test` of the package, or set TREELINED_BIN")
 }
 
-/// The directories of one test: sessions, a working directory, and a folder for other files.
+/// The directories of one test: sessions, a working directory, one for sockets, and a folder for other files.
 pub(crate) struct Home {
     root: tempfile::TempDir,
 }
@@ -45,7 +45,7 @@ impl Home {
             .prefix("treelined-it-")
             .tempdir_in(folder)
             .unwrap();
-        for folder in ["sessions", "work", "files"] {
+        for folder in ["sessions", "work", "files", "run"] {
             fs::DirBuilder::new()
                 .mode(0o700)
                 .create(root.path().join(folder))
@@ -60,6 +60,11 @@ impl Home {
 
     pub(crate) fn cwd(&self) -> PathBuf {
         self.root.path().join("work")
+    }
+
+    /// `XDG_RUNTIME_DIR` of the home's programs.
+    pub(crate) fn runtime_dir(&self) -> PathBuf {
+        self.root.path().join("run")
     }
 
     pub(crate) fn files(&self) -> PathBuf {
@@ -108,6 +113,8 @@ impl Home {
             .args(args)
             .current_dir(self.cwd())
             .env_remove("TREELINED_LOG")
+            .env_remove("TREELINED_SOCKET")
+            .env("XDG_RUNTIME_DIR", self.runtime_dir())
             .env_remove("XDG_DATA_HOME")
             .env_remove("XDG_CONFIG_HOME")
             .env("HOME", self.root.path())

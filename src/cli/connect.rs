@@ -1,0 +1,134 @@
+//! `treelined connect`: the shared daemon on stdin and stdout, byte for byte.
+
+use super::Options;
+use super::shared::{self, SharedDaemon, SocketOption};
+use crate::endpoint::detached::is_readable;
+use crate::endpoint::{START_TIMEOUT, reach};
+use anyhow::{Context, bail};
+use clap::Args;
+use rustix::fd::OwnedFd;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// Bytes that are copied at a time.
+const BLOCK: usize = 64 << 10;
+/// How long a process may take to end after its connections have ended.
+const DEATH: Duration = Duration::from_millis(100);
+
+#[derive(Debug, Args)]
+pub(crate) struct Connect {
+    /// Start a daemon with these options if none runs
+    #[arg(long)]
+    start: bool,
+    #[command(flatten)]
+    socket: SocketOption,
+}
+
+pub(super) fn run(options: &Options, arguments: &Connect) -> anyhow::Result<ExitCode> {
+    let shared = SharedDaemon::of(options, &arguments.socket)?;
+    let stream = match arguments.start {
+        true => reach::find_or_start(&shared.place, |lock| shared.start(options, lock))?,
+        false => match reach::find(&shared.place)? {
+            Some(stream) => stream,
+            None => return Ok(shared.none_runs()),
+        },
+    };
+    // With socket activation, the daemon starts with this connection.
+    if shared.running()?.is_none() {
+        reach::probe(&shared.place)?;
+    }
+    let Some(daemon) = shared.running()? else {
+        bail!(
+            "the daemon on {} has no runtime file, so its version is not known: end that daemon",
+            shared.place.socket().display()
+        );
+    };
+    shared::check_version(&daemon.info)?;
+    shared.check_options(options, &daemon.info)?;
+    let pid = i32::try_from(daemon.info.pid).ok().and_then(Pid::from_raw);
+    let process = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    let process = process.with_context(|| gone(daemon.info.pid))?;
+    match copy(&shared, stream, &process)? {
+        CopyEnd::Done => Ok(ExitCode::SUCCESS),
+        CopyEnd::DaemonGone => bail!(gone(daemon.info.pid)),
+    }
+}
+
+fn gone(pid: u32) -> String {
+    format!("the daemon (pid {pid}) has ended; `treelined connect --start` starts another one")
+}
+
+/// The reason why copying has ended.
+enum CopyEnd {
+    /// Stdin has ended and all answers were read, the daemon has ended this connection, or nobody reads stdout.
+    Done,
+    DaemonGone,
+}
+
+/// Copies stdin to the connection in a thread, and the connection to stdout in this one, until the connection ends.
+fn copy(shared: &SharedDaemon, stream: UnixStream, process: &OwnedFd) -> anyhow::Result<CopyEnd> {
+    let input_ended = Arc::new(AtomicBool::new(false));
+    let to_daemon = stream.try_clone().context("copy the connection")?;
+    let ended = Arc::clone(&input_ended);
+    let input = unbuffered(io::stdin())?;
+    let send = move || {
+        // A connection that has ended is noticed by the other direction.
+        let _ended = pass(input, &to_daemon);
+        ended.store(true, Ordering::Release);
+        let _gone = to_daemon.shutdown(Shutdown::Write);
+    };
+    thread::Builder::new()
+        .name("stdin".into())
+        .spawn(send)
+        .context("start a thread")?;
+    if !is_readable(&stream, START_TIMEOUT)? {
+        // The client may have sent nothing that has an answer. A daemon that does not run would never be noticed.
+        reach::probe(&shared.place)?;
+    }
+    let output = unbuffered(io::stdout())?;
+    match pass(&stream, output) {
+        Ok(()) if input_ended.load(Ordering::Acquire) => Ok(CopyEnd::Done),
+        Err(CopyError::Write) => Ok(CopyEnd::Done),
+        // The daemon ends a connection after `shutdown`; a connection also ends with the daemon.
+        Ok(()) | Err(CopyError::Read) => match is_readable(process, DEATH)? {
+            true => Ok(CopyEnd::DaemonGone),
+            false => Ok(CopyEnd::Done),
+        },
+    }
+}
+
+/// The side that has failed.
+enum CopyError {
+    Read,
+    Write,
+}
+
+/// Copies until the end of the input.
+fn pass(mut from: impl Read, mut to: impl Write) -> Result<(), CopyError> {
+    let mut block = vec![0; BLOCK];
+    loop {
+        let read = match from.read(&mut block) {
+            Ok(0) => return Ok(()),
+            Ok(read) => read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(_) => return Err(CopyError::Read),
+        };
+        let bytes = block.get(..read).unwrap_or_default();
+        to.write_all(bytes).map_err(|_| CopyError::Write)?;
+    }
+}
+
+/// Opens the stream without the buffer of the standard handle.
+fn unbuffered(stream: impl AsFd) -> anyhow::Result<File> {
+    let descriptor = stream.as_fd().try_clone_to_owned();
+    Ok(File::from(descriptor.context("open the standard streams")?))
+}

@@ -1,0 +1,144 @@
+//! `treelined serve`: the places where it serves, and its start without a terminal.
+
+use super::shared::{SharedDaemon, SocketOption, StarterProcess};
+use super::{LOGS_TO_FILE, Options};
+use crate::config::Settings;
+use crate::endpoint::runtime_file::Starter;
+use crate::endpoint::{Detached, Endpoint, PassedSocket, Place};
+use crate::serve::{self, Endpoints, ListenAddress};
+use anyhow::{Context, bail};
+use clap::Args;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct ServeArgs {
+    /// Serve this address: unix, unix:PATH or stdio; may be repeated [default: stdio]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Vec<ListenAddress>,
+    #[command(flatten)]
+    socket: SocketOption,
+    /// The starter, whose process waits on stdout; stdin is the lock
+    #[arg(long, hide = true, value_name = "PID")]
+    detached: Option<u32>,
+}
+
+/// Serves until the end. Problems of the configuration that do not prevent serving are logged.
+pub(super) fn run(options: &Options, args: &ServeArgs) -> anyhow::Result<ExitCode> {
+    let passed = PassedSocket::take()?;
+    let is_unix = |address: &ListenAddress| matches!(address, ListenAddress::Unix(_));
+    if passed.is_some() || args.listen.iter().any(is_unix) {
+        return serve_sockets(options, args, passed);
+    }
+    if args.socket.socket.is_some() {
+        bail!("--socket needs --listen unix");
+    }
+    let settings = options.settings()?;
+    log_problems(&settings);
+    let endpoints = Endpoints {
+        stdio: true,
+        sockets: Vec::new(),
+        idle_exit: None,
+        on_ready: Box::new(|| ()),
+    };
+    serve::run(settings.into_config()?, endpoints)
+}
+
+/// Serves sockets, and stdio too if the options name it.
+fn serve_sockets(
+    options: &Options,
+    args: &ServeArgs,
+    passed: Option<PassedSocket>,
+) -> anyhow::Result<ExitCode> {
+    let shared = SharedDaemon::of(options, &args.socket)?;
+    log_problems(&shared.settings);
+    let starter = starter(args, passed.is_some())?;
+    let mut detached = match args.detached {
+        Some(_) => {
+            LOGS_TO_FILE.store(true, Ordering::Relaxed);
+            Some(Detached::begin(&shared.place)?)
+        }
+        None => None,
+    };
+    let sockets = match listen(&shared, args, &starter, passed, detached.as_mut()) {
+        Ok(sockets) => sockets,
+        Err(error) => {
+            if let Some(detached) = detached {
+                detached.failed(&format!("{error:#}"));
+            }
+            return Err(error);
+        }
+    };
+    let on_ready = move || {
+        if let Some(detached) = detached {
+            detached.ready();
+        }
+    };
+    let endpoints = Endpoints {
+        stdio: args.listen.contains(&ListenAddress::Stdio),
+        sockets,
+        idle_exit: None,
+        on_ready: Box::new(on_ready),
+    };
+    serve::run(shared.settings.into_config()?, endpoints)
+}
+
+fn log_problems(settings: &Settings) {
+    let (file, problems) = settings.complaints();
+    for problem in problems {
+        let file = file.map(Path::display);
+        tracing::warn!(file = file.map(tracing::field::display), "{problem}");
+    }
+}
+
+fn starter(args: &ServeArgs, is_passed: bool) -> anyhow::Result<StarterProcess> {
+    let cwd = std::env::current_dir().context("the working directory")?;
+    let parent = rustix::process::getppid().and_then(|pid| u32::try_from(pid.as_raw_pid()).ok());
+    let (kind, pid) = match args.detached {
+        Some(starter) => (Starter::Connect, Some(starter)),
+        None if is_passed => (Starter::Systemd, parent),
+        None => (Starter::Serve, parent),
+    };
+    Ok(StarterProcess {
+        kind,
+        pid,
+        cwd: cwd.display().to_string(),
+    })
+}
+
+/// Listens on the sockets that the options name. A socket that systemd has passed takes the place of the first one.
+fn listen(
+    shared: &SharedDaemon,
+    args: &ServeArgs,
+    starter: &StarterProcess,
+    passed: Option<PassedSocket>,
+    detached: Option<&mut Detached>,
+) -> anyhow::Result<Vec<(Endpoint, UnixListener)>> {
+    let mut lock = detached.and_then(Detached::take_lock);
+    let mut places = Vec::new();
+    for address in &args.listen {
+        match address {
+            ListenAddress::Stdio => {}
+            ListenAddress::Unix(None) => {
+                places.push((shared.place.clone(), shared.settings.socket()))
+            }
+            ListenAddress::Unix(Some(path)) => {
+                let place = Place::resolve(Some(path), shared.settings.session_dir())?;
+                places.push((place, Some(path)));
+            }
+        }
+    }
+    let mut sockets = Vec::new();
+    let mut places = places.into_iter();
+    if let Some(passed) = passed {
+        passed.check(places.next().and_then(|(_, given)| given))?;
+        let place = Place::resolve(Some(&passed.path), shared.settings.session_dir())?;
+        sockets.push(shared.listen(&place, starter, Some(passed), None)?);
+    }
+    for (place, _) in places {
+        sockets.push(shared.listen(&place, starter, None, lock.take())?);
+    }
+    Ok(sockets)
+}

@@ -1,0 +1,220 @@
+//! The shared daemon, as the commands find it: its place, its options, and its start.
+
+use super::Options;
+use crate::clock::SystemSource;
+use crate::config::Settings;
+use crate::endpoint::place::canonical;
+use crate::endpoint::runtime_file::{DaemonInfo, EnvironmentOrigin, FoundInfo, Starter};
+use crate::endpoint::start_lock::StartLock;
+use crate::endpoint::{self, Endpoint, PassedSocket, Place, detached, runtime_file};
+use crate::id::Source;
+use crate::schema::PROTOCOL_VERSION;
+use crate::timestamp;
+use anyhow::bail;
+use clap::Args;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The exit code of commands that find no daemon.
+const NONE_RUNS: u8 = 3;
+
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct SocketOption {
+    /// The socket of the shared daemon, in place of the one that belongs to the session directory
+    #[arg(long, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+}
+
+/// Arguments of the process that leaves the terminal.
+#[derive(Debug, Args)]
+pub(crate) struct Detach {
+    #[arg(last = true)]
+    arguments: Vec<OsString>,
+}
+
+impl Detach {
+    pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
+        detached::detach(&self.arguments)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The process that has started the daemon.
+pub(super) struct StarterProcess {
+    pub kind: Starter,
+    pub pid: Option<u32>,
+    pub cwd: String,
+}
+
+/// The place of the shared daemon, by the settings.
+pub(super) struct SharedDaemon {
+    pub place: Place,
+    pub settings: Settings,
+}
+
+impl SharedDaemon {
+    pub(super) fn of(options: &Options, socket: &SocketOption) -> anyhow::Result<Self> {
+        let settings = options.settings_with(socket.socket.as_deref())?;
+        let place = Place::resolve(settings.socket(), settings.session_dir())?;
+        Ok(Self { place, settings })
+    }
+
+    /// The running daemon; `None` if none runs.
+    pub(super) fn running(&self) -> anyhow::Result<Option<FoundInfo>> {
+        if !self.place.check()? {
+            return Ok(None);
+        }
+        let found = runtime_file::read(&self.place)?;
+        Ok(found.filter(FoundInfo::is_alive))
+    }
+
+    /// Says that no daemon runs, and how to start one. Returns the exit code.
+    pub(super) fn none_runs(&self) -> ExitCode {
+        let message = format!(
+            "no daemon runs for {} (socket {}): `treelined connect --start` or `treelined serve --listen unix` \
+             starts one",
+            self.settings.session_dir().display(),
+            self.place.socket().display()
+        );
+        super::report(&anyhow::Error::msg(message));
+        ExitCode::from(NONE_RUNS)
+    }
+
+    /// Listens at this place, which differs from the daemon's own if `--listen` or systemd names another.
+    pub(super) fn listen(
+        &self,
+        place: &Place,
+        starter: &StarterProcess,
+        passed: Option<PassedSocket>,
+        lock: Option<StartLock>,
+    ) -> anyhow::Result<(Endpoint, UnixListener)> {
+        let info = DaemonInfo {
+            pid: std::process::id(),
+            socket: place.socket().display().to_string(),
+            web_socket: None,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            protocol_version: PROTOCOL_VERSION,
+            session_dir: canonical(self.settings.session_dir()).display().to_string(),
+            started_at: timestamp::format(SystemSource.now_ms()),
+            environment: EnvironmentOrigin {
+                uid: rustix::process::getuid().as_raw(),
+                user: std::env::var("USER").ok(),
+                started_by: starter.kind,
+                pid: starter.pid,
+                cwd: starter.cwd.clone(),
+            },
+            options: self.options(),
+        };
+        endpoint::listen(place, &info, passed, lock)
+    }
+
+    /// The daemon's options in force.
+    fn options(&self) -> BTreeMap<String, String> {
+        let settings = [
+            ("session-dir", "", "session_dir"),
+            ("summarizer", "summarizer", "use"),
+            ("durability", "", "durability"),
+            ("max-frame-bytes", "limits", "max_frame_bytes"),
+            ("max-queued-bytes", "limits", "max_queued_bytes"),
+        ];
+        let of = |(name, section, key): (&str, &str, &str)| {
+            let (value, _) = self.settings.value(section, key)?;
+            Some((name.to_owned(), value))
+        };
+        let mut options: BTreeMap<_, _> = settings.into_iter().filter_map(of).collect();
+        if let Some(file) = self.settings.file() {
+            options.insert("config".to_owned(), file.display().to_string());
+        }
+        options
+    }
+
+    /// Fails if a given option differs from that of the running daemon, or if the daemon keeps other sessions.
+    pub(super) fn check_options(
+        &self,
+        options: &Options,
+        daemon: &DaemonInfo,
+    ) -> anyhow::Result<()> {
+        let own = self.options();
+        for (name, _) in options.given() {
+            let (own, its) = (own.get(name), daemon.options.get(name));
+            let is_same = match name {
+                "session-dir" => true,
+                _ => own == its,
+            };
+            if !is_same {
+                let shown =
+                    |value: Option<&String>| value.map_or("nothing", String::as_str).to_owned();
+                bail!(differing(
+                    daemon,
+                    &format!("--{name}"),
+                    &shown(its),
+                    &shown(own)
+                ));
+            }
+        }
+        // The default directory is nobody's wish, but a derived socket belongs to its directory.
+        let is_default = self
+            .settings
+            .value("", "session_dir")
+            .is_none_or(|(_, is_default)| is_default);
+        let own = canonical(self.settings.session_dir()).display().to_string();
+        if own != daemon.session_dir && (self.place.is_derived() || !is_default) {
+            bail!(differing(
+                daemon,
+                "--session-dir",
+                &daemon.session_dir,
+                &own
+            ));
+        }
+        Ok(())
+    }
+
+    /// Starts a daemon with these options and waits until it listens.
+    pub(super) fn start(&self, options: &Options, lock: StartLock) -> anyhow::Result<()> {
+        let mut arguments = options.as_arguments();
+        arguments.extend(["serve", "--listen", "unix", "--detached"].map(OsString::from));
+        arguments.push(std::process::id().to_string().into());
+        if !self.place.is_derived() {
+            arguments.push("--socket".into());
+            arguments.push(self.place.socket().into());
+        }
+        detached::start(&self.place, lock, &arguments)
+    }
+}
+
+fn differing(daemon: &DaemonInfo, name: &str, its: &str, own: &str) -> String {
+    format!(
+        "the running daemon (pid {}) has {name} {its}, and this command has {own}: leave the option out, end the \
+         daemon with `treelined stop`, or give another socket with --socket",
+        daemon.pid
+    )
+}
+
+/// Fails if this program and the daemon speak different versions of the protocol. Another version of the program is
+/// logged.
+pub(super) fn check_version(daemon: &DaemonInfo) -> anyhow::Result<()> {
+    let own = env!("CARGO_PKG_VERSION");
+    let DaemonInfo {
+        pid,
+        version,
+        protocol_version,
+        ..
+    } = daemon;
+    if *protocol_version != PROTOCOL_VERSION {
+        bail!(
+            "the running daemon (pid {pid}, treelined {version}) speaks version {protocol_version} of the protocol, and \
+             this program (treelined {own}) version {PROTOCOL_VERSION}: end it with `treelined stop`, so that the \
+             next `treelined connect --start` starts this version"
+        );
+    }
+    if version != own {
+        tracing::warn!(
+            "the running daemon (pid {pid}) is treelined {version}, and this program {own}; both speak version \
+             {PROTOCOL_VERSION} of the protocol. `treelined stop` makes room for this version"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! `treelined status`: the shared daemon, as its runtime file describes it.
+
+use super::Options;
+use super::shared::{SharedDaemon, SocketOption};
+use crate::endpoint::reach;
+use crate::endpoint::runtime_file::{DaemonInfo, Starter};
+use crate::terminal;
+use clap::Args;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// Print the runtime file, with the number of connections and the log, as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    socket: SocketOption,
+}
+
+/// The members of `--json`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StatusJson<'a> {
+    #[serde(flatten)]
+    info: &'a DaemonInfo,
+    /// Left out where the system does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connections: Option<usize>,
+    /// The file; left out if the daemon logs to its stderr.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log: Option<String>,
+    /// Null, or the reason why the daemon does not answer.
+    problem: Option<String>,
+}
+
+pub(super) fn run(options: &Options, arguments: &Status) -> anyhow::Result<ExitCode> {
+    let shared = SharedDaemon::of(options, &arguments.socket)?;
+    let Some(daemon) = shared.running()? else {
+        return Ok(shared.none_runs());
+    };
+    let info = &daemon.info;
+    let log = shared.place.log_file();
+    let is_logged = info.environment.started_by == Starter::Connect;
+    let status = StatusJson {
+        info,
+        connections: connections(Path::new(&info.socket)),
+        log: is_logged.then(|| log.display().to_string()),
+        problem: reach::probe(&shared.place)
+            .err()
+            .map(|error| format!("{error:#}")),
+    };
+    let mut text = match arguments.json {
+        true => serde_json::to_string_pretty(&status)?,
+        false => described(&status),
+    };
+    text.push('\n');
+    io::stdout().lock().write_all(text.as_bytes())?;
+    Ok(match status.problem {
+        Some(_) => ExitCode::FAILURE,
+        None => ExitCode::SUCCESS,
+    })
+}
+
+/// One line for each fact.
+fn described(status: &StatusJson<'_>) -> String {
+    let info = status.info;
+    let environment = &info.environment;
+    let user = match &environment.user {
+        Some(user) => format!("{user} (uid {})", environment.uid),
+        None => format!("uid {}", environment.uid),
+    };
+    let starter = match environment.started_by {
+        Starter::Connect => "treelined connect",
+        Starter::Serve => "treelined serve",
+        Starter::Systemd => "systemd",
+    };
+    let starter = match environment.pid {
+        Some(pid) => format!("{starter}, started by process {pid}"),
+        None => starter.to_owned(),
+    };
+    let options: Vec<String> = info
+        .options
+        .iter()
+        .map(|(name, value)| format!("--{name} {value}"))
+        .collect();
+    let mut lines = vec![
+        (
+            "daemon",
+            format!(
+                "treelined {}, protocol {}",
+                info.version, info.protocol_version
+            ),
+        ),
+        ("pid", info.pid.to_string()),
+        ("since", info.started_at.clone()),
+        ("socket", info.socket.clone()),
+        ("sessions", info.session_dir.clone()),
+        (
+            "environment",
+            format!("of {user}, from {starter} in {}", environment.cwd),
+        ),
+        ("options", options.join(" ")),
+    ];
+    lines.extend(
+        status
+            .connections
+            .map(|count| ("connections", count.to_string())),
+    );
+    lines.extend(status.log.clone().map(|log| ("log", log)));
+    lines.extend(status.problem.clone().map(|problem| ("problem", problem)));
+    let mut text = String::new();
+    for (name, value) in lines {
+        let _infallible = writeln!(text, "{name:<12} {}", terminal::line(&value));
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+/// The connections that the socket has, as the system lists them; `None` where it does not.
+fn connections(socket: &Path) -> Option<usize> {
+    let table = std::fs::read("/proc/net/unix").ok()?;
+    let table = String::from_utf8_lossy(&table);
+    let socket = socket.to_str()?;
+    // Num RefCount Protocol Flags Type St Inode Path; state 3 is connected.
+    let is_connection = |line: &&str| {
+        line.ends_with(socket)
+            && line.split_whitespace().nth(5) == Some("03")
+            && line.splitn(8, ' ').last() == Some(socket)
+    };
+    Some(table.lines().filter(is_connection).count())
+}

@@ -1,0 +1,47 @@
+//! `treelined stop`: ends the shared daemon, and waits for its end.
+
+use super::Options;
+use super::shared::{SharedDaemon, SocketOption};
+use crate::endpoint::detached::is_readable;
+use anyhow::{Context, bail};
+use clap::Args;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// How long to wait: running requests may take 5 s to end and 3 s to answer that they were cancelled.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[derive(Debug, Args)]
+pub(crate) struct Stop {
+    #[command(flatten)]
+    socket: SocketOption,
+}
+
+pub(super) fn run(options: &Options, arguments: &Stop) -> anyhow::Result<ExitCode> {
+    let shared = SharedDaemon::of(options, &arguments.socket)?;
+    let Some(daemon) = shared.running()? else {
+        return Ok(shared.none_runs());
+    };
+    let number = daemon.info.pid;
+    let pid = i32::try_from(number).ok().and_then(Pid::from_raw);
+    let pid = pid.with_context(|| format!("the runtime file names no process: {number}"))?;
+    match pidfd_open(pid, PidfdFlags::empty()) {
+        // Asked again: the number could belong to another process by now.
+        Ok(process) if daemon.is_alive() => {
+            pidfd_send_signal(&process, Signal::TERM)
+                .with_context(|| format!("end the daemon (pid {number})"))?;
+            if !is_readable(&process, PATIENCE)? {
+                bail!(
+                    "the daemon (pid {number}) has not ended after {} s; `kill -9 {number}` ends it, and loses no \
+                     answered request",
+                    PATIENCE.as_secs()
+                );
+            }
+        }
+        _ => {}
+    }
+    writeln!(io::stdout().lock(), "the daemon (pid {number}) has ended")?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,135 @@
+//! Starting a daemon without a terminal: its starter waits until it listens.
+//!
+//! The starter runs this program as `detach`, which leaves the terminal's session, runs the daemon and ends: so
+//! the daemon is no child of a client, and does not end with the client's process tree. The daemon's stdin is the
+//! lock, its stdout a pipe to the starter, its stderr the log. Through the pipe comes one line feed once the daemon
+//! listens, or the reason why it does not.
+
+use super::place::Place;
+use super::start_lock::StartLock;
+use super::{START_TIMEOUT, log_file};
+use anyhow::{Context, bail};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// The most bytes of a reason that are read.
+const MAX_REASON: u64 = 16 << 10;
+
+/// Starts this program as a detached daemon with these arguments, and waits until it listens.
+pub(crate) fn start(place: &Place, lock: StartLock, arguments: &[OsString]) -> anyhow::Result<()> {
+    let log = log_file::open(place)?;
+    let (pipe, ready) = io::pipe().context("make a pipe")?;
+    let program = std::env::current_exe().context("find this program")?;
+    let mut command = Command::new(&program);
+    command
+        .args(["detach", "--"])
+        .args(arguments)
+        .stdin(lock.into_stream())
+        .stdout(ready)
+        .stderr(log);
+    let status = command
+        .status()
+        .with_context(|| format!("start {}", program.display()))?;
+    // It keeps the writing end of the pipe and the lock.
+    drop(command);
+    if !status.success() {
+        bail!(ended(place));
+    }
+    wait(place, File::from(std::os::fd::OwnedFd::from(pipe)))
+}
+
+/// Leaves the terminal and runs this program with these arguments, without waiting for it.
+pub(crate) fn detach(arguments: &[OsString]) -> anyhow::Result<()> {
+    // It fails for the leader of a process group, which has no terminal to leave if it was started by `start`.
+    let _leader = rustix::process::setsid();
+    // A pipe of the client's parent that stayed open would keep its reader waiting.
+    close_fds::set_fds_cloexec(3, &[]);
+    let program = std::env::current_exe().context("find this program")?;
+    let mut command = Command::new(&program);
+    command.args(arguments);
+    let daemon = command.spawn();
+    daemon.with_context(|| format!("start {}", program.display()))?;
+    Ok(())
+}
+
+/// Waits for the line feed of the daemon, or for the reason why it does not listen.
+fn wait(place: &Place, mut pipe: File) -> anyhow::Result<()> {
+    if !is_readable(&pipe, START_TIMEOUT)? {
+        bail!(
+            "the daemon was started, but does not listen after {} s{}",
+            START_TIMEOUT.as_secs(),
+            log_file::tail(place)
+        );
+    }
+    let mut first = [0; 1];
+    match pipe.read(&mut first).context("wait for the daemon")? {
+        1 if first == *b"\n" => Ok(()),
+        1 => {
+            let mut reason = first.to_vec();
+            pipe.take(MAX_REASON)
+                .read_to_end(&mut reason)
+                .context("wait for the daemon")?;
+            bail!("{}", String::from_utf8_lossy(&reason))
+        }
+        _ => bail!(ended(place)),
+    }
+}
+
+fn ended(place: &Place) -> String {
+    format!("the daemon has ended at once{}", log_file::tail(place))
+}
+
+/// Waits until there is something to read, or the other side has ended; false if neither happens in time.
+pub(crate) fn is_readable(file: impl AsFd, patience: Duration) -> anyhow::Result<bool> {
+    let until = Instant::now() + patience;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let left = Timespec::try_from(left).context("wait")?;
+        match poll(&mut [PollFd::new(&file, PollFlags::IN)], Some(&left)) {
+            Ok(ready) => return Ok(ready > 0),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error).context("wait"),
+        }
+    }
+}
+
+/// The daemon's side: the pipe to its starter, and the lock.
+pub(crate) struct Detached {
+    starter: File,
+    lock: Option<StartLock>,
+}
+
+impl Detached {
+    /// Takes lock and pipe from stdin and stdout, which then are empty, and leaves the starter's working
+    /// directory, which may be on a disk to be unmounted.
+    pub(crate) fn begin(place: &Place) -> anyhow::Result<Self> {
+        let lock = StartLock::passed_on(place, io::stdin()).context("take the lock")?;
+        let starter = io::stdout().as_fd().try_clone_to_owned();
+        let starter = File::from(starter.context("take the starter's pipe")?);
+        let null = File::options().read(true).write(true).open("/dev/null");
+        let null = null.context("open /dev/null")?;
+        rustix::stdio::dup2_stdin(&null).context("close stdin")?;
+        rustix::stdio::dup2_stdout(&null).context("close stdout")?;
+        std::env::set_current_dir("/").context("leave the working directory")?;
+        Ok(Self { starter, lock })
+    }
+
+    pub(crate) fn take_lock(&mut self) -> Option<StartLock> {
+        self.lock.take()
+    }
+
+    /// Says that the daemon listens. The starter may be gone.
+    pub(crate) fn ready(mut self) {
+        let _gone = self.starter.write_all(b"\n");
+    }
+
+    /// Says why the daemon does not listen: the log may be on a full disk.
+    pub(crate) fn failed(mut self, reason: &str) {
+        let _gone = self.starter.write_all(reason.trim_start().as_bytes());
+    }
+}

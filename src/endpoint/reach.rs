@@ -1,0 +1,175 @@
+//! Connecting to the socket, and the user on the other side.
+
+use super::place::Place;
+use super::start_lock::StartLock;
+use super::{LOCK_TIMEOUT, START_TIMEOUT, socket};
+use anyhow::{Context, bail};
+use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
+use rustix::process::Pid;
+use std::io::{self, BufRead, BufReader, ErrorKind, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long to wait between two tries while another process starts a daemon.
+const PAUSE: Duration = Duration::from_millis(5);
+/// A message that every daemon answers at once: a request without a method.
+const PROBE: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":0}\n";
+
+/// The state of a socket.
+pub(super) enum Reach {
+    Connected(UnixStream),
+    /// There is no socket.
+    Absent,
+    /// The socket of a daemon that has died.
+    Stale,
+}
+
+/// Whether the process on the other side of a connection belongs to this user. Call it on each accepted
+/// connection, before anything is read.
+pub(crate) fn peer_is_same_user(stream: impl AsFd) -> io::Result<bool> {
+    Ok(socket_peercred(stream)?.uid == rustix::process::geteuid())
+}
+
+/// Connects. Fails if something other than a socket of this user is there, or if nobody accepts in time.
+pub(super) fn reach(place: &Place) -> anyhow::Result<Reach> {
+    let path = place.socket();
+    if !is_socket(path)? {
+        return Ok(Reach::Absent);
+    }
+    let socket = socket().context("make a socket")?;
+    // `connect` waits as long as more connections wait than the listener has room for.
+    set_socket_timeout(&socket, Timeout::Send, Some(START_TIMEOUT)).context("set a timeout")?;
+    match rustix::net::connect(&socket, &place.address()?) {
+        Ok(()) => {}
+        Err(Errno::CONNREFUSED) => return Ok(Reach::Stale),
+        Err(Errno::NOENT) => return Ok(Reach::Absent),
+        Err(Errno::AGAIN) => bail!(silent(path, None)),
+        Err(error) => return Err(error).with_context(|| format!("connect to {}", path.display())),
+    }
+    set_socket_timeout(&socket, Timeout::Send, None).context("set a timeout")?;
+    let peer = socket_peercred(&socket).context("ask for the user of the socket")?;
+    // Root can do anything already, and binds sockets for the services of others.
+    if peer.uid != rustix::process::geteuid() && !peer.uid.is_root() {
+        bail!(
+            "{} is served by another user (uid {}): give another path with --socket",
+            path.display(),
+            peer.uid.as_raw()
+        );
+    }
+    Ok(Reach::Connected(UnixStream::from(socket)))
+}
+
+/// Whether there is a socket of this user. Fails if something else is there.
+fn is_socket(path: &Path) -> anyhow::Result<bool> {
+    let metadata = match path.symlink_metadata() {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error).with_context(|| path.display().to_string()),
+    };
+    let shown = path.display();
+    let kind = metadata.file_type();
+    if kind.is_symlink() {
+        bail!(
+            "{shown} is a symbolic link in place of a socket: remove it, or give another path with --socket"
+        );
+    }
+    if !kind.is_socket() {
+        bail!("{shown} is not a socket: remove it, or give another path with --socket");
+    }
+    let (uid, own) = (metadata.uid(), rustix::process::geteuid().as_raw());
+    if uid != own && uid != 0 {
+        bail!("{shown} belongs to another user (uid {uid}): give another path with --socket");
+    }
+    Ok(true)
+}
+
+/// Connects to the running daemon; `None` if none runs. Waits while another process starts one.
+pub(crate) fn find(place: &Place) -> anyhow::Result<Option<UnixStream>> {
+    if !place.check()? {
+        return Ok(None);
+    }
+    let began = Instant::now();
+    loop {
+        // Asked first: a starter that ends between the two questions has a daemon that listens.
+        let is_starting = StartLock::is_taken(place);
+        match reach(place)? {
+            Reach::Connected(stream) => return Ok(Some(stream)),
+            Reach::Absent | Reach::Stale if !is_starting => return Ok(None),
+            _ if began.elapsed() > LOCK_TIMEOUT => bail!(StartLock::held(place)),
+            _ => std::thread::sleep(PAUSE),
+        }
+    }
+}
+
+/// Connects to the running daemon, or starts one by `start`, which holds the lock until the daemon listens.
+pub(crate) fn find_or_start(
+    place: &Place,
+    start: impl FnOnce(StartLock) -> anyhow::Result<()>,
+) -> anyhow::Result<UnixStream> {
+    place.prepare()?;
+    let began = Instant::now();
+    loop {
+        if let Reach::Connected(stream) = reach(place)? {
+            return Ok(stream);
+        }
+        if let Some(lock) = StartLock::try_take(place)? {
+            // Another starter may have ended meanwhile.
+            if let Reach::Connected(stream) = reach(place)? {
+                return Ok(stream);
+            }
+            start(lock)?;
+            return match reach(place)? {
+                Reach::Connected(stream) => Ok(stream),
+                _ => bail!(
+                    "the daemon has started and ended at once; see {}",
+                    place.log_file().display()
+                ),
+            };
+        }
+        if began.elapsed() > LOCK_TIMEOUT {
+            bail!(StartLock::held(place));
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Fails unless the daemon answers a message in time: a process that is stopped accepts connections all the same.
+pub(crate) fn probe(place: &Place) -> anyhow::Result<()> {
+    let path = place.socket();
+    let Reach::Connected(mut stream) = reach(place)? else {
+        bail!("no daemon listens on {}", path.display());
+    };
+    let mut answer = Vec::new();
+    let asked = stream
+        .set_read_timeout(Some(START_TIMEOUT))
+        .and_then(|()| stream.write_all(PROBE))
+        // To its end: a connection that is closed with unread bytes is an error for the daemon.
+        .and_then(|()| BufReader::new(&stream).read_until(b'\n', &mut answer));
+    match asked {
+        Ok(1..) => Ok(()),
+        Ok(0) => bail!(
+            "the daemon on {} closes connections at once",
+            path.display()
+        ),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => {
+            let peer = socket_peercred(&stream).ok().map(|peer| peer.pid);
+            bail!(silent(path, peer))
+        }
+        Err(error) => Err(error).with_context(|| format!("ask the daemon on {}", path.display())),
+    }
+}
+
+fn silent(path: &Path, process: Option<Pid>) -> String {
+    let path = path.display();
+    let (name, remedy) = match process {
+        Some(pid) => (format!("process {pid}"), format!("`kill -9 {pid}`")),
+        None => ("the process".to_owned(), format!("`fuser -k {path}`")),
+    };
+    format!(
+        "{name} listens on {path}, and does not answer: end it ({remedy}), or give another path with --socket"
+    )
+}
