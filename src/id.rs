@@ -42,6 +42,10 @@ id!(
     pub(crate) EventId
 );
 
+/// Numbers the connections of a daemon from 1, in the order in which they came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ConnectionId(pub(crate) u64);
+
 impl EntryId {
     /// The shared text, for owners that keep it long.
     pub(crate) fn shared(&self) -> Arc<str> {

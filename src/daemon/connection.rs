@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 pub struct Connection {
     pub daemon: Arc<Daemon>,
     pub outbox: Arc<Outbox>,
+    pub(crate) id: crate::id::ConnectionId,
     /// The client as it introduced itself in `initialize`.
     client: OnceLock<Client>,
     /// The requests without a queued response, by their ids.
@@ -54,6 +55,7 @@ impl Connection {
         Arc::new(Self {
             daemon,
             outbox,
+            id: crate::id::ConnectionId(1),
             client: OnceLock::new(),
             in_flight: Mutex::default(),
         })
