@@ -56,7 +56,8 @@
 //!
 //! Program:
 //! - `config`: settings: command line, environment, configuration file
-//! - `cli`: arguments, the daemon, and the other commands
+//! - `serve`: connections on stdio and sockets, their threads, and the end of the daemon
+//! - `cli`: arguments, and the commands
 //!
 //! README.md follows one request through them ("The source").
 
@@ -105,6 +106,7 @@ mod renderers;
 mod rpc;
 mod schema;
 mod search;
+mod serve;
 mod session;
 mod session_search;
 mod shape;

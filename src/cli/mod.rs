@@ -1,6 +1,6 @@
 //! The command line: arguments, the environment, logging and exit codes.
 //!
-//! In reading order: [`serve`] is the daemon. [`daemon`] runs one as a child and is its client, for [`call`],
+//! In reading order: [`crate::serve`] is the daemon. [`daemon`] runs one as a child and is its client, for [`call`],
 //! [`tree`], [`search`], [`restore`] and [`demo`]. [`doctor`] and [`migrate`] open a file without a daemon.
 //! [`documents`] writes generated files. [`screen`], [`drawing`] and [`pretty`] format output.
 
@@ -20,17 +20,16 @@ mod pretty;
 mod restore;
 mod screen;
 mod search;
-mod serve;
 mod story;
 mod tree;
 
 use crate::config::Config;
 use crate::config::{self, ConfigFlags, DurabilityName, Settings, SummarizerName};
+use crate::serve::{self, Endpoints, ListenAddress};
 use crate::terminal;
 use anyhow::Context;
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use rustix::process::Signal;
 use serde_json::json;
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -40,7 +39,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 const ABOUT: &str = "\
@@ -103,8 +101,8 @@ pub(crate) struct Options {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Speak JSON-RPC on stdin and stdout (the default)
-    Serve,
+    /// Speak JSON-RPC on stdin and stdout (the default), or on sockets
+    Serve(ServeArgs),
     /// Make one call and print its result
     Call(call::CallArgs),
     /// Draw a session
@@ -127,6 +125,13 @@ pub(crate) enum Command {
     Config,
     /// Show a conversation with a branch, offline
     Demo,
+}
+
+#[derive(Debug, Default, Args)]
+pub(crate) struct ServeArgs {
+    /// Serve this address: unix:PATH or stdio; may be repeated [default: stdio]
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Vec<ListenAddress>,
 }
 
 /// Runs the command that the arguments name.
@@ -161,7 +166,8 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         config::check(options.config.as_deref())?;
     }
     match &arguments.command {
-        None | Some(Command::Serve) => serve::run(options),
+        None => serve(options, &ServeArgs::default()),
+        Some(Command::Serve(args)) => serve(options, args),
         Some(Command::Call(call)) => call::run(options, call),
         Some(Command::Tree(tree)) => tree::run(options, tree),
         Some(Command::Search(search)) => search::run(options, search),
@@ -174,6 +180,18 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Config) => print_config(options),
         Some(Command::Demo) => demo::run(options),
     }
+}
+
+/// Serves until the end. Problems of the configuration that do not prevent serving are logged.
+fn serve(options: &Options, args: &ServeArgs) -> anyhow::Result<ExitCode> {
+    let settings = options.settings()?;
+    let (file, problems) = settings.complaints();
+    for problem in problems {
+        let file = file.map(Path::display);
+        tracing::warn!(file = file.map(tracing::field::display), "{problem}");
+    }
+    let config = settings.into_config()?;
+    serve::run(config, Endpoints::bind(&args.listen, None)?)
 }
 
 /// Reports wrong arguments, or shows the help. Control characters of the arguments are made visible.
@@ -319,12 +337,4 @@ fn small_runtime() -> anyhow::Result<Runtime> {
         .enable_io()
         .build();
     runtime.context("start the runtime")
-}
-
-/// Makes a write beyond the limit of a file's size fail instead of killing the process: a watched signal has
-/// no other effect. Call it in a runtime.
-fn outlive_the_size_limit() -> anyhow::Result<()> {
-    let size_limit = SignalKind::from_raw(Signal::XFSZ.as_raw());
-    let _watched = signal(size_limit).context("watch signals")?;
-    Ok(())
 }

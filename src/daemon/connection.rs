@@ -3,22 +3,40 @@
 use super::call::Call;
 use super::{Daemon, convert};
 use crate::cancel::Cancel;
+use crate::id::ConnectionId;
 use crate::lock::lock;
+use crate::os::process::ProcessWatch;
 use crate::stdio::{Class, Outbox};
 use crate::wire::methods::Notification;
 use crate::wire::{self, BeforeEvent, RequestId, notification};
 use hashbrown::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// A connection to the daemon.
 pub struct Connection {
     pub daemon: Arc<Daemon>,
     pub outbox: Arc<Outbox>,
-    pub(crate) id: crate::id::ConnectionId,
+    pub(crate) id: ConnectionId,
+    transport: Transport,
+    /// Whether later requests are refused.
+    is_ending: AtomicBool,
+    /// Cancelled when the connection is asked to end: running requests then have a limited time.
+    pub(crate) asked_to_end: Cancel,
     /// The client as it introduced itself in `initialize`.
     client: OnceLock<Client>,
+    /// Watches the client's process until the connection ends.
+    watch: Mutex<Option<ProcessWatch>>,
     /// The requests without a queued response, by their ids.
     in_flight: Mutex<HashMap<RequestId, Arc<Call>>>,
+}
+
+/// The properties of a connection that its kind of transport decides.
+pub(crate) struct Transport {
+    /// The working directory of new sessions that name none; `None` if a client must name it.
+    pub(crate) cwd: Option<String>,
+    /// Ends the input, so that the reader ends the connection.
+    pub(crate) end_input: Box<dyn Fn() + Send + Sync>,
 }
 
 /// A client that has introduced itself.
@@ -51,14 +69,81 @@ pub(crate) struct AskedNavigation {
 }
 
 impl Connection {
+    /// A connection whose input ends by itself.
     pub fn new(daemon: Arc<Daemon>, outbox: Arc<Outbox>) -> Arc<Self> {
-        Arc::new(Self {
-            daemon,
-            outbox,
-            id: crate::id::ConnectionId(1),
-            client: OnceLock::new(),
-            in_flight: Mutex::default(),
+        let transport = Transport {
+            cwd: Some(daemon.config.cwd.clone()),
+            end_input: Box::new(|| {}),
+        };
+        Self::over(transport, &daemon, outbox)
+    }
+
+    /// A connection over this transport, with the next id of the daemon.
+    pub(crate) fn over(
+        transport: Transport,
+        daemon: &Arc<Daemon>,
+        outbox: Arc<Outbox>,
+    ) -> Arc<Self> {
+        daemon.connections.add(|id| {
+            Arc::new(Self {
+                daemon: Arc::clone(daemon),
+                outbox,
+                id,
+                transport,
+                is_ending: AtomicBool::new(false),
+                asked_to_end: Cancel::new(),
+                client: OnceLock::new(),
+                watch: Mutex::default(),
+                in_flight: Mutex::default(),
+            })
         })
+    }
+
+    /// The name that other clients see: that of the client, else `client-` and the number of the connection.
+    pub(crate) fn display_name(&self) -> String {
+        let name = self.client().and_then(|client| client.name.clone());
+        name.unwrap_or_else(|| format!("client-{}", self.id.0))
+    }
+
+    /// Whether it has this session open.
+    pub(crate) fn has_open(&self, session_id: &str) -> bool {
+        let open = self.daemon.find(session_id);
+        open.is_some_and(|open| open.connections().iter().any(|other| other.id == self.id))
+    }
+
+    /// The working directory of new sessions that name none.
+    pub(crate) fn default_cwd(&self) -> Option<&str> {
+        self.transport.cwd.as_deref()
+    }
+
+    /// Whether a question waits for this client.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.daemon.is_asking()
+    }
+
+    /// Ends the wait of questions for this client.
+    pub(crate) fn leave_questions(&self) {}
+
+    /// Keeps the watch of the client's process; `None` ends it.
+    pub(crate) fn keep_watch(&self, watch: Option<ProcessWatch>) {
+        *lock(&self.watch) = watch;
+    }
+
+    /// Refuses later requests.
+    pub(crate) fn end(&self) {
+        self.is_ending.store(true, Ordering::Release);
+    }
+
+    /// Whether later requests are refused.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.is_ending.load(Ordering::Acquire) || self.daemon.is_ending()
+    }
+
+    /// Ends the connection: later requests are refused, and running ones have a limited time.
+    pub(crate) fn ask_to_end(&self) {
+        self.end();
+        self.asked_to_end.cancel();
+        (self.transport.end_input)();
     }
 
     /// `None` until `initialize`.

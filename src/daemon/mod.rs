@@ -1,7 +1,7 @@
 //! The state that connections share: the open sessions, and the order of the requests to them.
 //!
 //! [`call`] is a request until its response, [`queue`] orders requests, one queue per session. [`open_session`] is an
-//! open session, [`connection`] a client with its output.
+//! open session, [`connection`] a client with its output, and [`connections`] has all of them.
 //!
 //! [`append`] writes adjacent appends of a queue, [`commit`] makes any other change and ends both; [`notify`] sends
 //! notifications in the order of the commits; [`follow`] detects the entries of other writers. [`release`] holds
@@ -17,6 +17,7 @@ pub(crate) mod call;
 pub(crate) mod commit;
 pub(crate) mod compaction;
 pub(crate) mod connection;
+pub(crate) mod connections;
 pub(crate) mod convert;
 pub(crate) mod find;
 pub(crate) mod follow;
@@ -32,6 +33,7 @@ pub(crate) mod rows;
 pub(crate) mod summaries;
 pub(crate) mod tree_view;
 
+use self::connections::Connections;
 use self::follow::WatchedSession;
 use self::open_session::{OpenSession, OpenSessions, SessionGuard, guard};
 use self::question::ReceivedAnswer;
@@ -62,6 +64,7 @@ pub struct Daemon {
     pub config: Config,
     pub store: Store,
     pub source: Arc<dyn Source>,
+    pub(crate) connections: Connections,
     pub(crate) asks: Asks<ReceivedAnswer>,
     pub hooks: Hooks,
     /// Shared with the requests that make rows.
@@ -75,17 +78,11 @@ pub struct Daemon {
     /// Sessions whose replaced file is still followed, whether they are open or not.
     following: Mutex<Vec<Arc<OpenSession>>>,
     ending: AtomicBool,
-    pub on_shutdown: Box<dyn Fn() + Send + Sync>,
 }
 
 impl Daemon {
     /// A daemon without connections. Jobs that cannot run where they are submitted run on `runtime`.
-    pub fn new(
-        config: Config,
-        source: Arc<dyn Source>,
-        runtime: &Handle,
-        on_shutdown: Box<dyn Fn() + Send + Sync>,
-    ) -> Arc<Self> {
+    pub fn new(config: Config, source: Arc<dyn Source>, runtime: &Handle) -> Arc<Self> {
         let runtime = runtime.clone();
         let spawn = Box::new(move |job: Box<dyn FnOnce() + Send>| {
             runtime.spawn(async { job() });
@@ -97,13 +94,13 @@ impl Daemon {
             instance_id: id::random_token(&*source),
             config,
             source,
+            connections: Connections::default(),
             asks: Asks::new(MAX_ANSWER, |given| given.answer.cancel == Some(true)),
             queues: Queues::new(spawn),
             watcher: Watcher::new(),
             view_bytes: Arc::default(),
             following: Mutex::default(),
             ending: AtomicBool::new(false),
-            on_shutdown,
         })
     }
 

@@ -3,24 +3,70 @@
 
 use crate::os::file::Identity;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal};
+use rustix::process::{getrlimit, pidfd_open, setrlimit};
+use std::io;
+use std::os::fd::OwnedFd;
+use tokio::signal::unix::{SignalKind, signal};
 
-/// Calls `then` once the process has died; never if it is not alive at the call.
-pub(crate) fn on_death(process_id: u64, then: impl FnOnce() + Send + 'static) {
-    let id = i32::try_from(process_id).ok().and_then(Pid::from_raw);
-    let Some(handle) = id.and_then(|id| pidfd_open(id, PidfdFlags::empty()).ok()) else {
-        return;
-    };
+/// Bytes of the stack of a thread that watches a process.
+const WATCH_STACK: usize = 64 << 10;
+
+/// Watches a process until dropped.
+#[derive(Debug)]
+pub(crate) struct ProcessWatch {
+    /// The thread ends once this end of its pipe is closed.
+    _until: OwnedFd,
+}
+
+/// Calls `then` once the process has died, unless the watch is dropped first. `None` if the process is not alive.
+pub(crate) fn on_death(
+    process_id: u64,
+    then: impl FnOnce() + Send + 'static,
+) -> Option<ProcessWatch> {
+    let id = i32::try_from(process_id).ok().and_then(Pid::from_raw)?;
+    let process = pidfd_open(id, PidfdFlags::empty()).ok()?;
+    let (dropped, until) = pipe_with(PipeFlags::CLOEXEC).ok()?;
     let watch = move || {
-        let mut handles = [PollFd::new(&handle, PollFlags::IN)];
+        let watched = [&process, &dropped];
+        let mut handles = watched.map(|handle| PollFd::new(handle, PollFlags::IN));
         while let Err(rustix::io::Errno::INTR) = poll(&mut handles, None) {}
-        then();
+        let [process, _] = handles;
+        if !process.revents().is_empty() {
+            then();
+        }
     };
     let spawned = std::thread::Builder::new()
-        .name("parent-watch".into())
+        .name("process-watch".into())
+        .stack_size(WATCH_STACK)
         .spawn(watch);
-    if let Err(error) = spawned {
-        tracing::warn!(%error, "the client's process is not watched");
+    match spawned {
+        Ok(_) => Some(ProcessWatch { _until: until }),
+        Err(error) => {
+            tracing::warn!(%error, "the client's process is not watched");
+            None
+        }
+    }
+}
+
+/// Makes a write beyond the limit of a file's size fail instead of killing the process: a watched signal has
+/// no other effect. Call it in a runtime.
+pub(crate) fn outlive_the_size_limit() -> io::Result<()> {
+    let size_limit = SignalKind::from_raw(Signal::XFSZ.as_raw());
+    let _watched = signal(size_limit)?;
+    Ok(())
+}
+
+/// Raises the limit of open descriptors of this process as far as the system allows it.
+pub(crate) fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    if let Err(error) = setrlimit(Resource::Nofile, raised) {
+        tracing::warn!(%error, "the limit of open files was not raised");
     }
 }
 

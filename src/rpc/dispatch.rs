@@ -186,11 +186,8 @@ impl Dispatcher {
                 "a request with this id is still in flight",
             ));
         }
-        if self.daemon().is_ending() {
-            return Err(Error::new(
-                Kind::ShuttingDown,
-                "the daemon is shutting down",
-            ));
+        if self.connection.is_ending() {
+            return Err(Error::new(Kind::ShuttingDown, "the connection is ending"));
         }
         let stalled =
             (self.connection.outbox.is_over_limit() || self.is_full()) && self.daemon().is_asking();

@@ -14,6 +14,7 @@ use std::fs::File;
 #[cfg(target_os = "linux")]
 use std::io::IoSlice;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 /// The most bytes per write: `PIPE_BUF`.
 pub(super) const MAX_BYTES: usize = 4096;
@@ -21,7 +22,7 @@ pub(super) const MAX_BYTES: usize = 4096;
 /// An output that can be written without blocking.
 #[derive(Debug)]
 pub struct Shortcut {
-    output: File,
+    output: Arc<File>,
     kind: OutputKind,
 }
 
@@ -33,15 +34,15 @@ enum OutputKind {
 
 impl Shortcut {
     /// `None` for files, terminals and devices.
-    pub fn new(output: &File) -> Option<Self> {
-        let mode = fstat(output).ok()?.st_mode;
+    pub fn new(output: &Arc<File>) -> Option<Self> {
+        let mode = fstat(&**output).ok()?.st_mode;
         let kind = match FileType::from_raw_mode(mode) {
             FileType::Fifo => OutputKind::Pipe,
             FileType::Socket => OutputKind::Socket,
             _ => return None,
         };
         Some(Self {
-            output: output.try_clone().ok()?,
+            output: Arc::clone(output),
             kind,
         })
     }
@@ -57,10 +58,10 @@ impl Shortcut {
             }
             OutputKind::Socket => {
                 let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-                match send(&self.output, bytes, flags) {
+                match send(&*self.output, bytes, flags) {
                     Ok(sent) => {
                         // A stream socket accepts such small writes whole or not at all.
-                        (&self.output).write_all(bytes.get(sent..).unwrap_or_default())?;
+                        (&*self.output).write_all(bytes.get(sent..).unwrap_or_default())?;
                         Ok(true)
                     }
                     Err(Errno::AGAIN | Errno::INTR) => Ok(false),
@@ -71,11 +72,11 @@ impl Shortcut {
     }
 
     fn write_if_ready(&self, bytes: &[u8]) -> io::Result<bool> {
-        let mut ready = [PollFd::new(&self.output, PollFlags::OUT)];
+        let mut ready = [PollFd::new(&*self.output, PollFlags::OUT)];
         poll(&mut ready, Some(&Timespec::default()))?;
         let is_ready = ready.iter().all(|fd| fd.revents() == PollFlags::OUT);
         if is_ready {
-            (&self.output).write_all(bytes)?;
+            (&*self.output).write_all(bytes)?;
         }
         Ok(is_ready)
     }
@@ -86,10 +87,10 @@ impl Shortcut {
         // The other end may have made the pipe non-blocking; the flag affects only this call.
         let at_the_end = u64::MAX;
         let slices = [IoSlice::new(bytes)];
-        match pwritev2(&self.output, &slices, at_the_end, ReadWriteFlags::NOWAIT) {
+        match pwritev2(&*self.output, &slices, at_the_end, ReadWriteFlags::NOWAIT) {
             Ok(written) => {
                 // A pipe accepts such small writes whole or not at all.
-                (&self.output).write_all(bytes.get(written..).unwrap_or_default())?;
+                (&*self.output).write_all(bytes.get(written..).unwrap_or_default())?;
                 Ok(Some(true))
             }
             Err(Errno::AGAIN | Errno::INTR) => Ok(Some(false)),
@@ -117,7 +118,8 @@ mod tests {
     fn a_full_pipe_takes_nothing_and_is_not_waited_for() {
         for write in WAYS {
             let (mut reader, writer) = io::pipe().unwrap();
-            let shortcut = Shortcut::new(&File::from(std::os::fd::OwnedFd::from(writer))).unwrap();
+            let shortcut =
+                Shortcut::new(&Arc::new(File::from(std::os::fd::OwnedFd::from(writer)))).unwrap();
             let mut sent = Vec::new();
             let message =
                 |number: usize| vec![b'a' + (number % 26) as u8; 1 + number * 977 % MAX_BYTES];
@@ -139,7 +141,8 @@ mod tests {
     fn a_write_to_an_unread_pipe_fails_or_writes_nothing() {
         for write in WAYS {
             let (reader, writer) = io::pipe().unwrap();
-            let shortcut = Shortcut::new(&File::from(std::os::fd::OwnedFd::from(writer))).unwrap();
+            let shortcut =
+                Shortcut::new(&Arc::new(File::from(std::os::fd::OwnedFd::from(writer)))).unwrap();
             drop(reader);
             assert!(!write(&shortcut, b"x").is_ok_and(|written| written));
         }

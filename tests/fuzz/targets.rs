@@ -184,7 +184,7 @@ pub(super) fn frame(bytes: &[u8], folder: &Path) {
         renderers: Default::default(),
     };
     let source = Arc::new(SystemSource);
-    let daemon = Daemon::new(config, source, runtime.handle(), Box::new(|| {}));
+    let daemon = Daemon::new(config, source, runtime.handle());
     let connection = Connection::new(Arc::clone(&daemon), Arc::clone(&outbox));
     let dispatcher = Dispatcher::new(connection, runtime.handle().clone()).expect("the table");
     let mut frames = FrameReader::new(bytes, 1 << 16);

@@ -21,6 +21,7 @@ mod cli;
 mod command_summarizer;
 mod compact;
 mod config;
+mod connections;
 mod context;
 mod crash;
 mod creating;

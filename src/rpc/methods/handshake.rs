@@ -34,8 +34,13 @@ pub(in crate::rpc) fn initialize(
         ));
     }
     if let Some(id) = params.process_id {
-        let daemon = Arc::clone(daemon);
-        process::on_death(id, move || (daemon.on_shutdown)());
+        let connection = Arc::downgrade(&call.connection);
+        let watch = process::on_death(id, move || {
+            if let Some(connection) = connection.upgrade() {
+                connection.ask_to_end();
+            }
+        });
+        call.connection.keep_watch(watch);
     }
     let config = &daemon.config;
     Ok(wire::InitializeResult {
@@ -62,7 +67,7 @@ pub(in crate::rpc) fn shutdown(
     _: wire::ShutdownParams,
 ) -> Result<wire::ShutdownResult> {
     // The reader still handles the frames it has already read.
-    call.daemon.end();
+    call.connection.end();
     Ok(wire::ShutdownResult {})
 }
 

@@ -1,10 +1,13 @@
-//! The daemon as a child process: its start, pipes, slow reading, signals, and its end.
+//! A connection to a daemon, which is a child process or serves a socket: its start, pipes, slow reading, signals, and
+//! its end.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fs;
 use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command};
+use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
@@ -43,7 +46,8 @@ pub(crate) struct Daemon {
     pub home: Arc<Home>,
     /// How long to wait for one message.
     pub deadline: Duration,
-    child: Child,
+    /// `None` for a connection to a socket.
+    child: Option<Child>,
     stdin: Option<Sender<Vec<u8>>>,
     received: Receiver<Received>,
     gate: Arc<Gate>,
@@ -108,18 +112,40 @@ impl Daemon {
     #[track_caller]
     pub(crate) fn spawned(home: &Arc<Home>, mut command: Command) -> Daemon {
         let mut child = command.spawn().expect("the daemon starts");
-        let stdin = write_to(child.stdin.take().unwrap());
-        let gate = Arc::new(Gate::default());
-        let received = read_from(child.stdout.take().unwrap(), gate.clone());
+        let input = write_to(child.stdin.take().unwrap(), |_| ());
         let stderr = read_stderr(&mut child);
+        let output = child.stdout.take().unwrap();
+        let mut daemon = Daemon::over(home, input, output);
+        daemon.child = Some(child);
+        daemon.stderr = Some(stderr);
+        daemon
+    }
+
+    /// A connection to the daemon that serves this socket.
+    #[track_caller]
+    pub(crate) fn connected(home: &Arc<Home>, socket: &Path) -> Daemon {
+        let stream = UnixStream::connect(socket).expect("the daemon listens");
+        let input = write_to(stream.try_clone().unwrap(), |stream| {
+            let _ = stream.shutdown(Shutdown::Write);
+        });
+        Daemon::over(home, input, stream)
+    }
+
+    fn over(
+        home: &Arc<Home>,
+        input: Sender<Vec<u8>>,
+        output: impl Read + Send + 'static,
+    ) -> Daemon {
+        let gate = Arc::new(Gate::default());
+        let received = read_from(output, gate.clone());
         Daemon {
             home: home.clone(),
             deadline: DEADLINE,
-            child,
-            stdin: Some(stdin),
+            child: None,
+            stdin: Some(input),
             received,
             gate,
-            stderr: Some(stderr),
+            stderr: None,
             notifications: VecDeque::new(),
             responses: HashMap::new(),
             responses_with_null_id: VecDeque::new(),
@@ -223,15 +249,14 @@ impl Daemon {
     }
 
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, signal).unwrap();
+        rustix::process::kill_process(self.pid(), signal).unwrap();
     }
 
     pub(crate) fn pid(&self) -> rustix::process::Pid {
-        rustix::process::Pid::from_child(&self.child)
+        rustix::process::Pid::from_child(self.child.as_ref().expect("a child process"))
     }
 
-    /// Waits until the daemon ends by itself, and receives its remaining output.
+    /// Waits until the daemon ends the connection or itself, and receives its remaining output.
     #[track_caller]
     pub(crate) fn exited(&mut self) -> Option<i32> {
         if let Some(code) = self.exit {
@@ -241,7 +266,10 @@ impl Daemon {
         while !self.eof {
             self.receive(until, "the end of stdout");
         }
-        let code = wait(&mut self.child, self.deadline);
+        let code = match &mut self.child {
+            Some(child) => wait(child, self.deadline),
+            None => Some(0),
+        };
         self.exit = Some(code);
         code
     }
@@ -284,18 +312,25 @@ impl Daemon {
 
     pub(crate) fn kill(mut self) -> Arc<Home> {
         self.killed = true;
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.kill_child();
         self.home.clone()
+    }
+
+    fn kill_child(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 
     pub(super) fn stderr_text(&mut self) -> String {
         match self.stderr.take() {
             Some(thread) if self.eof || self.exit.is_some() => thread.join().unwrap_or_default(),
-            kept => {
-                self.stderr = kept;
+            Some(thread) => {
+                self.stderr = Some(thread);
                 String::from("(still running)")
             }
+            None => String::new(),
         }
     }
 
@@ -309,8 +344,7 @@ impl Drop for Daemon {
     fn drop(&mut self) {
         self.read_on();
         if thread::panicking() || self.killed {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
+            self.kill_child();
             return;
         }
         self.close_stdin();
@@ -350,7 +384,7 @@ impl Drop for Daemon {
 }
 
 /// Writes to the daemon on a thread, so that a test does not block when the daemon does not read.
-fn write_to(mut stdin: ChildStdin) -> Sender<Vec<u8>> {
+fn write_to<W: Write + Send + 'static>(mut stdin: W, end: fn(&W)) -> Sender<Vec<u8>> {
     let (sender, blocks) = channel::<Vec<u8>>();
     thread::spawn(move || {
         for bytes in blocks {
@@ -358,12 +392,13 @@ fn write_to(mut stdin: ChildStdin) -> Sender<Vec<u8>> {
                 break;
             }
         }
+        end(&stdin);
     });
     sender
 }
 
 /// Reads lines of the daemon on a thread, while the gate is open.
-fn read_from(mut stdout: ChildStdout, gate: Arc<Gate>) -> Receiver<Received> {
+fn read_from(mut stdout: impl Read + Send + 'static, gate: Arc<Gate>) -> Receiver<Received> {
     let (sender, received) = channel();
     thread::spawn(move || {
         let mut line = Vec::new();

@@ -1,12 +1,13 @@
 //! Drives the real program over real pipes.
 //!
 //! `places` has the directories and runs the program to its end, `daemon` the running child process, `calls`
-//! the requests and results, `checks` the rules of every conversation. `fixture` makes the input.
+//! the requests and results, `shared` a daemon with several clients, `checks` the rules of every conversation. `fixture` makes the input.
 
 mod calls;
 mod checks;
 mod daemon;
 mod places;
+mod shared;
 
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ pub(crate) use self::calls::*;
 pub(crate) use self::checks::*;
 pub(crate) use self::daemon::*;
 pub(crate) use self::places::*;
+pub(crate) use self::shared::*;
 pub(crate) use crate::fixture::*;
 pub(crate) use crate::random::Random;
 pub(crate) use serde_json::json;

@@ -203,7 +203,7 @@ impl Server {
             renderers: Default::default(),
         };
         let source = Arc::new(SystemSource);
-        let daemon = Daemon::new(config, source, runtime.handle(), Box::new(|| {}));
+        let daemon = Daemon::new(config, source, runtime.handle());
         let connection = Connection::new(daemon, Arc::clone(&outbox));
         let dispatcher = Dispatcher::new(connection, runtime.handle().clone())?;
         let (sender, answers) = channel();

@@ -1,0 +1,83 @@
+//! The connections of a daemon, in the order in which they came.
+
+use super::Daemon;
+use super::connection::Connection;
+use crate::id::ConnectionId;
+use crate::lock::lock;
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
+use tokio::sync::Notify;
+
+/// The connections that have not ended.
+#[derive(Default)]
+pub(crate) struct Connections {
+    list: Mutex<ConnectionList>,
+    /// Notified when a connection ends.
+    ended: Notify,
+}
+
+#[derive(Default)]
+struct ConnectionList {
+    /// Number of the last connection.
+    last: u64,
+    by_id: BTreeMap<ConnectionId, Arc<Connection>>,
+}
+
+impl Connections {
+    /// Adds the connection that `connect` makes with its id.
+    pub(crate) fn add(
+        &self,
+        connect: impl FnOnce(ConnectionId) -> Arc<Connection>,
+    ) -> Arc<Connection> {
+        let mut list = self.list();
+        list.last += 1;
+        let id = ConnectionId(list.last);
+        let connection = connect(id);
+        list.by_id.insert(id, Arc::clone(&connection));
+        connection
+    }
+
+    /// All connections, in the order in which they came.
+    pub(crate) fn all(&self) -> Vec<Arc<Connection>> {
+        self.list().by_id.values().cloned().collect()
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.list().by_id.len()
+    }
+
+    fn remove(&self, id: ConnectionId) {
+        // Dropped without the lock: it may be the last reference to much.
+        let _removed = self.list().by_id.remove(&id);
+        self.ended.notify_waiters();
+    }
+
+    /// Waits until all connections except this one have ended, at most until `deadline`.
+    pub(crate) async fn ended_except(&self, kept: Option<ConnectionId>, deadline: Instant) {
+        let others_ended = async {
+            loop {
+                let mut ended = pin!(self.ended.notified());
+                ended.as_mut().enable();
+                if self.list().by_id.keys().all(|id| Some(*id) == kept) {
+                    return;
+                }
+                ended.await;
+            }
+        };
+        let _late = tokio::time::timeout_at(deadline.into(), others_ended).await;
+    }
+
+    fn list(&self) -> MutexGuard<'_, ConnectionList> {
+        lock(&self.list)
+    }
+}
+
+impl Daemon {
+    /// Removes everything that belongs to a connection whose requests are answered: each room adds one line.
+    pub(crate) async fn connection_ended(self: &Arc<Self>, connection: &Arc<Connection>) {
+        connection.keep_watch(None);
+        self.connections.remove(connection.id);
+    }
+}

@@ -1,0 +1,82 @@
+//! Sockets on which clients connect.
+
+use super::Server;
+use super::connection::serve_socket;
+use anyhow::Context;
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The most connections at a time (protocol.md §9).
+const MAX_CONNECTIONS: usize = 1024;
+/// The pause after a failure to accept, such as a lack of descriptors.
+const PAUSE: Duration = Duration::from_millis(100);
+/// The least time between two log lines about refused connections.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// Listens on a socket that only this user can use.
+pub(super) fn bind(path: &Path) -> anyhow::Result<UnixListener> {
+    let bound = UnixListener::bind(path).and_then(|listener| {
+        fs::set_permissions(path, Permissions::from_mode(0o600))?;
+        Ok(listener)
+    });
+    bound.with_context(|| format!("listen on {}", path.display()))
+}
+
+/// Starts the thread that accepts the clients of a socket. Nothing joins it, since it is blocked at the end.
+pub(super) fn start(server: &Arc<Server>, listener: UnixListener) -> io::Result<()> {
+    let server = Arc::clone(server);
+    let accept = move || {
+        let mut refusals = Refusals::default();
+        loop {
+            match listener.accept() {
+                Ok((stream, _)) => accepted(&server, stream, &mut refusals),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    refusals.log(&format!("no connection could be accepted: {error}"));
+                    thread::sleep(PAUSE);
+                }
+            }
+        }
+    };
+    thread::Builder::new().name("accept".into()).spawn(accept)?;
+    Ok(())
+}
+
+/// Serves a connection, or closes it at once.
+fn accepted(server: &Arc<Server>, stream: UnixStream, refusals: &mut Refusals) {
+    let daemon = &server.daemon;
+    if daemon.is_ending() {
+        return;
+    }
+    if daemon.connections.count() >= MAX_CONNECTIONS {
+        refusals.log(&format!(
+            "more than {MAX_CONNECTIONS} connections: one was closed"
+        ));
+        return;
+    }
+    if let Err(error) = serve_socket(server, File::from(OwnedFd::from(stream))) {
+        refusals.log(&format!("a connection could not be served: {error:#}"));
+    }
+}
+
+/// The log of refused connections, at most one line in a while.
+#[derive(Default)]
+struct Refusals {
+    last_line: Option<Instant>,
+}
+
+impl Refusals {
+    fn log(&mut self, why: &str) {
+        if self.last_line.is_none_or(|last| last.elapsed() >= QUIET) {
+            self.last_line = Some(Instant::now());
+            tracing::warn!("{why}");
+        }
+    }
+}

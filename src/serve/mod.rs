@@ -1,0 +1,265 @@
+//! Serving: the connections around a [`Daemon`], and the end of both (protocol.md §1, §9).
+//!
+//! [`connection`] has the threads of one connection, [`listener`] accepts clients of a socket, and [`address`] names
+//! places to listen. A small runtime runs requests that wait. The main thread waits for the end, so that a reader
+//! blocked in `read` does not keep the process alive.
+//!
+//! The end of stdin ends the daemon only if nothing else is served.
+
+mod address;
+mod connection;
+mod listener;
+mod stdio;
+
+pub(crate) use address::ListenAddress;
+
+use self::connection::{EndReason, LAST_WORDS, LONGEST_END};
+use self::stdio::StdioConnection;
+use crate::clock::SystemSource;
+use crate::config::Config;
+use crate::daemon::Daemon;
+use crate::lock::lock;
+use crate::os::process;
+use anyhow::Context;
+use std::io::{self, IsTerminal, Write};
+use std::os::unix::net::UnixListener;
+use std::process::ExitCode;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+use tokio::runtime::{Handle, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// An event that the main thread waits for.
+enum ServeEvent {
+    /// A signal.
+    Asked,
+    StdioEnded(EndReason),
+    /// The last connection has ended.
+    NoConnection,
+}
+
+/// The reason why the daemon ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DaemonEnd {
+    Asked,
+    /// The only connection has ended.
+    Stdio(EndReason),
+    /// Nobody has been connected for the time of `--idle-exit`.
+    Idle,
+}
+
+/// The parts that all connections share.
+struct Server {
+    daemon: Arc<Daemon>,
+    runtime: Handle,
+    events: Mutex<Sender<ServeEvent>>,
+}
+
+impl Server {
+    /// Reports an event to the main thread, which may have ended the daemon already.
+    fn report(&self, event: ServeEvent) {
+        let _late = lock(&self.events).send(event);
+    }
+
+    fn connection_ended(&self) {
+        if self.daemon.connections.count() == 0 {
+            self.report(ServeEvent::NoConnection);
+        }
+    }
+
+    /// Asks all connections to end.
+    fn end_connections(&self) {
+        for connection in self.daemon.connections.all() {
+            connection.ask_to_end();
+        }
+    }
+}
+
+/// The places where a daemon serves.
+pub(crate) struct Endpoints {
+    pub(crate) stdio: bool,
+    pub(crate) sockets: Vec<UnixListener>,
+    /// The daemon ends after this time without a connection, if it has sockets.
+    pub(crate) idle_exit: Option<Duration>,
+}
+
+impl Endpoints {
+    /// Binds the sockets of these addresses. Without an address, stdin and stdout are served.
+    pub(crate) fn bind(
+        addresses: &[ListenAddress],
+        idle_exit: Option<Duration>,
+    ) -> anyhow::Result<Self> {
+        let mut sockets = Vec::new();
+        for address in addresses {
+            if let ListenAddress::Unix(path) = address {
+                sockets.push(listener::bind(path)?);
+            }
+        }
+        Ok(Self {
+            stdio: addresses.is_empty() || addresses.contains(&ListenAddress::Stdio),
+            sockets,
+            idle_exit,
+        })
+    }
+}
+
+/// Serves until the end.
+pub(crate) fn run(config: Config, endpoints: Endpoints) -> anyhow::Result<ExitCode> {
+    let Endpoints {
+        stdio,
+        sockets,
+        idle_exit,
+    } = endpoints;
+    if stdio && io::stdin().is_terminal() {
+        introduce();
+    }
+    let idle_exit = idle_exit.filter(|_| !sockets.is_empty());
+    let runtime = start_runtime()?;
+    let (events, received) = mpsc::channel();
+    let server = Arc::new(Server {
+        daemon: Daemon::new(config, Arc::new(SystemSource), runtime.handle()),
+        runtime: runtime.handle().clone(),
+        events: Mutex::new(events),
+    });
+    watch_signals(&runtime, &server)?;
+    let is_alone = sockets.is_empty();
+    if !is_alone {
+        process::raise_descriptor_limit();
+    }
+    let mut stdio = match stdio {
+        true => Some(stdio::serve(&server)?),
+        false => None,
+    };
+    for socket in sockets {
+        listener::start(&server, socket).context("start a thread")?;
+    }
+    let end = wait_for_end(&server, &received, &mut stdio, is_alone, idle_exit);
+    finish(&server, end, stdio);
+    runtime.shutdown_background();
+    Ok(match end {
+        DaemonEnd::Stdio(EndReason::BadBlock) => ExitCode::FAILURE,
+        _ => ExitCode::SUCCESS,
+    })
+}
+
+fn start_runtime() -> anyhow::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_time()
+        .enable_io()
+        .thread_name("treelined")
+        .build()
+        .context("start the runtime")
+}
+
+/// Waits until the daemon has to end. The end of stdin ends the daemon if stdin `is_alone`, else that connection.
+fn wait_for_end(
+    server: &Arc<Server>,
+    events: &Receiver<ServeEvent>,
+    stdio: &mut Option<StdioConnection>,
+    is_alone: bool,
+    idle_exit: Option<Duration>,
+) -> DaemonEnd {
+    let mut idle_since = Instant::now();
+    loop {
+        let is_idle = server.daemon.connections.count() == 0;
+        let event = match idle_exit.filter(|_| is_idle) {
+            Some(limit) => events.recv_timeout(limit.saturating_sub(idle_since.elapsed())),
+            None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        match event {
+            Ok(ServeEvent::Asked) | Err(RecvTimeoutError::Disconnected) => {
+                return DaemonEnd::Asked;
+            }
+            Ok(ServeEvent::StdioEnded(reason)) if is_alone => return DaemonEnd::Stdio(reason),
+            Ok(ServeEvent::StdioEnded(reason)) => {
+                // A second reason, such as the end of stdin after `shutdown`, changes nothing.
+                let Some(StdioConnection { served, writer }) = stdio.take() else {
+                    continue;
+                };
+                thread::spawn(move || served.finish(reason, writer));
+            }
+            Ok(ServeEvent::NoConnection) => idle_since = Instant::now(),
+            Err(RecvTimeoutError::Timeout) if server.daemon.connections.count() == 0 => {
+                return DaemonEnd::Idle;
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+}
+
+/// Ends the connections, then the daemon: waits for running requests, cancels those that outlast the grace time, and
+/// syncs files.
+fn finish(server: &Server, end: DaemonEnd, stdio: Option<StdioConnection>) {
+    let daemon = &server.daemon;
+    daemon.end();
+    daemon.end_questions();
+    if end == DaemonEnd::Stdio(EndReason::OutputBroken) {
+        // The client is gone, but acknowledged entries must survive.
+        server.runtime.block_on(daemon.flush());
+        return;
+    }
+    if !matches!(end, DaemonEnd::Stdio(_)) {
+        server.end_connections();
+    }
+    let mine = stdio.as_ref().map(|stdio| stdio.served.connection.id);
+    let sockets_until = Instant::now() + LONGEST_END;
+    server.runtime.block_on(async {
+        match &stdio {
+            Some(StdioConnection { served, .. }) => {
+                served.begin_end(match end {
+                    DaemonEnd::Stdio(reason) => reason,
+                    _ => EndReason::Asked,
+                });
+                let work = async {
+                    served.dispatcher.drained().await;
+                    daemon.end_turns().await;
+                    daemon.hooks.drained().await;
+                };
+                served.within_grace(work).await;
+            }
+            None => {}
+        }
+        daemon.connections.ended_except(mine, sockets_until).await;
+        if stdio.is_none() {
+            let _late = tokio::time::timeout(LAST_WORDS, daemon.hooks.drained()).await;
+        }
+        daemon.look_a_last_time().await;
+        daemon.flush().await;
+    });
+    if let Some(StdioConnection { served, writer }) = stdio {
+        served.connection.outbox.close();
+        let _panicked = writer.join();
+    }
+    daemon.store.end();
+}
+
+/// Ends the daemon at a signal. A signal during the end limits the time for running requests.
+fn watch_signals(runtime: &Runtime, server: &Arc<Server>) -> anyhow::Result<()> {
+    let _entered = runtime.enter();
+    for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
+        let mut signals = signal(kind).context("watch signals")?;
+        let server = Arc::clone(server);
+        runtime.spawn(async move {
+            if signals.recv().await.is_some() {
+                server.report(ServeEvent::Asked);
+                server.end_connections();
+            }
+        });
+    }
+    process::outlive_the_size_limit().context("watch signals")
+}
+
+/// Introduces the program to a user who starts it in a terminal.
+fn introduce() {
+    let mut stderr = io::stderr();
+    // A failure has no consequence.
+    let _unread = writeln!(
+        stderr,
+        "treelined keeps conversation trees for other programs: it reads JSON-RPC, one message a line,\n\
+         from stdin. Try:  {{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"list_sessions\"}}\n\
+         Ctrl-D ends it. See also: treelined --help, treelined demo"
+    );
+}

@@ -1,0 +1,49 @@
+//! The connection on stdin and stdout.
+
+use super::connection::{EndReason, ServedConnection};
+use super::{ServeEvent, Server};
+use crate::stdio::Shortcut;
+use anyhow::Context;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+/// The connection on stdin and stdout, with its writer.
+pub(super) struct StdioConnection {
+    pub(super) served: Arc<ServedConnection>,
+    pub(super) writer: JoinHandle<()>,
+}
+
+/// Serves stdin and stdout. Nothing joins the thread that reads, since it may be blocked in `read` at the end: the main
+/// thread ends the connection.
+pub(super) fn serve(server: &Arc<Server>) -> anyhow::Result<StdioConnection> {
+    let output = Arc::new(unbuffered(io::stdout())?);
+    let input = unbuffered(io::stdin())?;
+    let ended = |reason: EndReason| {
+        let server = Arc::clone(server);
+        move || server.report(ServeEvent::StdioEnded(reason))
+    };
+    let cwd = server.daemon.config.cwd.clone();
+    let served = ServedConnection::new(server, Some(cwd), Box::new(ended(EndReason::Asked)))?;
+    let served = Arc::new(served);
+    let shortcut = Shortcut::new(&output);
+    let writer = served.start_writer(output, ended(EndReason::OutputBroken))?;
+    let reader = {
+        let (server, served) = (Arc::clone(server), Arc::clone(&served));
+        move || {
+            let reason = served.read(input, shortcut.as_ref());
+            server.report(ServeEvent::StdioEnded(reason));
+        }
+    };
+    thread::Builder::new().name("reader".into()).spawn(reader)?;
+    Ok(StdioConnection { served, writer })
+}
+
+/// Opens the stream without the buffer of the standard handle: frames and the outbox have buffers of their
+/// own.
+fn unbuffered(stream: impl AsFd) -> anyhow::Result<File> {
+    let descriptor = stream.as_fd().try_clone_to_owned();
+    Ok(File::from(descriptor.context("open the standard streams")?))
+}

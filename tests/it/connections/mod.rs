@@ -1,0 +1,3 @@
+//! Several connections to one daemon: protocol.md §9.
+
+mod lifetime;
