@@ -30,6 +30,7 @@
 //! Tree:
 //! - `tree`: parents, children, leaf, labels, moves and branches of one session
 //! - `view`: the tree as rows for `get_tree`
+//! - `renderers`: how custom messages look: templates over the members of an entry
 //! - `context`: the messages that a model sees on a path
 //! - `stats`: messages, tokens and cost of a session
 //! - `tools`: the well-known tools of agents: main argument, files read and changed
@@ -99,6 +100,7 @@ mod log;
 mod name;
 mod os;
 pub(crate) mod parallel;
+mod renderers;
 #[allow(
     clippy::cast_possible_truncation,
     reason = "limits that clients give are cut to the size of memory"

@@ -8,11 +8,14 @@ mod file;
 mod lines;
 mod paths;
 mod programs;
+mod renderers;
 
 pub(crate) use file::check;
 
+use self::renderers::{RendererSection, renderers};
 use crate::durability::Durability;
 use crate::hooks::Hook;
+use crate::renderers::Renderer;
 use crate::summarizer::Summarizer;
 use crate::summarizer::llm::{Api, ApiKey, Llm, LlmSettings, Provider};
 use crate::summary::ModelName;
@@ -35,6 +38,8 @@ pub struct Config {
     pub durability: Durability,
     pub summarizer: Option<Summarizer>,
     pub hooks: Vec<Hook>,
+    /// The looks of custom messages, by custom type.
+    pub renderers: BTreeMap<String, Renderer>,
     /// Bytes.
     pub max_frame_bytes: usize,
     /// Bytes.
@@ -101,6 +106,8 @@ struct FileSections {
     summarizer: SummarizerSection,
     #[serde(default)]
     hooks: Vec<HookSection>,
+    #[serde(default)]
+    renderers: BTreeMap<String, RendererSection>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -259,6 +266,7 @@ impl Settings {
         let summarizer = summarizer(flags, environment, &file.summarizer, &mut lines)?;
         let keys = key_variables(&file.summarizer.llm);
         let hooks = hooks(&file.hooks, path.as_deref(), &keys, &mut lines)?;
+        let renderers = renderers(&file.renderers, &mut lines)?;
         let cwd = std::env::current_dir().context("the working directory")?;
         Ok(Self {
             config: Config {
@@ -270,6 +278,7 @@ impl Settings {
                 },
                 summarizer,
                 hooks,
+                renderers,
                 max_frame_bytes,
                 max_queued_bytes,
                 cwd: cwd.display().to_string(),

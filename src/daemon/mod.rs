@@ -46,6 +46,7 @@ use crate::error::Result;
 use crate::hooks::Hooks;
 use crate::id::{self, Source};
 use crate::lock::lock;
+use crate::renderers::Renderers;
 use crate::store::Store;
 use crate::store::watch::Watcher;
 use std::future::Future;
@@ -67,6 +68,8 @@ pub struct Daemon {
     pub(crate) connections: Connections,
     pub(crate) asks: Asks<ReceivedAnswer>,
     pub hooks: Hooks,
+    /// Shared with the requests that make rows.
+    renderers: Mutex<Arc<Renderers>>,
     pub instance_id: String,
     /// The open sessions, and the order of the requests to them.
     pub(crate) queues: Arc<Queues<OpenSessions>>,
@@ -88,6 +91,7 @@ impl Daemon {
         Arc::new(Self {
             store: Store::new(config.session_dir.clone()),
             hooks: Hooks::new(config.hooks.clone()),
+            renderers: Mutex::new(Arc::new(Renderers::configured(&config.renderers))),
             instance_id: id::random_token(&*source),
             config,
             source,
@@ -134,6 +138,16 @@ impl Daemon {
         for open in self.open_sessions() {
             open.last_view.forget();
         }
+    }
+
+    /// The renderers at this time.
+    pub(crate) fn renderers(&self) -> Arc<Renderers> {
+        Arc::clone(&lock(&self.renderers))
+    }
+
+    /// Changes the renderers for later requests.
+    pub(crate) fn change_renderers<T>(&self, change: impl FnOnce(&mut Renderers) -> T) -> T {
+        change(Arc::make_mut(&mut lock(&self.renderers)))
     }
 
     fn following(&self) -> MutexGuard<'_, Vec<Arc<OpenSession>>> {

@@ -2,8 +2,8 @@
 
 use super::handler::{self, AppendHandler, ReadHandler, ReleaseHandler};
 use super::methods::{
-    append, compact, events, fork, handshake, import, list, moves, navigate, pick, read, search,
-    sessions, tree, turns,
+    append, compact, events, fork, handshake, import, list, moves, navigate, pick, read, renderers,
+    search, sessions, tree, turns,
 };
 use super::response::Responder;
 use crate::wire;

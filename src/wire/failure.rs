@@ -45,6 +45,9 @@ pub(crate) struct InvalidParamsDetails {
     pub field: String,
     /// A sentence for people.
     pub reason: String,
+    /// The number of characters before the fault. Present for templates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub position: Option<u64>,
 }
 
 /// The `details` of `entryNotFound`.

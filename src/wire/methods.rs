@@ -497,6 +497,15 @@ macro_rules! with_methods {
                     run: events::answer_event,
                 }
             }
+            plugins "Plugins: how their messages look, their commands, and their questions to a person." {
+                "register_renderer" {
+                    summary: "Says how the rows of custom messages of one type look.",
+                    section: "14", scope: immediate,
+                    params: RegisterRendererParams, result: RegisterRendererResult,
+                    errors: [PARAMS],
+                    run: renderers::register_renderer,
+                }
+            }
         }
     };
 }

@@ -57,6 +57,7 @@ mod permissions;
 #[path = "../../src/tests/random.rs"]
 mod random;
 mod readme;
+mod renderers;
 mod repairing;
 mod resources;
 mod scale;

@@ -137,6 +137,10 @@ fn calls() -> Vec<(&'static str, Json)> {
             on(json!({"customType": "it", "content": "The build is green.", "display": true})),
         ),
         ("end_turn", on(json!({}))),
+        (
+            "register_renderer",
+            json!({"customType": "it", "preview": "{content}"}),
+        ),
     ]
 }
 

@@ -11,6 +11,7 @@ pub(super) mod moves;
 pub(super) mod navigate;
 pub(super) mod pick;
 pub(super) mod read;
+pub(super) mod renderers;
 pub(super) mod search;
 pub(super) mod sessions;
 pub(super) mod tree;
