@@ -75,7 +75,7 @@ that was gone back to is passed to `treelined-draft-function'."
        (treelined-report error)))))
 
 (defun treelined-actions--stream (session event params)
-  "Show the piece of a summary of SESSION that EVENT brings with PARAMS."
+  "Show the piece of a summary of SESSION in PARAMS of EVENT."
   (when (and (eq event 'delta)
              (equal (plist-get params :navigationId) (treelined-session-navigation session)))
     (treelined-entry-stream session (plist-get params :delta)
@@ -89,14 +89,14 @@ COUNT is nil if it is not known."
   (pcase count
     ('nil "Summarize what is left behind?")
     (1 "1 entry is left behind; it stays in the tree.  Summarize it?")
-    (_ (format "%d entries are left behind; they stay in the tree.  Summarize them?" count))))
+    (_ (format "%d entries are left behind; they stay in the tree.  Summarize?" count))))
 
 (defun treelined-actions--read-summary (count)
   "Ask how to leave COUNT entries behind, and return params of `navigate_tree'."
   (pcase (car (read-multiple-choice
                (treelined-actions--question count)
-               '((?n "no summary") (?s "summarize") (?f "summarize with focus"))))
-    (?s '(:summarize t))
+               '((?y "yes") (?n "no") (?f "focus on…"))))
+    (?y '(:summarize t))
     (?f (list :summarize t :customInstructions (read-string "Focus of the summary: ")))))
 
 (defun treelined-tree-navigate ()
@@ -184,14 +184,14 @@ Scroll it if it is shown already."
     (remove-hook 'post-command-hook #'treelined-actions--follow t)))
 
 (defun treelined-tree-label (label)
-  "Label the entry at point with LABEL; an empty one removes the label."
+  "Label the entry at point with LABEL, or remove its label if LABEL is empty."
   (interactive (list (read-string "Label (empty: none): "
                                   (plist-get (treelined-actions--node) :label))))
   (treelined-actions--call 'append_label (list :targetId (plist-get (treelined-actions--node) :id)
                                                :label label)))
 
 (defun treelined-tree-rename (name)
-  "Call the session NAME; an empty one removes the name."
+  "Call the session NAME, or remove its name if NAME is empty."
   (interactive (list (read-string "Name: " (treelined-session-name treelined-session))))
   (treelined-actions--call 'set_session_name (list :name name)))
 
@@ -235,7 +235,7 @@ If none is marked, compare it with the active branch."
   (treelined-tree-reload))
 
 (defun treelined-tree-filter (filter)
-  "Show the rows that FILTER selects."
+  "Show the rows of FILTER."
   (interactive
    (list (completing-read "Rows: " '("default" "no-tools" "user-only" "labeled-only" "all")
                           nil t)))

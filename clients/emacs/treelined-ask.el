@@ -202,7 +202,7 @@ With nil only `treelined-answer' shows questions."
 
 ;;;###autoload (autoload 'treelined-run-command "treelined" nil t)
 (defun treelined-run-command ()
-  "Choose a command that another program offers, and run it on this session."
+  "Choose a command of another program, and run it on this session."
   (interactive)
   (let ((session treelined-session))
     (treelined-request 'list_commands nil

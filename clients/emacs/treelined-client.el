@@ -74,7 +74,7 @@ from the minibuffer.")
    (calls :initform (make-hash-table)
           :documentation "By id, the functions that end open calls with an error.")
    (last-id :initform nil :documentation "The id of the last request.")
-   (wrote :initform nil :documentation "What the program wrote that is no message."))
+   (why :initform nil :documentation "The error because of which Emacs ends the program."))
   :documentation "A connection to a daemon, one message per line.")
 
 (defvar treelined-client--connection nil
@@ -103,7 +103,7 @@ Emacs pauses for seconds after an error in a process filter."
            "\n")))
 
 (cl-defmethod jsonrpc-running-p ((connection treelined-client))
-  "Return whether the daemon of CONNECTION runs."
+  "Return non-nil if the daemon of CONNECTION is alive."
   (process-live-p (oref connection process)))
 
 (cl-defmethod jsonrpc-shutdown ((connection treelined-client))
@@ -152,11 +152,18 @@ These are NUL characters and halves of surrogate pairs."
          (let* ((id (string-to-number (match-string 1)))
                 (fail (gethash id (oref connection calls))))
            (when fail
-             (funcall fail (treelined-error "unreadable" "the answer cannot be read")))))
+             (funcall fail (treelined-failure "unreadable" "the answer cannot be read")))))
         ((not (looking-at "{\"jsonrpc\":\"2.0\","))
-         (oset connection wrote
-               (buffer-substring (point) (min (line-end-position) (+ (point) 200))))
-         (delete-process (oref connection process)))))
+         (treelined-client--kill
+          connection
+          (format "%s is no treelined daemon: it wrote %S" (car treelined-command)
+                  (buffer-substring (point) (min (line-end-position) (+ (point) 200))))))))
+
+(defun treelined-client--kill (connection text &optional kind)
+  "End the program of CONNECTION because of TEXT, an error of KIND."
+  (unless (oref connection why)
+    (oset connection why (treelined-failure (or kind "disconnected") text))
+    (kill-process (oref connection process))))
 
 (defun treelined-client--filter (process string)
   "Handle the messages of which STRING of PROCESS is a part."
@@ -189,20 +196,19 @@ These are NUL characters and halves of surrogate pairs."
 ;;;; The daemon
 
 (defun treelined-client--why (connection)
-  "Return the error that says why CONNECTION has ended."
+  "Return the reason for the end of CONNECTION, an error."
   (let* ((process (oref connection process))
-         (wrote (oref connection wrote))
          (status (process-exit-status process)))
-    (treelined-error
-     "disconnected"
-     (cond (wrote (format "%s is no treelined daemon: it wrote %S" (car treelined-command) wrote))
-           ((eq (process-status process) 'signal)
-            (format "the daemon was ended by signal %d" status))
-           ((zerop status) "the daemon has ended")
-           (t (format "the daemon has ended with exit code %d" status))))))
+    (or (oref connection why)
+        (treelined-failure
+         "disconnected"
+         (cond ((eq (process-status process) 'signal)
+                (format "the daemon was ended by signal %d" status))
+               ((zerop status) "the daemon has ended")
+               (t (format "the daemon has ended with exit code %d" status)))))))
 
 (defun treelined-client--sentinel (process _event)
-  "End all calls of PROCESS when it has ended."
+  "End all open requests of PROCESS when it has ended."
   (unless (process-live-p process)
     (let* ((connection (process-get process 'treelined))
            (why (treelined-client--why connection)))
@@ -250,10 +256,9 @@ These are NUL characters and halves of surrogate pairs."
    (lambda (result)
      (let ((spoken (plist-get result :protocolVersion)))
        (unless (eql spoken 1)
-         (treelined-report
-          (treelined-error "versionMismatch"
-                           (format "the daemon speaks protocol version %s, not 1" spoken)))
-         (delete-process (oref connection process)))))
+         (treelined-client--kill connection
+                                 (format "the daemon speaks protocol version %s, not 1" spoken)
+                                 "versionMismatch"))))
    #'treelined-report))
 
 (defun treelined-connection ()
@@ -275,16 +280,16 @@ Signal an error of the type `file-missing' if there is no such program."
   treelined-client--connection)
 
 (defun treelined-running-p ()
-  "Return whether the daemon runs."
+  "Return non-nil if the daemon is alive."
   (and treelined-client--connection
        (jsonrpc-running-p treelined-client--connection)))
 
 (defun treelined-stop ()
-  "End the daemon of this Emacs; the next command starts it again."
+  "End the daemon of this Emacs, until the next command."
   (interactive)
   (when (treelined-running-p)
     (let ((process (oref treelined-client--connection process)))
-      (jsonrpc-shutdown treelined-client--connection)
+      (ignore-errors (jsonrpc-shutdown treelined-client--connection))
       ;; What was sent is written before it ends.
       (with-timeout (2)
         (while (process-live-p process)
@@ -304,7 +309,7 @@ Signal an error of the type `file-missing' if there is no such program."
 (defun treelined-client--error (method error)
   "Return what the daemon answered as ERROR to METHOD."
   (let ((data (plist-get error :data)))
-    (treelined-error (or (plist-get data :kind) "internalError")
+    (treelined-failure (or (plist-get data :kind) "internalError")
                      (format "%s: %s" method (plist-get error :message))
                      (plist-get data :details)
                      (plist-get data :retryable))))
@@ -340,7 +345,10 @@ Signal an error of the type `file-missing' if there is no such program."
          :error-fn (lambda (error) (funcall finish else (treelined-client--error method error))))
       ;; Text with raw bytes is no JSON.
       (wrong-type-argument
-       (funcall else (treelined-error "invalidParams" (error-message-string why))))
+       (funcall else (treelined-failure "invalidParams" (error-message-string why))))
+      ;; The program has ended, and its sentinel has not run yet.
+      (error
+       (funcall else (treelined-failure "disconnected" (error-message-string why))))
       (:success
        (setq id (oref connection last-id))
        (puthash id (lambda (error) (funcall finish else error)) calls)
@@ -348,7 +356,7 @@ Signal an error of the type `file-missing' if there is no such program."
                                 (lambda ()
                                   (treelined-client--cancel connection id)
                                   (funcall finish else
-                                           (treelined-error
+                                           (treelined-failure
                                             "timeout"
                                             (format "%s: no answer within %d s" method seconds)
                                             nil t)))))))
@@ -364,7 +372,7 @@ one if that has been killed.  Return the id of the request, for
     (condition-case why
         (treelined-client-request (treelined-connection) method params then else)
       (file-error
-       (funcall else (treelined-error "notStarted"
+       (funcall else (treelined-failure "notStarted"
                                       (format "cannot start %s: %s" (car treelined-command)
                                               (string-join (cdr why) ": "))))
        nil))))

@@ -41,7 +41,7 @@
     (type (format "(%s)" type))))
 
 (defun treelined-entry-text (entry)
-  "Return the text of ENTRY as a person reads it."
+  "Return the text of ENTRY for people."
   (let* ((message (or (plist-get entry :message) entry))
          (content (plist-get message :content)))
     (cond ((plist-get message :command)
@@ -61,8 +61,12 @@
 (defvar-local treelined-entry-id nil "The id of the entry that this buffer shows.")
 (defvar-local treelined-entry--title "" "The header of this buffer.")
 
+(defvar-local treelined-entry--windows nil
+  "The windows that were there before a comparison.")
+
 (defvar treelined-entry-mode-map
   (let ((map (make-sparse-keymap)))
+    (define-key map [remap quit-window] #'treelined-entry-quit)
     (define-key map [remap keyboard-quit] #'treelined-quit)
     map)
   "The keys of `treelined-entry-mode'.")
@@ -73,6 +77,13 @@
   (buffer-disable-undo)
   (visual-line-mode 1)
   (setq header-line-format '(:eval (concat " " treelined-entry--title))))
+
+(defun treelined-entry-quit ()
+  "Leave the buffer; after a comparison, restore the windows."
+  (interactive)
+  (if treelined-entry--windows
+      (set-window-configuration treelined-entry--windows)
+    (quit-window)))
 
 (defun treelined-entry--buffer (session what)
   "Return the buffer of SESSION for WHAT."
@@ -136,7 +147,8 @@ FIRST says that it is the first piece."
     (display-buffer buffer)))
 
 (defun treelined-entry-stream-end (session entry)
-  "Show ENTRY as the summary of SESSION; nil says that it was not finished."
+  "Show ENTRY as the summary of SESSION.
+ENTRY is nil if the summary was not finished."
   (let ((buffer (treelined-entry--buffer session "summary")))
     (cond (entry
            (treelined-entry--fill buffer (treelined-entry-title entry)
@@ -191,16 +203,21 @@ there is none, and the entries below it of both walks."
 
 (defun treelined-compare-side-by-side (left right)
   "Show the buffers LEFT and RIGHT beside each other."
+  (dolist (buffer (list left right))
+    (with-current-buffer buffer
+      (setq treelined-entry--windows (current-window-configuration))))
   (delete-other-windows)
   (switch-to-buffer left)
   (set-window-buffer (split-window-right) right))
 
 (defun treelined-entry--branch (session what ancestor entries)
-  "Return a buffer of SESSION for WHAT that shows ENTRIES below ANCESTOR."
+  "Return a buffer of SESSION for WHAT with the texts of ENTRIES.
+ANCESTOR is nil if the branches have no entry in common."
   (let ((buffer (treelined-entry--buffer session what)))
     (treelined-entry--fill
      buffer
-     (format "%s: %d below %s" what (length entries) (or ancestor "the beginning"))
+     (format "%s · %d entries since the %s" what (length entries)
+             (if ancestor "branches part" "beginning"))
      (mapconcat (lambda (entry)
                   (concat (propertize (treelined-row-speaker entry) 'face 'treelined-user)
                           "\n" (treelined-entry-text entry) "\n"))
@@ -209,6 +226,8 @@ there is none, and the entries below it of both walks."
 
 (defun treelined-entry-compare (session left right)
   "Show the branches of SESSION that end with the entries LEFT and RIGHT."
+  (when (equal left right)
+    (user-error "Go to an entry of another branch to compare it with this one"))
   (treelined-entry--climb
    session (list (list left) (list right))
    (lambda (ancestor left-entries right-entries)

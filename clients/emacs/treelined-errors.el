@@ -70,7 +70,7 @@
     ("unreadable" . "Emacs cannot read this text; `treelined call get_entry' shows it"))
   "What to do about an error, by its kind.")
 
-(defun treelined-error (kind message &optional details retryable)
+(defun treelined-failure (kind message &optional details retryable)
   "Return an error of KIND with MESSAGE, DETAILS and RETRYABLE."
   (list :kind kind :message message :details details :retryable retryable))
 

@@ -2,6 +2,11 @@
 
 ;; SPDX-License-Identifier: MIT
 
+;;; Commentary:
+
+;; `treelined-import' shows its progress, then a report in which RET opens
+;; sessions.  `treelined-export' needs a daemon that has `export_session'.
+
 ;;; Code:
 
 (require 'treelined-tree)
@@ -39,7 +44,7 @@
     " import · RET opens a session"))
 
 (defun treelined-import--notified (name params)
-  "Show the progress of an import, which the notification NAME brings in PARAMS."
+  "Show the progress of an import, from PARAMS of the notification NAME."
   (when-let ((buffer (and (eq name 'progress) (get-buffer "*treelined import*"))))
     (with-current-buffer buffer
       (let ((total (plist-get params :total)))
@@ -69,7 +74,7 @@
    'treelined-path (plist-get row :path)))
 
 (defun treelined-import--report (result dry-run)
-  "Show RESULT of `import_sessions'; DRY-RUN says that nothing was written."
+  "Show RESULT of `import_sessions'; nothing was written if DRY-RUN is non-nil."
   (let* ((inhibit-read-only t)
          (totals (plist-get result :totals))
          (failed (seq-filter (lambda (file) (plist-get file :error)) (plist-get result :files))))

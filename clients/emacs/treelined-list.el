@@ -96,7 +96,7 @@ goose and pi.\n\\[treelined-new] makes a new session.\n")))
   (treelined-list--fetch nil))
 
 (defun treelined-list--header ()
-  "Return what the mode line says of the list."
+  "Return the text about the list in the mode line."
   (concat " by " treelined-list--sort
           (and treelined-list--words (format ", “%s”" treelined-list--words))
           (and treelined-list--directory

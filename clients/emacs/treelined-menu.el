@@ -2,6 +2,10 @@
 
 ;; SPDX-License-Identifier: MIT
 
+;;; Commentary:
+
+;; The keys of the tree and of the list, and the menus that show them.
+
 ;;; Code:
 
 (require 'transient)
@@ -75,34 +79,40 @@
   "The commands of a session's tree."
   [["Move the leaf"
     ("RET" "go to this entry" treelined-tree-navigate)
-    ("u" "undo the last move" treelined-tree-undo)
-    ("r" "redo it" treelined-tree-redo)
-    ("j" "to others' entries" treelined-tree-join)
+    ("u" "undo" treelined-tree-undo)
+    ("r" "redo" treelined-tree-redo)
+    ("j" "go to others' leaf" treelined-tree-join)
     ("k" "abort the move" treelined-abort)]
    ["This entry"
     ("SPC" "preview" treelined-tree-preview)
     ("v" "visit" treelined-tree-visit)
     ("l" "label" treelined-tree-label)
     ("M" "mark" treelined-tree-mark)
-    ("=" "compare with the marked" treelined-tree-compare)
-    ("TAB" "fold, unfold" treelined-tree-toggle-fold)]
-   ["Rows"
+    ("=" "compare" treelined-tree-compare)]
+   ["Search"
+    ("s" "this session" treelined-tree-search)
+    ("M-n" "next match" treelined-tree-next-match)
+    ("M-p" "previous match" treelined-tree-previous-match)
+    ("e" "end" treelined-tree-end-search)
+    ("S" "all sessions" treelined-search)]]
+  [["Rows"
     ("f" "filter" treelined-tree-filter)
-    ("/" "only rows that match" treelined-tree-query)
-    ("s" "search" treelined-tree-search)
-    ("e" "end the search" treelined-tree-end-search)
+    ("/" "only those with…" treelined-tree-query)
+    ("TAB" "fold, unfold" treelined-tree-toggle-fold)
+    ("U" "unfold all" treelined-tree-unfold-all)]
+   ["Point"
     ("." "to the leaf" treelined-tree-leaf)
     ("]" "next branching" treelined-tree-next-branch)
-    ("U" "unfold all" treelined-tree-unfold-all)
-    ("F" "preview follows point" treelined-tree-follow-mode)]
+    ("[" "previous one" treelined-tree-previous-branch)
+    ("F" "preview follows" treelined-tree-follow-mode)]
    ["Session"
-    ("m" "write a message" treelined-compose)
+    ("m" "message" treelined-compose)
     ("N" "rename" treelined-tree-rename)
-    ("x" "run a command" treelined-run-command)
-    ("A" "answer a question" treelined-answer)
     ("E" "export" treelined-export)
-    ("S" "search all sessions" treelined-search)
-    ("L" "list the sessions" treelined)]])
+    ("L" "list of sessions" treelined)]
+   ["Other programs"
+    ("x" "command" treelined-run-command)
+    ("A" "answer" treelined-answer)]])
 
 ;;;###autoload (autoload 'treelined-list-menu "treelined" nil t)
 (transient-define-prefix treelined-list-menu ()

@@ -56,8 +56,8 @@
   "The mark of an entry that failed."
   :group 'treelined-faces)
 
-(defface treelined-flag '((t :inherit warning))
-  "What is odd about an entry."
+(defface treelined-odd '((t :inherit warning))
+  "A mark of an entry that is odd, such as `orphan'."
   :group 'treelined-faces)
 
 (defface treelined-match '((t :inherit match))
@@ -161,7 +161,7 @@ search in it, and COLUMNS limits the guides."
                                      (plist-get node :preview))
                              text-face))
      (unless (seq-empty-p flags)
-       (treelined-row-faced (format " (%s)" (string-join flags ", ")) 'treelined-flag))
+       (treelined-row-faced (format " (%s)" (string-join flags ", ")) 'treelined-odd))
      (and leaf (concat " " (treelined-row-faced (treelined-row-mark :active)
                                                  'treelined-active))))))
 

@@ -143,7 +143,7 @@ Return a value like `treelined-await'."
 ;;;; Notifications
 
 (defun treelined-session--appended (session params)
-  "Note what entries_appended with PARAMS says of the leaf of SESSION."
+  "Note the leaf of SESSION from PARAMS of entries_appended."
   (let ((leaf (plist-get params :leafId))
         (file-leaf (plist-get params :fileLeafId)))
     (setf (treelined-session-leaf-id session) leaf
@@ -172,7 +172,7 @@ Return a value like `treelined-await'."
       (run-hook-with-args 'treelined-session-functions session event params))))
 
 (defun treelined-session--ended (_error)
-  "Forget the moves that ran when the daemon ended."
+  "Forget what was under way when the daemon ended."
   (maphash (lambda (_id session)
              (setf (treelined-session-navigation session) nil)
              (run-hook-with-args 'treelined-session-functions session 'closed nil))

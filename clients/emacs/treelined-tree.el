@@ -69,7 +69,7 @@
   (plist-get (treelined-tree-node) :id))
 
 (defun treelined-tree--window ()
-  "Return the selected window, or another one, that shows this buffer, or nil."
+  "Return the selected window, or another one, with this buffer, or nil."
   (if (eq (window-buffer) (current-buffer))
       (selected-window)
     (get-buffer-window nil t)))
@@ -89,7 +89,7 @@
             :above (if window (- index (treelined-tree--index (window-start window))) 0)))))
 
 (defun treelined-tree--places ()
-  "Return the places of all windows, or that of the buffer if no window shows it."
+  "Return the places of all windows, or that of the buffer if it has none."
   (mapcar #'treelined-tree--place (or (get-buffer-window-list nil nil t) '(nil))))
 
 (defun treelined-tree--anchor (place)
@@ -130,7 +130,7 @@ behind the last row."
                 'treelined-node node)))
 
 (defun treelined-tree--draw (first nodes)
-  "Draw NODES from the row FIRST on.  Point moves."
+  "Draw NODES from the row FIRST on, without regard to point."
   (let ((inhibit-read-only t)
         (index first))
     (treelined-tree--goto first)
@@ -149,7 +149,7 @@ behind the last row."
       (treelined-tree--restore place (plist-get place :index)))))
 
 (defun treelined-tree--clear (result)
-  "Empty the lines of all rows, as many as RESULT of `get_tree' says."
+  "Empty the lines of all rows of RESULT of `get_tree'."
   (let ((inhibit-read-only t)
         (total (plist-get result :total)))
     (setq treelined-tree-total total
