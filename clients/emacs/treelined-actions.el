@@ -171,7 +171,8 @@ Scroll it if it is shown already."
 (defun treelined-actions--follow ()
   "Show the entry at point, if it is another one."
   (let ((id (treelined-tree-id)))
-    (unless (or (null id) (equal id treelined-actions--followed))
+    (unless (or (null id) (equal id treelined-actions--followed)
+                (not (treelined-session-open-p treelined-session)))
       (setq treelined-actions--followed id)
       (treelined-entry-show treelined-session id nil))))
 

@@ -98,20 +98,28 @@
       (plist-get place :index)))
 
 (defun treelined-tree--restore (place index)
-  "Put point of PLACE on the row INDEX.
-Its window scrolls only if that row is not visible, or to show no lines
-behind the last row."
-  (treelined-tree--goto index)
-  (move-to-column (plist-get place :column))
-  (when-let ((window (plist-get place :window)))
-    (set-window-point window (point))
-    (let* ((height (window-body-height window))
-           (top (- (treelined-tree--anchor place) (plist-get place :above))))
-      (unless (< (1- top) index (+ top height))
-        (setq top (- index (/ height 2))))
-      (save-excursion
-        (treelined-tree--goto (max 0 (min top (- treelined-tree-total height))))
-        (set-window-start window (point) t)))))
+  "Put point of PLACE on the row INDEX."
+  (let ((window (plist-get place :window))
+        (position (save-excursion
+                    (treelined-tree--goto index)
+                    (move-to-column (plist-get place :column))
+                    (point))))
+    (if (null window)
+        (goto-char position)
+      ;; Point of the buffer is that of the selected window, so it stays elsewhere.
+      (set-window-point window position)
+      (treelined-tree--scroll window index
+                              (- (treelined-tree--anchor place) (plist-get place :above))))))
+
+(defun treelined-tree--scroll (window index top)
+  "Let WINDOW show the rows from TOP on, or others if INDEX is not among them.
+It shows no lines behind the last row if there are more rows above."
+  (let ((height (window-body-height window)))
+    (unless (< (1- top) index (+ top height))
+      (setq top (- index (/ height 2))))
+    (save-excursion
+      (treelined-tree--goto (max 0 (min top (- treelined-tree-total height))))
+      (set-window-start window (point) t))))
 
 ;;;; Drawing
 
@@ -278,7 +286,8 @@ one above it.  Call AFTER, if it is not nil, in the buffer when it is drawn."
   (setq treelined-tree--loading nil)
   (let ((again treelined-tree--again))
     (setq treelined-tree--again nil)
-    (if again
+    ;; Commands start a daemon that has ended; nothing else does.
+    (if (and again (treelined-session-open-p treelined-session))
         (treelined-tree-reload (and (stringp again) again))
       (treelined-tree-fetch)
       (let ((after treelined-tree--after))
@@ -321,7 +330,6 @@ one above it.  Call AFTER, if it is not nil, in the buffer when it is drawn."
   "Fetch the rows around point, and those that windows show.
 If WINDOW is not nil, it shows the rows from START on, as in
 `window-scroll-functions'."
-  ;; Commands start a daemon that has ended; scrolling does not.
   (when (and (not treelined-tree--loading) (> treelined-tree-total 0)
              (treelined-session-open-p treelined-session))
     (let ((height (frame-height))
@@ -363,12 +371,13 @@ If WINDOW is not nil, it shows the rows from START on, as in
   (when (buffer-live-p buffer)
     (with-current-buffer buffer
       (setq treelined-tree--timer nil)
-      (if (treelined-tree--at-leaf-p)
-          (let ((leaf (or (treelined-session-others-leaf-id treelined-session)
-                          (treelined-session-leaf-id treelined-session))))
-            (setq treelined-tree--followed leaf)
-            (treelined-tree-reload leaf))
-        (treelined-tree-reload)))))
+      (cond ((not (treelined-session-open-p treelined-session)))
+            ((treelined-tree--at-leaf-p)
+             (let ((leaf (or (treelined-session-others-leaf-id treelined-session)
+                             (treelined-session-leaf-id treelined-session))))
+               (setq treelined-tree--followed leaf)
+               (treelined-tree-reload leaf)))
+            (t (treelined-tree-reload))))))
 
 (add-hook 'treelined-session-functions #'treelined-tree--changed)
 

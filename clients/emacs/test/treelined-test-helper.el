@@ -27,7 +27,8 @@
      (while (not (setq value ,form))
        (when (time-less-p until nil)
          (ert-fail (list "timeout while waiting for" ',form (current-message)
-                         (buffer-name) (buffer-string))))
+                         (buffer-name) (buffer-substring-no-properties
+                                        (point-min) (point-max)))))
        (accept-process-output nil 0.01))
      value))
 
@@ -35,7 +36,8 @@
   "End the daemon, and forget all sessions and buffers."
   (treelined-stop)
   (dolist (buffer (buffer-list))
-    (when (string-match-p "\\` ?\\*treelined" (buffer-name buffer))
+    (when (and (buffer-live-p buffer)
+               (string-match-p "\\` ?\\*treelined" (buffer-name buffer)))
       (kill-buffer buffer)))
   (clrhash treelined-session--table)
   (setq treelined-ask--questions nil
