@@ -55,6 +55,10 @@
 
 (add-hook 'treelined-notification-functions #'treelined-import--notified)
 
+(defun treelined-import--count (count one many)
+  "Return COUNT and its noun, ONE or MANY."
+  (format "%d %s" count (ngettext one many count)))
+
 (defun treelined-import--session (row)
   "Return the line of the session ROW."
   (propertize
@@ -79,15 +83,18 @@
          (totals (plist-get result :totals))
          (failed (seq-filter (lambda (file) (plist-get file :error)) (plist-get result :files))))
     (erase-buffer)
-    (insert (format "%s: %d entries in %d sessions, %d of them new.  %d branches, %d that the \
-tools no longer show.\n\n"
-                    (if dry-run "Would be imported" "Imported")
-                    (plist-get totals :entriesAdded) (plist-get totals :sessions)
-                    (plist-get totals :created) (plist-get totals :branches)
+    (insert (if dry-run "Would be imported: " "Imported: ")
+            (treelined-import--count (plist-get totals :entriesAdded) "entry" "entries")
+            " in "
+            (treelined-import--count (plist-get totals :sessions) "session" "sessions")
+            (format ", %d of them new; " (plist-get totals :created))
+            (treelined-import--count (plist-get totals :branches) "branch" "branches")
+            (format ", %d of which the tools no longer show.\n\n"
                     (plist-get totals :recovered)))
     (mapc (lambda (row) (insert (treelined-import--session row))) (plist-get result :sessions))
     (when failed
-      (insert (propertize (format "\n%d files were not imported, or not whole:\n" (length failed))
+      (insert (propertize (concat "\nNot imported, or not whole: "
+                                  (treelined-import--count (length failed) "file" "files") "\n")
                           'face 'treelined-failed))
       (dolist (file failed)
         (insert (format "%s\n    %s\n" (plist-get file :path)
