@@ -85,8 +85,12 @@ With nil only `treelined-answer' shows questions."
 
 (defun treelined-ask--prompt (question)
   "Return the prompt of QUESTION."
-  (let ((message (plist-get question :message)))
-    (concat (and message (concat message "\n")) (plist-get question :title) ": ")))
+  (let ((message (plist-get question :message))
+        (placeholder (plist-get question :placeholder)))
+    (concat (and message (concat message "\n"))
+            (plist-get question :title)
+            (and placeholder (format " (%s)" placeholder))
+            ": ")))
 
 (defun treelined-ask--read (question)
   "Read the answer to QUESTION in the minibuffer."
@@ -137,10 +141,11 @@ With nil only `treelined-answer' shows questions."
   (insert (or (plist-get question :initial) ""))
   (setq treelined-ask--id (plist-get question :eventId)
         header-line-format
-        (concat " " (replace-regexp-in-string "%" "%%" (plist-get question :title))
-                (substitute-command-keys
-                 " · \\<treelined-ask-mode-map>\\[treelined-ask-finish] answers, \
-\\[treelined-ask-dismiss] dismisses"))))
+        (treelined-header
+         (concat (plist-get question :title)
+                 (substitute-command-keys
+                  " · \\<treelined-ask-mode-map>\\[treelined-ask-finish] answers, \
+\\[treelined-ask-dismiss] dismisses")))))
 
 (defun treelined-ask--close (result)
   "Answer the question of this buffer with RESULT, and close the buffer."

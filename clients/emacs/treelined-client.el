@@ -98,7 +98,7 @@ Emacs pauses for seconds after an error in a process filter."
   (process-send-string
    (oref connection process)
    (concat (json-serialize `(:jsonrpc "2.0" ,@(and id (list :id id))
-                             :method ,(format "%s" method) :params ,params)
+                                      :method ,(format "%s" method) :params ,params)
                            :null-object nil :false-object :json-false)
            "\n")))
 
@@ -248,11 +248,11 @@ These are NUL characters and halves of surrogate pairs."
   (treelined-client-request
    connection 'initialize
    `(:protocolVersion 1
-     :clientInfo (:name "treelined.el" :version ,treelined-client-version)
-     :processId ,(emacs-pid)
-     :capabilities (:summaryDeltas nil :progress nil
-                    :ui (:select nil :confirm nil :input nil :editor nil)
-                    :maxFrameBytes ,treelined-max-frame-bytes))
+                      :clientInfo (:name "treelined.el" :version ,treelined-client-version)
+                      :processId ,(emacs-pid)
+                      :capabilities (:summaryDeltas nil :progress nil
+                                                    :ui ["select" "confirm" "input" "editor"]
+                                                    :maxFrameBytes ,treelined-max-frame-bytes))
    (lambda (result)
      (let ((spoken (plist-get result :protocolVersion)))
        (unless (eql spoken 1)
@@ -310,9 +310,9 @@ Signal an error of the type `file-missing' if there is no such program."
   "Return what the daemon answered as ERROR to METHOD."
   (let ((data (plist-get error :data)))
     (treelined-failure (or (plist-get data :kind) "internalError")
-                     (format "%s: %s" method (plist-get error :message))
-                     (plist-get data :details)
-                     (plist-get data :retryable))))
+                       (format "%s: %s" method (plist-get error :message))
+                       (plist-get data :details)
+                       (plist-get data :retryable))))
 
 (defun treelined-client--cancel (connection id)
   "Ask the daemon of CONNECTION to cancel the request ID."
@@ -373,8 +373,8 @@ one if that has been killed.  Return the id of the request, for
         (treelined-client-request (treelined-connection) method params then else)
       (file-error
        (funcall else (treelined-failure "notStarted"
-                                      (format "cannot start %s: %s" (car treelined-command)
-                                              (string-join (cdr why) ": "))))
+                                        (format "cannot start %s: %s" (car treelined-command)
+                                                (string-join (cdr why) ": "))))
        nil))))
 
 (defun treelined-cancel-request (id)

@@ -46,15 +46,16 @@ one that a command offers.  The plist has `:session', the
 
 (defun treelined-compose--header ()
   "Return the header line."
-  (concat " " (treelined-session-title treelined-session) " · "
-          (and treelined-compose--images
-               (format "%d image%s · " (length treelined-compose--images)
-                       (if (= 1 (length treelined-compose--images)) "" "s")))
-          (if treelined-compose--sending
-              "sending…"
-            (substitute-command-keys
-             "\\<treelined-compose-mode-map>\\[treelined-compose-send] sends, \
-\\[treelined-compose-quit] leaves"))))
+  (let ((images (length treelined-compose--images)))
+    (treelined-header
+     (concat (treelined-session-title treelined-session) " · "
+             (and (> images 0)
+                  (format (ngettext "%d image · " "%d images · " images) images))
+             (if treelined-compose--sending
+                 "sending…"
+               (substitute-command-keys
+                "\\<treelined-compose-mode-map>\\[treelined-compose-send] sends, \
+\\[treelined-compose-quit] leaves"))))))
 
 (defun treelined-compose--buffer (session)
   "Return the buffer for messages to SESSION."

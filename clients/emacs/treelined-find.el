@@ -55,16 +55,21 @@
   (let ((totals (plist-get treelined-find--result :totals))
         (shown (length (plist-get treelined-find--result :hits)))
         (partial (length (plist-get treelined-find--result :partial))))
-    (format " “%s” · %s" treelined-find--query
-            (cond (treelined-running "searching… C-g cancels")
-                  ((null treelined-find--result) "cancelled")
-                  ((zerop shown) "nothing matches")
-                  (t (concat
-                      (format "%d hits in %d sessions" (plist-get totals :entries)
-                              (plist-get totals :sessions))
-                      (and (plist-get treelined-find--result :nextCursor)
-                           (format ", the best %d are here" shown))
-                      (and (> partial 0) (format ", %d files cannot be read" partial))))))))
+    (treelined-header
+     (format
+      "“%s” · %s" treelined-find--query
+      (cond (treelined-running "searching… C-g cancels")
+            ((null treelined-find--result) "cancelled")
+            ((zerop shown) "nothing matches")
+            (t (concat
+                (format (ngettext "%d hit" "%d hits" (plist-get totals :entries))
+                        (plist-get totals :entries))
+                (format (ngettext " in %d session" " in %d sessions"
+                                  (plist-get totals :sessions))
+                        (plist-get totals :sessions))
+                (and (plist-get treelined-find--result :nextCursor)
+                     (format ", the best %d are here" shown))
+                (and (> partial 0) (format ", %d files cannot be read" partial)))))))))
 
 (defun treelined-find--line (hit)
   "Return the line of HIT."
@@ -78,10 +83,11 @@
                         'face 'treelined-speaker)
             (treelined-row-snippet hit (if active 'treelined-text 'treelined-inactive))
             (unless active
-              (treelined-row-faced (if-let ((left (plist-get branch :leftAt)))
-                                        (format "  left at %s" left)
-                                      "  another root")
-                                    'treelined-guide))
+              (treelined-row-faced (concat "  " (treelined-row-mark :from) " "
+                                           (if (plist-get branch :leftAt)
+                                               "a branch that was left"
+                                             "another root"))
+                                   'treelined-guide))
             "\n")))
 
 (defun treelined-find--groups (hits)

@@ -36,12 +36,13 @@
 
 (defun treelined-import--header ()
   "Return the header line."
-  (if treelined-running
-      (format " importing%s · C-g cancels; what is whole by then stays"
-              (if treelined-import--progress
-                  (format " %d%%%%" treelined-import--progress)
-                "…"))
-    " import · RET opens a session"))
+  (treelined-header
+   (if treelined-running
+       (format "importing%s · C-g cancels; what is whole by then stays"
+               (if treelined-import--progress
+                   (format " %d%%" treelined-import--progress)
+                 "…"))
+     "import · RET opens a session")))
 
 (defun treelined-import--notified (name params)
   "Show the progress of an import, from PARAMS of the notification NAME."

@@ -74,8 +74,8 @@
   :type '(choice (const unicode) (const ascii)))
 
 (defconst treelined-row--marks
-  '((unicode :path "•" :leaf "◉" :folded "▸" :active "← active" :failed "✗ " :cut "…")
-    (ascii :path "*" :leaf "@" :folded "+" :active "<- active" :failed "! " :cut "<"))
+  '((unicode :path "•" :leaf "◉" :folded "▸" :active "← active" :failed "✗ " :cut "…" :from "←")
+    (ascii :path "*" :leaf "@" :folded "+" :active "<- active" :failed "! " :cut "<" :from "<-"))
   "The marks of rows, by `treelined-render'.")
 
 (defun treelined-row-mark (name)
@@ -127,6 +127,17 @@
   "Return TEXT in FACE, nil if it is nil."
   (and text (propertize text 'face face)))
 
+(defun treelined-row--label (label match)
+  "Return LABEL in brackets, nil if it is nil.
+Mark what was found if the snippet of MATCH is the label."
+  (when label
+    (concat (treelined-row-faced "[" 'treelined-label)
+            (if (equal label (plist-get match :snippet))
+                (treelined-row-snippet match 'treelined-label)
+              (treelined-row-faced label 'treelined-label))
+            (treelined-row-faced "]" 'treelined-label)
+            " ")))
+
 (defun treelined-row-line (node folded found columns)
   "Return the line of the row NODE.
 FOLDED says whether rows below it are folded, FOUND is the match of a
@@ -135,35 +146,35 @@ search in it, and COLUMNS limits the guides."
          (leaf (plist-get node :isLeaf))
          (speaker (treelined-row-speaker node))
          (text-face (if active 'treelined-text 'treelined-inactive))
+         (label (plist-get node :label))
          (match (or (plist-get node :match) found))
          (flags (plist-get node :flags)))
     (concat
      (treelined-row-faced (cond (leaf (treelined-row-mark :leaf))
-                                 (active (treelined-row-mark :path))
-                                 (t " "))
-                           'treelined-active)
+                                (active (treelined-row-mark :path))
+                                (t " "))
+                          'treelined-active)
      (if folded (treelined-row-faced (treelined-row-mark :folded) 'treelined-folded) " ")
      (treelined-row-faced (treelined-row--guides (or (plist-get node :prefix) "") columns)
-                           'treelined-guide)
+                          'treelined-guide)
      (treelined-row-faced (truncate-string-to-width speaker treelined-row--speaker-columns nil ?\s)
-                           (treelined-row--speaker-face node speaker))
+                          (treelined-row--speaker-face node speaker))
      " "
-     (when-let ((label (plist-get node :label)))
-       (concat (treelined-row-faced (format "[%s]" label) 'treelined-label) " "))
+     (treelined-row--label label match)
      ;; The preview of a tool's result has the mark already.
      (and (plist-get node :isError)
           (not (plist-get node :toolCall))
           (treelined-row-faced (treelined-row-mark :failed) 'treelined-failed))
-     (if match
+     (if (and match (not (equal label (plist-get match :snippet))))
          (treelined-row-snippet match text-face)
        (treelined-row-faced (concat (when-let ((tokens (plist-get node :tokens)))
-                                       (format "(%d tokens) " tokens))
-                                     (plist-get node :preview))
-                             text-face))
+                                      (format "(%d tokens) " tokens))
+                                    (plist-get node :preview))
+                            text-face))
      (unless (seq-empty-p flags)
        (treelined-row-faced (format " (%s)" (string-join flags ", ")) 'treelined-odd))
      (and leaf (concat " " (treelined-row-faced (treelined-row-mark :active)
-                                                 'treelined-active))))))
+                                                'treelined-active))))))
 
 (provide 'treelined-row)
 ;;; treelined-row.el ends here

@@ -117,6 +117,10 @@ Return a value like `treelined-await'."
                        (or (null mode) (derived-mode-p mode)))))
               (buffer-list)))
 
+(defun treelined-header (text)
+  "Return TEXT for a header line, in which % has a meaning."
+  (concat " " (string-replace "%" "%%" text)))
+
 ;;;; Aborting
 
 (defvar-local treelined-running nil

@@ -400,8 +400,7 @@ Call AFTER when it is there."
 (defun treelined-tree--header ()
   "Return the header line."
   (let ((session treelined-session))
-    (concat
-     " "
+    (treelined-header
      (string-join
       (delq nil
             (list

@@ -148,7 +148,9 @@
 
 (ert-deftest treelined-ask-the-title-and-the-message-are-the-prompt ()
   (should (equal "There are changes.\nGo on?: "
-                 (treelined-ask--prompt '(:title "Go on?" :message "There are changes.")))))
+                 (treelined-ask--prompt '(:title "Go on?" :message "There are changes."))))
+  (should (equal "Branch (main): "
+                 (treelined-ask--prompt '(:title "Branch" :placeholder "main")))))
 
 (ert-deftest treelined-ask-messages-of-programs-are-shown ()
   (should (equal '("treelined: Tests fail")

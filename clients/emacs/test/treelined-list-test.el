@@ -124,7 +124,7 @@
                    (sort (seq-filter (lambda (line) (string-match-p "\\`[a-z]" line))
                                      (treelined-test-lines))
                          #'string<)))
-    (should (string-match-p "^  text     Clear the cache.  left at a1$" (buffer-string)))
+    (should (string-match-p "^  text     Clear the cache.  ← a branch that was left$" (buffer-string)))
     (goto-char (point-min))
     (search-forward "cache")
     (should (memq 'treelined-match (ensure-list (get-text-property (1- (point)) 'face))))))

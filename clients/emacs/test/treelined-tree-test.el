@@ -71,6 +71,13 @@
                                         :flags ["orphan" "cycle"])
                                       nil nil 30)))))
 
+(ert-deftest treelined-tree-a-match-in-the-label-leaves-the-text ()
+  (let ((line (treelined-row-line '(:type "message" :role "user" :preview "Text" :label "the cache")
+                                  nil '(:snippet "the cache" :ranges [[4 9]]) 30)))
+    (should (equal "  user       [the cache] Text" (substring-no-properties line)))
+    (should (memq 'treelined-match (ensure-list (get-text-property 18 'face line))))
+    (should-not (memq 'treelined-match (ensure-list (get-text-property 15 'face line))))))
+
 ;;;; Following changes
 
 (ert-deftest treelined-tree-follows-appends-and-point-stays-on-the-leaf ()
@@ -325,6 +332,12 @@
     (should (equal "a1" (treelined-tree-id)))
     (treelined-tree-label "")
     (treelined-test-wait (equal treelined-tree-test--drawn (treelined-test-lines)))))
+
+(ert-deftest treelined-tree-a-percent-sign-in-a-name-is-shown ()
+  (treelined-tree-test--with
+    (treelined-tree-rename "100%b")
+    (treelined-test-wait (equal "100%b" (treelined-session-title treelined-session)))
+    (should (string-prefix-p " 100%%b · " (treelined-tree--header)))))
 
 (ert-deftest treelined-tree-the-session-is-renamed ()
   (treelined-tree-test--with
