@@ -1,0 +1,144 @@
+;;; treelined-test-helper.el --- Daemons and conversations for tests  -*- lexical-binding: t; -*-
+
+;;; Commentary:
+
+;; Each test has a daemon of its own, the one that TREELINED_BIN names, and a
+;; session directory of its own.  Keys are typed through the command loop.
+
+;;; Code:
+
+(require 'ert)
+(require 'treelined)
+
+(defconst treelined-test-folder
+  (file-name-directory (directory-file-name (file-name-directory
+                                             (or load-file-name buffer-file-name))))
+  "The folder of the package.")
+
+(defconst treelined-test-program (or (getenv "TREELINED_BIN") "treelined")
+  "The daemon to test.")
+
+(defvar treelined-test-directory nil "The session directory of the running test.")
+
+(defmacro treelined-test-wait (form)
+  "Wait until FORM is not nil, and return its value.  The machine may be busy."
+  `(let ((until (time-add nil 60))
+         value)
+     (while (not (setq value ,form))
+       (when (time-less-p until nil)
+         (ert-fail (list "timeout while waiting for" ',form (current-message)
+                         (buffer-name) (buffer-substring-no-properties
+                                        (point-min) (point-max)))))
+       (accept-process-output nil 0.01))
+     value))
+
+(defun treelined-test-clean ()
+  "End the daemon, and forget all sessions and buffers."
+  (treelined-stop)
+  (dolist (buffer (buffer-list))
+    (when (and (buffer-live-p buffer)
+               (string-match-p "\\` ?\\*treelined" (buffer-name buffer)))
+      (kill-buffer buffer)))
+  (clrhash treelined-session--table)
+  (setq treelined-ask--questions nil
+        treelined-ask--shown nil))
+
+(defmacro treelined-test-with (&rest body)
+  "Run BODY with a daemon and a session directory of its own."
+  (declare (indent 0) (debug t))
+  `(let* ((treelined-test-directory (make-temp-file "treelined-test" t))
+          (treelined-command (list treelined-test-program
+                                   "--session-dir" treelined-test-directory))
+          (treelined-arguments nil))
+     (set-file-modes treelined-test-directory #o700)
+     (unwind-protect
+         (save-window-excursion ,@body)
+       (treelined-test-clean)
+       (delete-directory treelined-test-directory t))))
+
+(defun treelined-test-call (method &rest params)
+  "Call METHOD with PARAMS, wait, and return the result; signal the kind of an error."
+  (let ((answer (treelined-await (lambda (then else) (treelined-request method params then else))
+                                 60)))
+    (if (car answer)
+        (cdr answer)
+      (error "%s: %s" method (plist-get (cdr answer) :kind)))))
+
+(defun treelined-test-say (session id role text)
+  "Append the message TEXT of ROLE to SESSION as the entry ID."
+  (treelined-test-call 'append_message :sessionId session :entryId id
+                       :message (list :role role
+                                      :content (if (equal role "user")
+                                                   text
+                                                 (vector (list :type "text" :text text))))))
+
+(defun treelined-test-converse (id)
+  "Make the session ID: a question, two ideas, and a branch for each of them."
+  (treelined-test-call 'create_session :sessionId id :cwd "/tmp" :name id :write "now")
+  (treelined-test-say id "u1" "user" "Why does the build fail?")
+  (treelined-test-say id "a1" "assistant" "A stale cache, or a missing import.")
+  (treelined-test-say id "u2" "user" "Clear the cache.")
+  (treelined-test-say id "a2" "assistant" "Cleared. It still fails.")
+  (treelined-test-call 'set_leaf :sessionId id :leafId "a1")
+  (treelined-test-say id "u3" "user" "Add the import.")
+  (treelined-test-say id "a3" "assistant" "Added. The build passes."))
+
+(defun treelined-test-idle-p ()
+  "Return whether the tree of this buffer is drawn, and nothing is under way."
+  (and (derived-mode-p 'treelined-tree-mode)
+       treelined-tree--revision
+       (not treelined-tree--loading)
+       (not treelined-tree--timer)
+       (not (seq-position treelined-tree--rows t #'eq))))
+
+(defun treelined-test-open (what)
+  "Show the tree of the session WHAT, and wait until it is drawn."
+  (treelined-open what)
+  (treelined-test-wait (progn (set-buffer (window-buffer)) (treelined-test-idle-p))))
+
+(defun treelined-test-settle ()
+  "Wait until the tree is drawn."
+  (treelined-test-wait (treelined-test-idle-p)))
+
+(defun treelined-test-lines ()
+  "Return the lines of this buffer without trailing blanks."
+  (split-string (string-trim-right (buffer-substring-no-properties (point-min) (point-max)))
+                "\n"))
+
+(defun treelined-test-keys (keys)
+  "Type KEYS, as for `kbd', and wait for the tree, if this is one."
+  (execute-kbd-macro (kbd keys))
+  (set-buffer (window-buffer))
+  (when (derived-mode-p 'treelined-tree-mode)
+    (treelined-test-settle)))
+
+(defun treelined-test-go (id)
+  "Put point on the entry ID of this tree."
+  (treelined-tree-go-to id)
+  (treelined-test-wait (and (treelined-test-idle-p) (equal (treelined-tree-id) id))))
+
+(defmacro treelined-test-messages (&rest body)
+  "Run BODY, and return the texts of the messages that it shows."
+  (declare (indent 0) (debug t))
+  `(let (texts)
+     (cl-letf (((symbol-function 'message)
+                (lambda (format &rest arguments)
+                  (when format
+                    (push (apply #'format-message format arguments) texts)))))
+       ,@body)
+     (nreverse texts)))
+
+(defmacro treelined-test-hears (regexp &rest body)
+  "Run BODY, and wait for a message that matches REGEXP."
+  (declare (indent 1) (debug t))
+  `(let (heard)
+     (cl-letf (((symbol-function 'message)
+                (lambda (format &rest arguments)
+                  (when (and format
+                             (string-match-p ,regexp (apply #'format-message format arguments)))
+                    (setq heard t)))))
+       ,@body
+       (treelined-test-wait heard))))
+
+(provide 'treelined-test-helper)
+;;; treelined-test-helper.el ends here

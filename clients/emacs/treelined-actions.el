@@ -1,0 +1,373 @@
+;;; treelined-actions.el --- Commands of the tree  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; The commands of `treelined-tree-mode', and its keys.
+
+;;; Code:
+
+(require 'treelined-compose)
+(require 'treelined-entry)
+(require 'treelined-tree)
+
+(defvar treelined-actions--reasons
+  '(("cancelledByClient" . "the move was refused")
+    ("noAnswer" . "the move was not answered in time")
+    ("hookFailed" . "a hook failed, and nothing was moved; `treelined config' may say why")
+    ("aborted" . "the move was aborted; nothing was changed")
+    ("alreadyThere" . "the leaf is here already")
+    ("nothingToSummarize" . "moved; there was nothing to summarize"))
+  "What the `reason' of a navigation means.")
+
+(defconst treelined-actions--preparation-seconds 0.08
+  "How long a question waits for the number of entries that are left.
+Emacs is blocked meanwhile, so that keys that were typed answer it.")
+
+(defun treelined-actions--node ()
+  "Return the row at point; signal an error if there is none."
+  (or (treelined-tree-node)
+      (user-error "There is no entry here")))
+
+(defun treelined-actions--call (method params &optional then)
+  "Call METHOD with PARAMS on the session of this buffer, and THEN with the result.
+Errors are shown."
+  (treelined-session-request treelined-session method params (or then #'ignore)))
+
+;;;; Moving the leaf
+
+(defun treelined-actions--say (reason)
+  "Show the REASON of a navigation."
+  (message "treelined: %s" (or (cdr (assoc reason treelined-actions--reasons)) reason)))
+
+(defun treelined-actions--moved (session result)
+  "Show the RESULT of a navigation of SESSION."
+  (treelined-entry-stream-end session (plist-get result :summaryEntry))
+  (when-let ((reason (plist-get result :reason)))
+    (treelined-actions--say reason))
+  (when (and (derived-mode-p 'treelined-tree-mode) (not (plist-get result :cancelled)))
+    (treelined-tree-reload (plist-get result :newLeafId)))
+  (when-let ((text (plist-get result :editorText)))
+    (treelined-later treelined-draft-function text
+                     (list :session session :images (plist-get result :editorImages)))))
+
+(defun treelined-navigate (session params)
+  "Move the leaf of SESSION with PARAMS of `navigate_tree'.
+A summary is shown while it is written.  The text of a message of the user
+that was gone back to is passed to `treelined-draft-function'."
+  (let* ((id (format "emacs-%d-%s" (emacs-pid) (format-time-string "%s%N")))
+         (end (lambda ()
+                (when (equal (treelined-session-navigation session) id)
+                  (setf (treelined-session-navigation session) nil)
+                  (force-mode-line-update t)))))
+    (unless (treelined-session-navigation session)
+      (setf (treelined-session-navigation session) id))
+    (force-mode-line-update t)
+    (treelined-session-request
+     session 'navigate_tree (append params (list :navigationId id))
+     (lambda (result)
+       (funcall end)
+       (treelined-actions--moved session result))
+     (lambda (error)
+       (funcall end)
+       (treelined-entry-stream-end session nil)
+       (treelined-report error)))))
+
+(defun treelined-actions--stream (session event params)
+  "Show the piece of a summary of SESSION in PARAMS of EVENT."
+  (when (and (eq event 'delta)
+             (equal (plist-get params :navigationId) (treelined-session-navigation session)))
+    (treelined-entry-stream session (plist-get params :delta)
+                            (eql (plist-get params :index) 0))))
+
+(add-hook 'treelined-session-functions #'treelined-actions--stream)
+
+(defun treelined-actions--question (count)
+  "Return the question before COUNT entries are left behind.
+COUNT is nil if it is not known."
+  (pcase count
+    ('nil "Summarize what is left behind?")
+    (1 "1 entry is left behind; it stays in the tree.  Summarize it?")
+    (_ (format "%d entries are left behind; they stay in the tree.  Summarize?" count))))
+
+(defun treelined-actions--read-summary (count)
+  "Ask how to leave COUNT entries behind, and return params of `navigate_tree'."
+  (pcase (car (read-multiple-choice
+               (treelined-actions--question count)
+               '((?y "yes") (?n "no") (?f "focus on…"))))
+    (?y '(:summarize t))
+    (?f (list :summarize t :customInstructions (read-string "Focus of the summary: ")))))
+
+(defun treelined-tree-navigate ()
+  "Go to the entry at point, and choose whether to summarize what is left behind.
+Going to a message of the user takes it back, to be edited."
+  (interactive)
+  (let* ((node (treelined-actions--node))
+         ;; At the leaf only a message of the user has a place to go: before it.
+         (params (append (list :targetId (plist-get node :id))
+                         (and (plist-get node :isLeaf) (equal (plist-get node :role) "user")
+                              '(:rewind t))))
+         (answer (treelined-session-await treelined-session 'navigate_tree
+                                          (append params '(:dryRun t))
+                                          treelined-actions--preparation-seconds))
+         (result (cdr answer))
+         (count (and (car answer)
+                     (plist-get (plist-get result :preparation) :abandonedCount))))
+    (cond ((and answer (not (car answer))) (treelined-report result))
+          ((plist-get result :reason) (treelined-actions--say (plist-get result :reason)))
+          ((eql count 0) (treelined-navigate treelined-session params))
+          (t (treelined-navigate treelined-session
+                                 (append params (treelined-actions--read-summary count)))))))
+
+(defun treelined-actions--step (method)
+  "Move the leaf with METHOD."
+  (treelined-actions--call method nil
+                           (lambda (result)
+                             (when (derived-mode-p 'treelined-tree-mode)
+                               (treelined-tree-reload (plist-get result :newLeafId))))))
+
+(defun treelined-tree-undo ()
+  "Undo the last move of the leaf."
+  (interactive)
+  (treelined-actions--step 'undo_navigation))
+
+(defun treelined-tree-redo ()
+  "Undo the last undo of a move."
+  (interactive)
+  (treelined-actions--step 'redo_navigation))
+
+(defun treelined-tree-join ()
+  "Move the leaf behind the entries of other programs, to go on from there."
+  (interactive)
+  (let ((leaf (treelined-session-others-leaf-id treelined-session)))
+    (unless leaf
+      (user-error "No other program has written here"))
+    (treelined-actions--call 'set_leaf (list :leafId leaf)
+                             (lambda (_) (treelined-tree-reload leaf)))))
+
+;;;; Entries
+
+(defun treelined-tree-visit ()
+  "Show the whole entry at point in another window, and select it."
+  (interactive)
+  (treelined-entry-show treelined-session (plist-get (treelined-actions--node) :id) t))
+
+(defun treelined-tree-preview ()
+  "Show the whole entry at point in another window.
+Scroll it if it is shown already."
+  (interactive)
+  (let* ((id (plist-get (treelined-actions--node) :id))
+         (buffer (car (treelined-session-buffers treelined-session 'treelined-entry-mode)))
+         (window (and buffer (get-buffer-window buffer))))
+    (if (and window (equal id (buffer-local-value 'treelined-entry-id buffer)))
+        (condition-case nil
+            (with-selected-window window (scroll-up))
+          (end-of-buffer (with-selected-window window (goto-char (point-min)))))
+      (treelined-entry-show treelined-session id nil))))
+
+(defvar-local treelined-actions--followed nil "The entry that was previewed last.")
+
+(defun treelined-actions--follow ()
+  "Show the entry at point, if it is another one."
+  (let ((id (treelined-tree-id)))
+    (unless (or (null id) (equal id treelined-actions--followed)
+                (not (treelined-session-open-p treelined-session)))
+      (setq treelined-actions--followed id)
+      (treelined-entry-show treelined-session id nil))))
+
+(define-minor-mode treelined-tree-follow-mode
+  "Show the whole entry at point in another window, as point moves."
+  :lighter " Follow"
+  (setq treelined-actions--followed nil)
+  (if treelined-tree-follow-mode
+      (add-hook 'post-command-hook #'treelined-actions--follow nil t)
+    (remove-hook 'post-command-hook #'treelined-actions--follow t)))
+
+(defun treelined-tree-label (label)
+  "Label the entry at point with LABEL, or remove its label if LABEL is empty."
+  (interactive (list (read-string "Label (empty: none): "
+                                  (plist-get (treelined-actions--node) :label))))
+  (treelined-actions--call 'append_label (list :targetId (plist-get (treelined-actions--node) :id)
+                                               :label label)))
+
+(defun treelined-tree-rename (name)
+  "Call the session NAME, or remove its name if NAME is empty."
+  (interactive (list (read-string "Name: " (treelined-session-name treelined-session))))
+  (treelined-actions--call 'set_session_name (list :name name)))
+
+(defvar-local treelined-actions--marked nil "The entry to compare with.")
+
+(defun treelined-tree-mark ()
+  "Mark the entry at point, to compare another one with it."
+  (interactive)
+  (setq treelined-actions--marked (plist-get (treelined-actions--node) :id))
+  (message "%s" (substitute-command-keys
+                 "Marked; \\<treelined-tree-mode-map>\\[treelined-tree-compare] on another \
+entry compares the two branches")))
+
+(defun treelined-tree-compare ()
+  "Compare the branch of the entry at point with that of the marked one.
+If none is marked, compare it with the active branch."
+  (interactive)
+  (treelined-entry-compare treelined-session
+                           (or treelined-actions--marked
+                               (treelined-session-leaf-id treelined-session))
+                           (plist-get (treelined-actions--node) :id)))
+
+;;;; What is shown
+
+(defun treelined-tree-toggle-fold ()
+  "Fold what is below the entry at point, or show it again."
+  (interactive)
+  (let* ((node (treelined-actions--node))
+         (id (plist-get node :id)))
+    (cond ((member id treelined-tree-fold)
+           (setq treelined-tree-fold (delete id treelined-tree-fold)))
+          ((zerop (plist-get node :childCount))
+           (user-error "Nothing is below this entry"))
+          (t (push id treelined-tree-fold)))
+    (treelined-tree-reload id)))
+
+(defun treelined-tree-unfold-all ()
+  "Show everything that is folded."
+  (interactive)
+  (setq treelined-tree-fold nil)
+  (treelined-tree-reload))
+
+(defun treelined-tree-filter (filter)
+  "Show the rows of FILTER."
+  (interactive
+   (list (completing-read "Rows: " '("default" "no-tools" "user-only" "labeled-only" "all")
+                          nil t)))
+  (setq treelined-tree-filter filter)
+  (treelined-tree-reload))
+
+(defun treelined-tree-query (query)
+  "Show only rows that match QUERY: words, or /a regular expression/.
+An empty query shows all rows again."
+  (interactive (list (read-string "Only rows with (words or /regexp/): " treelined-tree-query)))
+  (setq treelined-tree-query (and (not (string-blank-p query)) query))
+  (treelined-tree-reload))
+
+(defun treelined-tree-leaf ()
+  "Put point on the leaf."
+  (interactive)
+  (when-let ((leaf (treelined-session-leaf-id treelined-session)))
+    (treelined-tree-go-to leaf)))
+
+(defun treelined-tree-next-branch (count)
+  "Put point on the next fetched row where the tree branches, COUNT times."
+  (interactive "p")
+  (let ((step (if (< count 0) -1 1))
+        (start (point)))
+    (dotimes (_ (abs count))
+      (while (and (zerop (forward-line step))
+                  (not (eobp))
+                  (not (plist-get (treelined-tree-node) :isBranchPoint)))))
+    (unless (plist-get (treelined-tree-node) :isBranchPoint)
+      (goto-char start)
+      (user-error "No more branches here"))))
+
+(defun treelined-tree-previous-branch (count)
+  "Put point on the previous fetched row where the tree branches, COUNT times."
+  (interactive "p")
+  (treelined-tree-next-branch (- count)))
+
+;;;; Searching the tree
+
+(defconst treelined-actions--marked-matches 200
+  "Matches around the one at point that are marked.")
+
+(defun treelined-actions--both (query search)
+  "Return the query of rows that match QUERY, nil for any, and SEARCH."
+  (cond ((null query) search)
+        ((or (string-prefix-p "/" query) (string-prefix-p "/" search))
+         (user-error "A regular expression cannot be combined with the query of the rows"))
+        (t (concat query " " search))))
+
+(defun treelined-actions--search-request (place then)
+  "Ask for the rows of the running search at PLACE, and call THEN with the result."
+  (let ((text (treelined-actions--both treelined-tree-query
+                                       (plist-get treelined-tree-search :query))))
+    (treelined-actions--call
+     'get_tree (append place (treelined-parse-query text)
+                       (list :filter treelined-tree-filter :order treelined-order))
+     (lambda (result)
+       (when (derived-mode-p 'treelined-tree-mode)
+         (funcall then result))))))
+
+(defun treelined-actions--mark-matches (id index)
+  "Mark the matches around the one with INDEX, and go to its entry ID."
+  (treelined-actions--search-request
+   (list :offset (max 0 (- index (/ treelined-actions--marked-matches 2)))
+         :limit treelined-actions--marked-matches)
+   (lambda (result)
+     (setq treelined-tree-found (make-hash-table :test #'equal))
+     (seq-doseq (node (plist-get result :nodes))
+       (puthash (plist-get node :id) (plist-get node :match) treelined-tree-found))
+     (treelined-tree-go-to id))))
+
+(defun treelined-actions--go-to-match (place &optional from)
+  "Go to the match at PLACE, params of a page; to the next one if that is FROM."
+  (treelined-actions--search-request
+   (append place '(:limit 1))
+   (lambda (result)
+     (let* ((nodes (plist-get result :nodes))
+            (total (plist-get result :total))
+            (index (plist-get result :offset))
+            (id (and (> (length nodes) 0) (plist-get (aref nodes 0) :id))))
+       (cond ((null id)
+              (message "treelined: nothing matches “%s”" (plist-get treelined-tree-search :query))
+              (treelined-tree-end-search))
+             ((and (equal id from) (> total 1))
+              (treelined-actions--go-to-match (list :offset (mod (1+ index) total))))
+             (t
+              (setq treelined-tree-search
+                    (list :query (plist-get treelined-tree-search :query)
+                          :index (1+ index) :total total))
+              (treelined-actions--mark-matches id index)))))))
+
+(defun treelined-tree-search (query)
+  "Go to the next row that matches QUERY: words, or /a regular expression/.
+All rows are searched, and the whole texts of their entries.
+\\[next-error] goes to the next match, \\[previous-error] to the previous one."
+  (interactive (list (read-string "Search (words or /regexp/): ")))
+  (if (string-blank-p query)
+      (treelined-tree-end-search)
+    (setq treelined-tree-search (list :query query)
+          next-error-last-buffer (current-buffer))
+    (let ((id (treelined-tree-id)))
+      (treelined-actions--go-to-match (and id (list :around id)) id))))
+
+(defun treelined-tree-end-search ()
+  "Forget the search, and what it has marked."
+  (interactive)
+  (setq treelined-tree-search nil
+        treelined-tree-found nil)
+  (treelined-tree-redraw))
+
+(defun treelined-tree-next-match (count &optional reset)
+  "Go to the match COUNT behind this one.
+Count from the first match on if RESET is not nil."
+  (interactive "p")
+  (let ((search treelined-tree-search))
+    (unless (plist-get search :total)
+      (user-error "There is no search"))
+    (treelined-actions--go-to-match
+     (list :offset (mod (+ count (if reset -1 (1- (plist-get search :index))))
+                        (plist-get search :total))))))
+
+(defun treelined-tree-previous-match (count)
+  "Go to the match COUNT before this one."
+  (interactive "p")
+  (treelined-tree-next-match (- count)))
+
+(defun treelined-actions--set-up ()
+  "Let `next-error' go through the matches of this tree."
+  (setq next-error-function #'treelined-tree-next-match))
+
+(add-hook 'treelined-tree-mode-hook #'treelined-actions--set-up)
+
+(provide 'treelined-actions)
+;;; treelined-actions.el ends here

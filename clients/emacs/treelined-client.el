@@ -1,0 +1,413 @@
+;;; treelined-client.el --- The connection to the daemon  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; One daemon serves this Emacs.  `treelined-request' calls a method and
+;; returns at once; the daemon starts with the first call, and again after it
+;; has ended.  `treelined-notification-functions' hears its notifications.
+;;
+;; The connection is a `jsonrpc-connection' of its own that speaks lines.
+;; `jsonrpc-process-connection' discards messages that `json-parse-buffer'
+;; refuses, and the texts of conversations contain such things: NUL
+;; characters in the output of tools, and halves of surrogate pairs.
+
+;;; Code:
+
+(require 'cl-lib)
+(require 'jsonrpc)
+(require 'subr-x)
+(require 'treelined-errors)
+
+(defcustom treelined-command '("treelined")
+  "The program of the daemon and its arguments.
+The daemon speaks JSON-RPC on its stdin and stdout.  A daemon of this
+Emacs ends with Emacs; `connect' joins the one that all programs share."
+  :group 'treelined
+  :type '(choice
+          (const :tag "A daemon of this Emacs" ("treelined"))
+          (const :tag "The daemon that all programs share" ("treelined" "connect" "--start"))
+          (repeat :tag "Program and arguments" string)))
+
+(defcustom treelined-arguments nil
+  "More arguments of the daemon, such as (\"--summarizer\" \"outline\")."
+  :group 'treelined
+  :type '(repeat string))
+
+(defcustom treelined-max-frame-bytes (* 1024 1024)
+  "The most bytes of one message of the daemon.
+Emacs reads a message at once, so that a large one makes it pause.
+Entries above this size cannot be shown."
+  :group 'treelined
+  :type 'natnum)
+
+(defcustom treelined-timeout 30
+  "How long a call waits for its answer, in seconds.
+Calls that wait for people and models may take 11 minutes."
+  :group 'treelined
+  :type 'natnum)
+
+(defvar treelined-notification-functions nil
+  "Functions called with each notification: its name, a symbol, and its params.
+They run in a process filter, so they should be fast, and must not read
+from the minibuffer.")
+
+(defvar treelined-end-functions nil
+  "Functions called with an error when the daemon has ended.")
+
+(defconst treelined-client-version "0.1.0"
+  "The version of this package, sent to the daemon.")
+
+(defconst treelined-client--waiting
+  '(compact fork_session merge_branch navigate_tree pop import_sessions run_command)
+  "Methods that wait for people, models and large files.")
+
+(defconst treelined-client--waiting-seconds 660
+  "The deadline of `treelined-client--waiting', in seconds.")
+
+(defconst treelined-client--log " *treelined log*"
+  "The buffer of the daemon's log.")
+
+(defclass treelined-client (jsonrpc-connection)
+  ((process :documentation "The process of the daemon.")
+   (calls :initform (make-hash-table)
+          :documentation "By id, the functions that end open calls with an error.")
+   (last-id :initform nil :documentation "The id of the last request.")
+   (why :initform nil :documentation "The error because of which Emacs ends the program."))
+  :documentation "A connection to a daemon, one message per line.")
+
+(defvar treelined-client--connection nil
+  "The connection to the running daemon, or nil.")
+
+(defmacro treelined-client--guard (&rest body)
+  "Run BODY, and show its errors.
+Emacs pauses for seconds after an error in a process filter."
+  (declare (indent 0) (debug t))
+  `(condition-case-unless-debug why
+       (progn ,@body)
+     (error (message "treelined: %s" (error-message-string why)))))
+
+;;;; Messages
+
+(cl-defmethod jsonrpc-connection-send
+  ((connection treelined-client) &key id method params &allow-other-keys)
+  "Send a request or notification METHOD with PARAMS and ID over CONNECTION."
+  (when id
+    (oset connection last-id id))
+  (process-send-string
+   (oref connection process)
+   (concat (json-serialize `(:jsonrpc "2.0" ,@(and id (list :id id))
+                                      :method ,(format "%s" method) :params ,params)
+                           :null-object nil :false-object :json-false)
+           "\n")))
+
+(cl-defmethod jsonrpc-running-p ((connection treelined-client))
+  "Return non-nil if the daemon of CONNECTION is alive."
+  (process-live-p (oref connection process)))
+
+(cl-defmethod jsonrpc-shutdown ((connection treelined-client))
+  "Let the daemon of CONNECTION write what it has accepted, and end."
+  (when (jsonrpc-running-p connection)
+    (process-send-eof (oref connection process))))
+
+(defun treelined-client--parse ()
+  "Read the message at point.  False and null are nil."
+  (json-parse-buffer :object-type 'plist :null-object nil :false-object nil))
+
+(defun treelined-client--replace-unreadable ()
+  "Replace what Emacs cannot read in the line at point by U+FFFD.
+These are NUL characters and halves of surrogate pairs."
+  (let ((end (copy-marker (line-end-position)))
+        (case-fold-search t))
+    (save-excursion
+      (while (re-search-forward
+              (rx "\\" (or (group "ud" (any "89ab") xdigit xdigit
+                                  "\\ud" (any "c-f") xdigit xdigit)
+                           (group (or "u0000" (: "ud" (any "89a-f") xdigit xdigit)))
+                           nonl))
+              end t)
+        (when (match-beginning 2)
+          (replace-match "ufffd" t t nil 2))))
+    (set-marker end nil)))
+
+(defun treelined-client--read (connection)
+  "Read the line at point, and return the message of CONNECTION, or nil."
+  (let ((start (point)))
+    (condition-case nil
+        (treelined-client--parse)
+      (error
+       (goto-char start)
+       (treelined-client--replace-unreadable)
+       (condition-case nil
+           (treelined-client--parse)
+         (error
+          (goto-char start)
+          (treelined-client--unreadable connection)
+          nil))))))
+
+(defun treelined-client--unreadable (connection)
+  "End the call of CONNECTION whose answer at point cannot be read."
+  (cond ((looking-at "{\"jsonrpc\":\"2.0\",\"id\":\\([0-9]+\\),")
+         (let* ((id (string-to-number (match-string 1)))
+                (fail (gethash id (oref connection calls))))
+           (when fail
+             (funcall fail (treelined-failure "unreadable" "the answer cannot be read")))))
+        ((not (looking-at "{\"jsonrpc\":\"2.0\","))
+         (treelined-client--kill
+          connection
+          (format "%s is no treelined daemon: it wrote %S" (car treelined-command)
+                  (buffer-substring (point) (min (line-end-position) (+ (point) 200))))))))
+
+(defun treelined-client--kill (connection text &optional kind)
+  "End the program of CONNECTION because of TEXT, an error of KIND."
+  (unless (oref connection why)
+    (oset connection why (treelined-failure (or kind "disconnected") text))
+    (kill-process (oref connection process))))
+
+(defun treelined-client--filter (process string)
+  "Handle the messages of which STRING of PROCESS is a part."
+  (when (buffer-live-p (process-buffer process))
+    (with-current-buffer (process-buffer process)
+      (goto-char (point-max))
+      ;; Only the new part is searched for the end of a line.
+      (let ((new (point)))
+        (insert string)
+        (goto-char new))
+      (while (search-forward "\n" nil t)
+        (let* ((connection (process-get process 'treelined))
+               (message (save-excursion
+                          (goto-char (point-min))
+                          (treelined-client--read connection))))
+          ;; Before the message is handled, which may read the next ones.
+          (goto-char (point-min))
+          (forward-line 1)
+          (delete-region (point-min) (point))
+          (when message
+            (with-temp-buffer
+              (treelined-client--guard
+                (jsonrpc-connection-receive connection message)))))))))
+
+(defun treelined-client--notified (_connection name params)
+  "Hear the notification NAME with PARAMS."
+  (dolist (function treelined-notification-functions)
+    (treelined-client--guard (funcall function name params))))
+
+;;;; The daemon
+
+(defun treelined-client--why (connection)
+  "Return the reason for the end of CONNECTION, an error."
+  (let* ((process (oref connection process))
+         (status (process-exit-status process)))
+    (or (oref connection why)
+        (treelined-failure
+         "disconnected"
+         (cond ((eq (process-status process) 'signal)
+                (format "the daemon was ended by signal %d" status))
+               ((zerop status) "the daemon has ended")
+               (t (format "the daemon has ended with exit code %d" status)))))))
+
+(defun treelined-client--sentinel (process _event)
+  "End all open requests of PROCESS when it has ended."
+  (unless (process-live-p process)
+    (let* ((connection (process-get process 'treelined))
+           (why (treelined-client--why connection)))
+      (when (eq connection treelined-client--connection)
+        (setq treelined-client--connection nil))
+      (kill-buffer (process-buffer process))
+      (jsonrpc-forget-pending-continuations connection)
+      (dolist (fail (hash-table-values (oref connection calls)))
+        (funcall fail why))
+      (dolist (function treelined-end-functions)
+        (treelined-client--guard (funcall function why))))))
+
+(defun treelined-client--start ()
+  "Start the daemon and return its process."
+  (unless (executable-find (car treelined-command))
+    (signal 'file-missing '("no such program on the `exec-path'")))
+  (let* ((default-directory (expand-file-name "~/"))
+         (log (get-buffer-create treelined-client--log))
+         (errors (make-pipe-process :name "treelined log" :buffer log :noquery t
+                                    :sentinel #'ignore :coding 'utf-8-unix))
+         (process (make-process
+                   :name "treelined"
+                   :command (append treelined-command treelined-arguments)
+                   :buffer (generate-new-buffer " *treelined*" t)
+                   :connection-type 'pipe
+                   :coding 'utf-8-unix
+                   :noquery t
+                   :stderr errors
+                   :filter #'treelined-client--filter
+                   :sentinel #'treelined-client--sentinel)))
+    (with-current-buffer (process-buffer process)
+      (buffer-disable-undo))
+    process))
+
+(defun treelined-client--initialize (connection)
+  "Introduce Emacs to the daemon of CONNECTION."
+  (treelined-client-request
+   connection 'initialize
+   `(:protocolVersion 1
+                      :clientInfo (:name "treelined.el" :version ,treelined-client-version)
+                      :processId ,(emacs-pid)
+                      :capabilities (:summaryDeltas nil :progress nil
+                                                    :ui ["select" "confirm" "input" "editor"]
+                                                    :maxFrameBytes ,treelined-max-frame-bytes))
+   (lambda (result)
+     (let ((spoken (plist-get result :protocolVersion)))
+       (unless (eql spoken 1)
+         (treelined-client--kill connection
+                                 (format "the daemon speaks protocol version %s, not 1" spoken)
+                                 "versionMismatch"))))
+   #'treelined-report))
+
+(defun treelined-connection ()
+  "Return the connection to the daemon; start the daemon if it does not run.
+Signal an error of the type `file-missing' if there is no such program."
+  (unless (and treelined-client--connection
+               (jsonrpc-running-p treelined-client--connection))
+    (let* ((log (if (slot-exists-p 'treelined-client '-events-buffer-config)
+                    '(:events-buffer-config (:size 0))
+                  '(:events-buffer-scrollback-size 0)))
+           (connection (apply #'make-instance 'treelined-client :name "treelined"
+                              :notification-dispatcher #'treelined-client--notified log))
+           (process (treelined-client--start)))
+      (oset connection process process)
+      (process-put process 'treelined connection)
+      (setq treelined-client--connection connection)
+      ;; Later requests need not wait for the answer.
+      (treelined-client--initialize connection)))
+  treelined-client--connection)
+
+(defun treelined-running-p ()
+  "Return non-nil if the daemon is alive."
+  (and treelined-client--connection
+       (jsonrpc-running-p treelined-client--connection)))
+
+(defun treelined-stop ()
+  "End the daemon of this Emacs, until the next command."
+  (interactive)
+  (when (treelined-running-p)
+    (let ((process (oref treelined-client--connection process)))
+      (ignore-errors (jsonrpc-shutdown treelined-client--connection))
+      ;; What was sent is written before it ends.
+      (with-timeout (2)
+        (while (process-live-p process)
+          (accept-process-output process 0.05))))))
+
+(add-hook 'kill-emacs-hook #'treelined-stop)
+
+(defun treelined-log ()
+  "Show the log of the daemon."
+  (interactive)
+  (with-current-buffer (get-buffer-create treelined-client--log)
+    (special-mode)
+    (display-buffer (current-buffer))))
+
+;;;; Calls
+
+(defun treelined-client--error (method error)
+  "Return what the daemon answered as ERROR to METHOD."
+  (let ((data (plist-get error :data)))
+    (treelined-failure (or (plist-get data :kind) "internalError")
+                       (format "%s: %s" method (plist-get error :message))
+                       (plist-get data :details)
+                       (plist-get data :retryable))))
+
+(defun treelined-client--cancel (connection id)
+  "Ask the daemon of CONNECTION to cancel the request ID."
+  (when (jsonrpc-running-p connection)
+    (jsonrpc-notify connection '$/cancel_request (list :requestId id))))
+
+(defun treelined-client-request (connection method params then else)
+  "Call METHOD with PARAMS over CONNECTION; see `treelined-request'."
+  (let* ((buffer (current-buffer))
+         (calls (oref connection calls))
+         id timer
+         (finish (lambda (function value)
+                   ;; An answer may come after the deadline.
+                   (when (gethash id calls)
+                     (remhash id calls)
+                     (cancel-timer timer)
+                     (treelined-client--guard
+                       (if (buffer-live-p buffer)
+                           (with-current-buffer buffer (funcall function value))
+                         (with-temp-buffer (funcall function value)))))))
+         (seconds (if (memq method treelined-client--waiting)
+                      treelined-client--waiting-seconds
+                    treelined-timeout)))
+    (condition-case why
+        (jsonrpc-async-request
+         connection method params
+         ;; The deadline is kept below: jsonrpc.el of Emacs 28 fails on late answers.
+         :timeout nil
+         :success-fn (lambda (result) (funcall finish then result))
+         :error-fn (lambda (error) (funcall finish else (treelined-client--error method error))))
+      ;; Text with raw bytes is no JSON.
+      (wrong-type-argument
+       (funcall else (treelined-failure "invalidParams" (error-message-string why))))
+      ;; The program has ended, and its sentinel has not run yet.
+      (error
+       (funcall else (treelined-failure "disconnected" (error-message-string why))))
+      (:success
+       (setq id (oref connection last-id))
+       (puthash id (lambda (error) (funcall finish else error)) calls)
+       (setq timer (run-at-time seconds nil
+                                (lambda ()
+                                  (treelined-client--cancel connection id)
+                                  (funcall finish else
+                                           (treelined-failure
+                                            "timeout"
+                                            (format "%s: no answer within %d s" method seconds)
+                                            nil t)))))))
+    id))
+
+(defun treelined-request (method params then &optional else)
+  "Call METHOD, a symbol, with PARAMS, a plist, and return at once.
+Call THEN with the result, or ELSE with an error; without ELSE the error
+is shown.  They run in the buffer that is current now, or in a temporary
+one if that has been killed.  Return the id of the request, for
+`treelined-cancel-request', or nil if it could not be sent."
+  (let ((else (or else #'treelined-report)))
+    (condition-case why
+        (treelined-client-request (treelined-connection) method params then else)
+      (file-error
+       (funcall else (treelined-failure "notStarted"
+                                        (format "cannot start %s: %s" (car treelined-command)
+                                                (string-join (cdr why) ": "))))
+       nil))))
+
+(defun treelined-cancel-request (id)
+  "Ask the daemon to cancel the request ID."
+  (when (treelined-running-p)
+    (treelined-client--cancel treelined-client--connection id)))
+
+(defun treelined-later (function &rest args)
+  "Call FUNCTION with ARGS soon, when no minibuffer is active.
+It may select windows and ask questions, which callbacks must not."
+  (run-at-time 0 nil #'treelined-client--when-free function args))
+
+(defun treelined-client--when-free (function args)
+  "Call FUNCTION with ARGS, or wait for the end of the active minibuffer."
+  (if (zerop (minibuffer-depth))
+      (apply function args)
+    (letrec ((again (lambda ()
+                      (remove-hook 'minibuffer-exit-hook again)
+                      (apply #'treelined-later function args))))
+      (add-hook 'minibuffer-exit-hook again))))
+
+(defun treelined-await (start seconds)
+  "Call START with two functions, and wait until one is called, at most SECONDS.
+Return a cons of t and the argument of the first one, or of nil and that
+of the second one; nil if none was called in time."
+  (let ((until (time-add nil seconds))
+        answer)
+    (funcall start
+             (lambda (result) (setq answer (cons t result)))
+             (lambda (error) (setq answer (cons nil error))))
+    (while (and (not answer) (time-less-p nil until))
+      (accept-process-output nil 0.01))
+    answer))
+
+(provide 'treelined-client)
+;;; treelined-client.el ends here

@@ -1,0 +1,231 @@
+;;; treelined-list.el --- The list of sessions  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; The daemon sorts, filters and pages the list; the next page is fetched
+;; when point comes near the end.
+
+;;; Code:
+
+(require 'iso8601)
+(require 'tabulated-list)
+(require 'treelined-tree)
+
+(defconst treelined-list--page 200 "Sessions that are fetched at once.")
+
+(defvar-local treelined-list--sort "recent" "The order of the list.")
+(defvar-local treelined-list--words nil "Words that sessions have, or nil.")
+(defvar-local treelined-list--directory nil "The only directory that is listed, or nil.")
+(defvar-local treelined-list--cursor nil "The place of the next page, or nil.")
+(defvar-local treelined-list--loading nil "Whether a page is under way.")
+
+(defun treelined-list--time (timestamp)
+  "Return TIMESTAMP, which a file may have in any form, in local time."
+  (condition-case nil
+      (format-time-string "%F %R" (encode-time (iso8601-parse timestamp)))
+    (error timestamp)))
+
+(defun treelined-list--directory-name (directory)
+  "Return DIRECTORY, cut at the front if it is long."
+  (let ((name (abbreviate-file-name directory)))
+    (if (<= (length name) 20)
+        name
+      (concat "…" (substring name -19)))))
+
+(defun treelined-list--entry (row)
+  "Return the entry of the list for ROW."
+  (let* ((name (plist-get row :name))
+         (first (plist-get row :firstMessage))
+         (diagnostic (plist-get row :diagnostic))
+         (title (cond (diagnostic (propertize (plist-get diagnostic :message) 'face 'error))
+                      (name (propertize name 'face 'treelined-user))
+                      ((string-empty-p first) (propertize "(empty)" 'face 'shadow))
+                      (t first))))
+    (list row
+          (vector (treelined-list--time (plist-get row :modified))
+                  (number-to-string (plist-get row :messageCount))
+                  (propertize (treelined-list--directory-name (plist-get row :cwd))
+                              'face 'shadow)
+                  title))))
+
+(defun treelined-list--fetch (cursor)
+  "Fetch the page at CURSOR, the first one if it is nil."
+  (setq treelined-list--loading t)
+  (treelined-request
+   'list_sessions
+   (list :sort treelined-list--sort :query treelined-list--words
+         :cwd treelined-list--directory :limit treelined-list--page :cursor cursor)
+   (lambda (result)
+     (setq treelined-list--loading nil
+           treelined-list--cursor (plist-get result :nextCursor)
+           tabulated-list-entries
+           (append (and cursor tabulated-list-entries)
+                   (mapcar #'treelined-list--entry (plist-get result :sessions))))
+     (tabulated-list-print t)
+     (treelined-list--say-nothing)
+     (force-mode-line-update))
+   (lambda (error)
+     (setq treelined-list--loading nil)
+     (treelined-report error))))
+
+(defun treelined-list--say-nothing ()
+  "Say in an empty list what to do."
+  (when (null tabulated-list-entries)
+    (let ((inhibit-read-only t))
+      (insert (substitute-command-keys
+               (if (or treelined-list--words treelined-list--directory)
+                   "No session is like that.  \\<treelined-list-mode-map>\
+\\[treelined-list-all] lists all sessions.\n"
+                 "There are no sessions yet.\n\n\\<treelined-list-mode-map>\
+\\[treelined-import] imports the conversations of Claude Code, Codex, opencode, Gemini CLI, \
+goose and pi.\n\\[treelined-new] makes a new session.\n")))
+      (goto-char (point-min)))))
+
+(defun treelined-list--more ()
+  "Fetch the next page if point is near the end of the list."
+  (when (and treelined-list--cursor (not treelined-list--loading)
+             (save-excursion
+               (forward-line (frame-height))
+               (eobp)))
+    (treelined-list--fetch treelined-list--cursor)))
+
+(defun treelined-list--revert (&rest _)
+  "Fetch the list again."
+  (treelined-list--fetch nil))
+
+(defun treelined-list--header ()
+  "Return the text about the list in the mode line."
+  (concat " by " treelined-list--sort
+          (and treelined-list--words (format ", “%s”" treelined-list--words))
+          (and treelined-list--directory
+               (format ", in %s" (abbreviate-file-name treelined-list--directory)))
+          (and treelined-list--loading ", loading…")))
+
+(defvar treelined-list-mode-map (make-sparse-keymap)
+  "The keys of `treelined-list-mode'; `treelined-menu' defines them.")
+
+(define-derived-mode treelined-list-mode tabulated-list-mode "Treelined-List"
+  "The sessions of the session directory.
+\\<treelined-list-mode-map>\\[treelined-list-menu] shows all commands.
+
+\\{treelined-list-mode-map}"
+  :group 'treelined
+  (setq tabulated-list-format [("When" 16 nil) ("Messages" 8 nil :right-align t)
+                               ("Directory" 20 nil) ("Session" 0 nil)]
+        tabulated-list-padding 1
+        mode-line-process '(:eval (treelined-list--header))
+        revert-buffer-function #'treelined-list--revert)
+  (hl-line-mode 1)
+  (add-hook 'post-command-hook #'treelined-list--more nil t)
+  (tabulated-list-init-header))
+
+(defun treelined-list--row ()
+  "Return the session at point."
+  (or (tabulated-list-get-id)
+      (user-error "There is no session here")))
+
+(defun treelined-list-open ()
+  "Open the session at point."
+  (interactive)
+  (treelined-session-open (plist-get (treelined-list--row) :path)
+                          (lambda (session)
+                            (treelined-later #'treelined-tree-show session))))
+
+(defun treelined-list-sort ()
+  "List the sessions in the next order."
+  (interactive)
+  (let ((orders '("recent" "created" "name" "threaded" "recent")))
+    (setq treelined-list--sort (cadr (member treelined-list--sort orders))))
+  (treelined-list--fetch nil))
+
+(defun treelined-list-filter (words)
+  "List the sessions with WORDS in their name, first message, directory or id."
+  (interactive (list (read-string "Sessions with: " treelined-list--words)))
+  (setq treelined-list--words (and (not (string-blank-p words)) words))
+  (treelined-list--fetch nil))
+
+(defun treelined-list-here ()
+  "List only the sessions of the current directory, or those of all directories."
+  (interactive)
+  (setq treelined-list--directory
+        (unless treelined-list--directory
+          (directory-file-name (expand-file-name default-directory))))
+  (treelined-list--fetch nil))
+
+(defun treelined-list-all ()
+  "List all sessions."
+  (interactive)
+  (setq treelined-list--words nil
+        treelined-list--directory nil)
+  (treelined-list--fetch nil))
+
+(defun treelined-list-delete ()
+  "Move the session at point to the trash."
+  (interactive)
+  (let ((row (treelined-list--row)))
+    (when (yes-or-no-p (format "Move “%s” to the trash? "
+                               (or (plist-get row :name) (plist-get row :firstMessage))))
+      (treelined-request 'delete_session (list :sessionId (plist-get row :sessionId))
+                         (lambda (_)
+                           (message "%s" (substitute-command-keys
+                                          "Deleted; `\\[treelined-restore]' brings it back"))
+                           (treelined-list--fetch nil))))))
+
+;;;###autoload (autoload 'treelined-restore "treelined" nil t)
+(defun treelined-restore ()
+  "Choose a deleted session, and bring it back."
+  (interactive)
+  (treelined-request
+   'list_trash '(:limit 200)
+   (lambda (result)
+     (treelined-later #'treelined-list--restore (plist-get result :sessions)))))
+
+(defun treelined-list--restore (rows)
+  "Choose one of ROWS of the trash, and bring it back."
+  (if (seq-empty-p rows)
+      (message "treelined: the trash is empty")
+    (let* ((choices (mapcar (lambda (row)
+                              (cons (format "%s  %s" (plist-get row :deletedAt)
+                                            (or (plist-get row :name)
+                                                (plist-get row :firstMessage)))
+                                    row))
+                            rows))
+           (row (cdr (assoc (completing-read "Restore: " choices nil t) choices))))
+      (treelined-request 'restore_session (list :sessionId (plist-get row :sessionId)
+                                                :trashedPath (plist-get row :trashedPath))
+                         (lambda (_)
+                           (message "treelined: restored")
+                           (when-let ((buffer (get-buffer "*treelined*")))
+                             (with-current-buffer buffer
+                               (treelined-list--fetch nil))))))))
+
+;;;###autoload (autoload 'treelined "treelined" nil t)
+(defun treelined ()
+  "List the sessions."
+  (interactive)
+  (let ((directory default-directory))
+    (pop-to-buffer-same-window (get-buffer-create "*treelined*"))
+    (unless (derived-mode-p 'treelined-list-mode)
+      (treelined-list-mode))
+    (setq default-directory directory)
+    (treelined-list--fetch nil)))
+
+;;;###autoload (autoload 'treelined-open "treelined" nil t)
+(defun treelined-open (what)
+  "Open the session WHAT, the path of a session file or an id."
+  (interactive (list (read-file-name "Session file: " nil nil t)))
+  (treelined-session-open what (lambda (session)
+                                 (treelined-later #'treelined-tree-show session))))
+
+;;;###autoload (autoload 'treelined-new "treelined" nil t)
+(defun treelined-new (name)
+  "Create a session for this directory, and call it NAME if that is not empty."
+  (interactive (list (read-string "Name of the new session (may be empty): ")))
+  (treelined-session-create (and (not (string-blank-p name)) name) default-directory
+                            (lambda (session)
+                              (treelined-later #'treelined-tree-show session))))
+
+(provide 'treelined-list)
+;;; treelined-list.el ends here

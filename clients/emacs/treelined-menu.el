@@ -1,0 +1,140 @@
+;;; treelined-menu.el --- Keys and menus of all commands  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; The keys of the tree and of the list, and the menus that show them.
+
+;;; Code:
+
+(require 'transient)
+(require 'treelined-actions)
+(require 'treelined-ask)
+(require 'treelined-find)
+(require 'treelined-import)
+(require 'treelined-list)
+
+;;;; Keys
+
+(let ((map treelined-tree-mode-map))
+  (define-key map (kbd "RET") #'treelined-tree-navigate)
+  (define-key map (kbd "SPC") #'treelined-tree-preview)
+  (define-key map "v" #'treelined-tree-visit)
+  (define-key map "n" #'next-line)
+  (define-key map "p" #'previous-line)
+  (define-key map "]" #'treelined-tree-next-branch)
+  (define-key map "[" #'treelined-tree-previous-branch)
+  (define-key map (kbd "TAB") #'treelined-tree-toggle-fold)
+  (define-key map (kbd "<backtab>") #'treelined-tree-unfold-all)
+  (define-key map "." #'treelined-tree-leaf)
+  (define-key map "j" #'treelined-tree-join)
+  (define-key map "u" #'treelined-tree-undo)
+  (define-key map "r" #'treelined-tree-redo)
+  (define-key map [remap undo] #'treelined-tree-undo)
+  (define-key map [remap undo-redo] #'treelined-tree-redo)
+  (define-key map [remap keyboard-quit] #'treelined-quit)
+  (define-key map "l" #'treelined-tree-label)
+  (define-key map "m" #'treelined-compose)
+  (define-key map "N" #'treelined-tree-rename)
+  (define-key map "f" #'treelined-tree-filter)
+  (define-key map "/" #'treelined-tree-query)
+  (define-key map "s" #'treelined-tree-search)
+  (define-key map (kbd "M-n") #'treelined-tree-next-match)
+  (define-key map (kbd "M-p") #'treelined-tree-previous-match)
+  (define-key map "S" #'treelined-search)
+  (define-key map "F" #'treelined-tree-follow-mode)
+  (define-key map "=" #'treelined-tree-compare)
+  (define-key map "M" #'treelined-tree-mark)
+  (define-key map "x" #'treelined-run-command)
+  (define-key map "E" #'treelined-export)
+  (define-key map "L" #'treelined)
+  (define-key map "A" #'treelined-answer)
+  (define-key map "e" #'treelined-tree-end-search)
+  (define-key map "k" #'treelined-abort)
+  (define-key map "U" #'treelined-tree-unfold-all)
+  (define-key map "?" #'treelined-tree-menu))
+
+(let ((map treelined-list-mode-map))
+  (define-key map (kbd "RET") #'treelined-list-open)
+  (define-key map "c" #'treelined-new)
+  (define-key map "s" #'treelined-search)
+  (define-key map "S" #'treelined-list-sort)
+  (define-key map "/" #'treelined-list-filter)
+  (define-key map "." #'treelined-list-here)
+  (define-key map "a" #'treelined-list-all)
+  (define-key map "i" #'treelined-import)
+  (define-key map "D" #'treelined-list-delete)
+  (define-key map "R" #'treelined-restore)
+  (define-key map "x" #'treelined-run-command)
+  (define-key map "A" #'treelined-answer)
+  (define-key map "l" #'treelined-log)
+  (define-key map "K" #'treelined-stop)
+  (define-key map "?" #'treelined-list-menu))
+
+;;;; Menus
+
+;;;###autoload (autoload 'treelined-tree-menu "treelined" nil t)
+(transient-define-prefix treelined-tree-menu ()
+  "The commands of a session's tree."
+  [["Move the leaf"
+    ("RET" "go to this entry" treelined-tree-navigate)
+    ("u" "undo" treelined-tree-undo)
+    ("r" "redo" treelined-tree-redo)
+    ("j" "go to others' leaf" treelined-tree-join)
+    ("k" "abort the move" treelined-abort)]
+   ["This entry"
+    ("SPC" "preview" treelined-tree-preview)
+    ("v" "visit" treelined-tree-visit)
+    ("l" "label" treelined-tree-label)
+    ("M" "mark" treelined-tree-mark)
+    ("=" "compare" treelined-tree-compare)]
+   ["Search"
+    ("s" "this session" treelined-tree-search)
+    ("M-n" "next match" treelined-tree-next-match)
+    ("M-p" "previous match" treelined-tree-previous-match)
+    ("e" "end" treelined-tree-end-search)
+    ("S" "all sessions" treelined-search)]]
+  [["Rows"
+    ("f" "filter" treelined-tree-filter)
+    ("/" "only those with…" treelined-tree-query)
+    ("TAB" "fold, unfold" treelined-tree-toggle-fold)
+    ("U" "unfold all" treelined-tree-unfold-all)]
+   ["Point"
+    ("." "to the leaf" treelined-tree-leaf)
+    ("]" "next branching" treelined-tree-next-branch)
+    ("[" "previous one" treelined-tree-previous-branch)
+    ("F" "preview follows" treelined-tree-follow-mode)]
+   ["Session"
+    ("m" "message" treelined-compose)
+    ("N" "rename" treelined-tree-rename)
+    ("E" "export" treelined-export)
+    ("L" "list of sessions" treelined)]
+   ["Other programs"
+    ("x" "command" treelined-run-command)
+    ("A" "answer" treelined-answer)]])
+
+;;;###autoload (autoload 'treelined-list-menu "treelined" nil t)
+(transient-define-prefix treelined-list-menu ()
+  "The commands of the list of sessions."
+  [["Sessions"
+    ("RET" "open" treelined-list-open)
+    ("c" "new" treelined-new)
+    ("D" "delete" treelined-list-delete)
+    ("R" "restore" treelined-restore)]
+   ["List"
+    ("/" "only with words" treelined-list-filter)
+    ("." "only this directory" treelined-list-here)
+    ("a" "all" treelined-list-all)
+    ("S" "next order" treelined-list-sort)]
+   ["Everything"
+    ("s" "search all sessions" treelined-search)
+    ("i" "import" treelined-import)
+    ("x" "run a command" treelined-run-command)
+    ("A" "answer a question" treelined-answer)]
+   ["Daemon"
+    ("l" "its log" treelined-log)
+    ("K" "end it" treelined-stop)]])
+
+(provide 'treelined-menu)
+;;; treelined-menu.el ends here

@@ -1,0 +1,180 @@
+;;; treelined-row.el --- The text of a row of the tree  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; Guides, previews, flags and matches come from the daemon.  This file puts
+;; them into a line, with faces.
+
+;;; Code:
+
+(require 'treelined-errors)
+
+(defgroup treelined-faces nil
+  "Faces of treelined."
+  :group 'treelined
+  :group 'faces)
+
+(defface treelined-user '((t :inherit font-lock-function-name-face :weight bold))
+  "The speaker of a message of the user."
+  :group 'treelined-faces)
+
+(defface treelined-speaker '((t :inherit font-lock-keyword-face))
+  "The speaker of any other row on the active path."
+  :group 'treelined-faces)
+
+(defface treelined-summary '((t :inherit font-lock-type-face))
+  "The speaker of a summary."
+  :group 'treelined-faces)
+
+(defface treelined-label '((t :inherit font-lock-constant-face))
+  "A label."
+  :group 'treelined-faces)
+
+(defface treelined-guide '((t :inherit shadow))
+  "The lines that connect rows."
+  :group 'treelined-faces)
+
+(defface treelined-text '((t))
+  "The text of a row on the active path."
+  :group 'treelined-faces)
+
+(defface treelined-inactive '((t :inherit shadow))
+  "A row of a branch that is not active."
+  :group 'treelined-faces)
+
+(defface treelined-active '((t :inherit success))
+  "The marks of the active path and of the leaf."
+  :group 'treelined-faces)
+
+(defface treelined-folded '((t :inherit warning))
+  "The mark of a row with folded rows below it."
+  :group 'treelined-faces)
+
+(defface treelined-failed '((t :inherit error))
+  "The mark of an entry that failed."
+  :group 'treelined-faces)
+
+(defface treelined-odd '((t :inherit warning))
+  "A mark of an entry that is odd, such as `orphan'."
+  :group 'treelined-faces)
+
+(defface treelined-match '((t :inherit match))
+  "Text that a search has found."
+  :group 'treelined-faces)
+
+(defface treelined-heading '((t :inherit bold))
+  "The heading of a session among the hits of a search."
+  :group 'treelined-faces)
+
+(defcustom treelined-render 'unicode
+  "How trees are drawn."
+  :group 'treelined
+  :type '(choice (const unicode) (const ascii)))
+
+(defconst treelined-row--marks
+  '((unicode :path "•" :leaf "◉" :folded "▸" :active "← active" :failed "✗ " :cut "…" :from "←")
+    (ascii :path "*" :leaf "@" :folded "+" :active "<- active" :failed "! " :cut "<" :from "<-"))
+  "The marks of rows, by `treelined-render'.")
+
+(defun treelined-row-mark (name)
+  "Return the mark NAME, a keyword."
+  (plist-get (alist-get treelined-render treelined-row--marks) name))
+
+(defconst treelined-row--speakers
+  '(("toolResult" . "tool") ("bashExecution" . "shell")
+    ("branchSummary" . "summary") ("compactionSummary" . "compaction")
+    ("branch_summary" . "summary") ("custom_message" . "note")
+    ("thinking_level_change" . "thinking") ("model_change" . "model")
+    ("session_info" . "name") ("context_edit" . "edit"))
+  "Roles and types with another name in rows.")
+
+(defconst treelined-row--speaker-columns 10
+  "The width of the speaker.")
+
+(defun treelined-row-speaker (node)
+  "Return the speaker of NODE, a row or an entry, in one word."
+  (let ((name (or (plist-get node :role)
+                  (plist-get (plist-get node :message) :role)
+                  (plist-get node :type)
+                  "entry")))
+    (or (cdr (assoc name treelined-row--speakers)) name)))
+
+(defun treelined-row--speaker-face (node speaker)
+  "Return the face of SPEAKER of NODE."
+  (cond ((not (plist-get node :onActivePath)) 'treelined-inactive)
+        ((equal speaker "user") 'treelined-user)
+        ((member speaker '("summary" "compaction")) 'treelined-summary)
+        (t 'treelined-speaker)))
+
+(defun treelined-row--guides (guides columns)
+  "Return GUIDES in at most COLUMNS, cut at the front."
+  (let ((width (string-width guides)))
+    (if (<= width columns)
+        guides
+      (concat (treelined-row-mark :cut) (substring guides (- (length guides) columns -1))))))
+
+(defun treelined-row-snippet (match face)
+  "Return the snippet of MATCH in FACE, with what was found marked."
+  (let ((text (propertize (plist-get match :snippet) 'face face)))
+    (seq-doseq (range (plist-get match :ranges))
+      (add-face-text-property (aref range 0) (min (aref range 1) (length text))
+                              'treelined-match nil text))
+    text))
+
+(defun treelined-row-faced (text face)
+  "Return TEXT in FACE, nil if it is nil."
+  (and text (propertize text 'face face)))
+
+(defun treelined-row--label (label match)
+  "Return LABEL in brackets, nil if it is nil.
+Mark what was found if the snippet of MATCH is the label."
+  (when label
+    (concat (treelined-row-faced "[" 'treelined-label)
+            (if (equal label (plist-get match :snippet))
+                (treelined-row-snippet match 'treelined-label)
+              (treelined-row-faced label 'treelined-label))
+            (treelined-row-faced "]" 'treelined-label)
+            " ")))
+
+(defun treelined-row-line (node folded found columns)
+  "Return the line of the row NODE.
+FOLDED says whether rows below it are folded, FOUND is the match of a
+search in it, and COLUMNS limits the guides."
+  (let* ((active (plist-get node :onActivePath))
+         (leaf (plist-get node :isLeaf))
+         (speaker (treelined-row-speaker node))
+         (text-face (if active 'treelined-text 'treelined-inactive))
+         (label (plist-get node :label))
+         (match (or (plist-get node :match) found))
+         (flags (plist-get node :flags)))
+    (concat
+     (treelined-row-faced (cond (leaf (treelined-row-mark :leaf))
+                                (active (treelined-row-mark :path))
+                                (t " "))
+                          'treelined-active)
+     (if folded (treelined-row-faced (treelined-row-mark :folded) 'treelined-folded) " ")
+     (treelined-row-faced (treelined-row--guides (or (plist-get node :prefix) "") columns)
+                          'treelined-guide)
+     (treelined-row-faced (truncate-string-to-width speaker treelined-row--speaker-columns nil ?\s)
+                          (treelined-row--speaker-face node speaker))
+     " "
+     (treelined-row--label label match)
+     ;; The preview of a tool's result has the mark already.
+     (and (plist-get node :isError)
+          (not (plist-get node :toolCall))
+          (treelined-row-faced (treelined-row-mark :failed) 'treelined-failed))
+     (if (and match (not (equal label (plist-get match :snippet))))
+         (treelined-row-snippet match text-face)
+       (treelined-row-faced (concat (when-let ((tokens (plist-get node :tokens)))
+                                      (format "(%d tokens) " tokens))
+                                    (plist-get node :preview))
+                            text-face))
+     (unless (seq-empty-p flags)
+       (treelined-row-faced (format " (%s)" (string-join flags ", ")) 'treelined-odd))
+     (and leaf (concat " " (treelined-row-faced (treelined-row-mark :active)
+                                                'treelined-active))))))
+
+(provide 'treelined-row)
+;;; treelined-row.el ends here

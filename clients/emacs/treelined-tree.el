@@ -1,0 +1,466 @@
+;;; treelined-tree.el --- The buffer of a session's tree  -*- lexical-binding: t; -*-
+
+;; SPDX-License-Identifier: MIT
+
+;;; Commentary:
+
+;; The buffer has a line for each row of the tree.  Rows are fetched in pages
+;; when a window comes near them; until then their lines are empty.  Filters,
+;; folds and queries are params of `get_tree': the daemon decides which rows
+;; there are.  `treelined-actions' has the commands.
+
+;;; Code:
+
+(require 'hl-line)
+(require 'treelined-row)
+(require 'treelined-session)
+
+(defcustom treelined-filter "default"
+  "The rows that a new tree shows."
+  :group 'treelined
+  :type '(choice (const "default") (const "no-tools") (const "user-only")
+                 (const "labeled-only") (const "all")))
+
+(defcustom treelined-order "time"
+  "The order of branches in trees."
+  :group 'treelined
+  :type '(choice (const :tag "The oldest first" "time")
+                 (const :tag "The active one first" "active-first")))
+
+(defcustom treelined-page-size 200
+  "Rows that are fetched at once."
+  :group 'treelined
+  :type 'natnum)
+
+(defconst treelined-tree--delay 0.02
+  "How long changes are collected before the tree is drawn, in seconds.")
+
+(defvar-local treelined-tree-filter nil "The filter, as in `treelined-filter'.")
+(defvar-local treelined-tree-query nil "The query that rows match, as typed, or nil.")
+(defvar-local treelined-tree-fold nil "The ids of folded entries.")
+(defvar-local treelined-tree-search nil
+  "The running search: a plist with `:query', `:index' and `:total', or nil.")
+(defvar-local treelined-tree-found nil "What a search has found: matches by entry id.")
+(defvar-local treelined-tree-total 0 "The number of rows.")
+(defvar-local treelined-tree--hidden 0 "The number of entries without a row.")
+(defvar-local treelined-tree--rows [] "The fetched rows; t if one is under way, nil if not.")
+(defvar-local treelined-tree--indices nil "The indices of fetched rows by entry id.")
+(defvar-local treelined-tree--revision nil "The revision of the rows.")
+(defvar-local treelined-tree--columns nil "The width of guides.")
+(defvar-local treelined-tree--loading nil "Whether a first page is under way.")
+(defvar-local treelined-tree--again nil
+  "The entry for point, or t, if the tree has to be drawn once more.")
+(defvar-local treelined-tree--after nil "Functions to call when the tree is drawn.")
+(defvar-local treelined-tree--timer nil "The timer of the next drawing.")
+(defvar-local treelined-tree--followed nil "The leaf to which point has moved last.")
+
+;;;; Places
+
+(defun treelined-tree--index (&optional position)
+  "Return the index of the row at POSITION, else at point."
+  (min (1- (line-number-at-pos position)) (max (1- treelined-tree-total) 0)))
+
+(defun treelined-tree-node ()
+  "Return the row at point, nil if it was not fetched."
+  (get-text-property (line-beginning-position) 'treelined-node))
+
+(defun treelined-tree-id ()
+  "Return the id of the entry at point, or nil."
+  (plist-get (treelined-tree-node) :id))
+
+(defun treelined-tree--window ()
+  "Return the selected window, or another one, with this buffer, or nil."
+  (if (eq (window-buffer) (current-buffer))
+      (selected-window)
+    (get-buffer-window nil t)))
+
+(defun treelined-tree--goto (index)
+  "Move point to the row INDEX."
+  (goto-char (point-min))
+  (forward-line index))
+
+(defun treelined-tree--place (window)
+  "Return the place of point in WINDOW, of the buffer if it is nil."
+  (save-excursion
+    (when window
+      (goto-char (window-point window)))
+    (let ((index (treelined-tree--index)))
+      (list :window window :id (treelined-tree-id) :index index :column (current-column)
+            :above (if window (- index (treelined-tree--index (window-start window))) 0)))))
+
+(defun treelined-tree--places ()
+  "Return the places of all windows, or that of the buffer if it has none."
+  (mapcar #'treelined-tree--place (or (get-buffer-window-list nil nil t) '(nil))))
+
+(defun treelined-tree--anchor (place)
+  "Return the index of the entry of PLACE, or of the row that it had."
+  (or (gethash (plist-get place :id) treelined-tree--indices)
+      (plist-get place :index)))
+
+(defun treelined-tree--restore (place index)
+  "Put point of PLACE on the row INDEX."
+  (let ((window (plist-get place :window))
+        (position (save-excursion
+                    (treelined-tree--goto index)
+                    (move-to-column (plist-get place :column))
+                    (point))))
+    (if (null window)
+        (goto-char position)
+      ;; Point of the buffer is that of the selected window, so it stays elsewhere.
+      (set-window-point window position)
+      (treelined-tree--scroll window index
+                              (- (treelined-tree--anchor place) (plist-get place :above))))))
+
+(defun treelined-tree--scroll (window index top)
+  "Let WINDOW show the rows from TOP on, or others if INDEX is not among them.
+It shows no lines behind the last row if there are more rows above."
+  (let ((height (window-body-height window)))
+    (unless (< (1- top) index (+ top height))
+      (setq top (- index (/ height 2))))
+    (save-excursion
+      (treelined-tree--goto (max 0 (min top (- treelined-tree-total height))))
+      (set-window-start window (point) t))))
+
+;;;; Drawing
+
+(defun treelined-tree--guide-columns ()
+  "Return the maximal width of guides: a third of the window."
+  (max 9 (/ (window-width (treelined-tree--window)) 3)))
+
+(defun treelined-tree--line (node)
+  "Return the line of NODE with its newline."
+  (let ((id (plist-get node :id)))
+    (propertize (concat (treelined-row-line
+                         node (member id treelined-tree-fold)
+                         (and treelined-tree-found (gethash id treelined-tree-found))
+                         treelined-tree--columns)
+                        "\n")
+                'treelined-node node)))
+
+(defun treelined-tree--draw (first nodes)
+  "Draw NODES from the row FIRST on, without regard to point."
+  (let ((inhibit-read-only t)
+        (index first))
+    (treelined-tree--goto first)
+    (delete-region (point) (line-beginning-position (1+ (length nodes))))
+    (insert (mapconcat #'treelined-tree--line nodes ""))
+    (seq-doseq (node nodes)
+      (aset treelined-tree--rows index node)
+      (puthash (plist-get node :id) index treelined-tree--indices)
+      (setq index (1+ index)))))
+
+(defun treelined-tree--draw-page (first nodes)
+  "Draw NODES from the row FIRST on.  All points stay in their places."
+  (let ((places (treelined-tree--places)))
+    (treelined-tree--draw first nodes)
+    (dolist (place places)
+      (treelined-tree--restore place (plist-get place :index)))))
+
+(defun treelined-tree--clear (result)
+  "Empty the lines of all rows of RESULT of `get_tree'."
+  (let ((inhibit-read-only t)
+        (total (plist-get result :total)))
+    (setq treelined-tree-total total
+          treelined-tree--hidden (plist-get result :hidden)
+          treelined-tree--revision (plist-get result :revision)
+          treelined-tree--rows (make-vector total nil)
+          treelined-tree--indices (make-hash-table :test #'equal)
+          treelined-tree--columns (treelined-tree--guide-columns))
+    (erase-buffer)
+    (if (> total 0)
+        (insert (make-string total ?\n))
+      (insert (propertize (treelined-tree--nothing) 'face 'treelined-inactive) "\n"))))
+
+(defun treelined-tree--nothing ()
+  "Return the text of a tree without rows."
+  (if (and (> treelined-tree--hidden 0)
+           (or treelined-tree-query (not (equal treelined-tree-filter "default"))))
+      (substitute-command-keys
+       (format "\\<treelined-tree-mode-map>No row: filter and query hide %d entries.  \
+\\[treelined-tree-filter] chooses the filter, \\[treelined-tree-query] the query."
+               treelined-tree--hidden))
+    (substitute-command-keys
+     "\\<treelined-tree-mode-map>Nothing has been said yet.  \\[treelined-compose] writes a message.")))
+
+(defun treelined-tree--show (result anchor main)
+  "Draw the first page RESULT of `get_tree'.
+MAIN is the place whose point moves to the row ANCHOR, if it is not nil."
+  (let ((places (treelined-tree--places)))
+    (treelined-tree--clear result)
+    (unless (zerop treelined-tree-total)
+      (treelined-tree--draw (plist-get result :offset) (plist-get result :nodes)))
+    (dolist (place places)
+      (treelined-tree--restore
+       place (or (and (eq (plist-get place :window) main) anchor)
+                 (treelined-tree--anchor place))))))
+
+(defun treelined-tree-redraw ()
+  "Draw the fetched rows again, without asking the daemon."
+  (setq treelined-tree--columns (treelined-tree--guide-columns))
+  (let ((places (treelined-tree--places))
+        (first 0))
+    (while (< first treelined-tree-total)
+      (let ((end first))
+        (while (and (< end treelined-tree-total) (listp (aref treelined-tree--rows end))
+                    (aref treelined-tree--rows end))
+          (setq end (1+ end)))
+        (when (> end first)
+          (treelined-tree--draw first (substring treelined-tree--rows first end)))
+        (setq first (1+ end))))
+    (dolist (place places)
+      (treelined-tree--restore place (plist-get place :index)))))
+
+;;;; Fetching
+
+(defun treelined-parse-query (typed)
+  "Return the params of the query TYPED: words, or /a regular expression/."
+  (if (string-match "\\`/\\(.+\\)/\\'" typed)
+      (list :query (match-string 1 typed) :mode "regex")
+    (list :query typed :mode "words")))
+
+(defun treelined-tree-params ()
+  "Return the params of `get_tree', those of the page aside."
+  (append (list :filter treelined-tree-filter
+                :order treelined-order
+                :render (symbol-name treelined-render)
+                :fold (vconcat treelined-tree-fold))
+          (and treelined-tree-query (treelined-parse-query treelined-tree-query))))
+
+(defun treelined-tree-request (place then &optional else)
+  "Ask for the rows of PLACE, params of a page.
+THEN and ELSE are as in `treelined-request'."
+  (treelined-session-request treelined-session 'get_tree
+                             (append place (treelined-tree-params)) then else))
+
+(defun treelined-tree-reload (&optional focus after)
+  "Fetch the tree again and draw it.
+Point stays on its entry, or moves to the entry FOCUS, or to the nearest
+one above it.  Call AFTER, if it is not nil, in the buffer when it is drawn."
+  (when after
+    (push after treelined-tree--after))
+  (if treelined-tree--loading
+      (setq treelined-tree--again (or focus treelined-tree--again t))
+    (setq treelined-tree--loading t)
+    (let* ((main (treelined-tree--window))
+           (place (treelined-tree--place main))
+           (around (or focus (plist-get place :id)))
+           anchor)
+      (when around
+        ;; An entry may have no row.  A page of one row says which is nearest.
+        (treelined-tree-request (list :around around :limit 1)
+                                (lambda (result) (setq anchor (plist-get result :offset)))
+                                #'ignore))
+      (treelined-tree-request
+       (append (if around
+                   (list :around around)
+                 (list :offset (max 0 (- (plist-get place :index) (/ treelined-page-size 2)))))
+               (list :limit treelined-page-size))
+       (lambda (result)
+         (when (derived-mode-p 'treelined-tree-mode)
+           (treelined-tree--show result anchor main)
+           (treelined-tree--settle)))
+       (lambda (error)
+         (when (derived-mode-p 'treelined-tree-mode)
+           (treelined-tree--failed error)))))))
+
+(defun treelined-tree--failed (error)
+  "Mend the params that ERROR refuses, and draw the tree; else show ERROR."
+  (let ((kind (plist-get error :kind)))
+    (cond
+     ;; The file was replaced: folded entries, or that at point, may be gone.
+     ((and (equal kind "entryNotFound") (or treelined-tree-fold (treelined-tree-id)))
+      (let ((inhibit-read-only t))
+        (erase-buffer))
+      (setq treelined-tree-fold nil treelined-tree-found nil treelined-tree-search nil
+            treelined-tree--again t))
+     ;; A pattern that is refused would be refused again.
+     ((and (equal kind "invalidParams") treelined-tree-query)
+      (treelined-report error)
+      (setq treelined-tree-query nil
+            treelined-tree--again t))
+     (t (treelined-report error)))
+    (treelined-tree--settle)))
+
+(defun treelined-tree--settle ()
+  "Draw the tree once more if it has changed meanwhile; else fetch what is visible."
+  (setq treelined-tree--loading nil)
+  (let ((again treelined-tree--again))
+    (setq treelined-tree--again nil)
+    ;; Commands start a daemon that has ended; nothing else does.
+    (if (and again (treelined-session-open-p treelined-session))
+        (treelined-tree-reload (and (stringp again) again))
+      (treelined-tree-fetch)
+      (let ((after treelined-tree--after))
+        (setq treelined-tree--after nil)
+        (mapc #'funcall (nreverse after)))))
+  (force-mode-line-update))
+
+(defun treelined-tree--fetch-page (first limit)
+  "Fetch LIMIT rows from the index FIRST on."
+  (let ((rows treelined-tree--rows))
+    (dotimes (index limit)
+      (aset rows (+ first index) t))
+    (treelined-tree-request
+     (list :offset first :limit limit)
+     (lambda (result)
+       ;; Another tree has other rows.
+       (when (and (derived-mode-p 'treelined-tree-mode) (eq rows treelined-tree--rows))
+         (if (equal (plist-get result :revision) treelined-tree--revision)
+             (treelined-tree--draw-page first (plist-get result :nodes))
+           (treelined-tree-reload))))
+     (lambda (error)
+       (dotimes (index limit)
+         (aset rows (+ first index) nil))
+       (treelined-report error)))))
+
+(defun treelined-tree--fetch-range (first last)
+  "Fetch those rows from FIRST to LAST, exclusive, that are not under way."
+  (let ((first (max first 0))
+        (last (min last treelined-tree-total)))
+    (while (< first last)
+      (let ((end first))
+        (while (and (< end last) (< (- end first) treelined-page-size)
+                    (null (aref treelined-tree--rows end)))
+          (setq end (1+ end)))
+        (when (> end first)
+          (treelined-tree--fetch-page first (- end first)))
+        (setq first (max end (1+ first)))))))
+
+(defun treelined-tree-fetch (&optional window start)
+  "Fetch the rows around point, and those that windows show.
+If WINDOW is not nil, it shows the rows from START on, as in
+`window-scroll-functions'."
+  (when (and (not treelined-tree--loading) (> treelined-tree-total 0)
+             (treelined-session-open-p treelined-session))
+    (let ((height (frame-height))
+          (index (treelined-tree--index)))
+      (treelined-tree--fetch-range (- index height) (+ index height))
+      (dolist (each (if window (list window) (get-buffer-window-list nil nil t)))
+        (let ((top (treelined-tree--index (or start (window-start each)))))
+          (treelined-tree--fetch-range (- top height) (+ top height height)))))))
+
+(defun treelined-tree--resized (_window)
+  "Draw the rows again if guides have another width now."
+  (unless (or (zerop treelined-tree-total)
+              (eql treelined-tree--columns (treelined-tree--guide-columns)))
+    (treelined-tree-redraw)))
+
+;;;; Changes
+
+(defun treelined-tree--changed (session event _params)
+  "Draw the trees of SESSION after EVENT."
+  (unless (eq event 'delta)
+    (dolist (buffer (treelined-session-buffers session 'treelined-tree-mode))
+      (with-current-buffer buffer
+        (force-mode-line-update)
+        (when (and (eq event 'changed) (not treelined-tree--timer))
+          (setq treelined-tree--timer
+                (run-at-time treelined-tree--delay nil #'treelined-tree--catch-up buffer)))))))
+
+(defun treelined-tree--at-leaf-p ()
+  "Return whether point is at the leaf, or where the leaf was last."
+  (save-excursion
+    (when-let ((window (treelined-tree--window)))
+      (goto-char (window-point window)))
+    (let ((node (treelined-tree-node)))
+      (or (null node) (plist-get node :isLeaf)
+          (equal (plist-get node :id) treelined-tree--followed)))))
+
+(defun treelined-tree--catch-up (buffer)
+  "Draw the tree of BUFFER.  Point follows the leaf if it is there."
+  (when (buffer-live-p buffer)
+    (with-current-buffer buffer
+      (setq treelined-tree--timer nil)
+      (cond ((not (treelined-session-open-p treelined-session)))
+            ((treelined-tree--at-leaf-p)
+             (let ((leaf (or (treelined-session-others-leaf-id treelined-session)
+                             (treelined-session-leaf-id treelined-session))))
+               (setq treelined-tree--followed leaf)
+               (treelined-tree-reload leaf)))
+            (t (treelined-tree-reload))))))
+
+(add-hook 'treelined-session-functions #'treelined-tree--changed)
+
+(defun treelined-tree-go-to (id &optional after)
+  "Put point on the entry ID, and open the folds that hide it.
+Call AFTER when it is there."
+  (treelined-tree-request
+   (list :around id :limit 1)
+   (lambda (result)
+     (let* ((nodes (plist-get result :nodes))
+            (shown (and (> (length nodes) 0) (plist-get (aref nodes 0) :id))))
+       (if (and shown (not (equal shown id)) (member shown treelined-tree-fold))
+           (progn
+             (setq treelined-tree-fold (delete shown treelined-tree-fold))
+             (treelined-tree-go-to id after))
+         (treelined-tree-reload id after))))))
+
+;;;; The mode
+
+(defun treelined-tree--header ()
+  "Return the header line."
+  (let ((session treelined-session))
+    (treelined-header
+     (string-join
+      (delq nil
+            (list
+             (propertize (treelined-session-title session) 'face 'bold)
+             (if (treelined-session-open-p session)
+                 (format "%d row%s" treelined-tree-total (if (= treelined-tree-total 1) "" "s"))
+               "the daemon has ended; g starts it again")
+             (and (> treelined-tree--hidden 0) (format "%d hidden" treelined-tree--hidden))
+             (and (not (equal treelined-tree-filter "default")) treelined-tree-filter)
+             (and treelined-tree-query (format "only “%s”" treelined-tree-query))
+             (when-let ((search treelined-tree-search))
+               (format "“%s” %d of %d" (plist-get search :query) (plist-get search :index)
+                       (plist-get search :total)))
+             (and (treelined-session-others-leaf-id session) "others have written: j")
+             (and (treelined-session-read-only session) "read only")
+             (and (treelined-session-navigation session) "moving… C-g aborts")))
+      " · "))))
+
+(defun treelined-tree--revert (&rest _)
+  "Draw the tree again."
+  (treelined-tree-reload))
+
+(defvar treelined-tree-mode-map (make-sparse-keymap)
+  "The keys of `treelined-tree-mode'; `treelined-menu' defines them.")
+
+(define-derived-mode treelined-tree-mode special-mode "Treelined"
+  "The tree of a session.
+\\<treelined-tree-mode-map>\\[treelined-tree-menu] shows all commands.
+
+\\{treelined-tree-mode-map}"
+  :group 'treelined
+  (buffer-disable-undo)
+  (setq truncate-lines t
+        bidi-paragraph-direction 'left-to-right
+        header-line-format '(:eval (treelined-tree--header))
+        revert-buffer-function #'treelined-tree--revert
+        treelined-tree-filter treelined-filter)
+  (hl-line-mode 1)
+  (add-hook 'post-command-hook #'treelined-tree-fetch nil t)
+  (add-hook 'window-scroll-functions #'treelined-tree-fetch nil t)
+  (add-hook 'window-size-change-functions #'treelined-tree--resized nil t))
+
+(defun treelined-tree-buffer (session)
+  "Return the buffer of the tree of SESSION; make it if there is none."
+  (or (car (treelined-session-buffers session 'treelined-tree-mode))
+      (with-current-buffer (generate-new-buffer
+                            (format "*treelined: %s*" (treelined-session-title session)))
+        (treelined-tree-mode)
+        (setq treelined-session session
+              default-directory (file-name-as-directory
+                                 (or (treelined-session-cwd session) "~/")))
+        (current-buffer))))
+
+(defun treelined-tree-show (session &optional focus after)
+  "Show the tree of SESSION, with point on the entry FOCUS, else on the leaf.
+Call AFTER when it is drawn."
+  (pop-to-buffer-same-window (treelined-tree-buffer session))
+  (if focus
+      (treelined-tree-go-to focus after)
+    (treelined-tree-reload (treelined-session-leaf-id session) after)))
+
+(provide 'treelined-tree)
+;;; treelined-tree.el ends here
