@@ -275,7 +275,8 @@ fn agent(fields: &Fields<'_>, result: &[u8]) -> Option<Box<str>> {
     let named = named.or_else(|| boxed(fields.agent).filter(|_| !fields.is_sidechain));
     named.or_else(|| {
         const MARK: &[u8] = b"agentId: ";
-        let at = memchr::memmem::rfind(result, MARK)?;
+        // A search from the end is ten times slower.
+        let at = memchr::memmem::find_iter(result, MARK).last()?;
         let id = result.get(at + MARK.len()..)?;
         let len = id
             .iter()

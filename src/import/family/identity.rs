@@ -123,6 +123,16 @@ impl Nodes {
             .or_else(|| self.alias(members, key))
     }
 
+    /// Frees the memory that only [`Self::with_key`] needs.
+    pub(super) fn forget_names(&mut self) {
+        self.by_session_key = Index::default();
+        self.by_key = Index::default();
+        self.by_session_alias = Index::default();
+        self.by_alias = Index::default();
+        self.aliases = Vec::new();
+        self.copies = Copies::default();
+    }
+
     /// The first node of a native session with this key for which `is` is true.
     fn own(
         &self,

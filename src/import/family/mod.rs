@@ -135,12 +135,17 @@ pub(crate) struct Forest {
     pub(crate) node_ids: Vec<Vec<NodeId>>,
 }
 
-/// Joins the members of one tool. Sets their `is_superseded`.
+/// Joins the members of one tool. Sets their `is_superseded`, and takes their `aliases`.
 pub(crate) fn join(members: &mut [Member], rules: &Rules<'_>) -> Forest {
     supersede(members);
     let order = order(members, rules);
-    let nodes = identity::find(members, &order, rules);
+    let mut nodes = identity::find(members, &order, rules);
     let links = links::resolve(members, &order, &nodes, rules);
+    // The memory of a large import is highest while the entries are laid out.
+    nodes.forget_names();
+    for member in members.iter_mut() {
+        member.aliases = Vec::new();
+    }
     let sessions = sessions::group(members, &order, &nodes, &links, rules);
     tree::lay_out(members, &nodes, &links, &sessions, rules.tool)
 }

@@ -132,7 +132,13 @@ enum Item {
 
 impl Context<'_> {
     fn session(&self, at: usize, group: &Group, outcomes: &mut [MemberOutcome]) -> SessionTree {
-        let mut layout = Layout::default();
+        let of = group.members.iter().filter_map(|at| self.nodes.of.get(*at));
+        let count = of.map(Vec::len).sum();
+        let mut layout = Layout {
+            entries: Vec::with_capacity(count),
+            nodes: HashMap::with_capacity(count),
+            ..Layout::default()
+        };
         for number in &group.members {
             for shared in self.nodes.of.get(*number).into_iter().flatten() {
                 self.place(&mut layout, at, *shared, outcomes);

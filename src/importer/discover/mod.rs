@@ -84,13 +84,16 @@ fn discover_in(
         }
     }
     let mut found = search.found;
-    // Paths compare part by part, which takes much longer than bytes.
-    let order = |source: &Source| {
-        let path = source.path.as_os_str().to_owned();
-        (source.tool, path, source.part.clone())
-    };
+    let order = |source: &Source| (source.tool, path_order(&source.path), source.part.clone());
     found.sources.sort_by_cached_key(order);
     Ok(found)
+}
+
+/// Bytes that compare like the parts of the path, in a fraction of the time.
+fn path_order(path: &Path) -> Vec<u8> {
+    let bytes = path.as_os_str().as_encoded_bytes().iter();
+    let first = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
+    bytes.map(first).collect()
 }
 
 /// A folder in which sources may appear or change.

@@ -70,5 +70,5 @@ fn a_source_that_cannot_be_read_is_reported_and_the_rest_is_imported() {
         .find(|file| file.error.is_some())
         .unwrap();
     assert!(failed.path.ends_with(name) && failed.tool.as_deref() == Some("codex"));
-    assert_eq!(result.totals.entries_added, 20);
+    assert_eq!(result.totals.entries_added, 21);
 }

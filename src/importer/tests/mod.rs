@@ -223,7 +223,7 @@ fn a_second_import_writes_nothing() {
     codex(&home);
     let first = home.import();
     assert_eq!(first.totals.failed, 0);
-    assert!(first.totals.entries_added == 20 && first.totals.recovered == 1);
+    assert!(first.totals.entries_added == 21 && first.totals.recovered == 1);
     let files = home.files();
     let second = home.import();
     assert_eq!(home.files(), files);
@@ -271,7 +271,8 @@ fn a_lost_ledger_is_rebuilt_from_the_sessions() {
     assert_eq!(both.sessions.len(), 1);
     assert_eq!(
         (both.sessions[0].entries_added, both.sessions[0].branches),
-        (1, 1)
+        (2, 1),
+        "the message and the fork's label"
     );
     fs::remove_dir_all(home.sessions().join(".imports")).unwrap();
     let files = home.files();
