@@ -192,12 +192,12 @@ fn check_pages(
     assert_eq!(found, expected);
 }
 
-/// All damaged files, and sessions without damage, of which the index knows all hits without their being opened.
+/// Damaged files, and sessions without damage, of which the index knows all hits without their being opened.
 #[test]
 fn ten_thousand_random_needles_are_found_as_a_model_finds_them() {
     const THREADS: u64 = 4;
-    let folder = folder_of(&mut Random(7), &data_files());
-    let plain = (0..6)
+    let folder = folder(&mut Random(7), 0);
+    let plain = (0..2)
         .map(|number| generator::session(&mut Random(90 + number), &format!("plain{number}"), 20));
     for (number, text) in plain.enumerate() {
         fs::write(folder.path().join(format!("p{number}.jsonl")), text).unwrap();
@@ -291,8 +291,8 @@ fn a_search_with_an_index_finds_what_a_scan_finds() {
 #[test]
 fn pages_and_totals_are_the_same_with_and_without_an_index() {
     let folder = tempfile::tempdir().unwrap();
-    for number in 0..20 {
-        let text = generator::session(&mut Random(number), &format!("s{number}"), 30);
+    for number in 0..12 {
+        let text = generator::session(&mut Random(number), &format!("s{number}"), 50);
         fs::write(folder.path().join(format!("s{number}.jsonl")), text).unwrap();
     }
     // An entry with a second line, and one without a time, need more than their lines.
@@ -316,7 +316,6 @@ fn pages_and_totals_are_the_same_with_and_without_an_index() {
     for (text, mode) in [
         ("error", Mode::Words),
         ("the", Mode::Words),
-        ("cargo test", Mode::Words),
         ("日本", Mode::Words),
         ("E04", Mode::Literal),
         (r"x\.org|fails", Mode::Regex),
@@ -324,14 +323,14 @@ fn pages_and_totals_are_the_same_with_and_without_an_index() {
     ] {
         let whole = run(&store, &request(text, mode));
         assert!(whole.hits.len() > 20, "{text}");
-        for limit in [1, 2, 7, 50] {
+        for limit in [9, 40] {
             check_pages(&store, NO_INDEX, request(text, mode), &whole, limit);
             check_pages(&store, idle, request(text, mode), &whole, limit);
         }
         let mut since = request(text, mode);
         since.since = crate::timestamp::parse("2026-05-01T00:00:00.000Z");
         let whole = run(&store, &since);
-        check_pages(&store, idle, since, &whole, 5);
+        check_pages(&store, idle, since, &whole, 10);
     }
 }
 
@@ -352,7 +351,7 @@ fn a_damaged_index_is_not_used_and_made_again() {
         assert_eq!(outcome.hits.len(), 1);
         outcome.totals.scanned_bytes < run(&store, &query).totals.scanned_bytes
     };
-    for round in 0..40 {
+    for round in 0..30 {
         for old in index_files(folder.path()) {
             fs::remove_file(old).unwrap();
         }
