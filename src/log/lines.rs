@@ -163,7 +163,11 @@ impl<'f> Lines<'f> {
         // Doubling keeps the copying of a long line linear.
         let wanted = unread + chunk.max(unread);
         if self.buffer.len() < wanted {
-            self.buffer.resize(wanted, 0);
+            match unread {
+                // The system has zeros at hand.
+                0 => self.buffer = vec![0; wanted],
+                _ => self.buffer.resize(wanted, 0),
+            }
         }
         let room = self.buffer.get_mut(unread..wanted).unwrap_or_default();
         let read = read_at(self.file, room, self.offset + unread as u64)?;

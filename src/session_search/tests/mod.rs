@@ -192,22 +192,18 @@ fn check_pages(
     assert_eq!(found, expected);
 }
 
-/// Damaged files, and sessions without damage, of which the index knows all hits without their being opened.
+/// Each thread has its own sessions: two files of `tests/data`, most of which are damaged, and two random sessions.
 #[test]
 fn ten_thousand_random_needles_are_found_as_a_model_finds_them() {
     const THREADS: u64 = 4;
-    let folder = folder(&mut Random(7), 0);
-    let plain = (0..2)
-        .map(|number| generator::session(&mut Random(90 + number), &format!("plain{number}"), 20));
-    for (number, text) in plain.enumerate() {
-        fs::write(folder.path().join(format!("p{number}.jsonl")), text).unwrap();
-    }
-    let store = &Store::new(folder.path().to_owned());
-    update_index(store);
-    let entries = &model::entries(folder.path());
     let idle = IndexSettings { most: 0, ..INDEX };
     let work = |seed: u64| {
         let mut random = Random(seed);
+        let files = data_files().into_iter().skip(seed as usize * 2).take(2);
+        let folder = folder_of(&mut random, &files.collect::<Vec<_>>());
+        let store = &Store::new(folder.path().to_owned());
+        update_index(store);
+        let entries = &model::entries(folder.path());
         let (mut narrowed, needles) = (0, 10_000 / THREADS as usize);
         let found = compare(&mut random, entries, needles, |request| {
             let scanned = run(store, request);
@@ -220,13 +216,14 @@ fn ten_thousand_random_needles_are_found_as_a_model_finds_them() {
         });
         (found, narrowed)
     };
+    let work = &work;
     let (found, narrowed) = std::thread::scope(|scope| {
         let threads = (0..THREADS).map(|seed| scope.spawn(move || work(seed)));
         let threads: Vec<_> = threads.collect();
         let sums = threads.into_iter().map(|thread| thread.join().unwrap());
         sums.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     });
-    assert!(found > 10_000 && narrowed > 5_000, "{found} {narrowed}");
+    assert!(found > 5_000 && narrowed > 2_500, "{found} {narrowed}");
 }
 
 fn update_index(store: &Store) {
