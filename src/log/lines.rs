@@ -11,6 +11,8 @@ use std::os::unix::fs::FileExt;
 
 /// Bytes asked for at a time.
 pub(crate) const CHUNK: usize = 1 << 20;
+/// Bytes asked for at first; later reads are longer.
+const FIRST: usize = 64 << 10;
 /// Lines longer than this, in bytes, are skipped.
 pub(crate) const MAX_LINE_BYTES: usize = 256 << 20;
 /// For a line longer than this, in bytes, the end is searched before more of it is read into memory.
@@ -156,10 +158,16 @@ impl<'f> Lines<'f> {
             self.buffer.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, unread);
         }
+        // A short file does not need a whole chunk, which is filled with zeros first.
+        let chunk = self.chunk.min(FIRST.max(2 * self.buffer.len()));
         // Doubling keeps the copying of a long line linear.
-        let wanted = unread + self.chunk.max(unread);
+        let wanted = unread + chunk.max(unread);
         if self.buffer.len() < wanted {
-            self.buffer.resize(wanted, 0);
+            match unread {
+                // The system has zeros at hand.
+                0 => self.buffer = vec![0; wanted],
+                _ => self.buffer.resize(wanted, 0),
+            }
         }
         let room = self.buffer.get_mut(unread..wanted).unwrap_or_default();
         let read = read_at(self.file, room, self.offset + unread as u64)?;

@@ -1,7 +1,7 @@
 //! The excerpt of a field around its match.
 
 use super::fold::{push_folded, push_folded_char};
-use super::matcher::decoded;
+use super::matcher::{Matcher, decoded};
 use super::query::{Needles, Query};
 use crate::entry::Kind;
 use memchr::memmem::Finder;
@@ -71,45 +71,51 @@ impl Excerpt {
 /// Finds the first of several fields with the most needles.
 pub(crate) struct BestField<'q> {
     query: &'q Query,
+    matcher: Matcher<'q>,
     found: u32,
     field: String,
-    folded: Vec<u8>,
 }
 
 impl<'q> BestField<'q> {
     pub(crate) fn new(query: &'q Query) -> Self {
         Self {
             query,
+            matcher: Matcher::new(query),
             found: 0,
             field: String::new(),
-            folded: Vec::new(),
         }
     }
 
     /// Examines a field; breaks if no later field could be better.
     pub(crate) fn see(&mut self, field: Cow<'_, str>) -> ControlFlow<()> {
-        let found = self
-            .query
-            .found_in(&field, 0, &mut self.folded)
-            .count_ones();
+        self.matcher.begin(0);
+        let _seen = self.matcher.see(&field);
+        self.take(|| field.into_owned())
+    }
+
+    /// Examines all fields of a stored line, until none could be better. Most fields need not be decoded.
+    pub(crate) fn see_line(&mut self, line: &[u8], kind: Kind) -> ControlFlow<()> {
+        let mut seen = ControlFlow::Continue(());
+        super::each_field(line, kind, |raw| {
+            self.matcher.begin(0);
+            let _seen = self.matcher.see_raw(raw);
+            seen = self.take(|| decoded(raw).into_owned());
+            seen
+        });
+        seen
+    }
+
+    /// Keeps the field that the matcher has seen if it is better.
+    fn take(&mut self, field: impl FnOnce() -> String) -> ControlFlow<()> {
+        let found = self.matcher.found().count_ones();
         if found > self.found {
             self.found = found;
-            self.field = field.into_owned();
+            self.field = field();
         }
         match self.found == self.query.all().count_ones() {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
-    }
-
-    /// Examines all fields of a stored line, until none could be better.
-    pub(crate) fn see_line(&mut self, line: &[u8], kind: Kind) -> ControlFlow<()> {
-        let mut seen = ControlFlow::Continue(());
-        super::each_field(line, kind, |raw| {
-            seen = self.see(decoded(raw));
-            seen
-        });
-        seen
     }
 
     /// `None` if no field has a match.

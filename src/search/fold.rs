@@ -33,6 +33,11 @@ pub(crate) fn folded_text(text: &str) -> String {
 }
 
 pub(super) fn push_folded_char(out: &mut Vec<u8>, char: char) {
+    if let Ok(byte) = u8::try_from(char)
+        && byte.is_ascii()
+    {
+        return out.push(byte.to_ascii_lowercase());
+    }
     for lower in folded(char) {
         out.extend_from_slice(lower.encode_utf8(&mut [0; 4]).as_bytes());
     }

@@ -80,7 +80,7 @@ impl<'s> SearchRun<'s> {
                 self.unless_cancelled()
             },
         );
-        self.completed(done)?;
+        completed(done)?;
         let with_files = files.into_iter().zip(taken);
         Ok(with_files
             .filter_map(|(file, is_in)| is_in.then_some(file))
@@ -105,7 +105,7 @@ impl<'s> SearchRun<'s> {
             }
             most = LARGEST_BATCH.min(most * 2);
             let matched = self.matched(&batch, total, watch)?;
-            let open = self.without_hopeless(matched);
+            let open = self.count_behind_page(matched);
             self.open(&open, watch)?;
         }
         Ok(())
@@ -136,7 +136,7 @@ impl<'s> SearchRun<'s> {
 
     /// Counts the hits of the files that cannot be on the page, and returns the others. Only files whose hits follow
     /// from their lines are counted without being opened.
-    fn without_hopeless<'f>(&mut self, matched: Vec<MatchedFile<'f>>) -> Vec<MatchedFile<'f>> {
+    fn count_behind_page<'f>(&mut self, matched: Vec<MatchedFile<'f>>) -> Vec<MatchedFile<'f>> {
         let (request, page) = (self.request, &mut self.page);
         let keys: Vec<Option<Vec<Key>>> = matched
             .iter()
@@ -146,8 +146,8 @@ impl<'s> SearchRun<'s> {
         let mut open = Vec::new();
         for (file, keys) in matched.into_iter().zip(keys) {
             let is_within = |key: &Key| bound.as_ref().is_none_or(|bound| key <= bound);
-            let is_hopeless = |keys: &Vec<Key>| !keys.iter().any(is_within);
-            match keys.filter(is_hopeless) {
+            let is_behind = |keys: &Vec<Key>| !keys.iter().any(is_within);
+            match keys.filter(is_behind) {
                 Some(keys) => {
                     self.totals.sessions += u64::from(!keys.is_empty());
                     self.totals.entries += keys.len() as u64;
@@ -197,7 +197,7 @@ impl<'s> SearchRun<'s> {
                 }
             },
         );
-        failure.map_or_else(|| self.completed(done), Err)
+        failure.map_or_else(|| completed(done), Err)
     }
 
     /// The matches in each file, or the reason why it could not be read.
@@ -241,21 +241,12 @@ impl<'s> SearchRun<'s> {
             }
             break_if_cancelled(cancel)
         });
-        self.completed(done)?;
+        completed(done)?;
         Ok(all)
     }
 
     fn unless_cancelled(&self) -> ControlFlow<()> {
         break_if_cancelled(self.cancel)
-    }
-
-    /// Fails with `cancelled` if the work broke off.
-    #[allow(clippy::unused_self, reason = "reads as a step of the run")]
-    fn completed(&self, done: ControlFlow<()>) -> Result<()> {
-        match done {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(Error::cancelled()),
-        }
     }
 
     pub(super) fn finish(self) -> SearchOutcome {
@@ -266,6 +257,14 @@ impl<'s> SearchRun<'s> {
             has_more,
             partial: self.partial,
         }
+    }
+}
+
+/// Fails with `cancelled` if the work broke off.
+fn completed(done: ControlFlow<()>) -> Result<()> {
+    match done {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Error::cancelled()),
     }
 }
 

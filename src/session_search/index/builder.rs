@@ -3,7 +3,7 @@
 use super::segment::{Block, SegmentWriter};
 use super::words::each_word;
 use crate::cancel::Cancel;
-use crate::entry::{Facts, Kind, Line, scan};
+use crate::entry::{Facts, Line, scan};
 use crate::log::lines::Lines;
 use crate::search::{decoded, each_field, folded_text};
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ use std::io;
 use std::ops::{ControlFlow, Range};
 
 /// Bytes of lines in a block: a match scans at least as many.
-const BLOCK: u64 = 32 << 10;
+const BLOCK: u64 = 64 << 10;
 /// Bytes of the labels of a file that are kept with it.
 const LABEL_BYTES: usize = 16 << 10;
 /// Bytes of the longest id that a tree takes.
@@ -124,7 +124,10 @@ impl<'w> FileReader<'w> {
         {
             self.labels.push(folded_text(label));
         }
-        self.block.add_words(bytes, envelope.kind);
+        each_field(bytes, envelope.kind, |raw| {
+            each_word(&decoded(raw), |word| self.writer.word(word));
+            ControlFlow::Continue(())
+        });
     }
 
     /// Whether a line is the header in the first line, or else an entry with another id than those before.
@@ -143,13 +146,12 @@ impl<'w> FileReader<'w> {
     }
 }
 
-/// The block that lines are added to.
+/// The block that lines are added to; the writer has its words.
 struct OpenBlock {
     file: u64,
     start: u64,
     end: u64,
     is_opaque: bool,
-    words: HashSet<String>,
 }
 
 impl OpenBlock {
@@ -159,25 +161,11 @@ impl OpenBlock {
             start: 0,
             end: 0,
             is_opaque: false,
-            words: HashSet::new(),
         }
     }
 
     fn begin(&mut self, start: u64) {
         (self.start, self.end) = (start, start);
-    }
-
-    /// Adds the words of an entry.
-    fn add_words(&mut self, line: &[u8], kind: Kind) {
-        let words = &mut self.words;
-        each_field(line, kind, |raw| {
-            each_word(&decoded(raw), |word| {
-                if !words.contains(word) {
-                    words.insert(word.to_owned());
-                }
-            });
-            ControlFlow::Continue(())
-        });
     }
 
     /// Writes the block, and begins the next one at its end.
@@ -188,12 +176,10 @@ impl OpenBlock {
                 span: self.start..self.end,
                 is_opaque: self.is_opaque,
             };
-            let words = self.words.iter().map(String::as_str);
-            writer.push(&block, words).map_err(io::Error::other)?;
+            writer.close(&block).map_err(io::Error::other)?;
         }
         self.start = self.end;
         self.is_opaque = false;
-        self.words.clear();
         Ok(())
     }
 }

@@ -1,10 +1,12 @@
 //! One file of the index: the words of some blocks of lines, in SQLite. It is written once and never changed.
 
 use super::words::Piece;
+use hashbrown::hash_table::Entry;
+use hashbrown::{DefaultHashBuilder, HashTable};
 use memchr::memmem::Finder;
 use memchr::{memchr, memrchr};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
-use std::collections::HashSet;
+use std::hash::BuildHasher;
 use std::ops::Range;
 use std::path::Path;
 
@@ -22,13 +24,34 @@ pub(super) struct Block {
     pub is_opaque: bool,
 }
 
-/// Writes a segment.
+/// Writes a segment: the words of one block after the other.
 pub(super) struct SegmentWriter {
     database: Connection,
     /// Each word once, between line breaks.
     vocabulary: Vec<u8>,
-    known: HashSet<Box<str>>,
-    blocks: i64,
+    known: HashTable<KnownWord>,
+    hasher: DefaultHashBuilder,
+    /// The words of the open block, separated by spaces.
+    text: String,
+    /// The number of the open block.
+    block: u32,
+}
+
+/// A word of the vocabulary.
+struct KnownWord {
+    /// Where it begins in the vocabulary.
+    at: usize,
+    len: usize,
+    /// The last block that has it.
+    block: u32,
+}
+
+impl KnownWord {
+    fn text<'v>(&self, vocabulary: &'v [u8]) -> &'v [u8] {
+        vocabulary
+            .get(self.at..self.at + self.len)
+            .unwrap_or_default()
+    }
 }
 
 impl SegmentWriter {
@@ -47,35 +70,55 @@ impl SegmentWriter {
         Ok(Self {
             database,
             vocabulary: vec![b'\n'],
-            known: HashSet::new(),
-            blocks: 0,
+            known: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
+            text: String::new(),
+            block: 1,
         })
     }
 
-    /// Adds a block and its distinct words.
-    pub(super) fn push<'w>(
-        &mut self,
-        block: &Block,
-        words: impl Iterator<Item = &'w str>,
-    ) -> rusqlite::Result<()> {
-        let mut text = String::new();
-        for word in words {
-            text.push_str(word);
-            text.push(' ');
-            if !self.known.contains(word) {
-                self.known.insert(word.into());
-                self.vocabulary.extend_from_slice(word.as_bytes());
-                self.vocabulary.push(b'\n');
+    /// Adds a word to the open block; it may come several times.
+    pub(super) fn word(&mut self, word: &str) {
+        let Self {
+            vocabulary, hasher, ..
+        } = self;
+        let is_it = |known: &KnownWord| known.text(vocabulary) == word.as_bytes();
+        let hash_known = |known: &KnownWord| hasher.hash_one(known.text(vocabulary));
+        let entry = self
+            .known
+            .entry(hasher.hash_one(word.as_bytes()), is_it, hash_known);
+        match entry {
+            Entry::Occupied(known) => {
+                let last = std::mem::replace(&mut known.into_mut().block, self.block);
+                if last == self.block {
+                    return;
+                }
+            }
+            Entry::Vacant(place) => {
+                place.insert(KnownWord {
+                    at: vocabulary.len(),
+                    len: word.len(),
+                    block: self.block,
+                });
+                vocabulary.extend_from_slice(word.as_bytes());
+                vocabulary.push(b'\n');
             }
         }
-        self.blocks += 1;
+        self.text.push_str(word);
+        self.text.push(' ');
+    }
+
+    /// Writes the open block, and opens the next one.
+    pub(super) fn close(&mut self, block: &Block) -> rusqlite::Result<()> {
         let (file, start) = (block.file.cast_signed(), block.span.start.cast_signed());
         let end = block.span.end.cast_signed();
         let database = &self.database;
         let mut insert = database.prepare_cached("INSERT INTO blocks VALUES (?, ?, ?, ?, ?)")?;
-        insert.execute(params![self.blocks, file, start, end, block.is_opaque])?;
+        insert.execute(params![self.block, file, start, end, block.is_opaque])?;
         let mut insert = database.prepare_cached("INSERT INTO words(rowid, text) VALUES (?, ?)")?;
-        insert.execute(params![self.blocks, text])?;
+        insert.execute(params![self.block, self.text])?;
+        self.block += 1;
+        self.text.clear();
         Ok(())
     }
 

@@ -192,22 +192,18 @@ fn check_pages(
     assert_eq!(found, expected);
 }
 
-/// All damaged files, and sessions without damage, of which the index knows all hits without their being opened.
+/// Each thread has its own sessions: two files of `tests/data`, most of which are damaged, and two random sessions.
 #[test]
 fn ten_thousand_random_needles_are_found_as_a_model_finds_them() {
     const THREADS: u64 = 4;
-    let folder = folder_of(&mut Random(7), &data_files());
-    let plain = (0..6)
-        .map(|number| generator::session(&mut Random(90 + number), &format!("plain{number}"), 20));
-    for (number, text) in plain.enumerate() {
-        fs::write(folder.path().join(format!("p{number}.jsonl")), text).unwrap();
-    }
-    let store = &Store::new(folder.path().to_owned());
-    update_index(store);
-    let entries = &model::entries(folder.path());
     let idle = IndexSettings { most: 0, ..INDEX };
     let work = |seed: u64| {
         let mut random = Random(seed);
+        let files = data_files().into_iter().skip(seed as usize * 2).take(2);
+        let folder = folder_of(&mut random, &files.collect::<Vec<_>>());
+        let store = &Store::new(folder.path().to_owned());
+        update_index(store);
+        let entries = &model::entries(folder.path());
         let (mut narrowed, needles) = (0, 10_000 / THREADS as usize);
         let found = compare(&mut random, entries, needles, |request| {
             let scanned = run(store, request);
@@ -220,13 +216,14 @@ fn ten_thousand_random_needles_are_found_as_a_model_finds_them() {
         });
         (found, narrowed)
     };
+    let work = &work;
     let (found, narrowed) = std::thread::scope(|scope| {
         let threads = (0..THREADS).map(|seed| scope.spawn(move || work(seed)));
         let threads: Vec<_> = threads.collect();
         let sums = threads.into_iter().map(|thread| thread.join().unwrap());
         sums.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     });
-    assert!(found > 10_000 && narrowed > 5_000, "{found} {narrowed}");
+    assert!(found > 5_000 && narrowed > 2_500, "{found} {narrowed}");
 }
 
 fn update_index(store: &Store) {
@@ -291,8 +288,8 @@ fn a_search_with_an_index_finds_what_a_scan_finds() {
 #[test]
 fn pages_and_totals_are_the_same_with_and_without_an_index() {
     let folder = tempfile::tempdir().unwrap();
-    for number in 0..20 {
-        let text = generator::session(&mut Random(number), &format!("s{number}"), 30);
+    for number in 0..12 {
+        let text = generator::session(&mut Random(number), &format!("s{number}"), 50);
         fs::write(folder.path().join(format!("s{number}.jsonl")), text).unwrap();
     }
     // An entry with a second line, and one without a time, need more than their lines.
@@ -316,7 +313,6 @@ fn pages_and_totals_are_the_same_with_and_without_an_index() {
     for (text, mode) in [
         ("error", Mode::Words),
         ("the", Mode::Words),
-        ("cargo test", Mode::Words),
         ("日本", Mode::Words),
         ("E04", Mode::Literal),
         (r"x\.org|fails", Mode::Regex),
@@ -324,14 +320,14 @@ fn pages_and_totals_are_the_same_with_and_without_an_index() {
     ] {
         let whole = run(&store, &request(text, mode));
         assert!(whole.hits.len() > 20, "{text}");
-        for limit in [1, 2, 7, 50] {
+        for limit in [9, 40] {
             check_pages(&store, NO_INDEX, request(text, mode), &whole, limit);
             check_pages(&store, idle, request(text, mode), &whole, limit);
         }
         let mut since = request(text, mode);
         since.since = crate::timestamp::parse("2026-05-01T00:00:00.000Z");
         let whole = run(&store, &since);
-        check_pages(&store, idle, since, &whole, 5);
+        check_pages(&store, idle, since, &whole, 10);
     }
 }
 
@@ -352,7 +348,7 @@ fn a_damaged_index_is_not_used_and_made_again() {
         assert_eq!(outcome.hits.len(), 1);
         outcome.totals.scanned_bytes < run(&store, &query).totals.scanned_bytes
     };
-    for round in 0..40 {
+    for round in 0..30 {
         for old in index_files(folder.path()) {
             fs::remove_file(old).unwrap();
         }
