@@ -18,6 +18,7 @@ pub(crate) mod ledger;
 mod line;
 pub(crate) mod names;
 mod native;
+mod open_nodes;
 pub(crate) mod origin;
 mod reading;
 mod rebuild;
