@@ -9,7 +9,7 @@ use crate::timestamp::Millis;
 use std::collections::{HashMap, HashSet};
 
 /// Number of a node that may be in several members.
-pub(super) type Shared = usize;
+pub(super) type NodeNumber = usize;
 
 /// The nodes of all members, each once.
 #[derive(Default)]
@@ -17,15 +17,15 @@ pub(super) struct Nodes {
     /// For each node the member that has it first, and its index there.
     pub(super) owners: Vec<(MemberNumber, usize)>,
     /// For each member the nodes that it has, in its order.
-    pub(super) of: Vec<Vec<Shared>>,
+    pub(super) of: Vec<Vec<NodeNumber>>,
     /// Nodes by key, per native session.
-    by_session_key: HashMap<(usize, Box<str>), Vec<Shared>>,
+    by_session_key: HashMap<(usize, Box<str>), Vec<NodeNumber>>,
     /// Nodes by keys that copies in other sessions keep.
-    by_key: HashMap<Box<str>, Vec<Shared>>,
+    by_key: HashMap<Box<str>, Vec<NodeNumber>>,
     /// Nodes by ids of records without a node, per native session.
-    by_session_alias: HashMap<(usize, Box<str>), Shared>,
+    by_session_alias: HashMap<(usize, Box<str>), NodeNumber>,
     /// The same across sessions, for tools that keep ids.
-    by_alias: HashMap<Box<str>, Shared>,
+    by_alias: HashMap<Box<str>, NodeNumber>,
     /// Native sessions, numbered.
     sessions: HashMap<String, usize>,
     /// Members that were joined by their content alone.
@@ -40,7 +40,7 @@ enum Anchor {
     Session(usize),
     /// Before the first node of any session of a project.
     Project(usize),
-    Node(Shared),
+    Node(NodeNumber),
 }
 
 /// Nodes by the nearest node above them with a fingerprint, their own fingerprint, and their time where it must be
@@ -49,15 +49,15 @@ type Key = (Anchor, u64, Option<Millis>);
 
 #[derive(Default)]
 struct Copies {
-    children: HashMap<Key, Vec<Shared>>,
+    children: HashMap<Key, Vec<NodeNumber>>,
     /// First nodes that are listed, since copies have them too.
-    roots: HashSet<(Anchor, Option<Millis>, Shared)>,
+    roots: HashSet<(Anchor, Option<Millis>, NodeNumber)>,
     projects: HashMap<String, usize>,
 }
 
 impl Nodes {
     /// The node that this key names in a member of `native_id`.
-    pub(super) fn with_key(&self, native_id: &str, key: &str) -> Option<Shared> {
+    pub(super) fn with_key(&self, native_id: &str, key: &str) -> Option<NodeNumber> {
         let session = self.sessions.get(native_id);
         let own_key = session.map(|session| (*session, Box::from(key)));
         let own_key = own_key.as_ref();
@@ -74,7 +74,7 @@ impl Nodes {
         &mut self,
         session: usize,
         member: &Member,
-        of: &[Shared],
+        of: &[NodeNumber],
         has_shared_keys: bool,
     ) {
         for (alias, node) in &member.aliases {
@@ -138,7 +138,7 @@ fn add(
     if by_content.is_heuristic {
         nodes.heuristic.insert(number);
     }
-    let mut own: HashMap<&str, Shared> = HashMap::new();
+    let mut own: HashMap<&str, NodeNumber> = HashMap::new();
     let mut of = Vec::with_capacity(member.nodes.len());
     for (at, (node, known)) in member.nodes.iter().zip(known).enumerate() {
         let repeated = own.get(&*node.key).copied();
@@ -160,7 +160,7 @@ fn add(
         of.push(shared);
     }
     let owners = &nodes.owners;
-    let is_own = |at: usize, shared: Shared| owners.get(shared) == Some(&(number, at));
+    let is_own = |at: usize, shared: NodeNumber| owners.get(shared) == Some(&(number, at));
     nodes.copies.add(member, &of, &anchors, is_own);
     nodes.add_aliases(session, member, &of, rules.has_shared_keys);
     if let Some(slot) = nodes.of.get_mut(number) {
@@ -176,12 +176,12 @@ fn by_key(
     session: usize,
     member: &Member,
     rules: &Rules<'_>,
-) -> Vec<Option<Shared>> {
-    let same = |node: &Node, shared: &Shared| {
+) -> Vec<Option<NodeNumber>> {
+    let same = |node: &Node, shared: &NodeNumber| {
         let other = node_of(nodes, members, *shared).map_or(0, |other| other.fingerprint);
         node.fingerprint == other || node.fingerprint == 0 || other == 0
     };
-    let pick = |node: &Node, found: Option<&Vec<Shared>>| {
+    let pick = |node: &Node, found: Option<&Vec<NodeNumber>>| {
         let mut found = found.into_iter().flatten();
         found.find(|shared| same(node, shared)).copied()
     };
@@ -204,7 +204,7 @@ fn by_key(
 pub(super) fn node_of<'a>(
     nodes: &Nodes,
     members: &'a [Member],
-    shared: Shared,
+    shared: NodeNumber,
 ) -> Option<&'a Node> {
     let (member, at) = nodes.owners.get(shared)?;
     members.get(*member)?.nodes.get(*at)
@@ -219,7 +219,7 @@ struct Anchors {
 #[derive(Default)]
 struct Matches {
     /// For each node of the member the original that it copies.
-    found: Vec<Option<Shared>>,
+    found: Vec<Option<NodeNumber>>,
     is_heuristic: bool,
 }
 
@@ -265,7 +265,7 @@ fn copied(
         let users: Vec<Millis> = users(member, &found).filter_map(|node| node.time).collect();
         if users.len() > 1 || users.iter().any(|at| exact(*at)) {
             // Members of one native session need no heuristic.
-            let is_other = |shared: &Shared| {
+            let is_other = |shared: &NodeNumber| {
                 let owner = nodes
                     .owners
                     .get(*shared)
@@ -294,10 +294,14 @@ fn copied(
 }
 
 /// The messages among the found nodes that a person typed.
-fn users<'a>(member: &'a Member, found: &'a [Option<Shared>]) -> impl Iterator<Item = &'a Node> {
+fn users<'a>(
+    member: &'a Member,
+    found: &'a [Option<NodeNumber>],
+) -> impl Iterator<Item = &'a Node> {
     let pairs = member.nodes.iter().zip(found);
-    let is_user =
-        |(node, found): &(&Node, &Option<Shared>)| found.is_some() && node.kind == NodeKind::User;
+    let is_user = |(node, found): &(&Node, &Option<NodeNumber>)| {
+        found.is_some() && node.kind == NodeKind::User
+    };
     pairs.filter(is_user).map(|(node, _)| node)
 }
 
@@ -322,9 +326,9 @@ fn anchors_above(member: &Member) -> Vec<Option<usize>> {
 impl Copies {
     /// For each node of the member the node below `root` that it copies: fingerprints are equal in order, from the
     /// first one. A node without a fingerprint counts as copied if a node below it is.
-    fn matching(&self, member: &Member, root: Anchor, is_timed: bool) -> Vec<Option<Shared>> {
+    fn matching(&self, member: &Member, root: Anchor, is_timed: bool) -> Vec<Option<NodeNumber>> {
         let above = anchors_above(member);
-        let mut found: Vec<Option<Shared>> = Vec::with_capacity(member.nodes.len());
+        let mut found: Vec<Option<NodeNumber>> = Vec::with_capacity(member.nodes.len());
         let mut taken: HashMap<Key, usize> = HashMap::new();
         for (node, above) in member.nodes.iter().zip(&above) {
             let anchor = match above {
@@ -345,12 +349,12 @@ impl Copies {
 
     /// Nodes without a fingerprint above a copied node have a counterpart in the kept source: the nearest copied node
     /// above them, else the nearest below.
-    fn pass_over(&self, member: &Member, found: &mut [Option<Shared>]) {
+    fn pass_over(&self, member: &Member, found: &mut [Option<NodeNumber>]) {
         let parent = |at: usize| match member.nodes.get(at)?.parent {
             Parent::Node(parent) => usize::try_from(parent).ok().filter(|parent| *parent < at),
             Parent::Base | Parent::Key(_) => None,
         };
-        let mut below: Vec<Option<Shared>> = vec![None; found.len()];
+        let mut below: Vec<Option<NodeNumber>> = vec![None; found.len()];
         for at in (0..found.len()).rev() {
             let copied = found.get(at).copied().flatten();
             let copied = copied.or_else(|| below.get(at).copied().flatten());
@@ -374,9 +378,9 @@ impl Copies {
     fn add(
         &mut self,
         member: &Member,
-        of: &[Shared],
+        of: &[NodeNumber],
         anchors: &Anchors,
-        is_own: impl Fn(usize, Shared) -> bool,
+        is_own: impl Fn(usize, NodeNumber) -> bool,
     ) {
         let above = anchors_above(member);
         for (at, (node, shared)) in member.nodes.iter().zip(of).enumerate() {
@@ -408,7 +412,7 @@ impl Copies {
         }
     }
 
-    fn list(&mut self, key: Key, shared: Shared) {
+    fn list(&mut self, key: Key, shared: NodeNumber) {
         self.children.entry(key).or_default().push(shared);
     }
 }
