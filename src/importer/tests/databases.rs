@@ -272,7 +272,7 @@ fn the_rows_of_a_session_cut_at_every_byte_of_their_end_are_read_as_far_as_they_
 }
 
 /// A damaged database is imported, or reported with tool, path and reason.
-fn check_damaged(home: &Home, tool: Tool, name: &str, bytes: &[u8], case: &str) -> u64 {
+fn check_damaged(home: &Home, tool: Tool, name: &str, bytes: &[u8], case: &str) {
     let path = home.write(name, bytes);
     let done = home.import();
     for file in done.files.iter().filter(|file| file.error.is_some()) {
@@ -293,7 +293,6 @@ fn check_damaged(home: &Home, tool: Tool, name: &str, bytes: &[u8], case: &str) 
         .filter(|file| file.error.is_some())
         .count() as u64;
     assert_eq!(done.totals.failed, failures, "{case}");
-    failures
 }
 
 #[test]
@@ -308,12 +307,12 @@ fn a_truncated_or_damaged_database_is_reported_and_the_others_are_imported() {
         for case in 0..60 {
             let home = Home::new(tool);
             let mut bytes = whole.clone();
-            if case < 100 {
+            if case < 40 {
                 // Cuts: bytes of the end, then anywhere.
-                let cut = if case < 70 {
-                    case * case
+                let cut = if case < 25 {
+                    7 * case * case
                 } else {
-                    whole.len() * (case - 69) / 31
+                    whole.len() * (case - 24) / 16
                 };
                 bytes.truncate(whole.len() - cut.min(whole.len()));
             } else {
@@ -325,12 +324,13 @@ fn a_truncated_or_damaged_database_is_reported_and_the_others_are_imported() {
                     bytes[at] ^= random.to_le_bytes()[0] | 1;
                 }
             }
-            failed += check_damaged(&home, tool, name, &bytes, &format!("{name}, {case}"));
+            check_damaged(&home, tool, name, &bytes, &format!("{name}, {case}"));
+            failed += u64::from(home.files().is_empty());
             home.write(other, &whole);
             let both = home.import();
             assert!(!both.sessions.is_empty(), "{name}, {case}");
             assert!(!home.files().is_empty(), "{name}, {case}");
         }
-        assert!(failed > 0, "no damage of {name} is reported");
+        assert!(failed > 0, "no damage of {name} matters");
     }
 }
