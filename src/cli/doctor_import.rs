@@ -43,12 +43,8 @@ struct Imports {
 /// Shows when and from which files a session was imported, and what is missing in it. Shows nothing for a session that
 /// was not imported.
 pub(super) fn show(screen: &mut Screen, opened: &OpenedLog) -> io::Result<()> {
-    let imports = match imports(opened) {
-        Ok(imports) => imports,
-        // Damage of lines is reported elsewhere.
-        Err(_) => None,
-    };
-    let Some(Imports { count: times, last }) = imports else {
+    // Damage of lines is reported elsewhere.
+    let Ok(Some(Imports { count: times, last })) = imports(opened) else {
         return Ok(());
     };
     let ImportLine {

@@ -3,6 +3,7 @@
 use super::create::natives;
 use super::ledger::{Ledger, SessionRow, SourceRow};
 use super::names;
+use super::open_nodes::hold_back_open;
 use super::reading::ReadSource;
 use super::rebuild::placement;
 use super::run::ImportRequest;
@@ -43,6 +44,7 @@ impl Batch {
         ledger: &Ledger,
         request: &ImportRequest,
     ) -> Self {
+        hold_back_open(&mut sources, format(tool).has_shared_keys());
         let (mut members, mut held) = (Vec::new(), Vec::new());
         let (mut source_of, mut origins) = (Vec::new(), Vec::new());
         let mut known_len = Vec::new();

@@ -19,6 +19,7 @@ mod line;
 pub(crate) mod names;
 mod native;
 mod new_file;
+mod open_nodes;
 pub(crate) mod origin;
 mod reading;
 mod rebuild;

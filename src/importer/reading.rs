@@ -28,7 +28,7 @@ pub(super) struct ReadSource {
     /// The name of its origin; empty in a dry run.
     pub(super) origin: String,
     pub(super) members: Vec<Member>,
-    /// For each member the nodes that were held back.
+    /// For each member the nodes that were held back; empty before [`super::open_nodes`].
     pub(super) held: Vec<u64>,
     /// Whether the source may still grow, so that its last nodes are held back.
     pub(super) is_growing: bool,
@@ -77,10 +77,6 @@ impl Reading<'_> {
         let mut members = reader.finish();
         discount(&mut members, beside);
         self.sides.complete(&source, &mut members);
-        let held = members
-            .iter_mut()
-            .map(|member| if is_growing { hold_back(member) } else { 0 })
-            .collect();
         // They stay until all sources are read.
         for member in &mut members {
             member.nodes.shrink_to_fit();
@@ -95,7 +91,7 @@ impl Reading<'_> {
             scan,
             origin,
             members,
-            held,
+            held: Vec::new(),
             is_growing,
         })
     }
@@ -113,7 +109,7 @@ fn discount(members: &mut [Member], mut beside: u64) {
 }
 
 /// Takes the open nodes, and what is below them, out of a member; returns their number.
-fn hold_back(member: &mut Member) -> u64 {
+pub(super) fn hold_back(member: &mut Member) -> u64 {
     if is_beginning_of_copy(member) {
         member.nodes.iter_mut().for_each(|node| node.is_open = true);
     }

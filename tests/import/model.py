@@ -136,9 +136,12 @@ def chat(request, number):
     names = [(tool.get("function") or {}).get("name") for tool in request.get("tools", [])]
     base = {"id": f"cc_{number}", "object": "chat.completion.chunk", "created": 1, "model": "stub-1"}
     usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
-    if last.get("role") != "tool" and "RUN" in prompt and "bash" in names:
-        arguments = json.dumps({"command": "echo hello", "description": "say hello"})
-        function = {"name": "bash", "arguments": arguments}
+    shell = next((name for name in names if name in ("bash", "shell")), None)
+    if last.get("role") != "tool" and "RUN" in prompt and shell:
+        arguments = {"command": "echo hello"}
+        if shell == "bash":
+            arguments["description"] = "say hello"
+        function = {"name": shell, "arguments": json.dumps(arguments)}
         call = {"index": 0, "id": f"call_{number}", "type": "function", "function": function}
         delta, reason = {"role": "assistant", "tool_calls": [call]}, "tool_calls"
     else:
@@ -162,4 +165,6 @@ def _last_prompt(messages):
     if isinstance(content, list):
         texts = [piece.get("text", "") for piece in content]
         content = texts[-1] if texts else ""
+    # goose adds the time.
+    content = content.split("\n<turn-context>")[0]
     return content if content.startswith("Prompt") else ""

@@ -1,8 +1,8 @@
 """Random conversations with the real agents, imported and compared with what was done.
 
 An agent is a module with NAME and a class Agent with the methods start, turn and sources, and those of the methods
-interrupted_turn, fork, revert (with can_revert), compact, rename and restart that the program has. It can have SEEDS
-and OPERATIONS of its own.
+interrupted_turn, fork (forks_at_turns is False if it copies whole threads), revert (with can_revert), compact, rename and
+restart that the program has. It can have SEEDS and OPERATIONS of its own.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from pathlib import Path
 import model
 
 HERE = Path(__file__).resolve().parent
+# The agents of `.ci/run`; tests/long/run has goose too.
 AGENTS = ["codex", "opencode"]
 COMPACTION = "compaction"
 
@@ -93,7 +94,8 @@ def converse(agent, expected, rng, operations, between):
         if chance < 0.04:
             begin()
         elif chance < 0.2 and turns and hasattr(agent, "fork"):
-            at = rng.choice(turns)
+            forks_at_turns = getattr(agent, "forks_at_turns", True)
+            at = rng.choice(turns) if forks_at_turns else len(path) - 1
             fork = agent.fork(thread, expected.steps[path[at]].turn)
             expected.start(fork, path[: at + 1], thread)
             if rng.random() < 0.9:

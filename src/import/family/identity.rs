@@ -10,7 +10,7 @@ use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 use std::hash::{BuildHasher, Hash};
 
 /// Number of a node that may be in several members.
-pub(super) type Shared = usize;
+pub(super) type NodeNumber = usize;
 
 /// The nodes of all members, each once.
 #[derive(Default)]
@@ -18,7 +18,7 @@ pub(super) struct Nodes {
     /// For each node the member that has it first, and its index there.
     pub(super) owners: Vec<(MemberNumber, usize)>,
     /// For each member the nodes that it has, in its order.
-    pub(super) of: Vec<Vec<Shared>>,
+    pub(super) of: Vec<Vec<NodeNumber>>,
     /// Nodes by key, per native session.
     by_session_key: Index,
     /// Nodes by keys that copies in other sessions keep.
@@ -43,7 +43,7 @@ struct Alias {
     /// Index in the aliases of the member.
     at: usize,
     /// The node to which the record's children are attached.
-    node: Shared,
+    node: NodeNumber,
 }
 
 /// Numbers by names that are stored elsewhere. Other names may have the same hash.
@@ -91,7 +91,7 @@ enum Anchor {
     Session(usize),
     /// Before the first node of any session of a project.
     Project(usize),
-    Node(Shared),
+    Node(NodeNumber),
 }
 
 /// Nodes by the nearest node above them with a fingerprint, their own fingerprint, and their time where it must be
@@ -100,9 +100,9 @@ type Key = (Anchor, u64, Option<Millis>);
 
 #[derive(Default)]
 struct Copies {
-    children: HashMap<Key, Vec<Shared>>,
+    children: HashMap<Key, Vec<NodeNumber>>,
     /// First nodes that are listed, since copies have them too.
-    roots: HashSet<(Anchor, Option<Millis>, Shared)>,
+    roots: HashSet<(Anchor, Option<Millis>, NodeNumber)>,
     projects: HashMap<String, usize>,
 }
 
@@ -113,7 +113,7 @@ impl Nodes {
         members: &[Member],
         native_id: &str,
         key: &str,
-    ) -> Option<Shared> {
+    ) -> Option<NodeNumber> {
         let session = self.sessions.get(native_id).copied();
         let own = session.and_then(|session| self.own(members, session, key, |_| true));
         let foreign = || self.foreign(members, key, |_| true);
@@ -140,7 +140,7 @@ impl Nodes {
         session: usize,
         key: &str,
         is: impl Fn(&Node) -> bool,
-    ) -> Option<Shared> {
+    ) -> Option<NodeNumber> {
         self.by_session_key.first((session, key), |shared| {
             let owner = self.owners.get(shared).map(|(member, _)| *member);
             let its = owner.and_then(|owner| self.session_of.get(owner));
@@ -150,14 +150,19 @@ impl Nodes {
     }
 
     /// The first node of any session with this key, which copies keep, for which `is` is true.
-    fn foreign(&self, members: &[Member], key: &str, is: impl Fn(&Node) -> bool) -> Option<Shared> {
+    fn foreign(
+        &self,
+        members: &[Member],
+        key: &str,
+        is: impl Fn(&Node) -> bool,
+    ) -> Option<NodeNumber> {
         self.by_key.first(key, |shared| {
             let node = node_of(self, members, shared);
             node.is_some_and(|node| *node.key == *key && is(node))
         })
     }
 
-    fn own_alias(&self, members: &[Member], session: usize, id: &str) -> Option<Shared> {
+    fn own_alias(&self, members: &[Member], session: usize, id: &str) -> Option<NodeNumber> {
         let found = self.by_session_alias.first((session, id), |number| {
             let alias = self.aliases.get(number);
             let its = alias.and_then(|alias| self.session_of.get(alias.member));
@@ -166,7 +171,7 @@ impl Nodes {
         Some(self.aliases.get(found?)?.node)
     }
 
-    fn alias(&self, members: &[Member], id: &str) -> Option<Shared> {
+    fn alias(&self, members: &[Member], id: &str) -> Option<NodeNumber> {
         let is = |number: usize| self.is_alias(members, number, id);
         Some(self.aliases.get(self.by_alias.first(id, is)?)?.node)
     }
@@ -252,7 +257,7 @@ fn add(
     if by_content.is_heuristic {
         nodes.heuristic.insert(number);
     }
-    let mut own: HashMap<&str, Shared> = HashMap::new();
+    let mut own: HashMap<&str, NodeNumber> = HashMap::new();
     let mut of = Vec::with_capacity(member.nodes.len());
     for (at, (node, known)) in member.nodes.iter().zip(known).enumerate() {
         let repeated = own.get(&*node.key).copied();
@@ -269,7 +274,7 @@ fn add(
         of.push(shared);
     }
     let owners = &nodes.owners;
-    let is_own = |at: usize, shared: Shared| owners.get(shared) == Some(&(number, at));
+    let is_own = |at: usize, shared: NodeNumber| owners.get(shared) == Some(&(number, at));
     nodes.copies.add(member, &of, &anchors, is_own);
     if let Some(slot) = nodes.of.get_mut(number) {
         *slot = of;
@@ -285,7 +290,7 @@ fn by_key(
     session: usize,
     member: &Member,
     rules: &Rules<'_>,
-) -> Vec<Option<Shared>> {
+) -> Vec<Option<NodeNumber>> {
     let same = |node: &Node, other: &Node| {
         node.fingerprint == other.fingerprint || node.fingerprint == 0 || other.fingerprint == 0
     };
@@ -306,7 +311,7 @@ fn by_key(
 pub(super) fn node_of<'a>(
     nodes: &Nodes,
     members: &'a [Member],
-    shared: Shared,
+    shared: NodeNumber,
 ) -> Option<&'a Node> {
     let (member, at) = nodes.owners.get(shared)?;
     members.get(*member)?.nodes.get(*at)
@@ -321,7 +326,7 @@ struct Anchors {
 #[derive(Default)]
 struct Matches {
     /// For each node of the member the original that it copies.
-    found: Vec<Option<Shared>>,
+    found: Vec<Option<NodeNumber>>,
     is_heuristic: bool,
 }
 
@@ -367,7 +372,7 @@ fn copied(
         let users: Vec<Millis> = users(member, &found).filter_map(|node| node.time).collect();
         if users.len() > 1 || users.iter().any(|at| exact(*at)) {
             // Members of one native session need no heuristic.
-            let is_other = |shared: &Shared| {
+            let is_other = |shared: &NodeNumber| {
                 let owner = nodes
                     .owners
                     .get(*shared)
@@ -396,10 +401,14 @@ fn copied(
 }
 
 /// The messages among the found nodes that a person typed.
-fn users<'a>(member: &'a Member, found: &'a [Option<Shared>]) -> impl Iterator<Item = &'a Node> {
+fn users<'a>(
+    member: &'a Member,
+    found: &'a [Option<NodeNumber>],
+) -> impl Iterator<Item = &'a Node> {
     let pairs = member.nodes.iter().zip(found);
-    let is_user =
-        |(node, found): &(&Node, &Option<Shared>)| found.is_some() && node.kind == NodeKind::User;
+    let is_user = |(node, found): &(&Node, &Option<NodeNumber>)| {
+        found.is_some() && node.kind == NodeKind::User
+    };
     pairs.filter(is_user).map(|(node, _)| node)
 }
 
@@ -424,9 +433,9 @@ fn anchors_above(member: &Member) -> Vec<Option<usize>> {
 impl Copies {
     /// For each node of the member the node below `root` that it copies: fingerprints are equal in order, from the
     /// first one. A node without a fingerprint counts as copied if a node below it is.
-    fn matching(&self, member: &Member, root: Anchor, is_timed: bool) -> Vec<Option<Shared>> {
+    fn matching(&self, member: &Member, root: Anchor, is_timed: bool) -> Vec<Option<NodeNumber>> {
         let above = anchors_above(member);
-        let mut found: Vec<Option<Shared>> = Vec::with_capacity(member.nodes.len());
+        let mut found: Vec<Option<NodeNumber>> = Vec::with_capacity(member.nodes.len());
         let mut taken: HashMap<Key, usize> = HashMap::new();
         for (node, above) in member.nodes.iter().zip(&above) {
             let anchor = match above {
@@ -447,12 +456,12 @@ impl Copies {
 
     /// Nodes without a fingerprint above a copied node have a counterpart in the kept source: the nearest copied node
     /// above them, else the nearest below.
-    fn pass_over(&self, member: &Member, found: &mut [Option<Shared>]) {
+    fn pass_over(&self, member: &Member, found: &mut [Option<NodeNumber>]) {
         let parent = |at: usize| match member.nodes.get(at)?.parent {
             Parent::Node(parent) => usize::try_from(parent).ok().filter(|parent| *parent < at),
             Parent::Base | Parent::Key(_) => None,
         };
-        let mut below: Vec<Option<Shared>> = vec![None; found.len()];
+        let mut below: Vec<Option<NodeNumber>> = vec![None; found.len()];
         for at in (0..found.len()).rev() {
             let copied = found.get(at).copied().flatten();
             let copied = copied.or_else(|| below.get(at).copied().flatten());
@@ -476,9 +485,9 @@ impl Copies {
     fn add(
         &mut self,
         member: &Member,
-        of: &[Shared],
+        of: &[NodeNumber],
         anchors: &Anchors,
-        is_own: impl Fn(usize, Shared) -> bool,
+        is_own: impl Fn(usize, NodeNumber) -> bool,
     ) {
         let above = anchors_above(member);
         for (at, (node, shared)) in member.nodes.iter().zip(of).enumerate() {
@@ -510,7 +519,7 @@ impl Copies {
         }
     }
 
-    fn list(&mut self, key: Key, shared: Shared) {
+    fn list(&mut self, key: Key, shared: NodeNumber) {
         self.children.entry(key).or_default().push(shared);
     }
 }

@@ -1,6 +1,6 @@
 //! The parent of each node, in any member. Every node has one parent, and there is no cycle.
 
-use super::identity::{Nodes, Shared, node_of};
+use super::identity::{NodeNumber, Nodes, node_of};
 use super::{MemberNumber, Rules};
 use crate::import::member::{Base, Member, Parent};
 use hashbrown::{HashMap, HashSet};
@@ -12,7 +12,7 @@ pub(super) type GapNumber = usize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Link {
     Root,
-    Node(Shared),
+    Node(NodeNumber),
     Gap(GapNumber),
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Gap {
     /// The member that names it first.
     pub(super) member: MemberNumber,
     /// The node before the first node below it, to which it is attached.
-    pub(super) after: Option<Shared>,
+    pub(super) after: Option<NodeNumber>,
 }
 
 #[derive(Default)]
@@ -32,16 +32,16 @@ pub(super) struct Links {
     pub(super) up: Vec<Link>,
     pub(super) gaps: Vec<Gap>,
     /// The node after which a member without a first parent begins.
-    pub(super) beginnings: HashMap<MemberNumber, Shared>,
+    pub(super) beginnings: HashMap<MemberNumber, NodeNumber>,
 }
 
 impl Links {
-    pub(super) fn of(&self, shared: Shared) -> Link {
+    pub(super) fn of(&self, shared: NodeNumber) -> Link {
         self.up.get(shared).copied().unwrap_or(Link::Root)
     }
 
     /// The nearest node above, without gaps.
-    pub(super) fn node_above(&self, shared: Shared) -> Option<Shared> {
+    pub(super) fn node_above(&self, shared: NodeNumber) -> Option<NodeNumber> {
         match self.of(shared) {
             Link::Root => None,
             Link::Node(above) => Some(above),
@@ -95,7 +95,7 @@ fn parts<'a>(members: &'a [Member], order: &[MemberNumber]) -> HashMap<&'a str, 
 #[derive(Debug, Clone)]
 enum Beginning {
     Root,
-    At(Shared),
+    At(NodeNumber),
     /// At a part that no source has, or at a cycle of parts.
     Missing(Box<str>),
 }
@@ -176,7 +176,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// The last node of the part whose order is less than `order`.
-    fn last_before(&self, part: MemberNumber, order: u64) -> Option<Shared> {
+    fn last_before(&self, part: MemberNumber, order: u64) -> Option<NodeNumber> {
         let nodes = &self.members.get(part)?.nodes;
         let is_before = |node: &crate::import::member::Node| node.order < order;
         let count = match nodes.is_sorted_by_key(|node| node.order) {
@@ -239,7 +239,7 @@ fn cut_circles(links: &mut Links, members: &[Member], nodes: &Nodes) {
     }
 }
 
-fn cut(links: &mut Links, members: &[Member], nodes: &Nodes, node: Shared) {
+fn cut(links: &mut Links, members: &[Member], nodes: &Nodes, node: NodeNumber) {
     let expected = match links.of(node) {
         Link::Gap(gap) => {
             // The gap's own parent closed the cycle; the gap itself remains.

@@ -1,6 +1,6 @@
 //! Groups members into sessions.
 
-use super::identity::{Nodes, Shared};
+use super::identity::{NodeNumber, Nodes};
 use super::links::{Link, Links};
 use super::{MemberNumber, Rules};
 use crate::import::ids;
@@ -64,7 +64,7 @@ pub(super) fn group(
 
 /// Joins a member with those that have its nodes, or the parents of its nodes.
 fn join_relatives(sets: &mut Sets, nodes: &Nodes, links: &Links, number: MemberNumber) {
-    let owner = |shared: Shared| nodes.owners.get(shared).map(|(member, _)| *member);
+    let owner = |shared: NodeNumber| nodes.owners.get(shared).map(|(member, _)| *member);
     let is_heuristic = nodes.heuristic.contains(&number);
     let beginning = links.beginnings.get(&number).copied().and_then(owner);
     if let Some(base) = beginning.filter(|base| *base != number) {

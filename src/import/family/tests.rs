@@ -117,7 +117,7 @@ fn one_member_is_one_session() {
 }
 
 #[test]
-fn members_without_anything_in_common_stay_apart() {
+fn members_with_nothing_in_common_are_separate_sessions() {
     let members = vec![member("a", 1, &["u:1"]), member("b", 2, &["u:1"])];
     assert_eq!(joined(members, false, false), ["a: >1*", "b: >1*"]);
 }
@@ -191,7 +191,7 @@ fn equal_nodes_in_a_row_are_matched_one_by_one() {
 }
 
 #[test]
-fn nodes_without_a_fingerprint_inside_a_copied_prefix_are_passed_over() {
+fn nodes_without_a_fingerprint_inside_a_copied_prefix_are_skipped() {
     let root = member("r", 1, &["c:r0", "u:r1=a", "r2=b"]);
     let mut fork = member(
         "f",
@@ -452,7 +452,7 @@ fn a_leaf_on_a_custom_entry_moves_up() {
 }
 
 #[test]
-fn a_revert_that_was_never_gone_on_with_moves_the_leaf_to_its_base() {
+fn a_revert_without_a_later_turn_moves_the_leaf_to_its_base() {
     let members = || {
         vec![
             part("t", "a", None, &["u:1", "2", "u:3"]),

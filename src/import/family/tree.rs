@@ -1,6 +1,6 @@
 //! The entries of each session, in the order in which they are written.
 
-use super::identity::{Nodes, Shared, node_of};
+use super::identity::{NodeNumber, Nodes, node_of};
 use super::links::{GapNumber, Link, Links};
 use super::sessions::{Group, Sessions};
 use super::{
@@ -23,7 +23,7 @@ struct Context<'a> {
     gap_ids: Vec<NodeId>,
     tool: Tool,
     /// The node that represents each subagent's session.
-    spawned: HashMap<&'a str, Shared>,
+    spawned: HashMap<&'a str, NodeNumber>,
     /// The first member of each native session.
     natives: HashMap<&'a str, MemberNumber>,
 }
@@ -110,7 +110,7 @@ fn ids(members: &[Member], nodes: &Nodes, links: &Links, tool: Tool) -> (Vec<Nod
 #[derive(Default)]
 struct Layout {
     entries: Vec<TreeEntry>,
-    nodes: HashMap<Shared, usize>,
+    nodes: HashMap<NodeNumber, usize>,
     gaps: HashMap<GapNumber, usize>,
     copied_from: Option<String>,
 }
@@ -126,7 +126,7 @@ impl Layout {
 /// A node or gap that becomes an entry.
 #[derive(Clone, Copy)]
 enum Item {
-    Node(Shared),
+    Node(NodeNumber),
     Gap(GapNumber),
 }
 
@@ -177,7 +177,7 @@ impl Context<'_> {
         &self,
         layout: &mut Layout,
         session: usize,
-        shared: Shared,
+        shared: NodeNumber,
         outcomes: &mut [MemberOutcome],
     ) {
         let mut waiting = Vec::new();
@@ -234,7 +234,7 @@ impl Context<'_> {
         }
     }
 
-    fn owner(&self, shared: Shared) -> Option<MemberNumber> {
+    fn owner(&self, shared: NodeNumber) -> Option<MemberNumber> {
         self.nodes.owners.get(shared).map(|(member, _)| *member)
     }
 
@@ -242,7 +242,7 @@ impl Context<'_> {
         &self,
         layout: &mut Layout,
         session: usize,
-        shared: Shared,
+        shared: NodeNumber,
         parent: Option<usize>,
     ) -> TreeEntry {
         let (member, at) = self.nodes.owners.get(shared).copied().unwrap_or_default();
@@ -473,7 +473,8 @@ impl Context<'_> {
 
     fn node_ids(&self) -> Vec<Vec<NodeId>> {
         let of = self.nodes.of.iter();
-        let ids = |of: &Vec<Shared>| of.iter().map(|at| self.id_of(self.ids.get(*at))).collect();
+        let ids =
+            |of: &Vec<NodeNumber>| of.iter().map(|at| self.id_of(self.ids.get(*at))).collect();
         of.map(ids).collect()
     }
 

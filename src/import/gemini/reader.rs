@@ -74,7 +74,7 @@ pub(super) struct ChatReader {
     answered: HashMap<Box<str>, bool>,
     list: Vec<Item>,
     /// The positions of messages that checkpoints repeat.
-    told: Vec<usize>,
+    in_checkpoints: Vec<usize>,
     /// Positions in the list.
     positions: HashMap<usize, usize>,
     stem: Box<str>,
@@ -104,7 +104,7 @@ impl ChatReader {
             by_id: HashMap::new(),
             answered: HashMap::new(),
             list: Vec::new(),
-            told: Vec::new(),
+            in_checkpoints: Vec::new(),
             positions: HashMap::new(),
             stem: stem.into(),
         }
@@ -205,9 +205,9 @@ impl ChatReader {
         if self
             .messages
             .get(item.message)
-            .is_some_and(Message::is_told)
+            .is_some_and(Message::is_in_checkpoints)
         {
-            self.told.push(self.list.len());
+            self.in_checkpoints.push(self.list.len());
         }
         self.positions.insert(item.message, self.list.len());
         self.list.push(item);
@@ -301,7 +301,7 @@ impl ChatReader {
         for item in self.list.split_off(position.min(self.list.len())) {
             self.positions.remove(&item.message);
         }
-        while self.told.pop_if(|told| *told >= position).is_some() {}
+        while self.in_checkpoints.pop_if(|at| *at >= position).is_some() {}
     }
 
     /// Takes the whole list again. `raw` is the array, which begins at `at`.
@@ -325,8 +325,8 @@ impl ChatReader {
             }
         }
         let is_kept: HashSet<usize> = kept.iter().copied().collect();
-        let mut told = self.told.iter();
-        let lost = told.find(|position| {
+        let mut repeated = self.in_checkpoints.iter();
+        let lost = repeated.find(|position| {
             let item = self.list.get(**position);
             item.is_some_and(|item| !is_kept.contains(&item.message))
         });
@@ -490,7 +490,7 @@ impl Reader for ChatReader {
 
 impl Message {
     /// Whether a checkpoint repeats it.
-    fn is_told(&self) -> bool {
+    fn is_in_checkpoints(&self) -> bool {
         matches!(self.kind, MessageKind::User | MessageKind::Model)
     }
 

@@ -36,7 +36,7 @@ fn model(id: &str, text: &str) -> String {
 }
 
 #[test]
-fn what_a_rewind_cuts_off_stays_as_a_branch() {
+fn messages_cut_off_by_a_rewind_stay_as_a_branch() {
     let (a, b, c, d) = (
         user("a", "1"),
         model("b", "2"),

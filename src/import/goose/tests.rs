@@ -1,5 +1,5 @@
 use super::super::member::Base;
-use super::super::tests::{Imported, imported};
+use super::super::tests::{MappedMember, imported};
 use super::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ impl Rows {
         )
     }
 
-    fn read(&self) -> Imported {
+    fn read(&self) -> MappedMember {
         let mut members = imported(&Goose, "", &self.0);
         assert_eq!(members.len(), 1);
         members.remove(0)

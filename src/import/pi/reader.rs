@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::xxh3_64;
 pub(super) struct PiReader {
     member: Member,
     has_header: bool,
-    ids: HashMap<String, Known>,
+    ids: HashMap<String, ReadId>,
     /// The parent of an entry of version 1, which does not name it.
     last: Option<Parent>,
     is_version_1: bool,
@@ -25,16 +25,16 @@ pub(super) struct PiReader {
 }
 
 /// An id that was read.
-struct Known {
+struct ReadId {
     /// The parent of its children: the entry, or for a record without an entry, its parent.
     parent: Parent,
     hash: u64,
     /// Set for a record without an entry.
-    passed: Option<Passed>,
+    skipped: Option<SkippedRecord>,
 }
 
 /// A record without an entry.
-struct Passed {
+struct SkippedRecord {
     parent_id: Option<String>,
     /// The first entry that follows it.
     next: Option<u32>,
@@ -161,14 +161,14 @@ impl PiReader {
     ) {
         let Some(id) = id else { return };
         let parent_id = parent_id.map(Cow::into_owned);
-        let passed = Passed {
+        let skipped = SkippedRecord {
             parent_id,
             next: None,
         };
-        self.ids.entry(id.into_owned()).or_insert(Known {
+        self.ids.entry(id.into_owned()).or_insert(ReadId {
             parent,
             hash: xxh3_64(record.bytes),
-            passed: Some(passed),
+            skipped: Some(skipped),
         });
     }
 
@@ -177,13 +177,13 @@ impl PiReader {
         let next = u32::try_from(self.member.nodes.len()).ok();
         let mut at = parent_id.map(Cow::into_owned);
         while let Some(id) = at.take() {
-            let passed = self
+            let skipped = self
                 .ids
                 .get_mut(&id)
-                .and_then(|known| known.passed.as_mut());
-            if let Some(passed) = passed.filter(|passed| passed.next.is_none()) {
-                passed.next = next;
-                at.clone_from(&passed.parent_id);
+                .and_then(|known| known.skipped.as_mut());
+            if let Some(skipped) = skipped.filter(|skipped| skipped.next.is_none()) {
+                skipped.next = next;
+                at.clone_from(&skipped.parent_id);
             }
         }
     }
@@ -238,10 +238,10 @@ impl PiReader {
             self.leaf = Some(index);
             self.last = Some(Parent::Node(index));
             if let Some(id) = id {
-                let known = Known {
+                let known = ReadId {
                     parent: Parent::Node(index),
                     hash: bytes_hash,
-                    passed: None,
+                    skipped: None,
                 };
                 self.ids.insert(id.into_owned(), known);
             }
@@ -270,11 +270,11 @@ impl PiReader {
         let [id, number] = json::get_each(entry, ["firstKeptEntryId", "firstKeptEntryIndex"]);
         if let Some(id) = id.and_then(json::id) {
             return match self.ids.get(&*id)? {
-                Known {
-                    passed: Some(passed),
+                ReadId {
+                    skipped: Some(skipped),
                     ..
-                } => passed.next,
-                Known {
+                } => skipped.next,
+                ReadId {
                     parent: Parent::Node(index),
                     ..
                 } => Some(*index),
@@ -293,7 +293,7 @@ impl PiReader {
             return None;
         };
         let known = self.ids.get(&*json::id(json::get(entry, name)?)?)?;
-        known.passed.as_ref()?;
+        known.skipped.as_ref()?;
         match &known.parent {
             Parent::Node(index) => {
                 let node = self.member.nodes.get(usize::try_from(*index).ok()?)?;

@@ -102,7 +102,7 @@ fn names_and_moves_of_the_leaf_are_no_entries() {
 }
 
 #[test]
-fn a_reference_to_an_entry_that_becomes_none_is_to_its_neighbour() {
+fn a_reference_to_a_record_without_an_entry_names_its_neighbour() {
     let source = lines(&[
         HEADER,
         r#"{"type":"message","id":"a","parentId":null,"timestamp":"t","message":{"role":"user","content":"x"}}"#,

@@ -10,13 +10,13 @@ use super::member::{Member, NodeKind, Parent, Record};
 use serde_json::Value;
 
 /// A member with the bodies of its nodes, as JSON.
-pub(crate) struct Imported {
+pub(crate) struct MappedMember {
     pub(crate) member: Member,
     pub(crate) bodies: Vec<Value>,
 }
 
 /// The members of a source of lines. Checks the properties of every source's nodes.
-pub(crate) fn imported(format: &dyn Format, path: &str, lines: &[u8]) -> Vec<Imported> {
+pub(crate) fn imported(format: &dyn Format, path: &str, lines: &[u8]) -> Vec<MappedMember> {
     let mut reader = format.reader(path);
     let mut at = 0;
     for (number, line) in (0..).zip(lines.split_inclusive(|byte| *byte == b'\n')) {
@@ -26,7 +26,7 @@ pub(crate) fn imported(format: &dyn Format, path: &str, lines: &[u8]) -> Vec<Imp
     }
     let members = reader.finish().into_iter();
     members
-        .map(|member| Imported {
+        .map(|member| MappedMember {
             bodies: bodies(format, &member, lines),
             member,
         })
@@ -79,7 +79,7 @@ fn bodies(format: &dyn Format, member: &Member, lines: &[u8]) -> Vec<Value> {
         .collect()
 }
 
-impl Imported {
+impl MappedMember {
     /// A line for each node: index, parent, kind, and its text, calls and errors. `…` marks an open one, `*` the leaf.
     pub(crate) fn drawn(&self) -> String {
         let nodes = self.member.nodes.iter().zip(&self.bodies).enumerate();

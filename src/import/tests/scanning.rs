@@ -164,7 +164,7 @@ pub(crate) fn paths(format: &dyn Format, sources: &[Source]) -> BTreeSet<String>
                 .find_map(same);
             is_copy &= copied.is_some();
             known[source].push(copied.unwrap_or_else(|| {
-                let text = told(&sources[source].entry(format, node), node);
+                let text = words_of(&sources[source].entry(format, node), node);
                 nodes.push((parent, text, node.fingerprint));
                 nodes.len() - 1
             }));
@@ -194,8 +194,8 @@ fn base_of(sources: &[Source], member: &Member) -> Option<usize> {
     })
 }
 
-/// An entry in a few words; scaffolding is left out.
-fn told(entry: &Value, node: &Node) -> String {
+/// Role and texts of an entry; nothing for scaffolding.
+fn words_of(entry: &Value, node: &Node) -> String {
     let message = &entry["message"];
     let texts = message["content"].as_array().into_iter().flatten();
     let texts = texts.map(|block| match block["type"].as_str() {

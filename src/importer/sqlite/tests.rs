@@ -1,6 +1,6 @@
 use super::*;
 use crate::import::member::Parent;
-use crate::import::tests::{Imported, imported};
+use crate::import::tests::{MappedMember, imported};
 use crate::import::{Format, goose, opencode};
 use std::fs;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ fn lines(database: &Database, session: &str) -> Vec<u8> {
 }
 
 /// The sessions of a fixture by title, in the order of their rows.
-fn sessions(name: &str, tool: Tool, format: &dyn Format) -> Vec<Imported> {
+fn sessions(name: &str, tool: Tool, format: &dyn Format) -> Vec<MappedMember> {
     let scratch = tempfile::tempdir().unwrap();
     let database = Database::open(&fixture(name), tool, scratch.path()).unwrap();
     let ids = database.sessions().iter().map(|session| session.id.clone());
@@ -57,7 +57,7 @@ fn opencode_gives_the_tree_that_was_made_with_reverted_messages_as_a_branch() {
         fork.drawn().lines().skip(6).collect::<Vec<_>>(),
         ["6 5 user In the fork", "7 6 assistant Answer 28.*"]
     );
-    let copied = |session: &Imported| -> Vec<u64> {
+    let copied = |session: &MappedMember| -> Vec<u64> {
         session
             .member
             .nodes
@@ -106,7 +106,7 @@ fn goose_forks_share_the_keys_of_their_messages() {
 12 11 assistant Answer 2.…*"#
     );
     assert_eq!(root.drawn(), expected);
-    let keys = |session: &Imported| -> Vec<_> {
+    let keys = |session: &MappedMember| -> Vec<_> {
         session
             .member
             .nodes

@@ -307,12 +307,12 @@ fn a_truncated_or_damaged_database_is_reported_and_the_others_are_imported() {
         for case in 0..60 {
             let home = Home::new(tool);
             let mut bytes = whole.clone();
-            if case < 100 {
+            if case < 40 {
                 // Cuts: bytes of the end, then anywhere.
-                let cut = if case < 70 {
-                    case * case
+                let cut = if case < 25 {
+                    7 * case * case
                 } else {
-                    whole.len() * (case - 69) / 31
+                    whole.len() * (case - 24) / 16
                 };
                 bytes.truncate(whole.len() - cut.min(whole.len()));
             } else {
@@ -331,6 +331,6 @@ fn a_truncated_or_damaged_database_is_reported_and_the_others_are_imported() {
             assert!(!both.sessions.is_empty(), "{name}, {case}");
             assert!(!home.files().is_empty(), "{name}, {case}");
         }
-        assert!(failed > 5, "{failed} of {name}");
+        assert!(failed > 0, "no damage of {name} matters");
     }
 }

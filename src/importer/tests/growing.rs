@@ -132,3 +132,23 @@ fn a_message_that_may_still_grow_is_held_back() {
     let done = home.import();
     assert_eq!((done.totals.entries_added, done.totals.held), (1, 0));
 }
+
+/// A fork copies the last answer of a session that has nothing behind it. The fork has, so that the answer is complete
+/// there: it was imported as the fork's own, and once more when the session went on.
+#[test]
+fn an_open_message_with_a_complete_copy_is_imported_once() {
+    let home = Home::new(Tool::ClaudeCode);
+    let fork = conversation().replace("\"s\"", "\"f\"")
+        + &user("f3", "a3", "in the fork").replace("\"s\"", "\"f\"");
+    let fork = fork.replace("00.001Z", "05.001Z");
+    home.write("s.jsonl", conversation());
+    home.write("f.jsonl", &fork);
+    let growing = home.try_import(|request| request.is_final = false).unwrap();
+    assert_eq!((growing.sessions.len(), growing.totals.held), (1, 0));
+    let done = home.import();
+    assert_eq!(done.totals.entries_added, 0);
+    let more = user("u3", "a3", "in the root");
+    home.write("s.jsonl", conversation() + &more);
+    let done = home.import();
+    assert_eq!((done.totals.entries_added, done.totals.branches), (1, 1));
+}

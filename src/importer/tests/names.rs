@@ -64,7 +64,7 @@ fn a_copy_of_a_database_has_the_same_sessions() {
 
 /// The first records of a file may name another session than the later ones.
 #[test]
-fn a_file_that_comes_to_name_another_session_stays_in_its_own() {
+fn a_file_that_later_names_another_session_keeps_its_own() {
     let home = Home::new(Tool::ClaudeCode);
     home.write("x.jsonl", conversation());
     let first = ids(&home.import());

@@ -62,7 +62,7 @@ fn a_session_goes_on_from_any_record_of_another() {
 }
 
 #[test]
-fn a_copied_prefix_is_there_once() {
+fn a_copied_prefix_is_imported_once() {
     let copied = first() + &said("b", "t", 5, "N").replace(r#""S""#, r#""T""#);
     let own = first() + &user("v", "t", 4, "on");
     let expected = ["- u", "u M", "M r/r:c", "r/r:c v", "r/r:c N"];

@@ -46,7 +46,7 @@ fn records_with_one_message_id_are_one_message_with_its_results_below() {
 }
 
 #[test]
-fn a_synthetic_message_is_one_of_its_own() {
+fn a_synthetic_message_is_separate() {
     let source = user("u", "-", 0, "go")
         + &said("a", "u", 1, "M")
         + &said("s", "u", 2, "M").replace(r#""model":"m""#, r#""model":"<synthetic>""#);
@@ -64,7 +64,7 @@ fn a_synthetic_message_is_one_of_its_own() {
 }
 
 #[test]
-fn what_is_no_conversation_links_its_children_to_its_parent() {
+fn children_of_a_record_without_an_entry_hang_at_its_parent() {
     let source = record(
         "progress",
         "h",
@@ -265,7 +265,7 @@ fn texts_of_the_harness_are_no_messages_of_a_person() {
 }
 
 #[test]
-fn messages_that_waited_are_on_the_path() {
+fn queued_messages_are_on_the_path() {
     let queued = r#""attachment":{"type":"queued_command","prompt":[{"type":"text","text":"also"}],"commandMode":"prompt"}"#;
     let source = user("u", "-", 0, "go")
         + &called("a", "u", 1, "M", "c")
@@ -333,7 +333,7 @@ fn records_without_ids_are_a_chain() {
 }
 
 #[test]
-fn forks_name_the_record_of_which_they_are_copies() {
+fn forks_name_the_records_that_they_copy() {
     let from =
         |uuid: &str| format!(r#""forkedFrom":{{"sessionId":"P","messageUuid":"{uuid}"}},"type""#);
     let source = user("u2", "-", 0, "go").replacen("\"type\"", &from("u1"), 1)

@@ -412,7 +412,7 @@ fn another_model_is_an_entry_once() {
 
 /// Ordinals name nodes, so they must be unique in any file.
 #[test]
-fn an_ordinal_that_does_not_grow_is_passed_over() {
+fn a_record_whose_ordinal_does_not_grow_is_skipped() {
     let said = |ordinal: Value, text: &str| {
         let (kind, payload) = user(text);
         format!(

@@ -1,4 +1,4 @@
-use super::super::tests::{Imported, imported};
+use super::super::tests::{MappedMember, imported};
 use super::*;
 use crate::import::member::Record;
 use serde_json::{Value, json};
@@ -88,7 +88,7 @@ impl Rows {
         )
     }
 
-    fn read(&self) -> Imported {
+    fn read(&self) -> MappedMember {
         let mut members = imported(&Opencode, "", &self.0);
         assert_eq!(members.len(), 1);
         members.remove(0)
