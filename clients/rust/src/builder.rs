@@ -297,7 +297,12 @@ impl Builder {
     /// Returns the directory in which the daemon would be started, if its path is UTF-8.
     fn working_directory(&self) -> Option<String> {
         let folder = self.current_dir.as_deref().unwrap_or(Path::new("."));
-        folder.canonicalize().ok()?.into_os_string().into_string().ok()
+        folder
+            .canonicalize()
+            .ok()?
+            .into_os_string()
+            .into_string()
+            .ok()
     }
 
     async fn introduce(

@@ -140,6 +140,19 @@ fn two_session_directories_have_two_daemons() {
     }
 }
 
+#[test]
+fn a_daemon_with_an_idle_time_ends_by_itself_and_leaves_no_socket() {
+    let home = Home::new();
+    let connect = |time: &str| {
+        let args = ["connect", "--start", "--idle-exit", time];
+        home.run(&args, &[], introduction())
+    };
+    connect("1s").clean();
+    fails(&connect("1m"), 1, &["--idle-exit 1s", "60s"]);
+    within("it ends", || !socket_of(&home).exists());
+    fails(&home.run(&["status"], &[], ""), 3, &["no daemon runs"]);
+}
+
 /// The log was written without a limit for as long as the daemon ran.
 #[test]
 fn the_log_of_a_daemon_stays_small() {
