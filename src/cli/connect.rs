@@ -1,6 +1,7 @@
 //! `treelined connect`: the shared daemon on stdin and stdout, byte for byte.
 
 use super::Options;
+use super::serve::IdleTime;
 use super::shared::{self, SharedDaemon, SocketOption};
 use crate::endpoint::detached::is_readable;
 use crate::endpoint::{START_TIMEOUT, reach};
@@ -29,12 +30,15 @@ pub(crate) struct Connect {
     /// Start a daemon with these options if none runs
     #[arg(long)]
     start: bool,
+    /// The time without a connection after which a daemon started here ends, such as 10m [default: never]
+    #[arg(long, value_name = "TIME")]
+    idle_exit: Option<IdleTime>,
     #[command(flatten)]
     socket: SocketOption,
 }
 
 pub(super) fn run(options: &Options, arguments: &Connect) -> anyhow::Result<ExitCode> {
-    let shared = SharedDaemon::of(options, &arguments.socket)?;
+    let shared = SharedDaemon::of(options, &arguments.socket, arguments.idle_exit)?;
     let stream = match arguments.start {
         true => reach::find_or_start(&shared.place, |lock| shared.start(options, lock))?,
         false => match reach::find(&shared.place)? {

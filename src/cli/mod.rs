@@ -67,6 +67,7 @@ Examples:
 Environment:
   TREELINED_SESSION_DIR  where sessions are kept
   TREELINED_SOCKET       the socket of the shared daemon
+  TREELINED_IDLE_EXIT    as --idle-exit of serve
   TREELINED_LOG          what is logged to stderr: error, warn (default), info, debug, trace
   NO_COLOR, COLUMNS      no colours; width of what is drawn
   PAGER                  what shows the hits of a search at a terminal [default: less]";

@@ -1,6 +1,7 @@
 //! The shared daemon, as the commands find it: its place, its options, and its start.
 
 use super::Options;
+use super::serve::IdleTime;
 use crate::clock::SystemSource;
 use crate::config::Settings;
 use crate::endpoint::place::canonical;
@@ -20,6 +21,8 @@ use std::process::ExitCode;
 
 /// The exit code of commands that find no daemon.
 const NONE_RUNS: u8 = 3;
+/// The option that the runtime file of a daemon has only if it was given.
+const IDLE_EXIT: &str = "idle-exit";
 
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct SocketOption {
@@ -53,13 +56,22 @@ pub(super) struct StarterProcess {
 pub(super) struct SharedDaemon {
     pub place: Place,
     pub settings: Settings,
+    idle_exit: Option<IdleTime>,
 }
 
 impl SharedDaemon {
-    pub(super) fn of(options: &Options, socket: &SocketOption) -> anyhow::Result<Self> {
+    pub(super) fn of(
+        options: &Options,
+        socket: &SocketOption,
+        idle_exit: Option<IdleTime>,
+    ) -> anyhow::Result<Self> {
         let settings = options.settings_with(socket.socket.as_deref())?;
         let place = Place::resolve(settings.socket(), settings.session_dir())?;
-        Ok(Self { place, settings })
+        Ok(Self {
+            place,
+            settings,
+            idle_exit,
+        })
     }
 
     /// The running daemon; `None` if none runs.
@@ -128,6 +140,9 @@ impl SharedDaemon {
         if let Some(file) = self.settings.file() {
             options.insert("config".to_owned(), file.display().to_string());
         }
+        if let Some(time) = self.idle_exit {
+            options.insert(IDLE_EXIT.to_owned(), time.to_string());
+        }
         options
     }
 
@@ -138,7 +153,8 @@ impl SharedDaemon {
         daemon: &DaemonInfo,
     ) -> anyhow::Result<()> {
         let own = self.options();
-        for (name, _) in options.given() {
+        let given = options.given().into_iter().map(|(name, _)| name);
+        for name in given.chain(self.idle_exit.map(|_| IDLE_EXIT)) {
             let (own, its) = (own.get(name), daemon.options.get(name));
             let is_same = match name {
                 "session-dir" => true,
@@ -177,6 +193,9 @@ impl SharedDaemon {
         let mut arguments = options.as_arguments();
         arguments.extend(["serve", "--listen", "unix", "--detached"].map(OsString::from));
         arguments.push(std::process::id().to_string().into());
+        if let Some(time) = self.idle_exit {
+            arguments.extend(["--idle-exit".into(), time.to_string().into()]);
+        }
         if !self.place.is_derived() {
             arguments.push("--socket".into());
             arguments.push(self.place.socket().into());

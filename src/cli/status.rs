@@ -38,7 +38,7 @@ struct StatusJson<'a> {
 }
 
 pub(super) fn run(options: &Options, arguments: &Status) -> anyhow::Result<ExitCode> {
-    let shared = SharedDaemon::of(options, &arguments.socket)?;
+    let shared = SharedDaemon::of(options, &arguments.socket, None)?;
     let Some(daemon) = shared.running()? else {
         return Ok(shared.none_runs());
     };

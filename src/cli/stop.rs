@@ -20,7 +20,7 @@ pub(crate) struct Stop {
 }
 
 pub(super) fn run(options: &Options, arguments: &Stop) -> anyhow::Result<ExitCode> {
-    let shared = SharedDaemon::of(options, &arguments.socket)?;
+    let shared = SharedDaemon::of(options, &arguments.socket, None)?;
     let Some(daemon) = shared.running()? else {
         return Ok(shared.none_runs());
     };

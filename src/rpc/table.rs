@@ -3,7 +3,7 @@
 use super::handler::{self, AppendHandler, ReadHandler, ReleaseHandler};
 use super::methods::{
     append, compact, events, fork, handshake, import, list, moves, navigate, pick, read, renderers,
-    search, sessions, tree, turns,
+    search, sessions, tree, turns, watch,
 };
 use super::response::Responder;
 use crate::wire;

@@ -14,7 +14,7 @@ use crate::question::{Answerers, Question};
 use serde_json::{Map, Value, json};
 use std::ffi::OsString;
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -294,6 +294,17 @@ impl Builder {
         }
     }
 
+    /// Returns the directory in which the daemon would be started, if its path is UTF-8.
+    fn working_directory(&self) -> Option<String> {
+        let folder = self.current_dir.as_deref().unwrap_or(Path::new("."));
+        folder
+            .canonicalize()
+            .ok()?
+            .into_os_string()
+            .into_string()
+            .ok()
+    }
+
     async fn introduce(
         &self,
         connection: &Arc<Connection>,
@@ -320,6 +331,10 @@ impl Builder {
         if let (Some(name), Some(params)) = (&self.name, params.as_object_mut()) {
             let info = json!({ "name": name, "version": self.version });
             params.insert("clientInfo".into(), info);
+        }
+        // A shared daemon has another working directory.
+        if let (Some(folder), Some(params)) = (self.working_directory(), params.as_object_mut()) {
+            params.insert("cwd".into(), folder.into());
         }
         let deadline = self.deadline.unwrap_or(HANDSHAKE);
         let answer: Json =

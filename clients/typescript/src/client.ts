@@ -1,5 +1,7 @@
 // A connection to one daemon: calls, notifications, questions and their answers.
 
+import { resolve } from 'node:path';
+
 import { Daemon } from './daemon.js';
 import { callSite, TreelinedError } from './errors.js';
 import {
@@ -259,6 +261,8 @@ export class Client extends MethodCalls {
       protocolVersion: PROTOCOL_VERSION,
       clientInfo: clientInfo ?? null,
       processId: process.pid,
+      // A shared daemon has another working directory.
+      cwd: resolve(this.#options.cwd ?? '.'),
       capabilities: {
         answers: Object.fromEntries(answers.map((name) => [name, {}])),
         ...(optOut && { optOut: optOut.filter((name) => !needed.has(name)) }),

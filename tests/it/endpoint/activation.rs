@@ -11,26 +11,12 @@ use crate::readme::root;
 fn activated(home: &Home, socket: &Path, args: &[&str]) -> Child {
     let listener = UnixListener::bind(socket).unwrap();
     let daemon = home.command(args, &[]);
-    let mut command = Command::new("sh");
     let script = "export LISTEN_FDS=1 LISTEN_PID=$$; exec \"$0\" \"$@\" 3<&0 </dev/null";
+    let mut command = through_shell(script, &daemon);
     command
-        .args(["-c", script])
-        .arg(daemon.get_program())
-        .args(daemon.get_args());
-    for (name, value) in daemon.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    command
-        .current_dir(home.cwd())
-        .stdin(OwnedFd::from(listener));
-    command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
+        .stdin(OwnedFd::from(listener))
+        .stdout(Stdio::piped());
+    command.stderr(Stdio::piped()).spawn().unwrap()
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod status;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -140,4 +141,23 @@ fn fails(output: &Output, code: i32, texts: &[&str]) {
     for text in texts {
         assert!(output.stderr.contains(text), "{text} in {}", output.stderr);
     }
+}
+
+/// The command, run by a script of the shell that executes `"$0" "$@"`.
+fn through_shell(script: &str, command: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", script])
+        .arg(command.get_program())
+        .args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        shell.current_dir(folder);
+    }
+    shell
 }

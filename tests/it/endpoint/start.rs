@@ -88,15 +88,7 @@ fn programs_that_the_daemon_runs_inherit_no_descriptor() {
 fn the_files_of_a_daemon_are_private_whatever_the_umask() {
     let home = Home::new();
     let connect = home.command(&["connect", "--start"], &[]);
-    let mut command = std::process::Command::new("sh");
-    command.args(["-c", "umask 000; exec \"$0\" \"$@\""]);
-    command.arg(connect.get_program()).args(connect.get_args());
-    for (name, value) in connect.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
+    let mut command = through_shell("umask 000; exec \"$0\" \"$@\"", &connect);
     let status = command.stdin(std::process::Stdio::null()).status().unwrap();
     assert!(status.success());
     let background = Background { home };
@@ -148,6 +140,19 @@ fn two_session_directories_have_two_daemons() {
     }
 }
 
+#[test]
+fn a_daemon_with_an_idle_time_ends_by_itself_and_leaves_no_socket() {
+    let home = Home::new();
+    let connect = |time: &str| {
+        let args = ["connect", "--start", "--idle-exit", time];
+        home.run(&args, &[], introduction())
+    };
+    connect("1s").clean();
+    fails(&connect("1m"), 1, &["--idle-exit 1s", "60s"]);
+    within("it ends", || !socket_of(&home).exists());
+    fails(&home.run(&["status"], &[], ""), 3, &["no daemon runs"]);
+}
+
 /// The log was written without a limit for as long as the daemon ran.
 #[test]
 fn the_log_of_a_daemon_stays_small() {
@@ -167,4 +172,17 @@ fn the_log_of_a_daemon_stays_small() {
         text.starts_with("x\n") && text.contains("list_sessions"),
         "its end is kept"
     );
+}
+
+/// A pipe that the daemon had inherited through its starter stayed open, and its reader waited for as long as the daemon
+/// ran.
+#[test]
+fn a_pipe_of_the_starter_is_not_kept_open() {
+    let home = Home::new();
+    let connect = home.command(&["connect", "--start"], &[]);
+    let script = "exec 3>&1; exec \"$0\" \"$@\" >/dev/null </dev/null";
+    // It waits for the end of the pipe.
+    let output = through_shell(script, &connect).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    Background { home }.pid();
 }

@@ -434,6 +434,8 @@ function M.start(options, callback)
     protocolVersion = protocol.version,
     clientInfo = options.client_info or { name = 'treelined.nvim' },
     processId = uv.os_getpid(),
+    -- A shared daemon has another working directory.
+    cwd = uv.fs_realpath(options.cwd or uv.cwd()),
     capabilities = {
       answers = answers,
       optOut = unwanted,

@@ -266,6 +266,8 @@ class AsyncClient(AsyncMethods):
             "protocolVersion": PROTOCOL_VERSION,
             "clientInfo": self._client_info,
             "processId": os.getpid(),
+            # A shared daemon has another working directory.
+            "cwd": os.path.realpath(self._cwd or "."),
             "capabilities": {
                 "answers": {name: {} for name in self._answers},
                 "optOut": [name for name in self._opt_out if name not in needed],
