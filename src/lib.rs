@@ -50,6 +50,7 @@
 //! - `ask`: questions to clients, with one outcome each
 //! - `stdio`: frames, and the one queue of all output
 //! - `hooks`: the user's programs that answer and receive events
+//! - `extensions`: clients that the daemon starts, restarts and ends
 //! - `daemon`: what all connections share: open sessions, one ordered queue of requests each, notifications, questions
 //! - `rpc`: the method table, and the way from a frame to a handler and back
 //!
@@ -84,6 +85,7 @@ mod daemon;
 mod durability;
 mod entry;
 mod error;
+mod extensions;
 mod flow;
 mod hooks;
 mod id;

@@ -25,6 +25,7 @@ mod tree;
 
 use crate::config::Config;
 use crate::config::{self, ConfigFlags, DurabilityName, Settings, SummarizerName};
+use crate::os::running::{self, LAUNCH_COMMAND};
 use crate::serve::{self, Endpoints, ListenAddress};
 use crate::terminal;
 use anyhow::Context;
@@ -125,6 +126,9 @@ pub(crate) enum Command {
     Config,
     /// Show a conversation with a branch, offline
     Demo,
+    /// Become the program of an extension
+    #[command(hide = true, name = LAUNCH_COMMAND)]
+    Launch(LaunchArgs),
 }
 
 #[derive(Debug, Default, Args)]
@@ -132,6 +136,17 @@ pub(crate) struct ServeArgs {
     /// Serve this address: unix:PATH or stdio; may be repeated [default: stdio]
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Vec<ListenAddress>,
+    /// Do not start the extensions that the configuration names
+    #[arg(long)]
+    pub no_extensions: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LaunchArgs {
+    /// The process of the daemon
+    pub parent: u32,
+    #[arg(last = true, required = true)]
+    pub argv: Vec<OsString>,
 }
 
 /// Runs the command that the arguments name.
@@ -161,7 +176,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     // nor without it.
     if !matches!(
         arguments.command,
-        Some(Command::Config | Command::Doctor(_))
+        Some(Command::Config | Command::Doctor(_) | Command::Launch(_))
     ) {
         config::check(options.config.as_deref())?;
     }
@@ -179,6 +194,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Completions(completions)) => documents::completions(completions),
         Some(Command::Config) => print_config(options),
         Some(Command::Demo) => demo::run(options),
+        Some(Command::Launch(args)) => Err(running::launch(args.parent, &args.argv).into()),
     }
 }
 
@@ -191,7 +207,9 @@ fn serve(options: &Options, args: &ServeArgs) -> anyhow::Result<ExitCode> {
         tracing::warn!(file = file.map(tracing::field::display), "{problem}");
     }
     let config = settings.into_config()?;
-    serve::run(config, Endpoints::bind(&args.listen, None)?)
+    let mut endpoints = Endpoints::bind(&args.listen, None)?;
+    endpoints.extensions &= !args.no_extensions;
+    serve::run(config, endpoints)
 }
 
 /// Reports wrong arguments, or shows the help. Control characters of the arguments are made visible.

@@ -11,6 +11,7 @@ mod programs;
 pub(crate) use file::check;
 
 use crate::durability::Durability;
+use crate::extensions::Extension;
 use crate::hooks::Hook;
 use crate::summarizer::Summarizer;
 use crate::summarizer::llm::{Api, ApiKey, Llm, LlmSettings, Provider};
@@ -20,7 +21,7 @@ use anyhow::{Context, anyhow, bail, ensure};
 use etcetera::BaseStrategy;
 use file::ConfigFile;
 use lines::{SettingLines, SettingOrigin};
-use programs::{hooks, program};
+use programs::{extensions, hooks, program};
 use secrecy::SecretString;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -34,6 +35,8 @@ pub struct Config {
     pub durability: Durability,
     pub summarizer: Option<Summarizer>,
     pub hooks: Vec<Hook>,
+    /// The clients that a serving daemon starts.
+    pub extensions: Vec<Extension>,
     /// Bytes.
     pub max_frame_bytes: usize,
     /// Bytes.
@@ -97,6 +100,8 @@ struct FileSections {
     summarizer: SummarizerSection,
     #[serde(default)]
     hooks: Vec<HookSection>,
+    #[serde(default)]
+    extensions: Vec<ExtensionSection>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -182,6 +187,27 @@ enum OnFailureName {
     Proceed,
 }
 
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExtensionSection {
+    name: String,
+    argv: Vec<String>,
+    sessions: Option<SessionsName>,
+    /// Names of before events.
+    answers: Option<Vec<String>>,
+    on_failure: Option<OnFailureName>,
+    /// Environment variables that the program gets besides the usual ones.
+    env: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum SessionsName {
+    #[default]
+    Own,
+    All,
+}
+
 /// Built-in providers: name, API, address, variable of the key.
 const PROVIDERS: [(&str, ApiName, &str, &str); 2] = [
     (
@@ -254,6 +280,7 @@ impl Settings {
         let summarizer = summarizer(flags, environment, &file.summarizer, &mut lines)?;
         let keys = key_variables(&file.summarizer.llm);
         let hooks = hooks(&file.hooks, path.as_deref(), &keys, &mut lines)?;
+        let extensions = extensions(&file.extensions, path.as_deref(), &keys, &mut lines)?;
         let cwd = std::env::current_dir().context("the working directory")?;
         Ok(Self {
             config: Config {
@@ -265,6 +292,7 @@ impl Settings {
                 },
                 summarizer,
                 hooks,
+                extensions,
                 max_frame_bytes,
                 max_queued_bytes,
                 cwd: cwd.display().to_string(),

@@ -3,6 +3,7 @@
 use super::call::Call;
 use super::{Daemon, convert};
 use crate::cancel::Cancel;
+use crate::extensions::ExtensionRun;
 use crate::id::ConnectionId;
 use crate::lock::lock;
 use crate::os::process::ProcessWatch;
@@ -37,6 +38,8 @@ pub(crate) struct Transport {
     pub(crate) cwd: Option<String>,
     /// Ends the input, so that the reader ends the connection.
     pub(crate) end_input: Box<dyn Fn() + Send + Sync>,
+    /// The extension that the connection belongs to.
+    pub(crate) extension: Option<ExtensionRun>,
 }
 
 /// A client that has introduced itself.
@@ -74,6 +77,7 @@ impl Connection {
         let transport = Transport {
             cwd: Some(daemon.config.cwd.clone()),
             end_input: Box::new(|| {}),
+            extension: None,
         };
         Self::over(transport, &daemon, outbox)
     }
@@ -99,8 +103,17 @@ impl Connection {
         })
     }
 
-    /// The name that other clients see: that of the client, else `client-` and the number of the connection.
+    /// The extension that the connection belongs to.
+    pub(crate) fn extension(&self) -> Option<&ExtensionRun> {
+        self.transport.extension.as_ref()
+    }
+
+    /// The name that other clients see: that of the extension or the client, else `client-` and the number of the
+    /// connection.
     pub(crate) fn display_name(&self) -> String {
+        if let Some(extension) = self.extension() {
+            return extension.name.clone();
+        }
         let name = self.client().and_then(|client| client.name.clone());
         name.unwrap_or_else(|| format!("client-{}", self.id.0))
     }

@@ -6,7 +6,7 @@
 //! [`append`] writes adjacent appends of a queue, [`commit`] makes any other change and ends both; [`notify`] sends
 //! notifications in the order of the commits; [`follow`] detects the entries of other writers. [`release`] holds
 //! operations that ask before they commit: [`navigation`] and [`compaction`] use it, [`fork`] has steps of its own.
-//! [`question`] asks clients and hooks, and [`summaries`] runs the summarizer.
+//! [`extension`] opens sessions for extensions. [`question`] asks clients and hooks, and [`summaries`] runs the summarizer.
 //!
 //! [`convert`] makes messages. [`agent_turn`] is the turn of a session's client, [`tree_view`] keeps the last view,
 //! [`find`] and [`rows`] read the data that it shows, and [`reading`] decides where large reads run.
@@ -19,6 +19,7 @@ pub(crate) mod compaction;
 pub(crate) mod connection;
 pub(crate) mod connections;
 pub(crate) mod convert;
+pub(crate) mod extension;
 pub(crate) mod find;
 pub(crate) mod follow;
 pub(crate) mod fork;
@@ -42,6 +43,7 @@ use crate::ask::Asks;
 use crate::cancel::Cancel;
 use crate::config::Config;
 use crate::error::Result;
+use crate::extensions::Extensions;
 use crate::hooks::Hooks;
 use crate::id::{self, Source};
 use crate::lock::lock;
@@ -66,6 +68,7 @@ pub struct Daemon {
     pub(crate) connections: Connections,
     pub(crate) asks: Asks<ReceivedAnswer>,
     pub hooks: Hooks,
+    pub(crate) extensions: Extensions,
     pub instance_id: String,
     /// The open sessions, and the order of the requests to them.
     pub(crate) queues: Arc<Queues<OpenSessions>>,
@@ -87,6 +90,7 @@ impl Daemon {
         Arc::new(Self {
             store: Store::new(config.session_dir.clone()),
             hooks: Hooks::new(config.hooks.clone()),
+            extensions: Extensions::new(config.extensions.clone()),
             instance_id: id::random_token(&*source),
             config,
             source,

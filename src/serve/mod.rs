@@ -13,15 +13,17 @@ mod stdio;
 
 pub(crate) use address::ListenAddress;
 
-use self::connection::{EndReason, LAST_WORDS, LONGEST_END};
+use self::connection::{EndReason, LAST_WORDS, LONGEST_END, serve_socket};
 use self::stdio::StdioConnection;
 use crate::clock::SystemSource;
 use crate::config::Config;
 use crate::daemon::Daemon;
+use crate::extensions::{NAME_VARIABLE, ServeExtension, Supervisors};
 use crate::lock::lock;
 use crate::os::process;
 use anyhow::Context;
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::process::ExitCode;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -64,7 +66,7 @@ impl Server {
     }
 
     fn connection_ended(&self) {
-        if self.daemon.connections.count() == 0 {
+        if self.daemon.connections.count_clients() == 0 {
             self.report(ServeEvent::NoConnection);
         }
     }
@@ -72,6 +74,14 @@ impl Server {
     /// Asks all connections to end.
     fn end_connections(&self) {
         for connection in self.daemon.connections.all() {
+            connection.ask_to_end();
+        }
+    }
+
+    /// Asks the connections of extensions to end.
+    fn end_extensions(&self) {
+        let all = self.daemon.connections.all().into_iter();
+        for connection in all.filter(|connection| connection.extension().is_some()) {
             connection.ask_to_end();
         }
     }
@@ -83,6 +93,8 @@ pub(crate) struct Endpoints {
     pub(crate) sockets: Vec<UnixListener>,
     /// The daemon ends after this time without a connection, if it has sockets.
     pub(crate) idle_exit: Option<Duration>,
+    /// Whether the daemon starts the extensions of its configuration.
+    pub(crate) extensions: bool,
 }
 
 impl Endpoints {
@@ -101,6 +113,7 @@ impl Endpoints {
             stdio: addresses.is_empty() || addresses.contains(&ListenAddress::Stdio),
             sockets,
             idle_exit,
+            extensions: std::env::var_os(NAME_VARIABLE).is_none(),
         })
     }
 }
@@ -111,6 +124,7 @@ pub(crate) fn run(config: Config, endpoints: Endpoints) -> anyhow::Result<ExitCo
         stdio,
         sockets,
         idle_exit,
+        extensions,
     } = endpoints;
     if stdio && io::stdin().is_terminal() {
         introduce();
@@ -135,8 +149,13 @@ pub(crate) fn run(config: Config, endpoints: Endpoints) -> anyhow::Result<ExitCo
     for socket in sockets {
         listener::start(&server, socket).context("start a thread")?;
     }
+    let supervisors = match extensions {
+        true => start_extensions(&server)?,
+        false => Supervisors::default(),
+    };
     let end = wait_for_end(&server, &received, &mut stdio, is_alone, idle_exit);
     finish(&server, end, stdio);
+    supervisors.end();
     runtime.shutdown_background();
     Ok(match end {
         DaemonEnd::Stdio(EndReason::BadBlock) => ExitCode::FAILURE,
@@ -154,6 +173,16 @@ fn start_runtime() -> anyhow::Result<Runtime> {
         .context("start the runtime")
 }
 
+/// Starts the extensions. Each is served as a client of a socket.
+fn start_extensions(server: &Arc<Server>) -> anyhow::Result<Supervisors> {
+    let serve: Arc<ServeExtension> = Arc::new({
+        let server = Arc::clone(server);
+        move |run, socket| serve_socket(&server, OwnedFd::from(socket).into(), Some(run))
+    });
+    let extensions = server.daemon.extensions.all();
+    Supervisors::start(extensions, &serve).context("start a thread")
+}
+
 /// Waits until the daemon has to end. The end of stdin ends the daemon if stdin `is_alone`, else that connection.
 fn wait_for_end(
     server: &Arc<Server>,
@@ -164,7 +193,7 @@ fn wait_for_end(
 ) -> DaemonEnd {
     let mut idle_since = Instant::now();
     loop {
-        let is_idle = server.daemon.connections.count() == 0;
+        let is_idle = server.daemon.connections.count_clients() == 0;
         let event = match idle_exit.filter(|_| is_idle) {
             Some(limit) => events.recv_timeout(limit.saturating_sub(idle_since.elapsed())),
             None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -182,7 +211,7 @@ fn wait_for_end(
                 thread::spawn(move || served.finish(reason, writer));
             }
             Ok(ServeEvent::NoConnection) => idle_since = Instant::now(),
-            Err(RecvTimeoutError::Timeout) if server.daemon.connections.count() == 0 => {
+            Err(RecvTimeoutError::Timeout) if server.daemon.connections.count_clients() == 0 => {
                 return DaemonEnd::Idle;
             }
             Err(RecvTimeoutError::Timeout) => {}
@@ -198,6 +227,7 @@ fn finish(server: &Server, end: DaemonEnd, stdio: Option<StdioConnection>) {
     daemon.end_questions();
     if end == DaemonEnd::Stdio(EndReason::OutputBroken) {
         // The client is gone, but acknowledged entries must survive.
+        server.end_extensions();
         server.runtime.block_on(daemon.flush());
         return;
     }
@@ -222,6 +252,7 @@ fn finish(server: &Server, end: DaemonEnd, stdio: Option<StdioConnection>) {
             }
             None => {}
         }
+        server.end_extensions();
         daemon.connections.ended_except(mine, sockets_until).await;
         if stdio.is_none() {
             let _late = tokio::time::timeout(LAST_WORDS, daemon.hooks.drained()).await;

@@ -42,6 +42,10 @@ pub(in crate::rpc) fn initialize(
         });
         call.connection.keep_watch(watch);
     }
+    if call.connection.extension().is_some() {
+        let connection = Arc::clone(&call.connection);
+        call.after(move || connection.daemon.extension_ready(&connection));
+    }
     let config = &daemon.config;
     Ok(wire::InitializeResult {
         protocol_version: schema::PROTOCOL_VERSION,
