@@ -1,16 +1,16 @@
 //! The open questions of before events (protocol.md §5): each question has one outcome.
 //!
-//! This module knows which answerers a question waits for, and until when. The client and several hooks may
+//! This module knows which answerers a question waits for, and until when. Several clients and hooks may
 //! answer one question. It ends with the first answer that decides alone, when all have answered, or at the
 //! deadline. The caller defines questions and answers.
 
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
-use crate::id::EventId;
+use crate::id::{ConnectionId, EventId};
 use crate::lock::lock;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
 use xxhash_rust::xxh3::Xxh3;
@@ -54,8 +54,8 @@ impl Digest {
 /// A party that can answer a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Answerer {
-    /// The client of the connection.
-    Client,
+    /// The client of a connection.
+    Client(ConnectionId),
     /// The hook with this number, in the order of the configuration.
     Hook(usize),
 }
@@ -65,21 +65,38 @@ impl Answerer {
     pub(crate) fn hook(&self) -> Option<usize> {
         match self {
             Answerer::Hook(number) => Some(*number),
-            Answerer::Client => None,
+            Answerer::Client(_) => None,
         }
     }
+
+    fn is_client(&self) -> bool {
+        matches!(self, Self::Client(_))
+    }
+}
+
+/// The facts of a question that do not change.
+pub(crate) struct Asking {
+    pub(crate) id: EventId,
+    /// The connection whose request asks.
+    pub(crate) asker: ConnectionId,
+    /// The session that the question is about.
+    pub(crate) session: Arc<str>,
+    /// Cancels the asker.
+    pub(crate) cancel: Cancel,
 }
 
 struct AskState<A> {
     open: HashMap<EventId, OpenQuestion<A>>,
     /// Accepted answers, oldest first.
     answered: VecDeque<(EventId, Answerer, Digest)>,
-    /// The connection has ended, so the client cannot answer any more.
+    /// The daemon is ending, so clients cannot answer any more.
     ended: bool,
 }
 
 struct OpenQuestion<A> {
     asked: Instant,
+    asker: ConnectionId,
+    session: Arc<str>,
     /// Tells whether the asker was cancelled, before the asker itself notices.
     cancel: Cancel,
     deadline: watch::Sender<Instant>,
@@ -106,7 +123,7 @@ pub(crate) enum QuestionOutcome<A> {
         /// The answerers that did not answer in time.
         missing: Vec<Answerer>,
     },
-    /// The asker was cancelled, or the client's connection has ended.
+    /// The asker was cancelled, its connection has ended, or the daemon is ending.
     Aborted,
 }
 
@@ -127,19 +144,26 @@ impl<A> Asks<A> {
     /// arrive at once.
     pub(crate) fn ask(
         &self,
-        id: EventId,
+        asking: Asking,
         waiting: Vec<Answerer>,
         timeout: Duration,
-        cancel: &Cancel,
         accepts: Accepts<A>,
     ) -> Question<A> {
+        let Asking {
+            id,
+            asker,
+            session,
+            cancel,
+        } = asking;
         let asked = Instant::now();
         let (deadline_sender, deadline) = watch::channel(asked + timeout.min(self.max_answer));
         let (sender, settled) = oneshot::channel();
         let mut state = self.state();
-        if !(state.ended && waiting.contains(&Answerer::Client)) {
+        if !(state.ended && waiting.iter().any(Answerer::is_client)) {
             let open = OpenQuestion {
                 asked,
+                asker,
+                session,
                 cancel: cancel.clone(),
                 deadline: deadline_sender,
                 waiting,
@@ -151,7 +175,7 @@ impl<A> Asks<A> {
         }
         Question {
             id,
-            cancel: cancel.clone(),
+            cancel,
             deadline,
             settled,
         }
@@ -224,40 +248,64 @@ impl<A> Asks<A> {
         Ok(())
     }
 
-    /// Extends the client's deadline to `by` from now, up to the limit; returns the remaining time.
-    pub(crate) fn extend(&self, id: &str, by: Duration) -> Result<Duration> {
+    /// Extends the deadline to `time` from now, up to the limit, for an answerer that has not answered. Returns the
+    /// remaining time.
+    pub(crate) fn extend(&self, id: &str, by: Answerer, time: Duration) -> Result<Duration> {
         let id = EventId::new(id);
         let state = self.state();
         let open = state
             .open
             .get(&id)
-            .filter(|open| !open.cancel.is_cancelled() && open.waiting.contains(&Answerer::Client));
+            .filter(|open| !open.cancel.is_cancelled() && open.waiting.contains(&by));
         let open = open.ok_or_else(|| not_pending(&id))?;
         let now = Instant::now();
         let latest = open.asked + self.max_answer;
-        let wanted = now.checked_add(by).unwrap_or(latest).min(latest);
+        let wanted = now.checked_add(time).unwrap_or(latest).min(latest);
         let deadline = wanted.max(*open.deadline.borrow());
         open.deadline.send_replace(deadline);
         Ok(deadline.saturating_duration_since(now))
     }
 
-    /// Whether a question waits for the client.
-    pub(crate) fn is_any_open(&self) -> bool {
+    /// Whether a question waits for this answerer.
+    pub(crate) fn waits_for(&self, by: Answerer) -> bool {
         let state = self.state();
-        state
-            .open
-            .values()
-            .any(|open| open.waiting.contains(&Answerer::Client))
+        state.open.values().any(|open| open.waiting.contains(&by))
     }
 
-    /// Ends, as aborted, all questions that wait for the client, and those asked later. Hooks may still
+    /// Takes a client out of the questions that wait for it, as one without an opinion: those about a session, or
+    /// all. Questions that its own requests ask end as aborted.
+    pub(crate) fn leave(&self, connection: ConnectionId, session: Option<&str>) {
+        let by = Answerer::Client(connection);
+        let mut state = self.state();
+        let concerns = |open: &OpenQuestion<A>| {
+            open.waiting.contains(&by) && session.is_none_or(|session| *open.session == *session)
+        };
+        let ids = state.open.iter().filter(|(_, open)| concerns(open));
+        let ids: Vec<EventId> = ids.map(|(id, _)| id.clone()).collect();
+        for id in ids {
+            let Some(open) = state.open.get_mut(&id) else {
+                continue;
+            };
+            open.waiting.retain(|waiting| *waiting != by);
+            let is_own = open.asker == connection;
+            if (is_own || open.waiting.is_empty())
+                && let Some(open) = state.open.remove(&id)
+                && !is_own
+            {
+                // The receiver is dropped if the asker was cancelled.
+                let _gone = open.settle();
+            }
+        }
+    }
+
+    /// Ends, as aborted, all questions that wait for a client, and those asked later. Hooks may still
     /// answer the other questions.
     pub(crate) fn end(&self) {
         let mut state = self.state();
         state.ended = true;
         state
             .open
-            .retain(|_, open| !open.waiting.contains(&Answerer::Client));
+            .retain(|_, open| !open.waiting.iter().any(Answerer::is_client));
     }
 
     fn state(&self) -> MutexGuard<'_, AskState<A>> {
@@ -288,7 +336,7 @@ mod tests {
     use super::*;
 
     const MAX: Duration = Duration::from_secs(600);
-    const CLIENT: Answerer = Answerer::Client;
+    const CLIENT: Answerer = Answerer::Client(ConnectionId(1));
     const HOOK: Answerer = Answerer::Hook(0);
 
     /// Answers over 100 decide alone.
@@ -301,13 +349,16 @@ mod tests {
             0 => Err(Error::invalid_params("result", "is no answer to this")),
             _ => Ok(()),
         });
-        asks.ask(
-            EventId::new(id),
-            who.to_vec(),
-            timeout,
-            &Cancel::new(),
-            accepts,
-        )
+        asks.ask(asking(id, &Cancel::new()), who.to_vec(), timeout, accepts)
+    }
+
+    fn asking(id: &str, cancel: &Cancel) -> Asking {
+        Asking {
+            id: EventId::new(id),
+            asker: ConnectionId(9),
+            session: Arc::from("s"),
+            cancel: cancel.clone(),
+        }
     }
 
     fn in_time(answers: &[(Answerer, u8)]) -> QuestionOutcome<u8> {
@@ -359,7 +410,7 @@ mod tests {
         run(async {
             let asks = asks(MAX);
             let question = ask(&asks, "e", &[CLIENT], MAX);
-            assert!(asks.is_any_open());
+            assert!(asks.waits_for(CLIENT));
             asks.answer("e", CLIENT, spelled("{}"), 1).unwrap();
             asks.answer("e", CLIENT, spelled("{}"), 1).unwrap();
             check_not_pending(asks.answer("e", CLIENT, spelled("{\"cancel\":true}"), 2));
@@ -374,9 +425,9 @@ mod tests {
             let question = ask(&asks, "e", &[CLIENT, HOOK], MAX);
             asks.answer("e", HOOK, spelled(""), 2).unwrap();
             check_not_pending(asks.answer("e", HOOK, spelled("other"), 3));
-            assert!(asks.is_any_open());
+            assert!(asks.waits_for(CLIENT));
             asks.answer("e", CLIENT, spelled(""), 1).unwrap();
-            assert!(!asks.is_any_open());
+            assert!(!asks.waits_for(CLIENT));
             let expect = in_time(&[(HOOK, 2), (CLIENT, 1)]);
             assert_eq!(asks.outcome(question).await, expect);
         });
@@ -429,7 +480,7 @@ mod tests {
             let asks = asks(MAX);
             let cancel = Cancel::new();
             let accepts = Box::new(|_: &u8| Ok(()));
-            let question = asks.ask(EventId::new("f"), vec![CLIENT], MAX, &cancel, accepts);
+            let question = asks.ask(asking("f", &cancel), vec![CLIENT], MAX, accepts);
             cancel.cancel();
             check_not_pending(asks.answer("f", CLIENT, spelled("{}"), 1));
             assert_eq!(asks.outcome(question).await, QuestionOutcome::Aborted);
@@ -446,11 +497,32 @@ mod tests {
     }
 
     #[test]
+    fn a_client_that_leaves_has_no_opinion_and_its_own_questions_are_aborted() {
+        run(async {
+            let asks = asks(MAX);
+            let both = ask(&asks, "e", &[CLIENT, HOOK], MAX);
+            let alone = ask(&asks, "f", &[CLIENT], MAX);
+            asks.leave(ConnectionId(1), Some("another session"));
+            assert!(asks.waits_for(CLIENT));
+            asks.leave(ConnectionId(1), Some("s"));
+            assert!(!asks.waits_for(CLIENT));
+            assert_eq!(asks.outcome(alone).await, in_time(&[]));
+            check_not_pending(asks.answer("e", CLIENT, spelled("{}"), 1));
+            asks.answer("e", HOOK, spelled(""), 2).unwrap();
+            assert_eq!(asks.outcome(both).await, in_time(&[(HOOK, 2)]));
+            let asker = Answerer::Client(ConnectionId(9));
+            let own = ask(&asks, "g", &[asker, HOOK], MAX);
+            asks.leave(ConnectionId(9), None);
+            assert_eq!(asks.outcome(own).await, QuestionOutcome::Aborted);
+        });
+    }
+
+    #[test]
     fn more_time_up_to_the_limit() {
         run(async {
             let asks = asks(Duration::from_secs(2));
             let question = ask(&asks, "e", &[CLIENT], Duration::from_millis(20));
-            let left = asks.extend("e", Duration::from_secs(100)).unwrap();
+            let left = asks.extend("e", CLIENT, Duration::from_secs(100)).unwrap();
             assert!(left <= Duration::from_secs(2) && left > Duration::from_secs(1));
             tokio::time::sleep(Duration::from_millis(40)).await;
             asks.answer("e", CLIENT, spelled("{}"), 7).unwrap();

@@ -44,6 +44,10 @@ impl Connections {
         self.list().by_id.values().cloned().collect()
     }
 
+    pub(crate) fn find(&self, id: ConnectionId) -> Option<Arc<Connection>> {
+        self.list().by_id.get(&id).cloned()
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.list().by_id.len()
     }
@@ -85,6 +89,7 @@ impl Daemon {
     /// Removes everything that belongs to a connection whose requests are answered: each room adds one line.
     pub(crate) async fn connection_ended(self: &Arc<Self>, connection: &Arc<Connection>) {
         connection.keep_watch(None);
+        self.close_sessions_of(connection).await;
         self.connections.remove(connection.id);
         self.extension_ended(connection);
     }

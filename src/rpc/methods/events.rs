@@ -13,6 +13,7 @@ pub(in crate::rpc) fn answer_event(
     params: wire::AnswerEventParams,
 ) -> Result<wire::AnswerEventResult> {
     let asks = &call.daemon.asks;
+    let by = Answerer::Client(call.connection.id);
     let digest = Digest::of(&params.result);
     let (event_id, reply) = params.reply()?;
     let timeout_ms = match reply {
@@ -22,11 +23,11 @@ pub(in crate::rpc) fn answer_event(
                 answer: *answer,
                 is_failure: false,
             };
-            asks.answer(&event_id, Answerer::Client, digest, given)?;
+            asks.answer(&event_id, by, digest, given)?;
             None
         }
-        EventReply::Extend(by) => {
-            let left = asks.extend(&event_id, Duration::from_millis(by))?;
+        EventReply::Extend(time) => {
+            let left = asks.extend(&event_id, by, Duration::from_millis(time))?;
             Some(left.as_millis() as u64)
         }
     };
