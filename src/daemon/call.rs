@@ -10,7 +10,7 @@ use crate::wire;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// Tells the connection that it has the session open.
-fn announce_opening(open: &OpenSession, connection: &Connection) {
+pub(super) fn announce_opening(open: &OpenSession, connection: &Connection) {
     let opened = |seq| wire::notification::SessionOpened {
         session_id: open.id.to_string(),
         seq,
@@ -70,6 +70,7 @@ impl Call {
             lease.admit(connection.id, access);
             announce_opening(&open, &connection);
             connection.daemon.watch(&open);
+            connection.daemon.open_for_extensions(&open, &lease);
             drop(lease);
         });
     }

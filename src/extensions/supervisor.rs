@@ -13,6 +13,7 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::process::{ChildStderr, ExitStatus};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -96,14 +97,16 @@ struct Supervisor {
     signals: Receiver<Signal>,
     /// The number of the last run.
     run: u64,
-    daemon_ends: bool,
+    /// Whether the daemon ends. The end of the connections may be noticed before [`Signal::DaemonEnds`].
+    daemon_ends: Arc<AtomicBool>,
 }
 
 impl Supervisors {
-    /// Starts the extensions, given with their numbers.
+    /// Starts the extensions, given with their numbers. `daemon_ends` is set before the connections are asked to end.
     pub(crate) fn start<'a>(
         extensions: impl Iterator<Item = (usize, &'a Arc<Extension>)>,
         serve: &Arc<ServeExtension>,
+        daemon_ends: &Arc<AtomicBool>,
     ) -> io::Result<Self> {
         let mut threads = Vec::new();
         for (number, extension) in extensions {
@@ -115,7 +118,7 @@ impl Supervisors {
                 sender: sender.clone(),
                 signals,
                 run: 0,
-                daemon_ends: false,
+                daemon_ends: Arc::clone(daemon_ends),
             };
             let thread = thread::Builder::new().name("extension".into());
             let thread = thread.stack_size(STACK).spawn(|| supervisor.supervise())?;
@@ -162,7 +165,7 @@ impl Supervisor {
         loop {
             self.run += 1;
             let (end, status) = self.run_once();
-            if matches!(end, RunEnd::DaemonEnds) {
+            if self.daemon_ends.load(Ordering::Acquire) {
                 return;
             }
             let Some(pause) = restarts.pause_after_end(begin.elapsed()) else {
@@ -263,7 +266,7 @@ impl Supervisor {
                 Ok(Signal::Run(..)) => {}
                 Err(RecvTimeoutError::Timeout) => return Awaited::TimeIsOver,
                 Ok(Signal::DaemonEnds) | Err(RecvTimeoutError::Disconnected) => {
-                    self.daemon_ends = true;
+                    self.daemon_ends.store(true, Ordering::Release);
                     return Awaited::DaemonEnds;
                 }
             }
@@ -309,7 +312,7 @@ impl Supervisor {
 
     fn daemon_ends_within(&mut self, time: Duration) -> bool {
         let until = Some(Instant::now() + time);
-        while !self.daemon_ends {
+        while !self.daemon_ends.load(Ordering::Acquire) {
             if let Awaited::TimeIsOver = self.next(until) {
                 return false;
             }

@@ -26,6 +26,7 @@ use std::io::{self, IsTerminal, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -57,6 +58,8 @@ struct Server {
     daemon: Arc<Daemon>,
     runtime: Handle,
     events: Mutex<Sender<ServeEvent>>,
+    /// Set before extensions are asked to end, which are then not restarted.
+    extensions_end: Arc<AtomicBool>,
 }
 
 impl Server {
@@ -73,6 +76,7 @@ impl Server {
 
     /// Asks all connections to end.
     fn end_connections(&self) {
+        self.extensions_end.store(true, Ordering::Release);
         for connection in self.daemon.connections.all() {
             connection.ask_to_end();
         }
@@ -80,6 +84,7 @@ impl Server {
 
     /// Asks the connections of extensions to end.
     fn end_extensions(&self) {
+        self.extensions_end.store(true, Ordering::Release);
         let all = self.daemon.connections.all().into_iter();
         for connection in all.filter(|connection| connection.extension().is_some()) {
             connection.ask_to_end();
@@ -136,6 +141,7 @@ pub(crate) fn run(config: Config, endpoints: Endpoints) -> anyhow::Result<ExitCo
         daemon: Daemon::new(config, Arc::new(SystemSource), runtime.handle()),
         runtime: runtime.handle().clone(),
         events: Mutex::new(events),
+        extensions_end: Arc::default(),
     });
     watch_signals(&runtime, &server)?;
     let is_alone = sockets.is_empty();
@@ -180,7 +186,7 @@ fn start_extensions(server: &Arc<Server>) -> anyhow::Result<Supervisors> {
         move |run, socket| serve_socket(&server, OwnedFd::from(socket).into(), Some(run))
     });
     let extensions = server.daemon.extensions.all();
-    Supervisors::start(extensions, &serve).context("start a thread")
+    Supervisors::start(extensions, &serve, &server.extensions_end).context("start a thread")
 }
 
 /// Waits until the daemon has to end. The end of stdin ends the daemon if stdin `is_alone`, else that connection.

@@ -29,6 +29,7 @@ mod damage;
 mod deleting;
 mod documents;
 mod errors;
+mod extensions;
 mod faults;
 mod fixture;
 mod fork;

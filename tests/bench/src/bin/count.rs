@@ -200,6 +200,7 @@ impl Server {
             max_queued_bytes,
             cwd: "/bench".to_owned(),
             hooks: Vec::new(),
+            extensions: Vec::new(),
         };
         let source = Arc::new(SystemSource);
         let daemon = Daemon::new(config, source, runtime.handle());
