@@ -89,6 +89,7 @@ impl Daemon {
     /// Removes everything that belongs to a connection whose requests are answered: each room adds one line.
     pub(crate) async fn connection_ended(self: &Arc<Self>, connection: &Arc<Connection>) {
         connection.keep_watch(None);
+        self.unwatch_sessions(connection);
         self.extension_ended(connection);
         self.close_sessions_of(connection).await;
         self.connections.remove(connection.id);

@@ -3,7 +3,7 @@
 use super::handler::{self, AppendHandler, ReadHandler, ReleaseHandler};
 use super::methods::{
     append, compact, events, fork, handshake, import, list, moves, navigate, pick, read, search,
-    sessions, tree, turns,
+    sessions, tree, turns, watch,
 };
 use super::response::Responder;
 use crate::wire;

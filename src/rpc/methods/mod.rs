@@ -15,3 +15,4 @@ pub(super) mod search;
 pub(super) mod sessions;
 pub(super) mod tree;
 pub(super) mod turns;
+pub(super) mod watch;

@@ -6,3 +6,4 @@ mod opening;
 mod questions;
 mod stalling;
 mod turns;
+mod watching;
