@@ -6,7 +6,7 @@
 
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
-use crate::id::EventId;
+use crate::id::{ConnectionId, EventId};
 use crate::lock::lock;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -56,6 +56,8 @@ impl Digest {
 pub(crate) enum Answerer {
     /// The client of the connection.
     Client,
+    /// The client of this connection.
+    Connection(ConnectionId),
     /// The hook with this number, in the order of the configuration.
     Hook(usize),
 }
@@ -65,7 +67,7 @@ impl Answerer {
     pub(crate) fn hook(&self) -> Option<usize> {
         match self {
             Answerer::Hook(number) => Some(*number),
-            Answerer::Client => None,
+            Answerer::Client | Answerer::Connection(_) => None,
         }
     }
 }
@@ -202,10 +204,14 @@ impl<A> Asks<A> {
                 .answered
                 .iter()
                 .any(|(of, who, given)| *of == id && *who == by && *given == digest);
-            return if again { Ok(()) } else { Err(not_pending(&id)) };
+            return if again {
+                Ok(())
+            } else {
+                Err(not_pending(id.as_str()))
+            };
         };
         if open.cancel.is_cancelled() {
-            return Err(not_pending(&id));
+            return Err(not_pending(id.as_str()));
         }
         (open.accepts)(&answer)?;
         open.waiting.retain(|waiting| *waiting != by);
@@ -215,7 +221,7 @@ impl<A> Asks<A> {
             && let Some(open) = state.open.remove(&id)
             && !open.settle()
         {
-            return Err(not_pending(&id));
+            return Err(not_pending(id.as_str()));
         }
         if state.answered.len() >= REMEMBERED {
             state.answered.pop_front();
@@ -225,14 +231,14 @@ impl<A> Asks<A> {
     }
 
     /// Extends the client's deadline to `by` from now, up to the limit; returns the remaining time.
-    pub(crate) fn extend(&self, id: &str, by: Duration) -> Result<Duration> {
+    pub(crate) fn extend(&self, id: &str, who: Answerer, by: Duration) -> Result<Duration> {
         let id = EventId::new(id);
         let state = self.state();
         let open = state
             .open
             .get(&id)
-            .filter(|open| !open.cancel.is_cancelled() && open.waiting.contains(&Answerer::Client));
-        let open = open.ok_or_else(|| not_pending(&id))?;
+            .filter(|open| !open.cancel.is_cancelled() && open.waiting.contains(&who));
+        let open = open.ok_or_else(|| not_pending(id.as_str()))?;
         let now = Instant::now();
         let latest = open.asked + self.max_answer;
         let wanted = now.checked_add(by).unwrap_or(latest).min(latest);
@@ -265,6 +271,36 @@ impl<A> Asks<A> {
     }
 }
 
+impl<A> Asks<A> {
+    /// Ends the wait of all questions for a connection. A question that waits for nobody else ends with the answers so
+    /// far.
+    pub(crate) fn leave(&self, connection: ConnectionId) {
+        let by = Answerer::Connection(connection);
+        let mut state = self.state();
+        for open in state.open.values_mut() {
+            open.waiting.retain(|waiting| *waiting != by);
+        }
+        let left = state.open.extract_if(|_, open| open.waiting.is_empty());
+        for (_, open) in left {
+            let _asker_is_gone = open.settle();
+        }
+    }
+
+    /// Whether a question waits for a connection.
+    pub(crate) fn is_asked(&self, connection: ConnectionId) -> bool {
+        let by = Answerer::Connection(connection);
+        let state = self.state();
+        state.open.values().any(|open| open.waiting.contains(&by))
+    }
+
+    /// Whether a question is open, or one of the last that were answered.
+    pub(crate) fn knows(&self, id: &str) -> bool {
+        let id = EventId::new(id);
+        let state = self.state();
+        state.open.contains_key(&id) || state.answered.iter().any(|(of, ..)| *of == id)
+    }
+}
+
 impl<A> OpenQuestion<A> {
     /// False if the receiver of the outcome is dropped.
     fn settle(self) -> bool {
@@ -276,10 +312,10 @@ impl<A> OpenQuestion<A> {
     }
 }
 
-fn not_pending(id: &EventId) -> Error {
+pub(crate) fn not_pending(id: &str) -> Error {
     Error::new(
         Kind::EventNotPending,
-        format!("no question {:?} is waiting for an answer", id.as_str()),
+        format!("no question {id:?} is waiting for an answer"),
     )
 }
 
@@ -450,7 +486,7 @@ mod tests {
         run(async {
             let asks = asks(Duration::from_secs(2));
             let question = ask(&asks, "e", &[CLIENT], Duration::from_millis(20));
-            let left = asks.extend("e", Duration::from_secs(100)).unwrap();
+            let left = asks.extend("e", CLIENT, Duration::from_secs(100)).unwrap();
             assert!(left <= Duration::from_secs(2) && left > Duration::from_secs(1));
             tokio::time::sleep(Duration::from_millis(40)).await;
             asks.answer("e", CLIENT, spelled("{}"), 7).unwrap();

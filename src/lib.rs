@@ -49,6 +49,9 @@
 //! - `wire`: every type that crosses the pipe
 //! - `schema`: the documents made from `wire` and the method table
 //! - `ask`: questions to clients, with one outcome each
+//! - `peers`: questions of one connection to others, with one outcome each
+//! - `commands`: the commands that connections offer: names, limits and owners
+//! - `people`: questions and messages to a person: limits, and the answers that fit
 //! - `stdio`: frames, and the one queue of all output
 //! - `hooks`: the user's programs that answer and receive events
 //! - `daemon`: what all connections share: open sessions, one ordered queue of requests each, notifications, questions
@@ -79,6 +82,7 @@ mod cache;
 mod cancel;
 mod cli;
 mod clock;
+mod commands;
 mod config;
 mod context;
 mod daemon;
@@ -98,6 +102,8 @@ mod log;
 mod name;
 mod os;
 pub(crate) mod parallel;
+mod peers;
+mod people;
 mod renderers;
 #[allow(
     clippy::cast_possible_truncation,

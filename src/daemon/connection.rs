@@ -48,6 +48,8 @@ pub(crate) struct Client {
     pub(crate) summary_deltas: bool,
     pub(crate) progress: bool,
     pub(crate) search_hits: bool,
+    /// The kinds of questions that it can ask a person; `None` without a person.
+    pub(crate) ui: Option<Vec<wire::AskKind>>,
     /// Bytes.
     pub(crate) max_frame_bytes: usize,
 }
@@ -118,11 +120,13 @@ impl Connection {
 
     /// Whether a question waits for this client.
     pub(crate) fn is_asked(&self) -> bool {
-        self.daemon.is_asking()
+        self.daemon.is_asking() || self.daemon.peers.is_asked(self.id)
     }
 
     /// Ends the wait of questions for this client.
-    pub(crate) fn leave_questions(&self) {}
+    pub(crate) fn leave_questions(&self) {
+        self.daemon.peers.leave(self.id);
+    }
 
     /// Keeps the watch of the client's process; `None` ends it.
     pub(crate) fn keep_watch(&self, watch: Option<ProcessWatch>) {

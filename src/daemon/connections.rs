@@ -78,6 +78,8 @@ impl Daemon {
     /// Removes everything that belongs to a connection whose requests are answered: each room adds one line.
     pub(crate) async fn connection_ended(self: &Arc<Self>, connection: &Arc<Connection>) {
         connection.keep_watch(None);
+        self.commands().remove_all(connection.id);
+        self.change_renderers(|renderers| renderers.remove_all(connection.id));
         self.connections.remove(connection.id);
     }
 }

@@ -40,11 +40,13 @@ use self::question::ReceivedAnswer;
 use self::queue::{Queues, Scope};
 use crate::ask::Asks;
 use crate::cancel::Cancel;
+use crate::commands::OfferedCommands;
 use crate::config::Config;
 use crate::error::Result;
 use crate::hooks::Hooks;
 use crate::id::{self, Source};
 use crate::lock::lock;
+use crate::peers::Peers;
 use crate::renderers::Renderers;
 use crate::store::Store;
 use crate::store::watch::Watcher;
@@ -66,6 +68,9 @@ pub struct Daemon {
     pub source: Arc<dyn Source>,
     pub(crate) connections: Connections,
     pub(crate) asks: Asks<ReceivedAnswer>,
+    /// The open questions of connections to others.
+    pub(crate) peers: Peers,
+    commands: Mutex<OfferedCommands>,
     pub hooks: Hooks,
     /// Shared with the requests that make rows.
     renderers: Mutex<Arc<Renderers>>,
@@ -95,6 +100,8 @@ impl Daemon {
             config,
             source,
             connections: Connections::default(),
+            peers: Peers::new(MAX_ANSWER),
+            commands: Mutex::default(),
             asks: Asks::new(MAX_ANSWER, |given| given.answer.cancel == Some(true)),
             queues: Queues::new(spawn),
             watcher: Watcher::new(),
@@ -136,6 +143,11 @@ impl Daemon {
         for open in self.open_sessions() {
             open.last_view.forget();
         }
+    }
+
+    /// The commands that connections offer.
+    pub(crate) fn commands(&self) -> MutexGuard<'_, OfferedCommands> {
+        lock(&self.commands)
     }
 
     /// The renderers at this time.

@@ -19,6 +19,7 @@ mod branch_summary;
 mod cache;
 mod cli;
 mod command_summarizer;
+mod commands;
 mod compact;
 mod config;
 mod connections;
@@ -52,6 +53,7 @@ mod old_versions;
 mod open;
 mod order;
 mod paths;
+mod people;
 mod permissions;
 #[path = "../../src/tests/random.rs"]
 mod random;
