@@ -1,6 +1,6 @@
 //! The open questions of before events (protocol.md §5): each question has one outcome.
 //!
-//! This module knows which answerers a question waits for, and until when. The client and several hooks may
+//! This module knows which answerers a question waits for, and until when. Several clients and hooks may
 //! answer one question. It ends with the first answer that decides alone, when all have answered, or at the
 //! deadline. The caller defines questions and answers.
 
@@ -10,7 +10,7 @@ use crate::id::{ConnectionId, EventId};
 use crate::lock::lock;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
 use xxhash_rust::xxh3::Xxh3;
@@ -54,10 +54,8 @@ impl Digest {
 /// A party that can answer a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Answerer {
-    /// The client of the connection.
-    Client,
-    /// The client of this connection.
-    Connection(ConnectionId),
+    /// The client of a connection.
+    Client(ConnectionId),
     /// The hook with this number, in the order of the configuration.
     Hook(usize),
 }
@@ -67,21 +65,38 @@ impl Answerer {
     pub(crate) fn hook(&self) -> Option<usize> {
         match self {
             Answerer::Hook(number) => Some(*number),
-            Answerer::Client | Answerer::Connection(_) => None,
+            Answerer::Client(_) => None,
         }
     }
+
+    fn is_client(&self) -> bool {
+        matches!(self, Self::Client(_))
+    }
+}
+
+/// The facts of a question that do not change.
+pub(crate) struct Asking {
+    pub(crate) id: EventId,
+    /// The connection whose request asks.
+    pub(crate) asker: ConnectionId,
+    /// The session that the question is about.
+    pub(crate) session: Arc<str>,
+    /// Cancels the asker.
+    pub(crate) cancel: Cancel,
 }
 
 struct AskState<A> {
     open: HashMap<EventId, OpenQuestion<A>>,
     /// Accepted answers, oldest first.
     answered: VecDeque<(EventId, Answerer, Digest)>,
-    /// The connection has ended, so the client cannot answer any more.
+    /// The daemon is ending, so clients cannot answer any more.
     ended: bool,
 }
 
 struct OpenQuestion<A> {
     asked: Instant,
+    asker: ConnectionId,
+    session: Arc<str>,
     /// Tells whether the asker was cancelled, before the asker itself notices.
     cancel: Cancel,
     deadline: watch::Sender<Instant>,
@@ -108,7 +123,7 @@ pub(crate) enum QuestionOutcome<A> {
         /// The answerers that did not answer in time.
         missing: Vec<Answerer>,
     },
-    /// The asker was cancelled, or the client's connection has ended.
+    /// The asker was cancelled, its connection has ended, or the daemon is ending.
     Aborted,
 }
 
@@ -129,19 +144,26 @@ impl<A> Asks<A> {
     /// arrive at once.
     pub(crate) fn ask(
         &self,
-        id: EventId,
+        asking: Asking,
         waiting: Vec<Answerer>,
         timeout: Duration,
-        cancel: &Cancel,
         accepts: Accepts<A>,
     ) -> Question<A> {
+        let Asking {
+            id,
+            asker,
+            session,
+            cancel,
+        } = asking;
         let asked = Instant::now();
         let (deadline_sender, deadline) = watch::channel(asked + timeout.min(self.max_answer));
         let (sender, settled) = oneshot::channel();
         let mut state = self.state();
-        if !(state.ended && waiting.contains(&Answerer::Client)) {
+        if !(state.ended && waiting.iter().any(Answerer::is_client)) {
             let open = OpenQuestion {
                 asked,
+                asker,
+                session,
                 cancel: cancel.clone(),
                 deadline: deadline_sender,
                 waiting,
@@ -153,7 +175,7 @@ impl<A> Asks<A> {
         }
         Question {
             id,
-            cancel: cancel.clone(),
+            cancel,
             deadline,
             settled,
         }
@@ -204,14 +226,10 @@ impl<A> Asks<A> {
                 .answered
                 .iter()
                 .any(|(of, who, given)| *of == id && *who == by && *given == digest);
-            return if again {
-                Ok(())
-            } else {
-                Err(not_pending(id.as_str()))
-            };
+            return if again { Ok(()) } else { Err(not_pending(&id)) };
         };
         if open.cancel.is_cancelled() {
-            return Err(not_pending(id.as_str()));
+            return Err(not_pending(&id));
         }
         (open.accepts)(&answer)?;
         open.waiting.retain(|waiting| *waiting != by);
@@ -221,7 +239,7 @@ impl<A> Asks<A> {
             && let Some(open) = state.open.remove(&id)
             && !open.settle()
         {
-            return Err(not_pending(id.as_str()));
+            return Err(not_pending(&id));
         }
         if state.answered.len() >= REMEMBERED {
             state.answered.pop_front();
@@ -230,67 +248,54 @@ impl<A> Asks<A> {
         Ok(())
     }
 
-    /// Extends the client's deadline to `by` from now, up to the limit; returns the remaining time.
-    pub(crate) fn extend(&self, id: &str, who: Answerer, by: Duration) -> Result<Duration> {
+    /// Extends the deadline to `time` from now, up to the limit, for an answerer that has not answered. Returns the
+    /// remaining time.
+    pub(crate) fn extend(&self, id: &str, by: Answerer, time: Duration) -> Result<Duration> {
         let id = EventId::new(id);
         let state = self.state();
         let open = state
             .open
             .get(&id)
-            .filter(|open| !open.cancel.is_cancelled() && open.waiting.contains(&who));
-        let open = open.ok_or_else(|| not_pending(id.as_str()))?;
+            .filter(|open| !open.cancel.is_cancelled() && open.waiting.contains(&by));
+        let open = open.ok_or_else(|| not_pending(&id))?;
         let now = Instant::now();
         let latest = open.asked + self.max_answer;
-        let wanted = now.checked_add(by).unwrap_or(latest).min(latest);
+        let wanted = now.checked_add(time).unwrap_or(latest).min(latest);
         let deadline = wanted.max(*open.deadline.borrow());
         open.deadline.send_replace(deadline);
         Ok(deadline.saturating_duration_since(now))
     }
 
-    /// Whether a question waits for the client.
-    pub(crate) fn is_any_open(&self) -> bool {
-        let state = self.state();
-        state
-            .open
-            .values()
-            .any(|open| open.waiting.contains(&Answerer::Client))
-    }
-
-    /// Ends, as aborted, all questions that wait for the client, and those asked later. Hooks may still
-    /// answer the other questions.
-    pub(crate) fn end(&self) {
-        let mut state = self.state();
-        state.ended = true;
-        state
-            .open
-            .retain(|_, open| !open.waiting.contains(&Answerer::Client));
-    }
-
-    fn state(&self) -> MutexGuard<'_, AskState<A>> {
-        lock(&self.state)
-    }
-}
-
-impl<A> Asks<A> {
-    /// Ends the wait of all questions for a connection. A question that waits for nobody else ends with the answers so
-    /// far.
-    pub(crate) fn leave(&self, connection: ConnectionId) {
-        let by = Answerer::Connection(connection);
-        let mut state = self.state();
-        for open in state.open.values_mut() {
-            open.waiting.retain(|waiting| *waiting != by);
-        }
-        let left = state.open.extract_if(|_, open| open.waiting.is_empty());
-        for (_, open) in left {
-            let _asker_is_gone = open.settle();
-        }
-    }
-
-    /// Whether a question waits for a connection.
-    pub(crate) fn is_asked(&self, connection: ConnectionId) -> bool {
-        let by = Answerer::Connection(connection);
+    /// Whether a question waits for this answerer.
+    pub(crate) fn waits_for(&self, by: Answerer) -> bool {
         let state = self.state();
         state.open.values().any(|open| open.waiting.contains(&by))
+    }
+
+    /// Takes a client out of the questions that wait for it, as one without an opinion: those about a session, or
+    /// all. Questions that its own requests ask end as aborted.
+    pub(crate) fn leave(&self, connection: ConnectionId, session: Option<&str>) {
+        let by = Answerer::Client(connection);
+        let mut state = self.state();
+        let concerns = |open: &OpenQuestion<A>| {
+            open.waiting.contains(&by) && session.is_none_or(|session| *open.session == *session)
+        };
+        let ids = state.open.iter().filter(|(_, open)| concerns(open));
+        let ids: Vec<EventId> = ids.map(|(id, _)| id.clone()).collect();
+        for id in ids {
+            let Some(open) = state.open.get_mut(&id) else {
+                continue;
+            };
+            open.waiting.retain(|waiting| *waiting != by);
+            let is_own = open.asker == connection;
+            if (is_own || open.waiting.is_empty())
+                && let Some(open) = state.open.remove(&id)
+                && !is_own
+            {
+                // The receiver is dropped if the asker was cancelled.
+                let _gone = open.settle();
+            }
+        }
     }
 
     /// Whether a question is open, or one of the last that were answered.
@@ -298,6 +303,20 @@ impl<A> Asks<A> {
         let id = EventId::new(id);
         let state = self.state();
         state.open.contains_key(&id) || state.answered.iter().any(|(of, ..)| *of == id)
+    }
+
+    /// Ends, as aborted, all questions that wait for a client, and those asked later. Hooks may still
+    /// answer the other questions.
+    pub(crate) fn end(&self) {
+        let mut state = self.state();
+        state.ended = true;
+        state
+            .open
+            .retain(|_, open| !open.waiting.iter().any(Answerer::is_client));
+    }
+
+    fn state(&self) -> MutexGuard<'_, AskState<A>> {
+        lock(&self.state)
     }
 }
 
@@ -312,10 +331,10 @@ impl<A> OpenQuestion<A> {
     }
 }
 
-pub(crate) fn not_pending(id: &str) -> Error {
+pub(crate) fn not_pending(id: &EventId) -> Error {
     Error::new(
         Kind::EventNotPending,
-        format!("no question {id:?} is waiting for an answer"),
+        format!("no question {:?} is waiting for an answer", id.as_str()),
     )
 }
 
@@ -324,7 +343,7 @@ mod tests {
     use super::*;
 
     const MAX: Duration = Duration::from_secs(600);
-    const CLIENT: Answerer = Answerer::Client;
+    const CLIENT: Answerer = Answerer::Client(ConnectionId(1));
     const HOOK: Answerer = Answerer::Hook(0);
 
     /// Answers over 100 decide alone.
@@ -337,13 +356,16 @@ mod tests {
             0 => Err(Error::invalid_params("result", "is no answer to this")),
             _ => Ok(()),
         });
-        asks.ask(
-            EventId::new(id),
-            who.to_vec(),
-            timeout,
-            &Cancel::new(),
-            accepts,
-        )
+        asks.ask(asking(id, &Cancel::new()), who.to_vec(), timeout, accepts)
+    }
+
+    fn asking(id: &str, cancel: &Cancel) -> Asking {
+        Asking {
+            id: EventId::new(id),
+            asker: ConnectionId(9),
+            session: Arc::from("s"),
+            cancel: cancel.clone(),
+        }
     }
 
     fn in_time(answers: &[(Answerer, u8)]) -> QuestionOutcome<u8> {
@@ -395,7 +417,7 @@ mod tests {
         run(async {
             let asks = asks(MAX);
             let question = ask(&asks, "e", &[CLIENT], MAX);
-            assert!(asks.is_any_open());
+            assert!(asks.waits_for(CLIENT));
             asks.answer("e", CLIENT, spelled("{}"), 1).unwrap();
             asks.answer("e", CLIENT, spelled("{}"), 1).unwrap();
             check_not_pending(asks.answer("e", CLIENT, spelled("{\"cancel\":true}"), 2));
@@ -410,9 +432,9 @@ mod tests {
             let question = ask(&asks, "e", &[CLIENT, HOOK], MAX);
             asks.answer("e", HOOK, spelled(""), 2).unwrap();
             check_not_pending(asks.answer("e", HOOK, spelled("other"), 3));
-            assert!(asks.is_any_open());
+            assert!(asks.waits_for(CLIENT));
             asks.answer("e", CLIENT, spelled(""), 1).unwrap();
-            assert!(!asks.is_any_open());
+            assert!(!asks.waits_for(CLIENT));
             let expect = in_time(&[(HOOK, 2), (CLIENT, 1)]);
             assert_eq!(asks.outcome(question).await, expect);
         });
@@ -465,7 +487,7 @@ mod tests {
             let asks = asks(MAX);
             let cancel = Cancel::new();
             let accepts = Box::new(|_: &u8| Ok(()));
-            let question = asks.ask(EventId::new("f"), vec![CLIENT], MAX, &cancel, accepts);
+            let question = asks.ask(asking("f", &cancel), vec![CLIENT], MAX, accepts);
             cancel.cancel();
             check_not_pending(asks.answer("f", CLIENT, spelled("{}"), 1));
             assert_eq!(asks.outcome(question).await, QuestionOutcome::Aborted);
@@ -478,6 +500,27 @@ mod tests {
             assert_eq!(asks.outcome(of_hook).await, in_time(&[(HOOK, 3)]));
             let later = ask(&asks, "i", &[CLIENT], MAX);
             assert_eq!(asks.outcome(later).await, QuestionOutcome::Aborted);
+        });
+    }
+
+    #[test]
+    fn a_client_that_leaves_has_no_opinion_and_its_own_questions_are_aborted() {
+        run(async {
+            let asks = asks(MAX);
+            let both = ask(&asks, "e", &[CLIENT, HOOK], MAX);
+            let alone = ask(&asks, "f", &[CLIENT], MAX);
+            asks.leave(ConnectionId(1), Some("another session"));
+            assert!(asks.waits_for(CLIENT));
+            asks.leave(ConnectionId(1), Some("s"));
+            assert!(!asks.waits_for(CLIENT));
+            assert_eq!(asks.outcome(alone).await, in_time(&[]));
+            check_not_pending(asks.answer("e", CLIENT, spelled("{}"), 1));
+            asks.answer("e", HOOK, spelled(""), 2).unwrap();
+            assert_eq!(asks.outcome(both).await, in_time(&[(HOOK, 2)]));
+            let asker = Answerer::Client(ConnectionId(9));
+            let own = ask(&asks, "g", &[asker, HOOK], MAX);
+            asks.leave(ConnectionId(9), None);
+            assert_eq!(asks.outcome(own).await, QuestionOutcome::Aborted);
         });
     }
 

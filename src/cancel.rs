@@ -47,6 +47,11 @@ impl Cancel {
         won
     }
 
+    /// Whether both belong to the same work.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Runs `callback` when the work is cancelled, or at once if it is cancelled already. Replaces an earlier
     /// callback.
     pub fn on_cancel(&self, callback: impl FnOnce() + Send + 'static) {

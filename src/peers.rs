@@ -1,10 +1,9 @@
 //! Questions of one connection to others: a command to its owner, a question to a person (protocol.md §12, §13). The
 //! first answer decides.
 
-use crate::ask::{Accepts, Answerer, Asks, Digest, Question, QuestionOutcome};
-use crate::cancel::Cancel;
+use crate::ask::{Accepts, Answerer, Asking, Asks, Digest, Question, QuestionOutcome};
 use crate::error::{Error, Kind, Result};
-use crate::id::{ConnectionId, EventId};
+use crate::id::ConnectionId;
 use crate::lock::lock;
 use crate::wire::EventReply;
 use std::collections::HashMap;
@@ -56,17 +55,15 @@ impl Peers {
     /// at once. Fails with `overloaded` if too many questions of the asker are open.
     pub(crate) fn ask(
         &self,
-        asker: ConnectionId,
-        id: EventId,
+        asking: Asking,
         asked: impl Iterator<Item = ConnectionId>,
         timeout: Duration,
-        cancel: &Cancel,
         accepts: Accepts<EventReply>,
     ) -> Result<PeerQuestion> {
-        let counted = self.count(asker)?;
-        let waiting = asked.map(Answerer::Connection).collect();
+        let counted = self.count(asking.asker)?;
+        let waiting = asked.map(Answerer::Client).collect();
         Ok(PeerQuestion {
-            question: self.asks.ask(id, waiting, timeout, cancel, accepts),
+            question: self.asks.ask(asking, waiting, timeout, accepts),
             _counted: counted,
         })
     }
@@ -93,8 +90,8 @@ impl Peers {
             QuestionOutcome::Aborted => return PeerOutcome::Cancelled,
         };
         let answered = answers.into_iter().find_map(|(by, reply)| match by {
-            Answerer::Connection(by) => Some(PeerOutcome::Answered(by, reply)),
-            _ => None,
+            Answerer::Client(by) => Some(PeerOutcome::Answered(by, reply)),
+            Answerer::Hook(_) => None,
         });
         match answered {
             Some(answered) => answered,
@@ -106,13 +103,12 @@ impl Peers {
     /// As [`Asks::answer`].
     pub(crate) fn answer(&self, id: &str, by: ConnectionId, reply: EventReply) -> Result<()> {
         let digest = Digest::of(&reply);
-        self.asks
-            .answer(id, Answerer::Connection(by), digest, reply)
+        self.asks.answer(id, Answerer::Client(by), digest, reply)
     }
 
     /// As [`Asks::extend`].
     pub(crate) fn extend(&self, id: &str, by: ConnectionId, more: Duration) -> Result<Duration> {
-        self.asks.extend(id, Answerer::Connection(by), more)
+        self.asks.extend(id, Answerer::Client(by), more)
     }
 
     /// Whether a question is open, or one of the last that were answered.
@@ -122,12 +118,12 @@ impl Peers {
 
     /// Whether a question waits for this connection.
     pub(crate) fn is_asked(&self, connection: ConnectionId) -> bool {
-        self.asks.is_asked(connection)
+        self.asks.waits_for(Answerer::Client(connection))
     }
 
-    /// Ends the wait of all questions for a connection.
-    pub(crate) fn leave(&self, connection: ConnectionId) {
-        self.asks.leave(connection);
+    /// As [`Asks::leave`].
+    pub(crate) fn leave(&self, connection: ConnectionId, session: Option<&str>) {
+        self.asks.leave(connection, session);
     }
 }
 

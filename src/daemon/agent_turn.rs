@@ -9,17 +9,24 @@ use super::open_session::{OpenSession, SessionGuard};
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::flow::append::NewEntry;
-use crate::id::{EntryId, ExpectedLeaf};
+use crate::id::{ConnectionId, EntryId, ExpectedLeaf};
 use crate::lock::lock;
 use crate::session::Busy;
 use crate::wire::notification;
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard};
 
+/// A turn that has not ended.
+struct RunningTurn {
+    /// Its connection ends it.
+    by: ConnectionId,
+    _busy: Busy,
+}
+
 /// The agent turn of a session's client.
 #[derive(Default)]
 pub(crate) struct ClientTurn {
-    pub(crate) running: Option<Busy>,
+    running: Option<RunningTurn>,
     /// Messages that wait for the end of the turn, oldest first. They never request a turn, since the client
     /// that ends a turn decides about the next one.
     queue: Vec<NewEntry>,
@@ -46,17 +53,34 @@ impl Daemon {
     /// Ends a client's turns when its connection ends, and appends the queued messages.
     pub async fn end_turns(self: &Arc<Self>) {
         for open in self.open_sessions() {
-            let Ok((open, turn)) = self.turn(Some(&open.id), &Cancel::new()).await else {
-                continue;
-            };
-            if let Err(error) = end(Change::unasked(self, open, turn)).await {
-                tracing::error!(kind = error.kind.name(), "queued messages are lost");
-            }
+            self.end_turn(&open).await;
+        }
+    }
+
+    /// Ends the turn of a session, and appends the queued messages.
+    pub(crate) async fn end_turn(self: &Arc<Self>, open: &OpenSession) {
+        let turn = self.turn(None, Some(&open.id), &Cancel::new()).await;
+        let Ok((open, turn)) = turn else {
+            return;
+        };
+        if let Err(error) = end(Change::unasked(self, open, turn)).await {
+            tracing::error!(kind = error.kind.name(), "queued messages are lost");
         }
     }
 }
 
 impl ClientTurn {
+    /// Begins the turn of a connection.
+    pub(crate) fn begin(&mut self, by: ConnectionId, busy: Busy) {
+        self.running = Some(RunningTurn { by, _busy: busy });
+    }
+
+    /// Whether a turn of this connection is running.
+    pub(crate) fn is_of(&self, connection: ConnectionId) -> bool {
+        let running = self.running.as_ref();
+        running.is_some_and(|running| running.by == connection)
+    }
+
     /// Queues a message; a message that is queued already is ignored. Another message with its id fails with
     /// `duplicateEntryId`.
     pub(crate) fn enqueue(&mut self, entry: NewEntry) -> Result<()> {

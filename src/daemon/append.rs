@@ -42,7 +42,7 @@ pub(crate) type OnAppended = Box<dyn FnOnce(Result<AppendOutcome>) + Send>;
 pub(crate) fn write(lease: Lease, appends: VecDeque<Append>) {
     at_once_or_later(async {
         let found = guard(lease, Instant::now());
-        let found = found.and_then(|found| found.0.session.check_writable().map(|()| found));
+        let found = found.and_then(|found| found.0.session.check_version().map(|()| found));
         match found {
             Ok((open, turn)) => write_all(open, turn, appends).await,
             Err(error) => {

@@ -2,12 +2,21 @@
 
 use super::Daemon;
 use super::connection::{AskedNavigation, Connection};
-use super::open_session::{Lease, OpenSession, Place};
-use super::queue::Scope;
+use super::open_session::{Lease, OpenSession, Place, SessionGuard};
+use super::queue::{Access, Scope};
 use crate::cancel::Cancel;
 use crate::lock::lock;
 use crate::wire;
 use std::sync::{Arc, Mutex, OnceLock};
+
+/// Tells the connection that it has the session open.
+fn announce_opening(open: &OpenSession, connection: &Connection) {
+    let opened = |seq| wire::notification::SessionOpened {
+        session_id: open.id.to_string(),
+        seq,
+    };
+    connection.daemon.notify_one(open, connection, opened);
+}
 
 /// A request that has not been answered.
 pub(crate) struct Call {
@@ -42,23 +51,49 @@ impl Call {
         self.navigation.get()
     }
 
-    /// Takes a place in the queue of a session; without an id, in the queue of the only open session.
+    /// Takes a place in the queue of a session; without an id, in the queue of the only session that is open for the
+    /// connection.
     pub(crate) fn place(&self, session_id: Option<&str>, scope: Scope) -> Place {
-        self.daemon.queues.lease(session_id, scope, &self.cancel)
+        let by = Some(self.connection.id);
+        self.daemon
+            .queues
+            .lease(by, session_id, scope, &self.cancel)
     }
 
     /// Opens a session once the response is queued: before that, no notification of the session may go out and no other
     /// request may reach it (protocol.md §7).
-    pub(crate) fn open_after(&self, open: &Arc<OpenSession>, mut lease: Lease) {
-        let (daemon, open) = (Arc::clone(&self.daemon), Arc::clone(open));
+    pub(crate) fn open_after(&self, open: &Arc<OpenSession>, access: Access, mut lease: Lease) {
+        let connection = Arc::clone(&self.connection);
+        let open = Arc::clone(open);
         self.after(move || {
             lease.set_open(Some(Arc::clone(&open)));
-            daemon.notify(&open, |seq| wire::notification::SessionOpened {
-                session_id: open.id.to_string(),
-                seq,
-            });
-            daemon.watch(&open);
+            lease.admit(connection.id, access);
+            announce_opening(&open, &connection);
+            connection.daemon.watch(&open);
             drop(lease);
+        });
+    }
+
+    /// Opens an open session once more for the connection, once the response is queued.
+    pub(crate) fn open_again_after(
+        &self,
+        open: &Arc<OpenSession>,
+        access: Access,
+        mut turn: SessionGuard,
+    ) {
+        let connection = Arc::clone(&self.connection);
+        let open = Arc::clone(open);
+        self.after(move || {
+            let lease = &turn.with().lease;
+            let is_first = !lease.is_open_for_asker();
+            lease.admit(connection.id, access);
+            let has_writer = lease.has_writer();
+            turn.set_read_only(open.session.is_newer || !has_writer);
+            if is_first {
+                open.add_listener(&connection);
+                announce_opening(&open, &connection);
+            }
+            drop(turn);
         });
     }
 

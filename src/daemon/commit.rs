@@ -4,7 +4,7 @@ use super::Daemon;
 use super::call::Call;
 use super::convert;
 use super::notify::Publication;
-use super::open_session::{OpenSession, Place, SessionGuard, guard};
+use super::open_session::{OpenSession, Place, SessionGuard, check_writable, guard};
 use super::queue::Scope;
 use crate::cancel::Cancel;
 use crate::durability::Durability;
@@ -12,7 +12,7 @@ use crate::error::{Error, Kind, Result};
 use crate::flow;
 use crate::flow::PlannedLines;
 use crate::flow::append::NewEntry;
-use crate::id::{EntryId, ExpectedLeaf};
+use crate::id::{ConnectionId, EntryId, ExpectedLeaf};
 use crate::session::commit::CommitOutcome;
 use crate::session::{Changes, SessionState};
 use crate::wire::{self, notification};
@@ -107,6 +107,11 @@ impl ChangePlace {
         }
     }
 
+    /// The connection of the request.
+    pub(crate) fn connection(&self) -> ConnectionId {
+        self.call.connection.id
+    }
+
     /// Waits for all earlier requests and returns the session. The commit reads the entries of other writers.
     pub(crate) async fn reached(self) -> Result<Change> {
         let asked = self.place.asked;
@@ -116,8 +121,8 @@ impl ChangePlace {
 
     /// As [`Self::reached`]; fails if the session is read-only.
     pub(crate) async fn writable(self) -> Result<Change> {
-        let change = self.reached().await?;
-        change.open.session.check_writable()?;
+        let mut change = self.reached().await?;
+        check_writable(&change.open, &mut change.turn)?;
         Ok(change)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::call::Call;
 use super::{Daemon, convert};
+use crate::ask::Answerer;
 use crate::cancel::Cancel;
 use crate::id::ConnectionId;
 use crate::lock::lock;
@@ -43,6 +44,8 @@ pub(crate) struct Transport {
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     pub(crate) name: Option<String>,
+    /// The working directory of new sessions that name none.
+    pub(crate) cwd: Option<String>,
     pub(crate) answers: wire::Answers,
     pub(crate) opt_out: Vec<String>,
     pub(crate) summary_deltas: bool,
@@ -109,23 +112,31 @@ impl Connection {
 
     /// Whether it has this session open.
     pub(crate) fn has_open(&self, session_id: &str) -> bool {
-        let open = self.daemon.find(session_id);
-        open.is_some_and(|open| open.connections().iter().any(|other| other.id == self.id))
+        self.daemon.queues.is_open_for(self.id, session_id)
     }
 
     /// The working directory of new sessions that name none.
     pub(crate) fn default_cwd(&self) -> Option<&str> {
-        self.transport.cwd.as_deref()
+        let own = self.client().and_then(|client| client.cwd.as_deref());
+        own.or(self.transport.cwd.as_deref())
     }
 
     /// Whether a question waits for this client.
     pub(crate) fn is_asked(&self) -> bool {
-        self.daemon.is_asking() || self.daemon.peers.is_asked(self.id)
+        self.daemon.asks.waits_for(Answerer::Client(self.id)) || self.daemon.peers.is_asked(self.id)
     }
 
-    /// Ends the wait of questions for this client.
+    /// Takes this client out of all questions, as one without an opinion. Questions of its own operations end as
+    /// aborted.
     pub(crate) fn leave_questions(&self) {
-        self.daemon.peers.leave(self.id);
+        self.daemon.asks.leave(self.id, None);
+        self.daemon.peers.leave(self.id, None);
+    }
+
+    /// Whether an operation with this abort handle is a request of this client.
+    pub(crate) fn asked_for(&self, abort: &Cancel) -> bool {
+        let in_flight = self.in_flight();
+        in_flight.values().any(|call| call.cancel.is_same(abort))
     }
 
     /// Keeps the watch of the client's process; `None` ends it.
@@ -286,17 +297,18 @@ impl Connection {
         }
     }
 
-    /// The abort handles of a session's navigations.
+    /// The abort handles of a session's navigations; with those that name no session if `unnamed`.
     pub(crate) fn asked_navigations(
         &self,
         session_id: &str,
+        unnamed: bool,
         is_meant: impl Fn(&str) -> bool,
     ) -> Vec<Cancel> {
         let in_flight = self.in_flight();
         let meant = in_flight.values().filter(|request| {
             request.navigation().is_some_and(|asked| {
                 let of = asked.session_id.as_deref();
-                of.is_none_or(|id| id == session_id) && is_meant(&asked.navigation_id)
+                of.map_or(unnamed, |id| id == session_id) && is_meant(&asked.navigation_id)
             })
         });
         meant.map(|request| request.cancel.clone()).collect()

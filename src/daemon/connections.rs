@@ -44,6 +44,10 @@ impl Connections {
         self.list().by_id.values().cloned().collect()
     }
 
+    pub(crate) fn find(&self, id: ConnectionId) -> Option<Arc<Connection>> {
+        self.list().by_id.get(&id).cloned()
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.list().by_id.len()
     }
@@ -80,6 +84,7 @@ impl Daemon {
         connection.keep_watch(None);
         self.commands().remove_all(connection.id);
         self.change_renderers(|renderers| renderers.remove_all(connection.id));
+        self.close_sessions_of(connection).await;
         self.connections.remove(connection.id);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::connection::Connection;
 use super::open_session::OpenSession;
+use super::queue::Access;
 use crate::durability::Durability;
 use crate::error::{Error, Kind, Result};
 use crate::json;
@@ -89,6 +90,7 @@ pub(crate) fn cause(cause: Cause) -> wire::MoveCause {
 pub(crate) fn session(
     open: &OpenSession,
     connection: &Connection,
+    access: Access,
     core: &SessionState,
 ) -> wire::Session {
     let header = core.log.header();
@@ -108,7 +110,7 @@ pub(crate) fn session(
         leaf_id: core.leaf_id().map(str::to_owned),
         seq: open.seq(connection),
         entry_count: core.tree.entry_count() as u64,
-        read_only: open.session.read_only,
+        read_only: access == Access::Read || open.session.is_newer,
         multi_writer: core.log.is_multi_writer(),
         parent_session: header.and_then(|header| header.parent_session.clone()),
     }

@@ -110,7 +110,7 @@ impl Daemon {
             let asked = Instant::now();
             let lease = self
                 .queues
-                .lease(Some(&open.id), Scope::Session, &Cancel::new())
+                .lease(None, Some(&open.id), Scope::Session, &Cancel::new())
                 .await;
             let lease = lease
                 .ok()
@@ -192,7 +192,7 @@ impl WatchedSession {
         let (Some(daemon), Some(open)) = (self.daemon.upgrade(), self.open.upgrade()) else {
             return;
         };
-        let turn = daemon.turn(Some(&open.id), &Cancel::new()).await;
+        let turn = daemon.turn(None, Some(&open.id), &Cancel::new()).await;
         if let Ok((open, turn)) = turn {
             // The next call reports a fault of the file.
             let _unreadable = daemon.caught_up(&open, turn).await;

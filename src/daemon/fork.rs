@@ -6,7 +6,7 @@ use super::call::Call;
 use super::convert;
 use super::open_session::{OpenSession, Place, SessionGuard, Tenure, guard};
 use super::question::{self, ANSWER_TIMEOUT, EventQuestion, Refusal};
-use super::queue::Scope;
+use super::queue::{Access, Scope};
 use crate::blocking::blocking;
 use crate::clock;
 use crate::durability::Durability;
@@ -51,10 +51,13 @@ impl Forker {
     /// Takes the fork's place in the queue of the session.
     pub(crate) fn new(call: &Arc<Call>, session_id: Option<&str>, options: ForkOptions) -> Self {
         let daemon = &call.daemon;
-        let is_asked = daemon.queues.find_now(session_id).is_ok_and(|open| {
-            let answerers = daemon.answerers(&open, BeforeEvent::SessionBeforeFork);
-            !answerers.is_empty()
-        });
+        let is_asked = daemon
+            .queues
+            .find_now(Some(call.connection.id), session_id)
+            .is_ok_and(|open| {
+                let answerers = daemon.answerers(&open, BeforeEvent::SessionBeforeFork);
+                !answerers.is_empty()
+            });
         let keeps = !is_asked || call.connection.client().is_none();
         let scope = if keeps { Scope::Change } else { Scope::Session };
         Self {
@@ -136,8 +139,8 @@ async fn copy(
         new_session_id: new_session_id.clone(),
         entry_id: entry_id.clone().unwrap_or_default(),
     });
-    let session = convert::session(&forked, &call.connection, &turn);
-    call.open_after(&forked, turn.into_with());
+    let session = convert::session(&forked, &call.connection, Access::Write, &turn);
+    call.open_after(&forked, Access::Write, turn.into_with());
     let is_written = written.is_some();
     if let Some(written) = written {
         let (daemon, forked) = (Arc::clone(daemon), Arc::clone(&forked));
@@ -241,6 +244,7 @@ async fn ask(call: &Arc<Call>, open: &OpenSession, source: &Source) -> Result<Op
     let asking = EventQuestion {
         daemon: &call.daemon,
         open,
+        asker: call.connection.id,
         event: BeforeEvent::SessionBeforeFork,
         navigation_id: None,
         timeout: ANSWER_TIMEOUT,

@@ -3,7 +3,7 @@
 //! [`call`] is a request until its response, [`queue`] orders requests, one queue per session. [`open_session`] is an
 //! open session, [`connection`] a client with its output, and [`connections`] has all of them.
 //!
-//! [`append`] writes adjacent appends of a queue, [`commit`] makes any other change and ends both; [`notify`] sends
+//! [`closing`] closes sessions for one connection or for all. [`append`] writes adjacent appends of a queue, [`commit`] makes any other change and ends both; [`notify`] sends
 //! notifications in the order of the commits; [`follow`] detects the entries of other writers. [`release`] holds
 //! operations that ask before they commit: [`navigation`] and [`compaction`] use it, [`fork`] has steps of its own.
 //! [`question`] asks clients and hooks, and [`summaries`] runs the summarizer.
@@ -14,6 +14,7 @@
 pub(crate) mod agent_turn;
 pub(crate) mod append;
 pub(crate) mod call;
+pub(crate) mod closing;
 pub(crate) mod commit;
 pub(crate) mod compaction;
 pub(crate) mod connection;
@@ -37,7 +38,7 @@ use self::connections::Connections;
 use self::follow::WatchedSession;
 use self::open_session::{OpenSession, OpenSessions, SessionGuard, guard};
 use self::question::ReceivedAnswer;
-use self::queue::{Queues, Scope};
+use self::queue::{Asker, Queues, Scope};
 use crate::ask::Asks;
 use crate::cancel::Cancel;
 use crate::commands::OfferedCommands;
@@ -111,15 +112,16 @@ impl Daemon {
         })
     }
 
-    /// Returns the lease of the session that a request names, after all earlier requests to it. This call takes the
+    /// Returns the guard of the session that a request names, after all earlier requests to it. This call takes the
     /// place in the session's queue.
     pub(crate) fn turn(
         &self,
+        by: Asker,
         id: Option<&str>,
         cancel: &Cancel,
     ) -> impl Future<Output = Result<(Arc<OpenSession>, SessionGuard)>> + Send + use<> {
         let asked = Instant::now();
-        let lease = self.queues.lease(id, Scope::Session, cancel);
+        let lease = self.queues.lease(by, id, Scope::Session, cancel);
         async move { guard(lease.await?, asked) }
     }
 
@@ -135,7 +137,7 @@ impl Daemon {
     }
 
     pub(crate) fn open_sessions(&self) -> Vec<Arc<OpenSession>> {
-        self.queues.all_open()
+        self.queues.all_open(None)
     }
 
     /// Drops the views of all sessions.
@@ -176,11 +178,6 @@ impl Daemon {
     /// Ends all questions.
     pub fn end_questions(&self) {
         self.asks.end();
-    }
-
-    /// Whether a question to a client or a hook is open.
-    pub fn is_asking(&self) -> bool {
-        self.asks.is_any_open()
     }
 
     /// Stops the daemon: later requests are refused.

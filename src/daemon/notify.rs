@@ -3,12 +3,12 @@
 
 use super::Daemon;
 use super::connection::Connection;
-use super::convert::{diagnostics, push_id_member, push_number_member, raw};
+use super::convert::{diagnostics, on_one_line, push_id_member, push_number_member, raw};
 use super::open_session::OpenSession;
 use crate::json;
 use crate::lock::lock;
 use crate::session::{Changes, SessionState};
-use crate::stdio::Class;
+use crate::stdio::{Class, Message, SharedText};
 use crate::tree::Node;
 use crate::wire::BeforeEvent;
 use crate::wire::methods::Notification;
@@ -50,7 +50,7 @@ struct PendingCommit {
 /// A notification that waits for its commit.
 struct HeldNotification {
     connection: Arc<Connection>,
-    json: Vec<u8>,
+    message: Message,
     class: Class,
 }
 
@@ -109,7 +109,9 @@ impl Notices {
 
 impl HeldNotification {
     fn send(self) {
-        self.connection.send(self.json, self.class);
+        self.connection
+            .outbox
+            .push_message(self.message, self.class);
     }
 }
 
@@ -153,7 +155,20 @@ impl OpenSession {
         listener.map_or(0, |listener| listener.seq)
     }
 
-    /// The connections that have the session open.
+    /// Numbers the notifications to a connection from 1.
+    pub(crate) fn add_listener(&self, connection: &Arc<Connection>) {
+        self.notices().listeners.push(Listener {
+            connection: Arc::clone(connection),
+            seq: 0,
+        });
+    }
+
+    pub(crate) fn remove_listener(&self, connection: &Connection) {
+        let listeners = &mut self.notices().listeners;
+        listeners.retain(|listener| !std::ptr::eq(&*listener.connection, connection));
+    }
+
+    /// The connections that have the session open, in the order in which they opened it.
     pub(crate) fn connections(&self) -> Vec<Arc<Connection>> {
         let notices = self.notices();
         let listeners = notices.listeners.iter();
@@ -214,6 +229,53 @@ pub(crate) fn message<N: Notification>(params: &N) -> Option<Vec<u8>> {
     }
 }
 
+fn event_class(open: &OpenSession) -> impl Fn(u64) -> Class {
+    |seq| Class::Event {
+        session: Arc::clone(&open.id),
+        seq,
+    }
+}
+
+/// The texts of one notification, serialized once for all connections with equal params.
+struct Texts<M> {
+    /// The message with this number, for connections of which something special is true or not.
+    serialize: M,
+    is_shared: bool,
+    ordinary: Option<Arc<SharedText>>,
+    special: Option<Arc<SharedText>>,
+}
+
+impl<M: Fn(u64, bool) -> Option<Vec<u8>>> Texts<M> {
+    fn new(is_shared: bool, serialize: M) -> Self {
+        Self {
+            serialize,
+            is_shared,
+            ordinary: None,
+            special: None,
+        }
+    }
+
+    fn message(&mut self, seq: u64, is_special: bool) -> Option<Message> {
+        let serialize = |seq| (self.serialize)(seq, is_special).map(on_one_line);
+        if !self.is_shared {
+            return serialize(seq).map(Message::Own);
+        }
+        let known = match is_special {
+            true => &mut self.special,
+            false => &mut self.ordinary,
+        };
+        let text = match known {
+            Some(text) => Arc::clone(text),
+            None => {
+                let text = SharedText::split(serialize(0)?);
+                debug_assert!(text.is_some(), "a notification of a session has a number");
+                Arc::clone(known.insert(Arc::new(text?)))
+            }
+        };
+        Some(Message::Numbered { text, seq })
+    }
+}
+
 impl Daemon {
     /// Whether hooks receive this notification. Before events reach them as questions.
     fn is_sent_to_hooks(&self, method: &str) -> bool {
@@ -221,14 +283,43 @@ impl Daemon {
         !is_question && !self.hooks.listening(method).is_empty()
     }
 
-    /// Sends a notification about a session to each connection that has it open; `params` get its number there.
+    /// Sends a notification about a session to each connection that has it open; the params get its number there.
     pub(crate) fn notify<N: Notification>(
         &self,
         open: &OpenSession,
         notification: impl Fn(u64) -> N,
     ) {
-        let message = |seq, _: &Connection| message(&notification(seq));
-        self.notify_as(open, N::NAME, |_| Class::Keep, message);
+        self.notify_unlike(open, |_| false, |seq, _| notification(seq));
+    }
+
+    /// As [`Self::notify`], with params that also depend on whether `is_special` holds for the connection.
+    pub(crate) fn notify_unlike<N: Notification>(
+        &self,
+        open: &OpenSession,
+        is_special: impl Fn(&Connection) -> bool,
+        notification: impl Fn(u64, bool) -> N,
+    ) {
+        let message = |seq, is_special| message(&notification(seq, is_special));
+        self.notify_as(open, N::NAME, event_class(open), is_special, message);
+    }
+
+    /// Sends a notification about a session to one of the connections that have it open.
+    pub(crate) fn notify_one<N: Notification>(
+        &self,
+        open: &OpenSession,
+        connection: &Connection,
+        notification: impl Fn(u64) -> N,
+    ) {
+        let is_meant = |other: &Connection| std::ptr::eq(other, connection);
+        let message = |seq, _| message(&notification(seq));
+        self.notify_those(
+            open,
+            N::NAME,
+            event_class(open),
+            is_meant,
+            |_| false,
+            message,
+        );
     }
 
     fn notify_as(
@@ -236,23 +327,41 @@ impl Daemon {
         open: &OpenSession,
         method: &str,
         class: impl Fn(u64) -> Class,
-        message: impl Fn(u64, &Connection) -> Option<Vec<u8>>,
+        is_special: impl Fn(&Connection) -> bool,
+        message: impl Fn(u64, bool) -> Option<Vec<u8>>,
+    ) {
+        self.notify_those(open, method, class, |_| true, is_special, message);
+    }
+
+    fn notify_those(
+        &self,
+        open: &OpenSession,
+        method: &str,
+        class: impl Fn(u64) -> Class,
+        is_meant: impl Fn(&Connection) -> bool,
+        is_special: impl Fn(&Connection) -> bool,
+        message: impl Fn(u64, bool) -> Option<Vec<u8>>,
     ) {
         let mut hooked = self.is_sent_to_hooks(method);
         // Locked until the message is queued: numbers leave in order.
         let notices = &mut *open.notices();
+        let mut texts = Texts::new(notices.listeners.len() > 1, message);
         for listener in &mut notices.listeners {
-            let wanted = listener.connection.wants(method);
+            let connection = &listener.connection;
+            if !is_meant(connection) {
+                continue;
+            }
+            let wanted = connection.wants(method);
             if !wanted && !hooked {
                 continue;
             }
             listener.seq += u64::from(wanted);
             let seq = listener.seq;
-            let Some(json) = message(seq, &listener.connection) else {
+            let Some(message) = texts.message(seq, is_special(connection)) else {
                 continue;
             };
             if std::mem::take(&mut hooked) {
-                self.hooks.tell(method, &json);
+                self.hooks.tell(method, &message.clone().into_text());
             }
             if !wanted {
                 continue;
@@ -264,11 +373,11 @@ impl Daemon {
                 .filter(|commit| !commit.is_public)
             {
                 Some(commit) => commit.messages.push(HeldNotification {
-                    connection: Arc::clone(&listener.connection),
-                    json,
+                    connection: Arc::clone(connection),
+                    message,
                     class,
                 }),
-                None => listener.connection.send(json, class),
+                None => connection.outbox.push_message(message, class),
             }
         }
     }
@@ -336,32 +445,32 @@ impl Daemon {
             core.id_of(leaf.unwrap_or(core.tree.file_leaf())),
         );
         let ids = nodes.iter().map(|node| core.tree.id(*node));
-        self.notify_as(
-            open,
-            notification::EntriesAppended::NAME,
-            class,
-            |seq, connection| match origin {
-                Origin::This => Some(own_appended(
-                    &open.id,
-                    seq,
-                    ids.clone(),
-                    leaf_id,
-                    file_leaf_id,
-                )),
-                Origin::Other => {
-                    let told = notification::EntriesAppended {
-                        session_id: open.id.to_string(),
-                        seq,
-                        origin,
-                        entry_ids: ids.clone().map(str::to_owned).collect(),
-                        leaf_id: leaf_id.map(str::to_owned),
-                        file_leaf_id: file_leaf_id.map(str::to_owned),
-                        entries: bodies(core, nodes, connection.client_frame_bytes()),
-                    };
-                    message(&told)
-                }
-            },
-        );
+        let bytes = nodes
+            .iter()
+            .map(|node| u64::from(core.tree.place(*node).len));
+        let bytes: u64 = bytes.sum();
+        let has_bodies = |connection: &Connection| {
+            let frame_bytes = connection.client_frame_bytes() as u64;
+            // Ids and escapes need the other half of a frame.
+            origin == Origin::Other && bytes <= MAX_BODIES_BYTES.min(frame_bytes / 2)
+        };
+        let message = |seq, has_bodies: bool| match origin {
+            Origin::This => {
+                let ids = ids.clone();
+                Some(own_appended(&open.id, seq, ids, leaf_id, file_leaf_id))
+            }
+            Origin::Other => message(&notification::EntriesAppended {
+                session_id: open.id.to_string(),
+                seq,
+                origin,
+                entry_ids: ids.clone().map(str::to_owned).collect(),
+                leaf_id: leaf_id.map(str::to_owned),
+                file_leaf_id: file_leaf_id.map(str::to_owned),
+                entries: has_bodies.then(|| bodies(core, nodes)).flatten(),
+            }),
+        };
+        let name = notification::EntriesAppended::NAME;
+        self.notify_as(open, name, class, has_bodies, message);
     }
 
     /// Announces a move of the leaf.
@@ -420,19 +529,8 @@ pub(crate) struct SessionTree<'a> {
     pub from_hook: Option<bool>,
 }
 
-fn bodies(
-    core: &SessionState,
-    nodes: &[Node],
-    frame_bytes: usize,
-) -> Option<Vec<crate::wire::Raw>> {
-    let size: u64 = nodes
-        .iter()
-        .map(|node| u64::from(core.tree.place(*node).len))
-        .sum();
-    // Ids and escapes need the other half of a frame.
-    if size > MAX_BODIES_BYTES.min(frame_bytes as u64 / 2) {
-        return None;
-    }
+/// The entries; `None` if one cannot be read.
+fn bodies(core: &SessionState, nodes: &[Node]) -> Option<Vec<crate::wire::Raw>> {
     let entries = nodes.iter().map(|node| Some(raw(&core.entry(*node).ok()?)));
     entries.collect()
 }

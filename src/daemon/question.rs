@@ -7,12 +7,12 @@
 use super::connection::Connection;
 use super::open_session::OpenSession;
 use super::{Daemon, notify};
-use crate::ask::{Answerer, Digest, Question, QuestionOutcome};
+use crate::ask::{Answerer, Asking, Digest, Question, QuestionOutcome};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
 use crate::flow::validate;
 use crate::hooks::{Hook, OnFailure};
-use crate::id::{self, EventId};
+use crate::id::{self, ConnectionId, EventId};
 use crate::os::program;
 use crate::wire::methods::Notification;
 use crate::wire::{self, BeforeEvent, CancelReason, EventOutcome, OnNoAnswer, notification};
@@ -28,6 +28,8 @@ pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) struct EventQuestion<'a> {
     pub daemon: &'a Arc<Daemon>,
     pub open: &'a OpenSession,
+    /// The connection whose request asks.
+    pub asker: ConnectionId,
     pub event: BeforeEvent,
     pub navigation_id: Option<&'a str>,
     pub timeout: Duration,
@@ -93,31 +95,22 @@ impl Decision {
 impl Daemon {
     /// The clients and hooks that answer this event of a session.
     pub(crate) fn answerers(&self, open: &OpenSession, event: BeforeEvent) -> Vec<Answerer> {
-        let client = open.answering(event).map(|_| Answerer::Client);
+        let clients = open.connections().into_iter();
+        // A client that reads nothing cannot answer.
+        let clients = clients.filter(|client| client.answers(event) && !client.outbox.is_stuffed());
+        let clients = clients.map(|client| Answerer::Client(client.id));
         let hooks = self.hooks.listening(event.name()).into_iter();
-        client
-            .into_iter()
-            .chain(hooks.map(Answerer::Hook))
-            .collect()
+        clients.chain(hooks.map(Answerer::Hook)).collect()
     }
 
-    fn answerer_name(&self, asking: &EventQuestion<'_>, answerer: Answerer) -> Option<String> {
-        match answerer {
-            Answerer::Client => asking.open.answering(asking.event)?.client()?.name.clone(),
-            Answerer::Connection(_) => None,
-            Answerer::Hook(number) => {
-                let hook = self.hooks.hook(number)?;
-                Some(hook.program.name().to_owned())
-            }
-        }
-    }
-}
-
-impl OpenSession {
-    /// The connection whose client answers this event.
-    fn answering(&self, event: BeforeEvent) -> Option<Arc<Connection>> {
-        let mut connections = self.connections().into_iter();
-        connections.find(|connection| connection.answers(event))
+    /// The names of answerers. Those of clients are taken before they can disconnect.
+    fn answerer_names(&self, answerers: &[Answerer]) -> Vec<(Answerer, String)> {
+        let name = |answerer: &Answerer| match answerer {
+            Answerer::Client(id) => Some(self.connections.find(*id)?.display_name()),
+            Answerer::Hook(number) => Some(self.hooks.hook(*number)?.program.name().to_owned()),
+        };
+        let named = answerers.iter().filter_map(|by| Some((*by, name(by)?)));
+        named.collect()
     }
 }
 
@@ -131,7 +124,8 @@ pub(crate) async fn put<P: Notification>(
     let event_id = EventId::new(id::random_token(&*daemon.source));
     let answerers = daemon.answerers(asking.open, asking.event);
     let timeout = asking.timeout.min(super::MAX_ANSWER);
-    let is_asked = answerers.contains(&Answerer::Client);
+    let names = daemon.answerer_names(&answerers);
+    let asked = answerers.clone();
     let hooks: Vec<usize> = answerers.iter().filter_map(Answerer::hook).collect();
     // The question is recorded before it is sent, since an answer may arrive at once.
     let question =
@@ -142,8 +136,11 @@ pub(crate) async fn put<P: Notification>(
         event_id: event_id.as_str().to_owned(),
         timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
     };
-    let client_waits = if is_asked { timeout } else { Duration::ZERO };
-    daemon.notify(asking.open, |seq| params(said(seq, client_waits)));
+    let is_asked = |client: &Connection| asked.contains(&Answerer::Client(client.id));
+    daemon.notify_unlike(asking.open, is_asked, |seq, is_asked| {
+        let waits = if is_asked { timeout } else { Duration::ZERO };
+        params(said(seq, waits))
+    });
     let Some(question) = question else {
         return Ok(Decision::default());
     };
@@ -159,7 +156,7 @@ pub(crate) async fn put<P: Notification>(
         running.spawn(asking.run_hook(event_id.clone(), number, hook, message));
     }
     let outcome = daemon.asks.outcome(question).await;
-    let (outcome, by, decision) = asking.combine(outcome, timeout);
+    let (outcome, by, decision) = asking.combine(outcome, timeout, &names);
     asking.announce(&event_id, outcome, by.as_deref());
     decision
 }
@@ -173,8 +170,14 @@ impl EventQuestion<'_> {
     ) -> Question<ReceivedAnswer> {
         let event = self.event;
         let accepts = Box::new(move |given: &ReceivedAnswer| given.answer.check(event));
+        let asking = Asking {
+            id: event_id,
+            asker: self.asker,
+            session: Arc::clone(&self.open.id),
+            cancel: self.abort.clone(),
+        };
         let asks = &self.daemon.asks;
-        asks.ask(event_id, answerers, timeout, self.abort, accepts)
+        asks.ask(asking, answerers, timeout, accepts)
     }
 
     /// Lets paused readers continue, since the answer arrives through them. Returns the sequence number for the message
@@ -217,6 +220,7 @@ impl EventQuestion<'_> {
         &self,
         outcome: QuestionOutcome<ReceivedAnswer>,
         timeout: Duration,
+        names: &[(Answerer, String)],
     ) -> (EventOutcome, Option<String>, Result<Decision>) {
         let daemon = self.daemon;
         let (mut answers, missing) = match outcome {
@@ -236,7 +240,8 @@ impl EventQuestion<'_> {
             }
         }
         let (outcome, by, mut decision) = decide(answers, in_time, self.takes());
-        let by = by.and_then(|by| daemon.answerer_name(self, by));
+        let by = by.and_then(|by| names.iter().find(|(answerer, _)| *answerer == by));
+        let by = by.map(|(_, name)| name.clone());
         if let Some(refusal) = &mut decision.refusal
             && refusal.reason == CancelReason::HookFailed
         {
@@ -400,7 +405,7 @@ fn decide(
 mod tests {
     use super::*;
 
-    const CLIENT: Answerer = Answerer::Client;
+    const CLIENT: Answerer = Answerer::Client(ConnectionId(1));
     const HOOK: Answerer = Answerer::Hook(0);
 
     fn answer(json: &str) -> ReceivedAnswer {

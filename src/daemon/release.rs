@@ -5,7 +5,7 @@
 
 use super::call::Call;
 use super::commit::Change;
-use super::open_session::{OpenSession, Place, SessionGuard, guard};
+use super::open_session::{OpenSession, Place, SessionGuard, check_writable, guard};
 use super::question::EventQuestion;
 use super::queue::Scope;
 use super::reading::inline_or_blocking;
@@ -65,8 +65,8 @@ impl Release {
     ) -> Result<PlannedOperation> {
         let (call, asked) = (self.call, self.place.asked);
         let (open, turn) = guard(self.place.await?, asked)?;
-        let turn = call.daemon.caught_up(&open, turn).await?;
-        open.session.check_writable()?;
+        let mut turn = call.daemon.caught_up(&open, turn).await?;
+        check_writable(&open, &mut turn)?;
         open.session.check_idle()?;
         turn.check_expected_leaf(expected)?;
         let busy = open.session.begin(activity)?;
@@ -125,6 +125,7 @@ impl SessionRequest {
         EventQuestion {
             daemon: &self.call.daemon,
             open: &self.open,
+            asker: self.call.connection.id,
             event,
             navigation_id: None,
             timeout,

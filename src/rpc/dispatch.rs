@@ -189,8 +189,8 @@ impl Dispatcher {
         if self.connection.is_ending() {
             return Err(Error::new(Kind::ShuttingDown, "the connection is ending"));
         }
-        let stalled =
-            (self.connection.outbox.is_over_limit() || self.is_full()) && self.daemon().is_asking();
+        let stalled = (self.connection.outbox.is_over_limit() || self.is_full())
+            && self.connection.is_asked();
         if stalled && !ALWAYS.contains(&method) {
             return Err(Error::new(
                 Kind::Overloaded,

@@ -272,7 +272,8 @@ fn run_in_order(
     let queues = Arc::clone(&call.daemon.queues);
     let cancel = call.cancel.clone();
     let id = session_id.clone();
-    queues.run(id.as_deref(), Scope::Session, &cancel, move |lease| {
+    let by = Some(call.connection.id);
+    queues.run(by, id.as_deref(), Scope::Session, &cancel, move |lease| {
         at_once_or_later(async move {
             let mut result = answer_of(&call, lease, asked, &work).await;
             let was_replaced = |error: &Error| error.kind == Kind::SessionReplaced;
@@ -375,7 +376,8 @@ where
         });
         let append = Append::new(&call, params.expected_leaf().clone(), entries, answer);
         let queues = &call.daemon.queues;
-        queues.append(params.session_id(), &call.cancel, append, holds);
+        let by = Some(call.connection.id);
+        queues.append(by, params.session_id(), &call.cancel, append, holds);
     }
 }
 

@@ -49,9 +49,8 @@ const MAX_MOVED_BYTES: u64 = 256 << 10;
 /// One open session.
 pub struct Session {
     pub id: SessionId,
-    pub read_only: bool,
     /// The file has a version of the format that this program cannot write.
-    is_newer: bool,
+    pub is_newer: bool,
     pub ephemeral: bool,
     /// The path of its file; `None` for an ephemeral session.
     pub path: Option<PathBuf>,
@@ -80,6 +79,7 @@ pub struct SessionState {
     pub tree: Tree,
     /// Entries that others have appended below the leaf since it moved there.
     below: Below,
+    /// Whether nobody changes the session here, so that the leaf follows that of the file.
     read_only: bool,
     /// Files that were replaced recently.
     predecessors: Vec<ReplacedFile>,
@@ -126,12 +126,10 @@ impl Session {
         let path = log.location().map(Location::path);
         let ephemeral = path.is_none();
         let is_newer = log.version() > CURRENT_VERSION;
-        let read_only = read_only || is_newer;
         debug_assert!(log.header().is_some(), "an opened session has a header");
         let id = log.header().map(|h| h.id.as_str()).unwrap_or_default();
         Arc::new(Self {
             id: SessionId::new(id),
-            read_only,
             is_newer,
             ephemeral,
             path,
@@ -140,7 +138,7 @@ impl Session {
                 below: Below::from_now_on(&tree),
                 log,
                 tree,
-                read_only,
+                read_only: read_only || is_newer,
                 predecessors: Vec::new(),
                 contended_since: None,
             })),
@@ -190,18 +188,12 @@ impl Session {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Fails with `readOnly` if nothing may be changed.
-    pub fn check_writable(&self) -> Result<()> {
+    /// Fails with `versionUnsupported` if this program cannot write the session's version of the format.
+    pub fn check_version(&self) -> Result<()> {
         if self.is_newer {
             return Err(Error::new(
                 Kind::VersionUnsupported,
                 "the session is of a newer version of the format and can only be read",
-            ));
-        }
-        if self.read_only {
-            return Err(Error::new(
-                Kind::ReadOnly,
-                "the session is open for reading only",
             ));
         }
         Ok(())
@@ -311,6 +303,11 @@ impl<T: Send + 'static> SessionGuard<T> {
 }
 
 impl SessionState {
+    /// Sets whether nobody changes the session here.
+    pub fn set_read_only(&mut self, read_only: bool) {
+        self.read_only = read_only;
+    }
+
     /// The leaf of this daemon.
     pub fn leaf(&self) -> Option<Node> {
         self.tree.leaf()

@@ -1,4 +1,4 @@
-//! The transport on stdin and stdout (protocol.md §1): bytes to frames, and messages to bytes.
+//! The transport of a connection (protocol.md §1): bytes to frames, and messages to bytes.
 //!
 //! [`FrameReader`] splits the input into messages and detects the client's framing. [`Outbox`] queues all
 //! output, and merges or drops messages while the client does not read. [`Shortcut`] writes small answers
@@ -8,10 +8,12 @@
 
 mod frame;
 mod outbox;
+mod shared;
 mod shortcut;
 
 pub(crate) use frame::Framing;
 pub use frame::{Frame, FrameReader, id_in_head};
 pub(crate) use outbox::Class;
 pub use outbox::Outbox;
+pub(crate) use shared::{Message, SharedText};
 pub(crate) use shortcut::Shortcut;

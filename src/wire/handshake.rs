@@ -25,10 +25,13 @@ pub(crate) struct InitializeParams {
     /// The name and version of the client. Default: none.
     #[serde(default, deserialize_with = "optional_object")]
     pub client_info: Option<ClientInfo>,
-    /// The id of a process; when it dies, the daemon ends. Default: none.
+    /// The id of a process; when it dies, the connection ends, and a daemon without others. Default: none.
     #[serde(default, deserialize_with = "count")]
     #[schemars(with = "Option<Count>")]
     pub process_id: Option<u64>,
+    /// The working directory of sessions that the client creates without naming one. Default: on stdio that of the
+    /// daemon, on a socket none.
+    pub cwd: Option<String>,
     /// The abilities and wishes of the client. Default: nothing.
     #[serde(default, deserialize_with = "lenient_object")]
     #[schemars(with = "Option<Lenient<ClientCapabilities>>")]

@@ -1,9 +1,11 @@
 //! The place of a job in its queue, then the lease of its session.
 
-use super::state::{Job, QueuedJob, Ready, WaitsFor};
+use super::openers::{Access, Departure, Openings};
+use super::state::{Job, JobKey, Queue, QueuedJob, Ready, WaitsFor, read_only};
 use super::{Queues, Scope, Sessions};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
+use crate::id::ConnectionId;
 use crate::lock::lock;
 use std::future::Future;
 use std::pin::Pin;
@@ -19,6 +21,8 @@ pub(crate) struct Lease<Q: Sessions> {
     pub(super) id: Arc<str>,
     /// `None` if the session is not open.
     pub(super) open: Option<Arc<Q::Open>>,
+    /// The access of the job's connection when the job began; `None` if the session is not open for it.
+    pub(super) access: Option<Access>,
 }
 
 /// A place in a queue, which becomes the lease. Dropping it gives up the place.
@@ -43,7 +47,7 @@ impl<Q: Sessions> Future for Place<Q> {
 #[must_use]
 pub(crate) struct Unnamed<Q: Sessions> {
     pub(super) queues: Arc<Queues<Q>>,
-    pub(super) number: u64,
+    pub(super) key: JobKey,
     pub(super) cancel: Cancel,
 }
 
@@ -57,12 +61,59 @@ impl<Q: Sessions> Lease<Q> {
         self.open.as_ref()
     }
 
-    /// Opens the session, or closes it with `None`, for later jobs.
+    /// The access of the connection of this job; `None` if the session is not open for it.
+    pub(crate) fn access(&self) -> Option<Access> {
+        self.access
+    }
+
+    /// Whether the session is open for the connection of this job.
+    pub(crate) fn is_open_for_asker(&self) -> bool {
+        self.access.is_some()
+    }
+
+    /// Fails with `readOnly` if the connection of this job has opened the session for reading.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        match self.access {
+            Some(Access::Read) => Err(read_only()),
+            Some(Access::Write) | None => Ok(()),
+        }
+    }
+
+    /// Opens the session, or closes it for all connections with `None`, for later jobs.
     pub(crate) fn set_open(&mut self, open: Option<Arc<Q::Open>>) {
         self.open.clone_from(&open);
-        if let Some(queue) = lock(&self.queues.state).queues.get_mut(&self.id) {
+        self.change(|queue| {
+            if open.is_none() {
+                queue.openers = Default::default();
+            }
             queue.open = open;
-        }
+        });
+    }
+
+    /// Opens the open session once more for a connection. Its first opening decides the access.
+    pub(crate) fn admit(&self, connection: ConnectionId, access: Access) {
+        self.change(|queue| queue.openers.admit(connection, access));
+    }
+
+    /// The effect that a close by a connection would have.
+    pub(crate) fn departure(&self, connection: ConnectionId, openings: Openings) -> Departure {
+        let departure = self.change(|queue| queue.openers.departure(connection, openings));
+        departure.unwrap_or(Departure::Last)
+    }
+
+    /// Takes back openings of a connection. The session stays open.
+    pub(crate) fn leave(&self, connection: ConnectionId, openings: Openings) {
+        self.change(|queue| queue.openers.leave(connection, openings));
+    }
+
+    /// Whether any connection may change the session.
+    pub(crate) fn has_writer(&self) -> bool {
+        self.change(|queue| queue.openers.has_writer()) == Some(true)
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Queue<Q>) -> T) -> Option<T> {
+        let mut state = lock(&self.queues.state);
+        state.queues.get_mut(&self.id).map(change)
     }
 }
 
@@ -76,10 +127,10 @@ impl<Q: Sessions> Unnamed<Q> {
     /// Lets other sessions be opened, since the header takes long to find.
     pub(crate) fn header_is_late(&self) {
         let mut state = lock(&self.queues.state);
-        if !state.headers.remove(&self.number) {
+        if !state.headers.remove(&self.key) {
             return;
         }
-        state.late_headers.insert(self.number);
+        state.late_headers.insert(self.key);
         let ready = state.unblocked(&self.queues);
         drop(state);
         self.queues.start(ready);
@@ -90,8 +141,8 @@ impl<Q: Sessions> Unnamed<Q> {
         let asked = Instant::now();
         let (sender, receiver) = oneshot::channel();
         let mut state = lock(&self.queues.state);
-        state.headers.remove(&self.number);
-        state.late_headers.remove(&self.number);
+        state.headers.remove(&self.key);
+        state.late_headers.remove(&self.key);
         let id: Arc<str> = Arc::from(id);
         let run = move |lease| {
             let _gone = sender.send(lease);
@@ -99,7 +150,7 @@ impl<Q: Sessions> Unnamed<Q> {
         state.insert(
             &id,
             QueuedJob {
-                number: self.number,
+                key: self.key,
                 scope: Scope::Open,
                 waits_for: WaitsFor::Headers,
                 job: Job::Run(Box::new(run)),
@@ -108,10 +159,10 @@ impl<Q: Sessions> Unnamed<Q> {
         let ready = state.unblocked(&self.queues);
         drop(state);
         ready.into_iter().for_each(Ready::begin);
-        let (queues, number) = (Arc::downgrade(&self.queues), self.number);
+        let (queues, key) = (Arc::downgrade(&self.queues), self.key);
         self.cancel.on_cancel(move || {
             if let Some(queues) = queues.upgrade() {
-                queues.withdraw(Some(&id), number);
+                queues.withdraw(Some(&id), key);
             }
         });
         Place { receiver, asked }
@@ -121,10 +172,10 @@ impl<Q: Sessions> Unnamed<Q> {
 impl<Q: Sessions> Drop for Unnamed<Q> {
     fn drop(&mut self) {
         let mut state = lock(&self.queues.state);
-        if !state.headers.remove(&self.number) && !state.late_headers.remove(&self.number) {
+        if !state.headers.remove(&self.key) && !state.late_headers.remove(&self.key) {
             return;
         }
-        state.registry.remove(&self.number);
+        state.registry.remove(&self.key);
         let ready = state.unblocked(&self.queues);
         drop(state);
         self.queues.notify();

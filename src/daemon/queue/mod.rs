@@ -7,19 +7,24 @@
 //! a question drops its lease and submits itself again.
 //!
 //! A request that names no session, or a file whose header has not been read, may concern any session. It keeps its
-//! number; later requests that may concern the same session wait for it. It gets its place in the session's queue by
-//! that number.
+//! number; later requests of its connection that may concern the same session wait for it. It gets its place in the
+//! session's queue by that number.
+//!
+//! A session is open for the connections that have opened it; for the others there is none.
 
 mod lease;
+mod openers;
 mod state;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use lease::{Lease, Place, Unnamed};
+pub(crate) use openers::{Access, Departure, Openings};
 
-use self::state::{Job, QueuedJob, Ready, RunningJob, State, WaitsFor};
+use self::state::{Job, JobKey, QueuedJob, Ready, RunningJob, State, WaitsFor};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
+use crate::id::ConnectionId;
 use crate::lock::lock;
 use hashbrown::HashMap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -60,6 +65,9 @@ pub(crate) enum Scope {
     Change,
 }
 
+/// The connection for which a job runs; `None` for the daemon's own jobs.
+pub(crate) type Asker = Option<ConnectionId>;
+
 /// Starts a job on another thread.
 pub(crate) type Spawn = Box<dyn Fn(Box<dyn FnOnce() + Send>) + Send + Sync>;
 
@@ -95,37 +103,38 @@ impl<Q: Sessions> Queues<Q> {
     /// only open session. The job gets an error if it is cancelled while it waits or if there is no such session.
     pub(crate) fn run(
         self: &Arc<Self>,
+        by: Asker,
         id: Option<&str>,
         scope: Scope,
         cancel: &Cancel,
         job: impl FnOnce(Result<Lease<Q>>) + Send + 'static,
     ) {
         let mut state = lock(&self.state);
-        let number = state.take_number(scope);
-        let found = state.place(id, scope);
+        let key = state.take_key(by, scope);
+        let found = state.place(id, key, scope);
         let id = match found {
             Ok(Some(id)) => id,
             Ok(None) => {
-                return self.wait(state, None, number, scope, cancel, Job::Run(Box::new(job)));
+                return self.wait(state, None, key, scope, cancel, Job::Run(Box::new(job)));
             }
             Err(error) => {
-                state.registry.remove(&number);
+                state.registry.remove(&key);
                 drop(state);
                 return job(Err(error));
             }
         };
-        let waits_for = state.waits_for(&id, scope);
-        if !state.is_idle(&id) || state.is_blocked(number, waits_for) {
+        let waits_for = state.waits_for(&id, by, scope);
+        if !state.is_idle(&id) || state.is_blocked(key, waits_for) {
             return self.wait(
                 state,
                 Some((id, waits_for)),
-                number,
+                key,
                 scope,
                 cancel,
                 Job::Run(Box::new(job)),
             );
         }
-        let lease = state.lease(self, &id, number, scope);
+        let lease = state.lease(self, &id, key, scope, Access::Read);
         state.forget_unused(&id);
         drop(state);
         run_here(|| job(lease));
@@ -134,13 +143,14 @@ impl<Q: Sessions> Queues<Q> {
     /// As [`Self::run`]; this call takes the place in the queue.
     pub(crate) fn lease(
         self: &Arc<Self>,
+        by: Asker,
         id: Option<&str>,
         scope: Scope,
         cancel: &Cancel,
     ) -> Place<Q> {
         let asked = Instant::now();
         let (sender, receiver) = oneshot::channel();
-        self.run(id, scope, cancel, move |lease| {
+        self.run(by, id, scope, cancel, move |lease| {
             // A dropped receiver drops the lease.
             let _gone = sender.send(lease);
         });
@@ -151,6 +161,7 @@ impl<Q: Sessions> Queues<Q> {
     /// until [`Self::settle`] or until another job is submitted.
     pub(crate) fn append(
         self: &Arc<Self>,
+        by: Asker,
         id: Option<&str>,
         cancel: &Cancel,
         append: Q::Append,
@@ -158,19 +169,19 @@ impl<Q: Sessions> Queues<Q> {
     ) {
         let scope = Scope::Session;
         let mut state = lock(&self.state);
-        let number = state.take_number(scope);
-        let id = match state.place(id, scope) {
+        let key = state.take_key(by, scope);
+        let id = match state.place(id, key, scope) {
             Ok(Some(id)) => id,
-            Ok(None) => return self.wait(state, None, number, scope, cancel, Job::Append(append)),
+            Ok(None) => return self.wait(state, None, key, scope, cancel, Job::Append(append)),
             Err(error) => {
                 drop(state);
                 return Q::refuse(append, error);
             }
         };
-        let waits_for = state.waits_for(&id, scope);
-        let is_free = state.is_idle(&id) && !state.is_blocked(number, waits_for);
+        let waits_for = state.waits_for(&id, by, scope);
+        let is_free = state.is_idle(&id) && !state.is_blocked(key, waits_for);
         if is_free && !holds {
-            let lease = state.lease(self, &id, number, scope);
+            let lease = state.lease(self, &id, key, scope, Access::Write);
             drop(state);
             return match lease {
                 Ok(lease) => run_here(|| Q::write(lease, VecDeque::from([append]))),
@@ -189,7 +200,7 @@ impl<Q: Sessions> Queues<Q> {
             return state.insert(
                 &id,
                 QueuedJob {
-                    number,
+                    key,
                     scope,
                     waits_for,
                     job,
@@ -199,7 +210,7 @@ impl<Q: Sessions> Queues<Q> {
         self.wait(
             state,
             Some((id, waits_for)),
-            number,
+            key,
             scope,
             cancel,
             Job::Append(append),
@@ -224,13 +235,13 @@ impl<Q: Sessions> Queues<Q> {
     }
 
     /// Takes a number for the session of a file whose header has not been read.
-    pub(crate) fn unnamed(self: &Arc<Self>, cancel: &Cancel) -> Unnamed<Q> {
+    pub(crate) fn unnamed(self: &Arc<Self>, by: Asker, cancel: &Cancel) -> Unnamed<Q> {
         let mut state = lock(&self.state);
-        let number = state.take_number(Scope::Open);
-        state.headers.insert(number);
+        let key = state.take_key(by, Scope::Open);
+        state.headers.insert(key);
         Unnamed {
             queues: Arc::clone(self),
-            number,
+            key,
             cancel: cancel.clone(),
         }
     }
@@ -240,28 +251,37 @@ impl<Q: Sessions> Queues<Q> {
         lock(&self.state).queues.get(id)?.open.clone()
     }
 
-    /// The open session that a request names, without waiting in its queue; without an id, the only one.
-    pub(crate) fn find_now(&self, id: Option<&str>) -> Result<Arc<Q::Open>> {
+    /// Whether the session is open for the connection.
+    pub(crate) fn is_open_for(&self, connection: ConnectionId, id: &str) -> bool {
+        let state = lock(&self.state);
+        let queue = state.queues.get(id);
+        queue.is_some_and(|queue| queue.access(Some(connection)).is_some())
+    }
+
+    /// The open session that a request of a connection names, without waiting in its queue; without an id, the only
+    /// one.
+    pub(crate) fn find_now(&self, by: Asker, id: Option<&str>) -> Result<Arc<Q::Open>> {
         let state = lock(&self.state);
         let only;
         let id = match id {
             Some(id) => id,
             None => {
-                only = state.only_open()?;
+                only = state.only_open(by)?;
                 &only
             }
         };
-        let open = state.queues.get(id).and_then(|queue| queue.open.clone());
+        let queue = state.queues.get(id);
+        let open = queue.filter(|queue| queue.access(by).is_some());
+        let open = open.and_then(|queue| queue.open.clone());
         open.ok_or_else(|| Error::session_not_found(id))
     }
 
-    pub(crate) fn all_open(&self) -> Vec<Arc<Q::Open>> {
+    /// The sessions that are open for a connection; for `None`, all open sessions.
+    pub(crate) fn all_open(&self, by: Asker) -> Vec<Arc<Q::Open>> {
         let state = lock(&self.state);
-        state
-            .queues
-            .values()
-            .filter_map(|queue| queue.open.clone())
-            .collect()
+        let queues = state.queues.values();
+        let queues = queues.filter(|queue| queue.access(by).is_some());
+        queues.filter_map(|queue| queue.open.clone()).collect()
     }
 
     /// Waits until every job submitted before this call has ended.
@@ -274,10 +294,10 @@ impl<Q: Sessions> Queues<Q> {
                 .keys()
                 .chain(&state.headers)
                 .chain(&state.late_headers);
-            !unplaced.copied().any(is_earlier)
+            !unplaced.map(|key| key.number).any(is_earlier)
                 && !state.queues.values().any(|queue| {
-                    let running = queue.running.as_ref().map(|running| running.number);
-                    let first = queue.waiting.front().map(|waiting| waiting.number);
+                    let running = queue.running.as_ref().map(|running| running.key.number);
+                    let first = queue.waiting.front().map(|waiting| waiting.key.number);
                     running.into_iter().chain(first).any(is_earlier)
                 })
         })
@@ -287,7 +307,7 @@ impl<Q: Sessions> Queues<Q> {
     pub(crate) fn changes_ended(self: &Arc<Self>) -> impl Future<Output = ()> + Send + use<Q> {
         let now = lock(&self.state).next;
         let is_change = move |running: &RunningJob| {
-            running.number < now && !matches!(running.scope, Scope::Session | Scope::Open)
+            running.key.number < now && !matches!(running.scope, Scope::Session | Scope::Open)
         };
         self.until(move |state| {
             let mut running = state
@@ -321,7 +341,7 @@ impl<Q: Sessions> Queues<Q> {
         self: &Arc<Self>,
         mut state: std::sync::MutexGuard<'_, State<Q>>,
         place: Option<(Arc<str>, WaitsFor)>,
-        number: u64,
+        key: JobKey,
         scope: Scope,
         cancel: &Cancel,
         job: Job<Q>,
@@ -332,7 +352,7 @@ impl<Q: Sessions> Queues<Q> {
                 state.insert(
                     &id,
                     QueuedJob {
-                        number,
+                        key,
                         scope,
                         waits_for,
                         job,
@@ -349,9 +369,9 @@ impl<Q: Sessions> Queues<Q> {
             None => {
                 let waits_for = WaitsFor::LateHeaders;
                 state.only.insert(
-                    number,
+                    key,
                     QueuedJob {
-                        number,
+                        key,
                         scope,
                         waits_for,
                         job,
@@ -365,15 +385,15 @@ impl<Q: Sessions> Queues<Q> {
         let queues = Arc::downgrade(self);
         cancel.on_cancel(move || {
             if let Some(queues) = queues.upgrade() {
-                queues.withdraw(id.as_deref(), number);
+                queues.withdraw(id.as_deref(), key);
             }
         });
     }
 
     /// Answers a job with `cancelled` if it still waits.
-    fn withdraw(self: &Arc<Self>, id: Option<&str>, number: u64) {
+    fn withdraw(self: &Arc<Self>, id: Option<&str>, key: JobKey) {
         let mut state = lock(&self.state);
-        let mut found = state.only.remove(&number);
+        let mut found = state.only.remove(&key);
         // A job without an id may have got its place in a queue since.
         let ids: Vec<Arc<str>> = match (&found, id) {
             (Some(_), _) => Vec::new(),
@@ -386,7 +406,7 @@ impl<Q: Sessions> Queues<Q> {
             };
             if let Ok(at) = queue
                 .waiting
-                .binary_search_by_key(&number, |waiting| waiting.number)
+                .binary_search_by_key(&key.number, |waiting| waiting.key.number)
             {
                 found = queue.waiting.remove(at);
                 state.forget_unused(&id);
@@ -395,7 +415,7 @@ impl<Q: Sessions> Queues<Q> {
         let Some(waiting) = found else {
             return;
         };
-        state.registry.remove(&number);
+        state.registry.remove(&key);
         let ready = state.unblocked(self);
         drop(state);
         self.notify();
@@ -413,7 +433,7 @@ impl<Q: Sessions> Queues<Q> {
         else {
             return;
         };
-        let is_registry = running.scope != Scope::Session && state.registry.remove(&running.number);
+        let is_registry = running.scope != Scope::Session && state.registry.remove(&running.key);
         let ready = match is_registry {
             true => state.unblocked(self),
             false => state.next_jobs(self, id),

@@ -1,10 +1,12 @@
 //! The jobs that wait in the queues, and the choice of the next ones. All of this runs under the lock of the queues, so
 //! it neither runs a job nor drops a lease.
 
-use super::{Lease, Queues, Scope, Sessions, run_here};
-use crate::error::{Error, Result};
+use super::openers::{Access, Openers};
+use super::{Asker, Lease, Queues, Scope, Sessions, run_here};
+use crate::error::{Error, Kind, Result};
 use hashbrown::HashMap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
 use std::sync::Arc;
 
 pub(super) struct State<Q: Sessions> {
@@ -12,20 +14,42 @@ pub(super) struct State<Q: Sessions> {
     pub(super) next: u64,
     pub(super) queues: HashMap<Arc<str>, Queue<Q>>,
     /// Jobs for the only open session, which is unknown until all earlier registry jobs end.
-    pub(super) only: BTreeMap<u64, QueuedJob<Q>>,
+    pub(super) only: BTreeMap<JobKey, QueuedJob<Q>>,
     /// Requests for files whose header will be read soon.
-    pub(super) headers: BTreeSet<u64>,
+    pub(super) headers: BTreeSet<JobKey>,
     /// Requests for files whose header takes long to find.
-    pub(super) late_headers: BTreeSet<u64>,
+    pub(super) late_headers: BTreeSet<JobKey>,
     /// Jobs of another scope than `Session` that still run or wait.
-    pub(super) registry: BTreeSet<u64>,
+    pub(super) registry: BTreeSet<JobKey>,
     /// Queues whose appends wait for more appends.
     pub(super) held: Vec<Arc<str>>,
+}
+
+/// Identifies a job. The jobs of one connection have an order also where they concern several sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct JobKey {
+    pub(super) by: Asker,
+    pub(super) number: u64,
+}
+
+impl JobKey {
+    /// The keys of the same connection's earlier jobs.
+    fn earlier(self) -> Range<JobKey> {
+        let by = self.by;
+        JobKey { by, number: 0 }..self
+    }
+
+    /// The keys of all jobs of a connection.
+    fn all(by: Asker) -> Range<JobKey> {
+        let number = u64::MAX;
+        JobKey { by, number }.earlier()
+    }
 }
 
 /// The queue of one session.
 pub(super) struct Queue<Q: Sessions> {
     pub(super) open: Option<Arc<Q::Open>>,
+    pub(super) openers: Openers,
     pub(super) running: Option<RunningJob>,
     /// Ascending by number.
     pub(super) waiting: VecDeque<QueuedJob<Q>>,
@@ -33,12 +57,12 @@ pub(super) struct Queue<Q: Sessions> {
 }
 
 pub(super) struct RunningJob {
-    pub(super) number: u64,
+    pub(super) key: JobKey,
     pub(super) scope: Scope,
 }
 
 pub(super) struct QueuedJob<Q: Sessions> {
-    pub(super) number: u64,
+    pub(super) key: JobKey,
     pub(super) scope: Scope,
     pub(super) waits_for: WaitsFor,
     pub(super) job: Job<Q>,
@@ -71,28 +95,36 @@ pub(super) enum Ready<Q: Sessions> {
 }
 
 impl<Q: Sessions> State<Q> {
-    pub(super) fn take_number(&mut self, scope: Scope) -> u64 {
-        let number = self.next;
+    pub(super) fn take_key(&mut self, by: Asker, scope: Scope) -> JobKey {
+        let key = JobKey {
+            by,
+            number: self.next,
+        };
         self.next += 1;
         if scope != Scope::Session {
-            self.registry.insert(number);
+            self.registry.insert(key);
         }
-        number
+        key
     }
 
-    /// The queue that a request belongs to; `None` if earlier jobs must end first.
-    pub(super) fn place(&mut self, id: Option<&str>, scope: Scope) -> Result<Option<Arc<str>>> {
+    /// The queue that a request belongs to; `None` if earlier jobs of its connection must end first.
+    pub(super) fn place(
+        &mut self,
+        id: Option<&str>,
+        key: JobKey,
+        scope: Scope,
+    ) -> Result<Option<Arc<str>>> {
         let Some(id) = id else {
-            let earlier = self.registry.len() - usize::from(scope != Scope::Session);
-            if earlier > 0 || !self.only.is_empty() {
+            let mut earlier = self.registry.range(key.earlier());
+            if earlier.next().is_some() || self.has_unplaced_only(key.by) {
                 return Ok(None);
             }
-            return self.only_open().map(Some);
+            return self.only_open(key.by).map(Some);
         };
         if let Some((id, _)) = self.queues.get_key_value(id) {
             return Ok(Some(Arc::clone(id)));
         }
-        if scope == Scope::Session && self.is_everything_placed() {
+        if scope == Scope::Session && self.is_everything_placed(key.by) {
             return Err(Error::session_not_found(id));
         }
         let id: Arc<str> = Arc::from(id);
@@ -100,12 +132,24 @@ impl<Q: Sessions> State<Q> {
         Ok(Some(id))
     }
 
-    pub(super) fn is_everything_placed(&self) -> bool {
+    fn has_unplaced_only(&self, by: Asker) -> bool {
+        !self.only.is_empty() && self.only.range(JobKey::all(by)).next().is_some()
+    }
+
+    /// Whether no job of the connection waits for the session that it concerns.
+    fn is_everything_placed(&self, by: Asker) -> bool {
+        let has = |keys: &BTreeSet<JobKey>| keys.range(JobKey::all(by)).next().is_some();
+        self.is_every_job_placed()
+            || !(self.has_unplaced_only(by) || has(&self.headers) || has(&self.late_headers))
+    }
+
+    fn is_every_job_placed(&self) -> bool {
         self.only.is_empty() && self.headers.is_empty() && self.late_headers.is_empty()
     }
 
-    pub(super) fn only_open(&self) -> Result<Arc<str>> {
-        let is_open = |(_, queue): &(&Arc<str>, &Queue<Q>)| queue.open.is_some();
+    /// The only session that is open for the connection.
+    pub(super) fn only_open(&self, by: Asker) -> Result<Arc<str>> {
+        let is_open = |(_, queue): &(&Arc<str>, &Queue<Q>)| queue.access(by).is_some();
         let mut open = self.queues.iter().filter(is_open).map(|(id, _)| id);
         match (open.next(), open.next()) {
             (Some(only), None) => Ok(Arc::clone(only)),
@@ -118,22 +162,28 @@ impl<Q: Sessions> State<Q> {
         }
     }
 
-    pub(super) fn waits_for(&self, id: &str, scope: Scope) -> WaitsFor {
+    pub(super) fn waits_for(&self, id: &str, by: Asker, scope: Scope) -> WaitsFor {
         match scope {
             Scope::CreateFresh => WaitsFor::Nothing,
             Scope::Open | Scope::Create => WaitsFor::Headers,
             // A file that is being opened belongs to another session.
-            _ if self.queues.get(id).is_some_and(Queue::stays_open) => WaitsFor::Only,
+            _ if self
+                .queues
+                .get(id)
+                .is_some_and(|queue| queue.stays_open(by)) =>
+            {
+                WaitsFor::Only
+            }
             _ => WaitsFor::LateHeaders,
         }
     }
 
-    pub(super) fn is_blocked(&self, number: u64, waits_for: WaitsFor) -> bool {
-        let is_earlier = |first: Option<&u64>| first.is_some_and(|first| *first < number);
-        !self.is_everything_placed()
-            && ((waits_for >= WaitsFor::Only && is_earlier(self.only.keys().next()))
-                || (waits_for >= WaitsFor::Headers && is_earlier(self.headers.first()))
-                || (waits_for >= WaitsFor::LateHeaders && is_earlier(self.late_headers.first())))
+    pub(super) fn is_blocked(&self, key: JobKey, waits_for: WaitsFor) -> bool {
+        let has = |keys: &BTreeSet<JobKey>| keys.range(key.earlier()).next().is_some();
+        !self.is_every_job_placed()
+            && ((waits_for >= WaitsFor::Only && self.only.range(key.earlier()).next().is_some())
+                || (waits_for >= WaitsFor::Headers && has(&self.headers))
+                || (waits_for >= WaitsFor::LateHeaders && has(&self.late_headers)))
     }
 
     pub(super) fn is_idle(&self, id: &str) -> bool {
@@ -145,28 +195,34 @@ impl<Q: Sessions> State<Q> {
         let queue = self.queues.entry(Arc::clone(id)).or_insert_with(Queue::new);
         let at = queue
             .waiting
-            .partition_point(|before| before.number < waiting.number);
+            .partition_point(|before| before.key.number < waiting.key.number);
         queue.waiting.insert(at, waiting);
     }
 
-    /// Starts a job. `sessionNotFound` if it needs an open session and there is none.
+    /// Starts a job. `sessionNotFound` if it needs a session that is open for its connection, and there is none;
+    /// `readOnly` if it needs more access than its connection has.
     pub(super) fn lease(
         &mut self,
         queues: &Arc<Queues<Q>>,
         id: &Arc<str>,
-        number: u64,
+        key: JobKey,
         scope: Scope,
+        needs: Access,
     ) -> Result<Lease<Q>> {
         let not_found = || Error::session_not_found(id);
         let queue = self.queues.get_mut(id).ok_or_else(not_found)?;
-        if scope == Scope::Session && queue.open.is_none() {
-            return Err(not_found());
+        let access = queue.access(key.by);
+        match access {
+            None if scope == Scope::Session => return Err(not_found()),
+            Some(access) if access < needs => return Err(read_only()),
+            _ => {}
         }
-        queue.running = Some(RunningJob { number, scope });
+        queue.running = Some(RunningJob { key, scope });
         Ok(Lease {
             queues: Arc::clone(queues),
             id: Arc::clone(id),
             open: queue.open.clone(),
+            access,
         })
     }
 
@@ -179,7 +235,7 @@ impl<Q: Sessions> State<Q> {
             && !queue.is_held
             && let Some(next) = self.take_first(id)
         {
-            let lease = self.lease(queues, id, next.number, next.scope);
+            let lease = self.lease(queues, id, next.key, next.scope, next.job.needs());
             ready.push(match (next.job, lease) {
                 (Job::Run(job), lease) => Ready::Run(lease, job),
                 (Job::Append(append), Err(error)) => Ready::Refuse(append, error),
@@ -195,15 +251,17 @@ impl<Q: Sessions> State<Q> {
 
     pub(super) fn take_first(&mut self, id: &str) -> Option<QueuedJob<Q>> {
         let first = self.queues.get(id)?.waiting.front()?;
-        if self.is_blocked(first.number, first.waits_for) {
+        if self.is_blocked(first.key, first.waits_for) {
             return None;
         }
         self.queues.get_mut(id)?.waiting.pop_front()
     }
 
     pub(super) fn take_append(&mut self, id: &str) -> Option<Q::Append> {
-        let first = self.queues.get(id)?.waiting.front()?;
-        if !matches!(first.job, Job::Append(_)) {
+        let queue = self.queues.get(id)?;
+        let first = queue.waiting.front()?;
+        let may_write = queue.access(first.key.by) == Some(Access::Write);
+        if !matches!(first.job, Job::Append(_)) || !may_write {
             return None;
         }
         match self.take_first(id)?.job {
@@ -215,24 +273,23 @@ impl<Q: Sessions> State<Q> {
     /// Queues jobs whose session has become known, and takes every job that nothing blocks.
     pub(super) fn unblocked(&mut self, queues: &Arc<Queues<Q>>) -> Vec<Ready<Q>> {
         let mut ready = Vec::new();
-        while let Some(number) = self.only.keys().next().copied()
-            && self.registry.first().is_none_or(|first| *first >= number)
-            && let Some(mut waiting) = self.only.remove(&number)
+        while let Some(key) = self.next_only()
+            && let Some(mut waiting) = self.only.remove(&key)
         {
-            match self.only_open() {
+            match self.only_open(key.by) {
                 Ok(id) => {
-                    waiting.waits_for = self.waits_for(&id, waiting.scope);
+                    waiting.waits_for = self.waits_for(&id, key.by, waiting.scope);
                     self.insert(&id, waiting);
                 }
                 Err(error) => {
-                    self.registry.remove(&number);
+                    self.registry.remove(&key);
                     ready.push(waiting.fail(error));
                 }
             }
         }
         let first = |(id, queue): (&Arc<str>, &Queue<Q>)| {
             let first = queue.waiting.front().filter(|_| queue.running.is_none())?;
-            Some((first.number, Arc::clone(id)))
+            Some((first.key.number, Arc::clone(id)))
         };
         let mut ids: Vec<_> = self.queues.iter().filter_map(first).collect();
         ids.sort_unstable();
@@ -241,6 +298,18 @@ impl<Q: Sessions> State<Q> {
             self.forget_unused(&id);
         }
         ready
+    }
+
+    /// The first job of a connection for its only open session, if that session is known.
+    fn next_only(&self) -> Option<JobKey> {
+        let mut last = None;
+        let mut first_jobs = self.only.keys().filter(|key| {
+            let is_first = last != Some(key.by);
+            last = Some(key.by);
+            is_first
+        });
+        let found = first_jobs.find(|key| self.registry.range(key.earlier()).next().is_none());
+        found.copied()
     }
 
     pub(super) fn forget_unused(&mut self, id: &str) {
@@ -257,22 +326,46 @@ impl<Q: Sessions> Queue<Q> {
     pub(super) fn new() -> Self {
         Self {
             open: None,
+            openers: Openers::default(),
             running: None,
             waiting: VecDeque::new(),
             is_held: false,
         }
     }
 
-    /// Whether the session is open and no waiting or running job may close it.
-    pub(super) fn stays_open(&self) -> bool {
+    /// The access of a connection; `None` if the session is not open for it. The daemon's own jobs may do everything
+    /// with an open session.
+    pub(super) fn access(&self, by: Asker) -> Option<Access> {
+        match by {
+            Some(connection) => self.openers.access(connection),
+            None => self.open.is_some().then_some(Access::Write),
+        }
+    }
+
+    /// Whether the session is open for the connection and no waiting or running job may close it.
+    pub(super) fn stays_open(&self, by: Asker) -> bool {
         let is_session = |scope: Scope| scope == Scope::Session;
-        self.open.is_some()
+        self.access(by).is_some()
             && self
                 .running
                 .as_ref()
                 .is_none_or(|running| is_session(running.scope))
             && self.waiting.iter().all(|waiting| is_session(waiting.scope))
     }
+}
+
+impl<Q: Sessions> Job<Q> {
+    pub(super) fn needs(&self) -> Access {
+        match self {
+            Self::Append(_) => Access::Write,
+            Self::Run(_) => Access::Read,
+        }
+    }
+}
+
+/// The error of a change by a connection that has opened the session for reading.
+pub(super) fn read_only() -> Error {
+    Error::new(Kind::ReadOnly, "the session is open for reading only")
 }
 
 impl<Q: Sessions> QueuedJob<Q> {

@@ -104,7 +104,8 @@ impl World {
             let open = Open { session, events };
             lease.unwrap().set_open(Some(Arc::new(open)));
         };
-        self.queues.run(Some(id), Scope::Open, &Cancel::new(), open);
+        self.queues
+            .run(None, Some(id), Scope::Open, &Cancel::new(), open);
     }
 
     fn append(&self, id: &str, name: &str, holds: bool) -> Cancel {
@@ -113,7 +114,7 @@ impl World {
             name: name.to_owned(),
             events: Arc::clone(&self.events),
         };
-        self.queues.append(Some(id), &cancel, append, holds);
+        self.queues.append(None, Some(id), &cancel, append, holds);
         cancel
     }
 
@@ -127,7 +128,7 @@ impl World {
         let cancel = Cancel::new();
         let (events, name) = (Arc::clone(&self.events), name.to_owned());
         self.queues
-            .run(id, scope, &cancel, move |lease| match lease {
+            .run(None, id, scope, &cancel, move |lease| match lease {
                 Ok(lease) => {
                     lock(&events).push(format!("read {name}"));
                     then(lease);
@@ -339,7 +340,7 @@ fn a_job_for_the_only_session_waits_for_all_registry_jobs_and_all_later_jobs_for
 #[test]
 fn a_file_keeps_its_place_once_its_session_is_known() {
     let world = World::new(&["open"]);
-    let file = world.queues.unnamed(&Cancel::new());
+    let file = world.queues.unnamed(None, &Cancel::new());
     world.read("open", "1");
     world.open("a", "a");
     world.open("b", "b");
@@ -355,7 +356,7 @@ fn a_file_keeps_its_place_once_its_session_is_known() {
 #[test]
 fn a_file_whose_header_takes_long_holds_only_jobs_of_sessions_that_are_not_open() {
     let world = World::new(&[]);
-    let file = world.queues.unnamed(&Cancel::new());
+    let file = world.queues.unnamed(None, &Cancel::new());
     world.open("a", "a");
     world.read("c", "may be the file's");
     world.expect(&[]);

@@ -95,8 +95,7 @@ pub(in crate::rpc) fn run_command(
     }
     check_open(call, session_id.as_deref())?;
     let owner = call.daemon.commands().owner(&name)?;
-    let mut connections = call.daemon.connections.all().into_iter();
-    let Some(owner) = connections.find(|other| other.id == owner) else {
+    let Some(owner) = call.daemon.connections.find(owner) else {
         return Err(failed(&name, CommandFailure::OwnerGone, None));
     };
     if !owner.is_ending() && !takes(&owner, notification::CommandInvoked::NAME) {
@@ -105,6 +104,8 @@ pub(in crate::rpc) fn run_command(
     }
     let question = NewQuestion {
         asked: vec![owner],
+        // The owner need not have the session open.
+        session: Arc::default(),
         timeout: Duration::from_millis(timeout_ms.unwrap_or(RUN_TIMEOUT_MS)),
         accepts: Box::new(|reply: &EventReply| match reply {
             EventReply::Answer(answer) => answer.check(AskingEvent::CommandInvoked),

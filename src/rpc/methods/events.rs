@@ -1,9 +1,10 @@
 //! `answer_event`: answers to before events, commands and questions to a person (protocol.md §5, §12, §13). Never waits.
 
-use crate::ask::{Answerer, Digest};
+use crate::ask::{self, Answerer, Digest};
 use crate::daemon::call::Call;
 use crate::daemon::question::{self, ReceivedAnswer};
 use crate::error::{Error, Result};
+use crate::id::EventId;
 use crate::wire::{self, EventReply};
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +38,7 @@ fn answer_peer(call: &Call, event_id: &str, reply: EventReply) -> Result<Option<
 
 /// As [`answer_peer`], for a before event.
 fn answer_before_event(call: &Call, event_id: &str, reply: EventReply) -> Result<Option<Duration>> {
-    let asks = &call.daemon.asks;
+    let (asks, by) = (&call.daemon.asks, Answerer::Client(call.connection.id));
     match reply {
         EventReply::Answer(answer) => {
             question::check_stored(&answer, "result.")?;
@@ -46,16 +47,16 @@ fn answer_before_event(call: &Call, event_id: &str, reply: EventReply) -> Result
                 answer: *answer,
                 is_failure: false,
             };
-            asks.answer(event_id, Answerer::Client, digest, given)?;
+            asks.answer(event_id, by, digest, given)?;
             Ok(None)
         }
         EventReply::Failure(_) if asks.knows(event_id) => Err(Error::invalid_params(
             "error",
             "answers command_invoked only",
         )),
-        EventReply::Failure(_) => Err(crate::ask::not_pending(event_id)),
+        EventReply::Failure(_) => Err(ask::not_pending(&EventId::new(event_id))),
         EventReply::Extend(more) => {
-            let left = asks.extend(event_id, Answerer::Client, Duration::from_millis(more))?;
+            let left = asks.extend(event_id, by, Duration::from_millis(more))?;
             Ok(Some(left))
         }
     }

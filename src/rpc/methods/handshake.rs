@@ -21,6 +21,7 @@ pub(in crate::rpc) fn initialize(
     let own_limit = daemon.config.max_frame_bytes as u64;
     let client = Client {
         name: params.client_info.map(|info| info.name),
+        cwd: params.cwd,
         answers: capabilities.answers,
         opt_out: capabilities.opt_out.unwrap_or_default(),
         summary_deltas: capabilities.summary_deltas,

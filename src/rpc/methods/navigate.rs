@@ -154,7 +154,11 @@ async fn aborted_before(
     }
     let (_, turn) = call
         .daemon
-        .turn(params.session_id(), &Cancel::new())
+        .turn(
+            Some(call.connection.id),
+            params.session_id(),
+            &Cancel::new(),
+        )
         .await?;
     Ok(aborted(&turn.leaf_id().map(EntryId::new)))
 }
@@ -164,13 +168,20 @@ pub(in crate::rpc) fn abort_navigation(
     call: &Arc<Call>,
     params: wire::AbortNavigationParams,
 ) -> Result<wire::AbortNavigationResult> {
-    let open = call.daemon.queues.find_now(params.session_id.as_deref())?;
+    let by = Some(call.connection.id);
+    let queues = &call.daemon.queues;
+    let open = queues.find_now(by, params.session_id.as_deref())?;
     let wanted = params.navigation_id.as_deref();
     let is_meant = |id: &str| wanted.is_none_or(|wanted| wanted == id);
     let aborted = match open.session.activity() {
         Some(Activity::Navigation { id, abort }) if is_meant(&id) => abort.cancel(),
         _ => {
-            let waiting = call.connection.asked_navigations(&open.id, is_meant);
+            let connections = open.connections().into_iter();
+            let waiting = connections.flat_map(|connection| {
+                let is_own = connection.id == call.connection.id;
+                connection.asked_navigations(&open.id, is_own, is_meant)
+            });
+            let waiting: Vec<Cancel> = waiting.collect();
             // Aborts all of them; `any` would stop at the first.
             waiting.iter().filter(|abort| abort.cancel()).count() > 0
         }

@@ -1,6 +1,6 @@
 //! Questions of a request to other connections: sends them and waits for the answer.
 
-use crate::ask::Accepts;
+use crate::ask::{Accepts, Asking};
 use crate::daemon::MAX_ANSWER;
 use crate::daemon::call::Call;
 use crate::daemon::connection::Connection;
@@ -27,6 +27,8 @@ pub(super) struct SentQuestion {
 pub(super) struct NewQuestion {
     /// The connections to ask.
     pub(super) asked: Vec<Arc<Connection>>,
+    /// The session that it is about; empty for none.
+    pub(super) session: Arc<str>,
     /// How long to wait, at most [`MAX_ANSWER`].
     pub(super) timeout: Duration,
     pub(super) accepts: Accepts<EventReply>,
@@ -41,6 +43,7 @@ impl NewQuestion {
     ) -> Result<SentQuestion> {
         let Self {
             asked,
+            session,
             timeout,
             accepts,
         } = self;
@@ -48,9 +51,14 @@ impl NewQuestion {
         let event_id = EventId::new(id::random_token(&*daemon.source));
         let timeout = timeout.min(MAX_ANSWER);
         let ids = asked.iter().map(|connection| connection.id);
-        let (asker, cancel) = (call.connection.id, &call.cancel);
+        let asking = Asking {
+            id: event_id.clone(),
+            asker: call.connection.id,
+            session: Arc::clone(&session),
+            cancel: call.cancel.clone(),
+        };
         let peers = &daemon.peers;
-        let question = peers.ask(asker, event_id.clone(), ids, timeout, cancel, accepts)?;
+        let question = peers.ask(asking, ids, timeout, accepts)?;
         let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
         tell(
             &asked,
@@ -60,8 +68,9 @@ impl NewQuestion {
             // The answer arrives through a reader that may be paused.
             connection.outbox.wake();
             // It may have left before the question was recorded.
-            if connection.is_ending() {
-                peers.leave(connection.id);
+            let is_about_one = !session.is_empty();
+            if connection.is_ending() || is_about_one && !connection.has_open(&session) {
+                peers.leave(connection.id, None);
             }
         }
         Ok(SentQuestion {

@@ -44,6 +44,7 @@ pub(in crate::rpc) fn ask_user(
     };
     let question = NewQuestion {
         asked,
+        session: session_id.as_deref().unwrap_or_default().into(),
         timeout: timeout_ms.map_or(MAX_ANSWER, Duration::from_millis),
         accepts: Box::new(move |reply: &EventReply| fitting.check(reply)),
     };

@@ -3,9 +3,11 @@
 use crate::blocking::blocking;
 use crate::daemon::Daemon;
 use crate::daemon::call::Call;
+use crate::daemon::closing;
 use crate::daemon::convert;
-use crate::daemon::open_session::{Lease, OpenSession, OpenSessions, Place, SessionGuard, guard};
-use crate::daemon::queue::{Scope, Unnamed};
+use crate::daemon::open_session::guard_for_all;
+use crate::daemon::open_session::{Lease, OpenSession, OpenSessions, Place};
+use crate::daemon::queue::{Access, Scope, Unnamed};
 use crate::durability::Durability;
 use crate::error::{Error, Kind, Result};
 use crate::flow::append::{self, NewEntry};
@@ -14,11 +16,11 @@ use crate::log::{self, Claim, Log, OpenedLog};
 use crate::name;
 use crate::os::file::Location;
 use crate::rpc::handler::Remainder;
-use crate::session::{self, Activity, Session, SessionState};
+use crate::session::{self, Session, SessionState};
 use crate::store::listing;
 use crate::store::{self, exists};
 use crate::tree::Tree;
-use crate::wire::{self, notification};
+use crate::wire;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -35,14 +37,20 @@ pub(in crate::rpc) fn create_session(
         let why = "an ephemeral session is never written: leave it out";
         return Err(Error::invalid_params("write", why));
     }
+    let cwd = params.cwd.as_deref().or(call.connection.default_cwd());
+    let cwd = cwd.map(str::to_owned).ok_or_else(|| {
+        let why = "is required: initialize gave no cwd for this connection";
+        Error::invalid_params("cwd", why)
+    })?;
     let place = call.place(Some(id.as_str()), Scope::Create);
-    Ok(Box::pin(create(Arc::clone(call), place, id, params)))
+    Ok(Box::pin(create(Arc::clone(call), place, id, cwd, params)))
 }
 
 async fn create(
     call: Arc<Call>,
     place: Place,
     id: SessionId,
+    cwd: String,
     params: wire::CreateSessionParams,
 ) -> Result<wire::CreateSessionResult> {
     let daemon = Arc::clone(&call.daemon);
@@ -55,7 +63,6 @@ async fn create(
         Some(when) => when == wire::FirstWrite::Now,
         None => call.connection.writes_files_at_once(),
     };
-    let cwd = params.cwd.unwrap_or_else(|| daemon.config.cwd.clone());
     let parent = params.parent_session.as_deref();
     let header = log::header::Header::new(id.as_str(), daemon.source.now_ms(), &cwd, parent);
     let log = if ephemeral {
@@ -83,10 +90,10 @@ async fn create(
         turn = turn.make_file().await?;
     }
     let result = wire::CreateSessionResult {
-        session: convert::session(&open, &call.connection, &turn),
+        session: convert::session(&open, &call.connection, Access::Write, &turn),
         durability: open.durability(is_written),
     };
-    call.open_after(&open, turn.into_with());
+    call.open_after(&open, Access::Write, turn.into_with());
     Ok(result)
 }
 
@@ -123,7 +130,10 @@ pub(in crate::rpc) fn open_session(
     params: wire::OpenSessionParams,
 ) -> Result<Remainder<wire::OpenSessionResult>> {
     let options = OpenOptions {
-        read_only: params.mode == Some(wire::OpenMode::Read),
+        access: match params.mode {
+            Some(wire::OpenMode::Read) => Access::Read,
+            _ => Access::Write,
+        },
         durability: params.durability,
     };
     let call = Arc::clone(call);
@@ -142,7 +152,10 @@ pub(in crate::rpc) fn open_session(
             })
         }
         wire::OpenTarget::Path(path) => {
-            let unnamed = call.daemon.queues.unnamed(&call.cancel);
+            let unnamed = call
+                .daemon
+                .queues
+                .unnamed(Some(call.connection.id), &call.cancel);
             let path = path.to_owned();
             Box::pin(async move {
                 let location = blocking(move || Location::of_path(Path::new(&path))).await?;
@@ -193,26 +206,30 @@ async fn open(
             lease
         }
     };
-    if let Some(at) = opened.log.location().filter(|_| !options.read_only) {
+    if let Some(at) = opened
+        .log
+        .location()
+        .filter(|_| options.access == Access::Write)
+    {
         daemon.store.tidy_once(&at.folder);
     }
     let diagnostics = convert::diagnostics(&opened.diagnostics);
     let durability = durability(&call, options.durability);
-    let session = Session::new(opened, options.read_only, durability);
+    let session = Session::new(opened, options.access == Access::Read, durability);
     let open = OpenSession::new(session, &call.connection);
     let turn = open.session.guard(Instant::now(), lease)?;
     let result = wire::OpenSessionResult {
-        session: convert::session(&open, &call.connection, &turn),
+        session: convert::session(&open, &call.connection, options.access, &turn),
         diagnostics,
     };
-    call.open_after(&open, turn.into_with());
+    call.open_after(&open, options.access, turn.into_with());
     Ok(result)
 }
 
 /// The options of an opening.
 #[derive(Clone, Copy)]
 struct OpenOptions {
-    read_only: bool,
+    access: Access,
     durability: Option<wire::DurabilityPolicy>,
 }
 
@@ -267,16 +284,19 @@ async fn opened_before(
     lease: Lease,
     options: OpenOptions,
 ) -> Result<wire::OpenSessionResult> {
-    let (open, turn) = guard(lease, Instant::now())?;
+    let access = lease.access().unwrap_or(options.access);
+    let (open, turn) = guard_for_all(lease, Instant::now())?;
     let turn = call.daemon.caught_up(&open, turn).await?;
     if options.durability.is_some() {
         let durability = durability(call, options.durability);
         open.session.syncer.set_durability(durability);
     }
-    Ok(wire::OpenSessionResult {
-        session: convert::session(&open, &call.connection, &turn),
+    let result = wire::OpenSessionResult {
+        session: convert::session(&open, &call.connection, access, &turn),
         diagnostics: Vec::new(),
-    })
+    };
+    call.open_again_after(&open, access, turn);
+    Ok(result)
 }
 
 pub(in crate::rpc) fn close_session(
@@ -284,36 +304,11 @@ pub(in crate::rpc) fn close_session(
     params: wire::CloseSessionParams,
 ) -> Result<Remainder<wire::CloseSessionResult>> {
     let place = call.place(params.session_id.as_deref(), Scope::Change);
-    let daemon = Arc::clone(&call.daemon);
+    let connection = Arc::clone(&call.connection);
     Ok(Box::pin(async move {
-        let (open, mut turn) = closing(place.await?).await?;
-        close(&daemon, &open, &mut turn);
+        closing::close(&connection, place.await?).await?;
         Ok(wire::CloseSessionResult {})
     }))
-}
-
-/// The session to close. A navigation is aborted; a turn of the client is not.
-async fn closing(lease: Lease) -> Result<(Arc<OpenSession>, SessionGuard)> {
-    let (open, turn) = guard(lease, Instant::now())?;
-    // Checked with the lease: earlier requests have begun, and cannot commit at this point.
-    match open.session.activity() {
-        Some(Activity::Navigation { abort, .. } | Activity::Compaction { abort }) => {
-            abort.cancel();
-            open.session.idle().await;
-        }
-        Some(Activity::AgentTurn) => open.session.check_idle()?,
-        None => {}
-    }
-    open.session.syncer.flush().await?;
-    Ok((open, turn))
-}
-
-fn close(daemon: &Daemon, open: &OpenSession, turn: &mut SessionGuard) {
-    daemon.remove(open, turn);
-    daemon.notify(open, |seq| notification::SessionClosed {
-        session_id: open.id.to_string(),
-        seq,
-    });
 }
 
 pub(in crate::rpc) fn delete_session(
@@ -322,7 +317,7 @@ pub(in crate::rpc) fn delete_session(
 ) -> Result<Remainder<wire::DeleteSessionResult>> {
     let id = params.session_id;
     if let Some(open) = call.daemon.find(&id) {
-        open.session.check_writable()?;
+        open.session.check_version()?;
     }
     let place = call.place(Some(&id), Scope::Change);
     Ok(Box::pin(delete(Arc::clone(&call.daemon), place, id)))
@@ -338,12 +333,13 @@ async fn delete(
     let lease = place.await?;
     let trashed = match lease.open() {
         Some(_) => {
-            let (open, mut turn) = closing(lease).await?;
-            open.session.check_writable()?;
+            lease.check_writable()?;
+            let (open, mut turn) = closing::prepare(lease).await?;
+            open.session.check_version()?;
             let written = turn.log.location().filter(|_| turn.log.is_written());
             let at = written.cloned();
             let trashed = to_trash(&daemon, at).await?;
-            close(&daemon, &open, &mut turn);
+            closing::close_for_all(&daemon, &open, &mut turn);
             trashed
         }
         None => {

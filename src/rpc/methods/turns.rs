@@ -13,9 +13,10 @@ pub(in crate::rpc) async fn begin_turn(
     place: ChangePlace,
     _: wire::BeginTurnParams,
 ) -> Result<wire::BeginTurnResult> {
+    let by = place.connection();
     let change = place.reached().await?.caught_up().await?;
     let busy = change.open.session.begin(Activity::AgentTurn)?;
-    change.open.client_turn().running = Some(busy);
+    change.open.client_turn().begin(by, busy);
     Ok(wire::BeginTurnResult {})
 }
 
@@ -23,7 +24,13 @@ pub(in crate::rpc) async fn end_turn(
     place: ChangePlace,
     _: wire::EndTurnParams,
 ) -> Result<wire::EndTurnResult> {
-    end(place.reached().await?).await?;
+    let by = place.connection();
+    let change = place.reached().await?;
+    if change.open.is_in_turn() && !change.open.client_turn().is_of(by) {
+        // The turn of another client.
+        change.open.session.check_not_in_turn()?;
+    }
+    end(change).await?;
     Ok(wire::EndTurnResult {})
 }
 

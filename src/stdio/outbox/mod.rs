@@ -4,20 +4,18 @@
 //! Producers never wait for the client; the reader may, in [`Outbox::wait_for_room`]. Callers own the thread of
 //! [`Outbox::run`], and what happens when the output fails.
 
+mod writer;
+
+use self::writer::Writer;
 use crate::lock::lock;
 use std::collections::{HashMap, VecDeque};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use super::Framing;
+use super::shared::Message;
 use super::shortcut::{self, Shortcut};
 
-/// Messages up to this size in bytes are collected and written together; larger ones are written from their own
-/// memory.
-const SMALL: usize = 64 * 1024;
-/// The most bytes collected, and the most bytes per write; unread bytes are known to this precision.
-const CHUNK: usize = 256 * 1024;
 /// Bytes that wake the writer while the outbox is corked.
 const CORKED: usize = 64 * 1024;
 /// The bytes counted for an `events_lost` or an empty delta.
@@ -26,14 +24,21 @@ const NOTICE: usize = 128;
 const MIN_HARD_LIMIT: usize = 1 << 20;
 /// Capacity that the empty queue keeps.
 const KEEP: usize = 4096;
-/// Pause before writing again to an output that another process made non-blocking.
-const RETRY: Duration = Duration::from_millis(1);
 
 /// The rule for a message while more than the limit is unread.
 #[derive(Debug, Clone)]
 pub enum Class {
-    /// Never dropped: responses, questions, `event_resolved`, `session_tree`, lifecycle.
+    /// Never dropped: responses, and notifications without `seq`.
     Keep,
+    /// Dropped while more notifications than the hard limit wait, and replaced by `events_lost`: questions,
+    /// `event_resolved`, `session_tree`, lifecycle. Requests of other connections cause them while this client reads
+    /// nothing.
+    Event {
+        /// Its `sessionId`.
+        session: Arc<str>,
+        /// Its `seq`.
+        seq: u64,
+    },
     /// Dropped above the limit, and replaced by `events_lost`: `entries_appended`.
     Droppable {
         /// Its `sessionId`.
@@ -69,6 +74,8 @@ struct OutboxState {
     deltas: Vec<usize>,
     /// Bytes queued and bytes the writer holds.
     unread: usize,
+    /// Bytes of the queued messages of [`Class::Event`].
+    events: usize,
     framing: Framing,
     corked: bool,
     phase: Phase,
@@ -90,7 +97,7 @@ enum Phase {
 
 #[derive(Debug)]
 enum OutboxItem {
-    Message(Vec<u8>),
+    Message(Message),
     /// One message in several pieces.
     Pieces(Vec<Vec<u8>>),
     Delta(Box<QueuedDelta>),
@@ -123,6 +130,7 @@ impl Outbox {
                 gaps: HashMap::new(),
                 deltas: Vec::new(),
                 unread: 0,
+                events: 0,
                 framing: Framing::Lines,
                 corked: false,
                 phase: Phase::Open,
@@ -143,6 +151,11 @@ impl Outbox {
     /// Queues one message: JSON text without line end, and without a line break between tokens.
     /// Discarded once the outbox is closed or broken.
     pub fn push(&self, message: Vec<u8>, class: Class) {
+        self.push_message(Message::Own(message), class);
+    }
+
+    /// As [`push`](Self::push), for a message that several connections may share.
+    pub(crate) fn push_message(&self, message: Message, class: Class) {
         self.push_item(OutboxItem::Message(message), class);
     }
 
@@ -161,6 +174,13 @@ impl Outbox {
         let over = state.unread > self.max_queued_bytes;
         match class {
             Class::Droppable { session, seq } if over => state.lose(session, seq),
+            Class::Event { session, seq } if state.events > self.hard_limit => {
+                state.lose(session, seq);
+            }
+            Class::Event { .. } => {
+                state.events = state.events.saturating_add(item.cost());
+                state.put(item);
+            }
             Class::Progress if over => return,
             _ => state.put(item),
         }
@@ -218,6 +238,7 @@ impl Outbox {
             state.gaps.clear();
             state.deltas.clear();
             state.unread = 0;
+            state.events = 0;
             return;
         }
         self.notify_writer(state);
@@ -232,6 +253,11 @@ impl Outbox {
     /// Whether more than `max_queued_bytes` are unread.
     pub fn is_over_limit(&self) -> bool {
         self.lock().unread > self.max_queued_bytes
+    }
+
+    /// Whether the reader has stopped completely, even for answers.
+    pub(crate) fn is_stuffed(&self) -> bool {
+        self.lock().unread > self.hard_limit
     }
 
     /// Blocks the reader while the queue is over its limit. Returns early if `unless` is true and the queue is
@@ -308,12 +334,7 @@ impl Outbox {
     }
 
     fn write_all(&self, output: &mut impl Write) -> io::Result<()> {
-        let mut writer = Writer {
-            outbox: self,
-            output,
-            collected: Vec::new(),
-            held: 0,
-        };
+        let mut writer = Writer::new(self, output);
         let mut batch = VecDeque::new();
         while let Some((full, framing)) = self.next_batch(batch) {
             batch = full;
@@ -419,7 +440,7 @@ impl OutboxState {
             if self.framing == Framing::ContentLength {
                 write!(bytes, "Content-Length: {}\r\n\r\n", message.len()).ok()?;
             }
-            bytes.extend_from_slice(message);
+            message.write_to(&mut bytes);
             if self.framing == Framing::Lines {
                 bytes.push(b'\n');
             }
@@ -444,6 +465,7 @@ impl OutboxState {
     fn take(&mut self, empty: VecDeque<OutboxItem>) -> VecDeque<OutboxItem> {
         self.gaps.clear();
         self.deltas.clear();
+        self.events = 0;
         std::mem::replace(&mut self.queue, empty)
     }
 }
@@ -462,7 +484,7 @@ impl OutboxItem {
     fn is_one_line(&self) -> bool {
         let is_one_line = |bytes: &Vec<u8>| memchr::memchr(b'\n', bytes).is_none();
         match self {
-            Self::Message(message) => is_one_line(message),
+            Self::Message(message) => message.is_one_line(),
             Self::Pieces(pieces) => pieces.iter().all(is_one_line),
             Self::Delta(_) | Self::Gap { .. } => true,
         }
@@ -470,7 +492,7 @@ impl OutboxItem {
 
     fn into_message(self) -> Vec<u8> {
         match self {
-            Self::Message(message) => message,
+            Self::Message(message) => message.into_text(),
             Self::Pieces(pieces) => pieces.concat(),
             Self::Delta(delta) => format!(
                 r#"{{"jsonrpc":"2.0","method":"summary_delta","params":{{"sessionId":{},"navigationId":{},"index":{},"delta":{}}}}}"#,
@@ -497,91 +519,6 @@ fn json_string(text: &str) -> String {
     }
     json.replace('\u{2028}', r"\u2028")
         .replace('\u{2029}', r"\u2029")
-}
-
-/// Frames messages and collects the small ones.
-struct Writer<'a, W> {
-    outbox: &'a Outbox,
-    output: &'a mut W,
-    collected: Vec<u8>,
-    /// The cost of the messages in `collected`.
-    held: usize,
-}
-
-impl<W: Write> Writer<'_, W> {
-    fn write(&mut self, item: OutboxItem, framing: Framing) -> io::Result<()> {
-        let cost = item.cost();
-        if let OutboxItem::Pieces(pieces) = item {
-            if framing == Framing::ContentLength {
-                write!(self.collected, "Content-Length: {cost}\r\n\r\n")?;
-            }
-            for piece in pieces {
-                self.write_piece(&piece, piece.len())?;
-            }
-        } else {
-            let message = item.into_message();
-            if framing == Framing::ContentLength {
-                write!(self.collected, "Content-Length: {}\r\n\r\n", message.len())?;
-            }
-            self.write_piece(&message, cost)?;
-        }
-        if framing == Framing::Lines {
-            self.collected.push(b'\n');
-        }
-        Ok(())
-    }
-
-    /// Writes a part of a message with this cost.
-    fn write_piece(&mut self, piece: &[u8], cost: usize) -> io::Result<()> {
-        if piece.len() <= SMALL {
-            self.collected.extend_from_slice(piece);
-            self.held += cost;
-        } else {
-            self.put_collected()?;
-            // A delta's JSON may be longer than its cost; `write` counts the difference at its end.
-            let mut left = cost;
-            for chunk in piece.chunks(CHUNK) {
-                self.put(chunk)?;
-                let done = left.min(chunk.len());
-                left -= done;
-                self.outbox.written(done);
-            }
-            self.outbox.written(left);
-        }
-        if self.collected.len() >= CHUNK - SMALL {
-            self.put_collected()?;
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.put_collected()?;
-        self.output.flush()
-    }
-
-    fn put_collected(&mut self) -> io::Result<()> {
-        let collected = std::mem::take(&mut self.collected);
-        self.put(&collected)?;
-        self.collected = collected;
-        self.collected.clear();
-        self.outbox.written(std::mem::take(&mut self.held));
-        Ok(())
-    }
-
-    fn put(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        while !bytes.is_empty() {
-            match self.output.write(bytes) {
-                Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
-                Err(error) => match error.kind() {
-                    ErrorKind::Interrupted => {}
-                    ErrorKind::WouldBlock => std::thread::sleep(RETRY),
-                    _ => return Err(error),
-                },
-            }
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

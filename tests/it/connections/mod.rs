@@ -1,3 +1,8 @@
 //! Several connections to one daemon: protocol.md §9.
 
 mod lifetime;
+mod limits;
+mod opening;
+mod questions;
+mod stalling;
+mod turns;

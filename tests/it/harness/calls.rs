@@ -244,6 +244,16 @@ impl Daemon {
         );
     }
 
+    /// Waits for the responses to all requests, and claims them.
+    #[track_caller]
+    pub(crate) fn claim_responses(&mut self) {
+        let until = Instant::now() + self.deadline;
+        while !self.pending.is_empty() {
+            self.receive(until, "the other responses");
+        }
+        self.responses.clear();
+    }
+
     pub(crate) fn ignore(&mut self, name: &str) {
         self.ignored.insert(name.to_owned());
     }

@@ -1,0 +1,125 @@
+//! Closing sessions: for one connection, or for all (protocol.md §9).
+//!
+//! A session stays open until as many closes as openings of each connection. The last close closes it.
+
+use super::Daemon;
+use super::connection::Connection;
+use super::open_session::{Lease, OpenSession, SessionGuard, guard, guard_for_all};
+use super::queue::{Departure, Openings, Scope};
+use crate::cancel::Cancel;
+use crate::error::{Error, Result};
+use crate::session::Activity;
+use crate::wire::notification;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Takes back one opening of the session of a lease. The connection's navigation is aborted with its last one; a turn
+/// of its client makes that fail.
+pub(crate) async fn close(connection: &Arc<Connection>, lease: Lease) -> Result<()> {
+    if !lease.is_open_for_asker() {
+        return Err(Error::session_not_found(lease.id()));
+    }
+    match lease.departure(connection.id, Openings::One) {
+        Departure::StillOpen => lease.leave(connection.id, Openings::One),
+        Departure::ForOthers => {
+            let (open, mut turn) = guard(lease, Instant::now())?;
+            if open.client_turn().is_of(connection.id) {
+                open.session.check_not_in_turn()?;
+            }
+            end_operation(connection, &open).await;
+            announce(&connection.daemon, &open, Some(connection));
+            leave(connection, &open, &mut turn);
+        }
+        Departure::Last => {
+            let (open, mut turn) = prepare(lease).await?;
+            close_for_all(&connection.daemon, &open, &mut turn);
+        }
+    }
+    Ok(())
+}
+
+/// The session to close for all. Its navigation is aborted; a turn of a client is not.
+pub(crate) async fn prepare(lease: Lease) -> Result<(Arc<OpenSession>, SessionGuard)> {
+    let (open, turn) = guard_for_all(lease, Instant::now())?;
+    // Checked with the lease: earlier requests have begun, and cannot commit at this point.
+    match open.session.activity() {
+        Some(Activity::Navigation { abort, .. } | Activity::Compaction { abort }) => {
+            abort.cancel();
+            open.session.idle().await;
+        }
+        Some(Activity::AgentTurn) => open.session.check_idle()?,
+        None => {}
+    }
+    open.session.syncer.flush().await?;
+    Ok((open, turn))
+}
+
+/// Closes a session for all connections.
+pub(crate) fn close_for_all(daemon: &Daemon, open: &OpenSession, turn: &mut SessionGuard) {
+    daemon.remove(open, turn);
+    announce(daemon, open, None);
+}
+
+/// Announces the end to one connection, or to all.
+fn announce(daemon: &Daemon, open: &OpenSession, to: Option<&Connection>) {
+    let closed = |seq| notification::SessionClosed {
+        session_id: open.id.to_string(),
+        seq,
+    };
+    match to {
+        Some(connection) => daemon.notify_one(open, connection, closed),
+        None => daemon.notify(open, closed),
+    }
+}
+
+/// Aborts the navigation or compaction of a connection.
+async fn end_operation(connection: &Connection, open: &OpenSession) {
+    if let Some(Activity::Navigation { abort, .. } | Activity::Compaction { abort }) =
+        open.session.activity()
+        && connection.asked_for(&abort)
+    {
+        abort.cancel();
+        open.session.idle().await;
+    }
+}
+
+/// Closes a session for a connection. It stays open for others.
+fn leave(connection: &Connection, open: &OpenSession, turn: &mut SessionGuard) {
+    connection.daemon.asks.leave(connection.id, Some(&open.id));
+    connection.daemon.peers.leave(connection.id, Some(&open.id));
+    open.remove_listener(connection);
+    let lease = &turn.with().lease;
+    lease.leave(connection.id, Openings::All);
+    let has_writer = lease.has_writer();
+    turn.set_read_only(open.session.is_newer || !has_writer);
+}
+
+impl Daemon {
+    /// Closes the sessions of a connection that has ended. Its turns end, and the messages that waited for that are
+    /// appended.
+    pub(crate) async fn close_sessions_of(self: &Arc<Self>, connection: &Arc<Connection>) {
+        for open in self.queues.all_open(Some(connection.id)) {
+            if open.client_turn().is_of(connection.id) {
+                self.end_turn(&open).await;
+            }
+            let place = self
+                .queues
+                .lease(None, Some(&open.id), Scope::Change, &Cancel::new());
+            let Ok(lease) = place.await else {
+                continue;
+            };
+            let departure = lease.departure(connection.id, Openings::All);
+            let Ok((open, mut turn)) = guard(lease, Instant::now()) else {
+                continue;
+            };
+            end_operation(connection, &open).await;
+            leave(connection, &open, &mut turn);
+            if departure == Departure::Last {
+                if open.session.syncer.flush().await.is_err() {
+                    tracing::error!("the last entries may not be on disk");
+                }
+                self.remove(&open, &mut turn);
+            }
+        }
+    }
+}

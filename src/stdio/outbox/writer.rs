@@ -1,0 +1,107 @@
+//! Frames queued messages, and writes small ones together.
+
+use super::{Framing, Outbox, OutboxItem};
+use std::io::{self, ErrorKind, Write};
+use std::time::Duration;
+
+/// Messages up to this size in bytes are collected and written together; larger ones are written from their own
+/// memory.
+const SMALL: usize = 64 * 1024;
+/// The most bytes collected, and the most bytes per write; unread bytes are known to this precision.
+const CHUNK: usize = 256 * 1024;
+/// Pause before writing again to an output that another process made non-blocking.
+const RETRY: Duration = Duration::from_millis(1);
+
+/// Frames messages and collects the small ones.
+pub(super) struct Writer<'a, W> {
+    outbox: &'a Outbox,
+    output: &'a mut W,
+    collected: Vec<u8>,
+    /// The cost of the messages in `collected`.
+    held: usize,
+}
+
+impl<'a, W: Write> Writer<'a, W> {
+    pub(super) fn new(outbox: &'a Outbox, output: &'a mut W) -> Self {
+        Self {
+            outbox,
+            output,
+            collected: Vec::new(),
+            held: 0,
+        }
+    }
+
+    pub(super) fn write(&mut self, item: OutboxItem, framing: Framing) -> io::Result<()> {
+        let cost = item.cost();
+        if let OutboxItem::Pieces(pieces) = item {
+            if framing == Framing::ContentLength {
+                write!(self.collected, "Content-Length: {cost}\r\n\r\n")?;
+            }
+            for piece in pieces {
+                self.write_piece(&piece, piece.len())?;
+            }
+        } else {
+            let message = item.into_message();
+            if framing == Framing::ContentLength {
+                write!(self.collected, "Content-Length: {}\r\n\r\n", message.len())?;
+            }
+            self.write_piece(&message, cost)?;
+        }
+        if framing == Framing::Lines {
+            self.collected.push(b'\n');
+        }
+        Ok(())
+    }
+
+    /// Writes a part of a message with this cost.
+    fn write_piece(&mut self, piece: &[u8], cost: usize) -> io::Result<()> {
+        if piece.len() <= SMALL {
+            self.collected.extend_from_slice(piece);
+            self.held += cost;
+        } else {
+            self.put_collected()?;
+            // A delta's JSON may be longer than its cost; `write` counts the difference at its end.
+            let mut left = cost;
+            for chunk in piece.chunks(CHUNK) {
+                self.put(chunk)?;
+                let done = left.min(chunk.len());
+                left -= done;
+                self.outbox.written(done);
+            }
+            self.outbox.written(left);
+        }
+        if self.collected.len() >= CHUNK - SMALL {
+            self.put_collected()?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.put_collected()?;
+        self.output.flush()
+    }
+
+    fn put_collected(&mut self) -> io::Result<()> {
+        let collected = std::mem::take(&mut self.collected);
+        self.put(&collected)?;
+        self.collected = collected;
+        self.collected.clear();
+        self.outbox.written(std::mem::take(&mut self.held));
+        Ok(())
+    }
+
+    fn put(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.output.write(bytes) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
+                Err(error) => match error.kind() {
+                    ErrorKind::Interrupted => {}
+                    ErrorKind::WouldBlock => std::thread::sleep(RETRY),
+                    _ => return Err(error),
+                },
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,175 @@
+//! Before events are put to all connections that answer them and have the session open.
+
+use crate::harness::*;
+
+const EVENT: &str = "session_before_tree";
+
+fn answering() -> Json {
+    json!({"answers": {EVENT: {}}})
+}
+
+/// A session with messages u1, a1 and u2, open for `count` guards and for one that only navigates.
+fn guards(shared: &SharedDaemon, count: usize) -> (Daemon, Vec<Daemon>) {
+    let mut mover = shared.client("mover", json!({}));
+    let id = mover.create();
+    mover.chain(&["u1", "a1", "u2"]);
+    let guards = (0..count).map(|number| {
+        let mut guard = shared.client(&format!("guard {number}"), answering());
+        guard.ok("open_session", json!({"sessionId": id}));
+        guard
+    });
+    let guards = guards.collect();
+    (mover, guards)
+}
+
+fn navigate(mover: &mut Daemon) -> Json {
+    mover.send(
+        "navigate_tree",
+        json!({"targetId": "a1", "summarize": false}),
+    )
+}
+
+#[test]
+fn a_veto_of_one_client_holds_the_navigation_of_another() {
+    let shared = SharedDaemon::start();
+    let (mut mover, mut guards) = guards(&shared, 2);
+    let navigation = navigate(&mut mover);
+    let heard = mover.notification(EVENT);
+    assert_eq!(heard["timeoutMs"], 0, "the mover does not answer");
+    let events: Vec<Json> = guards
+        .iter_mut()
+        .map(|guard| guard.notification(EVENT))
+        .collect();
+    assert!(
+        events
+            .iter()
+            .all(|event| event["timeoutMs"].as_u64() > Some(0))
+    );
+    assert!(
+        events
+            .iter()
+            .all(|event| event["eventId"] == heard["eventId"])
+    );
+    guards[0].answer(&events[0], json!({}));
+    guards[1].answer(&events[1], json!({"cancel": true}));
+    let result = mover.response(&navigation).unwrap();
+    assert_eq!(result["cancelled"], true);
+    for client in guards.iter_mut().chain([&mut mover]) {
+        let resolved = client.notification("event_resolved");
+        assert_eq!(
+            (&resolved["outcome"], &resolved["by"]),
+            (&json!("cancelled"), &json!("guard 1"))
+        );
+    }
+    assert_eq!(mover.leaf(), "u2");
+}
+
+#[test]
+fn a_navigation_proceeds_once_all_have_answered() {
+    let shared = SharedDaemon::start();
+    let (mut mover, mut guards) = guards(&shared, 2);
+    let navigation = navigate(&mut mover);
+    for index in [1, 0] {
+        mover.still_waits(&navigation);
+        let event = guards[index].notification(EVENT);
+        guards[index].answer(&event, json!({}));
+    }
+    assert_eq!(mover.response(&navigation).unwrap()["newLeafId"], "a1");
+    mover.ignore("event_resolved");
+    guards
+        .iter_mut()
+        .for_each(|guard| guard.ignore("event_resolved"));
+}
+
+#[test]
+fn a_client_that_dies_or_closes_has_no_opinion() {
+    let shared = SharedDaemon::start();
+    for ending in ["closes", "disconnects", "shuts down"] {
+        let (mut mover, mut guards) = guards(&shared, 1);
+        let mut guard = guards.remove(0);
+        guard.ignore("event_resolved");
+        mover.ignore("event_resolved");
+        let navigation = navigate(&mut mover);
+        guard.notification(EVENT);
+        mover.still_waits(&navigation);
+        match ending {
+            "closes" => drop(guard.ok("close_session", json!({}))),
+            "disconnects" => drop(guard),
+            _ => drop(guard.ok("shutdown", json!({}))),
+        }
+        let result = mover.response(&navigation).unwrap();
+        assert_eq!(result["newLeafId"], "a1", "{ending}");
+        mover.ok("close_session", json!({}));
+    }
+}
+
+#[test]
+fn only_clients_that_were_asked_can_answer() {
+    let shared = SharedDaemon::start();
+    let (mut mover, mut guards) = guards(&shared, 1);
+    let mut stranger = shared.client("stranger", answering());
+    let navigation = navigate(&mut mover);
+    let event = guards[0].notification(EVENT);
+    let answer = json!({"eventId": event["eventId"], "result": {"cancel": true}});
+    stranger.err_kind("answer_event", answer.clone(), "eventNotPending");
+    mover.err_kind("answer_event", answer, "eventNotPending");
+    let more = json!({"eventId": event["eventId"], "result": {"extendMs": 60_000}});
+    mover.err_kind("answer_event", more.clone(), "eventNotPending");
+    guards[0].ok("answer_event", more);
+    guards[0].answer(&event, json!({}));
+    mover.response(&navigation).unwrap();
+    mover.ignore("event_resolved");
+    guards[0].ignore("event_resolved");
+}
+
+#[test]
+fn any_client_of_the_session_can_abort_a_navigation() {
+    let shared = SharedDaemon::start();
+    let (mut mover, mut guards) = guards(&shared, 1);
+    let navigation = navigate(&mut mover);
+    guards[0].notification(EVENT);
+    let aborted = guards[0].ok("abort_navigation", json!({}));
+    assert_eq!(aborted["aborted"], true);
+    let result = mover.response(&navigation).unwrap();
+    assert_eq!(result["aborted"], true);
+    mover.ignore("event_resolved");
+    guards[0].ignore("event_resolved");
+}
+
+#[test]
+fn a_close_that_is_not_the_last_aborts_only_the_connections_own_navigation() {
+    let shared = SharedDaemon::start();
+    let (mut mover, mut guards) = guards(&shared, 1);
+    let mut other = shared.client("other", json!({}));
+    let id = mover.ok("get_session", json!({}))["session"]["sessionId"].clone();
+    other.ok("open_session", json!({"sessionId": id}));
+    for client in [&mut mover, &mut other, &mut guards[0]] {
+        client.ignore("event_resolved");
+    }
+    let navigation = navigate(&mut mover);
+    guards[0].notification(EVENT);
+    other.ok("close_session", json!({}));
+    mover.still_waits(&navigation);
+    mover.ok("close_session", json!({}));
+    assert_eq!(mover.response(&navigation).unwrap()["aborted"], true);
+    assert_eq!(guards[0].leaf(), "u2");
+}
+
+#[test]
+fn a_cancel_reaches_only_requests_of_its_own_connection() {
+    let shared = SharedDaemon::start();
+    let (mut mover, mut guards) = guards(&shared, 1);
+    for client in [&mut mover, &mut guards[0]] {
+        client.ignore("event_resolved");
+    }
+    let navigation = navigate(&mut mover);
+    guards[0].notification(EVENT);
+    guards[0].notify("$/cancel_request", json!({"requestId": navigation}));
+    guards[0].ok("list_sessions", json!({}));
+    mover.still_waits(&navigation);
+    // The id is free on the other connection.
+    guards[0].send_as(navigation.clone(), "list_sessions", json!({}));
+    guards[0].response(&navigation).unwrap();
+    mover.notify("$/cancel_request", json!({"requestId": navigation}));
+    assert_eq!(mover.response(&navigation).unwrap()["aborted"], true);
+}

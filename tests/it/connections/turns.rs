@@ -1,0 +1,55 @@
+//! A turn belongs to the connection that has begun it.
+
+use crate::harness::*;
+
+fn note(text: &str) -> Json {
+    json!({"customType": "note", "content": text, "display": true})
+}
+
+#[test]
+fn a_turn_ends_only_by_its_own_connection() {
+    let shared = SharedDaemon::start();
+    let mut agent = shared.client("agent", json!({}));
+    let mut other = shared.client("other", json!({}));
+    let id = agent.create();
+    agent.user("u1", "go");
+    other.ok("open_session", json!({"sessionId": id}));
+    agent.ok("begin_turn", json!({}));
+    for method in ["end_turn", "begin_turn"] {
+        let error = other.err_kind(method, json!({}), "sessionBusy");
+        assert_eq!(error.details("by"), "turn");
+    }
+    assert_eq!(other.ok("send_message", note("a"))["disposition"], "queued");
+    // A turn of the client does not keep others from leaving.
+    other.ok("close_session", json!({}));
+    agent.err_kind("close_session", json!({}), "sessionBusy");
+    agent.ok("end_turn", json!({}));
+    assert_eq!(agent.ids().len(), 2);
+}
+
+#[test]
+fn a_turn_ends_with_its_connection_and_queued_messages_are_appended() {
+    let shared = SharedDaemon::start();
+    let mut stays = shared.client("stays", json!({}));
+    for ending in ["disconnects", "shuts down"] {
+        let mut agent = shared.client("agent", json!({}));
+        let id = agent.create();
+        agent.user("u1", "go");
+        stays.ok("open_session", json!({"sessionId": id}));
+        agent.ok("begin_turn", json!({}));
+        stays.ok("send_message", note("queued"));
+        stays.err_kind("begin_turn", json!({}), "sessionBusy");
+        stays.forget_order();
+        match ending {
+            "disconnects" => drop(agent),
+            _ => drop(agent.ok("shutdown", json!({}))),
+        }
+        while !stays.order().iter().any(|name| name == "entries_appended") {
+            stays.ok("get_leaf", json!({}));
+        }
+        assert_eq!(stays.ids().len(), 2, "{ending}");
+        stays.ok("begin_turn", json!({}));
+        stays.ok("end_turn", json!({}));
+        stays.ok("close_session", json!({}));
+    }
+}
