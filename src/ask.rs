@@ -310,6 +310,13 @@ impl<A> Asks<A> {
         }
     }
 
+    /// Whether a question is open, or one of the last that were answered.
+    pub(crate) fn knows(&self, id: &str) -> bool {
+        let id = EventId::new(id);
+        let state = self.state();
+        state.open.contains_key(&id) || state.answered.iter().any(|(of, ..)| *of == id)
+    }
+
     /// Ends, as aborted, all questions that wait for a client, and those asked later. Hooks may still
     /// answer the other questions.
     pub(crate) fn end(&self) {
@@ -344,7 +351,7 @@ impl<A> OpenQuestion<A> {
     }
 }
 
-fn not_pending(id: &EventId) -> Error {
+pub(crate) fn not_pending(id: &EventId) -> Error {
     Error::new(
         Kind::EventNotPending,
         format!("no question {:?} is waiting for an answer", id.as_str()),

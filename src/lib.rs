@@ -30,6 +30,7 @@
 //! Tree:
 //! - `tree`: parents, children, leaf, labels, moves and branches of one session
 //! - `view`: the tree as rows for `get_tree`
+//! - `renderers`: how custom messages look: templates over the members of an entry
 //! - `context`: the messages that a model sees on a path
 //! - `stats`: messages, tokens and cost of a session
 //! - `tools`: the well-known tools of agents: main argument, files read and changed
@@ -48,6 +49,9 @@
 //! - `wire`: every type that crosses the pipe
 //! - `schema`: the documents made from `wire` and the method table
 //! - `ask`: questions to clients, with one outcome each
+//! - `peers`: questions of one connection to others, with one outcome each
+//! - `commands`: the commands that connections offer: names, limits and owners
+//! - `people`: questions and messages to a person: limits, and the answers that fit
 //! - `stdio`: frames, and the one queue of all output
 //! - `hooks`: the user's programs that answer and receive events
 //! - `extensions`: clients that the daemon starts, restarts and ends
@@ -79,6 +83,7 @@ mod cache;
 mod cancel;
 mod cli;
 mod clock;
+mod commands;
 mod config;
 mod context;
 mod daemon;
@@ -99,6 +104,9 @@ mod log;
 mod name;
 mod os;
 pub(crate) mod parallel;
+mod peers;
+mod people;
+mod renderers;
 #[allow(
     clippy::cast_possible_truncation,
     reason = "limits that clients give are cut to the size of memory"

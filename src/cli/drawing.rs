@@ -19,6 +19,8 @@ pub(super) struct DrawnRow {
     kind: String,
     role: Option<String>,
     preview: String,
+    icon: Option<String>,
+    style: Option<String>,
     label: Option<String>,
     prefix: Option<String>,
     on_active_path: bool,
@@ -72,7 +74,8 @@ impl Drawing {
             // A label leaves at least a third of the width for the text.
             label = terminal::cut(&label, left - left / 3, cut).into_owned() + " ";
         }
-        let left = left.saturating_sub(terminal::width(&label));
+        let icon = row.icon(self.ascii);
+        let left = left.saturating_sub(terminal::width(&label) + terminal::width(&icon));
         let (said, ranges) = row.said_with_matches(failed);
         let said = MarkedText {
             text: &said,
@@ -85,8 +88,11 @@ impl Drawing {
         };
         let said = said.draw(screen, left, cut, |text| match row.is_error {
             true => screen.style(Style::Red, text),
-            false if row.on_active_path => text.to_owned(),
-            false => screen.style(Style::Dim, text),
+            false => match row.style() {
+                Some(style) => screen.style(style, text),
+                None if row.on_active_path => text.to_owned(),
+                None => screen.style(Style::Dim, text),
+            },
         });
         let line = [
             screen.style(Style::Dim, &id),
@@ -94,6 +100,7 @@ impl Drawing {
             screen.style(Style::Dim, &guides),
             screen.style(path_style, &speaker),
             screen.style(Style::Yellow, &label),
+            icon,
             said,
             screen.style(Style::Green, end),
         ];
@@ -127,6 +134,28 @@ fn padded(text: &str, columns: usize, cut: &str) -> String {
 }
 
 impl DrawnRow {
+    /// The style that the row asks for.
+    fn style(&self) -> Option<Style> {
+        Some(match self.style.as_deref()? {
+            "accent" => Style::Cyan,
+            "success" => Style::Green,
+            "warning" => Style::Yellow,
+            "error" => Style::Red,
+            "dim" => Style::Dim,
+            _ => return None,
+        })
+    }
+
+    /// The icon and a space; empty without an icon, and with `ascii` for an icon of other characters.
+    fn icon(&self, ascii: bool) -> String {
+        let icon = self
+            .icon
+            .as_deref()
+            .filter(|icon| !ascii || icon.is_ascii());
+        icon.map(|icon| format!("{} ", terminal::line(icon)))
+            .unwrap_or_default()
+    }
+
     /// The speaker, in one word.
     fn speaker(&self) -> &str {
         let role = self.role.as_deref().unwrap_or_default();

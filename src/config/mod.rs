@@ -7,12 +7,15 @@
 mod file;
 mod lines;
 mod programs;
+mod renderers;
 
 pub(crate) use file::check;
 
+use self::renderers::{RendererSection, renderers};
 use crate::durability::Durability;
 use crate::extensions::Extension;
 use crate::hooks::Hook;
+use crate::renderers::Renderer;
 use crate::summarizer::Summarizer;
 use crate::summarizer::llm::{Api, ApiKey, Llm, LlmSettings, Provider};
 use crate::summary::ModelName;
@@ -37,6 +40,8 @@ pub struct Config {
     pub hooks: Vec<Hook>,
     /// The clients that a serving daemon starts.
     pub extensions: Vec<Extension>,
+    /// The looks of custom messages, by custom type.
+    pub renderers: BTreeMap<String, Renderer>,
     /// Bytes.
     pub max_frame_bytes: usize,
     /// Bytes.
@@ -102,6 +107,8 @@ struct FileSections {
     hooks: Vec<HookSection>,
     #[serde(default)]
     extensions: Vec<ExtensionSection>,
+    #[serde(default)]
+    renderers: BTreeMap<String, RendererSection>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -281,6 +288,7 @@ impl Settings {
         let keys = key_variables(&file.summarizer.llm);
         let hooks = hooks(&file.hooks, path.as_deref(), &keys, &mut lines)?;
         let extensions = extensions(&file.extensions, path.as_deref(), &keys, &mut lines)?;
+        let renderers = renderers(&file.renderers, &mut lines)?;
         let cwd = std::env::current_dir().context("the working directory")?;
         Ok(Self {
             config: Config {
@@ -293,6 +301,7 @@ impl Settings {
                 summarizer,
                 hooks,
                 extensions,
+                renderers,
                 max_frame_bytes,
                 max_queued_bytes,
                 cwd: cwd.display().to_string(),

@@ -26,7 +26,15 @@ pub(super) fn hooks(
     let mut hooks = Vec::new();
     for (index, section) in sections.iter().enumerate() {
         for event in &section.events {
-            let silent = matches!(event.as_str(), "summary_delta" | "progress" | "events_lost");
+            let silent = matches!(
+                event.as_str(),
+                "summary_delta"
+                    | "progress"
+                    | "events_lost"
+                    | "command_invoked"
+                    | "user_asked"
+                    | "user_notified"
+            );
             let is_known = schema::notification_names().any(|name| name == event) && !silent;
             ensure!(
                 is_known,

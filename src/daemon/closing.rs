@@ -118,6 +118,7 @@ async fn end_operation(connection: &Connection, open: &OpenSession) {
 /// Closes a session for a connection. It stays open for others.
 fn leave(connection: &Connection, open: &OpenSession, turn: &mut SessionGuard) {
     connection.daemon.asks.leave(connection.id, Some(&open.id));
+    connection.daemon.peers.leave(connection.id, Some(&open.id));
     open.remove_listener(connection);
     let lease = &turn.with().lease;
     lease.leave(connection.id, Openings::All);

@@ -54,6 +54,8 @@ pub(crate) struct Client {
     pub(crate) summary_deltas: bool,
     pub(crate) progress: bool,
     pub(crate) search_hits: bool,
+    /// The kinds of questions that it can ask a person; `None` without a person.
+    pub(crate) ui: Option<Vec<wire::AskKind>>,
     /// Bytes.
     pub(crate) max_frame_bytes: usize,
 }
@@ -122,7 +124,6 @@ impl Connection {
     }
 
     /// Whether it has this session open.
-    #[allow(dead_code, reason = "commands and questions to people ask it")]
     pub(crate) fn has_open(&self, session_id: &str) -> bool {
         self.daemon.queues.is_open_for(self.id, session_id)
     }
@@ -135,13 +136,14 @@ impl Connection {
 
     /// Whether a question waits for this client.
     pub(crate) fn is_asked(&self) -> bool {
-        self.daemon.asks.waits_for(Answerer::Client(self.id))
+        self.daemon.asks.waits_for(Answerer::Client(self.id)) || self.daemon.peers.is_asked(self.id)
     }
 
     /// Takes this client out of all questions, as one without an opinion. Questions of its own operations end as
     /// aborted.
     pub(crate) fn leave_questions(&self) {
         self.daemon.asks.leave(self.id, None);
+        self.daemon.peers.leave(self.id, None);
     }
 
     /// Whether an operation with this abort handle is a request of this client.

@@ -91,6 +91,8 @@ impl Daemon {
         connection.keep_watch(None);
         self.unwatch_sessions(connection);
         self.extension_ended(connection);
+        self.commands().remove_all(connection.id);
+        self.change_renderers(|renderers| renderers.remove_all(connection.id));
         self.close_sessions_of(connection).await;
         self.connections.remove(connection.id);
     }

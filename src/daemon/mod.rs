@@ -45,12 +45,15 @@ use self::question::ReceivedAnswer;
 use self::queue::{Asker, Queues, Scope};
 use crate::ask::Asks;
 use crate::cancel::Cancel;
+use crate::commands::OfferedCommands;
 use crate::config::Config;
 use crate::error::Result;
 use crate::extensions::Extensions;
 use crate::hooks::Hooks;
 use crate::id::{self, Source};
 use crate::lock::lock;
+use crate::peers::Peers;
+use crate::renderers::Renderers;
 use crate::store::Store;
 use crate::store::watch::Watcher;
 use std::future::Future;
@@ -72,8 +75,13 @@ pub struct Daemon {
     pub(crate) connections: Connections,
     pub(crate) list_watch: ListWatch,
     pub(crate) asks: Asks<ReceivedAnswer>,
+    /// The open questions of connections to others.
+    pub(crate) peers: Peers,
+    commands: Mutex<OfferedCommands>,
     pub hooks: Hooks,
     pub(crate) extensions: Extensions,
+    /// Shared with the requests that make rows.
+    renderers: Mutex<Arc<Renderers>>,
     pub instance_id: String,
     /// The open sessions, and the order of the requests to them.
     pub(crate) queues: Arc<Queues<OpenSessions>>,
@@ -96,11 +104,14 @@ impl Daemon {
             store: Store::new(config.session_dir.clone()),
             hooks: Hooks::new(config.hooks.clone()),
             extensions: Extensions::new(config.extensions.clone()),
+            renderers: Mutex::new(Arc::new(Renderers::configured(&config.renderers))),
             instance_id: id::random_token(&*source),
             config,
             source,
             connections: Connections::default(),
             list_watch: ListWatch::default(),
+            peers: Peers::new(MAX_ANSWER),
+            commands: Mutex::default(),
             asks: Asks::new(MAX_ANSWER, |given| given.answer.cancel == Some(true)),
             queues: Queues::new(spawn),
             watcher: Watcher::new(),
@@ -143,6 +154,21 @@ impl Daemon {
         for open in self.open_sessions() {
             open.last_view.forget();
         }
+    }
+
+    /// The commands that connections offer.
+    pub(crate) fn commands(&self) -> MutexGuard<'_, OfferedCommands> {
+        lock(&self.commands)
+    }
+
+    /// The renderers at this time.
+    pub(crate) fn renderers(&self) -> Arc<Renderers> {
+        Arc::clone(&lock(&self.renderers))
+    }
+
+    /// Changes the renderers for later requests.
+    pub(crate) fn change_renderers<T>(&self, change: impl FnOnce(&mut Renderers) -> T) -> T {
+        change(Arc::make_mut(&mut lock(&self.renderers)))
     }
 
     fn following(&self) -> MutexGuard<'_, Vec<Arc<OpenSession>>> {

@@ -260,10 +260,10 @@ impl EventQuestion<'_> {
 
     fn announce(&self, event_id: &EventId, outcome: EventOutcome, by: Option<&str>) {
         let resolved = |seq| notification::EventResolved {
-            session_id: self.open.id.to_string(),
-            seq,
+            session_id: Some(self.open.id.to_string()),
+            seq: Some(seq),
             event_id: event_id.as_str().to_owned(),
-            event: self.event,
+            event: self.event.into(),
             navigation_id: self.navigation_id.map(str::to_owned),
             outcome,
             by: by.map(str::to_owned),

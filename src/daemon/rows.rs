@@ -7,10 +7,11 @@ use crate::log::preview_cache::{
     self, BLOCK, BlockBuilder, LONGEST_SOURCE, NewBlock, PreviewWriter,
 };
 use crate::parallel::{CHUNK, in_order};
+use crate::renderers::{self, Renderers};
 use crate::session::SessionState;
 use crate::store::Store;
 use crate::tree::{FilePlace, Node};
-use crate::view::{Caller, FIRST_READ, RowFacts, Subject, ToolCall};
+use crate::view::{Caller, FIRST_READ, RowFacts, RowLook, Subject, ToolCall};
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 
@@ -125,6 +126,29 @@ impl<'b> RowReader<'b> {
             Some(facts) => Ok(facts),
             None => read(bodies, place, subject),
         }
+    }
+}
+
+impl RowReader<'_> {
+    /// The look of a custom message's row. It is made from the body each time: renderers come and go.
+    pub(crate) fn look(
+        &mut self,
+        place: FilePlace,
+        subject: Subject,
+        renderers: &Renderers,
+    ) -> Result<RowLook> {
+        if !subject.is_custom() || renderers.is_empty() {
+            return Ok(renderers::usual_look(subject));
+        }
+        let found = match renderers.find(self.bodies.stored(place, FIRST_READ)?, subject) {
+            Ok(found) => found,
+            // A damaged line without a custom type has no renderer.
+            Err(_) => renderers.find(self.line(place)?, subject).ok().flatten(),
+        };
+        Ok(match found {
+            Some(renderer) => renderer.look(self.line(place)?, subject),
+            None => renderers::usual_look(subject),
+        })
     }
 }
 

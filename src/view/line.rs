@@ -5,7 +5,7 @@ use crate::json;
 /// Text on one line: without control characters, with white space folded to single spaces and none at the
 /// ends, and with at most [`PreviewLine::LIMIT`] characters.
 #[derive(Debug, Clone)]
-pub(super) struct PreviewLine {
+pub(crate) struct PreviewLine {
     /// Most characters.
     limit: usize,
     /// The text in UTF-8.
@@ -41,16 +41,16 @@ impl PreviewLine {
     }
 
     /// Whether further text cannot change the line.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.length >= self.limit
     }
 
-    pub(super) fn into_text(self) -> String {
+    pub(crate) fn into_text(self) -> String {
         String::from_utf8(self.text).unwrap_or_default()
     }
 
     /// Starts a new word.
-    pub(super) fn gap(&mut self) {
+    pub(crate) fn gap(&mut self) {
         self.gap = true;
     }
 
@@ -62,7 +62,7 @@ impl PreviewLine {
         self.push_str(&String::from_utf8_lossy(&other.text));
     }
 
-    pub(super) fn push_str(&mut self, text: &str) {
+    pub(crate) fn push_str(&mut self, text: &str) {
         text.chars().for_each(|char| self.push(char));
     }
 
@@ -94,7 +94,7 @@ impl PreviewLine {
 
     /// Appends the text of a string literal. With `cut` its end is missing; then a character that may be
     /// incomplete there is left out.
-    pub(super) fn push_literal(&mut self, raw: &[u8], cut: bool) {
+    pub(crate) fn push_literal(&mut self, raw: &[u8], cut: bool) {
         self.push_inside(raw.strip_prefix(b"\"").unwrap_or_default(), cut);
     }
 

@@ -27,6 +27,27 @@ pub(crate) struct Subject {
     pub calls: bool,
 }
 
+impl Subject {
+    /// Whether the entry is a message, whose members are in `message`.
+    pub(crate) fn is_message(self) -> bool {
+        self.kind == Kind::Message
+    }
+
+    /// Whether the entry has a custom type.
+    pub(crate) fn is_custom(self) -> bool {
+        match self.kind {
+            Kind::Custom | Kind::CustomMessage => true,
+            Kind::Message => self.role == Role::Custom,
+            _ => false,
+        }
+    }
+
+    /// Whether the entry is a custom message that is shown to the user.
+    pub(crate) fn is_displayed_custom_message(self) -> bool {
+        self.is_custom() && self.kind != Kind::Custom && !self.flags.has(Flags::HIDDEN)
+    }
+}
+
 impl Entry<'_> {
     /// The subject for a row of this entry.
     pub(crate) fn subject(&self) -> Subject {

@@ -21,6 +21,39 @@ pub(crate) struct ServedRow<'a> {
     pub parent_id: Option<&'a str>,
 }
 
+/// The look of a row that a renderer gives it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct RowLook {
+    /// Replaces the preview.
+    pub preview: Option<String>,
+    pub icon: Option<String>,
+    /// The name of the style.
+    pub style: Option<&'static str>,
+}
+
+/// The sources of a row besides the tree.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RowParts<'a> {
+    pub facts: &'a RowFacts<'a>,
+    pub look: &'a RowLook,
+    /// The call that a tool result answers.
+    pub call: Option<&'a ToolCall<'a>>,
+    /// The excerpt that matches the query.
+    pub found: Option<&'a Excerpt>,
+}
+
+impl<'a> RowParts<'a> {
+    /// The parts of a row without a call and without a match.
+    pub(crate) fn plain(facts: &'a RowFacts<'a>, look: &'a RowLook) -> Self {
+        Self {
+            facts,
+            look,
+            call: None,
+            found: None,
+        }
+    }
+}
+
 impl Visible {
     /// The rows of a page. `snapshot` must have [`Visible::items_of`] the page; rows that it does not have
     /// are left out.
@@ -47,17 +80,15 @@ impl Visible {
 }
 
 impl ServedRow<'_> {
-    /// Appends the row as one JSON object, with its members in the order of protocol.md §6. `call` is the call that a
-    /// tool result answers, `found` the excerpt that matches the query.
-    pub(crate) fn push_json(
-        &self,
-        out: &mut Vec<u8>,
-        facts: &RowFacts<'_>,
-        call: Option<&ToolCall<'_>>,
-        found: Option<&Excerpt>,
-        render: Option<Render>,
-    ) {
+    /// Appends the row as one JSON object, with its members in the order of protocol.md §6.
+    pub(crate) fn push_json(&self, out: &mut Vec<u8>, parts: RowParts<'_>, render: Option<Render>) {
         let ServedRow { row, entry, .. } = self;
+        let RowParts {
+            facts,
+            look,
+            call,
+            found,
+        } = parts;
         out.extend_from_slice(b"{\"id\":");
         push_string(out, entry.id);
         out.extend_from_slice(b",\"parentId\":");
@@ -81,8 +112,9 @@ impl ServedRow<'_> {
                 &facts.preview_of_result(call.as_ref(), is_error, render),
             );
         } else {
-            push_string(out, &facts.preview);
+            push_string(out, look.preview.as_deref().unwrap_or(&facts.preview));
         }
+        push_look(out, look);
         out.extend_from_slice(b",\"timestamp\":");
         match entry.timestamp {
             Some(at) if !entry.flags.has(Flags::ODD_TIMESTAMP) => push_timestamp(out, at),
@@ -128,6 +160,18 @@ impl ServedRow<'_> {
             push_array(out, entry.flags.names());
         }
         out.push(b'}');
+    }
+}
+
+/// Appends `,"icon":…,"style":…` as far as the row has them.
+fn push_look(out: &mut Vec<u8>, look: &RowLook) {
+    if let Some(icon) = &look.icon {
+        out.extend_from_slice(b",\"icon\":");
+        push_string(out, icon);
+    }
+    if let Some(style) = look.style {
+        out.extend_from_slice(b",\"style\":");
+        push_string(out, style);
     }
 }
 

@@ -11,6 +11,7 @@
 #[macro_use]
 mod params;
 pub(crate) mod append;
+pub(crate) mod commands;
 pub(crate) mod compact;
 pub(crate) mod entry;
 pub(crate) mod event;
@@ -22,7 +23,9 @@ pub(crate) mod message;
 pub(crate) mod methods;
 pub(crate) mod navigate;
 pub(crate) mod notification;
+pub(crate) mod people;
 pub(crate) mod read;
+pub(crate) mod renderers;
 pub(crate) mod search;
 pub(crate) mod session;
 pub(crate) mod tree;
@@ -30,6 +33,7 @@ pub(crate) mod turn;
 pub(crate) mod watch;
 
 pub(crate) use append::*;
+pub(crate) use commands::*;
 pub(crate) use compact::*;
 pub(crate) use event::*;
 pub(crate) use failure::*;
@@ -39,7 +43,9 @@ pub(crate) use import::*;
 pub(crate) use navigate::*;
 pub(crate) use params::MAX_COUNT;
 pub(crate) use params::{GivenPosition, Mutation, OnSession, Raw, RequestId, decode};
+pub(crate) use people::*;
 pub(crate) use read::*;
+pub(crate) use renderers::*;
 pub(crate) use search::*;
 pub(crate) use session::*;
 pub(crate) use tree::*;

@@ -3,6 +3,7 @@
 use super::entry::Entry;
 use super::message::Message;
 use super::params::{Count, GivenPosition, Nullable, Raw, count, nullable, nullable_into};
+use super::renderers::RowStyle;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -241,6 +242,13 @@ pub(crate) struct Branch {
     pub message_count: u64,
     /// The last message, on one line.
     pub preview: String,
+    /// The icon of the last message. Present if its renderer has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icon: Option<String>,
+    /// The style of the last message. Present for displayed custom messages, and if its renderer has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<RowStyle>")]
+    pub style: Option<String>,
     /// When the last entry was written, in ISO 8601.
     pub last_activity: String,
     /// True if the leaf is at the tip of this branch.

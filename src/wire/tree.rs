@@ -2,6 +2,7 @@
 
 use super::entry::Entry;
 use super::params::{Count, Raw, count};
+use super::renderers::RowStyle;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -181,6 +182,12 @@ pub(crate) struct TreeNode<'a> {
     /// The entry on one line, at most 200 characters, without control characters. A tool result is `<name>
     /// <summary> → <result>`, or `→ ✗ <result>` if it failed (`->` and `x` with `render: "ascii"`).
     pub preview: Cow<'a, str>,
+    /// An icon to show before the preview. Present if the renderer of the custom type has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icon: Option<Cow<'a, str>>,
+    /// The style of the row. Present for displayed custom messages, and if the renderer of the custom type has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub style: Option<RowStyle>,
     /// When the entry was written, in ISO 8601, as stored.
     pub timestamp: Cow<'a, str>,
     /// The current label of the entry.

@@ -182,6 +182,7 @@ pub(super) fn frame(bytes: &[u8], folder: &Path) {
         cwd: "/".to_owned(),
         hooks: Vec::new(),
         extensions: Vec::new(),
+        renderers: Default::default(),
     };
     let source = Arc::new(SystemSource);
     let daemon = Daemon::new(config, source, runtime.handle());

@@ -13,6 +13,7 @@ use crate::json;
 use crate::lock::lock;
 use crate::log::body::{Bodies, Fetch};
 use crate::parallel::{CHUNK, in_order};
+use crate::renderers::Renderers;
 use crate::rpc::handler::{Read, ReadAnswer};
 use crate::rpc::reply::{Prepared, page_bytes};
 use crate::session::SessionState;
@@ -432,6 +433,7 @@ pub(in crate::rpc) fn list_branches(
     // As in the tree, the row of a tip that is a tool result shows its call.
     let some_are_results = rows.iter().any(BranchRow::is_result);
     let outline = some_are_results.then(|| Outline::new(tree, Scope::default()));
+    let renderers = read.call.daemon.renderers();
     // The entries of each tip are read without the session.
     Ok(ReadAnswer::later(0, move || {
         let items = outline
@@ -442,7 +444,7 @@ pub(in crate::rpc) fn list_branches(
         let mut branches = Vec::with_capacity(rows.len());
         for row in rows {
             let at = outline.as_ref().zip(items.get(&row.tip).copied());
-            branches.push(row.with_preview(&mut reader, at)?);
+            branches.push(row.with_preview(&mut reader, at, &renderers)?);
         }
         Ok(wire::ListBranchesResult { branches })
     }))
@@ -482,6 +484,8 @@ impl BranchRow {
                 label: tree.label(branch.tip).map(|label| label.text.to_string()),
                 message_count: branch.message_count,
                 preview: String::new(),
+                icon: None,
+                style: None,
                 last_activity: timestamp::format(tree.timestamp(branch.tip).unwrap_or_default()),
                 is_active: branch.is_active,
             },
@@ -505,6 +509,7 @@ impl BranchRow {
         self,
         reader: &mut RowReader<'_>,
         at: Option<(&Outline, usize)>,
+        renderers: &Renderers,
     ) -> Result<wire::Branch> {
         let at = at.filter(|_| self.is_result());
         let Self {
@@ -513,15 +518,22 @@ impl BranchRow {
             place,
             subject,
         } = self;
-        let preview = match at {
-            Some((outline, item)) => {
+        let look = reader.look(place, subject, renderers)?;
+        let preview = match (at, look.preview) {
+            (_, Some(preview)) => preview,
+            (Some((outline, item)), None) => {
                 let callers = outline.callers(item);
                 let (facts, call) = reader.result(tip, place, subject, callers)?;
                 let call = call.cloned().or_else(|| facts.own_call());
                 facts.preview_of_result(call.as_ref(), subject.flags.has(Flags::ERROR), None)
             }
-            None => reader.facts(tip, place, subject)?.preview.into_owned(),
+            (None, None) => reader.facts(tip, place, subject)?.preview.into_owned(),
         };
-        Ok(wire::Branch { preview, ..row })
+        Ok(wire::Branch {
+            preview,
+            icon: look.icon,
+            style: look.style.map(str::to_owned),
+            ..row
+        })
     }
 }

@@ -5,17 +5,18 @@ use crate::daemon::find;
 use crate::daemon::reading::{INLINE_BYTES, INLINE_ENTRIES};
 use crate::daemon::rows::{RowReader, ToExtract};
 use crate::daemon::tree_view::{View, ViewOptions, ViewRoom};
-use crate::entry::Role;
+use crate::entry::{Kind as EntryKind, Role};
 use crate::error::{Error, Kind, Result};
 use crate::log::body::{Bodies, Fetch};
 use crate::parallel::{CHUNK, in_order};
+use crate::renderers::Renderers;
 use crate::rpc::handler::{Read, ReadAnswer};
 use crate::rpc::reply::Prepared;
 use crate::search::{Mode, Query};
 use crate::session::SessionState;
 use crate::view::{
-    self, FIRST_READ, Filter, Folding, Order, Outline, Render, Scope, ServedRow, Snapshot, Start,
-    Visible, nested,
+    self, FIRST_READ, Filter, Folding, Order, Outline, Render, RowParts, Scope, ServedRow,
+    Snapshot, Start, Visible, nested,
 };
 use crate::wire;
 use serde_json::json;
@@ -117,9 +118,11 @@ impl TreeRequest {
 /// The bytes that a row reads besides its preview.
 fn read_for_row(core: &SessionState, node: crate::tree::Node) -> u64 {
     let len = u64::from(core.tree.place(node).len);
-    match core.tree.role(node) {
+    match (core.tree.kind(node), core.tree.role(node)) {
         // The row may need the last line, or the last call.
-        Role::ToolResult | Role::Assistant => len,
+        (_, Role::ToolResult | Role::Assistant) => len,
+        // A renderer may need any member.
+        (EntryKind::Custom | EntryKind::CustomMessage, _) | (_, Role::Custom) => len,
         _ => len.min(FIRST_READ as u64),
     }
 }
@@ -172,6 +175,7 @@ struct PageRows {
     /// The entries of the nested form, by item.
     fetches: Option<HashMap<usize, Fetch>>,
     bodies: Bodies,
+    renderers: Arc<Renderers>,
 }
 
 impl Page {
@@ -192,6 +196,7 @@ impl Page {
             snapshot,
             fetches,
             bodies: read.bodies(),
+            renderers: read.call.daemon.renderers(),
         };
         Ok(ReadAnswer::later(0, move || {
             if let Some(missing) = missing {
@@ -231,6 +236,7 @@ impl Page {
                 snapshot,
                 fetches,
                 bodies,
+                renderers: call.daemon.renderers(),
             })
         }))
     }
@@ -274,6 +280,7 @@ impl Page {
                     query: self.request.query.as_ref(),
                     snapshot: &shown.snapshot,
                     bodies: &shown.bodies,
+                    renderers: &shown.renderers,
                     render: params.render.map(render),
                 };
                 rows.push(&mut out, shown.range.clone(), max_bytes.min(self.fits))?
@@ -404,6 +411,7 @@ struct Rows<'a> {
     query: Option<&'a Query>,
     snapshot: &'a Snapshot,
     bodies: &'a Bodies,
+    renderers: &'a Renderers,
     render: Option<Render>,
 }
 
@@ -469,9 +477,10 @@ impl Rows<'_> {
     ) -> Result<()> {
         let entry = &served.entry;
         let subject = entry.subject();
+        let look = &reader.look(entry.place, subject, self.renderers)?;
         if entry.role != Role::ToolResult && self.query.is_none() {
-            let facts = reader.facts(entry.node, entry.place, subject)?;
-            served.push_json(out, &facts, None, None, self.render);
+            let facts = &reader.facts(entry.node, entry.place, subject)?;
+            served.push_json(out, RowParts::plain(facts, look), self.render);
             return Ok(());
         }
         let (facts, call) = match entry.role {
@@ -489,8 +498,12 @@ impl Rows<'_> {
             Some(query) => find::excerpt(reader, query, entry, call.as_ref())?,
             None => None,
         };
-        let found = found.as_ref();
-        served.push_json(out, &facts, call.as_ref(), found, self.render);
+        let parts = RowParts {
+            call: call.as_ref(),
+            found: found.as_ref(),
+            ..RowParts::plain(&facts, look)
+        };
+        served.push_json(out, parts, self.render);
         Ok(())
     }
 }

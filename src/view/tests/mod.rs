@@ -110,7 +110,12 @@ impl Session {
             let mut out = Vec::new();
             let facts = self.facts(&served.entry);
             let call = self.call(&outline, served.row.item(), &facts);
-            served.push_json(&mut out, &facts, call.as_ref(), None, ask.render);
+            let look = RowLook::default();
+            let parts = RowParts {
+                call: call.as_ref(),
+                ..RowParts::plain(&facts, &look)
+            };
+            served.push_json(&mut out, parts, ask.render);
             serde_json::from_slice(&out).unwrap()
         });
         let mut root_ids = Vec::new();

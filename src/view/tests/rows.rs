@@ -158,7 +158,12 @@ fn the_order_of_members_is_the_documents() {
     let mut out = Vec::new();
     let query = Query::parse("y", Mode::Literal).unwrap().unwrap();
     let found = Excerpt::of(&query, "y");
-    served.push_json(&mut out, &facts, None, Some(&found), Some(Render::Ascii));
+    let look = RowLook::default();
+    let parts = RowParts {
+        found: Some(&found),
+        ..RowParts::plain(&facts, &look)
+    };
+    served.push_json(&mut out, parts, Some(Render::Ascii));
     assert_eq!(
         String::from_utf8(out).unwrap(),
         concat!(

@@ -308,13 +308,9 @@ fn tail(tree: &Tree, count: usize) -> Vec<Value> {
     let snapshot = Snapshot::take(tree, &outline, visible.items_of(page.clone()));
     let rows = visible.served(&snapshot, page).map(|served| {
         let mut out = Vec::new();
-        served.push_json(
-            &mut out,
-            &RowFacts::default(),
-            None,
-            None,
-            Some(Render::Unicode),
-        );
+        let (facts, look) = (RowFacts::default(), RowLook::default());
+        let parts = RowParts::plain(&facts, &look);
+        served.push_json(&mut out, parts, Some(Render::Unicode));
         serde_json::from_slice(&out).unwrap()
     });
     rows.collect()

@@ -201,6 +201,7 @@ impl Server {
             cwd: "/bench".to_owned(),
             hooks: Vec::new(),
             extensions: Vec::new(),
+            renderers: Default::default(),
         };
         let source = Arc::new(SystemSource);
         let daemon = Daemon::new(config, source, runtime.handle());

@@ -1,0 +1,122 @@
+//! How custom messages look in rows (protocol.md §14): one line of text, an icon and a style for each custom type.
+//!
+//! Owns the templates, their limits, and the order among renderers of one type. A template only selects members of
+//! the entry; it runs no code. Pure: it reads neither the file nor the clock. Rendering is linear in the entry.
+
+mod table;
+mod template;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use table::{MAX_RENDERERS, Renderers};
+pub(crate) use template::BadTemplate;
+use template::Template;
+
+use crate::json;
+use crate::terminal;
+use crate::view::{RowLook, Subject};
+use serde::Deserialize;
+
+/// Most bytes of a custom type that has a renderer.
+pub(crate) const MAX_TYPE_BYTES: usize = 256;
+/// Most characters of an icon.
+pub(crate) const MAX_ICON_CHARS: usize = 16;
+
+/// The colour of a row, by its meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum RowStyle {
+    Accent,
+    Success,
+    Warning,
+    Error,
+    Dim,
+}
+
+impl RowStyle {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Accent => "accent",
+            Self::Success => "success",
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Dim => "dim",
+        }
+    }
+}
+
+/// The look of the custom messages of one type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Renderer {
+    preview: Template,
+    icon: Option<String>,
+    style: Option<RowStyle>,
+}
+
+/// A renderer that is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum BadRenderer {
+    Template(BadTemplate),
+    Icon(String),
+}
+
+impl Renderer {
+    pub(crate) fn new(
+        preview: &str,
+        icon: Option<String>,
+        style: Option<RowStyle>,
+    ) -> Result<Self, BadRenderer> {
+        if let Some(icon) = &icon
+            && let Err(why) = check_icon(icon)
+        {
+            return Err(BadRenderer::Icon(why));
+        }
+        Ok(Self {
+            preview: Template::parse(preview).map_err(BadRenderer::Template)?,
+            icon,
+            style,
+        })
+    }
+
+    /// The look of the entry in `line`, a stored line with the custom type of this renderer.
+    pub(crate) fn look(&self, line: &[u8], subject: Subject) -> RowLook {
+        let members = match subject.is_message() {
+            true => json::get(line, "message").unwrap_or_default(),
+            false => line,
+        };
+        RowLook {
+            preview: Some(self.preview.fill(members)),
+            icon: self.icon.clone(),
+            style: self.style.map(RowStyle::name).or(usual_look(subject).style),
+        }
+    }
+}
+
+/// The look of an entry without a renderer: displayed custom messages differ from the conversation.
+pub(crate) fn usual_look(subject: Subject) -> RowLook {
+    let style = subject
+        .is_displayed_custom_message()
+        .then_some(RowStyle::Accent.name());
+    RowLook {
+        style,
+        ..RowLook::default()
+    }
+}
+
+fn check_icon(icon: &str) -> Result<(), String> {
+    if icon.trim().is_empty() || icon.chars().count() > MAX_ICON_CHARS {
+        return Err(format!("must have 1 to {MAX_ICON_CHARS} characters"));
+    }
+    match icon.contains(|char: char| terminal::is_control(char) || char.is_control()) {
+        true => Err("must not have control characters".to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// Fails for a custom type that can have no renderer.
+pub(crate) fn check_type(custom_type: &str) -> Result<(), String> {
+    match custom_type.trim().is_empty() || custom_type.len() > MAX_TYPE_BYTES {
+        true => Err(format!("must have 1 to {MAX_TYPE_BYTES} bytes")),
+        false => Ok(()),
+    }
+}

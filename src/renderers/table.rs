@@ -1,0 +1,107 @@
+//! The renderers in force: those of the configuration, then the latest registration of a type.
+
+use super::Renderer;
+use crate::id::ConnectionId;
+use crate::json::{self, Malformed, Members};
+use crate::view::Subject;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// Most renderers of one connection.
+pub(crate) const MAX_RENDERERS: usize = 64;
+
+/// Renderers by custom type.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Renderers {
+    configured: HashMap<String, Arc<Renderer>>,
+    /// In the order of registration; the last one counts.
+    registered: HashMap<String, Vec<(ConnectionId, Arc<Renderer>)>>,
+}
+
+impl Renderers {
+    /// The renderers of the configuration.
+    pub(crate) fn configured(renderers: &BTreeMap<String, Renderer>) -> Self {
+        let shared = |(custom_type, renderer): (&String, &Renderer)| {
+            (custom_type.clone(), Arc::new(renderer.clone()))
+        };
+        Self {
+            configured: renderers.iter().map(shared).collect(),
+            registered: HashMap::new(),
+        }
+    }
+
+    /// Registers a renderer as the latest of its type, instead of an earlier one of the same connection. False if the
+    /// connection has [`MAX_RENDERERS`] others.
+    #[must_use]
+    pub(crate) fn register(
+        &mut self,
+        owner: ConnectionId,
+        custom_type: &str,
+        renderer: Renderer,
+    ) -> bool {
+        let others = self.registered.iter().filter(|(of, _)| *of != custom_type);
+        let own = others
+            .flat_map(|(_, all)| all)
+            .filter(|(of, _)| *of == owner);
+        if own.count() >= MAX_RENDERERS {
+            return false;
+        }
+        let all = self.registered.entry(custom_type.to_owned()).or_default();
+        all.retain(|(of, _)| *of != owner);
+        all.push((owner, Arc::new(renderer)));
+        true
+    }
+
+    /// Removes the renderers of a connection.
+    pub(crate) fn remove_all(&mut self, owner: ConnectionId) {
+        self.registered.retain(|_, all| {
+            all.retain(|(of, _)| *of != owner);
+            !all.is_empty()
+        });
+    }
+
+    fn get(&self, custom_type: &str) -> Option<&Renderer> {
+        let latest = || self.registered.get(custom_type)?.last().map(|(_, one)| one);
+        let found = self.configured.get(custom_type).or_else(latest);
+        found.map(|renderer| &**renderer)
+    }
+
+    /// Whether no entry has a renderer.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.configured.is_empty() && self.registered.is_empty()
+    }
+
+    /// The renderer of an entry. `line` is its stored line or the beginning of it; fails if that ends before the custom
+    /// type.
+    pub(crate) fn find(
+        &self,
+        line: &[u8],
+        subject: Subject,
+    ) -> Result<Option<&Renderer>, Malformed> {
+        let mut at = json::skip_space(line, 0);
+        if subject.is_message() {
+            match value_of(line, at, "message")? {
+                Some(message) => at = message,
+                None => return Ok(None),
+            }
+        }
+        let Some(at) = value_of(line, at, "customType")? else {
+            return Ok(None);
+        };
+        let end = json::skip_value(line, at)?;
+        let custom_type = line.get(at..end).and_then(json::string);
+        Ok(custom_type.and_then(|custom_type| self.get(&custom_type)))
+    }
+}
+
+/// The position of a member's value in the object at `at`, without reading what follows it.
+fn value_of(line: &[u8], at: usize, name: &str) -> Result<Option<usize>, Malformed> {
+    let mut members = Members::open(line, at)?;
+    while let Some(key) = members.next_key()? {
+        if key.is(line, name) {
+            return Ok(Some(key.value_at));
+        }
+        members.value()?;
+    }
+    Ok(None)
+}

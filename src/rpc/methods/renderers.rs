@@ -1,0 +1,56 @@
+//! `register_renderer` (protocol.md §14).
+
+use crate::daemon::call::Call;
+use crate::error::{Error, Result};
+use crate::renderers::{self, BadRenderer, MAX_RENDERERS, Renderer, RowStyle};
+use crate::wire;
+use serde_json::json;
+use std::sync::Arc;
+
+pub(in crate::rpc) fn register_renderer(
+    call: &Arc<Call>,
+    params: wire::RegisterRendererParams,
+) -> Result<wire::RegisterRendererResult> {
+    let wire::RegisterRendererParams {
+        custom_type,
+        preview,
+        icon,
+        style,
+    } = params;
+    let of_type = |why: String| Error::invalid_params("customType", why);
+    renderers::check_type(&custom_type).map_err(of_type)?;
+    let renderer = Renderer::new(&preview, icon, style.map(RowStyle::from)).map_err(refusal)?;
+    let owner = call.connection.id;
+    let is_registered = call
+        .daemon
+        .change_renderers(|renderers| renderers.register(owner, &custom_type, renderer));
+    match is_registered {
+        true => Ok(wire::RegisterRendererResult {}),
+        false => Err(of_type(format!(
+            "a connection has at most {MAX_RENDERERS} renderers"
+        ))),
+    }
+}
+
+fn refusal(bad: BadRenderer) -> Error {
+    match bad {
+        BadRenderer::Icon(why) => Error::invalid_params("icon", why),
+        BadRenderer::Template(bad) => {
+            let details =
+                json!({ "field": "preview", "reason": bad.reason, "position": bad.position });
+            Error::invalid_params("preview", bad.to_string()).with_details(details)
+        }
+    }
+}
+
+impl From<wire::RowStyle> for RowStyle {
+    fn from(style: wire::RowStyle) -> Self {
+        match style {
+            wire::RowStyle::Accent => Self::Accent,
+            wire::RowStyle::Success => Self::Success,
+            wire::RowStyle::Warning => Self::Warning,
+            wire::RowStyle::Error => Self::Error,
+            wire::RowStyle::Dim => Self::Dim,
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! How custom messages look: `register_renderer` (protocol.md §14).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The params of `register_renderer`. It replaces the connection's own renderer of the same custom type.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = super::example(r#"{
+  "customType": "todo", "preview": "{details.done}/{details.total} {content}", "style": "accent"
+}"#))]
+pub(crate) struct RegisterRendererParams {
+    /// The `customType` of the entries, at most 256 bytes.
+    pub custom_type: String,
+    /// The template of the preview, at most 1024 bytes. `{details.done}` is a member of the entry, `{{` a brace.
+    pub preview: String,
+    /// An icon to show before the preview, at most 16 characters. Default: none.
+    pub icon: Option<String>,
+    /// The style of the rows. Default: `accent` for displayed messages, else none.
+    pub style: Option<RowStyle>,
+}
+
+/// The style of a row, by its meaning. Clients choose the colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum RowStyle {
+    Accent,
+    Success,
+    Warning,
+    Error,
+    Dim,
+}
+
+/// The result of `register_renderer`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(example = super::example("{}"))]
+pub(crate) struct RegisterRendererResult {}
