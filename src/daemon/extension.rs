@@ -2,7 +2,7 @@
 //! are open for others, and the answers that count if it cannot answer.
 
 use super::Daemon;
-use super::call::announce_opening;
+use super::call::opened;
 use super::connection::Connection;
 use super::open_session::{Lease, OpenSession};
 use super::question::{EventQuestion, ReceivedAnswer};
@@ -72,7 +72,7 @@ impl Daemon {
     ) {
         if lease.follow(connection.id) {
             open.add_listener(connection);
-            announce_opening(open, connection);
+            self.notify_one(open, connection, |seq| opened(open, seq));
         }
         // Its sessions may have been closed already.
         let run = connection.extension();

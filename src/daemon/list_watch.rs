@@ -1,4 +1,4 @@
-//! `sessions_changed`: tells connections that watch the list of sessions what has changed in it (protocol.md §9.3).
+//! `sessions_changed`: tells connections that watch the list of sessions what has changed in it (protocol.md §10.4).
 //!
 //! Commits of this daemon and the watch of the session directory only say that something has changed. A look at the
 //! files, a little later so that it covers several changes, finds the rows. Nothing runs while nothing changes or

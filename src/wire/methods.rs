@@ -222,14 +222,14 @@ macro_rules! with_methods {
                 }
                 "watch_sessions" {
                     summary: "Has the daemon tell this connection about changes of the list of sessions.",
-                    section: "9.3", scope: registry,
+                    section: "10.4", scope: registry,
                     params: WatchSessionsParams, result: WatchSessionsResult,
                     errors: [PARAMS, &[Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
                     run: watch::watch_sessions,
                 }
                 "unwatch_sessions" {
                     summary: "Ends what `watch_sessions` began.",
-                    section: "9.3", scope: immediate,
+                    section: "10.4", scope: immediate,
                     params: UnwatchSessionsParams, result: UnwatchSessionsResult,
                     errors: [PARAMS],
                     run: watch::unwatch_sessions,
@@ -657,7 +657,7 @@ macro_rules! with_notifications {
             }
             "sessions_changed" {
                 summary: "Says which rows of the list of sessions are new, changed or gone.",
-                section: "9.3", params: SessionsChanged,
+                section: "10.4", params: SessionsChanged,
             }
         }
     };

@@ -1,4 +1,4 @@
-//! `watch_sessions`, `unwatch_sessions` and `sessions_changed` (protocol.md §9.3).
+//! `watch_sessions`, `unwatch_sessions` and `sessions_changed` (protocol.md §10.4).
 
 use super::session::SessionRow;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! The connections for which a session is open (protocol.md §9).
+//! The connections for which a session is open (protocol.md §10).
 //!
 //! A connection holds a session by opening it. An extension may also follow a session: it is open for the extension as
 //! long as others hold it.

@@ -1,4 +1,4 @@
-//! `watch_sessions` and `unwatch_sessions` (protocol.md §9.3). [`crate::daemon::list_watch`] notices the changes.
+//! `watch_sessions` and `unwatch_sessions` (protocol.md §10.4). [`crate::daemon::list_watch`] notices the changes.
 
 use super::list::earlier_changes;
 use crate::daemon::call::Call;

@@ -1,4 +1,4 @@
-//! Several connections to one daemon: protocol.md §9.
+//! Several connections to one daemon: protocol.md §10.
 
 mod lifetime;
 mod limits;

@@ -110,7 +110,10 @@ fn notifications_for_a_client_that_never_reads_are_bounded() {
     deaf.ok("open_session", json!({"sessionId": id}));
     deaf.stop_reading();
     for n in 0..12_000 {
-        mover.send("set_leaf", json!({"leafId": ["u1", "a1"][n % 2]}));
+        mover.send(
+            "set_leaf",
+            json!({"leafId": (if n % 2 == 0 { "u1" } else { "a1" })}),
+        );
     }
     mover.ok("get_leaf", json!({}));
     mover.claim_responses();
