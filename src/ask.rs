@@ -58,6 +58,8 @@ pub(crate) enum Answerer {
     Client(ConnectionId),
     /// The hook with this number, in the order of the configuration.
     Hook(usize),
+    /// The extension with this number, in the order of the configuration, without a connection that can answer.
+    Extension(usize),
 }
 
 impl Answerer {
@@ -65,7 +67,7 @@ impl Answerer {
     pub(crate) fn hook(&self) -> Option<usize> {
         match self {
             Answerer::Hook(number) => Some(*number),
-            Answerer::Client(_) => None,
+            Answerer::Client(_) | Answerer::Extension(_) => None,
         }
     }
 
@@ -75,7 +77,7 @@ impl Answerer {
 }
 
 /// The facts of a question that do not change.
-pub(crate) struct Asking {
+pub(crate) struct Asking<A> {
     pub(crate) id: EventId,
     /// The connection whose request asks.
     pub(crate) asker: ConnectionId,
@@ -83,6 +85,8 @@ pub(crate) struct Asking {
     pub(crate) session: Arc<str>,
     /// Cancels the asker.
     pub(crate) cancel: Cancel,
+    /// The answers that count for clients that leave or do not answer in time.
+    pub(crate) instead: Vec<(Answerer, A)>,
 }
 
 struct AskState<A> {
@@ -101,6 +105,7 @@ struct OpenQuestion<A> {
     cancel: Cancel,
     deadline: watch::Sender<Instant>,
     waiting: Vec<Answerer>,
+    instead: Vec<(Answerer, A)>,
     answers: Vec<(Answerer, A)>,
     accepts: Accepts<A>,
     settled: oneshot::Sender<QuestionOutcome<A>>,
@@ -144,7 +149,7 @@ impl<A> Asks<A> {
     /// arrive at once.
     pub(crate) fn ask(
         &self,
-        asking: Asking,
+        asking: Asking<A>,
         waiting: Vec<Answerer>,
         timeout: Duration,
         accepts: Accepts<A>,
@@ -154,6 +159,7 @@ impl<A> Asks<A> {
             asker,
             session,
             cancel,
+            instead,
         } = asking;
         let asked = Instant::now();
         let (deadline_sender, deadline) = watch::channel(asked + timeout.min(self.max_answer));
@@ -167,6 +173,7 @@ impl<A> Asks<A> {
                 cancel: cancel.clone(),
                 deadline: deadline_sender,
                 waiting,
+                instead,
                 answers: Vec::new(),
                 accepts,
                 settled: sender,
@@ -201,7 +208,10 @@ impl<A> Asks<A> {
                 }
                 () = tokio::time::sleep_until(deadline.into()) => {
                     let open = self.state().open.remove(&question.id);
-                    if let Some(open) = open {
+                    if let Some(mut open) = open {
+                        for by in open.waiting.clone() {
+                            open.answer_instead(by);
+                        }
                         let OpenQuestion { answers, waiting: missing, .. } = open;
                         return QuestionOutcome::Settled { answers, missing };
                     }
@@ -272,7 +282,8 @@ impl<A> Asks<A> {
         state.open.values().any(|open| open.waiting.contains(&by))
     }
 
-    /// Takes a client out of the questions that wait for it, as one without an opinion: those about a session, or
+    /// Takes a client out of the questions that wait for it, as one without an opinion unless another answer counts
+    /// instead: those about a session, or
     /// all. Questions that its own requests ask end as aborted.
     pub(crate) fn leave(&self, connection: ConnectionId, session: Option<&str>) {
         let by = Answerer::Client(connection);
@@ -286,9 +297,10 @@ impl<A> Asks<A> {
             let Some(open) = state.open.get_mut(&id) else {
                 continue;
             };
+            let is_decided = open.answer_instead(by).is_some_and(self.decides);
             open.waiting.retain(|waiting| *waiting != by);
             let is_own = open.asker == connection;
-            if (is_own || open.waiting.is_empty())
+            if (is_own || is_decided || open.waiting.is_empty())
                 && let Some(open) = state.open.remove(&id)
                 && !is_own
             {
@@ -296,6 +308,13 @@ impl<A> Asks<A> {
                 let _gone = open.settle();
             }
         }
+    }
+
+    /// Whether a question is open, or one of the last that were answered.
+    pub(crate) fn knows(&self, id: &str) -> bool {
+        let id = EventId::new(id);
+        let state = self.state();
+        state.open.contains_key(&id) || state.answered.iter().any(|(of, ..)| *of == id)
     }
 
     /// Ends, as aborted, all questions that wait for a client, and those asked later. Hooks may still
@@ -314,6 +333,14 @@ impl<A> Asks<A> {
 }
 
 impl<A> OpenQuestion<A> {
+    /// Adds the answer that counts instead of this answerer's, if there is one.
+    fn answer_instead(&mut self, by: Answerer) -> Option<&A> {
+        let place = self.instead.iter().position(|(of, _)| *of == by)?;
+        self.waiting.retain(|waiting| *waiting != by);
+        self.answers.push(self.instead.swap_remove(place));
+        self.answers.last().map(|(_, answer)| answer)
+    }
+
     /// False if the receiver of the outcome is dropped.
     fn settle(self) -> bool {
         let outcome = QuestionOutcome::Settled {
@@ -324,7 +351,7 @@ impl<A> OpenQuestion<A> {
     }
 }
 
-fn not_pending(id: &EventId) -> Error {
+pub(crate) fn not_pending(id: &EventId) -> Error {
     Error::new(
         Kind::EventNotPending,
         format!("no question {:?} is waiting for an answer", id.as_str()),
@@ -352,12 +379,13 @@ mod tests {
         asks.ask(asking(id, &Cancel::new()), who.to_vec(), timeout, accepts)
     }
 
-    fn asking(id: &str, cancel: &Cancel) -> Asking {
+    fn asking(id: &str, cancel: &Cancel) -> Asking<u8> {
         Asking {
             id: EventId::new(id),
             asker: ConnectionId(9),
             session: Arc::from("s"),
             cancel: cancel.clone(),
+            instead: Vec::new(),
         }
     }
 
@@ -514,6 +542,40 @@ mod tests {
             let own = ask(&asks, "g", &[asker, HOOK], MAX);
             asks.leave(ConnectionId(9), None);
             assert_eq!(asks.outcome(own).await, QuestionOutcome::Aborted);
+        });
+    }
+
+    #[test]
+    fn an_answer_counts_instead_of_one_that_cannot_come() {
+        run(async {
+            let asks = asks(MAX);
+            let ask = |id: &str, instead: u8, timeout| {
+                let asking = Asking {
+                    instead: vec![(CLIENT, instead)],
+                    ..asking(id, &Cancel::new())
+                };
+                asks.ask(asking, vec![CLIENT, HOOK], timeout, Box::new(|_| Ok(())))
+            };
+            let decided = ask("e", 200, MAX);
+            asks.leave(ConnectionId(1), None);
+            assert_eq!(asks.outcome(decided).await, in_time(&[(CLIENT, 200)]));
+            let undecided = ask("f", 2, MAX);
+            asks.leave(ConnectionId(1), None);
+            asks.answer("f", HOOK, spelled(""), 3).unwrap();
+            let expect = in_time(&[(CLIENT, 2), (HOOK, 3)]);
+            assert_eq!(asks.outcome(undecided).await, expect);
+            let late = ask("g", 2, Duration::from_millis(5));
+            let expect = QuestionOutcome::Settled {
+                answers: vec![(CLIENT, 2)],
+                missing: vec![HOOK],
+            };
+            assert_eq!(asks.outcome(late).await, expect);
+            let answered = ask("h", 200, MAX);
+            asks.answer("h", CLIENT, spelled(""), 1).unwrap();
+            asks.leave(ConnectionId(1), None);
+            asks.answer("h", HOOK, spelled(""), 3).unwrap();
+            let expect = in_time(&[(CLIENT, 1), (HOOK, 3)]);
+            assert_eq!(asks.outcome(answered).await, expect);
         });
     }
 

@@ -49,8 +49,12 @@
 //! - `wire`: every type that crosses the pipe
 //! - `schema`: the documents made from `wire` and the method table
 //! - `ask`: questions to clients, with one outcome each
+//! - `peers`: questions of one connection to others, with one outcome each
+//! - `commands`: the commands that connections offer: names, limits and owners
+//! - `people`: questions and messages to a person: limits, and the answers that fit
 //! - `stdio`: frames, and the one queue of all output
 //! - `hooks`: the user's programs that answer and receive events
+//! - `extensions`: clients that the daemon starts, restarts and ends
 //! - `daemon`: what all connections share: open sessions, one ordered queue of requests each, notifications, questions
 //! - `rpc`: the method table, and the way from a frame to a handler and back
 //!
@@ -80,6 +84,7 @@ mod cache;
 mod cancel;
 mod cli;
 mod clock;
+mod commands;
 mod config;
 mod context;
 mod daemon;
@@ -87,6 +92,7 @@ mod durability;
 mod endpoint;
 mod entry;
 mod error;
+mod extensions;
 mod flow;
 mod hooks;
 mod id;
@@ -100,6 +106,8 @@ mod log;
 mod name;
 mod os;
 pub(crate) mod parallel;
+mod peers;
+mod people;
 mod renderers;
 #[allow(
     clippy::cast_possible_truncation,

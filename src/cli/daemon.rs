@@ -76,7 +76,7 @@ impl ChildDaemon {
         let program = std::env::current_exe().context("find this program")?;
         let mut child = Command::new(&program)
             .args(options.as_arguments())
-            .arg("serve")
+            .args(["serve", "--no-extensions"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -33,6 +33,7 @@ mod tree;
 use crate::config::Config;
 use crate::config::{self, ConfigFlags, DurabilityName, Settings, SummarizerName};
 use crate::endpoint::log_file;
+use crate::os::running::{self, LAUNCH_COMMAND};
 use crate::terminal;
 use anyhow::Context;
 use clap::builder::PossibleValue;
@@ -144,6 +145,17 @@ pub(crate) enum Command {
     Config,
     /// Show a conversation with a branch, offline
     Demo,
+    /// Become the program of an extension
+    #[command(hide = true, name = LAUNCH_COMMAND)]
+    Launch(LaunchArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LaunchArgs {
+    /// The process of the daemon
+    pub parent: u32,
+    #[arg(last = true, required = true)]
+    pub argv: Vec<OsString>,
 }
 
 /// Runs the command that the arguments name.
@@ -173,7 +185,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     // nor without it.
     if !matches!(
         arguments.command,
-        Some(Command::Config | Command::Doctor(_))
+        Some(Command::Config | Command::Doctor(_) | Command::Launch(_))
     ) {
         config::check(options.config.as_deref())?;
     }
@@ -195,6 +207,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Completions(completions)) => documents::completions(completions),
         Some(Command::Config) => print_config(options),
         Some(Command::Demo) => demo::run(options),
+        Some(Command::Launch(args)) => Err(running::launch(args.parent, &args.argv).into()),
     }
 }
 

@@ -5,6 +5,7 @@ use super::{LOGS_TO_FILE, Options};
 use crate::config::Settings;
 use crate::endpoint::runtime_file::Starter;
 use crate::endpoint::{Detached, Endpoint, PassedSocket, Place};
+use crate::extensions::NAME_VARIABLE;
 use crate::serve::{self, Endpoints, ListenAddress};
 use anyhow::{Context, bail};
 use clap::Args;
@@ -53,11 +54,21 @@ pub(crate) struct ServeArgs {
     /// End after this time without a connection, such as 90s, 10m or 1h; only with a socket [default: never]
     #[arg(long, value_name = "TIME", env = "TREELINED_IDLE_EXIT")]
     idle_exit: Option<IdleTime>,
+    /// Do not start the extensions that the configuration names
+    #[arg(long)]
+    no_extensions: bool,
     #[command(flatten)]
     socket: SocketOption,
     /// The starter, whose process waits on stdout; stdin is the lock
     #[arg(long, hide = true, value_name = "PID")]
     detached: Option<u32>,
+}
+
+impl ServeArgs {
+    /// A daemon that an extension starts starts none itself.
+    fn starts_extensions(&self) -> bool {
+        !self.no_extensions && std::env::var_os(NAME_VARIABLE).is_none()
+    }
 }
 
 /// Serves until the end. Problems of the configuration that do not prevent serving are logged.
@@ -77,6 +88,7 @@ pub(super) fn run(options: &Options, args: &ServeArgs) -> anyhow::Result<ExitCod
         sockets: Vec::new(),
         idle_exit: None,
         on_ready: Box::new(|| ()),
+        extensions: args.starts_extensions(),
     };
     serve::run(settings.into_config()?, endpoints)
 }
@@ -116,6 +128,7 @@ fn serve_sockets(
         sockets,
         idle_exit: args.idle_exit.map(|IdleTime(time)| time),
         on_ready: Box::new(on_ready),
+        extensions: args.starts_extensions(),
     };
     serve::run(shared.settings.into_config()?, endpoints)
 }

@@ -107,8 +107,9 @@ impl SettingLines {
         let mut section = "";
         for line in &self.0 {
             let of = &line.section;
-            // Each hook is a separate table that begins with its events.
-            if of != section || (of == "[hooks]" && line.key == "events") {
+            // Each hook and each extension is a separate table, which begins with this key.
+            let begins = [("[hooks]", "events"), ("[extensions]", "name")];
+            if of != section || begins.contains(&(of, &line.key)) {
                 let _ = write!(text, "\n[{of}]\n");
                 section = of;
             }

@@ -14,6 +14,7 @@ pub(crate) use file::check;
 
 use self::renderers::{RendererSection, renderers};
 use crate::durability::Durability;
+use crate::extensions::Extension;
 use crate::hooks::Hook;
 use crate::renderers::Renderer;
 use crate::summarizer::Summarizer;
@@ -24,7 +25,7 @@ use anyhow::{Context, anyhow, bail, ensure};
 use file::ConfigFile;
 use lines::{SettingLines, SettingOrigin};
 use paths::{session_dir, socket};
-use programs::{hooks, program};
+use programs::{extensions, hooks, program};
 use secrecy::SecretString;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -38,6 +39,8 @@ pub struct Config {
     pub durability: Durability,
     pub summarizer: Option<Summarizer>,
     pub hooks: Vec<Hook>,
+    /// The clients that a serving daemon starts.
+    pub extensions: Vec<Extension>,
     /// The looks of custom messages, by custom type.
     pub renderers: BTreeMap<String, Renderer>,
     /// Bytes.
@@ -106,6 +109,8 @@ struct FileSections {
     summarizer: SummarizerSection,
     #[serde(default)]
     hooks: Vec<HookSection>,
+    #[serde(default)]
+    extensions: Vec<ExtensionSection>,
     #[serde(default)]
     renderers: BTreeMap<String, RendererSection>,
 }
@@ -193,6 +198,27 @@ enum OnFailureName {
     Proceed,
 }
 
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExtensionSection {
+    name: String,
+    argv: Vec<String>,
+    sessions: Option<SessionsName>,
+    /// Names of before events.
+    answers: Option<Vec<String>>,
+    on_failure: Option<OnFailureName>,
+    /// Environment variables that the program gets besides the usual ones.
+    env: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum SessionsName {
+    #[default]
+    Own,
+    All,
+}
+
 /// Built-in providers: name, API, address, variable of the key.
 const PROVIDERS: [(&str, ApiName, &str, &str); 2] = [
     (
@@ -266,6 +292,7 @@ impl Settings {
         let summarizer = summarizer(flags, environment, &file.summarizer, &mut lines)?;
         let keys = key_variables(&file.summarizer.llm);
         let hooks = hooks(&file.hooks, path.as_deref(), &keys, &mut lines)?;
+        let extensions = extensions(&file.extensions, path.as_deref(), &keys, &mut lines)?;
         let renderers = renderers(&file.renderers, &mut lines)?;
         let cwd = std::env::current_dir().context("the working directory")?;
         Ok(Self {
@@ -278,6 +305,7 @@ impl Settings {
                 },
                 summarizer,
                 hooks,
+                extensions,
                 renderers,
                 max_frame_bytes,
                 max_queued_bytes,

@@ -1,13 +1,21 @@
-//! The programs that the configuration names: hooks, and the summarizer's command.
+//! The programs that the configuration names: hooks, extensions, and the summarizer's command.
 
 use super::lines::{SettingLines, SettingOrigin};
-use super::{HOOK_TIMEOUT_MS, HookSection, MAX_OUTPUT_BYTES, OnFailureName};
+use super::{
+    ExtensionSection, HOOK_TIMEOUT_MS, HookSection, MAX_OUTPUT_BYTES, OnFailureName, SessionsName,
+};
+use crate::extensions::{Extension, ExtensionSessions};
 use crate::hooks::{Hook, OnFailure};
-use crate::os::program::{Environment, Program};
+use crate::os::program::{Environment, Executable, Program};
 use crate::schema;
+use crate::terminal;
+use crate::wire::BeforeEvent;
 use anyhow::{Context, ensure};
 use std::path::Path;
 use std::time::Duration;
+
+/// Longest name of an extension, in characters.
+const MAX_NAME: usize = 64;
 
 pub(super) fn hooks(
     sections: &[HookSection],
@@ -18,7 +26,15 @@ pub(super) fn hooks(
     let mut hooks = Vec::new();
     for (index, section) in sections.iter().enumerate() {
         for event in &section.events {
-            let silent = matches!(event.as_str(), "summary_delta" | "progress" | "events_lost");
+            let silent = matches!(
+                event.as_str(),
+                "summary_delta"
+                    | "progress"
+                    | "events_lost"
+                    | "command_invoked"
+                    | "user_asked"
+                    | "user_notified"
+            );
             let is_known = schema::notification_names().any(|name| name == event) && !silent;
             ensure!(
                 is_known,
@@ -32,39 +48,124 @@ pub(super) fn hooks(
         let timeout = lines.milliseconds((of, "timeout_ms"), section.timeout_ms, HOOK_TIMEOUT_MS);
         let max = section.max_output_bytes;
         let max = lines.number((of, "max_output_bytes"), None, max, MAX_OUTPUT_BYTES);
-        let on_failure = lines.pick(
-            (of, "on_failure"),
-            None,
-            section.on_failure,
-            OnFailureName::default(),
-            |name| format!("{name:?}").to_lowercase().into(),
-        );
+        let on_failure = on_failure(of, section.on_failure, lines);
         let named = (&section.argv[..], section.env.as_deref());
         let program = program(named, keys, timeout, max, (of, lines));
         debug_assert!(named_in.is_some(), "only a file names hooks");
         hooks.push(Hook {
             events: section.events.clone(),
             program: program.with_context(|| format!("hooks[{index}]"))?,
-            on_failure: match on_failure {
-                OnFailureName::Cancel => OnFailure::Cancel,
-                OnFailureName::Proceed => OnFailure::Proceed,
-            },
+            on_failure,
             named_in: named_in.map(Path::to_owned).unwrap_or_default(),
         });
     }
     Ok(hooks)
 }
 
-/// Reads a program. If it cannot run, the problem is recorded; the program fails when it is used.
+fn on_failure(of: &str, name: Option<OnFailureName>, lines: &mut SettingLines) -> OnFailure {
+    let default = OnFailureName::default();
+    let shown = |name| format!("{name:?}").to_lowercase().into();
+    match lines.pick((of, "on_failure"), None, name, default, shown) {
+        OnFailureName::Cancel => OnFailure::Cancel,
+        OnFailureName::Proceed => OnFailure::Proceed,
+    }
+}
+
+pub(super) fn extensions(
+    sections: &[ExtensionSection],
+    named_in: Option<&Path>,
+    keys: &[String],
+    lines: &mut SettingLines,
+) -> anyhow::Result<Vec<Extension>> {
+    let mut extensions: Vec<Extension> = Vec::new();
+    for (index, section) in sections.iter().enumerate() {
+        let of = "[extensions]";
+        let at = |key: &str| format!("extensions[{index}].{key}");
+        let name = &section.name;
+        let is_name = !name.trim().is_empty()
+            && name.chars().count() <= MAX_NAME
+            && !name.contains(terminal::is_control);
+        ensure!(
+            is_name,
+            "{}: must have 1 to {MAX_NAME} characters and no control characters",
+            at("name")
+        );
+        let is_new = extensions.iter().all(|other| other.name != *name);
+        ensure!(is_new, "{}: another extension has this name", at("name"));
+        lines.push((of, "name"), name.as_str().into(), SettingOrigin::File);
+        let sessions = lines.pick(
+            (of, "sessions"),
+            None,
+            section.sessions,
+            SessionsName::default(),
+            |name| format!("{name:?}").to_lowercase().into(),
+        );
+        let mut answers = Vec::new();
+        for event in section.answers.iter().flatten() {
+            let known = BeforeEvent::ALL.iter().find(|known| known.name() == event);
+            answers.push(*known.with_context(|| {
+                format!("{}: there is no event {event:?} to answer", at("answers"))
+            })?);
+        }
+        let shown = answers.iter().map(|event| event.name().into()).collect();
+        let origin = given(section.answers.is_some());
+        lines.push((of, "answers"), toml::Value::Array(shown), origin);
+        let on_failure = on_failure(of, section.on_failure, lines);
+        let named = (&section.argv[..], section.env.as_deref());
+        let what = ("extension", name.as_str());
+        let executable = executable(named, keys, what, (of, lines));
+        debug_assert!(named_in.is_some(), "only a file names extensions");
+        extensions.push(Extension {
+            name: name.clone(),
+            executable: executable.with_context(|| format!("extensions[{index}]"))?,
+            sessions: match sessions {
+                SessionsName::Own => ExtensionSessions::Own,
+                SessionsName::All => ExtensionSessions::All,
+            },
+            answers,
+            on_failure,
+            named_in: named_in.map(Path::to_owned).unwrap_or_default(),
+        });
+    }
+    Ok(extensions)
+}
+
+fn given(is_given: bool) -> SettingOrigin {
+    match is_given {
+        true => SettingOrigin::File,
+        false => SettingOrigin::Default,
+    }
+}
+
+/// Reads a program that runs to its end.
 pub(super) fn program(
-    (argv, env): (&[String], Option<&[String]>),
+    named: (&[String], Option<&[String]>),
     keys: &[String],
     timeout: Duration,
     max_output_bytes: u64,
     (of, lines): (&str, &mut SettingLines),
 ) -> anyhow::Result<Program> {
+    let what = match of {
+        "[hooks]" => "hook",
+        _ => "summarizer's program",
+    };
+    Ok(Program {
+        executable: executable(named, keys, (what, ""), (of, lines))?,
+        timeout,
+        max_output_bytes: usize::try_from(max_output_bytes)?,
+    })
+}
+
+/// Reads an executable. If it cannot run, the problem is recorded with its kind and its name, or the file's if that is
+/// empty; it fails when it is used.
+fn executable(
+    (argv, env): (&[String], Option<&[String]>),
+    keys: &[String],
+    (what, name): (&str, &str),
+    (of, lines): (&str, &mut SettingLines),
+) -> anyhow::Result<Executable> {
     ensure!(!argv.is_empty(), "{of}.argv: names no program");
-    let origin = env.map_or(SettingOrigin::Default, |_| SettingOrigin::File);
+    let origin = given(env.is_some());
     let env = env.unwrap_or_default();
     for name in env {
         let is_name = !name.is_empty() && !name.contains(['=', '\0']);
@@ -74,22 +175,20 @@ pub(super) fn program(
         let values = values.iter().map(|value| value.as_str().into());
         lines.push((of, key), toml::Value::Array(values.collect()), origin);
     }
-    let program = Program {
+    let executable = Executable {
         argv: argv.to_vec(),
         environment: Environment {
             named: env.to_vec(),
             keys: keys.to_vec(),
         },
-        timeout,
-        max_output_bytes: usize::try_from(max_output_bytes)?,
     };
-    if let Err(why) = program.check() {
-        let what = match of {
-            "[hooks]" => "hook",
-            _ => "summarizer's program",
+    if let Err(why) = executable.check() {
+        let name = if name.is_empty() {
+            executable.name()
+        } else {
+            name
         };
-        let name = program.name();
         lines.note(format!("the {what} {name} fails: {why}"));
     }
-    Ok(program)
+    Ok(executable)
 }

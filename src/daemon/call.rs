@@ -9,7 +9,8 @@ use crate::lock::lock;
 use crate::wire;
 use std::sync::{Arc, Mutex, OnceLock};
 
-fn opened(open: &OpenSession, seq: u64) -> wire::notification::SessionOpened {
+/// Announces that a session is open.
+pub(super) fn opened(open: &OpenSession, seq: u64) -> wire::notification::SessionOpened {
     wire::notification::SessionOpened {
         session_id: open.id.to_string(),
         seq,
@@ -68,6 +69,7 @@ impl Call {
             lease.admit(connection.id, access);
             connection.daemon.notify(&open, |seq| opened(&open, seq));
             connection.daemon.watch(&open);
+            connection.daemon.open_for_extensions(&open, &lease);
             drop(lease);
         });
     }

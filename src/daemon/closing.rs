@@ -19,6 +19,7 @@ pub(crate) async fn close(connection: &Arc<Connection>, lease: Lease) -> Result<
     if !lease.is_open_for_asker() {
         return Err(Error::session_not_found(lease.id()));
     }
+    let lease = end_turn_of_follower(connection, lease, Openings::One).await?;
     match lease.departure(connection.id, Openings::One) {
         Departure::StillOpen => lease.leave(connection.id, Openings::One),
         Departure::ForOthers => {
@@ -38,20 +39,51 @@ pub(crate) async fn close(connection: &Arc<Connection>, lease: Lease) -> Result<
     Ok(())
 }
 
+/// Ends the turn of an extension that only follows the session, if a close would be the last one: the turn must not
+/// keep the session open.
+async fn end_turn_of_follower(
+    connection: &Connection,
+    lease: Lease,
+    openings: Openings,
+) -> Result<Lease> {
+    let is_last = lease.departure(connection.id, openings) == Departure::Last;
+    let Some(open) = lease.open().filter(|_| is_last).map(Arc::clone) else {
+        return Ok(lease);
+    };
+    let is_in_turn = matches!(open.session.activity(), Some(Activity::AgentTurn));
+    if !is_in_turn || open.client_turn().is_of(connection.id) {
+        return Ok(lease);
+    }
+    drop(lease);
+    let daemon = &connection.daemon;
+    daemon.end_turn(&open).await;
+    let by = Some(connection.id);
+    let place = daemon
+        .queues
+        .lease(by, Some(&open.id), Scope::Change, &Cancel::new());
+    place.await
+}
+
 /// The session to close for all. Its navigation is aborted; a turn of a client is not.
 pub(crate) async fn prepare(lease: Lease) -> Result<(Arc<OpenSession>, SessionGuard)> {
     let (open, turn) = guard_for_all(lease, Instant::now())?;
     // Checked with the lease: earlier requests have begun, and cannot commit at this point.
-    match open.session.activity() {
-        Some(Activity::Navigation { abort, .. } | Activity::Compaction { abort }) => {
-            abort.cancel();
-            open.session.idle().await;
-        }
-        Some(Activity::AgentTurn) => open.session.check_idle()?,
-        None => {}
+    if let Some(Activity::AgentTurn) = open.session.activity() {
+        open.session.check_idle()?;
     }
+    end_operations(&open).await;
     open.session.syncer.flush().await?;
     Ok((open, turn))
+}
+
+/// Aborts the navigation or compaction of any connection.
+async fn end_operations(open: &OpenSession) {
+    if let Some(Activity::Navigation { abort, .. } | Activity::Compaction { abort }) =
+        open.session.activity()
+    {
+        abort.cancel();
+        open.session.idle().await;
+    }
 }
 
 /// Closes a session for all connections.
@@ -86,6 +118,7 @@ async fn end_operation(connection: &Connection, open: &OpenSession) {
 /// Closes a session for a connection. It stays open for others.
 fn leave(connection: &Connection, open: &OpenSession, turn: &mut SessionGuard) {
     connection.daemon.asks.leave(connection.id, Some(&open.id));
+    connection.daemon.peers.leave(connection.id, Some(&open.id));
     open.remove_listener(connection);
     let lease = &turn.with().lease;
     lease.leave(connection.id, Openings::All);
@@ -107,6 +140,9 @@ impl Daemon {
             let Ok(lease) = place.await else {
                 continue;
             };
+            let Ok(lease) = end_turn_of_follower(connection, lease, Openings::All).await else {
+                continue;
+            };
             let departure = lease.departure(connection.id, Openings::All);
             let Ok((open, mut turn)) = guard(lease, Instant::now()) else {
                 continue;
@@ -114,10 +150,12 @@ impl Daemon {
             end_operation(connection, &open).await;
             leave(connection, &open, &mut turn);
             if departure == Departure::Last {
+                end_operations(&open).await;
                 if open.session.syncer.flush().await.is_err() {
                     tracing::error!("the last entries may not be on disk");
                 }
-                self.remove(&open, &mut turn);
+                // Only extensions that follow it hear of that.
+                close_for_all(self, &open, &mut turn);
             }
         }
     }

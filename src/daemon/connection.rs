@@ -4,6 +4,7 @@ use super::call::Call;
 use super::{Daemon, convert};
 use crate::ask::Answerer;
 use crate::cancel::Cancel;
+use crate::extensions::ExtensionRun;
 use crate::id::ConnectionId;
 use crate::lock::lock;
 use crate::os::process::ProcessWatch;
@@ -38,6 +39,8 @@ pub(crate) struct Transport {
     pub(crate) cwd: Option<String>,
     /// Ends the input, so that the reader ends the connection.
     pub(crate) end_input: Box<dyn Fn() + Send + Sync>,
+    /// The extension that the connection belongs to.
+    pub(crate) extension: Option<ExtensionRun>,
 }
 
 /// A client that has introduced itself.
@@ -51,6 +54,8 @@ pub(crate) struct Client {
     pub(crate) summary_deltas: bool,
     pub(crate) progress: bool,
     pub(crate) search_hits: bool,
+    /// The kinds of questions that it can ask a person; `None` without a person.
+    pub(crate) ui: Option<Vec<wire::AskKind>>,
     /// Bytes.
     pub(crate) max_frame_bytes: usize,
 }
@@ -77,6 +82,7 @@ impl Connection {
         let transport = Transport {
             cwd: Some(daemon.config.cwd.clone()),
             end_input: Box::new(|| {}),
+            extension: None,
         };
         Self::over(transport, &daemon, outbox)
     }
@@ -102,14 +108,22 @@ impl Connection {
         })
     }
 
-    /// The name that other clients see: that of the client, else `client-` and the number of the connection.
+    /// The extension that the connection belongs to.
+    pub(crate) fn extension(&self) -> Option<&ExtensionRun> {
+        self.transport.extension.as_ref()
+    }
+
+    /// The name that other clients see: that of the extension or the client, else `client-` and the number of the
+    /// connection.
     pub(crate) fn display_name(&self) -> String {
+        if let Some(extension) = self.extension() {
+            return extension.name.clone();
+        }
         let name = self.client().and_then(|client| client.name.clone());
         name.unwrap_or_else(|| format!("client-{}", self.id.0))
     }
 
     /// Whether it has this session open.
-    #[allow(dead_code, reason = "commands and questions to people ask it")]
     pub(crate) fn has_open(&self, session_id: &str) -> bool {
         self.daemon.queues.is_open_for(self.id, session_id)
     }
@@ -122,13 +136,14 @@ impl Connection {
 
     /// Whether a question waits for this client.
     pub(crate) fn is_asked(&self) -> bool {
-        self.daemon.asks.waits_for(Answerer::Client(self.id))
+        self.daemon.asks.waits_for(Answerer::Client(self.id)) || self.daemon.peers.is_asked(self.id)
     }
 
     /// Takes this client out of all questions, as one without an opinion. Questions of its own operations end as
     /// aborted.
     pub(crate) fn leave_questions(&self) {
         self.daemon.asks.leave(self.id, None);
+        self.daemon.peers.leave(self.id, None);
     }
 
     /// Whether an operation with this abort handle is a request of this client.

@@ -52,6 +52,13 @@ impl Connections {
         self.list().by_id.len()
     }
 
+    /// The number of connections that are no extensions.
+    pub(crate) fn count_clients(&self) -> usize {
+        let list = self.list();
+        let clients = list.by_id.values().filter(|one| one.extension().is_none());
+        clients.count()
+    }
+
     fn remove(&self, id: ConnectionId) {
         // Dropped without the lock: it may be the last reference to much.
         let _removed = self.list().by_id.remove(&id);
@@ -83,6 +90,9 @@ impl Daemon {
     pub(crate) async fn connection_ended(self: &Arc<Self>, connection: &Arc<Connection>) {
         connection.keep_watch(None);
         self.unwatch_sessions(connection);
+        self.extension_ended(connection);
+        self.commands().remove_all(connection.id);
+        self.change_renderers(|renderers| renderers.remove_all(connection.id));
         self.close_sessions_of(connection).await;
         self.connections.remove(connection.id);
     }

@@ -6,7 +6,7 @@
 //! [`closing`] closes sessions for one connection or for all. [`append`] writes adjacent appends of a queue, [`commit`] makes any other change and ends both; [`notify`] sends
 //! notifications in the order of the commits; [`follow`] detects the entries of other writers. [`release`] holds
 //! operations that ask before they commit: [`navigation`] and [`compaction`] use it, [`fork`] has steps of its own.
-//! [`question`] asks clients and hooks, and [`summaries`] runs the summarizer.
+//! [`extension`] opens sessions for extensions. [`question`] asks clients and hooks, and [`summaries`] runs the summarizer.
 //!
 //! [`convert`] makes messages, and [`session_row`] rows of the list, which [`list_watch`] announces. [`agent_turn`] is the turn of a session's client, [`tree_view`] keeps the last view,
 //! [`find`] and [`rows`] read the data that it shows, and [`reading`] decides where large reads run.
@@ -20,6 +20,7 @@ pub(crate) mod compaction;
 pub(crate) mod connection;
 pub(crate) mod connections;
 pub(crate) mod convert;
+pub(crate) mod extension;
 pub(crate) mod find;
 pub(crate) mod follow;
 pub(crate) mod fork;
@@ -44,11 +45,14 @@ use self::question::ReceivedAnswer;
 use self::queue::{Asker, Queues, Scope};
 use crate::ask::Asks;
 use crate::cancel::Cancel;
+use crate::commands::OfferedCommands;
 use crate::config::Config;
 use crate::error::Result;
+use crate::extensions::Extensions;
 use crate::hooks::Hooks;
 use crate::id::{self, Source};
 use crate::lock::lock;
+use crate::peers::Peers;
 use crate::renderers::Renderers;
 use crate::store::Store;
 use crate::store::watch::Watcher;
@@ -71,7 +75,11 @@ pub struct Daemon {
     pub(crate) connections: Connections,
     pub(crate) list_watch: ListWatch,
     pub(crate) asks: Asks<ReceivedAnswer>,
+    /// The open questions of connections to others.
+    pub(crate) peers: Peers,
+    commands: Mutex<OfferedCommands>,
     pub hooks: Hooks,
+    pub(crate) extensions: Extensions,
     /// Shared with the requests that make rows.
     renderers: Mutex<Arc<Renderers>>,
     pub instance_id: String,
@@ -95,12 +103,15 @@ impl Daemon {
         Arc::new(Self {
             store: Store::new(config.session_dir.clone()),
             hooks: Hooks::new(config.hooks.clone()),
+            extensions: Extensions::new(config.extensions.clone()),
             renderers: Mutex::new(Arc::new(Renderers::configured(&config.renderers))),
             instance_id: id::random_token(&*source),
             config,
             source,
             connections: Connections::default(),
             list_watch: ListWatch::default(),
+            peers: Peers::new(MAX_ANSWER),
+            commands: Mutex::default(),
             asks: Asks::new(MAX_ANSWER, |given| given.answer.cancel == Some(true)),
             queues: Queues::new(spawn),
             watcher: Watcher::new(),
@@ -143,6 +154,11 @@ impl Daemon {
         for open in self.open_sessions() {
             open.last_view.forget();
         }
+    }
+
+    /// The commands that connections offer.
+    pub(crate) fn commands(&self) -> MutexGuard<'_, OfferedCommands> {
+        lock(&self.commands)
     }
 
     /// The renderers at this time.

@@ -2,7 +2,7 @@
 //! (protocol.md §5).
 //!
 //! Any cancel wins, then the first summary; the first override of each option counts. For a hook that fails or times
-//! out, its `on_failure` is the answer.
+//! out, its `on_failure` is the answer. [`super::extension`] has the same for extensions.
 
 use super::connection::Connection;
 use super::open_session::OpenSession;
@@ -42,7 +42,7 @@ pub(crate) struct EventQuestion<'a> {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReceivedAnswer {
     pub answer: wire::EventAnswer,
-    /// Whether it replaces the answer of a failed hook.
+    /// Whether it replaces the answer of a failed hook or extension.
     pub is_failure: bool,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct Decision {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub reason: CancelReason,
-    /// The hook that failed.
+    /// The hook or extension that failed.
     pub by: Option<String>,
 }
 
@@ -99,8 +99,12 @@ impl Daemon {
         // A client that reads nothing cannot answer.
         let clients = clients.filter(|client| client.answers(event) && !client.outbox.is_stuffed());
         let clients = clients.map(|client| Answerer::Client(client.id));
+        let mut answerers: Vec<Answerer> = clients.collect();
+        let unable = self.unable_extensions(open, event, &answerers);
+        answerers.extend(unable.into_iter().map(Answerer::Extension));
         let hooks = self.hooks.listening(event.name()).into_iter();
-        clients.chain(hooks.map(Answerer::Hook)).collect()
+        answerers.extend(hooks.map(Answerer::Hook));
+        answerers
     }
 
     /// The names of answerers. Those of clients are taken before they can disconnect.
@@ -108,6 +112,7 @@ impl Daemon {
         let name = |answerer: &Answerer| match answerer {
             Answerer::Client(id) => Some(self.connections.find(*id)?.display_name()),
             Answerer::Hook(number) => Some(self.hooks.hook(*number)?.program.name().to_owned()),
+            Answerer::Extension(number) => Some(self.extensions.get(*number)?.name.clone()),
         };
         let named = answerers.iter().filter_map(|by| Some((*by, name(by)?)));
         named.collect()
@@ -144,6 +149,7 @@ pub(crate) async fn put<P: Notification>(
     let Some(question) = question else {
         return Ok(Decision::default());
     };
+    asking.answer_for_extensions(&event_id, &asked);
     let seq = asking.wake_connections();
     // Dropping it after the outcome ends the hooks that still run.
     let mut running = JoinSet::new();
@@ -175,6 +181,7 @@ impl EventQuestion<'_> {
             asker: self.asker,
             session: Arc::clone(&self.open.id),
             cancel: self.abort.clone(),
+            instead: self.instead(&answerers),
         };
         let asks = &self.daemon.asks;
         asks.ask(asking, answerers, timeout, accepts)
@@ -239,6 +246,7 @@ impl EventQuestion<'_> {
                 None => in_time = false,
             }
         }
+        self.log_failed_extensions(&answers, names);
         let (outcome, by, mut decision) = decide(answers, in_time, self.takes());
         let by = by.and_then(|by| names.iter().find(|(answerer, _)| *answerer == by));
         let by = by.map(|(_, name)| name.clone());
@@ -252,10 +260,10 @@ impl EventQuestion<'_> {
 
     fn announce(&self, event_id: &EventId, outcome: EventOutcome, by: Option<&str>) {
         let resolved = |seq| notification::EventResolved {
-            session_id: self.open.id.to_string(),
-            seq,
+            session_id: Some(self.open.id.to_string()),
+            seq: Some(seq),
             event_id: event_id.as_str().to_owned(),
-            event: self.event,
+            event: self.event.into(),
             navigation_id: self.navigation_id.map(str::to_owned),
             outcome,
             by: by.map(str::to_owned),
@@ -313,13 +321,20 @@ pub(crate) fn check_stored(answer: &wire::EventAnswer, path: &str) -> Result<()>
 /// The answer that replaces that of a failed hook.
 fn failed(hook: &Hook, failure: &Failure) -> ReceivedAnswer {
     hook.log_failure(failure);
-    let answer = wire::EventAnswer {
-        cancel: (hook.on_failure == OnFailure::Cancel).then_some(true),
-        ..wire::EventAnswer::default()
-    };
-    ReceivedAnswer {
-        answer,
-        is_failure: true,
+    ReceivedAnswer::of_failure(hook.on_failure)
+}
+
+impl ReceivedAnswer {
+    /// The answer that replaces that of a hook or an extension that fails.
+    pub(super) fn of_failure(on_failure: OnFailure) -> Self {
+        let answer = wire::EventAnswer {
+            cancel: (on_failure == OnFailure::Cancel).then_some(true),
+            ..wire::EventAnswer::default()
+        };
+        Self {
+            answer,
+            is_failure: true,
+        }
     }
 }
 

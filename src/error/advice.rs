@@ -84,6 +84,14 @@ advice! {
         "No action is needed; try again when the conversation has grown.";
     EventNotPending "The question is closed, or never existed."
         "No action is needed: another answer decided it, or its time ran out.";
+    NoUser "No connection can ask a person in this way."
+        "Go on without the answer, or connect a client that declares `capabilities.ui`.";
+    CommandExists "Another connection, or the client itself, has a command of this name."
+        "Choose another name; `list_commands` lists those of connections.";
+    CommandNotFound "No connection offers a command of this name."
+        "Correct the name; `list_commands` lists the commands.";
+    CommandFailed "The command failed."
+        "Look at `details.reason` and `details.message`; the command may have done a part of its work.";
     StorageFull "The disk or the quota is full."
         "Free space and send the request again; `details.writtenIds` lists the entries that were written.";
     StorageIo "The operating system failed to read or write the file."

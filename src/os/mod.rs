@@ -5,4 +5,5 @@ pub(crate) mod file;
 pub(crate) mod handle;
 pub(crate) mod process;
 pub(crate) mod program;
+pub(crate) mod running;
 pub(crate) mod temporary;

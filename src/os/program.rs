@@ -13,12 +13,18 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
-/// A program and its limits.
+/// A program with its arguments and its environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Program {
+pub struct Executable {
     /// The program and its arguments, passed as they are.
     pub argv: Vec<String>,
     pub environment: Environment,
+}
+
+/// A program that runs to its end, and its limits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    pub executable: Executable,
     pub timeout: Duration,
     /// Longest output, in bytes.
     pub max_output_bytes: usize,
@@ -67,6 +73,11 @@ pub enum Failure {
 }
 
 impl Environment {
+    /// The variables of this process to pass.
+    pub(super) fn variables(&self) -> Vec<(OsString, OsString)> {
+        self.of(std::env::vars_os())
+    }
+
     /// The variables to pass, out of `all`.
     fn of(&self, all: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
         all.filter(|(name, _)| name.to_str().is_some_and(|name| self.passes(name)))
@@ -83,45 +94,12 @@ impl Environment {
     }
 }
 
-impl Program {
+impl Executable {
     /// The name shown to users: the file's, without folders.
     pub fn name(&self) -> &str {
         let path = self.argv.first().map(Path::new);
         let name = path.and_then(Path::file_name);
         name.and_then(|name| name.to_str()).unwrap_or_default()
-    }
-
-    /// Runs the program in a process group of its own and returns its stdout; `heard` receives the output as
-    /// it arrives. Returns once the program has exited and closed its stdout; discards its stderr. Dropping
-    /// the future, or exceeding a limit, kills the group. The program's files are checked each time, since
-    /// they may have changed.
-    pub async fn run(
-        &self,
-        input: &[u8],
-        heard: &(dyn Fn(&[u8]) + Send + Sync),
-    ) -> Result<Vec<u8>, Failure> {
-        let (program, arguments) = self
-            .argv
-            .split_first()
-            .ok_or_else(|| Failure::NotStarted(io::ErrorKind::InvalidInput.into()))?;
-        self.check()?;
-        let child = Command::new(program)
-            .args(arguments)
-            .env_clear()
-            .envs(self.environment.of(std::env::vars_os()))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()
-            .map_err(Failure::NotStarted)?;
-        let mut group = ProcessGroup(child);
-        let talk = group.talk(input, heard, self.max_output_bytes);
-        match tokio::time::timeout(self.timeout, talk).await {
-            Ok(output) => output,
-            Err(_) => Err(Failure::TimedOut(self.timeout)),
-        }
     }
 
     /// Fails if the program cannot be started, or if another user could change it: the file itself, each
@@ -145,6 +123,47 @@ impl Program {
             }
         }
         Ok(())
+    }
+}
+
+impl Program {
+    /// The name shown to users: the file's, without folders.
+    pub fn name(&self) -> &str {
+        self.executable.name()
+    }
+
+    /// Runs the program in a process group of its own and returns its stdout; `heard` receives the output as
+    /// it arrives. Returns once the program has exited and closed its stdout; discards its stderr. Dropping
+    /// the future, or exceeding a limit, kills the group. The program's files are checked each time, since
+    /// they may have changed.
+    pub async fn run(
+        &self,
+        input: &[u8],
+        heard: &(dyn Fn(&[u8]) + Send + Sync),
+    ) -> Result<Vec<u8>, Failure> {
+        let (program, arguments) = self
+            .executable
+            .argv
+            .split_first()
+            .ok_or_else(|| Failure::NotStarted(io::ErrorKind::InvalidInput.into()))?;
+        self.executable.check()?;
+        let child = Command::new(program)
+            .args(arguments)
+            .env_clear()
+            .envs(self.executable.environment.variables())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(Failure::NotStarted)?;
+        let mut group = ProcessGroup(child);
+        let talk = group.talk(input, heard, self.max_output_bytes);
+        match tokio::time::timeout(self.timeout, talk).await {
+            Ok(output) => output,
+            Err(_) => Err(Failure::TimedOut(self.timeout)),
+        }
     }
 }
 

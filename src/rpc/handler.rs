@@ -1,7 +1,8 @@
 //! The forms of handlers. The scope of a method (the table in [`crate::wire::methods`]) decides which forms its handler
 //! can have, and the form decides which operations it can do:
 //!
-//! - immediate: a function of the params, run at once.
+//! - immediate: a function of the params, run at once; or one that returns the rest of its work, which waits for no
+//!   other request.
 //! - registry: a function that takes its places in the queues, and returns the rest of its work.
 //! - session(read): a function of a session that it cannot change.
 //! - session(append): a function that says which entries are appended; or an asynchronous one with a [`ChangePlace`],
@@ -52,21 +53,42 @@ impl<R> ResultOf<R> for Prepared<R> {
     }
 }
 
-/// Runs a handler of scope `immediate`.
-pub(super) fn immediate<P, R, O>(
-    params: Option<&str>,
-    responder: Responder,
-    handler: impl FnOnce(&Arc<Call>, P) -> Result<O>,
-) where
-    P: DeserializeOwned,
-    O: ResultOf<R>,
-{
-    let call = responder.call();
-    let result = decode(params).and_then(|params| handler(call, params)?.reply());
-    responder.respond(result);
+/// A handler of scope `immediate`, in one of its forms.
+pub(super) trait ImmediateHandler<P, R, Form> {
+    fn begin(self, params: Option<&str>, responder: Responder);
 }
 
-/// The work of a method after it has its places in the queues.
+/// The form `fn(&Arc<Call>, P) -> Result<O>`.
+pub(super) struct AtOnceForm<O>(PhantomData<O>);
+
+/// The form `fn(&Arc<Call>, P) -> Result<Remainder<O>>`.
+pub(super) struct WaitingForm<O>(PhantomData<O>);
+
+impl<P, R, O, H> ImmediateHandler<P, R, AtOnceForm<O>> for H
+where
+    P: DeserializeOwned,
+    O: ResultOf<R>,
+    H: FnOnce(&Arc<Call>, P) -> Result<O>,
+{
+    fn begin(self, params: Option<&str>, responder: Responder) {
+        let call = responder.call();
+        let result = decode(params).and_then(|params| self(call, params)?.reply());
+        responder.respond(result);
+    }
+}
+
+impl<P, R, O, H> ImmediateHandler<P, R, WaitingForm<O>> for H
+where
+    P: DeserializeOwned,
+    O: ResultOf<R> + 'static,
+    H: FnOnce(&Arc<Call>, P) -> Result<Remainder<O>>,
+{
+    fn begin(self, params: Option<&str>, responder: Responder) {
+        registry(params, responder, self);
+    }
+}
+
+/// The work of a method after it has its places in the queues, if it needs any.
 pub(super) type Remainder<O> = Pin<Box<dyn Future<Output = Result<O>> + Send>>;
 
 /// Runs a handler of scope `registry`.

@@ -1,9 +1,9 @@
 //! Finds the handler of a method by its name, by the table in `wire::methods`.
 
-use super::handler::{self, AppendHandler, ReadHandler, ReleaseHandler};
+use super::handler::{self, AppendHandler, ImmediateHandler, ReadHandler, ReleaseHandler};
 use super::methods::{
-    append, compact, events, fork, handshake, import, list, moves, navigate, pick, read, renderers,
-    search, sessions, tree, turns, watch,
+    append, commands, compact, events, fork, handshake, import, list, moves, navigate, people,
+    pick, read, renderers, search, sessions, tree, turns, watch,
 };
 use super::response::Responder;
 use crate::wire;
@@ -82,7 +82,9 @@ macro_rules! begin {
         |params, responder, _| handler::registry::<$params, $result, _>(params, responder, $run)
     };
     (immediate, $params:ty, $result:ty, $run:path) => {
-        |params, responder, _| handler::immediate::<$params, $result, _>(params, responder, $run)
+        |params, responder, _| {
+            ImmediateHandler::<$params, $result, _>::begin($run, params, responder)
+        }
     };
 }
 with_methods!(find_method);

@@ -138,6 +138,8 @@ impl Protocol {
         generators.result::<wire::LeafMovedDetails>();
         generators.result::<wire::SessionBusyDetails>();
         generators.result::<wire::EntryInvalidDetails>();
+        generators.result::<wire::CommandDetails>();
+        generators.result::<wire::CommandFailedDetails>();
         generators.result::<wire::TreeChangedDetails>();
         generators.result::<wire::PartialWriteDetails>();
         let (mut definitions, examples) = generators.into_definitions_and_examples();

@@ -5,6 +5,7 @@
 
 use super::Server;
 use crate::daemon::connection::{Connection, Transport};
+use crate::extensions::ExtensionRun;
 use crate::rpc::Dispatcher;
 use crate::stdio::{Frame, FrameReader, Outbox, Shortcut, id_in_head};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -49,13 +50,7 @@ pub(super) struct ServedConnection {
 }
 
 impl ServedConnection {
-    /// `cwd`: the working directory of new sessions that name none. `end_input` lets the reader end.
-    pub(super) fn new(
-        server: &Arc<Server>,
-        cwd: Option<String>,
-        end_input: Box<dyn Fn() + Send + Sync>,
-    ) -> anyhow::Result<Self> {
-        let transport = Transport { cwd, end_input };
+    pub(super) fn new(server: &Arc<Server>, transport: Transport) -> anyhow::Result<Self> {
         let outbox = Outbox::new(server.daemon.config.max_queued_bytes);
         let connection = Connection::over(transport, &server.daemon, outbox);
         let dispatcher = Dispatcher::new(Arc::clone(&connection), server.runtime.clone())?;
@@ -191,12 +186,21 @@ impl ServedConnection {
     }
 }
 
-/// Serves a client that has connected to a socket.
-pub(super) fn serve_socket(server: &Arc<Server>, socket: File) -> anyhow::Result<()> {
+/// Serves a client that has connected to a socket, or the extension of this run.
+pub(super) fn serve_socket(
+    server: &Arc<Server>,
+    socket: File,
+    extension: Option<ExtensionRun>,
+) -> anyhow::Result<()> {
     let socket = Arc::new(socket);
     let ended = Arc::clone(&socket);
-    let end_input = Box::new(move || end_socket(&ended, Shutdown::Read));
-    let served = ServedConnection::new(server, None, end_input)?;
+    let transport = Transport {
+        // An extension runs in the working directory of the daemon.
+        cwd: extension.as_ref().map(|_| server.daemon.config.cwd.clone()),
+        end_input: Box::new(move || end_socket(&ended, Shutdown::Read)),
+        extension,
+    };
+    let served = ServedConnection::new(server, transport)?;
     let broken = {
         let (socket, connection) = (Arc::clone(&socket), Arc::clone(&served.connection));
         move || {
@@ -214,6 +218,9 @@ pub(super) fn serve_socket(server: &Arc<Server>, socket: File) -> anyhow::Result
         };
         served.finish(reason, writer);
         end_socket(&socket, Shutdown::Both);
+        if let Some(run) = served.connection.extension() {
+            run.disconnected();
+        }
     };
     let thread = thread::Builder::new().name("reader".into());
     thread.stack_size(READER_STACK).spawn(reader)?;

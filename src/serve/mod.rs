@@ -13,18 +13,21 @@ mod stdio;
 
 pub(crate) use address::ListenAddress;
 
-use self::connection::{EndReason, LAST_WORDS, LONGEST_END};
+use self::connection::{EndReason, LAST_WORDS, LONGEST_END, serve_socket};
 use self::stdio::StdioConnection;
 use crate::clock::SystemSource;
 use crate::config::Config;
 use crate::daemon::Daemon;
 use crate::endpoint::Endpoint;
+use crate::extensions::{ServeExtension, Supervisors};
 use crate::lock::lock;
 use crate::os::process;
 use anyhow::Context;
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -56,6 +59,8 @@ struct Server {
     daemon: Arc<Daemon>,
     runtime: Handle,
     events: Mutex<Sender<ServeEvent>>,
+    /// Set before extensions are asked to end, which are then not restarted.
+    extensions_end: Arc<AtomicBool>,
 }
 
 impl Server {
@@ -65,14 +70,24 @@ impl Server {
     }
 
     fn connection_ended(&self) {
-        if self.daemon.connections.count() == 0 {
+        if self.daemon.connections.count_clients() == 0 {
             self.report(ServeEvent::NoConnection);
         }
     }
 
     /// Asks all connections to end.
     fn end_connections(&self) {
+        self.extensions_end.store(true, Ordering::Release);
         for connection in self.daemon.connections.all() {
+            connection.ask_to_end();
+        }
+    }
+
+    /// Asks the connections of extensions to end.
+    fn end_extensions(&self) {
+        self.extensions_end.store(true, Ordering::Release);
+        let all = self.daemon.connections.all().into_iter();
+        for connection in all.filter(|connection| connection.extension().is_some()) {
             connection.ask_to_end();
         }
     }
@@ -86,6 +101,8 @@ pub(crate) struct Endpoints {
     pub(crate) idle_exit: Option<Duration>,
     /// Called once all of them are served.
     pub(crate) on_ready: Box<dyn FnOnce()>,
+    /// Whether the daemon starts the extensions of its configuration.
+    pub(crate) extensions: bool,
 }
 
 /// Serves until the end.
@@ -95,6 +112,7 @@ pub(crate) fn run(config: Config, endpoints: Endpoints) -> anyhow::Result<ExitCo
         sockets,
         idle_exit,
         on_ready,
+        extensions,
     } = endpoints;
     if stdio && io::stdin().is_terminal() {
         introduce();
@@ -106,6 +124,7 @@ pub(crate) fn run(config: Config, endpoints: Endpoints) -> anyhow::Result<ExitCo
         daemon: Daemon::new(config, Arc::new(SystemSource), runtime.handle()),
         runtime: runtime.handle().clone(),
         events: Mutex::new(events),
+        extensions_end: Arc::default(),
     });
     watch_signals(&runtime, &server)?;
     let is_alone = sockets.is_empty();
@@ -122,10 +141,15 @@ pub(crate) fn run(config: Config, endpoints: Endpoints) -> anyhow::Result<ExitCo
         listener::start(&server, socket).context("start a thread")?;
     }
     on_ready();
+    let supervisors = match extensions {
+        true => start_extensions(&server)?,
+        false => Supervisors::default(),
+    };
     let end = wait_for_end(&server, &received, &mut stdio, is_alone, idle_exit);
     // Another daemon may start while the connections of this one end.
     endpoints.iter_mut().for_each(Endpoint::withdraw);
     finish(&server, end, stdio);
+    supervisors.end();
     runtime.shutdown_background();
     Ok(match end {
         DaemonEnd::Stdio(EndReason::BadBlock) => ExitCode::FAILURE,
@@ -143,6 +167,16 @@ fn start_runtime() -> anyhow::Result<Runtime> {
         .context("start the runtime")
 }
 
+/// Starts the extensions. Each is served as a client of a socket.
+fn start_extensions(server: &Arc<Server>) -> anyhow::Result<Supervisors> {
+    let serve: Arc<ServeExtension> = Arc::new({
+        let server = Arc::clone(server);
+        move |run, socket| serve_socket(&server, OwnedFd::from(socket).into(), Some(run))
+    });
+    let extensions = server.daemon.extensions.all();
+    Supervisors::start(extensions, &serve, &server.extensions_end).context("start a thread")
+}
+
 /// Waits until the daemon has to end. The end of stdin ends the daemon if stdin `is_alone`, else that connection.
 fn wait_for_end(
     server: &Arc<Server>,
@@ -153,7 +187,7 @@ fn wait_for_end(
 ) -> DaemonEnd {
     let mut idle_since = Instant::now();
     loop {
-        let is_idle = server.daemon.connections.count() == 0;
+        let is_idle = server.daemon.connections.count_clients() == 0;
         let event = match idle_exit.filter(|_| is_idle) {
             Some(limit) => events.recv_timeout(limit.saturating_sub(idle_since.elapsed())),
             None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -171,7 +205,7 @@ fn wait_for_end(
                 thread::spawn(move || served.finish(reason, writer));
             }
             Ok(ServeEvent::NoConnection) => idle_since = Instant::now(),
-            Err(RecvTimeoutError::Timeout) if server.daemon.connections.count() == 0 => {
+            Err(RecvTimeoutError::Timeout) if server.daemon.connections.count_clients() == 0 => {
                 return DaemonEnd::Idle;
             }
             Err(RecvTimeoutError::Timeout) => {}
@@ -187,6 +221,7 @@ fn finish(server: &Server, end: DaemonEnd, stdio: Option<StdioConnection>) {
     daemon.end_questions();
     if end == DaemonEnd::Stdio(EndReason::OutputBroken) {
         // The client is gone, but acknowledged entries must survive.
+        server.end_extensions();
         server.runtime.block_on(daemon.flush());
         return;
     }
@@ -211,6 +246,7 @@ fn finish(server: &Server, end: DaemonEnd, stdio: Option<StdioConnection>) {
             }
             None => {}
         }
+        server.end_extensions();
         daemon.connections.ended_except(mine, sockets_until).await;
         if stdio.is_none() {
             let _late = tokio::time::timeout(LAST_WORDS, daemon.hooks.drained()).await;

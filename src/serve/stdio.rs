@@ -2,6 +2,7 @@
 
 use super::connection::{EndReason, ServedConnection};
 use super::{ServeEvent, Server};
+use crate::daemon::connection::Transport;
 use crate::stdio::Shortcut;
 use anyhow::Context;
 use std::fs::File;
@@ -25,9 +26,12 @@ pub(super) fn serve(server: &Arc<Server>) -> anyhow::Result<StdioConnection> {
         let server = Arc::clone(server);
         move || server.report(ServeEvent::StdioEnded(reason))
     };
-    let cwd = server.daemon.config.cwd.clone();
-    let served = ServedConnection::new(server, Some(cwd), Box::new(ended(EndReason::Asked)))?;
-    let served = Arc::new(served);
+    let transport = Transport {
+        cwd: Some(server.daemon.config.cwd.clone()),
+        end_input: Box::new(ended(EndReason::Asked)),
+        extension: None,
+    };
+    let served = Arc::new(ServedConnection::new(server, transport)?);
     let shortcut = Shortcut::new(&output);
     let writer = served.start_writer(output, ended(EndReason::OutputBroken))?;
     let reader = {

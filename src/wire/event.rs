@@ -5,6 +5,7 @@ use super::navigate::GivenSummary;
 use super::params::{
     Count, Lenient, Raw, count, lenient_option, nullable_into, object_option, optional_object,
 };
+use super::people::UserValue;
 use super::read::Model;
 use crate::error::Error;
 use schemars::JsonSchema;
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The params of `answer_event`. Exactly one of `result` and `extendMs` is given.
+/// The params of `answer_event`. Exactly one of `result`, `error` and `extendMs` is given.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = super::example(r#"{
@@ -21,10 +22,12 @@ use std::sync::Arc;
 pub(crate) struct AnswerEventParams {
     /// The id of the question, from the event.
     pub event_id: String,
-    /// The answer; an empty object is no opinion. Default: none, with `extendMs`.
+    /// The answer; an empty object is no opinion. Default: none, with `error` or `extendMs`.
     #[serde(default, deserialize_with = "lenient_option")]
     #[schemars(with = "Option<Lenient<EventAnswer>>")]
     pub result: Option<EventAnswer>,
+    /// Answers `command_invoked`: why the command failed, for people. Default: none.
+    pub error: Option<String>,
     /// Asks for this many milliseconds from now instead of answering; the question stays open at most
     /// `limits.maxAnswerMs`. Default: none, with `result`.
     #[serde(default, deserialize_with = "count")]
@@ -36,26 +39,39 @@ pub(crate) struct AnswerEventParams {
 #[derive(Debug)]
 pub(crate) enum EventReply {
     Answer(Box<EventAnswer>),
+    /// The command failed.
+    Failure(String),
     /// Milliseconds.
     Extend(u64),
 }
 
 impl AnswerEventParams {
-    /// Returns the answer or the extension; fails with `invalidParams` unless exactly one of the two is
-    /// given.
+    /// Returns what is given of answer, failure and extension; fails with `invalidParams` unless it is exactly one.
     pub(crate) fn reply(self) -> Result<(String, EventReply), Error> {
-        match (self.result, self.extend_ms) {
-            (Some(answer), None) => Ok((self.event_id, EventReply::Answer(Box::new(answer)))),
-            (None, Some(extend_ms)) => Ok((self.event_id, EventReply::Extend(extend_ms))),
-            (None, None) => Err(Error::invalid_params(
-                "result",
-                "result or extendMs is required",
-            )),
-            (Some(_), Some(_)) => Err(Error::invalid_params(
-                "extendMs",
-                "stands instead of result, not beside it",
-            )),
-        }
+        let reply = match (self.result, self.error, self.extend_ms) {
+            (Some(answer), None, None) => EventReply::Answer(Box::new(answer)),
+            (None, Some(error), None) => EventReply::Failure(error),
+            (None, None, Some(extend_ms)) => EventReply::Extend(extend_ms),
+            (None, None, None) => {
+                let reason = "result, error or extendMs is required";
+                return Err(Error::invalid_params("result", reason));
+            }
+            (_, error, extend_ms) => {
+                let field = if extend_ms.is_some() {
+                    "extendMs"
+                } else {
+                    "error"
+                };
+                let other = if error.is_some() && extend_ms.is_some() {
+                    "error"
+                } else {
+                    "result"
+                };
+                let reason = format!("stands instead of {other}, not beside it");
+                return Err(Error::invalid_params(field, reason));
+            }
+        };
+        Ok((self.event_id, reply))
     }
 }
 
@@ -84,13 +100,31 @@ pub(crate) struct EventAnswer {
     /// Answers `session_before_compact`: texts that the summarizer gets besides the conversation. Those of
     /// all answers count, in the order of the answers. Default: none.
     pub context: Option<Vec<String>>,
+    /// Answers `command_invoked`: text to show. Default: none.
+    pub output: Option<String>,
+    /// Answers `command_invoked`: text that the caller may send as the user's next message. Default: none.
+    pub prompt: Option<String>,
+    /// Answers `user_asked`: the answer of the person, true or false for a `confirm`, else a text. Default: none,
+    /// with `dismissed`.
+    pub value: Option<UserValue>,
+    /// Answers `user_asked`: true if the person gives no answer. Default: false.
+    pub dismissed: Option<bool>,
 }
 
 impl EventAnswer {
     /// Fails with `invalidParams` if a member does not belong to the event.
-    pub(crate) fn check(&self, event: BeforeEvent) -> Result<(), Error> {
-        use BeforeEvent::{SessionBeforeCompact as Compact, SessionBeforeTree as Tree};
-        let members: [(&str, bool, &[BeforeEvent]); 6] = [
+    pub(crate) fn check(&self, event: impl Into<AskingEvent>) -> Result<(), Error> {
+        use AskingEvent::{
+            CommandInvoked as Command, SessionBeforeCompact as Compact, SessionBeforeFork as Fork,
+            SessionBeforeTree as Tree, UserAsked as User,
+        };
+        let event = event.into();
+        let members: [(&str, bool, &[AskingEvent]); 11] = [
+            ("cancel", self.cancel.is_some(), &[Tree, Fork, Compact]),
+            ("output", self.output.is_some(), &[Command]),
+            ("prompt", self.prompt.is_some(), &[Command]),
+            ("value", self.value.is_some(), &[User]),
+            ("dismissed", self.dismissed.is_some(), &[User]),
             ("summary", self.summary.is_some(), &[Tree]),
             ("label", self.label.is_some(), &[Tree]),
             (
@@ -301,6 +335,40 @@ impl BeforeEvent {
     }
 }
 
+/// An event that asks a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum AskingEvent {
+    SessionBeforeTree,
+    SessionBeforeFork,
+    SessionBeforeCompact,
+    CommandInvoked,
+    UserAsked,
+}
+
+impl AskingEvent {
+    /// The name of its notification.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::SessionBeforeTree => BeforeEvent::SessionBeforeTree.name(),
+            Self::SessionBeforeFork => BeforeEvent::SessionBeforeFork.name(),
+            Self::SessionBeforeCompact => BeforeEvent::SessionBeforeCompact.name(),
+            Self::CommandInvoked => "command_invoked",
+            Self::UserAsked => "user_asked",
+        }
+    }
+}
+
+impl From<BeforeEvent> for AskingEvent {
+    fn from(event: BeforeEvent) -> Self {
+        match event {
+            BeforeEvent::SessionBeforeTree => Self::SessionBeforeTree,
+            BeforeEvent::SessionBeforeFork => Self::SessionBeforeFork,
+            BeforeEvent::SessionBeforeCompact => Self::SessionBeforeCompact,
+        }
+    }
+}
+
 /// Why an operation did not happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -327,4 +395,8 @@ pub(crate) enum EventOutcome {
     Timeout,
     /// The operation ended for another reason.
     Aborted,
+    /// A person answered.
+    Answered,
+    /// A person gave no answer.
+    Dismissed,
 }

@@ -102,6 +102,39 @@ pub(crate) struct EntryInvalidDetails {
     pub field: String,
 }
 
+/// The `details` of `commandExists` and `commandNotFound`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CommandDetails {
+    /// The name of the command.
+    pub name: String,
+}
+
+/// The `details` of `commandFailed`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CommandFailedDetails {
+    /// The name of the command.
+    pub name: String,
+    /// Why it failed.
+    pub reason: CommandFailure,
+    /// The error of the client that offers it. Present with the reason `error`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// Why a command failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum CommandFailure {
+    /// The client that offers it answered with an error.
+    Error,
+    /// It took too long.
+    Timeout,
+    /// The connection that offers it has ended.
+    OwnerGone,
+}
+
 /// The `details` of `treeChanged`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

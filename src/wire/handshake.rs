@@ -1,7 +1,7 @@
 //! The connection itself: `initialize`, `shutdown`, `rpc.discover`, cancelling (protocol.md §1, §2, §5).
 
 use super::params::{
-    AnyObject, Count, Lenient, RequestId, count, declared, lenient_object, optional_object,
+    AnyObject, Count, Lenient, RequestId, count, declared, lenient_object, names, optional_object,
     required_count,
 };
 use schemars::JsonSchema;
@@ -70,6 +70,11 @@ pub(crate) struct ClientCapabilities {
     #[serde(default, deserialize_with = "declared")]
     #[schemars(with = "Option<Lenient<AnyObject>>")]
     pub search_hits: bool,
+    /// The ways in which the client can ask the person in front of it: `select`, `confirm`, `input`, `editor`;
+    /// others are ignored. With any list, an empty one too, the client gets `user_notified`. Default: none.
+    #[serde(default, deserialize_with = "names")]
+    #[schemars(with = "Option<Vec<String>>")]
+    pub ui: Option<Vec<String>>,
     /// The most bytes of one message that the client can read. Default: the daemon's `limits.maxFrameBytes`.
     #[serde(default, deserialize_with = "count")]
     #[schemars(with = "Option<Count>")]

@@ -519,6 +519,48 @@ macro_rules! with_methods {
                     errors: [PARAMS],
                     run: renderers::register_renderer,
                 }
+                "register_command" {
+                    summary: "Offers a command that other clients can run.",
+                    section: "12.1", scope: immediate,
+                    params: RegisterCommandParams, result: RegisterCommandResult,
+                    errors: [PARAMS, &[Kind::CommandExists]],
+                    run: commands::register_command,
+                }
+                "unregister_command" {
+                    summary: "Withdraws a command of this connection.",
+                    section: "12.1", scope: immediate,
+                    params: UnregisterCommandParams, result: UnregisterCommandResult,
+                    errors: [PARAMS, &[Kind::CommandNotFound]],
+                    run: commands::unregister_command,
+                }
+                "list_commands" {
+                    summary: "Lists the commands that clients offer.",
+                    section: "12.1", scope: immediate,
+                    params: ListCommandsParams, result: ListCommandsResult,
+                    errors: [PARAMS],
+                    run: commands::list_commands,
+                }
+                "run_command" {
+                    summary: "Runs a command of another client, and waits for its result.",
+                    section: "12.2", scope: immediate,
+                    params: RunCommandParams, result: RunCommandResult,
+                    errors: [SESSION, &[Kind::CommandNotFound, Kind::CommandFailed, Kind::Cancelled]],
+                    run: commands::run_command,
+                }
+                "ask_user" {
+                    summary: "Asks a person a question, and waits for the answer.",
+                    section: "13.1", scope: immediate,
+                    params: AskUserParams, result: AskUserResult,
+                    errors: [SESSION, &[Kind::NoUser, Kind::Cancelled]],
+                    run: people::ask_user,
+                }
+                "notify_user" {
+                    summary: "Shows a message to a person.",
+                    section: "13.3", scope: immediate,
+                    params: NotifyUserParams, result: NotifyUserResult,
+                    errors: [SESSION],
+                    run: people::notify_user,
+                }
             }
         }
     };
@@ -592,6 +634,18 @@ macro_rules! with_notifications {
             "search_hit" {
                 summary: "Carries a hit of a search while the search goes on.",
                 section: "7.2", params: FoundHit,
+            }
+            "command_invoked" {
+                summary: "Asks the client that offers a command to run it.",
+                section: "12.2", params: CommandInvoked,
+            }
+            "user_asked" {
+                summary: "Asks the person in front of the client a question.",
+                section: "13.1", params: UserAsked,
+            }
+            "user_notified" {
+                summary: "Carries a message for the person in front of the client.",
+                section: "13.3", params: UserNotified,
             }
             "diagnostics" {
                 summary: "Reports damage that was found in the file of an open session.",

@@ -11,6 +11,7 @@
 #[macro_use]
 mod params;
 pub(crate) mod append;
+pub(crate) mod commands;
 pub(crate) mod compact;
 pub(crate) mod entry;
 pub(crate) mod event;
@@ -22,6 +23,7 @@ pub(crate) mod message;
 pub(crate) mod methods;
 pub(crate) mod navigate;
 pub(crate) mod notification;
+pub(crate) mod people;
 pub(crate) mod read;
 pub(crate) mod renderers;
 pub(crate) mod search;
@@ -31,6 +33,7 @@ pub(crate) mod turn;
 pub(crate) mod watch;
 
 pub(crate) use append::*;
+pub(crate) use commands::*;
 pub(crate) use compact::*;
 pub(crate) use event::*;
 pub(crate) use failure::*;
@@ -40,6 +43,7 @@ pub(crate) use import::*;
 pub(crate) use navigate::*;
 pub(crate) use params::MAX_COUNT;
 pub(crate) use params::{GivenPosition, Mutation, OnSession, Raw, RequestId, decode};
+pub(crate) use people::*;
 pub(crate) use read::*;
 pub(crate) use renderers::*;
 pub(crate) use search::*;

@@ -3,13 +3,15 @@
 //! `seq` counts the notifications of a session to one connection; `summary_delta`, `progress` and those without
 //! a session have none.
 
+pub(crate) use super::commands::CommandInvoked;
 use super::compact::CompactionPreparation;
 use super::entry::Entry;
-use super::event::{BeforeEvent, EventOutcome, TreePreparation};
+use super::event::{AskingEvent, EventOutcome, TreePreparation};
 use super::failure::ErrorObject;
 use super::fork::ForkPosition;
 use super::navigate::MoveCause;
 use super::params::{Raw, RequestId};
+pub(crate) use super::people::{UserAsked, UserNotified};
 use super::read::Model;
 pub(crate) use super::search::FoundHit;
 use super::session::Diagnostic;
@@ -90,14 +92,16 @@ pub(crate) struct SessionTree {
   "event": "session_before_tree", "navigationId": "n1", "outcome": "summary", "by": "editor"
 }"#))]
 pub(crate) struct EventResolved {
-    /// The id of the session.
-    pub session_id: String,
-    /// The number of this notification in the session.
-    pub seq: u64,
+    /// The id of the session. Absent if the question is about none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The number of this notification in the session. Absent for questions to a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
     /// The id of the question.
     pub event_id: String,
     /// The event that asked.
-    pub event: BeforeEvent,
+    pub event: AskingEvent,
     /// The id of the navigation that asked. Present if a navigation asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub navigation_id: Option<String>,

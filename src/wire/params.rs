@@ -206,6 +206,15 @@ pub(super) fn declared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<boo
     lenient_object(deserializer).map(|AnyObject {}| true)
 }
 
+/// Decodes a list of names, also given as an object with these names as members. Members that are null or false do not
+/// count.
+pub(super) fn names<'de, D>(deserializer: D) -> Result<Option<Vec<String>>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    deserializer.deserialize_any(Names)
+}
+
 /// Decodes a list that must not be empty.
 pub(super) fn non_empty<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
@@ -298,6 +307,38 @@ impl<'de, T: Deserialize<'de> + Default> Visitor<'de> for LenientObject<T> {
 
     fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<T, A::Error> {
         T::deserialize(MapAccessDeserializer::new(members))
+    }
+}
+
+struct Names;
+
+impl<'de> Visitor<'de> for Names {
+    type Value = Option<Vec<String>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of names")
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Self::Value, A::Error> {
+        let mut names = Vec::new();
+        while let Some(name) = elements.next_element()? {
+            names.push(name);
+        }
+        Ok(Some(names))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        let mut names = Vec::new();
+        while let Some((name, value)) = members.next_entry::<String, serde_json::Value>()? {
+            if !(value.is_null() || value == false) {
+                names.push(name);
+            }
+        }
+        Ok(Some(names))
     }
 }
 

@@ -295,7 +295,7 @@ fn an_empty_answer_is_no_opinion() {
 }
 
 #[test]
-fn an_answer_has_either_a_result_or_an_extension() {
+fn an_answer_has_either_a_result_an_error_or_an_extension() {
     let params: AnswerEventParams = accepted(r#"{"eventId":"e","extendMs":60000}"#);
     let (_, reply) = params.reply().unwrap();
     let EventReply::Extend(extend_ms) = reply else {
@@ -305,6 +305,8 @@ fn an_answer_has_either_a_result_or_an_extension() {
     for (params, field) in [
         (r#"{"eventId":"e"}"#, "result"),
         (r#"{"eventId":"e","result":{},"extendMs":1}"#, "extendMs"),
+        (r#"{"eventId":"e","result":{},"error":"x"}"#, "error"),
+        (r#"{"eventId":"e","error":"x","extendMs":1}"#, "extendMs"),
     ] {
         let error = accepted::<AnswerEventParams>(params).reply().unwrap_err();
         assert_eq!(error.details.unwrap()["field"], field);

@@ -181,6 +181,7 @@ pub(super) fn frame(bytes: &[u8], folder: &Path) {
         max_queued_bytes: 1 << 20,
         cwd: "/".to_owned(),
         hooks: Vec::new(),
+        extensions: Vec::new(),
         renderers: Default::default(),
     };
     let source = Arc::new(SystemSource);

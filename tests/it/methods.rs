@@ -141,6 +141,12 @@ fn calls() -> Vec<(&'static str, Json)> {
             "register_renderer",
             json!({"customType": "it", "preview": "{content}"}),
         ),
+        ("register_command", json!({"name": "it"})),
+        ("list_commands", json!({})),
+        (
+            "notify_user",
+            json!({"message": "The build is green.", "level": "info"}),
+        ),
     ]
 }
 
@@ -193,10 +199,25 @@ fn every_method_of_the_table_answers_with_a_result_of_its_type() {
         )],
     );
     let forked = d.response(&fork).unwrap();
+    let ran = d.send("run_command", json!({"name": "it"}));
+    let event = d.notification("command_invoked");
+    d.answer(&event, json!({"output": "done", "prompt": "next"}));
+    let ran = d.response(&ran).unwrap();
+    play(&mut d, vec![("unregister_command", json!({"name": "it"}))]);
+    // One client cannot ask itself.
+    let asked = json!({"kind": "confirm", "title": "Sure?"});
+    d.err_kind("ask_user", asked, "noUser");
     play(&mut d, last_calls());
     assert_eq!(d.exited(), Some(0));
-    table.check_result("fork_session", &forked);
-    called.insert("fork_session");
+    for (name, result) in [
+        ("fork_session", &forked),
+        ("run_command", &ran),
+        ("ask_user", &json!({"value": true})),
+        ("ask_user", &json!({"dismissed": true, "reason": "timeout"})),
+    ] {
+        table.check_result(name, result);
+        called.insert(name);
+    }
     assert_eq!(called, table.names());
 }
 

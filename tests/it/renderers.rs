@@ -142,6 +142,22 @@ fn a_bad_renderer_is_refused_with_its_field_and_position() {
     assert_eq!(error.code, -32602);
 }
 
+#[test]
+fn a_renderer_serves_all_connections_and_goes_with_its_own() {
+    let shared = SharedDaemon::start();
+    let mut reader = shared.client("reader", json!({}));
+    reader.create();
+    let id = todo(&mut reader, 2);
+    let [mut first, mut second] = ["first", "second"].map(|name| shared.client(name, json!({})));
+    register(&mut first, "{details.done} first");
+    register(&mut second, "{details.done} second");
+    assert_eq!(row(&mut reader, &id)["preview"], "2 second");
+    drop(second);
+    assert_eq!(row(&mut reader, &id)["preview"], "2 first");
+    drop(first);
+    assert_eq!(row(&mut reader, &id)["preview"], "Ship it");
+}
+
 const CONFIGURED: &str = "[renderers.\"todo\"]\npreview = \"{details.done} of {details.total}\"\n\
                           icon = \"☑\"\nstyle = \"warning\"\n";
 

@@ -223,8 +223,10 @@ def methods(table: Any, definitions: dict[str, Schema]) -> str:  # noqa: ANN401
     """Give the text of _methods.py."""
     listed = [m for m in table["methods"] if m["name"] != "initialize" and not m["notification"]]
     events = [(n["name"], ref(n["params"])) for n in table["notifications"]]
-    questions = [(name, params) for name, params in events if "_before_" in name]
-    answered = ", ".join(f'"{name}"' for name, _ in questions)
+    before = [name for name, _ in events if "_before_" in name]
+    asked = [*before, "command_invoked", "user_asked"]
+    questions = [(name, params) for name, params in events if name in asked]
+    answered = ", ".join(f'"{name}"' for name in before)
     text = f'''\
         """A function for each method of the protocol, to be awaited or blocking.
 

@@ -102,6 +102,16 @@ impl<Q: Sessions> Lease<Q> {
         self.change(|queue| queue.openers.admit(connection, access));
     }
 
+    /// Opens the open session for a connection as long as others hold it. False if it is open for it already.
+    pub(crate) fn follow(&self, connection: ConnectionId) -> bool {
+        let is_new = self.change(|queue| {
+            let is_new = queue.openers.access(connection).is_none();
+            queue.openers.follow(connection);
+            is_new
+        });
+        is_new == Some(true)
+    }
+
     /// The effect that a close by a connection would have.
     pub(crate) fn departure(&self, connection: ConnectionId, openings: Openings) -> Departure {
         let departure = self.change(|queue| queue.openers.departure(connection, openings));

@@ -1,4 +1,7 @@
 //! The connections for which a session is open (protocol.md §10).
+//!
+//! A connection holds a session by opening it. An extension may also follow a session: it is open for the extension as
+//! long as others hold it.
 
 use crate::id::ConnectionId;
 
@@ -34,8 +37,10 @@ pub(super) struct Openers(Vec<Opener>);
 #[derive(Debug)]
 struct Opener {
     connection: ConnectionId,
+    /// 0 for one that only follows.
     openings: u32,
     access: Access,
+    follows: bool,
 }
 
 impl Openers {
@@ -54,24 +59,41 @@ impl Openers {
     }
 
     pub(super) fn has_writer(&self) -> bool {
-        self.0.iter().any(|opener| opener.access == Access::Write)
+        let mut holders = self.0.iter().filter(|opener| opener.openings > 0);
+        holders.any(|opener| opener.access == Access::Write)
     }
 
     /// Counts one more opening. The first one decides the access.
     pub(super) fn admit(&mut self, connection: ConnectionId, access: Access) {
+        self.change(connection, |opener| {
+            if opener.openings == 0 {
+                opener.access = access;
+            }
+            opener.openings = opener.openings.saturating_add(1);
+        });
+    }
+
+    /// Lets a connection follow the session.
+    pub(super) fn follow(&mut self, connection: ConnectionId) {
+        self.change(connection, |opener| opener.follows = true);
+    }
+
+    /// Changes the opener with this connection, a new one if there is none.
+    fn change(&mut self, connection: ConnectionId, change: impl FnOnce(&mut Opener)) {
         match self.place(connection) {
             Ok(place) => {
                 if let Some(opener) = self.0.get_mut(place) {
-                    opener.openings = opener.openings.saturating_add(1);
+                    change(opener);
                 }
             }
             Err(place) => {
-                let openings = 1;
-                let opener = Opener {
+                let mut opener = Opener {
                     connection,
-                    openings,
-                    access,
+                    openings: 0,
+                    access: Access::Write,
+                    follows: false,
                 };
+                change(&mut opener);
                 self.0.insert(place, opener);
             }
         }
@@ -83,7 +105,11 @@ impl Openers {
         if openings == Openings::One && opener.is_some_and(|opener| opener.openings > 1) {
             return Departure::StillOpen;
         }
-        match self.0.len() > usize::from(opener.is_some()) {
+        let is_other_holder = |other: &Opener| other.connection != connection && other.openings > 0;
+        match self.0.iter().any(is_other_holder) {
+            true if openings == Openings::One && opener.is_some_and(Opener::follows_too) => {
+                Departure::StillOpen
+            }
             true => Departure::ForOthers,
             false => Departure::Last,
         }
@@ -95,12 +121,19 @@ impl Openers {
         };
         if let Some(opener) = self.0.get_mut(place)
             && openings == Openings::One
-            && opener.openings > 1
+            && (opener.openings > 1 || opener.follows_too())
         {
             opener.openings -= 1;
             return;
         }
         self.0.remove(place);
+    }
+}
+
+impl Opener {
+    /// Whether the session stays open for it after its last close, as long as others hold the session.
+    fn follows_too(&self) -> bool {
+        self.follows && self.openings > 0
     }
 }
 
@@ -125,5 +158,40 @@ mod tests {
         assert_eq!(openers.departure(b, Openings::One), Departure::Last);
         openers.leave(b, Openings::One);
         assert!(!openers.has_writer());
+    }
+
+    #[test]
+    fn a_follower_neither_keeps_a_session_open_nor_makes_it_writable() {
+        let (holder, follower) = (ConnectionId(1), ConnectionId(2));
+        let mut openers = Openers::default();
+        openers.admit(holder, Access::Read);
+        openers.follow(follower);
+        assert_eq!(openers.access(follower), Some(Access::Write));
+        assert!(!openers.has_writer());
+        assert_eq!(openers.departure(holder, Openings::One), Departure::Last);
+        let follower_leaves = openers.departure(follower, Openings::One);
+        assert_eq!(follower_leaves, Departure::ForOthers);
+        openers.leave(follower, Openings::One);
+        assert_eq!(openers.access(follower), None);
+    }
+
+    #[test]
+    fn a_follower_holds_a_session_that_it_opens_itself() {
+        let (holder, follower) = (ConnectionId(1), ConnectionId(2));
+        let mut openers = Openers::default();
+        openers.admit(holder, Access::Write);
+        openers.follow(follower);
+        openers.admit(follower, Access::Read);
+        assert_eq!(openers.access(follower), Some(Access::Read));
+        let holder_leaves = openers.departure(holder, Openings::All);
+        assert_eq!(holder_leaves, Departure::ForOthers);
+        let closes = openers.departure(follower, Openings::One);
+        assert_eq!(closes, Departure::StillOpen, "it still follows");
+        openers.leave(follower, Openings::One);
+        assert_eq!(openers.departure(holder, Openings::All), Departure::Last);
+        openers.admit(follower, Access::Read);
+        openers.leave(holder, Openings::All);
+        let closes = openers.departure(follower, Openings::One);
+        assert_eq!(closes, Departure::Last, "nobody holds it then");
     }
 }

@@ -1,9 +1,10 @@
-//! `answer_event`: answers to before events (protocol.md §5). Never waits.
+//! `answer_event`: answers to before events, commands and questions to a person (protocol.md §5, §12, §13). Never waits.
 
-use crate::ask::{Answerer, Digest};
+use crate::ask::{self, Answerer, Digest};
 use crate::daemon::call::Call;
 use crate::daemon::question::{self, ReceivedAnswer};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::id::EventId;
 use crate::wire::{self, EventReply};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,27 +13,51 @@ pub(in crate::rpc) fn answer_event(
     call: &Arc<Call>,
     params: wire::AnswerEventParams,
 ) -> Result<wire::AnswerEventResult> {
-    let asks = &call.daemon.asks;
-    let by = Answerer::Client(call.connection.id);
-    let digest = Digest::of(&params.result);
     let (event_id, reply) = params.reply()?;
-    let timeout_ms = match reply {
+    let left = match call.daemon.peers.knows(&event_id) {
+        true => answer_peer(call, &event_id, reply)?,
+        false => answer_before_event(call, &event_id, reply)?,
+    };
+    Ok(wire::AnswerEventResult {
+        accepted: true,
+        timeout_ms: left.map(|left| left.as_millis() as u64),
+    })
+}
+
+/// Answers a question of another connection. Returns the time that is left after an extension.
+fn answer_peer(call: &Call, event_id: &str, reply: EventReply) -> Result<Option<Duration>> {
+    let (peers, by) = (&call.daemon.peers, call.connection.id);
+    match reply {
+        EventReply::Extend(more) => {
+            let left = peers.extend(event_id, by, Duration::from_millis(more))?;
+            Ok(Some(left))
+        }
+        reply => peers.answer(event_id, by, reply).map(|()| None),
+    }
+}
+
+/// As [`answer_peer`], for a before event.
+fn answer_before_event(call: &Call, event_id: &str, reply: EventReply) -> Result<Option<Duration>> {
+    let (asks, by) = (&call.daemon.asks, Answerer::Client(call.connection.id));
+    match reply {
         EventReply::Answer(answer) => {
             question::check_stored(&answer, "result.")?;
+            let digest = Digest::of(&answer);
             let given = ReceivedAnswer {
                 answer: *answer,
                 is_failure: false,
             };
-            asks.answer(&event_id, by, digest, given)?;
-            None
+            asks.answer(event_id, by, digest, given)?;
+            Ok(None)
         }
-        EventReply::Extend(time) => {
-            let left = asks.extend(&event_id, by, Duration::from_millis(time))?;
-            Some(left.as_millis() as u64)
+        EventReply::Failure(_) if asks.knows(event_id) => Err(Error::invalid_params(
+            "error",
+            "answers command_invoked only",
+        )),
+        EventReply::Failure(_) => Err(ask::not_pending(&EventId::new(event_id))),
+        EventReply::Extend(more) => {
+            let left = asks.extend(event_id, by, Duration::from_millis(more))?;
+            Ok(Some(left))
         }
-    };
-    Ok(wire::AnswerEventResult {
-        accepted: true,
-        timeout_ms,
-    })
+    }
 }

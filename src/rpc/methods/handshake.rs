@@ -6,6 +6,7 @@ use crate::daemon::connection::Client;
 use crate::daemon::convert;
 use crate::error::{Error, Kind, Result};
 use crate::os::process;
+use crate::people;
 use crate::rpc::reply::Prepared;
 use crate::schema;
 use crate::wire;
@@ -26,6 +27,7 @@ pub(in crate::rpc) fn initialize(
         summary_deltas: capabilities.summary_deltas,
         progress: capabilities.progress,
         search_hits: capabilities.search_hits,
+        ui: capabilities.ui.map(|names| people::kinds(&names)),
         max_frame_bytes: capabilities.max_frame_bytes.unwrap_or(own_limit) as usize,
     };
     if !call.connection.introduce(client) {
@@ -42,6 +44,10 @@ pub(in crate::rpc) fn initialize(
             }
         });
         call.connection.keep_watch(watch);
+    }
+    if call.connection.extension().is_some() {
+        let connection = Arc::clone(&call.connection);
+        call.after(move || connection.daemon.extension_ready(&connection));
     }
     let config = &daemon.config;
     Ok(wire::InitializeResult {

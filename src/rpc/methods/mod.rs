@@ -1,6 +1,7 @@
 //! The handlers, a file per method group.
 
 pub(super) mod append;
+pub(super) mod commands;
 pub(super) mod compact;
 pub(super) mod events;
 pub(super) mod fork;
@@ -9,6 +10,8 @@ pub(super) mod import;
 pub(super) mod list;
 pub(super) mod moves;
 pub(super) mod navigate;
+pub(super) mod peers;
+pub(super) mod people;
 pub(super) mod pick;
 pub(super) mod read;
 pub(super) mod renderers;

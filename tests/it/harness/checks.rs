@@ -215,6 +215,13 @@ impl Sequence {
         ) {
             return;
         }
+        // Commands, and questions and messages to a person, have no number.
+        let is_unnumbered = matches!(method, "command_invoked" | "user_asked" | "user_notified")
+            || params["event"] == "user_asked";
+        if is_unnumbered {
+            assert!(params.get("seq").is_none(), "{method} with seq: {params}");
+            return;
+        }
         let session = params["sessionId"]
             .as_str()
             .unwrap_or_else(|| panic!("{method} without sessionId: {params}"));

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._methods import PROTOCOL_VERSION, AsyncAnswerer, AsyncAnswers, AsyncMethods, BeforeEventName
 from ._params import given, named
+from ._parent import Parent, connect_parent
 from .errors import DeadlineError, DisconnectedError, TreelinedError, VersionMismatchError
 
 if TYPE_CHECKING:
@@ -33,7 +34,10 @@ TIMEOUT = 30.0
 WAITING_TIMEOUT = 660.0
 """The same for calls that wait for people and models. A question is open for at most 10 minutes."""
 
-WAITING = {"compact", "fork_session", "merge_branch", "navigate_tree", "pop"}
+ASK_KINDS = ["select", "confirm", "input", "editor"]
+"""The kinds of questions to a person."""
+
+WAITING = {"ask_user", "compact", "fork_session", "merge_branch", "navigate_tree", "pop", "run_command"}
 
 CHUNK = 1 << 20
 """Size of a read, in bytes."""
@@ -56,7 +60,7 @@ class AsyncClient(AsyncMethods):
 
     def __init__(  # noqa: PLR0913
         self,
-        command: str = "treelined",
+        command: str | None = "treelined",
         *,
         args: Iterable[str] = (),
         session_dir: str | os.PathLike[str] | None = None,
@@ -75,6 +79,7 @@ class AsyncClient(AsyncMethods):
         """Set what to start; `start` starts it.
 
         `command`, `args`, `session_dir`, `summarizer`, `cwd`, `env`: the daemon, and how it starts.
+        None for an extension: the daemon that has started this program, at its stdin and stdout.
 
         `client_info`: who is calling.
 
@@ -90,7 +95,8 @@ class AsyncClient(AsyncMethods):
 
         `on_log`: called with what the daemon logs.
         """
-        self._argv = [command]
+        self._is_extension = command is None
+        self._argv = [command or ""]
         if session_dir is not None:
             self._argv += ["--session-dir", os.fspath(session_dir)]
         if summarizer is not None:
@@ -109,7 +115,7 @@ class AsyncClient(AsyncMethods):
         }
         self._timeout = timeout
         self._on_log = on_log
-        self._process: Process | None = None
+        self._process: Process | Parent | None = None
         self._pending: dict[int, tuple[str, asyncio.Future[Any]]] = {}
         self._handlers: dict[str, list[Callable[[Any], object]]] = {}
         self._questions: dict[str, asyncio.Task[None]] = {}
@@ -153,9 +159,7 @@ class AsyncClient(AsyncMethods):
         if self._process is not None:
             raise RuntimeError("the client is started already")
         try:
-            self._process = await asyncio.create_subprocess_exec(
-                *self._argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=self._cwd, env=self._env
-            )
+            self._process = await self._connect()
         except OSError as error:
             raise DisconnectedError(self._why_not_started(error)) from error
         self._spawn(self._run(self._process))
@@ -167,6 +171,13 @@ class AsyncClient(AsyncMethods):
             await self.close()
             raise
         self._server = server
+
+    async def _connect(self) -> Process | Parent:
+        if self._is_extension:
+            return await connect_parent()
+        return await asyncio.create_subprocess_exec(
+            *self._argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=self._cwd, env=self._env
+        )
 
     async def close(self, timeout: float = 10.0) -> None:
         """Close the daemon's stdin and wait until it has ended.
@@ -181,6 +192,8 @@ class AsyncClient(AsyncMethods):
         if self._over is None:
             self._over = DisconnectedError("the client is closed")
         process.stdin.close()
+        if isinstance(process, Parent):
+            process.terminate()
         for end, patience in ((None, timeout), (process.terminate, TERMINATE)):
             with contextlib.suppress(ProcessLookupError):
                 if end is not None:
@@ -250,7 +263,7 @@ class AsyncClient(AsyncMethods):
         return end
 
     def _answer(self, name: str, answerer: AsyncAnswerer[Any]) -> None:
-        if name not in self._answers:
+        if name not in self._answers and name != "command_invoked":
             if self._process is not None:
                 raise ValueError(
                     "the daemon does not wait for answers: "
@@ -262,6 +275,7 @@ class AsyncClient(AsyncMethods):
     def _introduction(self) -> dict[str, Any]:
         # The daemon would wait for answers to questions that it does not send.
         needed = {*self._answers, *(["event_resolved"] if self._answers else [])}
+        events = [name for name in self._answers if "_before_" in name]
         return {
             "protocolVersion": PROTOCOL_VERSION,
             "clientInfo": self._client_info,
@@ -269,7 +283,8 @@ class AsyncClient(AsyncMethods):
             # A shared daemon has another working directory.
             "cwd": os.path.realpath(self._cwd or "."),
             "capabilities": {
-                "answers": {name: {} for name in self._answers},
+                "answers": {name: {} for name in events},
+                **({"ui": ASK_KINDS} if "user_asked" in self._answers else {}),
                 "optOut": [name for name in self._opt_out if name not in needed],
                 **self._capabilities,
             },
@@ -309,7 +324,7 @@ class AsyncClient(AsyncMethods):
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _run(self, process: Process) -> None:
+    async def _run(self, process: Process | Parent) -> None:
         """Read until the daemon has ended, then fail every open call."""
         reading = self._spawn(self._read(process))
         log = self._spawn(self._read_log(process))
@@ -326,7 +341,7 @@ class AsyncClient(AsyncMethods):
         log.cancel()
         self._disconnect(str(failure or "the daemon has ended"), process.returncode)
 
-    async def _read(self, process: Process) -> None:
+    async def _read(self, process: Process | Parent) -> None:
         """Split the output at line feeds only. Reads each byte once."""
         parts: list[bytes] = []
         while process.stdout is not None and (chunk := await process.stdout.read(CHUNK)):
@@ -337,7 +352,7 @@ class AsyncClient(AsyncMethods):
             if rest:
                 parts.append(rest)
 
-    async def _read_log(self, process: Process) -> None:
+    async def _read_log(self, process: Process | Parent) -> None:
         while process.stderr is not None and (chunk := await process.stderr.read(CHUNK)):
             self._stderr = (self._stderr + chunk)[-LAST_WORDS:]
             if self._on_log is not None:
@@ -410,23 +425,31 @@ class AsyncClient(AsyncMethods):
 
     async def _asked(self, name: str, event_id: str, params: dict[str, Any]) -> None:
         result = None
+        failure = None
         try:
             if name in self._answerers:
                 result = await self._answerers[name](params)
+            elif name == "command_invoked":
+                failure = "nothing answers command_invoked"
         except Exception as error:  # noqa: BLE001
             # An answerer that fails has no opinion; the daemon must not wait for it.
             self._report(f"the answerer of {name} failed", error)
+            failure = str(error) or repr(error)
+        nothing = {"dismissed": True} if name == "user_asked" else {}
+        answer: dict[str, Any] = {"result": result or nothing}
+        if name == "command_invoked" and failure is not None:
+            answer = {"error": failure}
         # The end of the question no longer cancels this task.
         self._questions.pop(event_id, None)
         try:
-            await self.call("answer_event", {"eventId": event_id, "result": result or {}})
+            await self.call("answer_event", {"eventId": event_id, **answer})
         except TreelinedError as error:
             # Another client or the timeout was faster, or the operation has ended.
             if error.kind not in {"eventNotPending", "disconnected"}:
                 self._report(f"the answer to {name} was refused", error)
             if error.kind == "invalidParams" and result:
                 # The daemon must not wait in vain because an answer is invalid.
-                await self.call("answer_event", {"eventId": event_id, "result": {}})
+                await self.call("answer_event", {"eventId": event_id, "result": nothing})
 
     def _report(self, message: str, error: Exception) -> None:
         context = {"message": message, "exception": error}

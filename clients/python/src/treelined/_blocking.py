@@ -39,7 +39,7 @@ class Client(Methods):
 
     def __init__(  # noqa: PLR0913
         self,
-        command: str = "treelined",
+        command: str | None = "treelined",
         *,
         args: Iterable[str] = (),
         session_dir: str | os.PathLike[str] | None = None,

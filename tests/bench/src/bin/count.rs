@@ -200,6 +200,7 @@ impl Server {
             max_queued_bytes,
             cwd: "/bench".to_owned(),
             hooks: Vec::new(),
+            extensions: Vec::new(),
             renderers: Default::default(),
         };
         let source = Arc::new(SystemSource);

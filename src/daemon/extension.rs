@@ -1,0 +1,164 @@
+//! The daemon's part in extensions (protocol.md §11): when one is ready, the sessions that are open for it because they
+//! are open for others, and the answers that count if it cannot answer.
+
+use super::Daemon;
+use super::call::opened;
+use super::connection::Connection;
+use super::open_session::{Lease, OpenSession};
+use super::question::{EventQuestion, ReceivedAnswer};
+use super::queue::{Openings, Scope};
+use crate::ask::{Answerer, Digest};
+use crate::cancel::Cancel;
+use crate::extensions::{Extension, ExtensionSessions};
+use crate::id::EventId;
+use crate::wire::BeforeEvent;
+use std::sync::Arc;
+
+impl Daemon {
+    /// Notes that the extension of a connection has introduced itself, and opens the sessions for it that are open.
+    pub(crate) fn extension_ready(self: &Arc<Self>, connection: &Arc<Connection>) {
+        let Some(run) = connection.extension() else {
+            return;
+        };
+        self.extensions.set_ready(run.number, connection.id);
+        run.ready();
+        if !self.follows_all(run.number) {
+            return;
+        }
+        for open in self.open_sessions() {
+            let (daemon, connection) = (Arc::clone(self), Arc::clone(connection));
+            let queues = &self.queues;
+            let place = queues.lease(None, Some(&open.id), Scope::Session, &Cancel::new());
+            tokio::spawn(async move {
+                // It fails if the session has been closed.
+                if let Ok(lease) = place.await
+                    && let Some(open) = lease.open()
+                {
+                    daemon.open_for_extension(open, &lease, &connection);
+                }
+            });
+        }
+    }
+
+    /// Notes that the connection of an extension has ended. Call it before its sessions are closed.
+    pub(crate) fn extension_ended(&self, connection: &Connection) {
+        if let Some(run) = connection.extension() {
+            self.extensions.set_ended(run.number, connection.id);
+        }
+    }
+
+    /// Opens a session that has just been opened for the extensions that want all sessions.
+    pub(crate) fn open_for_extensions(&self, open: &Arc<OpenSession>, lease: &Lease) {
+        for (number, _) in self.extensions.all() {
+            if self.follows_all(number)
+                && let Some(id) = self.extensions.connection(number)
+                && let Some(connection) = self.connections.find(id)
+            {
+                self.open_for_extension(open, lease, &connection);
+            }
+        }
+    }
+
+    fn follows_all(&self, number: usize) -> bool {
+        let extension = self.extensions.get(number);
+        extension.is_some_and(|extension| extension.sessions == ExtensionSessions::All)
+    }
+
+    fn open_for_extension(
+        &self,
+        open: &Arc<OpenSession>,
+        lease: &Lease,
+        connection: &Arc<Connection>,
+    ) {
+        if lease.follow(connection.id) {
+            open.add_listener(connection);
+            self.notify_one(open, connection, |seq| opened(open, seq));
+        }
+        // Its sessions may have been closed already.
+        let run = connection.extension();
+        let current = run.and_then(|run| self.extensions.connection(run.number));
+        if current != Some(connection.id) {
+            lease.leave(connection.id, Openings::All);
+            open.remove_listener(connection);
+        }
+    }
+}
+
+impl Daemon {
+    /// The extensions that have to answer this event and cannot, given the clients that can: their numbers.
+    pub(super) fn unable_extensions(
+        &self,
+        open: &OpenSession,
+        event: BeforeEvent,
+        able: &[Answerer],
+    ) -> Vec<usize> {
+        let is_unable =
+            |number: usize, extension: &Extension| match self.extensions.connection(number) {
+                None => true,
+                Some(id) if able.contains(&Answerer::Client(id)) => false,
+                // It chooses its sessions, and this is none of them.
+                Some(id) => {
+                    let chooses = extension.sessions == ExtensionSessions::Own;
+                    !chooses || self.queues.is_open_for(id, &open.id)
+                }
+            };
+        let all = self.extensions.all();
+        let asked = all.filter(|(_, extension)| extension.answers.contains(&event));
+        let unable = asked.filter(|(number, extension)| is_unable(*number, extension));
+        unable.map(|(number, _)| number).collect()
+    }
+
+    /// The extension that has to answer this event on this connection.
+    fn answering_extension(&self, by: Answerer, event: BeforeEvent) -> Option<&Extension> {
+        let Answerer::Client(id) = by else {
+            return None;
+        };
+        let connection = self.connections.find(id)?;
+        let extension = self.extensions.get(connection.extension()?.number)?;
+        Some(extension).filter(|extension| extension.answers.contains(&event))
+    }
+}
+
+impl EventQuestion<'_> {
+    /// The answers that count if an extension leaves the question or does not answer in time.
+    pub(super) fn instead(&self, answerers: &[Answerer]) -> Vec<(Answerer, ReceivedAnswer)> {
+        let instead = |by: &Answerer| {
+            let extension = self.daemon.answering_extension(*by, self.event)?;
+            Some((*by, ReceivedAnswer::of_failure(extension.on_failure)))
+        };
+        answerers.iter().filter_map(instead).collect()
+    }
+
+    /// Answers for the extensions that cannot.
+    pub(super) fn answer_for_extensions(&self, event_id: &EventId, answerers: &[Answerer]) {
+        for by in answerers {
+            let Answerer::Extension(number) = by else {
+                continue;
+            };
+            let Some(extension) = self.daemon.extensions.get(*number) else {
+                continue;
+            };
+            let given = ReceivedAnswer::of_failure(extension.on_failure);
+            let digest = Digest::of(&given.answer);
+            let asks = &self.daemon.asks;
+            // Fails if another extension has decided the question.
+            let _decided = asks.answer(event_id.as_str(), *by, digest, given);
+        }
+    }
+
+    pub(super) fn log_failed_extensions(
+        &self,
+        answers: &[(Answerer, ReceivedAnswer)],
+        names: &[(Answerer, String)],
+    ) {
+        let event = self.event.name();
+        let failed = answers
+            .iter()
+            .filter(|(by, answer)| answer.is_failure && by.hook().is_none());
+        for (failed, _) in failed {
+            let name = names.iter().find(|(by, _)| by == failed);
+            let extension = name.map(|(_, name)| name.as_str()).unwrap_or_default();
+            tracing::warn!(extension, event, "an extension did not answer");
+        }
+    }
+}

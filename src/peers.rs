@@ -1,0 +1,140 @@
+//! Questions of one connection to others: a command to its owner, a question to a person (protocol.md §12, §13). The
+//! first answer decides.
+
+use crate::ask::{Accepts, Answerer, Asking, Asks, Digest, Question, QuestionOutcome};
+use crate::error::{Error, Kind, Result};
+use crate::id::ConnectionId;
+use crate::lock::lock;
+use crate::wire::EventReply;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Most questions of one connection that are open at a time.
+pub(crate) const MAX_OPEN_QUESTIONS: usize = 64;
+
+/// The open questions of connections to others.
+pub(crate) struct Peers {
+    asks: Asks<EventReply>,
+    /// The number of open questions by the connection that asks.
+    open: Arc<Mutex<HashMap<ConnectionId, usize>>>,
+}
+
+/// A question to other connections. It counts as open until dropped.
+pub(crate) struct PeerQuestion {
+    question: Question<EventReply>,
+    _counted: CountedQuestion,
+}
+
+/// How a question ended.
+#[derive(Debug)]
+pub(crate) enum PeerOutcome {
+    Answered(ConnectionId, EventReply),
+    TimedOut,
+    /// All connections that were asked have ended.
+    Gone,
+    /// The request that asked was cancelled.
+    Cancelled,
+}
+
+struct CountedQuestion {
+    open: Arc<Mutex<HashMap<ConnectionId, usize>>>,
+    asker: ConnectionId,
+}
+
+impl Peers {
+    /// `max_answer`: the longest time from question to answer, extensions included.
+    pub(crate) fn new(max_answer: Duration) -> Self {
+        Self {
+            asks: Asks::new(max_answer, |_| true),
+            open: Arc::default(),
+        }
+    }
+
+    /// Records a question to at least one connection. Call it before sending the question, since an answer may arrive
+    /// at once. Fails with `overloaded` if too many questions of the asker are open.
+    pub(crate) fn ask(
+        &self,
+        asking: Asking<EventReply>,
+        asked: impl Iterator<Item = ConnectionId>,
+        timeout: Duration,
+        accepts: Accepts<EventReply>,
+    ) -> Result<PeerQuestion> {
+        let counted = self.count(asking.asker)?;
+        let waiting = asked.map(Answerer::Client).collect();
+        Ok(PeerQuestion {
+            question: self.asks.ask(asking, waiting, timeout, accepts),
+            _counted: counted,
+        })
+    }
+
+    fn count(&self, asker: ConnectionId) -> Result<CountedQuestion> {
+        let mut open = lock(&self.open);
+        let count = open.entry(asker).or_default();
+        if *count >= MAX_OPEN_QUESTIONS {
+            let message = format!("{MAX_OPEN_QUESTIONS} questions of this connection are open");
+            return Err(Error::new(Kind::Overloaded, message));
+        }
+        *count += 1;
+        drop(open);
+        Ok(CountedQuestion {
+            open: Arc::clone(&self.open),
+            asker,
+        })
+    }
+
+    /// Waits for the one outcome.
+    pub(crate) async fn outcome(&self, question: PeerQuestion) -> PeerOutcome {
+        let (answers, missing) = match self.asks.outcome(question.question).await {
+            QuestionOutcome::Settled { answers, missing } => (answers, missing),
+            QuestionOutcome::Aborted => return PeerOutcome::Cancelled,
+        };
+        let answered = answers.into_iter().find_map(|(by, reply)| match by {
+            Answerer::Client(by) => Some(PeerOutcome::Answered(by, reply)),
+            Answerer::Hook(_) | Answerer::Extension(_) => None,
+        });
+        match answered {
+            Some(answered) => answered,
+            None if missing.is_empty() => PeerOutcome::Gone,
+            None => PeerOutcome::TimedOut,
+        }
+    }
+
+    /// As [`Asks::answer`].
+    pub(crate) fn answer(&self, id: &str, by: ConnectionId, reply: EventReply) -> Result<()> {
+        let digest = Digest::of(&reply);
+        self.asks.answer(id, Answerer::Client(by), digest, reply)
+    }
+
+    /// As [`Asks::extend`].
+    pub(crate) fn extend(&self, id: &str, by: ConnectionId, more: Duration) -> Result<Duration> {
+        self.asks.extend(id, Answerer::Client(by), more)
+    }
+
+    /// Whether a question is open, or one of the last that were answered.
+    pub(crate) fn knows(&self, id: &str) -> bool {
+        self.asks.knows(id)
+    }
+
+    /// Whether a question waits for this connection.
+    pub(crate) fn is_asked(&self, connection: ConnectionId) -> bool {
+        self.asks.waits_for(Answerer::Client(connection))
+    }
+
+    /// As [`Asks::leave`].
+    pub(crate) fn leave(&self, connection: ConnectionId, session: Option<&str>) {
+        self.asks.leave(connection, session);
+    }
+}
+
+impl Drop for CountedQuestion {
+    fn drop(&mut self) {
+        let mut open = lock(&self.open);
+        if let Some(count) = open.get_mut(&self.asker) {
+            *count -= 1;
+            if *count == 0 {
+                open.remove(&self.asker);
+            }
+        }
+    }
+}

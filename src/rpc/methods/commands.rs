@@ -1,0 +1,158 @@
+//! Commands: `register_command`, `unregister_command`, `list_commands`, `run_command` (protocol.md §12).
+
+use super::peers::{NewQuestion, check_open, takes};
+use crate::commands::OfferedCommand;
+use crate::daemon::call::Call;
+use crate::error::{Error, Kind, Result};
+use crate::peers::PeerOutcome;
+use crate::rpc::handler::Remainder;
+use crate::wire::methods::Notification;
+use crate::wire::{self, AskingEvent, CommandFailure, EventReply, notification};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a command may take unless the caller chooses another time.
+const RUN_TIMEOUT_MS: u64 = 30_000;
+/// Most bytes of an argument.
+const MAX_ARGS_BYTES: usize = 1 << 20;
+
+pub(in crate::rpc) fn register_command(
+    call: &Arc<Call>,
+    params: wire::RegisterCommandParams,
+) -> Result<wire::RegisterCommandResult> {
+    check_introduced(call)?;
+    let command = OfferedCommand {
+        owner: call.connection.id,
+        description: params.description,
+        argument_hint: params.argument_hint,
+    };
+    call.daemon.commands().register(&params.name, command)?;
+    Ok(wire::RegisterCommandResult {})
+}
+
+pub(in crate::rpc) fn unregister_command(
+    call: &Arc<Call>,
+    params: wire::UnregisterCommandParams,
+) -> Result<wire::UnregisterCommandResult> {
+    check_introduced(call)?;
+    let owner = call.connection.id;
+    call.daemon.commands().unregister(&params.name, owner)?;
+    Ok(wire::UnregisterCommandResult {})
+}
+
+pub(in crate::rpc) fn list_commands(
+    call: &Arc<Call>,
+    _: wire::ListCommandsParams,
+) -> Result<wire::ListCommandsResult> {
+    check_introduced(call)?;
+    let mut connections = call.daemon.connections.all();
+    connections.retain(|connection| !connection.is_ending());
+    let by = |command: &OfferedCommand| {
+        let owner = connections.iter().find(|other| other.id == command.owner);
+        owner.map(|owner| owner.display_name())
+    };
+    let commands = call.daemon.commands();
+    // The commands of a connection go with it.
+    let offered = commands.list().filter_map(|(name, command)| {
+        Some(wire::RegisteredCommand {
+            name: name.to_owned(),
+            description: command.description.clone(),
+            argument_hint: command.argument_hint.clone(),
+            by: by(command)?,
+        })
+    });
+    Ok(wire::ListCommandsResult {
+        commands: offered.collect(),
+    })
+}
+
+/// Fails for a connection that has not introduced itself: it has no name, and no way to answer.
+fn check_introduced(call: &Call) -> Result<()> {
+    match call.connection.client() {
+        Some(_) => Ok(()),
+        None => Err(Error::new(
+            Kind::InvalidRequest,
+            "commands need `initialize` first",
+        )),
+    }
+}
+
+pub(in crate::rpc) fn run_command(
+    call: &Arc<Call>,
+    params: wire::RunCommandParams,
+) -> Result<Remainder<wire::RunCommandResult>> {
+    let wire::RunCommandParams {
+        name,
+        args,
+        session_id,
+        timeout_ms,
+    } = params;
+    let args = args.unwrap_or_default();
+    if args.len() > MAX_ARGS_BYTES {
+        let reason = format!("must have at most {MAX_ARGS_BYTES} bytes");
+        return Err(Error::invalid_params("args", reason));
+    }
+    check_open(call, session_id.as_deref())?;
+    let owner = call.daemon.commands().owner(&name)?;
+    let Some(owner) = call.daemon.connections.find(owner) else {
+        return Err(failed(&name, CommandFailure::OwnerGone, None));
+    };
+    if !owner.is_ending() && !takes(&owner, notification::CommandInvoked::NAME) {
+        let message = "the client that offers the command does not read what it is sent";
+        return Err(Error::new(Kind::Overloaded, message));
+    }
+    let question = NewQuestion {
+        asked: vec![owner],
+        // The owner need not have the session open.
+        session: Arc::default(),
+        timeout: Duration::from_millis(timeout_ms.unwrap_or(RUN_TIMEOUT_MS)),
+        accepts: Box::new(|reply: &EventReply| match reply {
+            EventReply::Answer(answer) => answer.check(AskingEvent::CommandInvoked),
+            EventReply::Failure(_) | EventReply::Extend(_) => Ok(()),
+        }),
+    };
+    let by = call.connection.display_name();
+    let sent = question.send(call, |event_id, timeout_ms| notification::CommandInvoked {
+        event_id,
+        name: name.clone(),
+        args,
+        session_id,
+        by,
+        timeout_ms,
+    })?;
+    Ok(Box::pin(async move {
+        let (outcome, ..) = sent.outcome().await;
+        match outcome {
+            PeerOutcome::Answered(_, EventReply::Answer(answer)) => Ok(wire::RunCommandResult {
+                output: answer.output,
+                prompt: answer.prompt,
+            }),
+            PeerOutcome::Answered(_, EventReply::Failure(message)) => {
+                Err(failed(&name, CommandFailure::Error, Some(message)))
+            }
+            PeerOutcome::Answered(_, EventReply::Extend(_)) | PeerOutcome::TimedOut => {
+                Err(failed(&name, CommandFailure::Timeout, None))
+            }
+            PeerOutcome::Gone => Err(failed(&name, CommandFailure::OwnerGone, None)),
+            PeerOutcome::Cancelled => Err(Error::cancelled()),
+        }
+    }))
+}
+
+fn failed(name: &str, reason: CommandFailure, message: Option<String>) -> Error {
+    let said = match (reason, &message) {
+        (CommandFailure::Error, Some(message)) => format!("the command {name:?} failed: {message}"),
+        (CommandFailure::Error, None) => format!("the command {name:?} failed"),
+        (CommandFailure::Timeout, _) => format!("the command {name:?} took too long"),
+        (CommandFailure::OwnerGone, _) => {
+            format!("the client that offers the command {name:?} has ended")
+        }
+    };
+    let details = wire::CommandFailedDetails {
+        name: name.to_owned(),
+        reason,
+        message,
+    };
+    Error::new(Kind::CommandFailed, said).with_details(json!(details))
+}

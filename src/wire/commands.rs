@@ -1,0 +1,130 @@
+//! Commands that one client offers and another runs (protocol.md §12).
+
+use super::params::{Count, count};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The params of `register_command`. It replaces the connection's own command of the same name.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = super::example(r#"{
+  "name": "todo", "description": "Adds an item to the list", "argumentHint": "TEXT"
+}"#))]
+pub(crate) struct RegisterCommandParams {
+    /// The name: a letter from a to z, then at most 63 of `a-z0-9_-`.
+    #[schemars(regex(pattern = "^[a-z][a-z0-9_-]{0,63}$"))]
+    pub name: String,
+    /// What the command does, for people; at most 1000 characters. Default: none.
+    pub description: Option<String>,
+    /// What its argument is, for people; at most 200 characters. Default: none.
+    pub argument_hint: Option<String>,
+}
+
+/// The result of `register_command`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(example = super::example("{}"))]
+pub(crate) struct RegisterCommandResult {}
+
+/// The params of `unregister_command`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = super::example(r#"{"name": "todo"}"#))]
+pub(crate) struct UnregisterCommandParams {
+    /// The name of a command of this connection.
+    pub name: String,
+}
+
+/// The result of `unregister_command`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(example = super::example("{}"))]
+pub(crate) struct UnregisterCommandResult {}
+
+/// The params of `list_commands`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = super::example("{}"))]
+pub(crate) struct ListCommandsParams {}
+
+/// The result of `list_commands`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(example = super::example(r#"{
+  "commands": [
+    {
+      "name": "todo", "description": "Adds an item to the list", "argumentHint": "TEXT",
+      "by": "todo-list"
+    }
+  ]
+}"#))]
+pub(crate) struct ListCommandsResult {
+    /// The commands of all connections, sorted by name.
+    pub commands: Vec<RegisteredCommand>,
+}
+
+/// A command that a connection offers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RegisteredCommand {
+    /// The name.
+    pub name: String,
+    /// What the command does, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What its argument is, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub argument_hint: Option<String>,
+    /// The name of the client that offers it, else `client-` and the number of its connection.
+    pub by: String,
+}
+
+/// The params of `run_command`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = super::example(r#"{"name": "todo", "args": "Ship it", "sessionId": "tour"}"#))]
+pub(crate) struct RunCommandParams {
+    /// The name of a registered command.
+    pub name: String,
+    /// The argument, at most 1 MiB. Default: the empty text.
+    pub args: Option<String>,
+    /// The id of an open session that the command is about. Default: none.
+    pub session_id: Option<String>,
+    /// How many milliseconds the command may take, at most `limits.maxAnswerMs`. Default: 30000.
+    #[serde(default, deserialize_with = "count")]
+    #[schemars(with = "Option<Count>")]
+    pub timeout_ms: Option<u64>,
+}
+
+/// The result of `run_command`.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+#[schemars(example = super::example(r#"{"output": "Added: Ship it"}"#))]
+pub(crate) struct RunCommandResult {
+    /// Text to show.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// Text that the client may send as the user's next message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+}
+
+/// The params of `command_invoked`. It is sent to the connection that offers the command, which answers with
+/// `answer_event`. It has no `seq`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "eventId": "7b0c6a53-3a0e-4a0c-8d1e-6a41d1f4c7aa", "name": "todo", "args": "Ship it",
+  "sessionId": "tour", "by": "editor", "timeoutMs": 30000
+}"#))]
+pub(crate) struct CommandInvoked {
+    /// The id of the question, for `answer_event`.
+    pub event_id: String,
+    /// The name of the command.
+    pub name: String,
+    /// The argument.
+    pub args: String,
+    /// The id of the session that the command is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The name of the client that runs it, else `client-` and the number of its connection.
+    pub by: String,
+    /// How many milliseconds the daemon waits for the answer.
+    pub timeout_ms: u64,
+}

@@ -1,0 +1,185 @@
+//! The answers of extensions to before events, and those that count if they cannot answer.
+
+use super::*;
+
+const ANSWERS: &str =
+    "sessions = \"all\"\nanswers = [\"session_before_tree\", \"session_before_fork\"]";
+const CAPABLE: &str =
+    r#"introduce '{"answers":{"session_before_tree":{},"session_before_fork":{}}}'"#;
+
+/// The body of a script that hears sessions, writes that to the file, and acts at each question.
+fn guard(heard: &PathBuf, act: &str) -> String {
+    format!(
+        r#"{CAPABLE}
+        while read -r line; do
+          printf '%s\n' "$line" >> {}
+          case $line in *'"session_before_'*) {act};; esac
+        done"#,
+        heard.display()
+    )
+}
+
+/// A daemon with such an extension, and a session with a branch to leave that is open for the extension.
+fn guarded(home: &Arc<Home>, settings: &str, act: &str) -> (Daemon, PathBuf) {
+    let heard = home.files().join("heard");
+    let mut d = started(home, settings, &guard(&heard, act));
+    talk(&mut d);
+    eventually("it is ready", || has(&heard, "session_opened"));
+    (d, heard)
+}
+
+fn talk(d: &mut Daemon) {
+    d.ignore("session_before_fork");
+    d.create();
+    d.chain(&["u1", "a1", "u2", "a2"]);
+}
+
+#[track_caller]
+fn check_refused(d: &mut Daemon) {
+    let params = json!({"targetId": "a1", "onNoAnswer": "proceed"});
+    let result = d.ok("navigate_tree", params);
+    assert_eq!(result["cancelled"], true, "{result}");
+    assert_eq!(
+        (&result["reason"], &result["by"]),
+        (&json!("hookFailed"), &json!("todo"))
+    );
+    let resolved = d.notification("event_resolved");
+    assert_eq!(
+        (&resolved["outcome"], &resolved["by"]),
+        (&json!("cancelled"), &json!("todo"))
+    );
+    assert_eq!(d.leaf(), "a2");
+}
+
+#[track_caller]
+fn check_allowed(d: &mut Daemon) {
+    let params = json!({"targetId": "a1", "onNoAnswer": "cancel"});
+    let result = d.ok("navigate_tree", params);
+    assert_eq!(result["cancelled"], false, "{result}");
+    assert_eq!(d.notification("event_resolved")["outcome"], "proceed");
+    assert_eq!(d.leaf(), "a1");
+}
+
+#[test]
+fn a_veto_of_an_extension_is_by_its_configured_name() {
+    let home = Home::new();
+    let (mut d, _) = guarded(&home, ANSWERS, "answer \"$line\" '{\"cancel\":true}'");
+    let result = d.ok("navigate_tree", json!({"targetId": "a1"}));
+    assert_eq!(result["reason"], "cancelledByClient");
+    assert_eq!(d.notification("event_resolved")["by"], "todo");
+    let result = d.ok("fork_session", json!({"entryId": "u2"}));
+    assert_eq!(result["cancelled"], true);
+    d.notification("event_resolved");
+}
+
+#[test]
+fn on_failure_answers_while_an_extension_is_not_ready() {
+    let home = Home::new();
+    for (on_failure, refused) in [("", true), ("on_failure = \"proceed\"", false)] {
+        let settings = format!("{ANSWERS}\n{on_failure}");
+        let mut d = started(&home, &settings, "exec cat > /dev/null");
+        talk(&mut d);
+        match refused {
+            true => check_refused(&mut d),
+            false => check_allowed(&mut d),
+        }
+        d.allow_stderr();
+        let log = d.end_and_stderr();
+        assert!(
+            log.contains("an extension did not answer extension=\"todo\""),
+            "{log}"
+        );
+    }
+}
+
+#[test]
+fn on_failure_answers_if_an_extension_dies_with_the_question_open() {
+    let home = Home::new();
+    for (on_failure, refused) in [("", true), ("on_failure = \"proceed\"", false)] {
+        let (mut d, heard) = guarded(&home, &format!("{ANSWERS}\n{on_failure}"), "kill -9 $$");
+        match refused {
+            true => check_refused(&mut d),
+            false => check_allowed(&mut d),
+        }
+        assert!(has(&heard, "session_before_tree"));
+        fs::remove_file(&heard).unwrap();
+        d.allow_stderr();
+    }
+}
+
+#[test]
+fn on_failure_answers_once_an_extension_has_died() {
+    let home = Home::new();
+    let mut d = started(&home, ANSWERS, "exit 1");
+    talk(&mut d);
+    let params = json!({"entryId": "u2"});
+    let result = d.ok("fork_session", params);
+    assert_eq!(
+        (&result["reason"], &result["by"]),
+        (&json!("hookFailed"), &json!("todo"))
+    );
+    d.notification("event_resolved");
+    check_refused(&mut d);
+    let undone = d.ok("set_leaf", json!({"leafId": "a1"}));
+    assert_eq!(undone["newLeafId"], "a1", "it asks nobody");
+    d.allow_stderr();
+}
+
+/// A command of its own starts no extensions, and a guard that is missing does not open the gate.
+#[test]
+fn on_failure_answers_in_commands_that_start_no_extension() {
+    let home = Home::new();
+    let path = configured(&home, ANSWERS, CAPABLE);
+    let mut d = Daemon::quiet_in(&home);
+    talk(&mut d);
+    d.stop();
+    let session = home.only_file();
+    let args = [
+        "--config",
+        &path,
+        "call",
+        "navigate_tree",
+        "{\"targetId\":\"a1\"}",
+        "--open",
+    ];
+    let output = home.run(&[&args[..], &[session.to_str().unwrap()]].concat(), &[], "");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("hookFailed"), "{said} {}", output.stderr);
+}
+
+#[test]
+fn an_extension_that_does_not_answer_in_time_has_failed() {
+    let home = Home::new();
+    let (mut d, _) = guarded(&home, ANSWERS, "true");
+    let params = json!({"targetId": "a1", "answerTimeoutMs": 50, "onNoAnswer": "proceed"});
+    let result = d.ok("navigate_tree", params);
+    assert_eq!(
+        (&result["reason"], &result["by"]),
+        (&json!("hookFailed"), &json!("todo"))
+    );
+    d.notification("event_resolved");
+    d.allow_stderr();
+}
+
+/// Nobody would ask an extension that has not declared the event.
+#[test]
+fn an_extension_that_does_not_declare_its_events_has_failed() {
+    let home = Home::new();
+    let heard = home.files().join("heard");
+    let mut d = started(&home, ANSWERS, &listener(&heard));
+    talk(&mut d);
+    eventually("it is ready", || has(&heard, "session_opened"));
+    check_refused(&mut d);
+    d.allow_stderr();
+}
+
+/// Without `answers` an extension is a client like any other: the caller decides.
+#[test]
+fn an_extension_that_need_not_answer_has_no_opinion_when_it_dies() {
+    let home = Home::new();
+    let (mut d, _) = guarded(&home, "sessions = \"all\"", "kill -9 $$");
+    let result = d.ok("navigate_tree", json!({"targetId": "a1"}));
+    assert_eq!(result["cancelled"], false, "{result}");
+    d.notification("event_resolved");
+    d.allow_stderr();
+}
