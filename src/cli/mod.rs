@@ -38,6 +38,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
+use std::time::Duration;
 use tokio::runtime::Runtime;
 use tracing_subscriber::EnvFilter;
 
@@ -58,6 +59,7 @@ Examples:
 
 Environment:
   TREELINED_SESSION_DIR  where sessions are kept
+  TREELINED_IDLE_EXIT    as --idle-exit of serve
   TREELINED_LOG          what is logged to stderr: error, warn (default), info, debug, trace
   NO_COLOR, COLUMNS      no colours; width of what is drawn
   PAGER                  what shows the hits of a search at a terminal [default: less]";
@@ -127,11 +129,37 @@ pub(crate) enum Command {
     Demo,
 }
 
+/// A time of `--idle-exit`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct IdleTime(Duration);
+
+impl FromStr for IdleTime {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits = text.trim_end_matches(|unit: char| unit.is_ascii_alphabetic());
+        let factor = match text.strip_prefix(digits) {
+            Some("s") => Some(1),
+            Some("m") => Some(60),
+            Some("h") => Some(3600),
+            _ => None,
+        };
+        let seconds = digits.parse::<u32>().ok().filter(|number| *number > 0);
+        let time = seconds.zip(factor);
+        let time = time.map(|(number, factor)| Duration::from_secs(u64::from(number) * factor));
+        time.map(Self)
+            .ok_or("must be a number and a unit, such as 90s, 10m or 1h")
+    }
+}
+
 #[derive(Debug, Default, Args)]
 pub(crate) struct ServeArgs {
     /// Serve this address: unix:PATH or stdio; may be repeated [default: stdio]
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Vec<ListenAddress>,
+    /// End after this time without a connection, such as 90s, 10m or 1h; only with a socket [default: never]
+    #[arg(long, value_name = "TIME", env = "TREELINED_IDLE_EXIT")]
+    pub idle_exit: Option<IdleTime>,
 }
 
 /// Runs the command that the arguments name.
@@ -191,7 +219,8 @@ fn serve(options: &Options, args: &ServeArgs) -> anyhow::Result<ExitCode> {
         tracing::warn!(file = file.map(tracing::field::display), "{problem}");
     }
     let config = settings.into_config()?;
-    serve::run(config, Endpoints::bind(&args.listen, None)?)
+    let idle_exit = args.idle_exit.map(|IdleTime(time)| time);
+    serve::run(config, Endpoints::bind(&args.listen, idle_exit)?)
 }
 
 /// Reports wrong arguments, or shows the help. Control characters of the arguments are made visible.

@@ -1,4 +1,4 @@
-//! Closing sessions: for one connection, or for all (protocol.md §9).
+//! Closing sessions: for one connection, or for all (protocol.md §10).
 //!
 //! A session stays open until as many closes as openings of each connection. The last close closes it.
 

@@ -50,6 +50,9 @@ impl CommitTail {
         // Persist, then notify: with `always` the notifications wait for the sync.
         let is_durable = durability != Durability::Always;
         let publication = wrote.then(|| open.publication(is_durable));
+        if wrote {
+            daemon.list_changed();
+        }
         if !open.session.is_closed() {
             daemon.announce(open, core, changes, name_before, ends);
         }

@@ -84,6 +84,7 @@ impl Daemon {
         connection.keep_watch(None);
         self.commands().remove_all(connection.id);
         self.change_renderers(|renderers| renderers.remove_all(connection.id));
+        self.unwatch_sessions(connection);
         self.close_sessions_of(connection).await;
         self.connections.remove(connection.id);
     }

@@ -8,7 +8,7 @@
 //! operations that ask before they commit: [`navigation`] and [`compaction`] use it, [`fork`] has steps of its own.
 //! [`question`] asks clients and hooks, and [`summaries`] runs the summarizer.
 //!
-//! [`convert`] makes messages. [`agent_turn`] is the turn of a session's client, [`tree_view`] keeps the last view,
+//! [`convert`] makes messages, and [`session_row`] rows of the list, which [`list_watch`] announces. [`agent_turn`] is the turn of a session's client, [`tree_view`] keeps the last view,
 //! [`find`] and [`rows`] read the data that it shows, and [`reading`] decides where large reads run.
 
 pub(crate) mod agent_turn;
@@ -23,6 +23,7 @@ pub(crate) mod convert;
 pub(crate) mod find;
 pub(crate) mod follow;
 pub(crate) mod fork;
+pub(crate) mod list_watch;
 pub(crate) mod navigation;
 pub(crate) mod notify;
 pub(crate) mod open_session;
@@ -31,11 +32,13 @@ pub(crate) mod queue;
 pub(crate) mod reading;
 pub(crate) mod release;
 pub(crate) mod rows;
+pub(crate) mod session_row;
 pub(crate) mod summaries;
 pub(crate) mod tree_view;
 
 use self::connections::Connections;
 use self::follow::WatchedSession;
+use self::list_watch::ListWatch;
 use self::open_session::{OpenSession, OpenSessions, SessionGuard, guard};
 use self::question::ReceivedAnswer;
 use self::queue::{Asker, Queues, Scope};
@@ -68,6 +71,7 @@ pub struct Daemon {
     pub store: Store,
     pub source: Arc<dyn Source>,
     pub(crate) connections: Connections,
+    pub(crate) list_watch: ListWatch,
     pub(crate) asks: Asks<ReceivedAnswer>,
     /// The open questions of connections to others.
     pub(crate) peers: Peers,
@@ -103,6 +107,7 @@ impl Daemon {
             connections: Connections::default(),
             peers: Peers::new(MAX_ANSWER),
             commands: Mutex::default(),
+            list_watch: ListWatch::default(),
             asks: Asks::new(MAX_ANSWER, |given| given.answer.cancel == Some(true)),
             queues: Queues::new(spawn),
             watcher: Watcher::new(),

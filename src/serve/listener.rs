@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The most connections at a time (protocol.md §9).
+/// The most connections at a time (protocol.md §10).
 const MAX_CONNECTIONS: usize = 1024;
 /// The pause after a failure to accept, such as a lack of descriptors.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -1,4 +1,4 @@
-//! Serving: the connections around a [`Daemon`], and the end of both (protocol.md §1, §9).
+//! Serving: the connections around a [`Daemon`], and the end of both (protocol.md §1, §10).
 //!
 //! [`connection`] has the threads of one connection, [`listener`] accepts clients of a socket, and [`address`] names
 //! places to listen. A small runtime runs requests that wait. The main thread waits for the end, so that a reader

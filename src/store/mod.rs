@@ -6,6 +6,7 @@ mod imported;
 pub(crate) mod listing;
 pub(crate) mod trash;
 pub(crate) mod watch;
+pub(crate) mod watch_folder;
 
 use crate::cache::Cache;
 use crate::cancel::Cancel;
@@ -26,6 +27,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Duration;
+use watch_folder::FolderWatch;
 
 /// How long the process waits at its end for writes to the cache.
 const KEEPING: Duration = Duration::from_secs(2);
@@ -89,6 +91,15 @@ impl Store {
         Ok(Location {
             folder,
             name: file_name(header).into(),
+        })
+    }
+
+    /// Watches the session files, whoever changes them. Makes the session directory if it does not exist.
+    pub(crate) fn watch(&self, changed: impl Fn() + Send + 'static) -> Result<FolderWatch> {
+        let root = self.root()?;
+        FolderWatch::start(root.path(), changed).map_err(|error| {
+            let why = format!("the session directory cannot be watched: {error}");
+            Error::new(Kind::StorageIo, why)
         })
     }
 

@@ -220,6 +220,20 @@ macro_rules! with_methods {
                     errors: [PARAMS, &[Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
                     run: list::list_sessions,
                 }
+                "watch_sessions" {
+                    summary: "Has the daemon tell this connection about changes of the list of sessions.",
+                    section: "10.4", scope: registry,
+                    params: WatchSessionsParams, result: WatchSessionsResult,
+                    errors: [PARAMS, &[Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
+                    run: watch::watch_sessions,
+                }
+                "unwatch_sessions" {
+                    summary: "Ends what `watch_sessions` began.",
+                    section: "10.4", scope: immediate,
+                    params: UnwatchSessionsParams, result: UnwatchSessionsResult,
+                    errors: [PARAMS],
+                    run: watch::unwatch_sessions,
+                }
                 "search" {
                     summary: "Finds the entries of all sessions that hold words, a text or a pattern.",
                     section: "3.16", scope: registry,
@@ -486,7 +500,7 @@ macro_rules! with_methods {
                     summary: "Declares that the client's agent has ended its turn, and appends the messages queued meanwhile.",
                     section: "3.13", scope: session(append),
                     params: EndTurnParams, result: EndTurnResult,
-                    errors: [SESSION, APPEND],
+                    errors: [SESSION, BUSY, APPEND],
                     run: turns::end_turn,
                 }
                 "answer_event" {
@@ -640,6 +654,10 @@ macro_rules! with_notifications {
             "events_lost" {
                 summary: "Says that notifications were dropped because the client did not read them.",
                 section: "7.4", params: EventsLost,
+            }
+            "sessions_changed" {
+                summary: "Says which rows of the list of sessions are new, changed or gone.",
+                section: "10.4", params: SessionsChanged,
             }
         }
     };

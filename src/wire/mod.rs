@@ -30,6 +30,7 @@ pub(crate) mod search;
 pub(crate) mod session;
 pub(crate) mod tree;
 pub(crate) mod turn;
+pub(crate) mod watch;
 
 pub(crate) use append::*;
 pub(crate) use commands::*;
@@ -49,6 +50,8 @@ pub(crate) use search::*;
 pub(crate) use session::*;
 pub(crate) use tree::*;
 pub(crate) use turn::*;
+pub(crate) use watch::{UnwatchSessionsParams, UnwatchSessionsResult};
+pub(crate) use watch::{WatchSessionsParams, WatchSessionsResult};
 
 /// Parses the example of a type for the documents. JSON that does not parse becomes null, which a test
 /// refuses.

@@ -1,7 +1,7 @@
 //! The notifications of the daemon (protocol.md §5, §7).
 //!
-//! `seq` counts the notifications of a session to one connection; `summary_delta` and `progress`
-//! have none.
+//! `seq` counts the notifications of a session to one connection; `summary_delta`, `progress` and those without
+//! a session have none.
 
 pub(crate) use super::commands::CommandInvoked;
 use super::compact::CompactionPreparation;
@@ -15,6 +15,7 @@ pub(crate) use super::people::{UserAsked, UserNotified};
 use super::read::Model;
 pub(crate) use super::search::FoundHit;
 use super::session::Diagnostic;
+pub(crate) use super::watch::SessionsChanged;
 use schemars::JsonSchema;
 use serde::Serialize;
 

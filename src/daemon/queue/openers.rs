@@ -1,4 +1,4 @@
-//! The connections for which a session is open (protocol.md §9).
+//! The connections for which a session is open (protocol.md §10).
 
 use crate::id::ConnectionId;
 

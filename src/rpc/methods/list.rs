@@ -1,19 +1,18 @@
 //! `list_sessions`: filters, order and pages of rows (protocol.md §3). The catalogue makes the rows.
 
 use crate::blocking::blocking;
-use crate::budget::SHOWN_ROW_BYTES;
 use crate::daemon::call::Call;
 use crate::daemon::convert;
-use crate::entry::SpawnedBy;
+use crate::daemon::session_row::{is_of, path_of, session_row, shortened_row, shown_row};
 use crate::error::{Error, Result};
 use crate::name;
 use crate::rpc::handler::Remainder;
 use crate::rpc::reply::{Prepared, page_bytes};
 use crate::store::catalogue::CatalogueRow;
-use crate::store::listing::Listing;
 use crate::store::trash::DeletedSession;
 use crate::timestamp::{self, Millis};
 use crate::wire;
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::future::Future;
@@ -97,13 +96,6 @@ fn after<T>(rows: &[T], cursor: Option<&str>, is_last: impl Fn(&str, &T) -> bool
     Ok(last + 1)
 }
 
-/// Whether the session's directory is `cwd`, normalized.
-fn is_of(row: &Listing, cwd: Option<&str>) -> bool {
-    let header = row.header.as_ref();
-    let its = header.map(|header| header.cwd.as_str()).unwrap_or_default();
-    cwd.is_none_or(|cwd| its == cwd || name::directory(its) == cwd)
-}
-
 /// A page ends at `limit` rows, or before the row that would not fit into `fits` bytes.
 fn page(
     rows: Vec<Arc<CatalogueRow>>,
@@ -129,33 +121,20 @@ fn result(rows: &[Arc<CatalogueRow>], more: bool, fits: usize) -> Result<Vec<u8>
     out.extend_from_slice(b"{\"sessions\":[");
     let mut last = None;
     for row in rows {
-        let made;
-        let mut shown: &[u8] = match row.shown.get() {
-            Some(shown) => shown,
-            None => {
-                made = convert::line(&session_row(&row.listing))?;
-                if made.len() <= SHOWN_ROW_BYTES {
-                    // Another thread may have set it first.
-                    let _same = row.shown.set(made.as_slice().into());
-                }
-                &made
-            }
-        };
+        let mut shown = shown_row(row)?;
         // The cursor needs space if the page ends at this row.
         let cursor = row.listing.path.as_os_str().len() * LONGEST_ESCAPE;
         let left = fits.saturating_sub(out.len() + cursor);
-        let shortened;
         if last.is_some() && shown.len() > left {
             break;
         }
         if shown.len() > left {
-            shortened = shortened_row(&row.listing, left)?;
-            shown = &shortened;
+            shown = Cow::Owned(shortened_row(&row.listing, left)?);
         }
         if last.is_some() {
             out.push(b',');
         }
-        out.extend_from_slice(shown);
+        out.extend_from_slice(&shown);
         last = Some(row);
     }
     out.push(b']');
@@ -166,55 +145,6 @@ fn result(rows: &[Arc<CatalogueRow>], more: bool, fits: usize) -> Result<Vec<u8>
     }
     out.push(b'}');
     Ok(out)
-}
-
-/// Cuts the texts of a row that is larger than a page, the longest first. Its id and path remain.
-fn shortened_row(row: &Listing, fits: usize) -> Result<Vec<u8>> {
-    let mut texts = session_row(row);
-    for text in longest_first(&mut texts) {
-        cut(text, fits);
-    }
-    loop {
-        let line = convert::line(&texts)?;
-        let Some(longest) = longest_first(&mut texts).into_iter().next() else {
-            return Ok(line);
-        };
-        if line.len() <= fits || longest.is_empty() {
-            return Ok(line);
-        }
-        // An escape is up to six times as long as its character, and each round removes at least one byte.
-        let surplus = (line.len() - fits).div_ceil(6).min(longest.len());
-        let left = longest.len() - surplus;
-        cut(longest, left);
-    }
-}
-
-/// Cuts a text to at most this many bytes, at a character boundary.
-fn cut(text: &mut String, bytes: usize) {
-    let mut ends = (0..=bytes.min(text.len())).rev();
-    let end = ends.find(|end| text.is_char_boundary(*end));
-    text.truncate(end.unwrap_or_default());
-}
-
-/// The texts of a row that may be cut.
-fn longest_first(row: &mut wire::SessionRow) -> Vec<&mut String> {
-    let named = [row.name.as_mut(), row.parent_session.as_mut()];
-    let mut texts: Vec<&mut String> = named.into_iter().flatten().collect();
-    if let Some(spawner) = &mut row.spawned_by {
-        texts.push(&mut spawner.session_id);
-        texts.extend(
-            [&mut spawner.entry_id, &mut spawner.tool_call_id]
-                .into_iter()
-                .flatten(),
-        );
-    }
-    texts.extend([&mut row.first_message, &mut row.cwd]);
-    texts.sort_by_key(|text| Reverse(text.len()));
-    texts
-}
-
-fn path_of(row: &Listing) -> String {
-    row.path.display().to_string()
 }
 
 fn filtered(
@@ -366,41 +296,12 @@ impl Families {
     }
 }
 
-fn session_row(row: &Listing) -> wire::SessionRow {
-    let header = row.header.as_ref();
-    wire::SessionRow {
-        session_id: header.map(|header| header.id.clone()).unwrap_or_default(),
-        path: path_of(row),
-        cwd: header.map(|header| header.cwd.clone()).unwrap_or_default(),
-        name: row.name.clone(),
-        created: timestamp::format(row.created),
-        modified: timestamp::format(row.modified),
-        message_count: row.message_count,
-        first_message: row.first_message.clone(),
-        parent_session: header.and_then(|header| header.parent_session.clone()),
-        spawned_by: header
-            .and_then(|header| header.spawned_by.clone())
-            .map(spawner),
-        diagnostic: row.problem.map(|kind| wire::RowDiagnostic {
-            kind: kind.name().to_owned(),
-            message: "the file does not begin with a session header".to_owned(),
-        }),
-    }
-}
-
-fn spawner(spawner: SpawnedBy) -> wire::SpawnedBy {
-    wire::SpawnedBy {
-        session_id: spawner.session_id,
-        entry_id: spawner.entry_id,
-        tool_call_id: spawner.tool_call_id,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::error::Kind;
     use crate::os::file::{Identity, Status};
+    use crate::store::listing::Listing;
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
 

@@ -19,3 +19,4 @@ pub(super) mod search;
 pub(super) mod sessions;
 pub(super) mod tree;
 pub(super) mod turns;
+pub(super) mod watch;

@@ -1,9 +1,10 @@
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use super::writer::{CHUNK, SMALL};
 use super::*;
 
 const LIMIT: usize = 1000;

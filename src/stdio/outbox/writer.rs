@@ -6,9 +6,9 @@ use std::time::Duration;
 
 /// Messages up to this size in bytes are collected and written together; larger ones are written from their own
 /// memory.
-const SMALL: usize = 64 * 1024;
+pub(super) const SMALL: usize = 64 * 1024;
 /// The most bytes collected, and the most bytes per write; unread bytes are known to this precision.
-const CHUNK: usize = 256 * 1024;
+pub(super) const CHUNK: usize = 256 * 1024;
 /// Pause before writing again to an output that another process made non-blocking.
 const RETRY: Duration = Duration::from_millis(1);
 

@@ -1,4 +1,4 @@
-//! Several connections to one daemon: protocol.md §9.
+//! Several connections to one daemon: protocol.md §10.
 
 mod lifetime;
 mod limits;
@@ -6,3 +6,4 @@ mod opening;
 mod questions;
 mod stalling;
 mod turns;
+mod watching;

@@ -1,26 +1,59 @@
 //! A connection that stalls or dies holds up nobody.
 
 use crate::harness::*;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
 use std::time::{Duration, Instant};
+
+/// A client that only reads, and keeps the responses.
+struct Listener {
+    stream: UnixStream,
+    responses: Receiver<String>,
+}
+
+impl Listener {
+    fn new(shared: &SharedDaemon, session_id: &str) -> Listener {
+        let stream = UnixStream::connect(&shared.socket).unwrap();
+        let reader = BufReader::new(stream.try_clone().unwrap());
+        let (sender, responses) = channel();
+        thread::spawn(move || {
+            let lines = reader.lines().map_while(Result::ok);
+            for line in lines.filter(|line| line.contains("\"id\":")) {
+                let _ = sender.send(line);
+            }
+        });
+        let listener = Listener { stream, responses };
+        listener.send("open_session", json!({"sessionId": session_id}));
+        listener.response();
+        listener
+    }
+
+    fn send(&self, method: &str, params: Json) {
+        let line = request(&json!(1), method, &params) + "\n";
+        (&self.stream).write_all(line.as_bytes()).unwrap();
+    }
+
+    fn response(&self) -> String {
+        self.responses
+            .recv_timeout(Duration::from_secs(30))
+            .unwrap()
+    }
+}
 
 #[test]
 fn a_stalled_client_among_200_holds_up_nobody() {
     let shared = SharedDaemon::start_with(&["--max-queued-bytes", "65536"], &[]);
     let mut writer = shared.client("writer", json!({}));
     let id = writer.create();
-    let mut others: Vec<Daemon> = (0..199)
-        .map(|_| shared.client("other", json!({})))
-        .collect();
-    let (stalled, others) = others.split_first_mut().unwrap();
-    for client in others.iter_mut().chain([&mut *stalled]) {
-        client.ok("open_session", json!({"sessionId": id}));
-        client.ignore("events_lost");
-    }
+    let mut stalled = shared.client("stalled", json!({}));
+    stalled.ok("open_session", json!({"sessionId": id}));
+    stalled.ignore("events_lost");
+    let others: Vec<Listener> = (0..198).map(|_| Listener::new(&shared, &id)).collect();
     stalled.stop_reading();
     let text = "x".repeat(1 << 10);
-    for n in 0..2_000 {
+    for n in 0..1_000 {
         let append = json!({"message": user(&text), "entryId": format!("e{n}")});
         writer.send("append_message", append);
         if n % 100 == 0 {
@@ -28,27 +61,21 @@ fn a_stalled_client_among_200_holds_up_nobody() {
         }
     }
     let begun = Instant::now();
-    for client in others.iter_mut() {
-        client.ok("get_leaf", json!({}));
+    for other in &others {
+        other.send("get_leaf", json!({}));
+        assert!(other.response().contains("\"leafId\""));
     }
     assert!(
         begun.elapsed() < Duration::from_secs(10),
         "{:?}",
         begun.elapsed()
     );
-    writer.ok("get_leaf", json!({}));
-    assert_eq!(writer.ok("get_leaf", json!({}))["leafId"], "e1999");
+    assert_eq!(writer.ok("get_leaf", json!({}))["leafId"], "e999");
     stalled.read_on();
-    assert_eq!(stalled.ok("get_leaf", json!({}))["leafId"], "e1999");
     // Numbers that were not delivered are reported lost: the harness checks them.
-    writer.ok("list_sessions", json!({}));
-    ignore_pending(&mut writer);
-    ignore_pending(stalled);
-}
-
-/// Claims the responses that a test does not look at.
-fn ignore_pending(client: &mut Daemon) {
-    client.claim_responses();
+    assert_eq!(stalled.ok("get_leaf", json!({}))["leafId"], "e999");
+    writer.claim_responses();
+    stalled.claim_responses();
 }
 
 #[test]
@@ -72,7 +99,7 @@ fn a_client_that_is_killed_in_the_middle_of_a_frame_harms_nobody() {
     assert_eq!(both.ids(), ["u1"]);
 }
 
-/// The questions of a client that reads nothing pile up only to the hard limit.
+/// Notifications that are never dropped pile up for a client that reads nothing, while others go on.
 #[test]
 fn notifications_for_a_client_that_never_reads_are_bounded() {
     let shared = SharedDaemon::start_with(&["--max-queued-bytes", "65536"], &[]);
@@ -82,18 +109,19 @@ fn notifications_for_a_client_that_never_reads_are_bounded() {
     let mut deaf = shared.client("deaf", json!({}));
     deaf.ok("open_session", json!({"sessionId": id}));
     deaf.stop_reading();
-    let label = "l".repeat(200);
     for n in 0..12_000 {
-        let target = ["u1", "a1"][n % 2];
-        let params = json!({"leafId": target, "label": label});
-        let _ = params;
-        mover.send("set_leaf", json!({"leafId": target}));
+        mover.send(
+            "set_leaf",
+            json!({"leafId": (if n % 2 == 0 { "u1" } else { "a1" })}),
+        );
     }
     mover.ok("get_leaf", json!({}));
     mover.claim_responses();
     deaf.read_on();
-    deaf.ignore("events_lost");
     deaf.ok("get_leaf", json!({}));
-    let before = deaf.received("events_lost").len();
-    assert!(before <= 2, "one gap: {before}");
+    let gaps = deaf.received("events_lost").len();
+    assert!(
+        (1..=2).contains(&gaps),
+        "one gap, or one in each of two writes: {gaps}"
+    );
 }

@@ -209,7 +209,10 @@ impl Sequence {
     /// Checks that no notification of a session is missing (protocol.md §7).
     #[track_caller]
     pub(super) fn check(&mut self, method: &str, params: &Json) {
-        if matches!(method, "summary_delta" | "progress" | "search_hit") {
+        if matches!(
+            method,
+            "summary_delta" | "progress" | "search_hit" | "sessions_changed"
+        ) {
             return;
         }
         // Commands, and questions and messages to a person, have no number.

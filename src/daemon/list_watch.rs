@@ -1,0 +1,312 @@
+//! `sessions_changed`: tells connections that watch the list of sessions what has changed in it (protocol.md §10.4).
+//!
+//! Commits of this daemon and the watch of the session directory only say that something has changed. A look at the
+//! files, a little later so that it covers several changes, finds the rows. Nothing runs while nothing changes or
+//! nobody watches.
+
+use super::Daemon;
+use super::connection::Connection;
+use super::session_row::{is_of, shortened_row, shown_row};
+use crate::blocking::blocking;
+use crate::error::Result;
+use crate::json;
+use crate::lock::lock;
+use crate::name;
+use crate::stdio::Class;
+use crate::store::catalogue::CatalogueRow;
+use crate::store::watch_folder::FolderWatch;
+use crate::wire::methods::Notification;
+use crate::wire::notification::SessionsChanged;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
+
+/// The delay between a change and a look, so that one look covers several changes.
+const GATHERING: Duration = Duration::from_millis(20);
+/// The pause after a look, as a multiple of the time that the look took.
+const REST: u32 = 10;
+/// The delay before another look for clients that read too little.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// The most bytes of one notification.
+const MAX_BYTES: usize = 1 << 20;
+
+/// The rows of the session files by their paths.
+type Rows = HashMap<Box<Path>, Arc<CatalogueRow>>;
+
+/// The connections that watch the list.
+#[derive(Default)]
+pub(crate) struct ListWatch {
+    state: Mutex<WatchState>,
+    /// Whether anybody watches.
+    is_active: AtomicBool,
+    /// Whether a look is scheduled.
+    is_due: AtomicBool,
+    runtime: OnceLock<Handle>,
+    /// The pause before the next look, in milliseconds.
+    rest: AtomicU64,
+}
+
+#[derive(Default)]
+struct WatchState {
+    watchers: Vec<ListWatcher>,
+    folder: Option<FolderWatch>,
+}
+
+struct ListWatcher {
+    connection: Arc<Connection>,
+    /// Normalized.
+    cwd: Option<String>,
+    /// The rows that the client knows.
+    known: Arc<Rows>,
+}
+
+impl Daemon {
+    /// Tells a connection about changes of the list from this call on, in place of an earlier watch.
+    pub(crate) async fn watch_sessions(
+        self: &Arc<Self>,
+        connection: &Arc<Connection>,
+        cwd: Option<&str>,
+    ) -> Result<()> {
+        let cwd = cwd.map(|cwd| name::directory(cwd));
+        let (daemon, connection) = (Arc::clone(self), Arc::clone(connection));
+        let runtime = Handle::current();
+        blocking(move || daemon.begin_watch(connection, cwd, runtime)).await
+    }
+
+    fn begin_watch(
+        self: &Arc<Self>,
+        connection: Arc<Connection>,
+        cwd: Option<String>,
+        runtime: Handle,
+    ) -> Result<()> {
+        let mut state = lock(&self.list_watch.state);
+        if state.folder.is_none() {
+            let daemon: Weak<Self> = Arc::downgrade(self);
+            state.folder = Some(self.store.watch(move || {
+                if let Some(daemon) = daemon.upgrade() {
+                    daemon.list_changed();
+                }
+            })?);
+        }
+        // Every call comes from the one runtime.
+        let _same = self.list_watch.runtime.set(runtime);
+        // Changes from here on are noticed.
+        let known = Arc::new(self.rows()?);
+        let id = connection.id;
+        state.watchers.retain(|watcher| watcher.connection.id != id);
+        state.watchers.push(ListWatcher {
+            connection,
+            cwd,
+            known,
+        });
+        self.list_watch.is_active.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    pub(crate) fn unwatch_sessions(&self, connection: &Connection) {
+        if !self.list_watch.is_active.load(Ordering::Acquire) {
+            return;
+        }
+        let mut state = lock(&self.list_watch.state);
+        let id = connection.id;
+        state.watchers.retain(|watcher| watcher.connection.id != id);
+        if state.watchers.is_empty() {
+            self.list_watch.is_active.store(false, Ordering::Release);
+            state.folder = None;
+        }
+    }
+
+    /// Notes that a row may have changed.
+    pub(crate) fn list_changed(self: &Arc<Self>) {
+        if self.list_watch.is_active.load(Ordering::Acquire) {
+            self.look_after(GATHERING);
+        }
+    }
+
+    fn look_after(self: &Arc<Self>, least: Duration) {
+        if self.list_watch.is_due.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let daemon = Arc::clone(self);
+        let rest = Duration::from_millis(self.list_watch.rest.load(Ordering::Acquire));
+        let delay = rest.max(least);
+        if let Some(runtime) = self.list_watch.runtime.get() {
+            runtime.spawn(async move {
+                tokio::time::sleep(delay).await;
+                daemon.list_watch.is_due.store(false, Ordering::Release);
+                let looking = Arc::clone(&daemon);
+                let looked = blocking(move || looking.look_at_list()).await;
+                if let Err(error) = looked {
+                    tracing::warn!(%error, "changes of the list of sessions are not announced");
+                }
+            });
+        }
+    }
+
+    fn rows(&self) -> Result<Rows> {
+        let rows = self.store.list()?.into_iter();
+        let by_path = rows.map(|row| (Box::from(&*row.listing.path), row));
+        Ok(by_path.collect())
+    }
+
+    /// Sends each watcher the changes that it does not know.
+    fn look_at_list(self: &Arc<Self>) -> Result<()> {
+        let begun = Instant::now();
+        let mut state = lock(&self.list_watch.state);
+        let now = Arc::new(self.rows()?);
+        let mut made: Vec<MadeMessages> = Vec::new();
+        let mut is_any_late = false;
+        for watcher in &mut state.watchers {
+            if watcher.connection.outbox.is_over_limit() {
+                is_any_late = true;
+                continue;
+            }
+            watcher.tell(&now, &mut made)?;
+        }
+        drop(state);
+        let rest = begun.elapsed() * REST;
+        let rest = u64::try_from(rest.as_millis()).unwrap_or(u64::MAX);
+        self.list_watch.rest.store(rest, Ordering::Release);
+        if is_any_late {
+            self.look_after(LOOK_AGAIN);
+        }
+        Ok(())
+    }
+}
+
+/// The messages for watchers with equal filters that know the same rows.
+struct MadeMessages {
+    known: Arc<Rows>,
+    cwd: Option<String>,
+    limit: usize,
+    messages: Vec<Vec<u8>>,
+}
+
+impl ListWatcher {
+    fn tell(&mut self, now: &Arc<Rows>, made: &mut Vec<MadeMessages>) -> Result<()> {
+        if !self.connection.wants(SessionsChanged::NAME) {
+            return Ok(());
+        }
+        let limit = MAX_BYTES.min(self.connection.client_frame_bytes() / 2);
+        let known = std::mem::replace(&mut self.known, Arc::clone(now));
+        let is_equal = |made: &&MadeMessages| {
+            Arc::ptr_eq(&made.known, &known) && made.cwd == self.cwd && made.limit == limit
+        };
+        let messages = match made.iter().find(is_equal) {
+            Some(made) => made.messages.clone(),
+            None => {
+                let messages = changes(&known, now, self.cwd.as_deref(), limit)?;
+                made.push(MadeMessages {
+                    known,
+                    cwd: self.cwd.clone(),
+                    limit,
+                    messages: messages.clone(),
+                });
+                messages
+            }
+        };
+        for message in messages {
+            self.connection.send(message, Class::Keep);
+        }
+        Ok(())
+    }
+}
+
+/// The notifications of the differences between two lists, each of about `limit` bytes at most.
+fn changes(before: &Rows, now: &Rows, cwd: Option<&str>, limit: usize) -> Result<Vec<Vec<u8>>> {
+    let is_new = |path: &Path, row: &Arc<CatalogueRow>| {
+        let known = before.get(path);
+        known.is_none_or(|known| !Arc::ptr_eq(known, row)) && is_of(&row.listing, cwd)
+    };
+    let changed = now.iter().filter(|(path, row)| is_new(path, row));
+    let mut rows: Vec<&CatalogueRow> = changed.map(|(_, row)| &**row).collect();
+    rows.sort_by_key(|row| row.key());
+    let is_gone = |path: &Path, row: &CatalogueRow| {
+        !now.contains_key(path) && is_of(&row.listing, cwd) && id_of(row).is_some()
+    };
+    let gone = before.iter().filter(|(path, row)| is_gone(path, row));
+    let mut removed: Vec<&str> = gone.filter_map(|(_, row)| id_of(row)).collect();
+    // A file may have moved.
+    removed.retain(|id| !rows.iter().any(|row| id_of(row) == Some(*id)));
+    removed.sort_unstable();
+    let mut messages = Vec::new();
+    let mut message = MessageInProgress::new(limit);
+    for row in rows {
+        let mut shown = shown_row(row)?;
+        if shown.len() > limit {
+            shown = shortened_row(&row.listing, limit)?.into();
+        }
+        if message.is_full(shown.len()) {
+            messages.extend(std::mem::replace(&mut message, MessageInProgress::new(limit)).end());
+        }
+        message.add_row(&shown);
+    }
+    for id in removed {
+        if message.is_full(id.len()) {
+            messages.extend(std::mem::replace(&mut message, MessageInProgress::new(limit)).end());
+        }
+        message.removed.push(id.to_owned());
+        message.bytes += id.len();
+    }
+    messages.extend(message.end());
+    Ok(messages)
+}
+
+fn id_of(row: &CatalogueRow) -> Option<&str> {
+    row.listing.header.as_ref().map(|header| header.id.as_str())
+}
+
+/// A notification to which rows are added.
+struct MessageInProgress {
+    limit: usize,
+    bytes: usize,
+    /// The rows, with commas between them.
+    changed: Vec<u8>,
+    removed: Vec<String>,
+}
+
+impl MessageInProgress {
+    fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            bytes: 0,
+            changed: Vec::new(),
+            removed: Vec::new(),
+        }
+    }
+
+    fn is_full(&self, more: usize) -> bool {
+        self.bytes > 0 && self.bytes + more > self.limit
+    }
+
+    fn add_row(&mut self, row: &[u8]) {
+        if !self.changed.is_empty() {
+            self.changed.push(b',');
+        }
+        self.changed.extend_from_slice(row);
+        self.bytes += row.len() + 1;
+    }
+
+    /// The JSON; `None` if nothing has changed.
+    fn end(self) -> Option<Vec<u8>> {
+        if self.bytes == 0 {
+            return None;
+        }
+        let mut out = b"{\"jsonrpc\":\"2.0\",\"method\":\"".to_vec();
+        out.extend_from_slice(SessionsChanged::NAME.as_bytes());
+        out.extend_from_slice(b"\",\"params\":{\"changed\":[");
+        out.extend_from_slice(&self.changed);
+        out.extend_from_slice(b"],\"removed\":[");
+        for (index, id) in self.removed.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            json::push_string(&mut out, id);
+        }
+        out.extend_from_slice(b"]}}");
+        Some(out)
+    }
+}

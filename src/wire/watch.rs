@@ -1,0 +1,52 @@
+//! `watch_sessions`, `unwatch_sessions` and `sessions_changed` (protocol.md §10.4).
+
+use super::session::SessionRow;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The params of `watch_sessions`. A repetition replaces the earlier watch of the connection.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(example = super::example(r#"{"cwd": "/home/ada/project"}"#))]
+pub(crate) struct WatchSessionsParams {
+    /// Only sessions of this working directory. Default: all sessions.
+    pub cwd: Option<String>,
+}
+
+/// The result of `watch_sessions`.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+#[schemars(example = super::example(r#"{}"#))]
+pub(crate) struct WatchSessionsResult {}
+
+/// The params of `unwatch_sessions`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(example = super::example(r#"{}"#))]
+pub(crate) struct UnwatchSessionsParams {}
+
+/// The result of `unwatch_sessions`.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+#[schemars(example = super::example(r#"{}"#))]
+pub(crate) struct UnwatchSessionsResult {}
+
+/// The params of `sessions_changed`. It has no `seq`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "changed": [
+    {
+      "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
+      "path": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl",
+      "cwd": "/home/ada/project", "name": "The build", "created": "2026-11-22T05:40:35.824Z",
+      "modified": "2026-11-22T05:40:35.854Z", "messageCount": 6,
+      "firstMessage": "Why does the build fail?"
+    }
+  ],
+  "removed": []
+}"#))]
+pub(crate) struct SessionsChanged {
+    /// The rows of sessions that are new or changed, as `list_sessions` returns them.
+    pub changed: Vec<SessionRow>,
+    /// The ids of sessions whose file is gone.
+    pub removed: Vec<String>,
+}

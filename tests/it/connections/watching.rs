@@ -1,0 +1,85 @@
+//! `watch_sessions`: changes of the list of sessions.
+
+use crate::harness::*;
+
+fn watcher(shared: &SharedDaemon, params: Json) -> Daemon {
+    let mut client = shared.client("watcher", json!({}));
+    client.ok("watch_sessions", params);
+    client
+}
+
+/// Waits until a notification has a row of this session of which `holds` is true.
+#[track_caller]
+fn changed(client: &mut Daemon, id: &Json, holds: impl Fn(&Json) -> bool) {
+    loop {
+        let told = client.notification("sessions_changed");
+        let rows = told["changed"].as_array().unwrap();
+        if rows.iter().any(|row| row["sessionId"] == *id && holds(row)) {
+            return;
+        }
+    }
+}
+
+#[test]
+fn changes_of_this_daemon_are_announced() {
+    let shared = SharedDaemon::start();
+    let mut client = watcher(&shared, json!({}));
+    let mut writer = shared.client("writer", json!({}));
+    let id = json!(writer.create());
+    writer.user("u1", "hello");
+    changed(&mut client, &id, |row| row["firstMessage"] == "hello");
+    writer.ok("set_session_name", json!({"name": "tour"}));
+    changed(&mut client, &id, |row| row["name"] == "tour");
+    writer.ok("delete_session", json!({"sessionId": id}));
+    loop {
+        let told = client.notification("sessions_changed");
+        if told["removed"] == json!([id]) {
+            break;
+        }
+    }
+    client.ignore("sessions_changed");
+}
+
+#[test]
+fn changes_of_other_writers_are_announced() {
+    let shared = SharedDaemon::start();
+    let mut client = watcher(&shared, json!({}));
+    let mut other = Daemon::quiet_in(&shared.home);
+    let id = json!(other.create());
+    other.user("u1", "from another process");
+    changed(&mut client, &id, |row| row["messageCount"] == 1);
+    other.user("u2", "more");
+    changed(&mut client, &id, |row| row["messageCount"] == 2);
+    client.ignore("sessions_changed");
+}
+
+#[test]
+fn a_watch_can_be_limited_to_a_directory_replaced_and_ended() {
+    let shared = SharedDaemon::start();
+    let mut client = watcher(&shared, json!({"cwd": "/elsewhere"}));
+    let mut all = watcher(&shared, json!({}));
+    let mut writer = shared.client("writer", json!({}));
+    let create = |writer: &mut Daemon, cwd: &str| {
+        let made = writer.ok("create_session", json!({"cwd": cwd, "write": "now"}));
+        made["session"]["sessionId"].clone()
+    };
+    let here = create(&mut writer, "/here");
+    let elsewhere = create(&mut writer, "/elsewhere/");
+    changed(&mut all, &elsewhere, |_| true);
+    let told = client.notification("sessions_changed");
+    assert_eq!(told["changed"].as_array().unwrap().len(), 1);
+    assert_eq!(told["changed"][0]["sessionId"], elsewhere);
+    client.ok("watch_sessions", json!({"cwd": "/here"}));
+    writer.ok("delete_session", json!({"sessionId": here}));
+    loop {
+        let told = client.notification("sessions_changed");
+        if told["removed"] == json!([here]) {
+            break;
+        }
+    }
+    client.ok("unwatch_sessions", json!({}));
+    let last = create(&mut writer, "/here");
+    changed(&mut all, &last, |_| true);
+    client.no_notification("sessions_changed");
+    all.ignore("sessions_changed");
+}
