@@ -222,6 +222,9 @@ fn start_threads(
     broken: impl FnOnce() + Send + 'static,
 ) -> io::Result<()> {
     let outbox = Arc::clone(served.outbox());
+    if let Some(shortcut) = Shortcut::new(&socket) {
+        outbox.write_at_once(shortcut);
+    }
     let writer = served.start_writer(Arc::clone(&socket), broken)?;
     let reader = move || {
         let shortcut = Shortcut::new(&socket);
