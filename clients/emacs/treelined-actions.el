@@ -8,6 +8,7 @@
 
 ;;; Code:
 
+(require 'bookmark)
 (require 'treelined-compose)
 (require 'treelined-entry)
 (require 'treelined-tree)
@@ -102,7 +103,7 @@ COUNT is nil if it is not known."
 (defun treelined-tree-navigate ()
   "Go to the entry at point, and choose whether to summarize what is left behind.
 Going to a message of the user takes it back, to be edited."
-  (interactive)
+  (interactive nil treelined-tree-mode)
   (let* ((node (treelined-actions--node))
          ;; At the leaf only a message of the user has a place to go: before it.
          (params (append (list :targetId (plist-get node :id))
@@ -129,17 +130,17 @@ Going to a message of the user takes it back, to be edited."
 
 (defun treelined-tree-undo ()
   "Undo the last move of the leaf."
-  (interactive)
+  (interactive nil treelined-tree-mode)
   (treelined-actions--step 'undo_navigation))
 
 (defun treelined-tree-redo ()
   "Undo the last undo of a move."
-  (interactive)
+  (interactive nil treelined-tree-mode)
   (treelined-actions--step 'redo_navigation))
 
 (defun treelined-tree-join ()
   "Move the leaf behind the entries of other programs, to go on from there."
-  (interactive)
+  (interactive nil treelined-tree-mode)
   (let ((leaf (treelined-session-others-leaf-id treelined-session)))
     (unless leaf
       (user-error "No other program has written here"))
@@ -150,13 +151,13 @@ Going to a message of the user takes it back, to be edited."
 
 (defun treelined-tree-visit ()
   "Show the whole entry at point in another window, and select it."
-  (interactive)
+  (interactive nil treelined-tree-mode)
   (treelined-entry-show treelined-session (plist-get (treelined-actions--node) :id) t))
 
 (defun treelined-tree-preview ()
   "Show the whole entry at point in another window.
 Scroll it if it is shown already."
-  (interactive)
+  (interactive nil treelined-tree-mode)
   (let* ((id (plist-get (treelined-actions--node) :id))
          (buffer (car (treelined-session-buffers treelined-session 'treelined-entry-mode)))
          (window (and buffer (get-buffer-window buffer))))
@@ -200,7 +201,7 @@ Scroll it if it is shown already."
 
 (defun treelined-tree-mark ()
   "Mark the entry at point, to compare another one with it."
-  (interactive)
+  (interactive nil treelined-tree-mode)
   (setq treelined-actions--marked (plist-get (treelined-actions--node) :id))
   (message "%s" (substitute-command-keys
                  "Marked; \\<treelined-tree-mode-map>\\[treelined-tree-compare] on another \
@@ -209,7 +210,7 @@ entry compares the two branches")))
 (defun treelined-tree-compare ()
   "Compare the branch of the entry at point with that of the marked one.
 If none is marked, compare it with the active branch."
-  (interactive)
+  (interactive nil treelined-tree-mode)
   (treelined-entry-compare treelined-session
                            (or treelined-actions--marked
                                (treelined-session-leaf-id treelined-session))
@@ -219,7 +220,7 @@ If none is marked, compare it with the active branch."
 
 (defun treelined-tree-toggle-fold ()
   "Fold what is below the entry at point, or show it again."
-  (interactive)
+  (interactive nil treelined-tree-mode)
   (let* ((node (treelined-actions--node))
          (id (plist-get node :id)))
     (cond ((member id treelined-tree-fold)
@@ -231,7 +232,7 @@ If none is marked, compare it with the active branch."
 
 (defun treelined-tree-unfold-all ()
   "Show everything that is folded."
-  (interactive)
+  (interactive nil treelined-tree-mode)
   (setq treelined-tree-fold nil)
   (treelined-tree-reload))
 
@@ -252,13 +253,13 @@ An empty query shows all rows again."
 
 (defun treelined-tree-leaf ()
   "Put point on the leaf."
-  (interactive)
+  (interactive nil treelined-tree-mode)
   (when-let ((leaf (treelined-session-leaf-id treelined-session)))
     (treelined-tree-go-to leaf)))
 
 (defun treelined-tree-next-branch (count)
   "Put point on the next fetched row where the tree branches, COUNT times."
-  (interactive "p")
+  (interactive "p" treelined-tree-mode)
   (let ((step (if (< count 0) -1 1))
         (start (point)))
     (dotimes (_ (abs count))
@@ -271,8 +272,25 @@ An empty query shows all rows again."
 
 (defun treelined-tree-previous-branch (count)
   "Put point on the previous fetched row where the tree branches, COUNT times."
-  (interactive "p")
+  (interactive "p" treelined-tree-mode)
   (treelined-tree-next-branch (- count)))
+
+;;;; Bookmarks
+
+(defun treelined-actions--bookmark ()
+  "Return a bookmark of the entry at point."
+  `(,(treelined-session-title treelined-session)
+    (filename . ,(treelined-session-path treelined-session))
+    (treelined-entry . ,(plist-get (treelined-actions--node) :id))
+    (handler . treelined-bookmark-jump)))
+
+;;;###autoload (autoload 'treelined-bookmark-jump "treelined")
+(defun treelined-bookmark-jump (bookmark)
+  "Show the tree with the entry of BOOKMARK."
+  (let ((entry (bookmark-prop-get bookmark 'treelined-entry)))
+    (treelined-session-open (bookmark-prop-get bookmark 'filename)
+                            (lambda (session)
+                              (treelined-later #'treelined-tree-show session entry)))))
 
 ;;;; Searching the tree
 
@@ -342,7 +360,7 @@ All rows are searched, and the whole texts of their entries.
 
 (defun treelined-tree-end-search ()
   "Forget the search, and what it has marked."
-  (interactive)
+  (interactive nil treelined-tree-mode)
   (setq treelined-tree-search nil
         treelined-tree-found nil)
   (treelined-tree-redraw))
@@ -350,7 +368,7 @@ All rows are searched, and the whole texts of their entries.
 (defun treelined-tree-next-match (count &optional reset)
   "Go to the match COUNT behind this one.
 Count from the first match on if RESET is not nil."
-  (interactive "p")
+  (interactive "p" treelined-tree-mode)
   (let ((search treelined-tree-search))
     (unless (plist-get search :total)
       (user-error "There is no search"))
@@ -360,12 +378,13 @@ Count from the first match on if RESET is not nil."
 
 (defun treelined-tree-previous-match (count)
   "Go to the match COUNT before this one."
-  (interactive "p")
+  (interactive "p" treelined-tree-mode)
   (treelined-tree-next-match (- count)))
 
 (defun treelined-actions--set-up ()
-  "Let `next-error' go through the matches of this tree."
-  (setq next-error-function #'treelined-tree-next-match))
+  "Let `next-error' go through the matches of this tree, and bookmarks be set."
+  (setq next-error-function #'treelined-tree-next-match
+        bookmark-make-record-function #'treelined-actions--bookmark))
 
 (add-hook 'treelined-tree-mode-hook #'treelined-actions--set-up)
 

@@ -102,6 +102,7 @@ With nil only `treelined-answer' shows questions."
       ("confirm" (if (equal "yes" (completing-read prompt '("yes" "no") nil t)) t :json-false))
       (_ (read-string prompt initial)))))
 
+;;;###autoload (autoload 'treelined-answer "treelined" nil t)
 (defun treelined-answer ()
   "Answer the oldest question of another program.
 \\<minibuffer-local-map>\\[abort-minibuffers] dismisses it."

@@ -38,7 +38,8 @@ Emacs ends with Emacs; `connect' joins the one that all programs share."
 (defcustom treelined-max-frame-bytes (* 1024 1024)
   "The most bytes of one message of the daemon.
 Emacs reads a message at once, so that a large one makes it pause.
-Entries above this size cannot be shown."
+Entries above this size cannot be shown.  A change takes effect when the
+daemon starts the next time."
   :group 'treelined
   :type 'natnum)
 
@@ -284,6 +285,7 @@ Signal an error of the type `file-missing' if there is no such program."
   (and treelined-client--connection
        (jsonrpc-running-p treelined-client--connection)))
 
+;;;###autoload (autoload 'treelined-stop "treelined" nil t)
 (defun treelined-stop ()
   "End the daemon of this Emacs, until the next command."
   (interactive)
@@ -297,6 +299,7 @@ Signal an error of the type `file-missing' if there is no such program."
 
 (add-hook 'kill-emacs-hook #'treelined-stop)
 
+;;;###autoload (autoload 'treelined-log "treelined" nil t)
 (defun treelined-log ()
   "Show the log of the daemon."
   (interactive)

@@ -80,7 +80,7 @@
 
 (defun treelined-entry-quit ()
   "Leave the buffer; after a comparison, restore the windows."
-  (interactive)
+  (interactive nil treelined-entry-mode)
   (if treelined-entry--windows
       (set-window-configuration treelined-entry--windows)
     (quit-window)))
@@ -133,7 +133,8 @@
 FIRST says that it is the first piece."
   (let ((buffer (treelined-entry--buffer session "summary")))
     (when first
-      (treelined-entry--fill buffer treelined-entry--written ""))
+      (treelined-entry--fill buffer treelined-entry--written "")
+      (display-buffer buffer))
     (with-current-buffer buffer
       (let ((inhibit-read-only t)
             (following (eobp)))
@@ -143,8 +144,7 @@ FIRST says that it is the first piece."
         (when following
           (goto-char (point-max))
           (dolist (window (get-buffer-window-list nil nil t))
-            (set-window-point window (point-max))))))
-    (display-buffer buffer)))
+            (set-window-point window (point-max))))))))
 
 (defun treelined-entry-stream-end (session entry)
   "Show ENTRY as the summary of SESSION.
@@ -216,8 +216,8 @@ ANCESTOR is nil if the branches have no entry in common."
   (let ((buffer (treelined-entry--buffer session what)))
     (treelined-entry--fill
      buffer
-     (format "%s · %d entries since the %s" what (length entries)
-             (if ancestor "branches part" "beginning"))
+     (format (ngettext "%d entry since %s" "%d entries since %s" (length entries))
+             (length entries) (if ancestor "they part" "the beginning"))
      (mapconcat (lambda (entry)
                   (concat (propertize (treelined-row-speaker entry) 'face 'treelined-user)
                           "\n" (treelined-entry-text entry) "\n"))

@@ -118,7 +118,7 @@
 
 (defun treelined-search-next (count)
   "Move point to the next hit, COUNT times."
-  (interactive "p")
+  (interactive "p" treelined-search-mode)
   (let ((step (if (< count 0) -1 1))
         (start (point)))
     (dotimes (_ (abs count))
@@ -130,7 +130,7 @@
 
 (defun treelined-search-previous (count)
   "Move point to the previous hit, COUNT times."
-  (interactive "p")
+  (interactive "p" treelined-search-mode)
   (treelined-search-next (- count)))
 
 (defun treelined-find--found (id)
@@ -160,7 +160,7 @@ Show all rows if the filter hides it."
 
 (defun treelined-search-visit ()
   "Open the tree of the hit at point, with point on its entry."
-  (interactive)
+  (interactive nil treelined-search-mode)
   (let* ((hit (treelined-find--hit))
          (id (plist-get hit :entryId))
          (found (treelined-find--found (plist-get hit :sessionId))))
@@ -171,7 +171,7 @@ Show all rows if the filter hides it."
 
 (defun treelined-search-preview ()
   "Show the whole entry of the hit at point in another window."
-  (interactive)
+  (interactive nil treelined-search-mode)
   (let ((id (plist-get (treelined-find--hit) :entryId)))
     (treelined-session-open (plist-get (treelined-find--hit) :sessionId)
                             (lambda (session) (treelined-entry-show session id nil)))))

@@ -104,7 +104,7 @@
 
 (defun treelined-import-visit ()
   "Open the session at point."
-  (interactive)
+  (interactive nil treelined-import-mode)
   (treelined-session-open (or (get-text-property (point) 'treelined-path)
                               (user-error "There is no session here"))
                           (lambda (session) (treelined-later #'treelined-tree-show session))))

@@ -62,8 +62,16 @@ summary) and `closed'.")
 Call ELSE with an error."
   (treelined-request method params
                      (lambda (result)
+                       (treelined-session--warn (plist-get result :diagnostics))
                        (funcall then (treelined-session--adopt (plist-get result :session))))
                      else))
+
+(defun treelined-session--warn (diagnostics)
+  "Show the kinds of DIAGNOSTICS, if there are any."
+  (unless (seq-empty-p diagnostics)
+    (message "treelined: the session file is damaged (%s); `treelined doctor' examines it"
+             (string-join (seq-uniq (mapcar (lambda (each) (plist-get each :kind)) diagnostics))
+                          ", "))))
 
 (defun treelined-session-open (what then &optional else)
   "Open the session WHAT, an id or the path of a file, and call THEN with it.
@@ -165,6 +173,7 @@ Return a value like `treelined-await'."
        (setf (treelined-session-leaf-id session) (plist-get params :newLeafId)
              (treelined-session-others-leaf-id session) nil))
       ('entries_appended (treelined-session--appended session params))
+      ('diagnostics (treelined-session--warn (plist-get params :diagnostics)))
       ('session_info_changed (setf (treelined-session-name session) (plist-get params :name)))
       ('session_closed (setf (treelined-session-connection session) nil)))
     (when-let ((event (pcase name

@@ -356,7 +356,7 @@
                        "user\nClear the cache.\n\nassistant\nCleared. It still fails.\n")
                      (mapcar (lambda (buffer) (with-current-buffer buffer (buffer-string)))
                              buffers)))
-      (should (string-match-p "2 entries since the branches part"
+      (should (string-match-p "2 entries since they part"
                               (buffer-local-value 'treelined-entry--title (car buffers))))
       (apply #'treelined-compare-side-by-side buffers)
       (should (= 2 (length (window-list))))
@@ -474,6 +474,28 @@
     (should (equal "a1" (treelined-tree-id)))
     (treelined-test-keys ".")
     (treelined-test-wait (equal "a3" (treelined-tree-id)))))
+
+(ert-deftest treelined-tree-a-bookmark-leads-back-to-the-entry ()
+  (treelined-tree-test--with
+    (treelined-test-go "u2")
+    (let ((bookmark (bookmark-make-record)))
+      (treelined-stop)
+      (kill-buffer)
+      (bookmark-handle-bookmark bookmark)
+      (treelined-test-wait (progn (set-buffer (window-buffer))
+                                  (and (treelined-test-idle-p) (equal "u2" (treelined-tree-id))))))))
+
+(ert-deftest treelined-tree-damage-of-the-file-is-named ()
+  (treelined-test-with
+    (treelined-test-converse "talk")
+    (let ((path (plist-get (plist-get (treelined-test-call 'open_session :sessionId "talk")
+                                      :session)
+                           :path)))
+      (treelined-stop)
+      (write-region "{\"type\":" nil path 'append 'quiet)
+      (treelined-test-hears "the session file is damaged (tornTail)"
+        (treelined-test-open path))
+      (should (equal treelined-tree-test--drawn (treelined-test-lines))))))
 
 ;;;; Writing
 
