@@ -363,7 +363,7 @@ All rows are searched, and the whole texts of their entries.
   (interactive nil treelined-tree-mode)
   (setq treelined-tree-search nil
         treelined-tree-found nil)
-  (treelined-tree-redraw))
+  (treelined-tree-reload))
 
 (defun treelined-tree-next-match (count &optional reset)
   "Go to the match COUNT behind this one.

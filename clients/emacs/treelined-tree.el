@@ -27,8 +27,9 @@
   :type '(choice (const :tag "The oldest first" "time")
                  (const :tag "The active one first" "active-first")))
 
-(defcustom treelined-page-size 200
-  "Rows that are fetched at once."
+(defcustom treelined-page-size 100
+  "Rows that are fetched at once.
+Much more than a window shows makes Emacs pause to collect garbage."
   :group 'treelined
   :type 'natnum)
 
@@ -43,7 +44,7 @@
 (defvar-local treelined-tree-found nil "What a search has found: matches by entry id.")
 (defvar-local treelined-tree-total 0 "The number of rows.")
 (defvar-local treelined-tree--hidden 0 "The number of entries without a row.")
-(defvar-local treelined-tree--rows [] "The fetched rows; t if one is under way, nil if not.")
+(defvar-local treelined-tree--rows nil "By index, whether rows are `drawn' or `asked' for.")
 (defvar-local treelined-tree--indices nil "The indices of fetched rows by entry id.")
 (defvar-local treelined-tree--revision nil "The revision of the rows.")
 (defvar-local treelined-tree--columns nil "The width of guides.")
@@ -145,7 +146,7 @@ It shows no lines behind the last row if there are more rows above."
     (delete-region (point) (line-beginning-position (1+ (length nodes))))
     (insert (mapconcat #'treelined-tree--line nodes ""))
     (seq-doseq (node nodes)
-      (aset treelined-tree--rows index node)
+      (puthash index 'drawn treelined-tree--rows)
       (puthash (plist-get node :id) index treelined-tree--indices)
       (setq index (1+ index)))))
 
@@ -163,7 +164,7 @@ It shows no lines behind the last row if there are more rows above."
     (setq treelined-tree-total total
           treelined-tree--hidden (plist-get result :hidden)
           treelined-tree--revision (plist-get result :revision)
-          treelined-tree--rows (make-vector total nil)
+          treelined-tree--rows (make-hash-table)
           treelined-tree--indices (make-hash-table :test #'equal)
           treelined-tree--columns (treelined-tree--guide-columns))
     (erase-buffer)
@@ -193,22 +194,6 @@ MAIN is the place whose point moves to the row ANCHOR, if it is not nil."
       (treelined-tree--restore
        place (or (and (eq (plist-get place :window) main) anchor)
                  (treelined-tree--anchor place))))))
-
-(defun treelined-tree-redraw ()
-  "Draw the fetched rows again, without asking the daemon."
-  (setq treelined-tree--columns (treelined-tree--guide-columns))
-  (let ((places (treelined-tree--places))
-        (first 0))
-    (while (< first treelined-tree-total)
-      (let ((end first))
-        (while (and (< end treelined-tree-total) (listp (aref treelined-tree--rows end))
-                    (aref treelined-tree--rows end))
-          (setq end (1+ end)))
-        (when (> end first)
-          (treelined-tree--draw first (substring treelined-tree--rows first end)))
-        (setq first (1+ end))))
-    (dolist (place places)
-      (treelined-tree--restore place (plist-get place :index)))))
 
 ;;;; Fetching
 
@@ -299,18 +284,18 @@ one above it.  Call AFTER, if it is not nil, in the buffer when it is drawn."
   "Fetch LIMIT rows from the index FIRST on."
   (let ((rows treelined-tree--rows))
     (dotimes (index limit)
-      (aset rows (+ first index) t))
+      (puthash (+ first index) 'asked rows))
     (treelined-tree-request
      (list :offset first :limit limit)
      (lambda (result)
-       ;; Another tree has other rows.
+       ;; Another tree has another table.
        (when (and (derived-mode-p 'treelined-tree-mode) (eq rows treelined-tree--rows))
          (if (equal (plist-get result :revision) treelined-tree--revision)
              (treelined-tree--draw-page first (plist-get result :nodes))
            (treelined-tree-reload))))
      (lambda (error)
        (dotimes (index limit)
-         (aset rows (+ first index) nil))
+         (remhash (+ first index) rows))
        (treelined-report error)))))
 
 (defun treelined-tree--fetch-range (first last)
@@ -320,7 +305,7 @@ one above it.  Call AFTER, if it is not nil, in the buffer when it is drawn."
     (while (< first last)
       (let ((end first))
         (while (and (< end last) (< (- end first) treelined-page-size)
-                    (null (aref treelined-tree--rows end)))
+                    (null (gethash end treelined-tree--rows)))
           (setq end (1+ end)))
         (when (> end first)
           (treelined-tree--fetch-page first (- end first)))
@@ -340,10 +325,11 @@ If WINDOW is not nil, it shows the rows from START on, as in
           (treelined-tree--fetch-range (- top height) (+ top height height)))))))
 
 (defun treelined-tree--resized (_window)
-  "Draw the rows again if guides have another width now."
+  "Draw the tree again if guides have another width now."
   (unless (or (zerop treelined-tree-total)
+              (not (treelined-session-open-p treelined-session))
               (eql treelined-tree--columns (treelined-tree--guide-columns)))
-    (treelined-tree-redraw)))
+    (treelined-tree-reload)))
 
 ;;;; Changes
 

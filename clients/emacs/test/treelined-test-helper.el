@@ -89,7 +89,7 @@
        treelined-tree--revision
        (not treelined-tree--loading)
        (not treelined-tree--timer)
-       (not (seq-position treelined-tree--rows t #'eq))))
+       (not (memq 'asked (hash-table-values treelined-tree--rows)))))
 
 (defun treelined-test-open (what)
   "Show the tree of the session WHAT, and wait until it is drawn."

@@ -63,6 +63,16 @@
                                   nil nil 9)))
     (should (equal "  …  │  └─ user       x" (substring-no-properties line)))))
 
+(ert-deftest treelined-tree-guides-fit-the-window ()
+  (treelined-tree-test--with
+    (let ((width treelined-tree--columns))
+      (should (= width (max 9 (/ (window-width) 3))))
+      (split-window-right 20)
+      (treelined-tree--resized nil)
+      (treelined-test-settle)
+      (should (= 9 treelined-tree--columns))
+      (should (equal treelined-tree-test--drawn (treelined-test-lines))))))
+
 (ert-deftest treelined-tree-flags-errors-labels-and-tokens-are-in-the-row ()
   (should (equal "  assistant  [it] ✗ (12 tokens) No key (orphan, cycle)"
                  (substring-no-properties
