@@ -18,6 +18,15 @@
 (defconst treelined-test-program (or (getenv "TREELINED_BIN") "treelined")
   "The daemon to test.")
 
+(defconst treelined-test-shared (getenv "TREELINED_SHARED")
+  "Whether tests join a shared daemon instead of starting one of their own.")
+
+(defun treelined-test-command (directory)
+  "Return the command of a daemon with the session DIRECTORY."
+  (append (list treelined-test-program)
+          (and treelined-test-shared '("connect" "--start"))
+          (list "--session-dir" directory)))
+
 (defvar treelined-test-directory nil "The session directory of the running test.")
 
 (defmacro treelined-test-wait (form)
@@ -47,13 +56,15 @@
   "Run BODY with a daemon and a session directory of its own."
   (declare (indent 0) (debug t))
   `(let* ((treelined-test-directory (make-temp-file "treelined-test" t))
-          (treelined-command (list treelined-test-program
-                                   "--session-dir" treelined-test-directory))
+          (treelined-command (treelined-test-command treelined-test-directory))
           (treelined-arguments nil))
      (set-file-modes treelined-test-directory #o700)
      (unwind-protect
          (save-window-excursion ,@body)
        (treelined-test-clean)
+       (when treelined-test-shared
+         (call-process treelined-test-program nil nil nil
+                       "stop" "--session-dir" treelined-test-directory))
        (delete-directory treelined-test-directory t))))
 
 (defun treelined-test-call (method &rest params)
