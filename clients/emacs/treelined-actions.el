@@ -42,13 +42,15 @@ Errors are shown."
   "Show the REASON of a navigation."
   (message "treelined: %s" (or (cdr (assoc reason treelined-actions--reasons)) reason)))
 
-(defun treelined-actions--moved (session result)
-  "Show the RESULT of a navigation of SESSION."
+(defun treelined-actions--moved (session target result)
+  "Show the RESULT of a navigation of SESSION to the entry TARGET."
   (treelined-entry-stream-end session (plist-get result :summaryEntry))
   (when-let ((reason (plist-get result :reason)))
     (treelined-actions--say reason))
   (when (and (derived-mode-p 'treelined-tree-mode) (not (plist-get result :cancelled)))
-    (treelined-tree-reload (plist-get result :newLeafId)))
+    ;; Point may be elsewhere after a summary that took its time.
+    (treelined-tree-reload (and (equal target (treelined-tree-id))
+                                (plist-get result :newLeafId))))
   (when-let ((text (plist-get result :editorText)))
     (treelined-later treelined-draft-function text
                      (list :session session :images (plist-get result :editorImages)))))
@@ -69,7 +71,7 @@ that was gone back to is passed to `treelined-draft-function'."
      session 'navigate_tree (append params (list :navigationId id))
      (lambda (result)
        (funcall end)
-       (treelined-actions--moved session result))
+       (treelined-actions--moved session (plist-get params :targetId) result))
      (lambda (error)
        (funcall end)
        (treelined-entry-stream-end session nil)

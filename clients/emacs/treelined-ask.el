@@ -50,9 +50,9 @@ With nil only `treelined-answer' shows questions."
 (defun treelined-ask--asked (question)
   "Show QUESTION when nobody types."
   (setq treelined-ask--questions (append treelined-ask--questions (list question)))
-  (message "%s" (substitute-command-keys
-                 (format "treelined: %s asks: %s  (\\[treelined-answer])"
-                         (or (plist-get question :by) "a program") (plist-get question :title))))
+  (message "treelined: %s asks: %s  (%s)"
+           (or (plist-get question :by) "a program") (plist-get question :title)
+           (substitute-command-keys "\\[treelined-answer]"))
   (when treelined-ask-idle
     (run-with-idle-timer (time-add (or (current-idle-time) 0) treelined-ask-idle) nil
                          #'treelined-later #'treelined-ask--next)))

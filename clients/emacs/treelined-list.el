@@ -80,8 +80,7 @@
                    "No session is like that.  \\<treelined-list-mode-map>\
 \\[treelined-list-all] lists all sessions.\n"
                  "There are no sessions yet.\n\n\\<treelined-list-mode-map>\
-\\[treelined-import] imports the conversations of Claude Code, Codex, opencode, Gemini CLI, \
-goose and pi.\n\\[treelined-new] makes a new session.\n")))
+\\[treelined-import] imports conversations of Claude Code, Codex, opencode, Gemini CLI, goose, pi.\n\\[treelined-new] makes a new session.\n")))
       (goto-char (point-min)))))
 
 (defun treelined-list--more ()

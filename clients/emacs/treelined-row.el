@@ -99,7 +99,9 @@
                   (plist-get (plist-get node :message) :role)
                   (plist-get node :type)
                   "entry")))
-    (or (cdr (assoc name treelined-row--speakers)) name)))
+    ;; Roles and types are texts of the file's writer.
+    (replace-regexp-in-string "[[:cntrl:]]" " "
+                              (or (cdr (assoc name treelined-row--speakers)) name))))
 
 (defun treelined-row--speaker-face (node speaker)
   "Return the face of SPEAKER of NODE."

@@ -73,6 +73,15 @@
       (should (= 9 treelined-tree--columns))
       (should (equal treelined-tree-test--drawn (treelined-test-lines))))))
 
+(ert-deftest treelined-tree-a-role-with-a-line-break-is-one-row ()
+  (treelined-tree-test--with
+    (treelined-test-call 'append_message :sessionId "talk" :entryId "x"
+                         :message '(:role "sys\ntem" :content "Text"))
+    (treelined-test-wait (and (= 7 treelined-tree-total) (treelined-test-idle-p)))
+    (should (= 7 (length (treelined-test-lines))))
+    (treelined-test-go "x")
+    (should (string-match-p "sys tem    Text" (thing-at-point 'line)))))
+
 (ert-deftest treelined-tree-flags-errors-labels-and-tokens-are-in-the-row ()
   (should (equal "  assistant  [it] ✗ (12 tokens) No key (orphan, cycle)"
                  (substring-no-properties
@@ -270,6 +279,22 @@
       (treelined-test-keys "RET"))
     (treelined-abort)
     (treelined-test-wait (not (treelined-session-navigation treelined-session)))))
+
+(ert-deftest treelined-tree-point-stays-if-it-is-elsewhere-at-the-end-of-a-move ()
+  (treelined-test-with
+    (setq treelined-arguments '("--summarizer" "outline"))
+    (treelined-test-converse "talk")
+    (treelined-test-open "talk")
+    (treelined-test-go "a2")
+    (cl-letf (((symbol-function 'treelined-actions--read-summary)
+               (lambda (_count)
+                 (treelined-tree--goto 0)
+                 '(:summarize t))))
+      (treelined-test-keys "RET"))
+    (treelined-test-wait (= 7 treelined-tree-total))
+    (treelined-test-wait (not (treelined-session-navigation treelined-session)))
+    (treelined-test-settle)
+    (should (equal "u1" (treelined-tree-id)))))
 
 (ert-deftest treelined-tree-the-pieces-of-a-summary-are-put-together ()
   (treelined-tree-test--with
