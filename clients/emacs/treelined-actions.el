@@ -45,13 +45,13 @@ Errors are shown."
 (defun treelined-actions--moved (session target result)
   "Show the RESULT of a navigation of SESSION to the entry TARGET."
   (treelined-entry-stream-end session (plist-get result :summaryEntry))
-  (when-let ((reason (plist-get result :reason)))
+  (when-let* ((reason (plist-get result :reason)))
     (treelined-actions--say reason))
   (when (and (derived-mode-p 'treelined-tree-mode) (not (plist-get result :cancelled)))
     ;; Point may be elsewhere after a summary that took its time.
     (treelined-tree-reload (and (equal target (treelined-tree-id))
                                 (plist-get result :newLeafId))))
-  (when-let ((text (plist-get result :editorText)))
+  (when-let* ((text (plist-get result :editorText)))
     (treelined-later treelined-draft-function text
                      (list :session session :images (plist-get result :editorImages)))))
 
@@ -256,7 +256,7 @@ An empty query shows all rows again."
 (defun treelined-tree-leaf ()
   "Put point on the leaf."
   (interactive nil treelined-tree-mode)
-  (when-let ((leaf (treelined-session-leaf-id treelined-session)))
+  (when-let* ((leaf (treelined-session-leaf-id treelined-session)))
     (treelined-tree-go-to leaf)))
 
 (defun treelined-tree-next-branch (count)
@@ -385,8 +385,8 @@ Count from the first match on if RESET is not nil."
 
 (defun treelined-actions--set-up ()
   "Let `next-error' go through the matches of this tree, and bookmarks be set."
-  (setq next-error-function #'treelined-tree-next-match
-        bookmark-make-record-function #'treelined-actions--bookmark))
+  (setq-local next-error-function #'treelined-tree-next-match
+              bookmark-make-record-function #'treelined-actions--bookmark))
 
 (add-hook 'treelined-tree-mode-hook #'treelined-actions--set-up)
 

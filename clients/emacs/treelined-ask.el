@@ -175,7 +175,7 @@ With nil only `treelined-answer' shows questions."
          (completion-extra-properties
           (list :annotation-function
                 (lambda (name)
-                  (when-let ((text (plist-get (cdr (assoc name table)) :description)))
+                  (when-let* ((text (plist-get (cdr (assoc name table)) :description)))
                     (concat "  " text)))))
          (name (completing-read "Command: " table nil t))
          (hint (plist-get (cdr (assoc name table)) :argumentHint)))
@@ -183,7 +183,7 @@ With nil only `treelined-answer' shows questions."
 
 (defun treelined-ask--ran (result session)
   "Show the RESULT of a command that ran on SESSION, which may be nil."
-  (when-let ((output (plist-get result :output)))
+  (when-let* ((output (plist-get result :output)))
     (if (string-search "\n" output)
         (with-current-buffer (get-buffer-create "*treelined output*")
           (let ((inhibit-read-only t))
@@ -192,7 +192,7 @@ With nil only `treelined-answer' shows questions."
           (special-mode)
           (display-buffer (current-buffer)))
       (message "%s" output)))
-  (when-let ((prompt (plist-get result :prompt)))
+  (when-let* ((prompt (plist-get result :prompt)))
     (funcall treelined-draft-function prompt (list :session session))))
 
 (defun treelined-ask--run (commands session)

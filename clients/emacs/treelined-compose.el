@@ -42,7 +42,7 @@ one that a command offers.  The plist has `:session', the
 \\{treelined-compose-mode-map}"
   :group 'treelined
   (visual-line-mode 1)
-  (setq header-line-format '(:eval (treelined-compose--header))))
+  (setq-local header-line-format '(:eval (treelined-compose--header))))
 
 (defun treelined-compose--header ()
   "Return the header line."

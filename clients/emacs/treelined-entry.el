@@ -76,7 +76,7 @@
   :group 'treelined
   (buffer-disable-undo)
   (visual-line-mode 1)
-  (setq header-line-format '(:eval (treelined-header treelined-entry--title))))
+  (setq-local header-line-format '(:eval (treelined-header treelined-entry--title))))
 
 (defun treelined-entry-quit ()
   "Leave the buffer; after a comparison, restore the windows."

@@ -43,11 +43,11 @@
 \\{treelined-search-mode-map}"
   :group 'treelined
   (buffer-disable-undo)
-  (setq truncate-lines t
-        bidi-paragraph-direction 'left-to-right
-        header-line-format '(:eval (treelined-find--header))
-        next-error-function #'treelined-find--next-error
-        revert-buffer-function (lambda (&rest _) (treelined-search treelined-find--query)))
+  (setq-local truncate-lines t
+              bidi-paragraph-direction 'left-to-right
+              header-line-format '(:eval (treelined-find--header))
+              next-error-function #'treelined-find--next-error
+              revert-buffer-function (lambda (&rest _) (treelined-search treelined-find--query)))
   (hl-line-mode 1))
 
 (defun treelined-find--header ()

@@ -31,8 +31,8 @@
 
 \\{treelined-import-mode-map}"
   :group 'treelined
-  (setq truncate-lines t
-        header-line-format '(:eval (treelined-import--header))))
+  (setq-local truncate-lines t
+              header-line-format '(:eval (treelined-import--header))))
 
 (defun treelined-import--header ()
   "Return the header line."
@@ -46,7 +46,7 @@
 
 (defun treelined-import--notified (name params)
   "Show the progress of an import, from PARAMS of the notification NAME."
-  (when-let ((buffer (and (eq name 'progress) (get-buffer "*treelined import*"))))
+  (when-let* ((buffer (and (eq name 'progress) (get-buffer "*treelined import*"))))
     (with-current-buffer buffer
       (let ((total (plist-get params :total)))
         (when (and treelined-running (equal treelined-running (plist-get params :token))

@@ -112,11 +112,11 @@
 
 \\{treelined-list-mode-map}"
   :group 'treelined
-  (setq tabulated-list-format [("When" 16 nil) ("Messages" 8 nil :right-align t)
-                               ("Directory" 20 nil) ("Session" 0 nil)]
-        tabulated-list-padding 1
-        mode-line-process '(:eval (treelined-list--header))
-        revert-buffer-function #'treelined-list--revert)
+  (setq-local tabulated-list-format [("When" 16 nil) ("Messages" 8 nil :right-align t)
+                                     ("Directory" 20 nil) ("Session" 0 nil)]
+              tabulated-list-padding 1
+              mode-line-process '(:eval (treelined-list--header))
+              revert-buffer-function #'treelined-list--revert)
   (hl-line-mode 1)
   (add-hook 'post-command-hook #'treelined-list--more nil t)
   (tabulated-list-init-header))
@@ -197,7 +197,7 @@
                                                 :trashedPath (plist-get row :trashedPath))
                          (lambda (_)
                            (message "treelined: restored")
-                           (when-let ((buffer (get-buffer "*treelined*")))
+                           (when-let* ((buffer (get-buffer "*treelined*")))
                              (with-current-buffer buffer
                                (treelined-list--fetch nil))))))))
 

@@ -169,7 +169,7 @@ search in it, and COLUMNS limits the guides."
           (treelined-row-faced (treelined-row-mark :failed) 'treelined-failed))
      (if (and match (not (equal label (plist-get match :snippet))))
          (treelined-row-snippet match text-face)
-       (treelined-row-faced (concat (when-let ((tokens (plist-get node :tokens)))
+       (treelined-row-faced (concat (when-let* ((tokens (plist-get node :tokens)))
                                       (format "(%d tokens) " tokens))
                                     (plist-get node :preview))
                             text-face))

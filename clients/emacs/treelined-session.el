@@ -167,7 +167,7 @@ Return a value like `treelined-await'."
 
 (defun treelined-session--notified (name params)
   "Follow the notification NAME with PARAMS."
-  (when-let ((session (gethash (plist-get params :sessionId) treelined-session--table)))
+  (when-let* ((session (gethash (plist-get params :sessionId) treelined-session--table)))
     (pcase name
       ('session_tree
        (setf (treelined-session-leaf-id session) (plist-get params :newLeafId)
@@ -176,12 +176,12 @@ Return a value like `treelined-await'."
       ('diagnostics (treelined-session--warn (plist-get params :diagnostics)))
       ('session_info_changed (setf (treelined-session-name session) (plist-get params :name)))
       ('session_closed (setf (treelined-session-connection session) nil)))
-    (when-let ((event (pcase name
-                        ((or 'session_tree 'entries_appended 'session_compact 'events_lost
-                             'session_info_changed)
-                         'changed)
-                        ('summary_delta 'delta)
-                        ('session_closed 'closed))))
+    (when-let* ((event (pcase name
+                         ((or 'session_tree 'entries_appended 'session_compact 'events_lost
+                              'session_info_changed)
+                          'changed)
+                         ('summary_delta 'delta)
+                         ('session_closed 'closed))))
       (run-hook-with-args 'treelined-session-functions session event params))))
 
 (defun treelined-session--ended (_error)

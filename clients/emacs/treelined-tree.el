@@ -346,7 +346,7 @@ If WINDOW is not nil, it shows the rows from START on, as in
 (defun treelined-tree--at-leaf-p ()
   "Return whether point is at the leaf, or where the leaf was last."
   (save-excursion
-    (when-let ((window (treelined-tree--window)))
+    (when-let* ((window (treelined-tree--window)))
       (goto-char (window-point window)))
     (let ((node (treelined-tree-node)))
       (or (null node) (plist-get node :isLeaf)
@@ -397,7 +397,7 @@ Call AFTER when it is there."
              (and (> treelined-tree--hidden 0) (format "%d hidden" treelined-tree--hidden))
              (and (not (equal treelined-tree-filter "default")) treelined-tree-filter)
              (and treelined-tree-query (format "only “%s”" treelined-tree-query))
-             (when-let ((search treelined-tree-search))
+             (when-let* ((search treelined-tree-search))
                (format "“%s” %d of %d" (plist-get search :query) (plist-get search :index)
                        (plist-get search :total)))
              (and (treelined-session-others-leaf-id session) "others have written: j")
@@ -419,11 +419,11 @@ Call AFTER when it is there."
 \\{treelined-tree-mode-map}"
   :group 'treelined
   (buffer-disable-undo)
-  (setq truncate-lines t
-        bidi-paragraph-direction 'left-to-right
-        header-line-format '(:eval (treelined-tree--header))
-        revert-buffer-function #'treelined-tree--revert
-        treelined-tree-filter treelined-filter)
+  (setq-local truncate-lines t
+              bidi-paragraph-direction 'left-to-right
+              header-line-format '(:eval (treelined-tree--header))
+              revert-buffer-function #'treelined-tree--revert
+              treelined-tree-filter treelined-filter)
   (hl-line-mode 1)
   (add-hook 'post-command-hook #'treelined-tree-fetch nil t)
   (add-hook 'window-scroll-functions #'treelined-tree-fetch nil t)

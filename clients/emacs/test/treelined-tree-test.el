@@ -97,6 +97,18 @@
     (should (memq 'treelined-match (ensure-list (get-text-property 18 'face line))))
     (should-not (memq 'treelined-match (ensure-list (get-text-property 15 'face line))))))
 
+(ert-deftest treelined-tree-other-buffers-keep-their-settings ()
+  (let ((settings (lambda ()
+                    (mapcar #'default-value '(revert-buffer-function bookmark-make-record-function
+                                              next-error-function header-line-format
+                                              mode-line-process truncate-lines)))))
+    (let ((before (funcall settings)))
+      (treelined-tree-test--with
+        (treelined)
+        (treelined-search "cache")
+        (treelined-test-wait (not treelined-running))
+        (should (equal before (funcall settings)))))))
+
 ;;;; Following changes
 
 (ert-deftest treelined-tree-follows-appends-and-point-stays-on-the-leaf ()
