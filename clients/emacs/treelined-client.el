@@ -54,6 +54,15 @@ Calls that wait for people and models may take 11 minutes."
 They run in a process filter, so they should be fast, and must not read
 from the minibuffer.")
 
+(defvar treelined-answer-functions nil
+  "Functions that answer the questions of the daemon, by event.
+Events are the symbols `session_before_tree', `session_before_fork' and
+`session_before_compact'.  A function is called with the params of the
+event and a function REPLY, which it calls once, at once or later, with
+the answer, a plist such as (:cancel t), or nil for no opinion.  The
+daemon waits for it.  A change takes effect when the daemon starts the
+next time.")
+
 (defvar treelined-end-functions nil
   "Functions called with an error when the daemon has ended.")
 
@@ -192,7 +201,23 @@ These are NUL characters and halves of surrogate pairs."
 (defun treelined-client--notified (_connection name params)
   "Hear the notification NAME with PARAMS."
   (dolist (function treelined-notification-functions)
-    (treelined-client--guard (funcall function name params))))
+    (treelined-client--guard (funcall function name params)))
+  ;; Without a time the daemon does not wait.
+  (when (> (or (plist-get params :timeoutMs) 0) 0)
+    (when-let* ((function (alist-get name treelined-answer-functions)))
+      (treelined-client--answer function params))))
+
+(defun treelined-client--answer (function params)
+  "Let FUNCTION answer the event with PARAMS."
+  (let ((reply (lambda (&optional result)
+                 (treelined-request 'answer_event
+                                    (list :eventId (plist-get params :eventId) :result result)
+                                    #'ignore))))
+    (condition-case why
+        (funcall function params reply)
+      (error
+       (message "treelined: %s" (error-message-string why))
+       (funcall reply)))))
 
 ;;;; The daemon
 
@@ -251,7 +276,10 @@ These are NUL characters and halves of surrogate pairs."
    `(:protocolVersion 1
                       :clientInfo (:name "treelined.el" :version ,treelined-client-version)
                       :processId ,(emacs-pid)
-                      :capabilities (:summaryDeltas nil :progress nil
+                      :capabilities (:answers ,(mapcan (lambda (answer)
+                                        (list (intern (format ":%s" (car answer))) nil))
+                                      treelined-answer-functions)
+                    :summaryDeltas nil :progress nil
                                                     :ui ["select" "confirm" "input" "editor"]
                                                     :maxFrameBytes ,treelined-max-frame-bytes))
    (lambda (result)

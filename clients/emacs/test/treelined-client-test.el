@@ -153,6 +153,31 @@
     (should (= 206 (plist-get (treelined-test-call 'get_tree :sessionId "talk" :limit 1)
                               :total)))))
 
+(ert-deftest treelined-client-questions-of-the-daemon-are-answered ()
+  (let* (asked
+         (treelined-answer-functions
+          `((session_before_tree
+             . ,(lambda (params reply)
+                  (push (plist-get (plist-get params :preparation) :abandonedCount) asked)
+                  (funcall reply '(:cancel t)))))))
+    (treelined-test-with
+      (treelined-test-converse "talk")
+      (should (equal "cancelledByClient"
+                     (plist-get (treelined-test-call 'navigate_tree :sessionId "talk"
+                                                     :targetId "a2")
+                                :reason)))
+      (should (equal '(2) asked)))))
+
+(ert-deftest treelined-client-an-answer-that-fails-is-no-opinion ()
+  (let ((treelined-answer-functions
+         `((session_before_tree . ,(lambda (_params _reply) (error "Of the answer"))))))
+    (treelined-test-with
+      (treelined-test-converse "talk")
+      (treelined-test-hears "Of the answer"
+        (should (equal "a2" (plist-get (treelined-test-call 'navigate_tree :sessionId "talk"
+                                                            :targetId "a2")
+                                       :newLeafId)))))))
+
 (ert-deftest treelined-client-later-waits-for-the-minibuffer ()
   (let (called)
     (cl-letf (((symbol-function 'minibuffer-depth) (lambda () 1)))
