@@ -11,7 +11,7 @@
 (require 'transient)
 (require 'treelined-actions)
 (require 'treelined-ask)
-(require 'treelined-find)
+(require 'treelined-search)
 (require 'treelined-import)
 (require 'treelined-list)
 

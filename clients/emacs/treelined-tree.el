@@ -185,14 +185,17 @@ It shows no lines behind the last row if there are more rows above."
 
 (defun treelined-tree--show (result anchor main)
   "Draw the first page RESULT of `get_tree'.
-MAIN is the place whose point moves to the row ANCHOR, if it is not nil."
+MAIN is the place of a window whose point moves to the row ANCHOR, if that
+is not nil and point is still there: a key may have moved it meanwhile."
   (let ((places (treelined-tree--places)))
     (treelined-tree--clear result)
     (unless (zerop treelined-tree-total)
       (treelined-tree--draw (plist-get result :offset) (plist-get result :nodes)))
     (dolist (place places)
       (treelined-tree--restore
-       place (or (and (eq (plist-get place :window) main) anchor)
+       place (or (and (eq (plist-get place :window) (plist-get main :window))
+                      (equal (plist-get place :id) (plist-get main :id))
+                      anchor)
                  (treelined-tree--anchor place))))))
 
 ;;;; Fetching
@@ -226,9 +229,8 @@ one above it.  Call AFTER, if it is not nil, in the buffer when it is drawn."
   (if treelined-tree--loading
       (setq treelined-tree--again (or focus treelined-tree--again t))
     (setq treelined-tree--loading t)
-    (let* ((main (treelined-tree--window))
-           (place (treelined-tree--place main))
-           (around (or focus (plist-get place :id)))
+    (let* ((main (treelined-tree--place (treelined-tree--window)))
+           (around (or focus (plist-get main :id)))
            anchor)
       (when around
         ;; An entry may have no row.  A page of one row says which is nearest.
@@ -238,7 +240,7 @@ one above it.  Call AFTER, if it is not nil, in the buffer when it is drawn."
       (treelined-tree-request
        (append (if around
                    (list :around around)
-                 (list :offset (max 0 (- (plist-get place :index) (/ treelined-page-size 2)))))
+                 (list :offset (max 0 (- (plist-get main :index) (/ treelined-page-size 2)))))
                (list :limit treelined-page-size))
        (lambda (result)
          (when (derived-mode-p 'treelined-tree-mode)
@@ -349,8 +351,9 @@ If WINDOW is not nil, it shows the rows from START on, as in
     (when-let* ((window (treelined-tree--window)))
       (goto-char (window-point window)))
     (let ((node (treelined-tree-node)))
-      (or (null node) (plist-get node :isLeaf)
-          (equal (plist-get node :id) treelined-tree--followed)))))
+      (or (zerop treelined-tree-total)
+          (plist-get node :isLeaf)
+          (and node (equal (plist-get node :id) treelined-tree--followed))))))
 
 (defun treelined-tree--catch-up (buffer)
   "Draw the tree of BUFFER.  Point follows the leaf if it is there."
@@ -392,7 +395,8 @@ Call AFTER when it is there."
             (list
              (propertize (treelined-session-title session) 'face 'bold)
              (if (treelined-session-open-p session)
-                 (format "%d row%s" treelined-tree-total (if (= treelined-tree-total 1) "" "s"))
+                 (format (ngettext "%d row" "%d rows" treelined-tree-total)
+                         treelined-tree-total)
                "the daemon has ended; g starts it again")
              (and (> treelined-tree--hidden 0) (format "%d hidden" treelined-tree--hidden))
              (and (not (equal treelined-tree-filter "default")) treelined-tree-filter)

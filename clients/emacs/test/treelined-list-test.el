@@ -119,7 +119,7 @@
     (treelined-test-converse "talk")
     (treelined-test-converse "other")
     (treelined-list-test--search "cache")
-    (should (string-match-p "4 hits in 2 sessions" (treelined-find--header)))
+    (should (string-match-p "4 hits in 2 sessions" (treelined-search--header)))
     (should (equal '("other" "talk")
                    (sort (seq-filter (lambda (line) (string-match-p "\\`[a-z]" line))
                                      (treelined-test-lines))
@@ -158,7 +158,7 @@
   (treelined-test-with
     (treelined-test-converse "talk")
     (treelined-list-test--search "the")
-    (let ((count (length (plist-get treelined-find--result :hits))))
+    (let ((count (length (plist-get treelined-search--result :hits))))
       (should (= 4 count))
       (treelined-search-next 1)
       (treelined-search-next 2)
@@ -170,9 +170,9 @@
   (treelined-test-with
     (treelined-test-converse "talk")
     (treelined-list-test--search "/^Clear the [a-z]+/")
-    (should (= 1 (length (plist-get treelined-find--result :hits))))
+    (should (= 1 (length (plist-get treelined-search--result :hits))))
     (treelined-list-test--search "zebra")
-    (should (string-match-p "nothing matches" (treelined-find--header)))
+    (should (string-match-p "nothing matches" (treelined-search--header)))
     (should-error (treelined-search " "))
     (treelined-test-hears "query"
       (treelined-list-test--search "/(/"))))

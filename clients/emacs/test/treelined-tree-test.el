@@ -127,6 +127,35 @@
     (should (equal "u2" (treelined-tree-id)))
     (should (= 5 (current-column)))))
 
+(ert-deftest treelined-tree-a-key-that-is-typed-while-the-tree-is-drawn-counts ()
+  (treelined-tree-test--with
+    (treelined-test-go "u2")
+    (treelined-tree-reload)
+    (execute-kbd-macro (kbd "n"))
+    (treelined-test-settle)
+    (should (equal "a2" (treelined-tree-id)))
+    (treelined-tree-reload "u1")
+    (execute-kbd-macro (kbd "n"))
+    (treelined-test-settle)
+    (should (equal "u3" (treelined-tree-id)))))
+
+(ert-deftest treelined-tree-point-on-a-row-that-is-not-drawn-stays-there ()
+  (treelined-test-with
+    (treelined-test-call 'create_session :sessionId "long" :cwd "/tmp" :write "now")
+    (treelined-test-call 'append_entries :sessionId "long"
+                         :entries (vconcat (cl-loop for index below 1000
+                                                    collect (list :type "message"
+                                                                  :id (format "e%d" index)
+                                                                  :message '(:role "user"
+                                                                             :content "x")))))
+    (treelined-test-open "long")
+    (goto-char (point-min))
+    (should-not (treelined-tree-id))
+    (treelined-test-say "long" "last" "user" "Thanks.")
+    (treelined-test-wait (and (= 1001 treelined-tree-total) (treelined-test-idle-p)))
+    (should (= 1 (line-number-at-pos)))
+    (should (equal "e0" (treelined-tree-id)))))
+
 (ert-deftest treelined-tree-shows-what-another-program-writes-and-can-go-there ()
   (treelined-tree-test--with
     (let ((path (treelined-session-path treelined-session)))
