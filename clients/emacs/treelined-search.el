@@ -10,6 +10,7 @@
 ;;; Code:
 
 (require 'treelined-actions)
+(require 'xref)
 
 (defcustom treelined-search-limit 200
   "The most hits of a search over all sessions; the daemon returns the best."
@@ -159,11 +160,13 @@ Show all rows if the filter hides it."
   (treelined-search--go-to id))
 
 (defun treelined-search-visit ()
-  "Open the tree of the hit at point, with point on its entry."
+  "Open the tree of the hit at point, with point on its entry.
+\\<global-map>\\[xref-pop-marker-stack] comes back."
   (interactive nil treelined-search-mode)
   (let* ((hit (treelined-search--hit))
          (id (plist-get hit :entryId))
          (found (treelined-search--found (plist-get hit :sessionId))))
+    (xref-push-marker-stack)
     (setq next-error-last-buffer (current-buffer))
     (treelined-session-open (plist-get hit :sessionId)
                             (lambda (session)

@@ -196,7 +196,9 @@ is not nil and point is still there: a key may have moved it meanwhile."
        place (or (and (eq (plist-get place :window) (plist-get main :window))
                       (equal (plist-get place :id) (plist-get main :id))
                       anchor)
-                 (treelined-tree--anchor place))))))
+                 (treelined-tree--anchor place))))
+    (when hl-line-mode
+      (hl-line-highlight))))
 
 ;;;; Fetching
 

@@ -137,6 +137,10 @@
     (treelined-test-keys "RET")
     (treelined-test-wait (progn (set-buffer (window-buffer))
                                 (and (treelined-test-idle-p) (equal "u2" (treelined-tree-id)))))
+    (save-excursion
+      (save-window-excursion
+        (xref-pop-marker-stack)
+        (should (equal "*treelined search*" (buffer-name)))))
     (should (gethash "a1" treelined-tree-found))
     (goto-char (point-min))
     (search-forward "cache")
