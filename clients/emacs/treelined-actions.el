@@ -149,6 +149,45 @@ Going to a message of the user takes it back, to be edited."
     (treelined-actions--call 'set_leaf (list :leafId leaf)
                              (lambda (_) (treelined-tree-reload leaf)))))
 
+(defun treelined-actions--forked (result)
+  "Show the session that RESULT of `fork_session' has made, and its draft."
+  (if (plist-get result :cancelled)
+      (treelined-actions--say (plist-get result :reason))
+    (let ((fork (treelined-session-adopt (plist-get result :session)))
+          (text (plist-get result :editorText)))
+      (treelined-later #'treelined-tree-show fork)
+      (when text
+        (treelined-later treelined-draft-function text
+                         (list :session fork :images (plist-get result :editorImages)))))))
+
+(defun treelined-tree-fork ()
+  "Copy the path to the entry at point into a new session, and show that.
+If it is a message of the user, copy what is above it, and its text is a
+draft."
+  (interactive nil treelined-tree-mode)
+  (treelined-actions--call 'fork_session
+                           (list :entryId (plist-get (treelined-actions--node) :id))
+                           #'treelined-actions--forked))
+
+(defun treelined-tree-compact (focus)
+  "Replace the older part of what the model sees by a summary with FOCUS.
+FOCUS may be empty."
+  (interactive (list (read-string "Focus of the compaction (may be empty): "))
+               treelined-tree-mode)
+  (setq treelined-running
+        (treelined-session-request
+         treelined-session 'compact
+         (and (not (string-blank-p focus)) (list :customInstructions focus))
+         (lambda (result)
+           (setq treelined-running nil)
+           (force-mode-line-update)
+           (when (plist-get result :cancelled)
+             (treelined-actions--say (plist-get result :reason))))
+         (lambda (error)
+           (setq treelined-running nil)
+           (force-mode-line-update)
+           (treelined-report error)))))
+
 ;;;; Entries
 
 (defun treelined-tree-visit ()

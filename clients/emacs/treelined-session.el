@@ -43,7 +43,7 @@ summary) and `closed'.")
   (and (treelined-running-p)
        (eq (treelined-session-connection session) (treelined-connection))))
 
-(defun treelined-session--adopt (info)
+(defun treelined-session-adopt (info)
   "Return the session that the daemon describes as INFO."
   (let* ((id (plist-get info :sessionId))
          (session (or (gethash id treelined-session--table)
@@ -63,7 +63,7 @@ Call ELSE with an error."
   (treelined-request method params
                      (lambda (result)
                        (treelined-session--warn (plist-get result :diagnostics))
-                       (funcall then (treelined-session--adopt (plist-get result :session))))
+                       (funcall then (treelined-session-adopt (plist-get result :session))))
                      else))
 
 (defun treelined-session--warn (diagnostics)

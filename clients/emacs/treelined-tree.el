@@ -408,6 +408,7 @@ Call AFTER when it is there."
                        (plist-get search :total)))
              (and (treelined-session-others-leaf-id session) "others have written: j")
              (and (treelined-session-read-only session) "read only")
+             (and treelined-running "compacting… C-g cancels")
              (and (treelined-session-navigation session) "moving… C-g aborts")))
       " · "))))
 

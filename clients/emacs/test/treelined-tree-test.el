@@ -356,6 +356,40 @@
       (with-current-buffer "*treelined summary: talk*"
         (should (equal "Anew" (buffer-string)))))))
 
+(ert-deftest treelined-tree-a-fork-is-shown-with-its-draft ()
+  (treelined-tree-test--with
+    (let* (drafts
+           (treelined-draft-function (lambda (text context)
+                                       (push (cons text (plist-get context :session)) drafts))))
+      (treelined-test-go "u2")
+      (treelined-tree-fork)
+      (treelined-test-wait drafts)
+      (treelined-test-wait (progn (set-buffer (window-buffer)) (treelined-test-idle-p)))
+      (should (equal "Clear the cache." (caar drafts)))
+      (should (eq treelined-session (cdar drafts)))
+      (should-not (equal "talk" (treelined-session-id treelined-session)))
+      (should (equal '("• user       Why does the build fail?"
+                       "◉ assistant  A stale cache, or a missing import. ← active")
+                     (treelined-test-lines))))))
+
+(ert-deftest treelined-tree-a-compaction-is-cancelled-by-quit ()
+  (treelined-test-with
+    (setq treelined-arguments (treelined-tree-test--slow-summarizer))
+    (treelined-test-converse "talk")
+    (dotimes (index 3)
+      (treelined-test-say "talk" (format "big%d" index) "user" (make-string 60000 ?x)))
+    (treelined-test-open "talk")
+    (treelined-tree-compact "")
+    (should (string-match-p "compacting… C-g cancels" (treelined-tree--header)))
+    (treelined-test-hears "compact: .*cancel"
+      (execute-kbd-macro (kbd "C-g")))
+    (should-not treelined-running)))
+
+(ert-deftest treelined-tree-a-short-conversation-has-nothing-to-compact ()
+  (treelined-tree-test--with
+    (treelined-test-hears "when the conversation has grown"
+      (treelined-tree-compact "the build"))))
+
 ;;;; Entries
 
 (ert-deftest treelined-tree-the-entry-at-point-is-shown-in-another-window ()
