@@ -151,5 +151,22 @@
        ,@body
        (treelined-test-wait heard))))
 
+(defconst treelined-test-drawn
+  '("• user       Why does the build fail?"
+    "• assistant  A stale cache, or a missing import."
+    "  ├─ user       Clear the cache."
+    "  │  assistant  Cleared. It still fails."
+    "• └─ user       Add the import."
+    "◉    assistant  Added. The build passes. ← active")
+  "The tree of `treelined-test-converse'.")
+
+(defmacro treelined-test-with-tree (&rest body)
+  "Run BODY in the tree of a conversation."
+  (declare (indent 0) (debug t))
+  `(treelined-test-with
+     (treelined-test-converse "talk")
+     (treelined-test-open "talk")
+     ,@body))
+
 (provide 'treelined-test-helper)
 ;;; treelined-test-helper.el ends here
