@@ -4,7 +4,7 @@
 
 ;;; Commentary:
 
-;; The commands of `treelined-tree-mode', and its keys.
+;; The commands of `treelined-tree-mode'.  `treelined-menu' has their keys.
 
 ;;; Code:
 
@@ -20,7 +20,7 @@
     ("aborted" . "the move was aborted; nothing was changed")
     ("alreadyThere" . "the leaf is here already")
     ("nothingToSummarize" . "moved; there was nothing to summarize"))
-  "What the `reason' of a navigation means.")
+  "The meanings of the `reason' of a navigation.")
 
 (defconst treelined-actions--preparation-seconds 0.08
   "How long a question waits for the number of entries that are left.
@@ -90,7 +90,7 @@ that was gone back to is passed to `treelined-draft-function'."
   "Return the question before COUNT entries are left behind.
 COUNT is nil if it is not known."
   (pcase count
-    ('nil "Summarize what is left behind?")
+    ('nil "Summarize the branch that is left behind?")
     (1 "1 entry is left behind; it stays in the tree.  Summarize it?")
     (_ (format "%d entries are left behind; they stay in the tree.  Summarize?" count))))
 
@@ -103,7 +103,7 @@ COUNT is nil if it is not known."
     (?f (list :summarize t :customInstructions (read-string "Focus of the summary: ")))))
 
 (defun treelined-tree-navigate ()
-  "Go to the entry at point, and choose whether to summarize what is left behind.
+  "Go to the entry at point, and choose whether to summarize the branch left.
 Going to a message of the user takes it back, to be edited."
   (interactive nil treelined-tree-mode)
   (let* ((node (treelined-actions--node))
@@ -162,7 +162,7 @@ Going to a message of the user takes it back, to be edited."
 
 (defun treelined-tree-fork ()
   "Copy the path to the entry at point into a new session, and show that.
-If it is a message of the user, copy what is above it, and its text is a
+If it is a message of the user, copy the path above it, and its text is a
 draft."
   (interactive nil treelined-tree-mode)
   (treelined-actions--call 'fork_session
@@ -170,8 +170,8 @@ draft."
                            #'treelined-actions--forked))
 
 (defun treelined-tree-compact (focus)
-  "Replace the older part of what the model sees by a summary with FOCUS.
-FOCUS may be empty."
+  "Replace the older part of the conversation by a summary with FOCUS.
+FOCUS may be empty.  The older messages stay in the tree."
   (interactive (list (read-string "Focus of the compaction (may be empty): "))
                treelined-tree-mode)
   (setq treelined-running
@@ -257,10 +257,10 @@ If none is marked, compare it with the active branch."
                                (treelined-session-leaf-id treelined-session))
                            (plist-get (treelined-actions--node) :id)))
 
-;;;; What is shown
+;;;; Rows
 
 (defun treelined-tree-toggle-fold ()
-  "Fold what is below the entry at point, or show it again."
+  "Fold the rows below the entry at point, or show them again."
   (interactive nil treelined-tree-mode)
   (let* ((node (treelined-actions--node))
          (id (plist-get node :id)))
@@ -400,7 +400,7 @@ All rows are searched, and the whole texts of their entries.
       (treelined-actions--go-to-match (and id (list :around id)) id))))
 
 (defun treelined-tree-end-search ()
-  "Forget the search, and what it has marked."
+  "Forget the search, and draw the rows without its matches."
   (interactive nil treelined-tree-mode)
   (setq treelined-tree-search nil
         treelined-tree-found nil)

@@ -10,8 +10,9 @@
 ;;
 ;; The connection is a `jsonrpc-connection' of its own that speaks lines.
 ;; `jsonrpc-process-connection' discards messages that `json-parse-buffer'
-;; refuses, and the texts of conversations contain such things: NUL
-;; characters in the output of tools, and halves of surrogate pairs.
+;; refuses, and a call whose answer is discarded never ends.  Texts of
+;; conversations have NUL characters, which tools write, and halves of
+;; surrogate pairs, both of which it refuses.
 
 ;;; Code:
 
@@ -117,7 +118,7 @@ Emacs pauses for seconds after an error in a process filter."
   (process-live-p (oref connection process)))
 
 (cl-defmethod jsonrpc-shutdown ((connection treelined-client))
-  "Let the daemon of CONNECTION write what it has accepted, and end."
+  "Let the daemon of CONNECTION finish its requests, and end."
   (when (jsonrpc-running-p connection)
     (process-send-eof (oref connection process))))
 
@@ -126,8 +127,8 @@ Emacs pauses for seconds after an error in a process filter."
   (json-parse-buffer :object-type 'plist :null-object nil :false-object nil))
 
 (defun treelined-client--replace-unreadable ()
-  "Replace what Emacs cannot read in the line at point by U+FFFD.
-These are NUL characters and halves of surrogate pairs."
+  "Replace characters of the line at point that Emacs cannot read by U+FFFD.
+These are NUL and halves of surrogate pairs."
   (let ((end (copy-marker (line-end-position)))
         (case-fold-search t))
     (save-excursion
@@ -320,7 +321,7 @@ Signal an error of the type `file-missing' if there is no such program."
   (when (treelined-running-p)
     (let ((process (oref treelined-client--connection process)))
       (ignore-errors (jsonrpc-shutdown treelined-client--connection))
-      ;; What was sent is written before it ends.
+      ;; It first executes the requests that were sent.
       (with-timeout (2)
         (while (process-live-p process)
           (accept-process-output process 0.05))))))
@@ -338,7 +339,7 @@ Signal an error of the type `file-missing' if there is no such program."
 ;;;; Calls
 
 (defun treelined-client--error (method error)
-  "Return what the daemon answered as ERROR to METHOD."
+  "Return the error for ERROR, the answer of the daemon to METHOD."
   (let ((data (plist-get error :data)))
     (treelined-failure (or (plist-get data :kind) "internalError")
                        (format "%s: %s" method (plist-get error :message))

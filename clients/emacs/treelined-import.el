@@ -13,7 +13,7 @@
 
 (defconst treelined-import--tools
   '("auto" "claude-code" "codex" "opencode" "gemini" "goose" "pi")
-  "What `import_sessions' reads.")
+  "The tools that `import_sessions' reads from.")
 
 (defvar-local treelined-import--progress nil "The part of the import that is done, in percent.")
 
@@ -38,7 +38,7 @@
   "Return the header line."
   (treelined-header
    (if treelined-running
-       (format "importing%s · C-g cancels; what is whole by then stays"
+       (format "importing%s · C-g cancels; finished sessions stay"
                (if treelined-import--progress
                    (format " %d%%" treelined-import--progress)
                  "…"))

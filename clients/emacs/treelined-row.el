@@ -118,7 +118,7 @@
       (concat (treelined-row-mark :cut) (substring guides (- (length guides) columns -1))))))
 
 (defun treelined-row-snippet (match face)
-  "Return the snippet of MATCH in FACE, with what was found marked."
+  "Return the snippet of MATCH in FACE, and the text found in another face."
   (let ((text (propertize (plist-get match :snippet) 'face face)))
     (seq-doseq (range (plist-get match :ranges))
       (add-face-text-property (aref range 0) (min (aref range 1) (length text))
@@ -131,7 +131,7 @@
 
 (defun treelined-row--label (label match)
   "Return LABEL in brackets, nil if it is nil.
-Mark what was found if the snippet of MATCH is the label."
+Mark the text that was found if the snippet of MATCH is the label."
   (when label
     (concat (treelined-row-faced "[" 'treelined-label)
             (if (equal label (plist-get match :snippet))

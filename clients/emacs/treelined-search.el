@@ -135,7 +135,7 @@
   (treelined-search-next (- count)))
 
 (defun treelined-search--found (id)
-  "Return what was found in the session ID: matches by entry id."
+  "Return the matches in the session ID, by entry id."
   (let ((found (make-hash-table :test #'equal)))
     (seq-doseq (hit (plist-get treelined-search--result :hits))
       (when (equal id (plist-get hit :sessionId))

@@ -145,7 +145,7 @@ Return a value like `treelined-await'."
                                  (message "treelined: no move is running")))))
 
 (defun treelined-quit ()
-  "Cancel what this buffer waits for, or abort the move of its session; else quit."
+  "Cancel the request of this buffer, or abort the move of its session; else quit."
   (interactive)
   (cond (treelined-running (treelined-cancel-request treelined-running))
         ((and treelined-session (treelined-session-navigation treelined-session))
@@ -185,7 +185,7 @@ Return a value like `treelined-await'."
       (run-hook-with-args 'treelined-session-functions session event params))))
 
 (defun treelined-session--ended (_error)
-  "Forget what was under way when the daemon ended."
+  "Note that all sessions are closed: the daemon has ended."
   (maphash (lambda (_id session)
              (setf (treelined-session-navigation session) nil)
              (run-hook-with-args 'treelined-session-functions session 'closed nil))

@@ -41,7 +41,7 @@ Much more than a window shows makes Emacs pause to collect garbage."
 (defvar-local treelined-tree-fold nil "The ids of folded entries.")
 (defvar-local treelined-tree-search nil
   "The running search: a plist with `:query', `:index' and `:total', or nil.")
-(defvar-local treelined-tree-found nil "What a search has found: matches by entry id.")
+(defvar-local treelined-tree-found nil "The matches of a search, by entry id.")
 (defvar-local treelined-tree-total 0 "The number of rows.")
 (defvar-local treelined-tree--hidden 0 "The number of entries without a row.")
 (defvar-local treelined-tree--rows nil "By index, whether rows are `drawn' or `asked' for.")
@@ -271,7 +271,7 @@ one above it.  Call AFTER, if it is not nil, in the buffer when it is drawn."
     (treelined-tree--settle)))
 
 (defun treelined-tree--settle ()
-  "Draw the tree once more if it has changed meanwhile; else fetch what is visible."
+  "Draw the tree once more if it has changed meanwhile; else fetch visible rows."
   (setq treelined-tree--loading nil)
   (let ((again treelined-tree--again))
     (setq treelined-tree--again nil)

@@ -3,7 +3,7 @@
 ;;; Commentary:
 
 ;; The stub answers each method with the value that a test gives, and notes
-;; what was sent to it.
+;; the calls that were sent to it.
 
 ;;; Code:
 

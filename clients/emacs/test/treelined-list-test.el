@@ -9,7 +9,7 @@
   (treelined-test-wait (not treelined-list--loading)))
 
 (defun treelined-list-test--titles ()
-  "Return what the list shows of its sessions."
+  "Return the titles of the list."
   (mapcar (lambda (entry) (substring-no-properties (aref (cadr entry) 3)))
           tabulated-list-entries))
 

@@ -28,7 +28,7 @@
                   (ert-fail (list "README.md names what does not exist" name)))))))
 
 (defun treelined-readme-test--emacs (home form)
-  "Evaluate FORM with the packages of HOME in another Emacs, and return what it prints."
+  "Evaluate FORM with the packages of HOME in another Emacs, and return its output."
   (let ((process-environment (cons (concat "HOME=" home) process-environment)))
     (with-temp-buffer
       (should (eql 0 (call-process (expand-file-name invocation-name invocation-directory)

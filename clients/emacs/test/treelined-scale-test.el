@@ -13,7 +13,7 @@
 (defconst treelined-scale-test--entries 100000 "Entries of the session.")
 (defconst treelined-scale-test--limit 0.1 "The longest pause, in seconds.")
 
-(defvar treelined-scale-test--pauses nil "What took how long.")
+(defvar treelined-scale-test--pauses nil "Names and lengths of pauses, in seconds.")
 
 (defun treelined-scale-test--time (what function &rest arguments)
   "Call FUNCTION with ARGUMENTS, and note how long WHAT took."
