@@ -200,8 +200,8 @@ FOCUS may be empty.  The older messages stay in the tree."
 Scroll it if it is shown already."
   (interactive nil treelined-tree-mode)
   (let* ((id (plist-get (treelined-actions--node) :id))
-         (buffer (car (treelined-session-buffers treelined-session 'treelined-entry-mode)))
-         (window (and buffer (get-buffer-window buffer))))
+         (buffer (treelined-entry-buffer treelined-session "entry"))
+         (window (get-buffer-window buffer)))
     (if (and window (equal id (buffer-local-value 'treelined-entry-id buffer)))
         (condition-case nil
             (with-selected-window window (scroll-up))

@@ -62,21 +62,20 @@
 
 (defun treelined-import--session (row)
   "Return the line of the session ROW."
-  (propertize
-   (concat (format "%-12s" (plist-get row :tool))
-           (propertize (format "%-9s" (cond ((plist-get row :skipped)
-                                             (plist-get row :skipped))
-                                            ((plist-get row :created) "new")
-                                            ((> (plist-get row :entriesAdded) 0) "more")
-                                            (t "")))
-                       'face 'treelined-active)
-           (format "%6d entries %4d branches" (plist-get row :entriesAdded)
-                   (plist-get row :branches))
-           (if (> (plist-get row :recovered) 0)
-               (format " (%d recovered)" (plist-get row :recovered))
-             "")
-           "  " (or (plist-get row :name) (plist-get row :cwd)) "\n")
-   'treelined-path (plist-get row :path)))
+  (let ((recovered (plist-get row :recovered))
+        (state (cond ((plist-get row :skipped))
+                     ((plist-get row :created) "new")
+                     ((> (plist-get row :entriesAdded) 0) "more")
+                     (t ""))))
+    (propertize
+     (concat (format "%-12s " (plist-get row :tool))
+             (propertize (format "%-8s" state) 'face 'treelined-active)
+             (format "%14s %12s"
+                     (treelined-import--count (plist-get row :entriesAdded) "entry" "entries")
+                     (treelined-import--count (plist-get row :branches) "branch" "branches"))
+             (if (> recovered 0) (format " (%d recovered)" recovered) "")
+             "  " (or (plist-get row :name) (plist-get row :cwd)) "\n")
+     'treelined-path (plist-get row :path))))
 
 (defun treelined-import--report (result dry-run)
   "Show RESULT of `import_sessions'; nothing was written if DRY-RUN is non-nil."
@@ -88,9 +87,9 @@
             (treelined-import--count (plist-get totals :entriesAdded) "entry" "entries")
             " in "
             (treelined-import--count (plist-get totals :sessions) "session" "sessions")
-            (format ", %d of them new; " (plist-get totals :created))
+            (format ", %d of them new.\n" (plist-get totals :created))
             (treelined-import--count (plist-get totals :branches) "branch" "branches")
-            (format ", %d of which the tools no longer show.\n\n"
+            (format "; the tools no longer show %d of them.\n\n"
                     (plist-get totals :recovered)))
     (mapc (lambda (row) (insert (treelined-import--session row))) (plist-get result :sessions))
     (when failed

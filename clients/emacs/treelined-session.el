@@ -35,8 +35,12 @@ summary) and `closed'.")
   "The sessions of this Emacs by id.")
 
 (defun treelined-session-title (session)
-  "Return the name of SESSION, or its id."
-  (or (treelined-session-name session) (treelined-session-id session)))
+  "Return the name of SESSION, else its directory and the end of its id."
+  (let ((id (treelined-session-id session))
+        (directory (treelined-session-cwd session)))
+    (or (treelined-session-name session)
+        (concat (and directory (concat (file-name-nondirectory directory) " "))
+                (substring id (max 0 (- (length id) 12)))))))
 
 (defun treelined-session-open-p (session)
   "Return whether SESSION is open at the running daemon."

@@ -212,6 +212,17 @@
       (execute-kbd-macro (kbd "v"))
       (treelined-test-wait (not (eq tree (window-buffer)))))))
 
+(ert-deftest treelined-actions-sessions-of-one-name-have-buffers-of-their-own ()
+  (treelined-test-with-tree
+    (let ((first (treelined-entry-buffer treelined-session "entry")))
+      (treelined-test-converse "other")
+      (treelined-test-call 'set_session_name :sessionId "other" :name "talk")
+      (treelined-test-open "other")
+      (let ((second (treelined-entry-buffer treelined-session "entry")))
+        (should-not (eq first second))
+        (should (eq second (treelined-entry-buffer treelined-session "entry")))
+        (should-not (eq second (treelined-entry-buffer treelined-session "summary")))))))
+
 (ert-deftest treelined-actions-the-preview-follows-point ()
   (treelined-test-with-tree
     (treelined-tree-follow-mode)

@@ -105,7 +105,11 @@
 (defun treelined-test-open (what)
   "Show the tree of the session WHAT, and wait until it is drawn."
   (treelined-open what)
-  (treelined-test-wait (progn (set-buffer (window-buffer)) (treelined-test-idle-p))))
+  (treelined-test-wait (progn
+                         (set-buffer (window-buffer))
+                         (and (treelined-test-idle-p)
+                              (member what (list (treelined-session-id treelined-session)
+                                                 (treelined-session-path treelined-session)))))))
 
 (defun treelined-test-settle ()
   "Wait until the tree is drawn."

@@ -65,6 +65,13 @@
     (treelined-test-go "x")
     (should (string-match-p "sys tem    Text" (thing-at-point 'line)))))
 
+(ert-deftest treelined-tree-a-session-without-a-name-is-called-by-directory-and-id ()
+  (should (equal "project 15b5cac7dcdc"
+                 (treelined-session-title
+                  (make-treelined-session :id "2c4c64f2-d7d7-858b-8035-15b5cac7dcdc"
+                                          :cwd "/tmp/em/project"))))
+  (should (equal "x" (treelined-session-title (make-treelined-session :id "x")))))
+
 (ert-deftest treelined-tree-flags-errors-labels-and-tokens-are-in-the-row ()
   (should (equal "  assistant  [it] ✗ (12 tokens) No key (orphan, cycle)"
                  (substring-no-properties
