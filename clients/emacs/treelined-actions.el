@@ -4,10 +4,11 @@
 
 ;;; Commentary:
 
-;; The commands of `treelined-tree-mode', and its keys.
+;; The commands of `treelined-tree-mode'.  `treelined-menu' has their keys.
 
 ;;; Code:
 
+(require 'bookmark)
 (require 'treelined-compose)
 (require 'treelined-entry)
 (require 'treelined-tree)
@@ -19,7 +20,7 @@
     ("aborted" . "the move was aborted; nothing was changed")
     ("alreadyThere" . "the leaf is here already")
     ("nothingToSummarize" . "moved; there was nothing to summarize"))
-  "What the `reason' of a navigation means.")
+  "The meanings of the `reason' of a navigation.")
 
 (defconst treelined-actions--preparation-seconds 0.08
   "How long a question waits for the number of entries that are left.
@@ -41,14 +42,16 @@ Errors are shown."
   "Show the REASON of a navigation."
   (message "treelined: %s" (or (cdr (assoc reason treelined-actions--reasons)) reason)))
 
-(defun treelined-actions--moved (session result)
-  "Show the RESULT of a navigation of SESSION."
+(defun treelined-actions--moved (session target result)
+  "Show the RESULT of a navigation of SESSION to the entry TARGET."
   (treelined-entry-stream-end session (plist-get result :summaryEntry))
-  (when-let ((reason (plist-get result :reason)))
+  (when-let* ((reason (plist-get result :reason)))
     (treelined-actions--say reason))
   (when (and (derived-mode-p 'treelined-tree-mode) (not (plist-get result :cancelled)))
-    (treelined-tree-reload (plist-get result :newLeafId)))
-  (when-let ((text (plist-get result :editorText)))
+    ;; Point may be elsewhere after a summary that took its time.
+    (treelined-tree-reload (and (equal target (treelined-tree-id))
+                                (plist-get result :newLeafId))))
+  (when-let* ((text (plist-get result :editorText)))
     (treelined-later treelined-draft-function text
                      (list :session session :images (plist-get result :editorImages)))))
 
@@ -68,7 +71,7 @@ that was gone back to is passed to `treelined-draft-function'."
      session 'navigate_tree (append params (list :navigationId id))
      (lambda (result)
        (funcall end)
-       (treelined-actions--moved session result))
+       (treelined-actions--moved session (plist-get params :targetId) result))
      (lambda (error)
        (funcall end)
        (treelined-entry-stream-end session nil)
@@ -87,7 +90,7 @@ that was gone back to is passed to `treelined-draft-function'."
   "Return the question before COUNT entries are left behind.
 COUNT is nil if it is not known."
   (pcase count
-    ('nil "Summarize what is left behind?")
+    ('nil "Summarize the branch that is left behind?")
     (1 "1 entry is left behind; it stays in the tree.  Summarize it?")
     (_ (format "%d entries are left behind; they stay in the tree.  Summarize?" count))))
 
@@ -100,9 +103,9 @@ COUNT is nil if it is not known."
     (?f (list :summarize t :customInstructions (read-string "Focus of the summary: ")))))
 
 (defun treelined-tree-navigate ()
-  "Go to the entry at point, and choose whether to summarize what is left behind.
+  "Go to the entry at point, and choose whether to summarize the branch left.
 Going to a message of the user takes it back, to be edited."
-  (interactive)
+  (interactive nil treelined-tree-mode)
   (let* ((node (treelined-actions--node))
          ;; At the leaf only a message of the user has a place to go: before it.
          (params (append (list :targetId (plist-get node :id))
@@ -129,37 +132,76 @@ Going to a message of the user takes it back, to be edited."
 
 (defun treelined-tree-undo ()
   "Undo the last move of the leaf."
-  (interactive)
+  (interactive nil treelined-tree-mode)
   (treelined-actions--step 'undo_navigation))
 
 (defun treelined-tree-redo ()
   "Undo the last undo of a move."
-  (interactive)
+  (interactive nil treelined-tree-mode)
   (treelined-actions--step 'redo_navigation))
 
 (defun treelined-tree-join ()
   "Move the leaf behind the entries of other programs, to go on from there."
-  (interactive)
+  (interactive nil treelined-tree-mode)
   (let ((leaf (treelined-session-others-leaf-id treelined-session)))
     (unless leaf
       (user-error "No other program has written here"))
     (treelined-actions--call 'set_leaf (list :leafId leaf)
                              (lambda (_) (treelined-tree-reload leaf)))))
 
+(defun treelined-actions--forked (result)
+  "Show the session that RESULT of `fork_session' has made, and its draft."
+  (if (plist-get result :cancelled)
+      (treelined-actions--say (plist-get result :reason))
+    (let ((fork (treelined-session-adopt (plist-get result :session)))
+          (text (plist-get result :editorText)))
+      (treelined-later #'treelined-tree-show fork)
+      (when text
+        (treelined-later treelined-draft-function text
+                         (list :session fork :images (plist-get result :editorImages)))))))
+
+(defun treelined-tree-fork ()
+  "Copy the path to the entry at point into a new session, and show that.
+If it is a message of the user, copy the path above it, and its text is a
+draft."
+  (interactive nil treelined-tree-mode)
+  (treelined-actions--call 'fork_session
+                           (list :entryId (plist-get (treelined-actions--node) :id))
+                           #'treelined-actions--forked))
+
+(defun treelined-tree-compact (focus)
+  "Replace the older part of the conversation by a summary with FOCUS.
+FOCUS may be empty.  The older messages stay in the tree."
+  (interactive (list (read-string "Focus of the compaction (may be empty): "))
+               treelined-tree-mode)
+  (setq treelined-running
+        (treelined-session-request
+         treelined-session 'compact
+         (and (not (string-blank-p focus)) (list :customInstructions focus))
+         (lambda (result)
+           (setq treelined-running nil)
+           (force-mode-line-update)
+           (when (plist-get result :cancelled)
+             (treelined-actions--say (plist-get result :reason))))
+         (lambda (error)
+           (setq treelined-running nil)
+           (force-mode-line-update)
+           (treelined-report error)))))
+
 ;;;; Entries
 
 (defun treelined-tree-visit ()
   "Show the whole entry at point in another window, and select it."
-  (interactive)
+  (interactive nil treelined-tree-mode)
   (treelined-entry-show treelined-session (plist-get (treelined-actions--node) :id) t))
 
 (defun treelined-tree-preview ()
   "Show the whole entry at point in another window.
 Scroll it if it is shown already."
-  (interactive)
+  (interactive nil treelined-tree-mode)
   (let* ((id (plist-get (treelined-actions--node) :id))
-         (buffer (car (treelined-session-buffers treelined-session 'treelined-entry-mode)))
-         (window (and buffer (get-buffer-window buffer))))
+         (buffer (treelined-entry-buffer treelined-session "entry"))
+         (window (get-buffer-window buffer)))
     (if (and window (equal id (buffer-local-value 'treelined-entry-id buffer)))
         (condition-case nil
             (with-selected-window window (scroll-up))
@@ -200,7 +242,7 @@ Scroll it if it is shown already."
 
 (defun treelined-tree-mark ()
   "Mark the entry at point, to compare another one with it."
-  (interactive)
+  (interactive nil treelined-tree-mode)
   (setq treelined-actions--marked (plist-get (treelined-actions--node) :id))
   (message "%s" (substitute-command-keys
                  "Marked; \\<treelined-tree-mode-map>\\[treelined-tree-compare] on another \
@@ -209,17 +251,17 @@ entry compares the two branches")))
 (defun treelined-tree-compare ()
   "Compare the branch of the entry at point with that of the marked one.
 If none is marked, compare it with the active branch."
-  (interactive)
+  (interactive nil treelined-tree-mode)
   (treelined-entry-compare treelined-session
                            (or treelined-actions--marked
                                (treelined-session-leaf-id treelined-session))
                            (plist-get (treelined-actions--node) :id)))
 
-;;;; What is shown
+;;;; Rows
 
 (defun treelined-tree-toggle-fold ()
-  "Fold what is below the entry at point, or show it again."
-  (interactive)
+  "Fold the rows below the entry at point, or show them again."
+  (interactive nil treelined-tree-mode)
   (let* ((node (treelined-actions--node))
          (id (plist-get node :id)))
     (cond ((member id treelined-tree-fold)
@@ -231,7 +273,7 @@ If none is marked, compare it with the active branch."
 
 (defun treelined-tree-unfold-all ()
   "Show everything that is folded."
-  (interactive)
+  (interactive nil treelined-tree-mode)
   (setq treelined-tree-fold nil)
   (treelined-tree-reload))
 
@@ -252,13 +294,13 @@ An empty query shows all rows again."
 
 (defun treelined-tree-leaf ()
   "Put point on the leaf."
-  (interactive)
-  (when-let ((leaf (treelined-session-leaf-id treelined-session)))
+  (interactive nil treelined-tree-mode)
+  (when-let* ((leaf (treelined-session-leaf-id treelined-session)))
     (treelined-tree-go-to leaf)))
 
 (defun treelined-tree-next-branch (count)
   "Put point on the next fetched row where the tree branches, COUNT times."
-  (interactive "p")
+  (interactive "p" treelined-tree-mode)
   (let ((step (if (< count 0) -1 1))
         (start (point)))
     (dotimes (_ (abs count))
@@ -271,8 +313,25 @@ An empty query shows all rows again."
 
 (defun treelined-tree-previous-branch (count)
   "Put point on the previous fetched row where the tree branches, COUNT times."
-  (interactive "p")
+  (interactive "p" treelined-tree-mode)
   (treelined-tree-next-branch (- count)))
+
+;;;; Bookmarks
+
+(defun treelined-actions--bookmark ()
+  "Return a bookmark of the entry at point."
+  `(,(treelined-session-title treelined-session)
+    (filename . ,(treelined-session-path treelined-session))
+    (treelined-entry . ,(plist-get (treelined-actions--node) :id))
+    (handler . treelined-bookmark-jump)))
+
+;;;###autoload (autoload 'treelined-bookmark-jump "treelined")
+(defun treelined-bookmark-jump (bookmark)
+  "Show the tree with the entry of BOOKMARK."
+  (let ((entry (bookmark-prop-get bookmark 'treelined-entry)))
+    (treelined-session-open (bookmark-prop-get bookmark 'filename)
+                            (lambda (session)
+                              (treelined-later #'treelined-tree-show session entry)))))
 
 ;;;; Searching the tree
 
@@ -341,16 +400,16 @@ All rows are searched, and the whole texts of their entries.
       (treelined-actions--go-to-match (and id (list :around id)) id))))
 
 (defun treelined-tree-end-search ()
-  "Forget the search, and what it has marked."
-  (interactive)
+  "Forget the search, and draw the rows without its matches."
+  (interactive nil treelined-tree-mode)
   (setq treelined-tree-search nil
         treelined-tree-found nil)
-  (treelined-tree-redraw))
+  (treelined-tree-reload))
 
 (defun treelined-tree-next-match (count &optional reset)
   "Go to the match COUNT behind this one.
 Count from the first match on if RESET is not nil."
-  (interactive "p")
+  (interactive "p" treelined-tree-mode)
   (let ((search treelined-tree-search))
     (unless (plist-get search :total)
       (user-error "There is no search"))
@@ -360,12 +419,13 @@ Count from the first match on if RESET is not nil."
 
 (defun treelined-tree-previous-match (count)
   "Go to the match COUNT before this one."
-  (interactive "p")
+  (interactive "p" treelined-tree-mode)
   (treelined-tree-next-match (- count)))
 
 (defun treelined-actions--set-up ()
-  "Let `next-error' go through the matches of this tree."
-  (setq next-error-function #'treelined-tree-next-match))
+  "Let `next-error' go through the matches of this tree, and bookmarks be set."
+  (setq-local next-error-function #'treelined-tree-next-match
+              bookmark-make-record-function #'treelined-actions--bookmark))
 
 (add-hook 'treelined-tree-mode-hook #'treelined-actions--set-up)
 

@@ -50,9 +50,9 @@ With nil only `treelined-answer' shows questions."
 (defun treelined-ask--asked (question)
   "Show QUESTION when nobody types."
   (setq treelined-ask--questions (append treelined-ask--questions (list question)))
-  (message "%s" (substitute-command-keys
-                 (format "treelined: %s asks: %s  (\\[treelined-answer])"
-                         (or (plist-get question :by) "a program") (plist-get question :title))))
+  (message "treelined: %s asks: %s  (%s)"
+           (or (plist-get question :by) "a program") (plist-get question :title)
+           (substitute-command-keys "\\[treelined-answer]"))
   (when treelined-ask-idle
     (run-with-idle-timer (time-add (or (current-idle-time) 0) treelined-ask-idle) nil
                          #'treelined-later #'treelined-ask--next)))
@@ -102,6 +102,7 @@ With nil only `treelined-answer' shows questions."
       ("confirm" (if (equal "yes" (completing-read prompt '("yes" "no") nil t)) t :json-false))
       (_ (read-string prompt initial)))))
 
+;;;###autoload (autoload 'treelined-answer "treelined" nil t)
 (defun treelined-answer ()
   "Answer the oldest question of another program.
 \\<minibuffer-local-map>\\[abort-minibuffers] dismisses it."
@@ -174,7 +175,7 @@ With nil only `treelined-answer' shows questions."
          (completion-extra-properties
           (list :annotation-function
                 (lambda (name)
-                  (when-let ((text (plist-get (cdr (assoc name table)) :description)))
+                  (when-let* ((text (plist-get (cdr (assoc name table)) :description)))
                     (concat "  " text)))))
          (name (completing-read "Command: " table nil t))
          (hint (plist-get (cdr (assoc name table)) :argumentHint)))
@@ -182,7 +183,7 @@ With nil only `treelined-answer' shows questions."
 
 (defun treelined-ask--ran (result session)
   "Show the RESULT of a command that ran on SESSION, which may be nil."
-  (when-let ((output (plist-get result :output)))
+  (when-let* ((output (plist-get result :output)))
     (if (string-search "\n" output)
         (with-current-buffer (get-buffer-create "*treelined output*")
           (let ((inhibit-read-only t))
@@ -191,7 +192,7 @@ With nil only `treelined-answer' shows questions."
           (special-mode)
           (display-buffer (current-buffer)))
       (message "%s" output)))
-  (when-let ((prompt (plist-get result :prompt)))
+  (when-let* ((prompt (plist-get result :prompt)))
     (funcall treelined-draft-function prompt (list :session session))))
 
 (defun treelined-ask--run (commands session)

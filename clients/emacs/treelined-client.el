@@ -10,8 +10,9 @@
 ;;
 ;; The connection is a `jsonrpc-connection' of its own that speaks lines.
 ;; `jsonrpc-process-connection' discards messages that `json-parse-buffer'
-;; refuses, and the texts of conversations contain such things: NUL
-;; characters in the output of tools, and halves of surrogate pairs.
+;; refuses, and a call whose answer is discarded never ends.  Texts of
+;; conversations have NUL characters, which tools write, and halves of
+;; surrogate pairs, both of which it refuses.
 
 ;;; Code:
 
@@ -38,7 +39,8 @@ Emacs ends with Emacs; `connect' joins the one that all programs share."
 (defcustom treelined-max-frame-bytes (* 1024 1024)
   "The most bytes of one message of the daemon.
 Emacs reads a message at once, so that a large one makes it pause.
-Entries above this size cannot be shown."
+Entries above this size cannot be shown.  A change takes effect when the
+daemon starts the next time."
   :group 'treelined
   :type 'natnum)
 
@@ -52,6 +54,15 @@ Calls that wait for people and models may take 11 minutes."
   "Functions called with each notification: its name, a symbol, and its params.
 They run in a process filter, so they should be fast, and must not read
 from the minibuffer.")
+
+(defvar treelined-answer-functions nil
+  "Functions that answer the questions of the daemon, by event.
+Events are the symbols `session_before_tree', `session_before_fork' and
+`session_before_compact'.  A function is called with the params of the
+event and a function REPLY, which it calls once, at once or later, with
+the answer, a plist such as (:cancel t), or nil for no opinion.  The
+daemon waits for it.  A change takes effect when the daemon starts the
+next time.")
 
 (defvar treelined-end-functions nil
   "Functions called with an error when the daemon has ended.")
@@ -107,7 +118,7 @@ Emacs pauses for seconds after an error in a process filter."
   (process-live-p (oref connection process)))
 
 (cl-defmethod jsonrpc-shutdown ((connection treelined-client))
-  "Let the daemon of CONNECTION write what it has accepted, and end."
+  "Let the daemon of CONNECTION finish its requests, and end."
   (when (jsonrpc-running-p connection)
     (process-send-eof (oref connection process))))
 
@@ -116,8 +127,8 @@ Emacs pauses for seconds after an error in a process filter."
   (json-parse-buffer :object-type 'plist :null-object nil :false-object nil))
 
 (defun treelined-client--replace-unreadable ()
-  "Replace what Emacs cannot read in the line at point by U+FFFD.
-These are NUL characters and halves of surrogate pairs."
+  "Replace characters of the line at point that Emacs cannot read by U+FFFD.
+These are NUL and halves of surrogate pairs."
   (let ((end (copy-marker (line-end-position)))
         (case-fold-search t))
     (save-excursion
@@ -191,7 +202,23 @@ These are NUL characters and halves of surrogate pairs."
 (defun treelined-client--notified (_connection name params)
   "Hear the notification NAME with PARAMS."
   (dolist (function treelined-notification-functions)
-    (treelined-client--guard (funcall function name params))))
+    (treelined-client--guard (funcall function name params)))
+  ;; Without a time the daemon does not wait.
+  (when (> (or (plist-get params :timeoutMs) 0) 0)
+    (when-let* ((function (alist-get name treelined-answer-functions)))
+      (treelined-client--answer function params))))
+
+(defun treelined-client--answer (function params)
+  "Let FUNCTION answer the event with PARAMS."
+  (let ((reply (lambda (&optional result)
+                 (treelined-request 'answer_event
+                                    (list :eventId (plist-get params :eventId) :result result)
+                                    #'ignore))))
+    (condition-case why
+        (funcall function params reply)
+      (error
+       (message "treelined: %s" (error-message-string why))
+       (funcall reply)))))
 
 ;;;; The daemon
 
@@ -250,7 +277,10 @@ These are NUL characters and halves of surrogate pairs."
    `(:protocolVersion 1
                       :clientInfo (:name "treelined.el" :version ,treelined-client-version)
                       :processId ,(emacs-pid)
-                      :capabilities (:summaryDeltas nil :progress nil
+                      :capabilities (:answers ,(mapcan (lambda (answer)
+                                        (list (intern (format ":%s" (car answer))) nil))
+                                      treelined-answer-functions)
+                    :summaryDeltas nil :progress nil
                                                     :ui ["select" "confirm" "input" "editor"]
                                                     :maxFrameBytes ,treelined-max-frame-bytes))
    (lambda (result)
@@ -284,19 +314,21 @@ Signal an error of the type `file-missing' if there is no such program."
   (and treelined-client--connection
        (jsonrpc-running-p treelined-client--connection)))
 
+;;;###autoload (autoload 'treelined-stop "treelined" nil t)
 (defun treelined-stop ()
   "End the daemon of this Emacs, until the next command."
   (interactive)
   (when (treelined-running-p)
     (let ((process (oref treelined-client--connection process)))
       (ignore-errors (jsonrpc-shutdown treelined-client--connection))
-      ;; What was sent is written before it ends.
+      ;; It first executes the requests that were sent.
       (with-timeout (2)
         (while (process-live-p process)
           (accept-process-output process 0.05))))))
 
 (add-hook 'kill-emacs-hook #'treelined-stop)
 
+;;;###autoload (autoload 'treelined-log "treelined" nil t)
 (defun treelined-log ()
   "Show the log of the daemon."
   (interactive)
@@ -307,7 +339,7 @@ Signal an error of the type `file-missing' if there is no such program."
 ;;;; Calls
 
 (defun treelined-client--error (method error)
-  "Return what the daemon answered as ERROR to METHOD."
+  "Return the error for ERROR, the answer of the daemon to METHOD."
   (let ((data (plist-get error :data)))
     (treelined-failure (or (plist-get data :kind) "internalError")
                        (format "%s: %s" method (plist-get error :message))

@@ -42,7 +42,7 @@ one that a command offers.  The plist has `:session', the
 \\{treelined-compose-mode-map}"
   :group 'treelined
   (visual-line-mode 1)
-  (setq header-line-format '(:eval (treelined-compose--header))))
+  (setq-local header-line-format '(:eval (treelined-compose--header))))
 
 (defun treelined-compose--header ()
   "Return the header line."
@@ -72,7 +72,7 @@ one that a command offers.  The plist has `:session', the
   (unless (or session treelined-session)
     (user-error "This buffer is about no session"))
   (pop-to-buffer (treelined-compose--buffer (or session treelined-session))
-                 '(display-buffer-below-selected (window-height . 8)))
+                 '((display-buffer-reuse-window display-buffer-at-bottom) (window-height . 8)))
   (goto-char (point-max)))
 
 (defun treelined-compose-draft (text context)
@@ -135,7 +135,7 @@ their leaf; C-u C-c C-c sends it here, as a branch")
   "Send the buffer as a message of the user.
 It is kept until the daemon has it.  With a prefix argument ANYWAY, send
 it even if others have written here, which makes a branch."
-  (interactive "P")
+  (interactive "P" treelined-compose-mode)
   (when treelined-compose--sending
     (user-error "The message is being sent"))
   (let ((content (treelined-compose--content))
@@ -150,7 +150,7 @@ it even if others have written here, which makes a branch."
 
 (defun treelined-compose-quit ()
   "Leave the buffer.  Its text stays for the next time."
-  (interactive)
+  (interactive nil treelined-compose-mode)
   (quit-window))
 
 (provide 'treelined-compose)

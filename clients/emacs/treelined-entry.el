@@ -60,6 +60,7 @@
 
 (defvar-local treelined-entry-id nil "The id of the entry that this buffer shows.")
 (defvar-local treelined-entry--title "" "The header of this buffer.")
+(defvar-local treelined-entry--what nil "The kind of text in this buffer.")
 
 (defvar-local treelined-entry--windows nil
   "The windows that were there before a comparison.")
@@ -76,23 +77,27 @@
   :group 'treelined
   (buffer-disable-undo)
   (visual-line-mode 1)
-  (setq header-line-format '(:eval (treelined-header treelined-entry--title))))
+  (setq-local header-line-format '(:eval (treelined-header treelined-entry--title))))
 
 (defun treelined-entry-quit ()
   "Leave the buffer; after a comparison, restore the windows."
-  (interactive)
+  (interactive nil treelined-entry-mode)
   (if treelined-entry--windows
       (set-window-configuration treelined-entry--windows)
     (quit-window)))
 
-(defun treelined-entry--buffer (session what)
+(defun treelined-entry-buffer (session what)
   "Return the buffer of SESSION for WHAT."
-  (with-current-buffer (get-buffer-create
-                        (format "*treelined %s: %s*" what (treelined-session-title session)))
-    (unless (derived-mode-p 'treelined-entry-mode)
-      (treelined-entry-mode))
-    (setq treelined-session session)
-    (current-buffer)))
+  (or (seq-find (lambda (buffer)
+                  (equal what (buffer-local-value 'treelined-entry--what buffer)))
+                (treelined-session-buffers session 'treelined-entry-mode))
+      ;; Several sessions may have one name.
+      (with-current-buffer (generate-new-buffer
+                            (format "*treelined %s: %s*" what (treelined-session-title session)))
+        (treelined-entry-mode)
+        (setq treelined-session session
+              treelined-entry--what what)
+        (current-buffer))))
 
 (defun treelined-entry--fill (buffer title text)
   "Show TEXT under TITLE in BUFFER."
@@ -107,7 +112,7 @@
 
 (defun treelined-entry-show (session id select)
   "Show the entry ID of SESSION in another window; SELECT that window if not nil."
-  (let ((buffer (treelined-entry--buffer session "entry")))
+  (let ((buffer (treelined-entry-buffer session "entry")))
     (with-current-buffer buffer
       (setq treelined-entry-id id))
     (treelined-session-request
@@ -131,9 +136,10 @@
 (defun treelined-entry-stream (session piece first)
   "Append PIECE to the summary of SESSION that is being written.
 FIRST says that it is the first piece."
-  (let ((buffer (treelined-entry--buffer session "summary")))
+  (let ((buffer (treelined-entry-buffer session "summary")))
     (when first
-      (treelined-entry--fill buffer treelined-entry--written ""))
+      (treelined-entry--fill buffer treelined-entry--written "")
+      (display-buffer buffer))
     (with-current-buffer buffer
       (let ((inhibit-read-only t)
             (following (eobp)))
@@ -143,13 +149,12 @@ FIRST says that it is the first piece."
         (when following
           (goto-char (point-max))
           (dolist (window (get-buffer-window-list nil nil t))
-            (set-window-point window (point-max))))))
-    (display-buffer buffer)))
+            (set-window-point window (point-max))))))))
 
 (defun treelined-entry-stream-end (session entry)
   "Show ENTRY as the summary of SESSION.
 ENTRY is nil if the summary was not finished."
-  (let ((buffer (treelined-entry--buffer session "summary")))
+  (let ((buffer (treelined-entry-buffer session "summary")))
     (cond (entry
            (treelined-entry--fill buffer (treelined-entry-title entry)
                                   (treelined-entry-text entry))
@@ -213,11 +218,11 @@ there is none, and the entries below it of both walks."
 (defun treelined-entry--branch (session what ancestor entries)
   "Return a buffer of SESSION for WHAT with the texts of ENTRIES.
 ANCESTOR is nil if the branches have no entry in common."
-  (let ((buffer (treelined-entry--buffer session what)))
+  (let ((buffer (treelined-entry-buffer session what)))
     (treelined-entry--fill
      buffer
-     (format "%s · %d entries since the %s" what (length entries)
-             (if ancestor "branches part" "beginning"))
+     (format (ngettext "%d entry since %s" "%d entries since %s" (length entries))
+             (length entries) (if ancestor "they part" "the beginning"))
      (mapconcat (lambda (entry)
                   (concat (propertize (treelined-row-speaker entry) 'face 'treelined-user)
                           "\n" (treelined-entry-text entry) "\n"))

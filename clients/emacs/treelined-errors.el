@@ -5,8 +5,8 @@
 ;;; Commentary:
 
 ;; An error is a plist: `:kind' (a string, on which programs decide),
-;; `:message', `:details' and `:retryable'.  This file says in words of Emacs
-;; what to do about each kind.
+;; `:message', `:details' and `:retryable'.  This file has
+;; advice about each kind, in words of Emacs.
 
 ;;; Code:
 
@@ -68,7 +68,7 @@
     ("timeout" . "try again, or raise `treelined-timeout'")
     ("versionMismatch" . "update treelined and this package to the same version")
     ("unreadable" . "Emacs cannot read this text; `treelined call get_entry' shows it"))
-  "What to do about an error, by its kind.")
+  "Advice about errors, by kind.")
 
 (defun treelined-failure (kind message &optional details retryable)
   "Return an error of KIND with MESSAGE, DETAILS and RETRYABLE."

@@ -13,7 +13,7 @@
 
 (defconst treelined-import--tools
   '("auto" "claude-code" "codex" "opencode" "gemini" "goose" "pi")
-  "What `import_sessions' reads.")
+  "The tools that `import_sessions' reads from.")
 
 (defvar-local treelined-import--progress nil "The part of the import that is done, in percent.")
 
@@ -31,14 +31,14 @@
 
 \\{treelined-import-mode-map}"
   :group 'treelined
-  (setq truncate-lines t
-        header-line-format '(:eval (treelined-import--header))))
+  (setq-local truncate-lines t
+              header-line-format '(:eval (treelined-import--header))))
 
 (defun treelined-import--header ()
   "Return the header line."
   (treelined-header
    (if treelined-running
-       (format "importing%s · C-g cancels; what is whole by then stays"
+       (format "importing%s · C-g cancels; finished sessions stay"
                (if treelined-import--progress
                    (format " %d%%" treelined-import--progress)
                  "…"))
@@ -46,7 +46,7 @@
 
 (defun treelined-import--notified (name params)
   "Show the progress of an import, from PARAMS of the notification NAME."
-  (when-let ((buffer (and (eq name 'progress) (get-buffer "*treelined import*"))))
+  (when-let* ((buffer (and (eq name 'progress) (get-buffer "*treelined import*"))))
     (with-current-buffer buffer
       (let ((total (plist-get params :total)))
         (when (and treelined-running (equal treelined-running (plist-get params :token))
@@ -62,21 +62,20 @@
 
 (defun treelined-import--session (row)
   "Return the line of the session ROW."
-  (propertize
-   (concat (format "%-12s" (plist-get row :tool))
-           (propertize (format "%-9s" (cond ((plist-get row :skipped)
-                                             (plist-get row :skipped))
-                                            ((plist-get row :created) "new")
-                                            ((> (plist-get row :entriesAdded) 0) "more")
-                                            (t "")))
-                       'face 'treelined-active)
-           (format "%6d entries %4d branches" (plist-get row :entriesAdded)
-                   (plist-get row :branches))
-           (if (> (plist-get row :recovered) 0)
-               (format " (%d recovered)" (plist-get row :recovered))
-             "")
-           "  " (or (plist-get row :name) (plist-get row :cwd)) "\n")
-   'treelined-path (plist-get row :path)))
+  (let ((recovered (plist-get row :recovered))
+        (state (cond ((plist-get row :skipped))
+                     ((plist-get row :created) "new")
+                     ((> (plist-get row :entriesAdded) 0) "more")
+                     (t ""))))
+    (propertize
+     (concat (format "%-12s " (plist-get row :tool))
+             (propertize (format "%-8s" state) 'face 'treelined-active)
+             (format "%14s %12s"
+                     (treelined-import--count (plist-get row :entriesAdded) "entry" "entries")
+                     (treelined-import--count (plist-get row :branches) "branch" "branches"))
+             (if (> recovered 0) (format " (%d recovered)" recovered) "")
+             "  " (or (plist-get row :name) (plist-get row :cwd)) "\n")
+     'treelined-path (plist-get row :path))))
 
 (defun treelined-import--report (result dry-run)
   "Show RESULT of `import_sessions'; nothing was written if DRY-RUN is non-nil."
@@ -88,9 +87,9 @@
             (treelined-import--count (plist-get totals :entriesAdded) "entry" "entries")
             " in "
             (treelined-import--count (plist-get totals :sessions) "session" "sessions")
-            (format ", %d of them new; " (plist-get totals :created))
+            (format ", %d of them new.\n" (plist-get totals :created))
             (treelined-import--count (plist-get totals :branches) "branch" "branches")
-            (format ", %d of which the tools no longer show.\n\n"
+            (format "; the tools no longer show %d of them.\n\n"
                     (plist-get totals :recovered)))
     (mapc (lambda (row) (insert (treelined-import--session row))) (plist-get result :sessions))
     (when failed
@@ -104,7 +103,7 @@
 
 (defun treelined-import-visit ()
   "Open the session at point."
-  (interactive)
+  (interactive nil treelined-import-mode)
   (treelined-session-open (or (get-text-property (point) 'treelined-path)
                               (user-error "There is no session here"))
                           (lambda (session) (treelined-later #'treelined-tree-show session))))

@@ -58,14 +58,15 @@
    (list :sort treelined-list--sort :query treelined-list--words
          :cwd treelined-list--directory :limit treelined-list--page :cursor cursor)
    (lambda (result)
-     (setq treelined-list--loading nil
-           treelined-list--cursor (plist-get result :nextCursor)
-           tabulated-list-entries
-           (append (and cursor tabulated-list-entries)
-                   (mapcar #'treelined-list--entry (plist-get result :sessions))))
-     (tabulated-list-print t)
-     (treelined-list--say-nothing)
-     (force-mode-line-update))
+     (when (derived-mode-p 'treelined-list-mode)
+       (setq treelined-list--loading nil
+             treelined-list--cursor (plist-get result :nextCursor)
+             tabulated-list-entries
+             (append (and cursor tabulated-list-entries)
+                     (mapcar #'treelined-list--entry (plist-get result :sessions))))
+       (tabulated-list-print t)
+       (treelined-list--say-nothing)
+       (force-mode-line-update)))
    (lambda (error)
      (setq treelined-list--loading nil)
      (treelined-report error))))
@@ -79,8 +80,7 @@
                    "No session is like that.  \\<treelined-list-mode-map>\
 \\[treelined-list-all] lists all sessions.\n"
                  "There are no sessions yet.\n\n\\<treelined-list-mode-map>\
-\\[treelined-import] imports the conversations of Claude Code, Codex, opencode, Gemini CLI, \
-goose and pi.\n\\[treelined-new] makes a new session.\n")))
+\\[treelined-import] imports conversations of Claude Code, Codex, opencode, Gemini CLI, goose, pi.\n\\[treelined-new] makes a new session.\n")))
       (goto-char (point-min)))))
 
 (defun treelined-list--more ()
@@ -112,11 +112,11 @@ goose and pi.\n\\[treelined-new] makes a new session.\n")))
 
 \\{treelined-list-mode-map}"
   :group 'treelined
-  (setq tabulated-list-format [("When" 16 nil) ("Messages" 8 nil :right-align t)
-                               ("Directory" 20 nil) ("Session" 0 nil)]
-        tabulated-list-padding 1
-        mode-line-process '(:eval (treelined-list--header))
-        revert-buffer-function #'treelined-list--revert)
+  (setq-local tabulated-list-format [("When" 16 nil) ("Messages" 8 nil :right-align t)
+                                     ("Directory" 20 nil) ("Session" 0 nil)]
+              tabulated-list-padding 1
+              mode-line-process '(:eval (treelined-list--header))
+              revert-buffer-function #'treelined-list--revert)
   (hl-line-mode 1)
   (add-hook 'post-command-hook #'treelined-list--more nil t)
   (tabulated-list-init-header))
@@ -128,14 +128,14 @@ goose and pi.\n\\[treelined-new] makes a new session.\n")))
 
 (defun treelined-list-open ()
   "Open the session at point."
-  (interactive)
+  (interactive nil treelined-list-mode)
   (treelined-session-open (plist-get (treelined-list--row) :path)
                           (lambda (session)
                             (treelined-later #'treelined-tree-show session))))
 
 (defun treelined-list-sort ()
   "List the sessions in the next order."
-  (interactive)
+  (interactive nil treelined-list-mode)
   (let ((orders '("recent" "created" "name" "threaded" "recent")))
     (setq treelined-list--sort (cadr (member treelined-list--sort orders))))
   (treelined-list--fetch nil))
@@ -148,7 +148,7 @@ goose and pi.\n\\[treelined-new] makes a new session.\n")))
 
 (defun treelined-list-here ()
   "List only the sessions of the current directory, or those of all directories."
-  (interactive)
+  (interactive nil treelined-list-mode)
   (setq treelined-list--directory
         (unless treelined-list--directory
           (directory-file-name (expand-file-name default-directory))))
@@ -156,14 +156,14 @@ goose and pi.\n\\[treelined-new] makes a new session.\n")))
 
 (defun treelined-list-all ()
   "List all sessions."
-  (interactive)
+  (interactive nil treelined-list-mode)
   (setq treelined-list--words nil
         treelined-list--directory nil)
   (treelined-list--fetch nil))
 
 (defun treelined-list-delete ()
   "Move the session at point to the trash."
-  (interactive)
+  (interactive nil treelined-list-mode)
   (let ((row (treelined-list--row)))
     (when (yes-or-no-p (format "Move “%s” to the trash? "
                                (or (plist-get row :name) (plist-get row :firstMessage))))
@@ -197,7 +197,7 @@ goose and pi.\n\\[treelined-new] makes a new session.\n")))
                                                 :trashedPath (plist-get row :trashedPath))
                          (lambda (_)
                            (message "treelined: restored")
-                           (when-let ((buffer (get-buffer "*treelined*")))
+                           (when-let* ((buffer (get-buffer "*treelined*")))
                              (with-current-buffer buffer
                                (treelined-list--fetch nil))))))))
 

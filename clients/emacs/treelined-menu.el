@@ -11,7 +11,7 @@
 (require 'transient)
 (require 'treelined-actions)
 (require 'treelined-ask)
-(require 'treelined-find)
+(require 'treelined-search)
 (require 'treelined-import)
 (require 'treelined-list)
 
@@ -46,6 +46,8 @@
   (define-key map "F" #'treelined-tree-follow-mode)
   (define-key map "=" #'treelined-tree-compare)
   (define-key map "M" #'treelined-tree-mark)
+  (define-key map "B" #'treelined-tree-fork)
+  (define-key map "C" #'treelined-tree-compact)
   (define-key map "x" #'treelined-run-command)
   (define-key map "E" #'treelined-export)
   (define-key map "L" #'treelined)
@@ -88,7 +90,8 @@
     ("v" "visit" treelined-tree-visit)
     ("l" "label" treelined-tree-label)
     ("M" "mark" treelined-tree-mark)
-    ("=" "compare" treelined-tree-compare)]
+    ("=" "compare" treelined-tree-compare)
+    ("B" "fork" treelined-tree-fork)]
    ["Search"
     ("s" "this session" treelined-tree-search)
     ("M-n" "next match" treelined-tree-next-match)
@@ -108,6 +111,7 @@
    ["Session"
     ("m" "message" treelined-compose)
     ("N" "rename" treelined-tree-rename)
+    ("C" "compact" treelined-tree-compact)
     ("E" "export" treelined-export)
     ("L" "list of sessions" treelined)]
    ["Other programs"

@@ -99,7 +99,9 @@
                   (plist-get (plist-get node :message) :role)
                   (plist-get node :type)
                   "entry")))
-    (or (cdr (assoc name treelined-row--speakers)) name)))
+    ;; Roles and types are texts of the file's writer.
+    (replace-regexp-in-string "[[:cntrl:]]" " "
+                              (or (cdr (assoc name treelined-row--speakers)) name))))
 
 (defun treelined-row--speaker-face (node speaker)
   "Return the face of SPEAKER of NODE."
@@ -116,7 +118,7 @@
       (concat (treelined-row-mark :cut) (substring guides (- (length guides) columns -1))))))
 
 (defun treelined-row-snippet (match face)
-  "Return the snippet of MATCH in FACE, with what was found marked."
+  "Return the snippet of MATCH in FACE, and the text found in another face."
   (let ((text (propertize (plist-get match :snippet) 'face face)))
     (seq-doseq (range (plist-get match :ranges))
       (add-face-text-property (aref range 0) (min (aref range 1) (length text))
@@ -129,7 +131,7 @@
 
 (defun treelined-row--label (label match)
   "Return LABEL in brackets, nil if it is nil.
-Mark what was found if the snippet of MATCH is the label."
+Mark the text that was found if the snippet of MATCH is the label."
   (when label
     (concat (treelined-row-faced "[" 'treelined-label)
             (if (equal label (plist-get match :snippet))
@@ -167,7 +169,7 @@ search in it, and COLUMNS limits the guides."
           (treelined-row-faced (treelined-row-mark :failed) 'treelined-failed))
      (if (and match (not (equal label (plist-get match :snippet))))
          (treelined-row-snippet match text-face)
-       (treelined-row-faced (concat (when-let ((tokens (plist-get node :tokens)))
+       (treelined-row-faced (concat (when-let* ((tokens (plist-get node :tokens)))
                                       (format "(%d tokens) " tokens))
                                     (plist-get node :preview))
                             text-face))

@@ -35,15 +35,19 @@ summary) and `closed'.")
   "The sessions of this Emacs by id.")
 
 (defun treelined-session-title (session)
-  "Return the name of SESSION, or its id."
-  (or (treelined-session-name session) (treelined-session-id session)))
+  "Return the name of SESSION, else its directory and the end of its id."
+  (let ((id (treelined-session-id session))
+        (directory (treelined-session-cwd session)))
+    (or (treelined-session-name session)
+        (concat (and directory (concat (file-name-nondirectory directory) " "))
+                (substring id (max 0 (- (length id) 12)))))))
 
 (defun treelined-session-open-p (session)
   "Return whether SESSION is open at the running daemon."
   (and (treelined-running-p)
        (eq (treelined-session-connection session) (treelined-connection))))
 
-(defun treelined-session--adopt (info)
+(defun treelined-session-adopt (info)
   "Return the session that the daemon describes as INFO."
   (let* ((id (plist-get info :sessionId))
          (session (or (gethash id treelined-session--table)
@@ -62,8 +66,16 @@ summary) and `closed'.")
 Call ELSE with an error."
   (treelined-request method params
                      (lambda (result)
-                       (funcall then (treelined-session--adopt (plist-get result :session))))
+                       (treelined-session--warn (plist-get result :diagnostics))
+                       (funcall then (treelined-session-adopt (plist-get result :session))))
                      else))
+
+(defun treelined-session--warn (diagnostics)
+  "Show the kinds of DIAGNOSTICS, if there are any."
+  (unless (seq-empty-p diagnostics)
+    (message "treelined: the session file is damaged (%s); `treelined doctor' examines it"
+             (string-join (seq-uniq (mapcar (lambda (each) (plist-get each :kind)) diagnostics))
+                          ", "))))
 
 (defun treelined-session-open (what then &optional else)
   "Open the session WHAT, an id or the path of a file, and call THEN with it.
@@ -137,7 +149,7 @@ Return a value like `treelined-await'."
                                  (message "treelined: no move is running")))))
 
 (defun treelined-quit ()
-  "Cancel what this buffer waits for, or abort the move of its session; else quit."
+  "Cancel the request of this buffer, or abort the move of its session; else quit."
   (interactive)
   (cond (treelined-running (treelined-cancel-request treelined-running))
         ((and treelined-session (treelined-session-navigation treelined-session))
@@ -159,24 +171,25 @@ Return a value like `treelined-await'."
 
 (defun treelined-session--notified (name params)
   "Follow the notification NAME with PARAMS."
-  (when-let ((session (gethash (plist-get params :sessionId) treelined-session--table)))
+  (when-let* ((session (gethash (plist-get params :sessionId) treelined-session--table)))
     (pcase name
       ('session_tree
        (setf (treelined-session-leaf-id session) (plist-get params :newLeafId)
              (treelined-session-others-leaf-id session) nil))
       ('entries_appended (treelined-session--appended session params))
+      ('diagnostics (treelined-session--warn (plist-get params :diagnostics)))
       ('session_info_changed (setf (treelined-session-name session) (plist-get params :name)))
       ('session_closed (setf (treelined-session-connection session) nil)))
-    (when-let ((event (pcase name
-                        ((or 'session_tree 'entries_appended 'session_compact 'events_lost
-                             'session_info_changed)
-                         'changed)
-                        ('summary_delta 'delta)
-                        ('session_closed 'closed))))
+    (when-let* ((event (pcase name
+                         ((or 'session_tree 'entries_appended 'session_compact 'events_lost
+                              'session_info_changed)
+                          'changed)
+                         ('summary_delta 'delta)
+                         ('session_closed 'closed))))
       (run-hook-with-args 'treelined-session-functions session event params))))
 
 (defun treelined-session--ended (_error)
-  "Forget what was under way when the daemon ended."
+  "Note that all sessions are closed: the daemon has ended."
   (maphash (lambda (_id session)
              (setf (treelined-session-navigation session) nil)
              (run-hook-with-args 'treelined-session-functions session 'closed nil))

@@ -27,8 +27,9 @@
   :type '(choice (const :tag "The oldest first" "time")
                  (const :tag "The active one first" "active-first")))
 
-(defcustom treelined-page-size 200
-  "Rows that are fetched at once."
+(defcustom treelined-page-size 100
+  "Rows that are fetched at once.
+Much more than a window shows makes Emacs pause to collect garbage."
   :group 'treelined
   :type 'natnum)
 
@@ -40,10 +41,10 @@
 (defvar-local treelined-tree-fold nil "The ids of folded entries.")
 (defvar-local treelined-tree-search nil
   "The running search: a plist with `:query', `:index' and `:total', or nil.")
-(defvar-local treelined-tree-found nil "What a search has found: matches by entry id.")
+(defvar-local treelined-tree-found nil "The matches of a search, by entry id.")
 (defvar-local treelined-tree-total 0 "The number of rows.")
 (defvar-local treelined-tree--hidden 0 "The number of entries without a row.")
-(defvar-local treelined-tree--rows [] "The fetched rows; t if one is under way, nil if not.")
+(defvar-local treelined-tree--rows nil "By index, whether rows are `drawn' or `asked' for.")
 (defvar-local treelined-tree--indices nil "The indices of fetched rows by entry id.")
 (defvar-local treelined-tree--revision nil "The revision of the rows.")
 (defvar-local treelined-tree--columns nil "The width of guides.")
@@ -145,7 +146,7 @@ It shows no lines behind the last row if there are more rows above."
     (delete-region (point) (line-beginning-position (1+ (length nodes))))
     (insert (mapconcat #'treelined-tree--line nodes ""))
     (seq-doseq (node nodes)
-      (aset treelined-tree--rows index node)
+      (puthash index 'drawn treelined-tree--rows)
       (puthash (plist-get node :id) index treelined-tree--indices)
       (setq index (1+ index)))))
 
@@ -163,7 +164,7 @@ It shows no lines behind the last row if there are more rows above."
     (setq treelined-tree-total total
           treelined-tree--hidden (plist-get result :hidden)
           treelined-tree--revision (plist-get result :revision)
-          treelined-tree--rows (make-vector total nil)
+          treelined-tree--rows (make-hash-table)
           treelined-tree--indices (make-hash-table :test #'equal)
           treelined-tree--columns (treelined-tree--guide-columns))
     (erase-buffer)
@@ -184,31 +185,20 @@ It shows no lines behind the last row if there are more rows above."
 
 (defun treelined-tree--show (result anchor main)
   "Draw the first page RESULT of `get_tree'.
-MAIN is the place whose point moves to the row ANCHOR, if it is not nil."
+MAIN is the place of a window whose point moves to the row ANCHOR, if that
+is not nil and point is still there: a key may have moved it meanwhile."
   (let ((places (treelined-tree--places)))
     (treelined-tree--clear result)
     (unless (zerop treelined-tree-total)
       (treelined-tree--draw (plist-get result :offset) (plist-get result :nodes)))
     (dolist (place places)
       (treelined-tree--restore
-       place (or (and (eq (plist-get place :window) main) anchor)
-                 (treelined-tree--anchor place))))))
-
-(defun treelined-tree-redraw ()
-  "Draw the fetched rows again, without asking the daemon."
-  (setq treelined-tree--columns (treelined-tree--guide-columns))
-  (let ((places (treelined-tree--places))
-        (first 0))
-    (while (< first treelined-tree-total)
-      (let ((end first))
-        (while (and (< end treelined-tree-total) (listp (aref treelined-tree--rows end))
-                    (aref treelined-tree--rows end))
-          (setq end (1+ end)))
-        (when (> end first)
-          (treelined-tree--draw first (substring treelined-tree--rows first end)))
-        (setq first (1+ end))))
-    (dolist (place places)
-      (treelined-tree--restore place (plist-get place :index)))))
+       place (or (and (eq (plist-get place :window) (plist-get main :window))
+                      (equal (plist-get place :id) (plist-get main :id))
+                      anchor)
+                 (treelined-tree--anchor place))))
+    (when hl-line-mode
+      (hl-line-highlight))))
 
 ;;;; Fetching
 
@@ -241,9 +231,8 @@ one above it.  Call AFTER, if it is not nil, in the buffer when it is drawn."
   (if treelined-tree--loading
       (setq treelined-tree--again (or focus treelined-tree--again t))
     (setq treelined-tree--loading t)
-    (let* ((main (treelined-tree--window))
-           (place (treelined-tree--place main))
-           (around (or focus (plist-get place :id)))
+    (let* ((main (treelined-tree--place (treelined-tree--window)))
+           (around (or focus (plist-get main :id)))
            anchor)
       (when around
         ;; An entry may have no row.  A page of one row says which is nearest.
@@ -253,7 +242,7 @@ one above it.  Call AFTER, if it is not nil, in the buffer when it is drawn."
       (treelined-tree-request
        (append (if around
                    (list :around around)
-                 (list :offset (max 0 (- (plist-get place :index) (/ treelined-page-size 2)))))
+                 (list :offset (max 0 (- (plist-get main :index) (/ treelined-page-size 2)))))
                (list :limit treelined-page-size))
        (lambda (result)
          (when (derived-mode-p 'treelined-tree-mode)
@@ -282,7 +271,7 @@ one above it.  Call AFTER, if it is not nil, in the buffer when it is drawn."
     (treelined-tree--settle)))
 
 (defun treelined-tree--settle ()
-  "Draw the tree once more if it has changed meanwhile; else fetch what is visible."
+  "Draw the tree once more if it has changed meanwhile; else fetch visible rows."
   (setq treelined-tree--loading nil)
   (let ((again treelined-tree--again))
     (setq treelined-tree--again nil)
@@ -299,18 +288,18 @@ one above it.  Call AFTER, if it is not nil, in the buffer when it is drawn."
   "Fetch LIMIT rows from the index FIRST on."
   (let ((rows treelined-tree--rows))
     (dotimes (index limit)
-      (aset rows (+ first index) t))
+      (puthash (+ first index) 'asked rows))
     (treelined-tree-request
      (list :offset first :limit limit)
      (lambda (result)
-       ;; Another tree has other rows.
+       ;; Another tree has another table.
        (when (and (derived-mode-p 'treelined-tree-mode) (eq rows treelined-tree--rows))
          (if (equal (plist-get result :revision) treelined-tree--revision)
              (treelined-tree--draw-page first (plist-get result :nodes))
            (treelined-tree-reload))))
      (lambda (error)
        (dotimes (index limit)
-         (aset rows (+ first index) nil))
+         (remhash (+ first index) rows))
        (treelined-report error)))))
 
 (defun treelined-tree--fetch-range (first last)
@@ -320,7 +309,7 @@ one above it.  Call AFTER, if it is not nil, in the buffer when it is drawn."
     (while (< first last)
       (let ((end first))
         (while (and (< end last) (< (- end first) treelined-page-size)
-                    (null (aref treelined-tree--rows end)))
+                    (null (gethash end treelined-tree--rows)))
           (setq end (1+ end)))
         (when (> end first)
           (treelined-tree--fetch-page first (- end first)))
@@ -340,10 +329,11 @@ If WINDOW is not nil, it shows the rows from START on, as in
           (treelined-tree--fetch-range (- top height) (+ top height height)))))))
 
 (defun treelined-tree--resized (_window)
-  "Draw the rows again if guides have another width now."
+  "Draw the tree again if guides have another width now."
   (unless (or (zerop treelined-tree-total)
+              (not (treelined-session-open-p treelined-session))
               (eql treelined-tree--columns (treelined-tree--guide-columns)))
-    (treelined-tree-redraw)))
+    (treelined-tree-reload)))
 
 ;;;; Changes
 
@@ -360,11 +350,12 @@ If WINDOW is not nil, it shows the rows from START on, as in
 (defun treelined-tree--at-leaf-p ()
   "Return whether point is at the leaf, or where the leaf was last."
   (save-excursion
-    (when-let ((window (treelined-tree--window)))
+    (when-let* ((window (treelined-tree--window)))
       (goto-char (window-point window)))
     (let ((node (treelined-tree-node)))
-      (or (null node) (plist-get node :isLeaf)
-          (equal (plist-get node :id) treelined-tree--followed)))))
+      (or (zerop treelined-tree-total)
+          (plist-get node :isLeaf)
+          (and node (equal (plist-get node :id) treelined-tree--followed))))))
 
 (defun treelined-tree--catch-up (buffer)
   "Draw the tree of BUFFER.  Point follows the leaf if it is there."
@@ -406,16 +397,18 @@ Call AFTER when it is there."
             (list
              (propertize (treelined-session-title session) 'face 'bold)
              (if (treelined-session-open-p session)
-                 (format "%d row%s" treelined-tree-total (if (= treelined-tree-total 1) "" "s"))
+                 (format (ngettext "%d row" "%d rows" treelined-tree-total)
+                         treelined-tree-total)
                "the daemon has ended; g starts it again")
              (and (> treelined-tree--hidden 0) (format "%d hidden" treelined-tree--hidden))
              (and (not (equal treelined-tree-filter "default")) treelined-tree-filter)
              (and treelined-tree-query (format "only “%s”" treelined-tree-query))
-             (when-let ((search treelined-tree-search))
+             (when-let* ((search treelined-tree-search))
                (format "“%s” %d of %d" (plist-get search :query) (plist-get search :index)
                        (plist-get search :total)))
              (and (treelined-session-others-leaf-id session) "others have written: j")
              (and (treelined-session-read-only session) "read only")
+             (and treelined-running "compacting… C-g cancels")
              (and (treelined-session-navigation session) "moving… C-g aborts")))
       " · "))))
 
@@ -433,11 +426,11 @@ Call AFTER when it is there."
 \\{treelined-tree-mode-map}"
   :group 'treelined
   (buffer-disable-undo)
-  (setq truncate-lines t
-        bidi-paragraph-direction 'left-to-right
-        header-line-format '(:eval (treelined-tree--header))
-        revert-buffer-function #'treelined-tree--revert
-        treelined-tree-filter treelined-filter)
+  (setq-local truncate-lines t
+              bidi-paragraph-direction 'left-to-right
+              header-line-format '(:eval (treelined-tree--header))
+              revert-buffer-function #'treelined-tree--revert
+              treelined-tree-filter treelined-filter)
   (hl-line-mode 1)
   (add-hook 'post-command-hook #'treelined-tree-fetch nil t)
   (add-hook 'window-scroll-functions #'treelined-tree-fetch nil t)

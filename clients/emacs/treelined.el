@@ -24,7 +24,7 @@
 ;;   treelined-compose  drafts and messages
 ;;   treelined-actions  commands of the tree
 ;;   treelined-list     the list of sessions
-;;   treelined-find     the search over all sessions
+;;   treelined-search     the search over all sessions
 ;;   treelined-ask      commands and questions of other programs
 ;;   treelined-import   imports and exports
 ;;   treelined-menu     menus

@@ -3,7 +3,7 @@
 ;;; Commentary:
 
 ;; The stub answers each method with the value that a test gives, and notes
-;; what was sent to it.
+;; the calls that were sent to it.
 
 ;;; Code:
 
@@ -207,6 +207,27 @@
   (treelined-ask-test--with '((list_commands . missing))
     (treelined-test-hears "too old for it; update"
       (treelined-run-command))))
+
+(ert-deftest treelined-ask-a-command-runs-at-a-daemon-that-has-commands ()
+  (treelined-test-with
+    (skip-unless (car (treelined-await (lambda (then else)
+                                         (treelined-request 'list_commands nil then else))
+                                       60)))
+    (treelined-test-call 'register_command :name "shout" :argumentHint "TEXT")
+    (let ((owner (lambda (name params)
+                   (when (eq name 'command_invoked)
+                     (treelined-request 'answer_event
+                                        (list :eventId (plist-get params :eventId)
+                                              :result (list :output (upcase (plist-get params
+                                                                                       :args))))
+                                        #'ignore)))))
+      (unwind-protect
+          (cl-letf (((symbol-function 'completing-read) (lambda (&rest _) "shout"))
+                    ((symbol-function 'read-string) (lambda (&rest _) "hello")))
+            (add-hook 'treelined-notification-functions owner)
+            (treelined-test-hears "HELLO"
+              (treelined-run-command)))
+        (remove-hook 'treelined-notification-functions owner)))))
 
 (provide 'treelined-ask-test)
 ;;; treelined-ask-test.el ends here

@@ -52,10 +52,13 @@
 (ert-deftest treelined-client-an-error-in-a-callback-does-not-stop-later-answers ()
   (treelined-test-with
     (let ((debug-on-error nil)
-          later)
-      (treelined-request 'list_sessions nil (lambda (_) (error "Of the callback")))
-      (treelined-request 'list_sessions nil (lambda (_) (setq later t)))
-      (should (treelined-test-wait later)))))
+          (answers 0))
+      (dotimes (_ 3)
+        (treelined-request 'list_sessions nil
+                           (lambda (_)
+                             (setq answers (1+ answers))
+                             (error "Of the callback"))))
+      (treelined-test-wait (= 3 answers)))))
 
 (ert-deftest treelined-client-an-error-says-what-to-do ()
   (treelined-test-with
@@ -149,6 +152,31 @@
     (treelined-test-call 'open_session :sessionId "talk")
     (should (= 206 (plist-get (treelined-test-call 'get_tree :sessionId "talk" :limit 1)
                               :total)))))
+
+(ert-deftest treelined-client-questions-of-the-daemon-are-answered ()
+  (let* (asked
+         (treelined-answer-functions
+          `((session_before_tree
+             . ,(lambda (params reply)
+                  (push (plist-get (plist-get params :preparation) :abandonedCount) asked)
+                  (funcall reply '(:cancel t)))))))
+    (treelined-test-with
+      (treelined-test-converse "talk")
+      (should (equal "cancelledByClient"
+                     (plist-get (treelined-test-call 'navigate_tree :sessionId "talk"
+                                                     :targetId "a2")
+                                :reason)))
+      (should (equal '(2) asked)))))
+
+(ert-deftest treelined-client-an-answer-that-fails-is-no-opinion ()
+  (let ((treelined-answer-functions
+         `((session_before_tree . ,(lambda (_params _reply) (error "Of the answer"))))))
+    (treelined-test-with
+      (treelined-test-converse "talk")
+      (treelined-test-hears "Of the answer"
+        (should (equal "a2" (plist-get (treelined-test-call 'navigate_tree :sessionId "talk"
+                                                            :targetId "a2")
+                                       :newLeafId)))))))
 
 (ert-deftest treelined-client-later-waits-for-the-minibuffer ()
   (let (called)

@@ -9,7 +9,7 @@
   (treelined-test-wait (not treelined-list--loading)))
 
 (defun treelined-list-test--titles ()
-  "Return what the list shows of its sessions."
+  "Return the titles of the list."
   (mapcar (lambda (entry) (substring-no-properties (aref (cadr entry) 3)))
           tabulated-list-entries))
 
@@ -119,7 +119,7 @@
     (treelined-test-converse "talk")
     (treelined-test-converse "other")
     (treelined-list-test--search "cache")
-    (should (string-match-p "4 hits in 2 sessions" (treelined-find--header)))
+    (should (string-match-p "4 hits in 2 sessions" (treelined-search--header)))
     (should (equal '("other" "talk")
                    (sort (seq-filter (lambda (line) (string-match-p "\\`[a-z]" line))
                                      (treelined-test-lines))
@@ -137,6 +137,10 @@
     (treelined-test-keys "RET")
     (treelined-test-wait (progn (set-buffer (window-buffer))
                                 (and (treelined-test-idle-p) (equal "u2" (treelined-tree-id)))))
+    (save-excursion
+      (save-window-excursion
+        (xref-pop-marker-stack)
+        (should (equal "*treelined search*" (buffer-name)))))
     (should (gethash "a1" treelined-tree-found))
     (goto-char (point-min))
     (search-forward "cache")
@@ -158,7 +162,7 @@
   (treelined-test-with
     (treelined-test-converse "talk")
     (treelined-list-test--search "the")
-    (let ((count (length (plist-get treelined-find--result :hits))))
+    (let ((count (length (plist-get treelined-search--result :hits))))
       (should (= 4 count))
       (treelined-search-next 1)
       (treelined-search-next 2)
@@ -170,9 +174,9 @@
   (treelined-test-with
     (treelined-test-converse "talk")
     (treelined-list-test--search "/^Clear the [a-z]+/")
-    (should (= 1 (length (plist-get treelined-find--result :hits))))
+    (should (= 1 (length (plist-get treelined-search--result :hits))))
     (treelined-list-test--search "zebra")
-    (should (string-match-p "nothing matches" (treelined-find--header)))
+    (should (string-match-p "nothing matches" (treelined-search--header)))
     (should-error (treelined-search " "))
     (treelined-test-hears "query"
       (treelined-list-test--search "/(/"))))

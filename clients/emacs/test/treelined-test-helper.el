@@ -18,6 +18,15 @@
 (defconst treelined-test-program (or (getenv "TREELINED_BIN") "treelined")
   "The daemon to test.")
 
+(defconst treelined-test-shared (getenv "TREELINED_SHARED")
+  "Whether tests join a shared daemon instead of starting one of their own.")
+
+(defun treelined-test-command (directory)
+  "Return the command of a daemon with the session DIRECTORY."
+  (append (list treelined-test-program)
+          (and treelined-test-shared '("connect" "--start"))
+          (list "--session-dir" directory)))
+
 (defvar treelined-test-directory nil "The session directory of the running test.")
 
 (defmacro treelined-test-wait (form)
@@ -47,13 +56,15 @@
   "Run BODY with a daemon and a session directory of its own."
   (declare (indent 0) (debug t))
   `(let* ((treelined-test-directory (make-temp-file "treelined-test" t))
-          (treelined-command (list treelined-test-program
-                                   "--session-dir" treelined-test-directory))
+          (treelined-command (treelined-test-command treelined-test-directory))
           (treelined-arguments nil))
      (set-file-modes treelined-test-directory #o700)
      (unwind-protect
          (save-window-excursion ,@body)
        (treelined-test-clean)
+       (when treelined-test-shared
+         (call-process treelined-test-program nil nil nil
+                       "stop" "--session-dir" treelined-test-directory))
        (delete-directory treelined-test-directory t))))
 
 (defun treelined-test-call (method &rest params)
@@ -89,12 +100,16 @@
        treelined-tree--revision
        (not treelined-tree--loading)
        (not treelined-tree--timer)
-       (not (seq-position treelined-tree--rows t #'eq))))
+       (not (memq 'asked (hash-table-values treelined-tree--rows)))))
 
 (defun treelined-test-open (what)
   "Show the tree of the session WHAT, and wait until it is drawn."
   (treelined-open what)
-  (treelined-test-wait (progn (set-buffer (window-buffer)) (treelined-test-idle-p))))
+  (treelined-test-wait (progn
+                         (set-buffer (window-buffer))
+                         (and (treelined-test-idle-p)
+                              (member what (list (treelined-session-id treelined-session)
+                                                 (treelined-session-path treelined-session)))))))
 
 (defun treelined-test-settle ()
   "Wait until the tree is drawn."
@@ -139,6 +154,23 @@
                     (setq heard t)))))
        ,@body
        (treelined-test-wait heard))))
+
+(defconst treelined-test-drawn
+  '("• user       Why does the build fail?"
+    "• assistant  A stale cache, or a missing import."
+    "  ├─ user       Clear the cache."
+    "  │  assistant  Cleared. It still fails."
+    "• └─ user       Add the import."
+    "◉    assistant  Added. The build passes. ← active")
+  "The tree of `treelined-test-converse'.")
+
+(defmacro treelined-test-with-tree (&rest body)
+  "Run BODY in the tree of a conversation."
+  (declare (indent 0) (debug t))
+  `(treelined-test-with
+     (treelined-test-converse "talk")
+     (treelined-test-open "talk")
+     ,@body))
 
 (provide 'treelined-test-helper)
 ;;; treelined-test-helper.el ends here

@@ -1,0 +1,137 @@
+;;; treelined-readme-test.el --- The README is right  -*- lexical-binding: t; -*-
+
+;;; Code:
+
+(require 'treelined-test-helper)
+
+(defun treelined-readme-test--text ()
+  "Return the text of the README."
+  (with-temp-buffer
+    (insert-file-contents (expand-file-name "README.md" treelined-test-folder))
+    (buffer-string)))
+
+(defun treelined-readme-test--all (regexp)
+  "Return the first group of all matches of REGEXP in the README."
+  (let ((text (treelined-readme-test--text))
+        (start 0)
+        all)
+    (while (string-match regexp text start)
+      (push (match-string 1 text) all)
+      (setq start (match-end 0)))
+    (should all)
+    (delete-dups all)))
+
+(ert-deftest treelined-readme-names-only-what-exists ()
+  (dolist (name (treelined-readme-test--all "[`('\" ]\\(treelined-[a-z-]+[a-z]\\)[`) ]"))
+    (let ((symbol (intern name)))
+      (should (or (fboundp symbol) (boundp symbol)
+                  (ert-fail (list "README.md names what does not exist" name)))))))
+
+(defun treelined-readme-test--emacs (home form)
+  "Evaluate FORM with the packages of HOME in another Emacs, and return its output."
+  (let ((process-environment (cons (concat "HOME=" home) process-environment)))
+    (with-temp-buffer
+      (should (eql 0 (call-process (expand-file-name invocation-name invocation-directory)
+                                   nil t nil "-Q" "--batch" "--eval"
+                                   (prin1-to-string `(progn
+                                                       (require 'package)
+                                                       (package-initialize)
+                                                       ,form)))))
+      (buffer-string))))
+
+(ert-deftest treelined-readme-the-package-is-installed-by-the-first-line ()
+  (let ((home (make-temp-file "treelined-home" t)))
+    (unwind-protect
+        (progn
+          (should-not (string-match-p
+                       "Warning"
+                       (treelined-readme-test--emacs
+                        home `(package-install-file
+                               ,(directory-file-name treelined-test-folder)))))
+          ;; The first command loads it.
+          (should (string-match-p
+                   "(t nil t)"
+                   (treelined-readme-test--emacs
+                    home '(print (list (autoloadp (symbol-function 'treelined))
+                                       (featurep 'treelined-menu)
+                                       (progn
+                                         (treelined-log)
+                                         (eq (lookup-key treelined-tree-mode-map "u")
+                                             'treelined-tree-undo))))))))
+      (delete-directory home t))))
+
+(ert-deftest treelined-readme-lists-all-options ()
+  (let (options)
+    (mapatoms (lambda (symbol)
+                (when (and (custom-variable-p symbol)
+                           (string-prefix-p "treelined-" (symbol-name symbol))
+                           (not (string-suffix-p "-mode" (symbol-name symbol)))
+                           (not (string-suffix-p "-hook" (symbol-name symbol))))
+                  (push (symbol-name symbol) options))))
+    (should (> (length options) 10))
+    (dolist (option options)
+      (should (string-search (format "`%s`" option) (treelined-readme-test--text))))))
+
+(ert-deftest treelined-readme-shows-the-menu-as-it-is ()
+  (dolist (suffix (treelined-readme-test--suffixes 'treelined-tree-menu))
+    (should (string-match-p (regexp-quote (format " %s %s" (car suffix) (cadr suffix)))
+                            (treelined-readme-test--text)))))
+
+(defun treelined-readme-test--suffixes (prefix)
+  "Return the key, the description and the command of all suffixes of PREFIX."
+  (let (all)
+    (cl-labels ((walk (layout)
+                  (cond ((vectorp layout) (mapc #'walk (append layout nil)))
+                        ((and (listp layout) (plist-member (cl-find-if #'listp layout) :command))
+                         (let ((plist (cl-find-if #'listp layout)))
+                           (push (list (plist-get plist :key) (plist-get plist :description)
+                                       (plist-get plist :command))
+                                 all)))
+                        ((consp layout) (mapc #'walk layout)))))
+      (walk (get prefix 'transient--layout)))
+    (should (> (length all) 10))
+    all))
+
+(ert-deftest treelined-readme-keys-of-the-menus-are-those-of-the-buffers ()
+  (pcase-dolist (`(,prefix ,map) `((treelined-tree-menu ,treelined-tree-mode-map)
+                                   (treelined-list-menu ,treelined-list-mode-map)))
+    (pcase-dolist (`(,key ,_description ,command) (treelined-readme-test--suffixes prefix))
+      (should (commandp command))
+      (should (eq command (lookup-key map (kbd key)))))))
+
+(ert-deftest treelined-readme-shows-the-tree-as-it-is-drawn ()
+  (treelined-test-with
+    (setq treelined-arguments '("--summarizer" "outline"))
+    (let ((say (lambda (id role &rest blocks)
+                 (treelined-test-call 'append_message :sessionId "tour" :entryId id
+                                      :message (list :role role :content (vconcat blocks))))))
+      (treelined-test-call 'create_session :sessionId "tour" :cwd "/tmp" :name "A tour"
+                           :write "now")
+      (funcall say "u1" "user" '(:type "text" :text "Why does the build fail?"))
+      (funcall say "a1" "assistant" '(:type "text" :text "A stale cache, or a missing import."))
+      (funcall say "u2" "user" '(:type "text" :text "Clear the cache."))
+      (funcall say "c1" "assistant" '(:type "text" :text "I clean it.")
+               '(:type "toolCall" :id "t1" :name "bash" :arguments (:command "make clean all")))
+      (treelined-test-call 'append_message :sessionId "tour" :entryId "r1"
+                           :message '(:role "toolResult" :toolCallId "t1" :toolName "bash"
+                                      :isError t
+                                      :content [(:type "text" :text "make: *** [all] Error 1")]))
+      (funcall say "a2" "assistant"
+               '(:type "text"
+                 :text "Cleared. It still fails: the linker does not find `libfoo`."))
+      (treelined-test-call 'navigate_tree :sessionId "tour" :targetId "a1" :summarize t
+                           :label "not the cache")
+      (funcall say "u3" "user" '(:type "text" :text "Add the import."))
+      (funcall say "a3" "assistant"
+               '(:type "text"
+                 :text "Added `import foo`. The build passes, and all 213 tests too.")))
+    (treelined-test-open "tour")
+    (let ((screen (mapcar (lambda (line)
+                            (if (> (length line) 80) (concat (substring line 0 79) "$") line))
+                          (cons (treelined-tree--header) (treelined-test-lines)))))
+      (should (string-search (concat "```\n" (substring-no-properties (string-join screen "\n"))
+                                     "\n```")
+                             (treelined-readme-test--text))))))
+
+(provide 'treelined-readme-test)
+;;; treelined-readme-test.el ends here
