@@ -5,8 +5,8 @@ use crate::client::{Client, ConnectionOwner, close};
 use crate::connection::Connection;
 use crate::error::Error;
 use crate::generated::{
-    EventAnswer, InitializeResult, PROTOCOL_VERSION, SessionBeforeCompact, SessionBeforeFork,
-    SessionBeforeTree,
+    AskKind, EventAnswer, InitializeResult, PROTOCOL_VERSION, SessionBeforeCompact,
+    SessionBeforeFork, SessionBeforeTree,
 };
 use crate::json::Json;
 use crate::process::{OnLog, supervise, watch_attached};
@@ -33,6 +33,8 @@ pub struct Builder {
     args: Vec<OsString>,
     session_dir: Option<PathBuf>,
     summarizer: Option<String>,
+    is_shared: bool,
+    socket: Option<PathBuf>,
     current_dir: Option<PathBuf>,
     env: Vec<(OsString, OsString)>,
     on_log: Option<OnLog>,
@@ -53,6 +55,8 @@ impl Builder {
             args: Vec::new(),
             session_dir: None,
             summarizer: None,
+            is_shared: false,
+            socket: None,
             current_dir: None,
             env: Vec::new(),
             on_log: None,
@@ -95,6 +99,22 @@ impl Builder {
     pub fn summarizer(mut self, summarizer: impl Into<String>) -> Self {
         self.summarizer = Some(summarizer.into());
         self
+    }
+
+    /// Shares the daemon with other clients: runs `treelined connect --start`, which connects to the daemon of
+    /// the session directory, and starts one that stays if none runs (protocol.md §10.6).
+    ///
+    /// An option that differs from that of the running daemon is an error. [`Client::pid`] is then the process of
+    /// `connect`, and [`Client::close`] ends only this connection.
+    pub fn shared(mut self) -> Self {
+        self.is_shared = true;
+        self
+    }
+
+    /// Shares the daemon of this socket, as [`shared`](Builder::shared) does that of the session directory.
+    pub fn socket(mut self, path: impl Into<PathBuf>) -> Self {
+        self.socket = Some(path.into());
+        self.shared()
     }
 
     /// Sets the daemon's working directory, which is also that of new sessions. Default: this process's.
@@ -190,6 +210,14 @@ impl Builder {
     /// Makes the daemon send `search_hit` while a search goes on.
     pub fn search_hits(self) -> Self {
         self.capability("searchHits", json!({}))
+    }
+
+    /// Declares that this client shows messages to a person, and questions of these kinds (protocol.md §13). They
+    /// arrive as [`Notification::UserAsked`](crate::Notification::UserAsked) and
+    /// [`Notification::UserNotified`](crate::Notification::UserNotified); [`Client::answer_event`] answers.
+    pub fn ui(self, kinds: impl IntoIterator<Item = AskKind>) -> Self {
+        let kinds = kinds.into_iter().map(|kind| kind.as_str().to_owned());
+        self.capability("ui", Value::from_iter(kinds))
     }
 
     /// Names the notifications that the daemon does not send. Events with an answerer are
@@ -364,6 +392,12 @@ impl Builder {
 
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
+        if self.is_shared {
+            command.args(["connect", "--start"]);
+        }
+        if let Some(path) = &self.socket {
+            command.arg("--socket").arg(path);
+        }
         if let Some(folder) = &self.session_dir {
             command.arg("--session-dir").arg(folder);
         }

@@ -25,11 +25,13 @@ const WAITING_DEADLINE: Duration = Duration::from_secs(660);
 
 /// Calls that wait for people and models.
 const WAITING: &[&str] = &[
+    "ask_user",
     "compact",
     "fork_session",
     "merge_branch",
     "navigate_tree",
     "pop",
+    "run_command",
 ];
 
 /// A call that has not been sent yet; `.await` sends it. It has a function for each optional param.

@@ -8,6 +8,7 @@ use crate::generated::{
 };
 use crate::json::Json;
 use serde::Deserialize;
+use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::pin::Pin;
@@ -64,6 +65,7 @@ impl Question {
         let params = AnswerEventParams {
             event_id: self.event_id.clone(),
             result,
+            error: None,
             extend_ms,
         };
         let params = Json::new(&params);
@@ -219,6 +221,23 @@ impl EventAnswer {
     pub fn summary(summary: impl Into<GivenSummary>) -> EventAnswer {
         EventAnswer {
             summary: Some(summary.into()),
+            ..EventAnswer::default()
+        }
+    }
+
+    /// Answers `user_asked` with the value that the person gives: true or false for a `confirm`, else a text.
+    pub fn value(value: impl Into<Value>) -> EventAnswer {
+        EventAnswer {
+            // Neither a bool nor a text fails to be serialized.
+            value: Json::new(&value.into()).ok(),
+            ..EventAnswer::default()
+        }
+    }
+
+    /// Answers `user_asked`: the person gives no answer.
+    pub fn dismissed() -> EventAnswer {
+        EventAnswer {
+            dismissed: Some(true),
             ..EventAnswer::default()
         }
     }

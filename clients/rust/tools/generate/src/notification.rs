@@ -1,14 +1,11 @@
 //! The enum of notifications.
 
 use crate::NOTICE;
-use crate::schema::{last, pascal};
+use crate::schema::{Definitions, last, pascal};
 use serde_json::Value;
 use std::fmt::Write as _;
 
-/// Notifications about a request of any session, or of none.
-const ABOUT_A_REQUEST: [&str; 2] = ["progress", "search_hit"];
-
-pub fn notification(table: &Value) -> String {
+pub fn notification(definitions: &Definitions, table: &Value) -> String {
     let all: Vec<(&str, String, &str, &str)> = table["notifications"]
         .as_array()
         .expect("notifications")
@@ -48,14 +45,15 @@ pub fn notification(table: &Value) -> String {
     }
     text += "            Notification::Unknown { method, .. } => method,\n            Notification::Missed { .. } => return None,\n        })\n    }\n\n";
     text += "    /// Returns the id of the session that the notification is about.\n    pub fn session_id(&self) -> Option<&str> {\n        Some(match self {\n";
-    for (name, variant, _, _) in &all {
-        if !ABOUT_A_REQUEST.contains(name) {
-            writeln!(
-                text,
-                "            Notification::{variant}(params) => &params.session_id,"
-            )
-            .unwrap();
-        }
+    for (_, variant, params, _) in &all {
+        let properties = definitions.properties(params);
+        let session = properties.iter().find(|it| it.member == "sessionId");
+        let id = match session.map(|it| it.required) {
+            None => continue,
+            Some(true) => "&params.session_id",
+            Some(false) => "params.session_id.as_deref()?",
+        };
+        writeln!(text, "            Notification::{variant}(params) => {id},").unwrap();
     }
     text += "            _ => return None,\n        })\n    }\n}\n";
     text
