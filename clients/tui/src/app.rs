@@ -87,6 +87,12 @@ fn builder(args: &Args, config: &Config) -> Builder {
             }
         }
     }
+    if args.shared {
+        builder = builder.shared();
+    }
+    if let Some(path) = &args.socket {
+        builder = builder.socket(path);
+    }
     if let Some(folder) = &args.session_dir {
         builder = builder.session_dir(folder);
     }

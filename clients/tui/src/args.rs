@@ -28,6 +28,14 @@ pub struct Args {
     #[arg(long, value_name = "PROGRAM", env = "TREELINED_BIN")]
     pub daemon: Option<PathBuf>,
 
+    /// Share the daemon of the session directory with other clients; it is started if none runs
+    #[arg(long)]
+    pub shared: bool,
+
+    /// Share the daemon of this socket
+    #[arg(long, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+
     /// Configuration file
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

@@ -71,6 +71,8 @@ actions! {
     Trash "trash" "move to the trash",
     Send "send" "send as the new user message",
     Newline "newline" "a new line",
+    Command "command" "run a command",
+    Answer "answer" "open the question that waits",
     Reconnect "reconnect" "start the daemon again",
     Help "help" "all keys",
     Suspend "suspend" "to the shell and back",
@@ -170,6 +172,8 @@ const TREE: Defaults = &[
     (Action::Reconnect, &["R"]),
     (Action::Help, &["?"]),
     (Action::Suspend, &["ctrl+z"]),
+    (Action::Command, &[":"]),
+    (Action::Answer, &["ctrl+q"]),
     (Action::Quit, &["Q", "ctrl+c"]),
 ];
 
@@ -191,6 +195,8 @@ const SESSIONS: Defaults = &[
     (Action::Trash, &["D", "delete"]),
     (Action::Help, &["?"]),
     (Action::Suspend, &["ctrl+z"]),
+    (Action::Command, &[":"]),
+    (Action::Answer, &["ctrl+q"]),
     (Action::Quit, &["Q", "ctrl+c"]),
 ];
 
@@ -205,6 +211,7 @@ const SEARCH: Defaults = &[
     (Action::Scope, &["tab"]),
     (Action::Help, &["f1"]),
     (Action::Suspend, &["ctrl+z"]),
+    (Action::Answer, &["ctrl+q"]),
     (Action::Quit, &["ctrl+c"]),
 ];
 
@@ -220,6 +227,8 @@ const PREVIEW: Defaults = &[
     (Action::TogglePreview, &["F"]),
     (Action::Help, &["?"]),
     (Action::Suspend, &["ctrl+z"]),
+    (Action::Command, &[":"]),
+    (Action::Answer, &["ctrl+q"]),
     (Action::Quit, &["Q", "q", "ctrl+c"]),
 ];
 
@@ -233,6 +242,7 @@ const COMPARE: Defaults = &[
     (Action::Back, &["esc", "C"]),
     (Action::Help, &["?"]),
     (Action::Suspend, &["ctrl+z"]),
+    (Action::Answer, &["ctrl+q"]),
     (Action::Quit, &["Q", "q", "ctrl+c"]),
 ];
 
@@ -241,6 +251,7 @@ const EDITOR: Defaults = &[
     (Action::Newline, &["alt+enter", "ctrl+j", "shift+enter"]),
     (Action::Copy, &["ctrl+y"]),
     (Action::Back, &["esc"]),
+    (Action::Answer, &["ctrl+q"]),
     (Action::Quit, &["ctrl+c"]),
 ];
 

@@ -4,6 +4,7 @@
 use crate::marked::MarkedText;
 use crate::model::compare::Comparison;
 use crate::model::document::Document;
+use crate::model::question::Question;
 use crate::model::rows::Row;
 use crossterm::event::{KeyEvent, MouseEvent};
 use serde_json::Value;
@@ -78,6 +79,20 @@ pub enum Effect {
     },
     /// Stop the running comparison.
     StopComparing,
+    /// List the commands of other clients.
+    ListCommands,
+    RunCommand {
+        id: u64,
+        name: String,
+        argument: String,
+    },
+    /// Cancel the running command.
+    StopCommand,
+    /// Answer a question of another client.
+    AnswerUser {
+        event_id: String,
+        answer: UserAnswer,
+    },
 }
 
 /// The session to open.
@@ -248,7 +263,50 @@ pub enum Daemon {
         id: u64,
         result: Result<Box<Comparison>, Failure>,
     },
+    Commands(Result<Vec<Command>, Failure>),
+    CommandEnded {
+        id: u64,
+        result: Result<CommandOutput, Failure>,
+    },
+    /// The result of answering a question.
+    Answered(Result<(), Failure>),
     Event(Event),
+}
+
+/// A command that can be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    pub name: String,
+    /// A hint for the argument; empty if there is none.
+    pub argument: String,
+    pub about: String,
+    /// The client that offers it; `None` for commands of this program.
+    pub by: Option<String>,
+}
+
+/// The result of a command.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CommandOutput {
+    /// Text to show; its lines are sanitized.
+    pub output: Option<String>,
+    /// Text for the user's next message, not sanitized.
+    pub prompt: Option<String>,
+}
+
+/// The user's answer to a question; its text is not sanitized.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UserAnswer {
+    Text(String),
+    Choice(bool),
+    Dismissed,
+}
+
+/// The importance of a message to the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    Info,
+    Warning,
+    Error,
 }
 
 /// A notification about the open session.
@@ -274,6 +332,12 @@ pub enum Event {
     },
     /// The session was closed.
     Closed,
+    /// Another client asks the user.
+    Asked(Box<Question>),
+    /// A question needs no answer any more; `how` says why.
+    Resolved { event_id: String, how: String },
+    /// Another client has a message for the user.
+    Notified { level: Level, text: String },
     /// Notifications were lost, so anything may have changed.
     Missed,
 }

@@ -3,6 +3,7 @@
 //! Colours come from the terminal's palette, which the user has chosen; dark and light backgrounds use
 //! different ones. Faint text is dimmed instead of grey, because in some palettes grey is the background.
 
+use crate::model::rows::RowStyle;
 use ratatui::style::{Color, Modifier, Style};
 
 /// The background of the terminal.
@@ -25,6 +26,9 @@ pub struct Theme {
     pub assistant: Style,
     pub tool: Style,
     pub error: Style,
+    pub accent: Style,
+    pub success: Style,
+    pub warning: Style,
     pub summary: Style,
     pub compaction: Style,
     pub label: Style,
@@ -78,6 +82,9 @@ impl Theme {
             assistant: dim,
             tool: dim,
             error: bold,
+            accent: none.add_modifier(Modifier::ITALIC),
+            success: none,
+            warning: bold,
             summary: none.add_modifier(Modifier::ITALIC),
             compaction: none.add_modifier(Modifier::ITALIC),
             label: none.add_modifier(Modifier::UNDERLINED),
@@ -93,8 +100,19 @@ impl Theme {
         }
     }
 
+    /// Returns the style of a custom message.
+    pub fn row(&self, style: RowStyle) -> Style {
+        match style {
+            RowStyle::Accent => self.accent,
+            RowStyle::Success => self.success,
+            RowStyle::Warning => self.warning,
+            RowStyle::Error => self.error,
+            RowStyle::Dim => self.dim,
+        }
+    }
+
     /// Returns all styles.
-    pub fn styles(&self) -> [Style; 19] {
+    pub fn styles(&self) -> [Style; 22] {
         [
             self.text,
             self.dim,
@@ -103,6 +121,9 @@ impl Theme {
             self.assistant,
             self.tool,
             self.error,
+            self.accent,
+            self.success,
+            self.warning,
             self.summary,
             self.compaction,
             self.label,
@@ -125,6 +146,9 @@ impl Theme {
         Self {
             user: bold.fg(palette.accent),
             error: none.fg(palette.error),
+            accent: none.fg(palette.accent),
+            success: none.fg(palette.good),
+            warning: none.fg(palette.label),
             summary: none.fg(palette.summary),
             compaction: none.fg(palette.summary),
             label: none.fg(palette.label),

@@ -1,11 +1,12 @@
 //! Converts the types of `treelined-client` to those of the model, and sanitizes every text.
 
+use super::people;
 use crate::marked::MarkedText;
 use crate::message::{
     Draft, End, Event, Filter, Hit, HitPage, Navigation, Session, SessionRow, TreePage,
 };
 use crate::model::document::Document;
-use crate::model::rows::{Kind, Row};
+use crate::model::rows::{Kind, Row, RowStyle};
 use crate::{text, time};
 use serde_json::Value;
 use treelined_client::{
@@ -138,6 +139,17 @@ pub fn hit_page(found: client::SearchResult) -> HitPage {
     }
 }
 
+fn row_style(style: client::RowStyle) -> Option<RowStyle> {
+    Some(match style {
+        client::RowStyle::Accent => RowStyle::Accent,
+        client::RowStyle::Success => RowStyle::Success,
+        client::RowStyle::Warning => RowStyle::Warning,
+        client::RowStyle::Error => RowStyle::Error,
+        client::RowStyle::Dim => RowStyle::Dim,
+        _ => return None,
+    })
+}
+
 fn row(node: TreeNode) -> Row {
     Row {
         kind: kind(&node.r#type, node.role.as_deref()),
@@ -157,6 +169,8 @@ fn row(node: TreeNode) -> Row {
         tool: node.tool_name.as_deref().map(text::line),
         is_error: node.is_error.unwrap_or_default(),
         prefix: node.prefix.as_deref().map(text::line).unwrap_or_default(),
+        icon: node.icon.as_deref().map(text::line),
+        style: node.style.and_then(row_style),
         flags: node
             .flags
             .iter()
@@ -224,6 +238,9 @@ pub fn event(notification: &Notification) -> Option<Event> {
             },
             _ => return None,
         },
+        Notification::UserAsked(asked) => people::question(asked.clone())?,
+        Notification::UserNotified(notified) => people::message(notified),
+        Notification::EventResolved(resolved) => people::resolved(resolved)?,
         Notification::EventsLost(_) | Notification::Missed { .. } => Event::Missed,
         _ => return None,
     })

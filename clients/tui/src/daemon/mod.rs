@@ -3,6 +3,7 @@
 
 mod compare;
 mod convert;
+mod people;
 mod search;
 
 use crate::message::{self, Effect, Failure, Message, PagePosition, Sort, Target};
@@ -36,6 +37,8 @@ struct State {
     session: Option<String>,
     /// The comparison started last.
     comparing: Option<AbortHandle>,
+    /// The command started last.
+    running: Option<AbortHandle>,
     /// Ends the search started last when it is dropped.
     searching: Option<oneshot::Sender<()>>,
     /// Whether the program itself closes the connection.
@@ -45,7 +48,9 @@ struct State {
 impl Daemon {
     pub fn new(builder: Builder, cwd: String, messages: UnboundedSender<Message>) -> Self {
         Self {
-            builder: Arc::new(builder.summary_deltas().progress().search_hits()),
+            builder: Arc::new(people::with_person(
+                builder.summary_deltas().progress().search_hits(),
+            )),
             cwd,
             messages,
             state: Arc::default(),
@@ -59,6 +64,11 @@ impl Daemon {
         if is_comparison || effect == Effect::StopComparing {
             // Aborting the task cancels its calls.
             let before = self.state().comparing.take();
+            before.inspect(AbortHandle::abort);
+        }
+        let is_command = matches!(effect, Effect::RunCommand { .. });
+        if is_command || effect == Effect::StopCommand {
+            let before = self.state().running.take();
             before.inspect(AbortHandle::abort);
         }
         if let Effect::Search(query) = effect {
@@ -77,6 +87,9 @@ impl Daemon {
         });
         if is_comparison {
             self.state().comparing = Some(task.abort_handle());
+        }
+        if is_command {
+            self.state().running = Some(task.abort_handle());
         }
     }
 
@@ -128,7 +141,20 @@ impl Daemon {
             | Effect::Connect
             | Effect::Search(_)
             | Effect::StopSearch
-            | Effect::StopComparing => return None,
+            | Effect::StopComparing
+            | Effect::StopCommand => return None,
+            Effect::ListCommands => {
+                Answer::Commands(people::list_commands(&client).await.map_err(failure))
+            }
+            Effect::RunCommand { id, name, argument } => {
+                let result = people::run_command(&client, name, argument).await;
+                let result = result.map_err(failure);
+                Answer::CommandEnded { id, result }
+            }
+            Effect::AnswerUser { event_id, answer } => {
+                let taken = people::answer(&client, event_id, answer).await;
+                Answer::Answered(taken.map_err(failure))
+            }
             Effect::ListSessions(query) => Answer::Sessions {
                 generation: query.generation,
                 result: self.list(&client, query).await.map_err(failure),
@@ -262,7 +288,13 @@ impl Daemon {
 
     /// Sends notifications about the open session to the model.
     fn forward(&self, notification: &Notification) {
-        let of = notification.session_id();
+        let of = match notification {
+            // The daemon sends these only to clients that they concern.
+            Notification::UserAsked(_)
+            | Notification::UserNotified(_)
+            | Notification::EventResolved(_) => None,
+            _ => notification.session_id(),
+        };
         if of.is_some() && of != self.state().session.as_deref() {
             return;
         }

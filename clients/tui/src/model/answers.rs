@@ -129,6 +129,10 @@ impl Model {
                     Err(failure) => self.fail("The entries cannot be compared", failure),
                 }
             }
+            Daemon::Answered(result) => self.answered(result),
+            answer @ (Daemon::Commands(_) | Daemon::CommandEnded { .. }) => {
+                self.command_answer(answer)
+            }
             Daemon::Event(event) => self.event(event),
         }
     }
@@ -201,6 +205,11 @@ impl Model {
         self.preview.forget();
         self.navigating = None;
         self.comparing = None;
+        self.running = None;
+        // Their askers are gone, or ask again.
+        self.waiting.clear();
+        self.dialog
+            .take_if(|dialog| matches!(dialog, Dialog::Question(_)));
         if let Some(editor) = &mut self.editor {
             editor.sending = false;
         }
@@ -310,6 +319,9 @@ impl Model {
                     navigating.progress = Some(message);
                 }
                 Vec::new()
+            }
+            event @ (Event::Asked(_) | Event::Resolved { .. } | Event::Notified { .. }) => {
+                self.person_event(event)
             }
             Event::Closed => {
                 self.session = None;

@@ -1,6 +1,7 @@
 //! Dialogs over the screen.
 
 use super::input::Input;
+use super::question::Question;
 use crate::message::Failure;
 use std::time::Duration;
 
@@ -17,6 +18,14 @@ pub enum Dialog {
     Trash { session_id: String, title: String },
     /// A failure and advice.
     Failed(FailureDialog),
+    /// A question of another client.
+    Question(Box<Question>),
+    /// The output of a command; `top` is the first visible line.
+    Pager {
+        title: String,
+        text: String,
+        top: usize,
+    },
     /// All keys; `top` is the first visible line.
     Help { top: usize },
 }
@@ -108,6 +117,10 @@ impl FailureDialog {
                 "Look at the file and its folder: owner, permissions, disk."
             }
             "durabilityUnknown" => "The data is written, but may not be on the disk yet.",
+            "commandNotFound" => "The client that has offered it is gone.",
+            "commandFailed" => {
+                "The client that offers the command has failed, has ended, or has not answered in time."
+            }
             "timeout" => "The daemon has not answered in time. It may still do it.",
             _ => "Nothing was changed.",
         }

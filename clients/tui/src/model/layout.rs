@@ -50,7 +50,8 @@ pub fn panes(model: &Model) -> Panes {
         Screen::Search => true,
         Screen::Tree => model.tree.typing || !model.tree.search.is_empty(),
     };
-    let (mut rest, search) = cut_bottom(rest, u16::from(searching));
+    let has_line = searching || model.command_line.is_some();
+    let (mut rest, search) = cut_bottom(rest, u16::from(has_line));
     panes.search = search;
     if model.screen == Screen::Sessions {
         panes.list = rest;

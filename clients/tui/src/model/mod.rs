@@ -5,6 +5,7 @@
 //! `answers` the messages of the daemon.
 
 mod answers;
+pub mod command;
 pub mod compare;
 mod control;
 pub mod dialog;
@@ -13,18 +14,21 @@ pub mod editor;
 pub mod input;
 pub mod layout;
 pub mod preview;
+pub mod question;
 pub mod rows;
 pub mod search;
 pub mod sessions;
 pub mod tree;
 
 use crate::config::Settings;
-use crate::message::{Draft, Effect, End, Failure, Message, Server, Session, Target};
+use crate::message::{Draft, Effect, End, Failure, Level, Message, Server, Session, Target};
+use command::{CommandLine, RunningCommand};
 use compare::{CompareView, RunningComparison};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use dialog::{Dialog, FailureDialog, RunningNavigation};
 use editor::Editor;
 use preview::Preview;
+use question::Question;
 use search::{OpeningHit, SearchView};
 use sessions::SessionList;
 use std::collections::VecDeque;
@@ -61,6 +65,12 @@ pub struct Model {
     pub comparing: Option<RunningComparison>,
     pub dialog: Option<Dialog>,
     pub navigating: Option<RunningNavigation>,
+    /// The `:` line, while it is open.
+    pub command_line: Option<CommandLine>,
+    /// The running command.
+    pub running: Option<RunningCommand>,
+    /// Questions of other clients that wait to be opened, the oldest first.
+    pub waiting: VecDeque<Question>,
     pub notice: Option<Notice>,
     /// The session to open when the daemon is connected.
     opening: Option<Target>,
@@ -70,6 +80,9 @@ pub struct Model {
     awaiting: bool,
     navigations: u64,
     comparisons: u64,
+    commands: u64,
+    /// The time of the last key or paste.
+    last_key: Option<Duration>,
     /// The leaf when the daemon ended, until the new daemon's leaf is known.
     old_leaf: Option<LeafPosition>,
     /// The last click, to detect a double click: column, row, time.
@@ -114,7 +127,9 @@ pub enum Screen {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
     pub text: String,
-    pub is_error: bool,
+    pub level: Level,
+    /// Keys before this time do not remove it.
+    kept_until: Duration,
 }
 
 impl Model {
@@ -147,12 +162,17 @@ impl Model {
             comparing: None,
             dialog: None,
             navigating: None,
+            command_line: None,
+            running: None,
+            waiting: VecDeque::new(),
             notice: None,
             opening: target,
             awaiting: false,
             held: VecDeque::new(),
             navigations: 0,
             comparisons: 0,
+            commands: 0,
+            last_key: None,
             old_leaf: None,
             last_click: None,
             back: None,
@@ -169,7 +189,7 @@ impl Model {
 
     /// Returns whether an operation runs that Esc ends; other keys then have no effect.
     fn is_busy(&self) -> bool {
-        self.navigating.is_some() || self.comparing.is_some()
+        self.navigating.is_some() || self.comparing.is_some() || self.running.is_some()
     }
 
     /// Returns whether the session used last is still being looked for.
@@ -227,6 +247,7 @@ impl Model {
             && self.dialog.is_none()
             && self.editor.is_none()
             && self.compare.is_none()
+            && self.command_line.is_none()
             && !self.is_busy()
             && event.code != KeyCode::Esc
             && !event.modifiers.contains(KeyModifiers::CONTROL)
@@ -298,17 +319,25 @@ impl Model {
     }
 
     fn say(&mut self, text: impl Into<String>) {
-        self.notice = Some(Notice {
-            text: text.into(),
-            is_error: false,
-        });
+        self.notify(text, Level::Info, Duration::ZERO);
     }
 
     fn say_error(&mut self, text: impl Into<String>) {
+        self.notify(text, Level::Error, Duration::ZERO);
+    }
+
+    fn notify(&mut self, text: impl Into<String>, level: Level, kept_until: Duration) {
         self.notice = Some(Notice {
             text: text.into(),
-            is_error: true,
+            level,
+            kept_until,
         });
+    }
+
+    /// Removes the message on the screen, unless it is too new to have been read.
+    fn remove_notice(&mut self) {
+        let now = self.now;
+        self.notice.take_if(|notice| now >= notice.kept_until);
     }
 
     /// Shows a failure in a dialog. The end of the connection has a dialog already.

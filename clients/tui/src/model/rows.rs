@@ -33,6 +33,10 @@ pub struct Row {
     pub is_error: bool,
     /// The guides before the row.
     pub prefix: String,
+    /// The icon of the entry's renderer.
+    pub icon: Option<String>,
+    /// The style that the daemon gives the row.
+    pub style: Option<RowStyle>,
     /// The daemon's flags of the row.
     pub flags: Vec<String>,
 }
@@ -51,6 +55,16 @@ pub enum Kind {
     Plugin,
     /// Another entry, with its type or role.
     Other(String),
+}
+
+/// The style of a custom message, by its meaning (protocol.md §14).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowStyle {
+    Accent,
+    Success,
+    Warning,
+    Error,
+    Dim,
 }
 
 impl Row {

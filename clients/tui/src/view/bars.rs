@@ -1,7 +1,8 @@
 //! The header, the search line and the status line.
 
-use super::put;
+use super::{command, put};
 use crate::keys::{Action, Context};
+use crate::message::Level;
 use crate::model::{Connection, Model, Screen};
 use crate::text;
 use ratatui::Frame;
@@ -76,6 +77,10 @@ pub fn search(model: &Model, frame: &mut Frame, area: Rect) {
     if area.height == 0 {
         return;
     }
+    if let Some(line) = &model.command_line {
+        command::draw_line(model, frame, area, line);
+        return;
+    }
     let theme = &model.settings.theme;
     let (input, typing, busy) = match model.screen {
         Screen::Sessions => (
@@ -126,10 +131,10 @@ pub fn status(model: &Model, frame: &mut Frame, area: Rect) {
     let theme = &model.settings.theme;
     let columns = usize::from(area.width);
     if let Some(notice) = &model.notice {
-        let style = if notice.is_error {
-            theme.error
-        } else {
-            theme.text
+        let style = match notice.level {
+            Level::Info => theme.text,
+            Level::Warning => theme.warning,
+            Level::Error => theme.error,
         };
         put(
             frame,
@@ -139,7 +144,24 @@ pub fn status(model: &Model, frame: &mut Frame, area: Rect) {
         );
         return;
     }
-    let parts = if model.compare.is_some() {
+    let parts = if let Some(question) = model.waiting.front() {
+        let more = match model.waiting.len() {
+            1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
+        let answer = hint(model, Action::Answer);
+        let text = format!(
+            "{} asks: {}{more} ({answer} opens it)",
+            question.by, question.title
+        );
+        put(
+            frame,
+            area,
+            0,
+            Line::styled(text::cut(&text, columns), theme.mark),
+        );
+        return;
+    } else if model.compare.is_some() {
         vec!["comparing".to_owned()]
     } else if model.comparing.is_some() {
         vec!["Comparing…".to_owned()]

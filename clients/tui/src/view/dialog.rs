@@ -1,6 +1,6 @@
 //! Draws the dialogs.
 
-use super::{help, popup};
+use super::{command, help, popup, question};
 use crate::keys::{Action, Context};
 use crate::message::End;
 use crate::model::compare::RunningComparison;
@@ -16,7 +16,7 @@ use ratatui::text::{Line, Span};
 use std::time::Duration;
 
 /// Preferred columns of a dialog.
-const COLUMNS: u16 = 64;
+pub(super) const COLUMNS: u16 = 64;
 
 /// Rows of the focus of a summary that are visible.
 const FOCUS_ROWS: usize = 5;
@@ -47,12 +47,19 @@ pub fn draw(model: &Model, frame: &mut Frame) {
         }
         Some(Dialog::Trash { title, .. }) => trash(model, frame, title),
         Some(Dialog::Failed(failed)) => draw_failed(model, frame, failed),
+        // It is drawn over running operations too.
+        Some(Dialog::Question(question)) => question::draw(model, frame, question),
+        Some(Dialog::Pager { title, text, top }) => command::pager(model, frame, title, text, *top),
         Some(Dialog::Help { top }) => help::draw(model, frame, *top),
     }
 }
 
 /// Wraps text in one style.
-fn wrapped(text: &str, columns: u16, style: Style) -> impl Iterator<Item = Line<'static>> {
+pub(super) fn wrapped(
+    text: &str,
+    columns: u16,
+    style: Style,
+) -> impl Iterator<Item = Line<'static>> {
     let lines = text::wrap(text, usize::from(columns));
     lines.into_iter().map(move |line| Line::styled(line, style))
 }
@@ -191,13 +198,13 @@ pub fn navigating(model: &Model, frame: &mut Frame, navigating: &RunningNavigati
 }
 
 /// Returns the title of a running operation with its duration.
-fn moving_title(what: &str, elapsed: Duration) -> String {
+pub(super) fn moving_title(what: &str, elapsed: Duration) -> String {
     let turn = usize::try_from(elapsed.as_millis() / 100).unwrap_or(0) % SPINNER.len();
     let spinner = SPINNER.get(turn).copied().unwrap_or_default();
     format!("{spinner} {what} · {}", time::elapsed(elapsed))
 }
 
-fn esc_hint(model: &Model, what: &str) -> Line<'static> {
+pub(super) fn esc_hint(model: &Model, what: &str) -> Line<'static> {
     let theme = &model.settings.theme;
     Line::from(vec![
         Span::styled("esc ", theme.key),
@@ -223,7 +230,7 @@ pub fn comparing(model: &Model, frame: &mut Frame, comparing: &RunningComparison
 
 // Prompts.
 
-fn input_line(input: &Input, columns: usize) -> (String, usize) {
+pub(super) fn input_line(input: &Input, columns: usize) -> (String, usize) {
     let (rows, (_, column)) = input.layout(usize::MAX);
     let shown = rows.first().map_or("", |row| &row.text);
     let visible = text::cut_front(shown, columns);
@@ -231,7 +238,7 @@ fn input_line(input: &Input, columns: usize) -> (String, usize) {
     (visible, column.saturating_sub(cut))
 }
 
-fn put_cursor(frame: &mut Frame, inner: Rect, row: usize, column: usize) {
+pub(super) fn put_cursor(frame: &mut Frame, inner: Rect, row: usize, column: usize) {
     let x = u16::try_from(column)
         .unwrap_or(0)
         .min(inner.width.saturating_sub(1));

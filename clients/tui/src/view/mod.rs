@@ -4,17 +4,20 @@
 //! their text when they lay it out.
 
 mod bars;
+mod command;
 mod compare;
 mod dialog;
 mod editor;
 mod help;
 mod popup;
 mod preview;
+mod question;
 mod search;
 mod sessions;
 mod tree;
 
 use crate::marked::MarkedText;
+use crate::model::dialog::Dialog;
 use crate::model::{Connection, Model, Screen, layout};
 use crate::theme::Theme;
 use ratatui::Frame;
@@ -23,8 +26,10 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
+pub use command::pager_last;
 pub use dialog::choice_at;
 pub use help::{height as help_height, lines_of as help_lines};
+pub use question::columns as question_columns;
 pub use tree::fold_mark_columns;
 
 /// Draws the whole screen.
@@ -44,8 +49,11 @@ pub fn draw(model: &Model, frame: &mut Frame) {
     }
     bars::search(model, frame, panes.search);
     bars::status(model, frame, panes.status);
+    command::candidates(model, frame, panes.search);
     if let Connection::Down { end, was_up } = &model.link {
         dialog::lost(model, frame, end, *was_up);
+    } else if let Some(Dialog::Question(question)) = &model.dialog {
+        question::draw(model, frame, question);
     } else if let Some(navigating) = model
         .navigating
         .as_ref()
@@ -54,6 +62,8 @@ pub fn draw(model: &Model, frame: &mut Frame) {
         dialog::navigating(model, frame, navigating);
     } else if let Some(comparing) = model.comparing.as_ref().filter(|it| it.is_shown(model.now)) {
         dialog::comparing(model, frame, comparing);
+    } else if let Some(running) = model.running.as_ref().filter(|it| it.is_shown(model.now)) {
+        command::running(model, frame, running);
     } else {
         dialog::draw(model, frame);
     }

@@ -157,12 +157,16 @@ fn content(model: &Model, row: &Row, narrow: bool, room: usize) -> Vec<Span<'sta
         return spans;
     }
     let (speaker, style) = speaker(row, theme, narrow);
-    let preview = row.preview.clone();
+    let preview = match &row.icon {
+        Some(icon) => format!("{icon} {}", row.preview),
+        None => row.preview.clone(),
+    };
     let style = failed(style);
     // If the call of a result is known, the preview begins with the tool's name.
     let is_named = |tool: &str| row.preview.starts_with(tool);
     match &row.kind {
         Kind::Tool if row.tool.as_deref().is_some_and(is_named) => {}
+        Kind::Other(_) if row.icon.is_some() || row.style.is_some() => {}
         Kind::Other(kind) => {
             let text = match preview.is_empty() {
                 true => format!("[{kind}]"),
@@ -180,6 +184,7 @@ fn content(model: &Model, row: &Row, narrow: bool, room: usize) -> Vec<Span<'sta
 /// Returns the words before the text of a row, and the style of the text.
 fn speaker(row: &Row, theme: &Theme, narrow: bool) -> (Span<'static>, Style) {
     let failed = |style: Style| if row.is_error { theme.error } else { style };
+    let custom = row.style.map(|style| theme.row(style));
     match &row.kind {
         Kind::User => {
             let speaker = if narrow { "❯ " } else { "user: " };
@@ -208,8 +213,11 @@ fn speaker(row: &Row, theme: &Theme, narrow: bool) -> (Span<'static>, Style) {
             Span::styled("[branch summary] ", theme.summary),
             theme.summary,
         ),
-        Kind::Plugin => (Span::raw(""), theme.text),
-        Kind::Other(kind) => (Span::styled(format!("[{kind}] "), theme.dim), theme.dim),
+        Kind::Plugin => (Span::raw(""), custom.unwrap_or(theme.text)),
+        Kind::Other(kind) => (
+            Span::styled(format!("[{kind}] "), theme.dim),
+            custom.unwrap_or(theme.dim),
+        ),
     }
 }
 

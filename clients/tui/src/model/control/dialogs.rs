@@ -7,6 +7,22 @@ use crate::model::dialog::{CHOICES, Dialog, RunningNavigation};
 use crate::model::input::Input;
 use crossterm::event::KeyCode;
 
+/// Moves the first visible line `top` of a text. Returns whether the action does that.
+fn scroll(action: Option<Action>, top: &mut usize, last: usize, rows: u16) -> bool {
+    let page = usize::from(rows / 2).max(1);
+    let to = match action {
+        Some(Action::Up) => top.saturating_sub(1),
+        Some(Action::Down) => *top + 1,
+        Some(Action::PageUp) => top.saturating_sub(page),
+        Some(Action::PageDown) => *top + page,
+        Some(Action::First) => 0,
+        Some(Action::Last) => last,
+        _ => return false,
+    };
+    *top = to.min(last);
+    true
+}
+
 impl Model {
     pub(super) fn help(&mut self) -> Vec<Effect> {
         self.dialog = Some(Dialog::Help { top: 0 });
@@ -53,24 +69,24 @@ impl Model {
                 }
             }
             Some(Dialog::Help { top }) => {
-                let page = usize::from(self.size.1 / 2).max(1);
                 let last = crate::view::help_lines(&self.settings)
                     .saturating_sub(crate::view::help_height(self.size));
-                let to = match self.settings.keymap.action(Context::Preview, key) {
-                    Some(Action::Up) => Some(top.saturating_sub(1)),
-                    Some(Action::Down) => Some(*top + 1),
-                    Some(Action::PageUp) => Some(top.saturating_sub(page)),
-                    Some(Action::PageDown) => Some(*top + page),
-                    Some(Action::First) => Some(0),
-                    Some(Action::Last) => Some(last),
-                    _ => None,
-                };
-                if let Some(to) = to {
-                    *top = to.min(last);
+                let action = self.settings.keymap.action(Context::Preview, key);
+                if scroll(action, top, last, self.size.1) {
                     return Vec::new();
                 }
             }
-            Some(Dialog::Failed(_)) | None => {}
+            Some(Dialog::Pager { text, top, .. }) => {
+                let last = crate::view::pager_last(self.size, text);
+                let action = self.settings.keymap.action(Context::Preview, key);
+                if action == Some(Action::Copy) {
+                    return vec![Effect::Copy(text.clone())];
+                }
+                if scroll(action, top, last, self.size.1) || !is_esc && key.text() != Some('q') {
+                    return Vec::new();
+                }
+            }
+            Some(Dialog::Failed(_) | Dialog::Question(_)) | None => {}
         }
         self.dialog = None;
         Vec::new()

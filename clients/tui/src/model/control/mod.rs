@@ -1,13 +1,16 @@
-//! Keys, the mouse and pasted text. They go to the first of these that is there: a lost connection, a running
-//! navigation, a dialog, the editor, a comparison, the screen.
+//! Keys, the mouse and pasted text. They go to the first of these that is there: a lost connection, a question, a
+//! running operation, a dialog, the `:` line, the editor, a comparison, the screen.
 
+mod command;
 mod dialogs;
 mod mouse;
 mod panes;
+mod questions;
 mod search;
 mod sessions;
 mod tree;
 
+use super::dialog::Dialog;
 use super::{Connection, Model, Screen};
 use crate::keys::{Action, Context, Key};
 use crate::message::Effect;
@@ -16,12 +19,18 @@ use crossterm::event::{KeyCode, KeyEvent};
 impl Model {
     pub(super) fn key(&mut self, event: KeyEvent) -> Vec<Effect> {
         let key = Key::from(event);
-        self.notice = None;
+        self.remove_notice();
         if key.is_ctrl('c') {
             return vec![Effect::Quit];
         }
         if let Connection::Down { .. } = self.link {
             return self.key_when_down(key);
+        }
+        if self.withdraw_unread() {
+            return Vec::new();
+        }
+        if matches!(self.dialog, Some(Dialog::Question(_))) {
+            return self.key_in_question(key);
         }
         if !self.is_ready() {
             return self.key_while_waiting(key);
@@ -32,8 +41,14 @@ impl Model {
         if self.comparing.is_some() {
             return self.key_while_comparing(key);
         }
+        if self.running.is_some() {
+            return self.key_while_running(key);
+        }
         if self.dialog.is_some() {
             return self.key_in_dialog(key);
+        }
+        if self.command_line.is_some() {
+            return self.key_in_command_line(key);
         }
         if self.editor.is_some() {
             return self.key_in_editor(key);

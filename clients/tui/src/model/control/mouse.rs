@@ -15,6 +15,15 @@ const DOUBLE_CLICK: Duration = Duration::from_millis(400);
 
 impl Model {
     pub(in crate::model) fn paste(&mut self, text: &str) -> Vec<Effect> {
+        if self.withdraw_unread() {
+            return Vec::new();
+        }
+        if let Some(Dialog::Question(question)) = &mut self.dialog {
+            if let Some(input) = question.field.input() {
+                input.insert(text);
+            }
+            return Vec::new();
+        }
         if !self.is_ready() || self.is_busy() {
             return Vec::new();
         }
@@ -28,6 +37,8 @@ impl Model {
                 }
                 _ => {}
             }
+        } else if let Some(line) = &mut self.command_line {
+            line.input.insert(text);
         } else if let Some(editor) = &mut self.editor {
             editor.input.insert(text);
         } else if self.compare.is_none() && self.screen == Screen::Sessions {
@@ -62,6 +73,10 @@ impl Model {
             let last = crate::view::help_lines(&self.settings)
                 .saturating_sub(crate::view::help_height(self.size));
             *top = top.saturating_add_signed(lines).min(last);
+        } else if let Some(Dialog::Pager { text, top, .. }) = &mut self.dialog {
+            *top = top
+                .saturating_add_signed(lines)
+                .min(crate::view::pager_last(self.size, text));
         } else if self.dialog.is_some() || self.is_busy() {
         } else if let Some(compare) = &mut self.compare {
             compare.scroll(lines);
@@ -82,7 +97,7 @@ impl Model {
         if !self.is_ready() || self.is_busy() {
             return Vec::new();
         }
-        self.notice = None;
+        self.remove_notice();
         let now = self.now;
         let double = self.last_click.take().is_some_and(|(column, row, then)| {
             (column, row) == (at.x, at.y) && now.saturating_sub(then) <= DOUBLE_CLICK
@@ -95,7 +110,7 @@ impl Model {
         }
         let panes = layout::panes(self);
         let line = |pane: Rect| pane.contains(at).then(|| usize::from(at.y - pane.y));
-        if self.editor.is_some() || self.compare.is_some() {
+        if self.editor.is_some() || self.compare.is_some() || self.command_line.is_some() {
             return Vec::new();
         }
         if let Some(line) = line(panes.list) {
@@ -147,7 +162,7 @@ impl Model {
                 choose.selected = choice;
                 self.choose()
             }
-            (Some(Dialog::Failed(_) | Dialog::Help { .. }), _) => {
+            (Some(Dialog::Failed(_) | Dialog::Help { .. } | Dialog::Pager { .. }), _) => {
                 self.dialog = None;
                 Vec::new()
             }

@@ -18,6 +18,8 @@ impl Model {
             Some(Action::FocusPreview) => self.preview_focused = false,
             Some(Action::TogglePreview) => self.half = !self.half,
             Some(Action::Copy) => return self.copy_selected(),
+            Some(Action::Command) => return self.begin_command(),
+            Some(Action::Answer) => return self.answer_waiting(),
             Some(Action::Help) => return self.help(),
             Some(Action::Suspend) => return vec![Effect::Suspend],
             Some(Action::Quit) => return vec![Effect::Quit],
@@ -40,6 +42,7 @@ impl Model {
             Some(Action::First) => compare.top = 0,
             Some(Action::Last) => compare.scroll(isize::MAX),
             Some(Action::Back) => self.compare = None,
+            Some(Action::Answer) => return self.answer_waiting(),
             Some(Action::Help) => return self.help(),
             Some(Action::Suspend) => return vec![Effect::Suspend],
             Some(Action::Quit) => return vec![Effect::Quit],
@@ -75,6 +78,7 @@ impl Model {
                 }
                 self.kept_draft = kept;
             }
+            Some(Action::Answer) => return self.answer_waiting(),
             Some(Action::Quit) => return vec![Effect::Quit],
             _ => match key.code() {
                 KeyCode::Up => editor.input.vertical(columns, false),

@@ -45,6 +45,7 @@ impl Model {
                 search.here = !search.here;
                 search.changed()
             }
+            Some(Action::Answer) => self.answer_waiting(),
             Some(Action::Help) => self.help(),
             Some(Action::Suspend) => vec![Effect::Suspend],
             Some(Action::Quit) => vec![Effect::Quit],

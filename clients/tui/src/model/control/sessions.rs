@@ -90,6 +90,8 @@ impl Model {
                 }
                 Vec::new()
             }
+            Some(Action::Command) => self.begin_command(),
+            Some(Action::Answer) => self.answer_waiting(),
             Some(Action::Help) => self.help(),
             Some(Action::Suspend) => vec![Effect::Suspend],
             Some(Action::Quit) => vec![Effect::Quit],

@@ -58,15 +58,9 @@ impl Model {
             Action::FilterLabeled => self.tree.toggle_filter(Filter::Labeled),
             Action::FilterAll => self.tree.toggle_filter(Filter::All),
             Action::NextFilter => self.tree.set_filter(self.tree.filter.next()),
-            Action::Label => {
-                if let Some(row) = self.tree.selected() {
-                    self.dialog = Some(Dialog::Label {
-                        id: row.id.clone(),
-                        input: Input::line(row.label.as_deref().unwrap_or_default()),
-                    });
-                }
-                Vec::new()
-            }
+            Action::Label => self.label_selected(),
+            Action::Command => self.begin_command(),
+            Action::Answer => self.answer_waiting(),
             Action::LabelTimes => {
                 self.tree.label_times = !self.tree.label_times;
                 Vec::new()
@@ -158,6 +152,16 @@ impl Model {
             }
             _ => self.is_at_the_top(),
         }
+    }
+
+    pub(super) fn label_selected(&mut self) -> Vec<Effect> {
+        if let Some(row) = self.tree.selected() {
+            self.dialog = Some(Dialog::Label {
+                id: row.id.clone(),
+                input: Input::line(row.label.as_deref().unwrap_or_default()),
+            });
+        }
+        Vec::new()
     }
 
     pub(super) fn show_sessions(&mut self) -> Vec<Effect> {

@@ -1,0 +1,109 @@
+//! Commands of other clients, and their questions and messages to the user.
+
+use crate::message::{Command, CommandOutput, Event, Level, UserAnswer};
+use crate::model::input::Input;
+use crate::model::question::{AnswerField, Question};
+use crate::text;
+use treelined_client::{
+    AskKind, AskingEvent, Builder, Client, Error, EventAnswer, EventOutcome, EventResolved,
+    NotifyLevel, UserAsked, UserNotified,
+};
+
+/// Declares that there is a person who can be asked.
+pub fn with_person(builder: Builder) -> Builder {
+    builder.ui([
+        AskKind::Select,
+        AskKind::Confirm,
+        AskKind::Input,
+        AskKind::Editor,
+    ])
+}
+
+pub async fn list_commands(client: &Client) -> Result<Vec<Command>, Error> {
+    let listed = client.list_commands().await?.commands.into_iter();
+    let line = |text: Option<String>| text.as_deref().map(text::line).unwrap_or_default();
+    let commands = listed.map(|command| Command {
+        name: text::line(&command.name),
+        argument: line(command.argument_hint),
+        about: line(command.description),
+        by: Some(text::line(&command.by)),
+    });
+    Ok(commands.collect())
+}
+
+pub async fn run_command(
+    client: &Client,
+    name: String,
+    argument: String,
+) -> Result<CommandOutput, Error> {
+    let ended = client.run_command(name).args(argument).await?;
+    Ok(CommandOutput {
+        output: ended.output.as_deref().map(clean),
+        prompt: ended.prompt,
+    })
+}
+
+pub async fn answer(client: &Client, event_id: String, answer: UserAnswer) -> Result<(), Error> {
+    let result = match answer {
+        UserAnswer::Text(text) => EventAnswer::value(text),
+        UserAnswer::Choice(is_yes) => EventAnswer::value(is_yes),
+        UserAnswer::Dismissed => EventAnswer::dismissed(),
+    };
+    client.answer_event(event_id).result(result).await.map(drop)
+}
+
+/// Sanitizes each line.
+fn clean(text: &str) -> String {
+    let lines: Vec<String> = text::lines(text.trim_end()).collect();
+    lines.join("\n")
+}
+
+/// Returns `None` for a kind that this program does not know.
+pub fn question(asked: UserAsked) -> Option<Event> {
+    let initial = asked.initial.as_deref();
+    let field = match asked.kind {
+        AskKind::Select => AnswerField::options(asked.options.unwrap_or_default(), initial),
+        AskKind::Confirm => AnswerField::yes_or_no(),
+        AskKind::Input => AnswerField::Line(Input::line(initial.unwrap_or_default())),
+        AskKind::Editor => AnswerField::Text(Input::lines(initial.unwrap_or_default())),
+        _ => return None,
+    };
+    Some(Event::Asked(Box::new(Question {
+        event_id: asked.event_id,
+        by: text::line(&asked.by),
+        title: text::line(&asked.title),
+        message: asked.message.as_deref().map(clean).unwrap_or_default(),
+        placeholder: text::line(asked.placeholder.as_deref().unwrap_or_default()),
+        field,
+        appeared: None,
+    })))
+}
+
+pub fn message(notified: &UserNotified) -> Event {
+    Event::Notified {
+        level: match notified.level {
+            NotifyLevel::Warning => Level::Warning,
+            NotifyLevel::Error => Level::Error,
+            _ => Level::Info,
+        },
+        text: text::line(&format!("{}: {}", notified.by, notified.message)),
+    }
+}
+
+/// Returns `None` for other events than questions to a person.
+pub fn resolved(resolved: &EventResolved) -> Option<Event> {
+    if resolved.event != AskingEvent::UserAsked {
+        return None;
+    }
+    let by = resolved.by.as_deref().unwrap_or("another client");
+    let how = match resolved.outcome {
+        EventOutcome::Answered => format!("The question was answered by {by}."),
+        EventOutcome::Dismissed => format!("The question was dismissed by {by}."),
+        EventOutcome::Timeout => "The time for the answer is over.".to_owned(),
+        _ => "The question was taken back.".to_owned(),
+    };
+    Some(Event::Resolved {
+        event_id: resolved.event_id.clone(),
+        how: text::line(&how),
+    })
+}

@@ -1,0 +1,172 @@
+//! The keys of the `:` line, and commands.
+
+use crate::keys::Key;
+use crate::message::{CommandOutput, Daemon, Draft, Effect, Failure, PagePosition};
+use crate::model::command::{CommandLine, RunningCommand};
+use crate::model::dialog::Dialog;
+use crate::model::editor::Editor;
+use crate::model::{Model, Screen};
+use crossterm::event::KeyCode;
+
+impl Model {
+    /// Opens the `:` line and asks for the commands of other clients.
+    pub(super) fn begin_command(&mut self) -> Vec<Effect> {
+        let has_session = self.session.is_some() && self.screen == Screen::Tree;
+        self.command_line = Some(CommandLine::new(has_session));
+        vec![Effect::ListCommands]
+    }
+
+    pub(super) fn key_in_command_line(&mut self, key: Key) -> Vec<Effect> {
+        let Some(line) = &mut self.command_line else {
+            return Vec::new();
+        };
+        match key.code() {
+            KeyCode::Esc => self.command_line = None,
+            KeyCode::Backspace if line.input.is_empty() => self.command_line = None,
+            KeyCode::Enter => return self.run_typed(),
+            KeyCode::Tab if key.modifiers().is_empty() => line.complete(),
+            KeyCode::Up => line.select(false),
+            KeyCode::Down => line.select(true),
+            _ => {
+                line.input.key(key);
+                line.selected = None;
+            }
+        }
+        Vec::new()
+    }
+
+    fn run_typed(&mut self) -> Vec<Effect> {
+        let Some(line) = &mut self.command_line else {
+            return Vec::new();
+        };
+        if line.name().is_empty() && line.selected.is_none() {
+            self.command_line = None;
+            return Vec::new();
+        }
+        let Some(command) = line.chosen().cloned() else {
+            let name = crate::text::line(line.name());
+            self.say_error(
+                match self.command_line.as_ref().is_some_and(|it| it.listing) {
+                    true => "One moment: the commands are being listed.".to_owned(),
+                    false => format!("There is no command “{name}”."),
+                },
+            );
+            return Vec::new();
+        };
+        // A candidate whose name was not typed in full may need an argument.
+        if command.name != line.name() && !command.argument.is_empty() {
+            line.complete();
+            return Vec::new();
+        }
+        let argument = line.argument().to_owned();
+        self.command_line = None;
+        if command.by.is_none() {
+            return self.run_own(&command.name, argument);
+        }
+        self.commands += 1;
+        let id = self.commands;
+        self.running = Some(RunningCommand {
+            id,
+            name: command.name.clone(),
+            began: self.now,
+        });
+        vec![Effect::RunCommand {
+            id,
+            name: command.name,
+            argument,
+        }]
+    }
+
+    fn run_own(&mut self, name: &str, argument: String) -> Vec<Effect> {
+        match name {
+            "tree" => self.tree.go_to(PagePosition::Leaf),
+            "branch" => self.navigate_to_cursor(false),
+            "pop" => self.navigate_to_cursor(true),
+            _ if argument.is_empty() => self.label_selected(),
+            _ => {
+                let row = self.tree.selected().map(|row| row.id.clone());
+                let label = row.map(|id| Effect::Label {
+                    id,
+                    label: argument,
+                });
+                label.into_iter().collect()
+            }
+        }
+    }
+
+    pub(super) fn key_while_running(&mut self, key: Key) -> Vec<Effect> {
+        if !key.is(KeyCode::Esc) {
+            return Vec::new();
+        }
+        self.running = None;
+        self.say("Cancelled the command.");
+        vec![Effect::StopCommand]
+    }
+
+    /// Applies the daemon's answers about commands.
+    pub(in crate::model) fn command_answer(&mut self, answer: Daemon) -> Vec<Effect> {
+        match answer {
+            Daemon::Commands(Ok(commands)) => {
+                if let Some(line) = &mut self.command_line {
+                    line.arrived(commands);
+                }
+                Vec::new()
+            }
+            Daemon::Commands(Err(failure)) => {
+                if let Some(line) = &mut self.command_line {
+                    line.arrived(Vec::new());
+                }
+                self.fail("The commands cannot be listed", failure)
+            }
+            Daemon::CommandEnded { id, result } => self.command_ended(id, result),
+            _ => Vec::new(),
+        }
+    }
+
+    fn command_ended(&mut self, id: u64, result: Result<CommandOutput, Failure>) -> Vec<Effect> {
+        let Some(command) = self.running.take_if(|it| it.id == id) else {
+            return Vec::new();
+        };
+        let ended = match result {
+            Ok(ended) => ended,
+            Err(failure) => return self.fail(&format!("{} has failed", command.name), failure),
+        };
+        let has_prompt = ended.prompt.is_some();
+        if let Some(prompt) = ended.prompt {
+            self.put_into_draft(&prompt);
+        }
+        let columns = usize::from(self.size.0);
+        match ended.output {
+            Some(text) if text.contains('\n') || crate::text::width(&text) > columns => {
+                self.dialog = Some(Dialog::Pager {
+                    title: command.name,
+                    text,
+                    top: 0,
+                });
+            }
+            Some(text) if !text.is_empty() => self.say(text),
+            _ if has_prompt => {}
+            _ => self.say(format!("{} has ended.", command.name)),
+        }
+        Vec::new()
+    }
+
+    /// Opens the editor with the text behind what was drafted before.
+    fn put_into_draft(&mut self, text: &str) {
+        let mut draft = self.kept_draft.take().unwrap_or_else(|| Draft {
+            expected_leaf: self.tree.leaf.clone(),
+            ..Draft::default()
+        });
+        if !draft.text.trim().is_empty() {
+            draft.text.push_str("\n\n");
+        }
+        draft.text.push_str(text);
+        match self.session.is_some() && self.screen == Screen::Tree {
+            true => self.editor = Some(Editor::new(draft)),
+            false => {
+                self.kept_draft = Some(draft);
+                self.say("The command has written a draft; it is in the tree.");
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Draws a question of another client.
+
+use super::dialog::{COLUMNS, input_line, put_cursor, wrapped};
+use super::popup;
+use crate::keys::{Action, Context};
+use crate::model::Model;
+use crate::model::input::Input;
+use crate::model::question::{AnswerField, Choice, Question};
+use crate::text;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+/// Choices, and rows of a longer text, that are visible at a time.
+const ROWS: usize = 8;
+
+/// Returns the columns of the text in a question.
+pub fn columns(size: (u16, u16)) -> usize {
+    usize::from(popup::columns(Rect::new(0, 0, size.0, size.1), COLUMNS))
+}
+
+pub fn draw(model: &Model, frame: &mut Frame, question: &Question) {
+    let theme = &model.settings.theme;
+    let screen = Rect::new(0, 0, model.size.0, model.size.1);
+    let columns = popup::columns(screen, COLUMNS);
+    let (field, cursor) = field_lines(model, question, usize::from(columns));
+    let mut lines: Vec<Line> = wrapped(&question.title, columns, theme.user).collect();
+    for line in question
+        .message
+        .split('\n')
+        .filter(|_| !question.message.is_empty())
+    {
+        lines.extend(wrapped(line, columns, theme.text));
+    }
+    // On a low screen the field matters more than the lines above it.
+    let spare = usize::from(model.size.1)
+        .saturating_sub(field.len() + 3)
+        .max(1);
+    if lines.len() > spare {
+        lines.truncate(spare.saturating_sub(1));
+        lines.push(Line::styled("…", theme.dim));
+    }
+    lines.push(Line::default());
+    let first = lines.len();
+    lines.extend(field);
+    let area = popup::area(screen, columns, lines.len());
+    let title = format!("{} asks", question.by);
+    let inner = popup::draw(frame, theme, area, &title, theme.active, lines);
+    if let Some((row, column)) = cursor {
+        put_cursor(frame, inner, first + row, column);
+    }
+}
+
+/// Returns the lines of the field and its hints, and the row and column of the cursor in them.
+fn field_lines(
+    model: &Model,
+    question: &Question,
+    columns: usize,
+) -> (Vec<Line<'static>>, Option<(usize, usize)>) {
+    let theme = &model.settings.theme;
+    let empty = |input: &Input| {
+        let hint = input
+            .is_empty()
+            .then(|| text::cut(&question.placeholder, columns));
+        hint.map(|hint| Line::styled(hint, theme.dim))
+    };
+    match &question.field {
+        AnswerField::Choice { choices, selected } => {
+            (choice_lines(model, choices, *selected, columns), None)
+        }
+        AnswerField::Line(input) => {
+            let (line, column) = input_line(input, columns.saturating_sub(1));
+            let line = empty(input).unwrap_or_else(|| Line::styled(line, theme.text));
+            let hints = hint_line(model, &[("enter", "answers"), ("esc", "dismisses")]);
+            (vec![line, Line::default(), hints], Some((0, column)))
+        }
+        AnswerField::Text(input) => {
+            let (rows, (row, column)) = input.layout(columns);
+            let top = row.saturating_sub(ROWS - 1);
+            let visible = rows.into_iter().skip(top).take(ROWS);
+            let mut lines: Vec<Line> = visible
+                .map(|row| Line::styled(row.text, theme.text))
+                .collect();
+            if let (Some(hint), Some(line)) = (empty(input), lines.first_mut()) {
+                *line = hint;
+            }
+            lines.resize(lines.len().max(3), Line::default());
+            let hint = |action| model.settings.keymap.hint(Context::Editor, action);
+            let (send, newline) = (hint(Action::Send), hint(Action::Newline));
+            let hints = [
+                (&*send, "answers"),
+                (&*newline, "new line"),
+                ("esc", "dismisses"),
+            ];
+            lines.extend([Line::default(), hint_line(model, &hints)]);
+            (lines, Some((row - top, column)))
+        }
+    }
+}
+
+fn choice_lines(
+    model: &Model,
+    choices: &[Choice],
+    selected: usize,
+    columns: usize,
+) -> Vec<Line<'static>> {
+    let theme = &model.settings.theme;
+    let top = (selected + 1).saturating_sub(ROWS);
+    let mut lines = Vec::new();
+    for (at, choice) in choices.iter().enumerate().skip(top).take(ROWS) {
+        let pointer = if at == selected { "›" } else { " " };
+        let number = match at {
+            0..9 => (at + 1).to_string(),
+            _ => " ".to_owned(),
+        };
+        let line = text::cut(&format!("{pointer} {number} {}", choice.shown), columns);
+        let padding = " ".repeat(columns.saturating_sub(text::width(&line)));
+        let style = match at == selected {
+            true => theme.selected,
+            false => theme.text,
+        };
+        lines.push(Line::styled(format!("{line}{padding}"), style));
+    }
+    if choices.len() > ROWS {
+        let place = format!("  {} of {}", selected + 1, choices.len());
+        lines.push(Line::styled(place, theme.dim));
+    }
+    let hints = hint_line(model, &[("enter", "answers"), ("esc", "dismisses")]);
+    lines.extend([Line::default(), hints]);
+    lines
+}
+
+fn hint_line(model: &Model, hints: &[(&str, &'static str)]) -> Line<'static> {
+    let theme = &model.settings.theme;
+    let spans = hints.iter().flat_map(|(key, about)| {
+        [
+            Span::styled((*key).to_owned(), theme.key),
+            Span::styled(format!(" {about}   "), theme.dim),
+        ]
+    });
+    Line::from_iter(spans)
+}
