@@ -1,6 +1,6 @@
 //! `treelined-tui`: the conversations of AI agents as trees, in a terminal.
 //!
-//! The program keeps no data of its own: all of it comes from the daemon, over stdio, through
+//! The program keeps no data of its own: all of it comes from the daemon, of its own or shared, through
 //! `treelined-client`. Three parts are pure:
 //!
 //! - [`model`]: the state. [`Model::update`](model::Model::update) turns a [`message::Message`] into

@@ -63,7 +63,7 @@ pub fn question(asked: UserAsked) -> Option<Event> {
     let initial = asked.initial.as_deref();
     let field = match asked.kind {
         AskKind::Select => AnswerField::options(asked.options.unwrap_or_default(), initial),
-        AskKind::Confirm => AnswerField::yes_or_no(),
+        AskKind::Confirm => AnswerField::yes_or_no(initial),
         AskKind::Input => AnswerField::Line(Input::line(initial.unwrap_or_default())),
         AskKind::Editor => AnswerField::Text(Input::lines(initial.unwrap_or_default())),
         _ => return None,

@@ -57,15 +57,15 @@ impl AnswerField {
         }
     }
 
-    /// The choices of a `confirm`.
-    pub fn yes_or_no() -> Self {
+    /// The choices of a `confirm`; `initial` is `true` or `false`.
+    pub fn yes_or_no(initial: Option<&str>) -> Self {
         let choice = |shown: &str, answer| Choice {
             shown: shown.to_owned(),
             answer: UserAnswer::Choice(answer),
         };
         Self::Choice {
             choices: vec![choice("Yes", true), choice("No", false)],
-            selected: 0,
+            selected: usize::from(initial == Some("false")),
         }
     }
 

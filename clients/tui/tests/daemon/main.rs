@@ -4,6 +4,7 @@
 #[path = "../program/mod.rs"]
 mod program;
 mod search;
+mod shared;
 
 use program::daemon;
 use std::collections::HashMap;

@@ -2,6 +2,7 @@
 //! backend shows the result. The screens are in `expected/`; `UPDATE_SCREENS=1` writes them.
 #![cfg(test)]
 
+mod commands;
 mod compare;
 mod dialogs;
 mod editor;
@@ -9,6 +10,7 @@ mod harness;
 mod hostile;
 mod large;
 mod live;
+mod people;
 mod preview;
 mod readme;
 mod search;

@@ -1,8 +1,10 @@
 //! Colours and emphasis: dark, light, none.
 
 use crate::harness::Screen;
+use crate::harness::row;
 use crate::tree::tour;
 use ratatui::style::Color;
+use treelined_tui::model::rows::{Kind, Row, RowStyle};
 use treelined_tui::theme::Theme;
 
 fn with(theme: Theme) -> Screen {
@@ -52,4 +54,38 @@ fn plain() {
         assert!(!styled.contains(colour), "{colour}");
     }
     assert!(styled.contains("{bold}") && styled.contains("{reversed}"));
+}
+
+/// Messages with a renderer look as it says, and displayed custom messages differ from others without one.
+#[test]
+fn renderers_decide_the_looks_of_custom_messages() {
+    let custom = |kind: Kind, icon: Option<&str>, style, preview: &str| Row {
+        kind,
+        icon: icon.map(Into::into),
+        style,
+        ..row(preview, "", preview)
+    };
+    let data = || Kind::Other("custom".into());
+    let rows = vec![
+        row("q", "", "Why does the build fail?"),
+        custom(Kind::Plugin, None, Some(RowStyle::Accent), "CI: started"),
+        custom(
+            Kind::Plugin,
+            Some("☑"),
+            Some(RowStyle::Success),
+            "2/2 Ship it",
+        ),
+        custom(data(), Some("☐"), Some(RowStyle::Warning), "1/2 Ship it"),
+        custom(data(), None, Some(RowStyle::Error), "CI: 3 tests failed"),
+        custom(data(), Some("·"), Some(RowStyle::Dim), "heartbeat"),
+        custom(data(), None, None, "state"),
+    ];
+    for (name, theme) in [
+        ("renderers-dark", Theme::dark()),
+        ("renderers-plain", Theme::plain()),
+    ] {
+        let mut screen = Screen::tree(60, 10, rows.clone());
+        screen.model.settings.theme = theme;
+        screen.check_styled(name);
+    }
 }

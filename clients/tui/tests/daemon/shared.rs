@@ -1,0 +1,308 @@
+//! Several clients of one shared daemon.
+
+use crate::PATIENCE;
+use crate::program::daemon;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use treelined_client::{AskKind, Builder, Client, EventAnswer, Notification, NotifyLevel};
+use treelined_tui::config::{Settings, Summary};
+use treelined_tui::daemon::Daemon;
+use treelined_tui::keys::{Key, Keymap};
+use treelined_tui::message::{Effect, Filter, Level, Message, Target};
+use treelined_tui::model::Model;
+use treelined_tui::model::dialog::Dialog;
+use treelined_tui::theme::Theme;
+
+/// The time in which a move of one client is on the screen of another.
+const DELAY: Duration = Duration::from_millis(20);
+
+/// A session directory, a session in it, and the socket of its daemon, which is stopped at the end.
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let sessions = folder.path().join("sessions");
+        let mut builder = std::fs::DirBuilder::new();
+        builder.mode(0o700).create(sessions).unwrap();
+        let text = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-11-21T19:00:00.000Z","cwd":"/p"}
+{"type":"message","id":"q1","parentId":null,"timestamp":"2026-11-21T19:00:00.000Z","message":{"role":"user","content":"one"}}
+{"type":"message","id":"a1","parentId":"q1","timestamp":"2026-11-21T19:00:00.000Z","message":{"role":"assistant","content":"two"}}
+{"type":"message","id":"a2","parentId":"a1","timestamp":"2026-11-21T19:00:00.000Z","message":{"role":"assistant","content":"three"}}
+"#;
+        std::fs::write(folder.path().join("s.jsonl"), text).unwrap();
+        Self { folder }
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("socket")
+    }
+
+    fn builder(&self) -> Builder {
+        let builder = Client::builder().program(daemon()).socket(self.socket());
+        builder.session_dir(self.folder.path().join("sessions"))
+    }
+
+    /// Connects a client that is no TUI.
+    async fn client(&self, name: &str) -> Client {
+        let builder = self.builder().client_info(name, "1");
+        builder.spawn().await.unwrap()
+    }
+
+    async fn tui(&self) -> Tui {
+        // The requests are logged beside the daemon's program.
+        let script = format!(
+            "tee -a {}/asked | exec \"$0\" \"$@\"",
+            self.folder.path().display()
+        );
+        let builder = Client::builder().program("sh").arg("-c").arg(script);
+        let builder = builder
+            .arg(daemon())
+            .args(["connect", "--start", "--socket"])
+            .arg(self.socket())
+            .arg("--session-dir")
+            .arg(self.folder.path().join("sessions"));
+        let (sender, messages) = unbounded_channel();
+        let target = Target::Path(self.folder.path().join("s.jsonl").display().to_string());
+        let settings = Settings {
+            keymap: Keymap::default(),
+            theme: Theme::dark(),
+            half: true,
+            filter: Filter::Default,
+            summary: Summary::Never,
+            cwd: "/p".into(),
+        };
+        let mut tui = Tui {
+            model: Model::new(settings, (80, 24), 0, Some(target)),
+            daemon: Daemon::new(builder, "/p".into(), sender),
+            messages,
+        };
+        tui.daemon.run(Effect::Connect);
+        tui.until("the tree", |model| {
+            model.tree.leaf.is_some() && !model.tree.reloading
+        })
+        .await;
+        tui
+    }
+
+    fn stop(&self) {
+        let mut stop = Command::new(daemon());
+        stop.args(["stop", "--socket"]).arg(self.socket());
+        stop.arg("--session-dir")
+            .arg(self.folder.path().join("sessions"));
+        let _ended = stop.output();
+    }
+
+    fn asked(&self) -> usize {
+        let text = std::fs::read_to_string(self.folder.path().join("asked")).unwrap();
+        text.lines().count()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// The program without its terminal.
+struct Tui {
+    model: Model,
+    daemon: Daemon,
+    messages: UnboundedReceiver<Message>,
+}
+
+impl Tui {
+    fn update(&mut self, message: Message) {
+        for effect in self.model.update(message) {
+            self.daemon.run(effect);
+        }
+    }
+
+    fn keys(&mut self, names: &str) {
+        for name in names.split(' ') {
+            let key = Key::parse(name).unwrap();
+            let event = crossterm::event::KeyEvent::new(key.code(), key.modifiers());
+            self.update(Message::Key(event));
+        }
+    }
+
+    /// Handles messages until the condition holds.
+    async fn until(&mut self, what: &str, condition: impl Fn(&Model) -> bool) {
+        let met = async {
+            while !condition(&self.model) {
+                let message = self.messages.recv().await.unwrap();
+                self.update(message);
+            }
+        };
+        let met = tokio::time::timeout(PATIENCE, met).await;
+        assert!(met.is_ok(), "no {what}: {:?}", self.model.notice);
+    }
+
+    /// Waits until the row of this entry is loaded as that of the leaf.
+    async fn is_at(&mut self, leaf: &str) {
+        let is_leaf = |model: &Model| {
+            let row = model.tree.rows.find(|row| row.is_leaf);
+            let row = row.and_then(|at| model.tree.rows.get(at));
+            row.is_some_and(|row| row.id == leaf) && !model.tree.reloading
+        };
+        self.until(leaf, is_leaf).await;
+    }
+}
+
+/// Two programs showed one session, and each move of one was on the screen of the other without a key. The delay
+/// is that of the best of several moves, since other programs may use the machine meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_programs_on_one_session_see_each_others_moves_at_once() {
+    let place = Place::new();
+    let (mut one, mut other) = (place.tui().await, place.tui().await);
+    let mut delays = Vec::new();
+    for turn in 0..10 {
+        let (mover, follower) = match turn % 2 {
+            0 => (&mut one, &mut other),
+            _ => (&mut other, &mut one),
+        };
+        let target = if turn % 2 == 0 { "a1" } else { "a2" };
+        let keys = if turn % 2 == 0 {
+            "home down enter"
+        } else {
+            "end enter"
+        };
+        mover.keys(keys);
+        let began = Instant::now();
+        follower.is_at(target).await;
+        delays.push(began.elapsed());
+        mover.is_at(target).await;
+    }
+    delays.sort();
+    println!("moves are shown by the other program within {delays:?}");
+    assert!(delays[0] <= DELAY, "{delays:?}");
+
+    // Nothing is polled: without a key nobody asks for anything.
+    let before = place.asked();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(place.asked(), before);
+    for tui in [one, other] {
+        tui.daemon.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn questions_and_messages_of_other_clients_reach_the_user() {
+    let place = Place::new();
+    let mut tui = place.tui().await;
+    let guard = place.client("guard").await;
+    let asking = {
+        let guard = guard.clone();
+        let ask = guard.ask_user(AskKind::Select, "Where to go?");
+        let ask = ask.options(["Stay", "Leave"]);
+        tokio::spawn(ask.into_future())
+    };
+    let is_asked = |model: &Model| matches!(model.dialog, Some(Dialog::Question(_)));
+    tui.until("a question", is_asked).await;
+    tui.update(Message::Tick(Duration::from_secs(60)));
+    tui.keys("down enter");
+    let answer = asking.await.unwrap().unwrap();
+    assert_eq!(answer.value.unwrap().parse::<String>().unwrap(), "Leave");
+
+    // A question that is taken back closes.
+    tui.update(Message::Tick(Duration::from_secs(120)));
+    let ask = guard.ask_user(AskKind::Confirm, "Leave?");
+    let asking = tokio::spawn(ask.into_future());
+    tui.until("a question", is_asked).await;
+    asking.abort();
+    tui.until("no question", |model| model.dialog.is_none())
+        .await;
+    let notice = tui.model.notice.as_ref().unwrap();
+    assert_eq!(notice.text, "The question was taken back.");
+
+    let notified = guard
+        .notify_user("The build is red.", NotifyLevel::Error)
+        .await;
+    assert_eq!(notified.unwrap().delivered, 1);
+    let is_said = |model: &Model| {
+        let notice = model.notice.as_ref();
+        notice.is_some_and(|it| it.level == Level::Error && it.text == "guard: The build is red.")
+    };
+    tui.until("a message", is_said).await;
+    tui.daemon.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_of_other_clients_are_listed_run_and_cancelled() {
+    let place = Place::new();
+    let mut tui = place.tui().await;
+    let owner = place.client("todo-list").await;
+    let offer = owner.register_command("todo").argument_hint("TEXT");
+    offer.await.unwrap();
+    let mut heard = owner.notifications();
+    let mut invoked = async || loop {
+        match heard.next().await.unwrap() {
+            Notification::CommandInvoked(invoked) => return invoked,
+            _ => continue,
+        }
+    };
+    let is_listed = |model: &Model| {
+        let line = model.command_line.as_ref();
+        line.is_some_and(|line| !line.listing)
+    };
+    tui.keys(":");
+    tui.until("the commands", is_listed).await;
+    tui.keys("t o d o space S h i p enter");
+    let command = invoked().await;
+    assert_eq!(
+        (&*command.args, command.session_id.as_deref()),
+        ("Ship", Some("s"))
+    );
+    let mut answer = EventAnswer::none();
+    answer.output = Some("Added: Ship".into());
+    answer.prompt = Some("Do it.".into());
+    let answered = owner.answer_event(command.event_id).result(answer);
+    answered.await.unwrap();
+    tui.until("the end", |model| model.running.is_none()).await;
+    assert_eq!(tui.model.notice.as_ref().unwrap().text, "Added: Ship");
+    assert_eq!(tui.model.editor.as_ref().unwrap().input.text(), "Do it.");
+
+    tui.keys("esc :");
+    tui.until("the commands", is_listed).await;
+    tui.keys("t o d o enter");
+    let command = invoked().await;
+    tui.keys("esc");
+    let late = async || {
+        let late = owner.answer_event(&command.event_id).extend_ms(1000).await;
+        late.is_err_and(|error| error.is(treelined_client::ErrorKind::EventNotPending))
+    };
+    let began = Instant::now();
+    while !late().await {
+        assert!(began.elapsed() < PATIENCE, "the command still runs");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    tui.daemon.close().await;
+}
+
+/// The daemon ends; the program says so, and goes on with another daemon at the same place.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_goes_on_with_the_next_shared_daemon() {
+    let place = Place::new();
+    let mut tui = place.tui().await;
+    tui.keys("home I k e p t");
+    place.stop();
+    let is_down =
+        |model: &Model| matches!(model.link, treelined_tui::model::Connection::Down { .. });
+    tui.until("the end of the daemon", is_down).await;
+    tui.keys("R");
+    let is_up = |model: &Model| {
+        let is_up = matches!(model.link, treelined_tui::model::Connection::Up(_));
+        is_up && model.session.is_some() && !model.tree.reloading
+    };
+    tui.until("another daemon", is_up).await;
+    assert_eq!(tui.model.tree.cursor, 0);
+    assert_eq!(tui.model.editor.as_ref().unwrap().input.text(), "kept");
+    tui.is_at("a2").await;
+    tui.daemon.close().await;
+}
