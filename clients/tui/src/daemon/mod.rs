@@ -147,8 +147,9 @@ impl Daemon {
                 Answer::Commands(people::list_commands(&client).await.map_err(failure))
             }
             Effect::RunCommand { id, name, argument } => {
-                let result = people::run_command(&client, name, argument).await;
-                let result = result.map_err(failure);
+                let session = self.state().session.clone();
+                let ended = people::run_command(&client, session, name, argument).await;
+                let result = ended.map_err(failure);
                 Answer::CommandEnded { id, result }
             }
             Effect::AnswerUser { event_id, answer } => {

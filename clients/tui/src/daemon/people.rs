@@ -31,12 +31,18 @@ pub async fn list_commands(client: &Client) -> Result<Vec<Command>, Error> {
     Ok(commands.collect())
 }
 
+/// Runs a command about the session.
 pub async fn run_command(
     client: &Client,
+    session: Option<String>,
     name: String,
     argument: String,
 ) -> Result<CommandOutput, Error> {
-    let ended = client.run_command(name).args(argument).await?;
+    let mut call = client.run_command(name).args(argument);
+    if let Some(session) = session {
+        call = call.session_id(session);
+    }
+    let ended = call.await?;
     Ok(CommandOutput {
         output: ended.output.as_deref().map(clean),
         prompt: ended.prompt,

@@ -54,19 +54,23 @@ impl Place {
         builder.spawn().await.unwrap()
     }
 
-    async fn tui(&self) -> Tui {
-        // The requests are logged beside the daemon's program.
-        let script = format!(
-            "tee -a {}/asked | exec \"$0\" \"$@\"",
-            self.folder.path().display()
-        );
+    /// Connects a program whose requests are logged.
+    async fn logged_tui(&self) -> Tui {
+        let folder = self.folder.path().display();
+        let script = format!("tee -a {folder}/asked | exec \"$0\" \"$@\"");
         let builder = Client::builder().program("sh").arg("-c").arg(script);
-        let builder = builder
-            .arg(daemon())
-            .args(["connect", "--start", "--socket"])
-            .arg(self.socket())
-            .arg("--session-dir")
-            .arg(self.folder.path().join("sessions"));
+        let builder = builder.arg(daemon());
+        let builder = builder.args(["connect", "--start", "--socket"]);
+        let builder = builder.arg(self.socket()).arg("--session-dir");
+        self.tui_of(builder.arg(self.folder.path().join("sessions")))
+            .await
+    }
+
+    async fn tui(&self) -> Tui {
+        self.tui_of(self.builder()).await
+    }
+
+    async fn tui_of(&self, builder: Builder) -> Tui {
         let (sender, messages) = unbounded_channel();
         let target = Target::Path(self.folder.path().join("s.jsonl").display().to_string());
         let settings = Settings {
@@ -160,7 +164,7 @@ impl Tui {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_programs_on_one_session_see_each_others_moves_at_once() {
     let place = Place::new();
-    let (mut one, mut other) = (place.tui().await, place.tui().await);
+    let (mut one, mut other) = (place.logged_tui().await, place.logged_tui().await);
     let mut delays = Vec::new();
     for turn in 0..10 {
         let (mover, follower) = match turn % 2 {
