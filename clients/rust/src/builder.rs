@@ -220,8 +220,8 @@ impl Builder {
         self.capability("ui", Value::from_iter(kinds))
     }
 
-    /// Names the notifications that the daemon does not send. Events with an answerer are
-    /// sent all the same.
+    /// Names the notifications that the daemon does not send. Events with an answerer, and with
+    /// [`ui`](Builder::ui) those for a person, are sent all the same.
     pub fn opt_out(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.opt_out = names.into_iter().map(Into::into).collect();
         self
@@ -343,8 +343,11 @@ impl Builder {
             .events()
             .map(|event| (event.to_owned(), json!({})))
             .collect();
-        let is_needed = |name: &String| {
-            answers.contains_key(name) || (name == "event_resolved" && !answers.is_empty())
+        let has_person = self.capabilities.contains_key("ui");
+        let is_needed = |name: &String| match name.as_str() {
+            "event_resolved" => has_person || !answers.is_empty(),
+            "user_asked" | "user_notified" => has_person,
+            _ => answers.contains_key(name),
         };
         let mut unwanted = self.opt_out.clone();
         unwanted.retain(|name| !is_needed(name));

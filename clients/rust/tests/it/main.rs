@@ -15,4 +15,5 @@ mod fixture;
 mod lifetime;
 mod notifications;
 mod readme;
+mod shared;
 mod transport;

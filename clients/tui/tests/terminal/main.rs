@@ -491,3 +491,35 @@ fn without_a_terminal_nothing_is_written_to_stdout() {
     assert!(said.contains("must be a terminal"), "{said}");
     assert!(!said.contains('\x1b'), "{said}");
 }
+
+/// The program shares a daemon, which stays when the program ends.
+#[test]
+fn a_shared_daemon_is_started_and_stays() {
+    if is_missing() {
+        return;
+    }
+    let tmux = tour(80, 24);
+    let program = daemon().display().to_string();
+    for _ in 0..2 {
+        tmux.start("--socket $PWD/shared tour");
+        tmux.wait_for("← active");
+        tmux.keys(":");
+        tmux.typed("label seen");
+        tmux.keys("Enter");
+        tmux.wait_for("[seen]");
+        tmux.keys("Q");
+        tmux.is_restored();
+        tmux.typed(&format!(
+            "clear; {program} status --socket $PWD/shared --json"
+        ));
+        tmux.keys("Enter");
+        tmux.wait_for("\"pid\"");
+        tmux.typed("clear");
+        tmux.keys("Enter");
+    }
+    tmux.typed(&format!(
+        "clear; {program} stop --socket $PWD/shared; echo stopped=$?"
+    ));
+    tmux.keys("Enter");
+    tmux.wait_for("stopped=0");
+}
