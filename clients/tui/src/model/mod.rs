@@ -318,7 +318,12 @@ impl Model {
         effects
     }
 
+    /// Shows a message of this program, unless one of another client is too new to have been read.
     fn say(&mut self, text: impl Into<String>) {
+        let notice = self.notice.as_ref();
+        if notice.is_some_and(|notice| self.now < notice.kept_until) {
+            return;
+        }
         self.notify(text, Level::Info, Duration::ZERO);
     }
 

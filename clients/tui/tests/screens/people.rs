@@ -269,3 +269,22 @@ fn a_message_has_the_style_of_its_level_and_stays_for_a_while() {
         assert!(last.starts_with(style), "{name}: {last}");
     }
 }
+
+/// A guard said why it let the user go, and "Moved." replaced that in the same moment.
+#[test]
+fn a_new_message_of_another_client_is_not_replaced_by_one_of_the_program() {
+    let mut screen = quiet();
+    screen.daemon(Daemon::Event(Event::Notified {
+        level: Level::Warning,
+        text: "guard: Mind the tests.".into(),
+    }));
+    let undone = || Daemon::Moved {
+        undo: true,
+        result: Ok(()),
+    };
+    screen.daemon(undone());
+    assert!(screen.text().contains("guard: Mind the tests."));
+    screen.tick(64_000);
+    screen.daemon(undone());
+    assert!(screen.text().contains("Undone."));
+}
