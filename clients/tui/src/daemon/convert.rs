@@ -239,7 +239,7 @@ pub fn event(notification: &Notification) -> Option<Event> {
             _ => return None,
         },
         Notification::UserAsked(asked) => people::question(asked.clone())?,
-        Notification::UserNotified(notified) => people::message(notified),
+        Notification::UserNotified(notified) => people::notice(notified),
         Notification::EventResolved(resolved) => people::resolved(resolved)?,
         Notification::EventsLost(_) | Notification::Missed { .. } => Event::Missed,
         _ => return None,

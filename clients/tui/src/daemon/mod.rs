@@ -143,18 +143,9 @@ impl Daemon {
             | Effect::StopSearch
             | Effect::StopComparing
             | Effect::StopCommand => return None,
-            Effect::ListCommands => {
-                Answer::Commands(people::list_commands(&client).await.map_err(failure))
-            }
-            Effect::RunCommand { id, name, argument } => {
+            Effect::ListCommands | Effect::RunCommand { .. } | Effect::AnswerUser { .. } => {
                 let session = self.state().session.clone();
-                let ended = people::run_command(&client, session, name, argument).await;
-                let result = ended.map_err(failure);
-                Answer::CommandEnded { id, result }
-            }
-            Effect::AnswerUser { event_id, answer } => {
-                let taken = people::answer(&client, event_id, answer).await;
-                Answer::Answered(taken.map_err(failure))
+                return people::carry_out(&client, session, effect).await;
             }
             Effect::ListSessions(query) => Answer::Sessions {
                 generation: query.generation,

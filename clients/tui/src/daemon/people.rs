@@ -1,6 +1,7 @@
 //! Commands of other clients, and their questions and messages to the user.
 
-use crate::message::{Command, CommandOutput, Event, Level, UserAnswer};
+use super::failure;
+use crate::message::{self, Command, CommandOutput, Effect, Event, Level, UserAnswer};
 use crate::model::input::Input;
 use crate::model::question::{AnswerField, Question};
 use crate::text;
@@ -19,7 +20,29 @@ pub fn with_person(builder: Builder) -> Builder {
     ])
 }
 
-pub async fn list_commands(client: &Client) -> Result<Vec<Command>, Error> {
+/// Carries out an effect about commands and questions; `session` is the open session.
+pub async fn carry_out(
+    client: &Client,
+    session: Option<String>,
+    effect: Effect,
+) -> Option<message::Daemon> {
+    use message::Daemon as Answer;
+    Some(match effect {
+        Effect::ListCommands => Answer::Commands(list_commands(client).await.map_err(failure)),
+        Effect::RunCommand { id, name, argument } => {
+            let ended = run_command(client, session, name, argument).await;
+            let result = ended.map_err(failure);
+            Answer::CommandEnded { id, result }
+        }
+        Effect::AnswerUser { event_id, answer } => {
+            let taken = self::answer(client, event_id, answer).await;
+            Answer::Answered(taken.map_err(failure))
+        }
+        _ => return None,
+    })
+}
+
+async fn list_commands(client: &Client) -> Result<Vec<Command>, Error> {
     let listed = client.list_commands().await?.commands.into_iter();
     let line = |text: Option<String>| text.as_deref().map(text::line).unwrap_or_default();
     let commands = listed.map(|command| Command {
@@ -32,7 +55,7 @@ pub async fn list_commands(client: &Client) -> Result<Vec<Command>, Error> {
 }
 
 /// Runs a command about the session.
-pub async fn run_command(
+async fn run_command(
     client: &Client,
     session: Option<String>,
     name: String,
@@ -49,7 +72,7 @@ pub async fn run_command(
     })
 }
 
-pub async fn answer(client: &Client, event_id: String, answer: UserAnswer) -> Result<(), Error> {
+async fn answer(client: &Client, event_id: String, answer: UserAnswer) -> Result<(), Error> {
     let result = match answer {
         UserAnswer::Text(text) => EventAnswer::value(text),
         UserAnswer::Choice(is_yes) => EventAnswer::value(is_yes),
@@ -85,7 +108,7 @@ pub fn question(asked: UserAsked) -> Option<Event> {
     })))
 }
 
-pub fn message(notified: &UserNotified) -> Event {
+pub fn notice(notified: &UserNotified) -> Event {
     Event::Notified {
         level: match notified.level {
             NotifyLevel::Warning => Level::Warning,

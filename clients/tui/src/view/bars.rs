@@ -285,6 +285,10 @@ fn hint(model: &Model, action: Action) -> String {
 
 /// Returns the hints for the status line, most useful first.
 fn hints(model: &Model) -> Vec<(String, &'static str)> {
+    if model.command_line.is_some() {
+        let keys = [("enter", "run"), ("tab", "complete"), ("esc", "close")];
+        return keys.map(|(key, about)| (key.to_owned(), about)).into();
+    }
     let (context, actions): (Context, &[(Action, &'static str)]) = if model.editor.is_some() {
         let actions = &[
             (Action::Send, "send"),

@@ -11,8 +11,17 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-/// Choices, and rows of a longer text, that are visible at a time.
+/// Choices, and rows of a longer text, that are visible at a time on a high screen.
 const ROWS: usize = 8;
+
+/// Rows of a question besides these: its border, its title, hints, and the lines between.
+const OTHER_ROWS: usize = 8;
+
+/// Returns the number of choices, or of rows of a longer text, that are visible at a time.
+fn rows(model: &Model) -> usize {
+    let spare = usize::from(model.size.1).saturating_sub(OTHER_ROWS);
+    spare.clamp(1, ROWS)
+}
 
 /// Returns the columns of the text in a question.
 pub fn columns(size: (u16, u16)) -> usize {
@@ -76,15 +85,16 @@ fn field_lines(
         }
         AnswerField::Text(input) => {
             let (rows, (row, column)) = input.layout(columns);
-            let top = row.saturating_sub(ROWS - 1);
-            let visible = rows.into_iter().skip(top).take(ROWS);
+            let most = self::rows(model);
+            let top = (row + 1).saturating_sub(most);
+            let visible = rows.into_iter().skip(top).take(most);
             let mut lines: Vec<Line> = visible
                 .map(|row| Line::styled(row.text, theme.text))
                 .collect();
             if let (Some(hint), Some(line)) = (empty(input), lines.first_mut()) {
                 *line = hint;
             }
-            lines.resize(lines.len().max(3), Line::default());
+            lines.resize(lines.len().max(most.min(3)), Line::default());
             let hint = |action| model.settings.keymap.hint(Context::Editor, action);
             let (send, newline) = (hint(Action::Send), hint(Action::Newline));
             let hints = [
@@ -105,9 +115,10 @@ fn choice_lines(
     columns: usize,
 ) -> Vec<Line<'static>> {
     let theme = &model.settings.theme;
-    let top = (selected + 1).saturating_sub(ROWS);
+    let rows = rows(model);
+    let top = (selected + 1).saturating_sub(rows);
     let mut lines = Vec::new();
-    for (at, choice) in choices.iter().enumerate().skip(top).take(ROWS) {
+    for (at, choice) in choices.iter().enumerate().skip(top).take(rows) {
         let pointer = if at == selected { "›" } else { " " };
         let number = match at {
             0..9 => (at + 1).to_string(),
@@ -121,7 +132,7 @@ fn choice_lines(
         };
         lines.push(Line::styled(format!("{line}{padding}"), style));
     }
-    if choices.len() > ROWS {
+    if choices.len() > rows {
         let place = format!("  {} of {}", selected + 1, choices.len());
         lines.push(Line::styled(place, theme.dim));
     }

@@ -159,8 +159,8 @@ impl Tui {
     }
 }
 
-/// Two programs showed one session, and each move of one was on the screen of the other without a key. The delay
-/// is that of the best of several moves, since other programs may use the machine meanwhile.
+/// A move of one program is on the screen of the other without a key. The median of several moves counts, since other
+/// programs may use the machine meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_programs_on_one_session_see_each_others_moves_at_once() {
     let place = Place::new();
@@ -185,7 +185,7 @@ async fn two_programs_on_one_session_see_each_others_moves_at_once() {
     }
     delays.sort();
     println!("moves are shown by the other program within {delays:?}");
-    assert!(delays[0] <= DELAY, "{delays:?}");
+    assert!(delays[delays.len() / 2] <= DELAY, "{delays:?}");
 
     // Nothing is polled: without a key nobody asks for anything.
     let before = place.asked();

@@ -288,3 +288,27 @@ fn a_new_message_of_another_client_is_not_replaced_by_one_of_the_program() {
     screen.daemon(undone());
     assert!(screen.text().contains("Undone."));
 }
+
+#[test]
+fn the_selected_choice_is_visible_on_a_low_screen() {
+    let mut screen = Screen::tree(40, 10, tour());
+    screen.tick(60_000);
+    let options = (1..=20).map(|at| format!("Branch {at}.")).collect();
+    let mut where_to = question("Where to go?", AnswerField::options(options, None));
+    where_to.message = "One line.\nAnother line.\nA third.".into();
+    ask(&mut screen, where_to);
+    read(&mut screen);
+    for at in 1..=20 {
+        let text = screen.text();
+        let is_selected =
+            |line: &str| line.contains('›') && line.contains(&format!("Branch {at}."));
+        assert!(text.lines().any(is_selected), "{text}");
+        assert!(
+            text.contains("Where to go?") || text.contains('…'),
+            "{text}"
+        );
+        assert!(text.contains("enter answers"), "{text}");
+        screen.keys("down");
+    }
+    screen.check("question-tiny");
+}
