@@ -9,13 +9,11 @@ use crate::lock::lock;
 use crate::wire;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// Tells the connection that it has the session open.
-fn announce_opening(open: &OpenSession, connection: &Connection) {
-    let opened = |seq| wire::notification::SessionOpened {
+fn opened(open: &OpenSession, seq: u64) -> wire::notification::SessionOpened {
+    wire::notification::SessionOpened {
         session_id: open.id.to_string(),
         seq,
-    };
-    connection.daemon.notify_one(open, connection, opened);
+    }
 }
 
 /// A request that has not been answered.
@@ -68,7 +66,7 @@ impl Call {
         self.after(move || {
             lease.set_open(Some(Arc::clone(&open)));
             lease.admit(connection.id, access);
-            announce_opening(&open, &connection);
+            connection.daemon.notify(&open, |seq| opened(&open, seq));
             connection.daemon.watch(&open);
             drop(lease);
         });
@@ -91,7 +89,8 @@ impl Call {
             turn.set_read_only(open.session.is_newer || !has_writer);
             if is_first {
                 open.add_listener(&connection);
-                announce_opening(&open, &connection);
+                let daemon = &connection.daemon;
+                daemon.notify_one(&open, &connection, |seq| opened(&open, seq));
             }
             drop(turn);
         });

@@ -158,6 +158,8 @@ impl Connection {
     pub(crate) fn ask_to_end(&self) {
         self.end();
         self.asked_to_end.cancel();
+        // The reader may be paused.
+        self.outbox.wake();
         (self.transport.end_input)();
     }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 use tokio::sync::Notify;
 
-/// The connections that have not ended.
+/// The connections, until the output of each is written.
 #[derive(Default)]
 pub(crate) struct Connections {
     list: Mutex<ConnectionList>,
@@ -52,7 +52,8 @@ impl Connections {
         self.list().by_id.len()
     }
 
-    fn remove(&self, id: ConnectionId) {
+    /// Removes a connection that has ended, once its output is written.
+    pub(crate) fn remove(&self, id: ConnectionId) {
         // Dropped without the lock: it may be the last reference to much.
         let _removed = self.list().by_id.remove(&id);
         self.ended.notify_waiters();
@@ -86,6 +87,5 @@ impl Daemon {
         self.change_renderers(|renderers| renderers.remove_all(connection.id));
         self.unwatch_sessions(connection);
         self.close_sessions_of(connection).await;
-        self.connections.remove(connection.id);
     }
 }

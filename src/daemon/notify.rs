@@ -107,6 +107,23 @@ impl Notices {
     }
 }
 
+/// Queues a notification behind the commits that it must not overtake.
+fn send(
+    commits: &mut VecDeque<PendingCommit>,
+    connection: &Arc<Connection>,
+    message: Message,
+    class: Class,
+) {
+    match commits.back_mut().filter(|commit| !commit.is_public) {
+        Some(commit) => commit.messages.push(HeldNotification {
+            connection: Arc::clone(connection),
+            message,
+            class,
+        }),
+        None => connection.outbox.push_message(message, class),
+    }
+}
+
 impl HeldNotification {
     fn send(self) {
         self.connection
@@ -303,23 +320,30 @@ impl Daemon {
         self.notify_as(open, N::NAME, event_class(open), is_special, message);
     }
 
-    /// Sends a notification about a session to one of the connections that have it open.
+    /// Sends a notification about a session to one of the connections that have it open, and not to hooks.
     pub(crate) fn notify_one<N: Notification>(
         &self,
         open: &OpenSession,
         connection: &Connection,
         notification: impl Fn(u64) -> N,
     ) {
-        let is_meant = |other: &Connection| std::ptr::eq(other, connection);
-        let message = |seq, _| message(&notification(seq));
-        self.notify_those(
-            open,
-            N::NAME,
-            event_class(open),
-            is_meant,
-            |_| false,
-            message,
-        );
+        let notices = &mut *open.notices();
+        let mut listeners = notices.listeners.iter_mut();
+        let is_meant = |listener: &&mut Listener| std::ptr::eq(&*listener.connection, connection);
+        let Some(listener) = listeners.find(is_meant) else {
+            return;
+        };
+        if !listener.connection.wants(N::NAME) {
+            return;
+        }
+        listener.seq += 1;
+        let seq = listener.seq;
+        if let Some(text) = message(&notification(seq)) {
+            let connection = Arc::clone(&listener.connection);
+            let class = event_class(open)(seq);
+            let message = Message::Own(on_one_line(text));
+            send(&mut notices.commits, &connection, message, class);
+        }
     }
 
     fn notify_as(
@@ -330,27 +354,12 @@ impl Daemon {
         is_special: impl Fn(&Connection) -> bool,
         message: impl Fn(u64, bool) -> Option<Vec<u8>>,
     ) {
-        self.notify_those(open, method, class, |_| true, is_special, message);
-    }
-
-    fn notify_those(
-        &self,
-        open: &OpenSession,
-        method: &str,
-        class: impl Fn(u64) -> Class,
-        is_meant: impl Fn(&Connection) -> bool,
-        is_special: impl Fn(&Connection) -> bool,
-        message: impl Fn(u64, bool) -> Option<Vec<u8>>,
-    ) {
         let mut hooked = self.is_sent_to_hooks(method);
         // Locked until the message is queued: numbers leave in order.
         let notices = &mut *open.notices();
         let mut texts = Texts::new(notices.listeners.len() > 1, message);
         for listener in &mut notices.listeners {
             let connection = &listener.connection;
-            if !is_meant(connection) {
-                continue;
-            }
             let wanted = connection.wants(method);
             if !wanted && !hooked {
                 continue;
@@ -363,21 +372,8 @@ impl Daemon {
             if std::mem::take(&mut hooked) {
                 self.hooks.tell(method, &message.clone().into_text());
             }
-            if !wanted {
-                continue;
-            }
-            let class = class(seq);
-            match notices
-                .commits
-                .back_mut()
-                .filter(|commit| !commit.is_public)
-            {
-                Some(commit) => commit.messages.push(HeldNotification {
-                    connection: Arc::clone(connection),
-                    message,
-                    class,
-                }),
-                None => connection.outbox.push_message(message, class),
+            if wanted {
+                send(&mut notices.commits, connection, message, class(seq));
             }
         }
     }

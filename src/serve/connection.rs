@@ -122,7 +122,10 @@ impl ServedConnection {
             (frame, more) = match frames.next_and_more() {
                 Ok(next) => next,
                 Err(error) => {
-                    tracing::warn!(%error, "the input could not be read");
+                    // A client that was killed resets its socket.
+                    if error.kind() != io::ErrorKind::ConnectionReset {
+                        tracing::warn!(%error, "the input could not be read");
+                    }
                     return EndReason::InputEnded;
                 }
             };
@@ -187,6 +190,7 @@ impl ServedConnection {
         });
         self.outbox().close();
         let _panicked = writer.join();
+        daemon.connections.remove(self.connection.id);
         self.server.connection_ended();
     }
 }
@@ -204,6 +208,23 @@ pub(super) fn serve_socket(server: &Arc<Server>, socket: File) -> anyhow::Result
             end_socket(&socket, Shutdown::Both);
         }
     };
+    let id = served.connection.id;
+    let started = start_threads(served, socket, broken);
+    if started.is_err() {
+        server.daemon.connections.remove(id);
+    }
+    Ok(started?)
+}
+
+fn start_threads(
+    served: ServedConnection,
+    socket: Arc<File>,
+    broken: impl FnOnce() + Send + 'static,
+) -> io::Result<()> {
+    let outbox = Arc::clone(served.outbox());
+    if let Some(shortcut) = Shortcut::new(&socket) {
+        outbox.write_at_once(shortcut);
+    }
     let writer = served.start_writer(Arc::clone(&socket), broken)?;
     let reader = move || {
         let shortcut = Shortcut::new(&socket);
@@ -216,8 +237,9 @@ pub(super) fn serve_socket(server: &Arc<Server>, socket: File) -> anyhow::Result
         end_socket(&socket, Shutdown::Both);
     };
     let thread = thread::Builder::new().name("reader".into());
-    thread.stack_size(READER_STACK).spawn(reader)?;
-    Ok(())
+    let started = thread.stack_size(READER_STACK).spawn(reader);
+    // Without a reader, the writer ends.
+    started.map(drop).inspect_err(|_| outbox.close())
 }
 
 fn end_socket(socket: &File, directions: Shutdown) {

@@ -224,6 +224,8 @@ fn finish(server: &Server, end: DaemonEnd, stdio: Option<StdioConnection>) {
         }
         daemon.connections.ended_except(mine, sockets_until).await;
         if stdio.is_none() {
+            // Those of connections that did not end in time.
+            daemon.end_turns().await;
             let _late = tokio::time::timeout(LAST_WORDS, daemon.hooks.drained()).await;
         }
         daemon.look_a_last_time().await;

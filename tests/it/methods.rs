@@ -161,6 +161,8 @@ fn last_calls() -> Vec<(&'static str, Json)> {
         ("close_session", json!({"sessionId": "s"})),
         ("delete_session", json!({"sessionId": "s"})),
         ("list_trash", json!({})),
+        ("watch_sessions", json!({})),
+        ("unwatch_sessions", json!({})),
         ("restore_session", json!({"sessionId": "s"})),
         ("open_session", json!({"sessionId": "s"})),
         ("shutdown", json!({})),

@@ -1,12 +1,13 @@
 //! The order of jobs, over sessions in memory. A list replaces the runtime, and the tests choose the order in which it
 //! runs.
 
-use super::{Lease, Queues, Scope, Sessions};
+use super::{Access, Lease, Queues, Scope, Sessions};
 use crate::cancel::Cancel;
 use crate::clock::SystemSource;
 use crate::durability::Durability;
 use crate::error::{Error, Kind, Result};
 use crate::flow::append::{self, NewEntry};
+use crate::id::ConnectionId;
 use crate::lock::lock;
 use crate::log::{self, Log, OpenedLog};
 use crate::session::{Session, SessionState};
@@ -136,6 +137,34 @@ impl World {
                 Err(error) => lock(&events).push(format!("{} {name}", error.kind.name())),
             });
         cancel
+    }
+
+    /// Opens a session for a connection.
+    fn admit(&self, id: &str, connection: ConnectionId, access: Access) {
+        let admit = move |lease: Result<Lease<InMemory>>| lease.unwrap().admit(connection, access);
+        let by = Some(connection);
+        self.queues
+            .run(by, Some(id), Scope::Open, &Cancel::new(), admit);
+    }
+
+    /// A job of a connection that records its outcome.
+    fn job_of(&self, by: ConnectionId, id: Option<&str>, name: &str) {
+        let (events, name) = (Arc::clone(&self.events), name.to_owned());
+        let job = move |lease: Result<Lease<InMemory>>| {
+            let outcome = lease.err().map_or("read", |error| error.kind.name());
+            lock(&events).push(format!("{outcome} {name}"));
+        };
+        self.queues
+            .run(Some(by), id, Scope::Session, &Cancel::new(), job);
+    }
+
+    fn append_of(&self, by: ConnectionId, id: &str, name: &str) {
+        let append = Append {
+            name: name.to_owned(),
+            events: Arc::clone(&self.events),
+        };
+        self.queues
+            .append(Some(by), Some(id), &Cancel::new(), append, false);
     }
 
     fn read(&self, id: &str, name: &str) -> Cancel {
@@ -446,6 +475,55 @@ fn jobs_of_a_session_run_in_order_whatever_the_runtime_does() {
         }
         check(&world, &submitted, seed);
     }
+}
+
+#[test]
+fn a_session_exists_for_the_connections_that_have_opened_it() {
+    let world = World::new(&["a", "b"]);
+    let (reader, writer, stranger) = (ConnectionId(1), ConnectionId(2), ConnectionId(3));
+    world.admit("a", reader, Access::Read);
+    world.admit("a", writer, Access::Write);
+    world.admit("b", writer, Access::Write);
+    let running = world.keep("a", Scope::Session, "r");
+    world.append_of(writer, "a", "1");
+    world.append_of(reader, "a", "2");
+    world.append_of(stranger, "a", "3");
+    world.append_of(writer, "a", "4");
+    world.job_of(reader, None, "5");
+    world.job_of(writer, None, "6");
+    world.job_of(stranger, Some("b"), "7");
+    drop(lock(&running).take());
+    world.settle();
+    let mut events = lock(&world.events).clone();
+    events.sort_unstable();
+    let expect = [
+        "invalidParams 6",
+        "read 5",
+        "read r",
+        "readOnly 2",
+        "sessionNotFound 3",
+        "sessionNotFound 7",
+        "write 1",
+        "write 4",
+    ];
+    assert_eq!(events, expect);
+}
+
+/// A slow opening of one connection held up the requests of all others that named no session.
+#[test]
+fn a_job_for_the_only_session_waits_for_registry_jobs_of_its_own_connection_only() {
+    let world = World::new(&["a"]);
+    let (slow, other) = (ConnectionId(1), ConnectionId(2));
+    world.admit("a", slow, Access::Write);
+    world.admit("a", other, Access::Write);
+    let opening = world.queues.unnamed(Some(slow), &Cancel::new());
+    world.job_of(slow, None, "1");
+    world.job_of(other, None, "2");
+    world.settle();
+    assert_eq!(*lock(&world.events), ["read 2"]);
+    drop(opening);
+    world.settle();
+    assert_eq!(*lock(&world.events), ["read 2", "read 1"]);
 }
 
 fn check(world: &World, submitted: &HashMap<&str, Vec<usize>>, seed: u64) {

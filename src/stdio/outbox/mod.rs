@@ -10,7 +10,7 @@ use self::writer::Writer;
 use crate::lock::lock;
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::Framing;
 use super::shared::Message;
@@ -63,6 +63,8 @@ pub struct Outbox {
     work: Condvar,
     /// Wakes the reader in `wait_for_room`.
     room: Condvar,
+    /// Writes small messages on the threads that push them.
+    shortcut: OnceLock<Shortcut>,
 }
 
 #[derive(Debug)]
@@ -140,7 +142,14 @@ impl Outbox {
             }),
             work: Condvar::new(),
             room: Condvar::new(),
+            shortcut: OnceLock::new(),
         })
+    }
+
+    /// Has small messages written on the threads that push them, if the writer is idle: one event for many connections
+    /// then wakes no thread of this process.
+    pub(crate) fn write_at_once(&self, shortcut: Shortcut) {
+        let _same = self.shortcut.set(shortcut);
     }
 
     /// Sets the framing, which is [`Framing::Lines`] by default. Call it before pushing the first message.
@@ -184,7 +193,10 @@ impl Outbox {
             Class::Progress if over => return,
             _ => state.put(item),
         }
-        self.notify_writer(state);
+        match self.shortcut.get().filter(|_| !state.corked) {
+            Some(shortcut) if state.write_through(shortcut) => {}
+            _ => self.notify_writer(state),
+        }
     }
 
     /// Queues a `summary_delta` (protocol.md §7). Queued deltas of one navigation are merged: the text of all,
@@ -228,17 +240,7 @@ impl Outbox {
     pub fn uncork_through(&self, shortcut: &Shortcut) {
         let mut state = self.lock();
         state.corked = false;
-        if state.queue.is_empty() {
-            return;
-        }
-        if let Some(bytes) = state.short_message()
-            && shortcut.write(&bytes).is_ok_and(|written| written)
-        {
-            state.queue.clear();
-            state.gaps.clear();
-            state.deltas.clear();
-            state.unread = 0;
-            state.events = 0;
+        if state.queue.is_empty() || state.write_through(shortcut) {
             return;
         }
         self.notify_writer(state);
@@ -425,6 +427,21 @@ impl OutboxState {
             from: seq,
             to: seq,
         });
+    }
+
+    /// Writes all queued messages if that cannot block; false if nothing was written.
+    fn write_through(&mut self, shortcut: &Shortcut) -> bool {
+        let bytes = self.short_message();
+        let is_written =
+            bytes.is_some_and(|bytes| shortcut.write(&bytes).is_ok_and(|written| written));
+        if is_written {
+            self.queue.clear();
+            self.gaps.clear();
+            self.deltas.clear();
+            self.unread = 0;
+            self.events = 0;
+        }
+        is_written
     }
 
     /// All queued messages, framed, if they are few and the writer is idle.
