@@ -38,7 +38,7 @@ pub(crate) struct AskUserParams {
     pub placeholder: Option<String>,
     /// The text or the choice to begin with, at most 1 MiB. Default: none.
     pub initial: Option<String>,
-    /// How many milliseconds to wait, at most `limits.maxAnswerMs`, which is the default.
+    /// How many milliseconds to wait, at most `limits.maxAnswerMs`. Default: `limits.maxAnswerMs`.
     #[serde(default, deserialize_with = "count")]
     #[schemars(with = "Option<Count>")]
     pub timeout_ms: Option<u64>,
