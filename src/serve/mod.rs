@@ -242,20 +242,17 @@ fn finish(server: &Server, end: DaemonEnd, stdio: Option<StdioConnection>) {
     let mine = stdio.as_ref().map(|stdio| stdio.served.connection.id);
     let sockets_until = Instant::now() + LONGEST_END;
     server.runtime.block_on(async {
-        match &stdio {
-            Some(StdioConnection { served, .. }) => {
-                served.begin_end(match end {
-                    DaemonEnd::Stdio(reason) => reason,
-                    _ => EndReason::Asked,
-                });
-                let work = async {
-                    served.dispatcher.drained().await;
-                    daemon.end_turns().await;
-                    daemon.hooks.drained().await;
-                };
-                served.within_grace(work).await;
-            }
-            None => {}
+        if let Some(StdioConnection { served, .. }) = &stdio {
+            served.begin_end(match end {
+                DaemonEnd::Stdio(reason) => reason,
+                _ => EndReason::Asked,
+            });
+            let work = async {
+                served.dispatcher.drained().await;
+                daemon.end_turns().await;
+                daemon.hooks.drained().await;
+            };
+            served.within_grace(work).await;
         }
         server.end_extensions();
         daemon.connections.ended_except(mine, sockets_until).await;
