@@ -13,7 +13,7 @@ mod stdio;
 
 pub(crate) use address::ListenAddress;
 
-use self::connection::{EndReason, LAST_WORDS, LONGEST_END, serve_socket};
+use self::connection::{EndReason, LAST_WORDS, LONGEST_END, serve_extension};
 use self::stdio::StdioConnection;
 use crate::clock::SystemSource;
 use crate::config::Config;
@@ -24,7 +24,6 @@ use crate::lock::lock;
 use crate::os::process;
 use anyhow::Context;
 use std::io::{self, IsTerminal, Write};
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -171,7 +170,7 @@ fn start_runtime() -> anyhow::Result<Runtime> {
 fn start_extensions(server: &Arc<Server>) -> anyhow::Result<Supervisors> {
     let serve: Arc<ServeExtension> = Arc::new({
         let server = Arc::clone(server);
-        move |run, socket| serve_socket(&server, OwnedFd::from(socket).into(), Some(run))
+        move |run, sockets| serve_extension(&server, run, sockets)
     });
     let extensions = server.daemon.extensions.all();
     Supervisors::start(extensions, &serve, &server.extensions_end).context("start a thread")

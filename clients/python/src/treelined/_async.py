@@ -37,7 +37,15 @@ WAITING_TIMEOUT = 660.0
 ASK_KINDS = ["select", "confirm", "input", "editor"]
 """The kinds of questions to a person."""
 
-WAITING = {"ask_user", "compact", "fork_session", "merge_branch", "navigate_tree", "pop", "run_command"}
+WAITING = {
+    "ask_user",
+    "compact",
+    "fork_session",
+    "merge_branch",
+    "navigate_tree",
+    "pop",
+    "run_command",
+}
 
 CHUNK = 1 << 20
 """Size of a read, in bytes."""
