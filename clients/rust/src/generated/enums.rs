@@ -5,11 +5,28 @@
 use crate::json::string_enum;
 
 string_enum! {
-    /// An event that asks clients.
-    pub enum BeforeEvent {
+    /// How a person answers.
+    ///
+    /// `select`: By choosing one of `options`.
+    /// `confirm`: By yes or no.
+    /// `input`: By a line of text.
+    /// `editor`: By a longer text.
+    pub enum AskKind {
+        Select = "select",
+        Confirm = "confirm",
+        Input = "input",
+        Editor = "editor",
+    }
+}
+
+string_enum! {
+    /// An event that asks a client.
+    pub enum AskingEvent {
         SessionBeforeTree = "session_before_tree",
         SessionBeforeFork = "session_before_fork",
         SessionBeforeCompact = "session_before_compact",
+        CommandInvoked = "command_invoked",
+        UserAsked = "user_asked",
     }
 }
 
@@ -32,6 +49,19 @@ string_enum! {
         CancelledByClient = "cancelledByClient",
         NoAnswer = "noAnswer",
         HookFailed = "hookFailed",
+    }
+}
+
+string_enum! {
+    /// Why a command failed.
+    ///
+    /// `error`: The client that offers it answered with an error.
+    /// `timeout`: It took too long.
+    /// `ownerGone`: The connection that offers it has ended.
+    pub enum CommandFailure {
+        Error = "error",
+        Timeout = "timeout",
+        OwnerGone = "ownerGone",
     }
 }
 
@@ -85,6 +115,17 @@ string_enum! {
         ForwardParent = "forwardParent",
         Cycle = "cycle",
         DurabilityUnknown = "durabilityUnknown",
+    }
+}
+
+string_enum! {
+    /// Why a question to a person has no answer.
+    ///
+    /// `dismissed`: The person dismissed it.
+    /// `timeout`: Nobody answered in time.
+    pub enum DismissReason {
+        Dismissed = "dismissed",
+        Timeout = "timeout",
     }
 }
 
@@ -160,6 +201,10 @@ string_enum! {
     /// `summarizerFailed`: The summarizer failed; nothing was changed. Try again, or do it without a summary.
     /// `nothingToCompact`: The context has no part to summarize. No action is needed; try again when the conversation has grown.
     /// `eventNotPending`: The question is closed, or never existed. No action is needed: another answer decided it, or its time ran out.
+    /// `noUser`: No connection can ask a person in this way. Go on without the answer, or connect a client that declares `capabilities.ui`.
+    /// `commandExists`: Another connection, or the client itself, has a command of this name. Choose another name; `list_commands` lists those of connections.
+    /// `commandNotFound`: No connection offers a command of this name. Correct the name; `list_commands` lists the commands.
+    /// `commandFailed`: The command failed. Look at `details.reason` and `details.message`; the command may have done a part of its work.
     /// `storageFull`: The disk or the quota is full. Free space and send the request again; `details.writtenIds` lists the entries that were written.
     /// `storageIo`: The operating system failed to read or write the file. Check the disk and the file; `details.writtenIds` lists the entries that were written.
     /// `pathDenied`: The operating system denies access to the file or its directory. Change the permissions of the file or the directory, or choose another session directory.
@@ -200,6 +245,10 @@ string_enum! {
         SummarizerFailed = "summarizerFailed",
         NothingToCompact = "nothingToCompact",
         EventNotPending = "eventNotPending",
+        NoUser = "noUser",
+        CommandExists = "commandExists",
+        CommandNotFound = "commandNotFound",
+        CommandFailed = "commandFailed",
         StorageFull = "storageFull",
         StorageIo = "storageIo",
         PathDenied = "pathDenied",
@@ -221,12 +270,16 @@ string_enum! {
     /// `proceed`: All clients and hooks answered.
     /// `timeout`: Not all answered in time.
     /// `aborted`: The operation ended for another reason.
+    /// `answered`: A person answered.
+    /// `dismissed`: A person gave no answer.
     pub enum EventOutcome {
         Cancelled = "cancelled",
         Summary = "summary",
         Proceed = "proceed",
         Timeout = "timeout",
         Aborted = "aborted",
+        Answered = "answered",
+        Dismissed = "dismissed",
     }
 }
 
@@ -309,6 +362,15 @@ string_enum! {
 }
 
 string_enum! {
+    /// The importance of a message to a person.
+    pub enum NotifyLevel {
+        Info = "info",
+        Warning = "warning",
+        Error = "error",
+    }
+}
+
+string_enum! {
     /// The outcome if a client does not answer in time.
     pub enum OnNoAnswer {
         Proceed = "proceed",
@@ -332,6 +394,17 @@ string_enum! {
     pub enum Origin {
         Own = "self",
         Other = "other",
+    }
+}
+
+string_enum! {
+    /// The style of a row, by its meaning. Clients choose the colour.
+    pub enum RowStyle {
+        Accent = "accent",
+        Success = "success",
+        Warning = "warning",
+        Error = "error",
+        Dim = "dim",
     }
 }
 

@@ -10,7 +10,7 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:5825696cad72fe9d561bd022c49b35763acf7f6bcb9a6789d144705c6d1ed0f1";
+    "sha256:55a1315d2e32dda6b154f1f8c486d69eb9ccbd0975d25ea084ff61c8dd86ba93";
 
 impl Client {
     /// Returns the OpenRPC document of this daemon. `rpc.discover`
@@ -85,6 +85,23 @@ impl Client {
             cursor: None,
         };
         self.call("list_sessions", params)
+    }
+
+    /// Has the daemon tell this connection about changes of the list of sessions. A repetition
+    /// replaces the earlier watch of the connection. `watch_sessions`
+    ///
+    /// Errors: `invalidParams`, `storageIo`, `pathDenied`, `cancelled`.
+    pub fn watch_sessions(&self) -> Call<WatchSessionsParams, WatchSessionsResult> {
+        let params = WatchSessionsParams { cwd: None };
+        self.call("watch_sessions", params)
+    }
+
+    /// Ends what `watch_sessions` began. `unwatch_sessions`
+    ///
+    /// Errors: `invalidParams`.
+    pub fn unwatch_sessions(&self) -> Call<UnwatchSessionsParams, UnwatchSessionsResult> {
+        let params = UnwatchSessionsParams {};
+        self.call("unwatch_sessions", params)
     }
 
     /// Finds the entries of all sessions that hold words, a text or a pattern. `search`
@@ -723,9 +740,9 @@ impl Client {
     /// Declares that the client's agent has ended its turn, and appends the messages queued
     /// meanwhile. Messages that were queued during the turn are appended. `end_turn`
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `sessionLocked`, `versionUnsupported`,
-    /// `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`, `leafMoved`,
-    /// `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionBusy`, `sessionLocked`,
+    /// `versionUnsupported`, `readOnly`, `sessionDeleted`, `sessionReplaced`, `sessionExists`,
+    /// `leafMoved`, `storageFull`, `storageIo`, `pathDenied`, `durabilityUnknown`, `cancelled`.
     pub fn end_turn(&self) -> Call<EndTurnParams, EndTurnResult> {
         let params = EndTurnParams {
             session_id: self.session_id(),
@@ -734,7 +751,7 @@ impl Client {
     }
 
     /// Answers a question of the daemon, or asks for more time to answer it. Exactly one of
-    /// `result` and `extendMs` is given. `answer_event`
+    /// `result`, `error` and `extendMs` is given. `answer_event`
     ///
     /// - `event_id`: The id of the question, from the event.
     ///
@@ -746,8 +763,127 @@ impl Client {
         let params = AnswerEventParams {
             event_id: event_id.into(),
             result: None,
+            error: None,
             extend_ms: None,
         };
         self.call("answer_event", params)
+    }
+
+    /// Says how the rows of custom messages of one type look. It replaces the connection's own
+    /// renderer of the same custom type. `register_renderer`
+    ///
+    /// - `custom_type`: The `customType` of the entries, at most 256 bytes.
+    /// - `preview`: The template of the preview, at most 1024 bytes. `{details.done}` is a member of the entry, `{{` a brace.
+    ///
+    /// Errors: `invalidParams`.
+    pub fn register_renderer(
+        &self,
+        custom_type: impl Into<String>,
+        preview: impl Into<String>,
+    ) -> Call<RegisterRendererParams, RegisterRendererResult> {
+        let params = RegisterRendererParams {
+            custom_type: custom_type.into(),
+            preview: preview.into(),
+            icon: None,
+            style: None,
+        };
+        self.call("register_renderer", params)
+    }
+
+    /// Offers a command that other clients can run. It replaces the connection's own command of the
+    /// same name. `register_command`
+    ///
+    /// - `name`: The name: a letter from a to z, then at most 63 of `a-z0-9_-`.
+    ///
+    /// Errors: `invalidParams`, `commandExists`.
+    pub fn register_command(
+        &self,
+        name: impl Into<String>,
+    ) -> Call<RegisterCommandParams, RegisterCommandResult> {
+        let params = RegisterCommandParams {
+            name: name.into(),
+            description: None,
+            argument_hint: None,
+        };
+        self.call("register_command", params)
+    }
+
+    /// Withdraws a command of this connection. `unregister_command`
+    ///
+    /// - `name`: The name of a command of this connection.
+    ///
+    /// Errors: `invalidParams`, `commandNotFound`.
+    pub fn unregister_command(
+        &self,
+        name: impl Into<String>,
+    ) -> Call<UnregisterCommandParams, UnregisterCommandResult> {
+        let params = UnregisterCommandParams { name: name.into() };
+        self.call("unregister_command", params)
+    }
+
+    /// Lists the commands that clients offer. `list_commands`
+    ///
+    /// Errors: `invalidParams`.
+    pub fn list_commands(&self) -> Call<ListCommandsParams, ListCommandsResult> {
+        let params = ListCommandsParams {};
+        self.call("list_commands", params)
+    }
+
+    /// Runs a command of another client, and waits for its result. `run_command`
+    ///
+    /// - `name`: The name of a registered command.
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `commandNotFound`, `commandFailed`, `cancelled`.
+    pub fn run_command(&self, name: impl Into<String>) -> Call<RunCommandParams, RunCommandResult> {
+        let params = RunCommandParams {
+            name: name.into(),
+            args: None,
+            session_id: None,
+            timeout_ms: None,
+        };
+        self.call("run_command", params)
+    }
+
+    /// Asks a person a question, and waits for the answer. `ask_user`
+    ///
+    /// - `kind`: How the person answers.
+    /// - `title`: The question, 1 to 500 characters.
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `noUser`, `cancelled`.
+    pub fn ask_user(
+        &self,
+        kind: AskKind,
+        title: impl Into<String>,
+    ) -> Call<AskUserParams, AskUserResult> {
+        let params = AskUserParams {
+            kind,
+            title: title.into(),
+            message: None,
+            options: None,
+            placeholder: None,
+            initial: None,
+            timeout_ms: None,
+            session_id: None,
+        };
+        self.call("ask_user", params)
+    }
+
+    /// Shows a message to a person. `notify_user`
+    ///
+    /// - `message`: The message, at most 64 KiB.
+    /// - `level`: Its importance.
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`.
+    pub fn notify_user(
+        &self,
+        message: impl Into<String>,
+        level: NotifyLevel,
+    ) -> Call<NotifyUserParams, NotifyUserResult> {
+        let params = NotifyUserParams {
+            message: message.into(),
+            level,
+            session_id: None,
+        };
+        self.call("notify_user", params)
     }
 }

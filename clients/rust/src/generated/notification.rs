@@ -41,10 +41,18 @@ pub enum Notification {
     Progress(Progress),
     /// Carries a hit of a search while the search goes on. `search_hit`
     SearchHit(FoundHit),
+    /// Asks the client that offers a command to run it. `command_invoked`
+    CommandInvoked(CommandInvoked),
+    /// Asks the person in front of the client a question. `user_asked`
+    UserAsked(UserAsked),
+    /// Carries a message for the person in front of the client. `user_notified`
+    UserNotified(UserNotified),
     /// Reports damage that was found in the file of an open session. `diagnostics`
     Diagnostics(Diagnostics),
     /// Says that notifications were dropped because the client did not read them. `events_lost`
     EventsLost(EventsLost),
+    /// Says which rows of the list of sessions are new, changed or gone. `sessions_changed`
+    SessionsChanged(SessionsChanged),
     /// A notification that this client does not know.
     Unknown {
         /// The name.
@@ -88,8 +96,12 @@ impl Notification {
             "summary_delta" => params.parse().map(Notification::SummaryDelta),
             "progress" => params.parse().map(Notification::Progress),
             "search_hit" => params.parse().map(Notification::SearchHit),
+            "command_invoked" => params.parse().map(Notification::CommandInvoked),
+            "user_asked" => params.parse().map(Notification::UserAsked),
+            "user_notified" => params.parse().map(Notification::UserNotified),
             "diagnostics" => params.parse().map(Notification::Diagnostics),
             "events_lost" => params.parse().map(Notification::EventsLost),
+            "sessions_changed" => params.parse().map(Notification::SessionsChanged),
             _ => return Notification::unknown(method, params),
         };
         known.unwrap_or_else(|_| Notification::unknown(method, params))
@@ -114,8 +126,12 @@ impl Notification {
             Notification::SummaryDelta(_) => "summary_delta",
             Notification::Progress(_) => "progress",
             Notification::SearchHit(_) => "search_hit",
+            Notification::CommandInvoked(_) => "command_invoked",
+            Notification::UserAsked(_) => "user_asked",
+            Notification::UserNotified(_) => "user_notified",
             Notification::Diagnostics(_) => "diagnostics",
             Notification::EventsLost(_) => "events_lost",
+            Notification::SessionsChanged(_) => "sessions_changed",
             Notification::Unknown { method, .. } => method,
             Notification::Missed { .. } => return None,
         })
@@ -138,8 +154,12 @@ impl Notification {
             Notification::EntriesAppended(params) => &params.session_id,
             Notification::TurnRequested(params) => &params.session_id,
             Notification::SummaryDelta(params) => &params.session_id,
+            Notification::CommandInvoked(params) => &params.session_id,
+            Notification::UserAsked(params) => &params.session_id,
+            Notification::UserNotified(params) => &params.session_id,
             Notification::Diagnostics(params) => &params.session_id,
             Notification::EventsLost(params) => &params.session_id,
+            Notification::SessionsChanged(params) => &params.session_id,
             _ => return None,
         })
     }

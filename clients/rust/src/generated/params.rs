@@ -18,15 +18,18 @@ pub struct AbortNavigationParams {
     pub navigation_id: Option<String>,
 }
 
-/// The params of `answer_event`. Exactly one of `result` and `extendMs` is given.
+/// The params of `answer_event`. Exactly one of `result`, `error` and `extendMs` is given.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AnswerEventParams {
     /// The id of the question, from the event.
     pub event_id: String,
-    /// The answer; an empty object is no opinion. Default: none, with `extendMs`.
+    /// The answer; an empty object is no opinion. Default: none, with `error` or `extendMs`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<EventAnswer>,
+    /// Answers `command_invoked`: why the command failed, for people. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
     /// Asks for this many milliseconds from now instead of answering; the question stays open at most `limits.maxAnswerMs`. Default: none, with `result`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extend_ms: Option<u64>,
@@ -84,6 +87,34 @@ pub struct AppendMessageParams {
     /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,
+}
+
+/// The params of `ask_user`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AskUserParams {
+    /// How the person answers.
+    pub kind: AskKind,
+    /// The question, 1 to 500 characters.
+    pub title: String,
+    /// More about it, at most 64 KiB. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The choices of a `select`, which needs them: 1 to 1000, together at most 64 KiB. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub options: Option<Vec<String>>,
+    /// A hint shown in an empty field, at most 500 characters. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placeholder: Option<String>,
+    /// The text or the choice to begin with, at most 1 MiB. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initial: Option<String>,
+    /// How many milliseconds to wait, at most `limits.maxAnswerMs`. Default: `limits.maxAnswerMs`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// The id of an open session: only connections that have it open are asked. Default: all connections.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
 }
 
 /// The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail with `sessionBusy`.
@@ -451,6 +482,11 @@ pub struct ListBranchesParams {
     pub session_id: Option<String>,
 }
 
+/// The params of `list_commands`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListCommandsParams {}
+
 /// The params of `list_sessions`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -551,6 +587,19 @@ pub struct NavigateTreeParams {
     pub expected_leaf_id: Option<Option<String>>,
 }
 
+/// The params of `notify_user`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NotifyUserParams {
+    /// The message, at most 64 KiB.
+    pub message: String,
+    /// Its importance.
+    pub level: NotifyLevel,
+    /// The id of an open session: only connections that have it open are notified. Default: all connections.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+}
+
 /// The params of `open_session`. Exactly one of `sessionId` and `path` is given. A session that is open already is returned as it is.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -635,6 +684,36 @@ pub struct RedoNavigationParams {
     pub expected_leaf_id: Option<Option<String>>,
 }
 
+/// The params of `register_command`. It replaces the connection's own command of the same name.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RegisterCommandParams {
+    /// The name: a letter from a to z, then at most 63 of `a-z0-9_-`.
+    pub name: String,
+    /// What the command does, for people; at most 1000 characters. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What its argument is, for people; at most 200 characters. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub argument_hint: Option<String>,
+}
+
+/// The params of `register_renderer`. It replaces the connection's own renderer of the same custom type.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RegisterRendererParams {
+    /// The `customType` of the entries, at most 256 bytes.
+    pub custom_type: String,
+    /// The template of the preview, at most 1024 bytes. `{details.done}` is a member of the entry, `{{` a brace.
+    pub preview: String,
+    /// An icon to show before the preview, at most 16 characters. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icon: Option<String>,
+    /// The style of the rows. Default: `accent` for displayed messages, else none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub style: Option<RowStyle>,
+}
+
 /// The params of `restore_session`. The session is not opened.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -644,6 +723,23 @@ pub struct RestoreSessionParams {
     /// The path of the file in the trash, if several have this id. Default: the one that was deleted last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trashed_path: Option<String>,
+}
+
+/// The params of `run_command`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunCommandParams {
+    /// The name of a registered command.
+    pub name: String,
+    /// The argument, at most 1 MiB. Default: the empty text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub args: Option<String>,
+    /// The id of an open session that the command is about. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// How many milliseconds the command may take, at most `limits.maxAnswerMs`. Default: 30000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
 }
 
 /// The params of `search`.
@@ -757,4 +853,26 @@ pub struct UndoNavigationParams {
     /// The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_leaf_id: Option<Option<String>>,
+}
+
+/// The params of `unregister_command`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnregisterCommandParams {
+    /// The name of a command of this connection.
+    pub name: String,
+}
+
+/// The params of `unwatch_sessions`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UnwatchSessionsParams {}
+
+/// The params of `watch_sessions`. A repetition replaces the earlier watch of the connection.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WatchSessionsParams {
+    /// Only sessions of this working directory. Default: all sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
 }

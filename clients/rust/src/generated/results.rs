@@ -67,6 +67,22 @@ pub struct AppendMessageResult {
     pub durability: Durability,
 }
 
+/// The result of `ask_user`: `value`, or `dismissed` with its `reason`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct AskUserResult {
+    /// The answer: of a `confirm` true or false, else a text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Json>,
+    /// True if there is no answer, else absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dismissed: Option<bool>,
+    /// Why there is no answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<DismissReason>,
+}
+
 /// The result of `begin_turn`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -369,6 +385,15 @@ pub struct ListBranchesResult {
     pub branches: Vec<Branch>,
 }
 
+/// The result of `list_commands`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct ListCommandsResult {
+    /// The commands of all connections, sorted by name.
+    pub commands: Vec<RegisteredCommand>,
+}
+
 /// The result of `list_sessions`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -395,6 +420,15 @@ pub struct ListTrashResult {
 
 /// The result of `merge_branch`, as that of `navigate_tree`. The leaf stays on its branch: it is the last entry that was appended.
 pub type MergeBranchResult = Navigation;
+
+/// The result of `notify_user`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct NotifyUserResult {
+    /// The number of connections to which the message was sent.
+    pub delivered: u64,
+}
 
 /// The result of `open_session`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -429,6 +463,18 @@ pub struct RedoNavigationResult {
     pub durability: Durability,
 }
 
+/// The result of `register_command`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct RegisterCommandResult {}
+
+/// The result of `register_renderer`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct RegisterRendererResult {}
+
 /// The result of `restore_session`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -438,6 +484,19 @@ pub struct RestoreSessionResult {
     pub session_id: String,
     /// The path of its file.
     pub path: String,
+}
+
+/// The result of `run_command`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct RunCommandResult {
+    /// Text to show.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// Text that the client may send as the user's next message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
 }
 
 /// The result of `search`.
@@ -515,3 +574,21 @@ pub struct UndoNavigationResult {
     /// How safe the write is at the time of the response.
     pub durability: Durability,
 }
+
+/// The result of `unregister_command`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct UnregisterCommandResult {}
+
+/// The result of `unwatch_sessions`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct UnwatchSessionsResult {}
+
+/// The result of `watch_sessions`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct WatchSessionsResult {}

@@ -127,6 +127,14 @@ impl<R> Call<ListSessionsParams, R> {
     }
 }
 
+impl<R> Call<WatchSessionsParams, R> {
+    /// Only sessions of this working directory. Default: all sessions.
+    pub fn cwd(mut self, cwd: impl Into<String>) -> Self {
+        self.params.cwd = Some(cwd.into());
+        self
+    }
+}
+
 impl<R> Call<SearchParams, R> {
     /// How `query` is understood. Default: `words`.
     pub fn mode(mut self, mode: SearchMode) -> Self {
@@ -962,15 +970,115 @@ impl<R> Call<EndTurnParams, R> {
 }
 
 impl<R> Call<AnswerEventParams, R> {
-    /// The answer; an empty object is no opinion. Default: none, with `extendMs`.
+    /// The answer; an empty object is no opinion. Default: none, with `error` or `extendMs`.
     pub fn result(mut self, result: EventAnswer) -> Self {
         self.params.result = Some(result);
+        self
+    }
+
+    /// Answers `command_invoked`: why the command failed, for people. Default: none.
+    pub fn error(mut self, error: impl Into<String>) -> Self {
+        self.params.error = Some(error.into());
         self
     }
 
     /// Asks for this many milliseconds from now instead of answering; the question stays open at most `limits.maxAnswerMs`. Default: none, with `result`.
     pub fn extend_ms(mut self, extend_ms: u64) -> Self {
         self.params.extend_ms = Some(extend_ms);
+        self
+    }
+}
+
+impl<R> Call<RegisterRendererParams, R> {
+    /// An icon to show before the preview, at most 16 characters. Default: none.
+    pub fn icon(mut self, icon: impl Into<String>) -> Self {
+        self.params.icon = Some(icon.into());
+        self
+    }
+
+    /// The style of the rows. Default: `accent` for displayed messages, else none.
+    pub fn style(mut self, style: RowStyle) -> Self {
+        self.params.style = Some(style);
+        self
+    }
+}
+
+impl<R> Call<RegisterCommandParams, R> {
+    /// What the command does, for people; at most 1000 characters. Default: none.
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.params.description = Some(description.into());
+        self
+    }
+
+    /// What its argument is, for people; at most 200 characters. Default: none.
+    pub fn argument_hint(mut self, argument_hint: impl Into<String>) -> Self {
+        self.params.argument_hint = Some(argument_hint.into());
+        self
+    }
+}
+
+impl<R> Call<RunCommandParams, R> {
+    /// The argument, at most 1 MiB. Default: the empty text.
+    pub fn args(mut self, args: impl Into<String>) -> Self {
+        self.params.args = Some(args.into());
+        self
+    }
+
+    /// The id of an open session that the command is about. Default: none.
+    pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
+        self.params.session_id = Some(session_id.into());
+        self
+    }
+
+    /// How many milliseconds the command may take, at most `limits.maxAnswerMs`. Default: 30000.
+    pub fn timeout_ms(mut self, timeout_ms: u64) -> Self {
+        self.params.timeout_ms = Some(timeout_ms);
+        self
+    }
+}
+
+impl<R> Call<AskUserParams, R> {
+    /// More about it, at most 64 KiB. Default: none.
+    pub fn message(mut self, message: impl Into<String>) -> Self {
+        self.params.message = Some(message.into());
+        self
+    }
+
+    /// The choices of a `select`, which needs them: 1 to 1000, together at most 64 KiB. Default: none.
+    pub fn options(mut self, options: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.params.options = Some(options.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// A hint shown in an empty field, at most 500 characters. Default: none.
+    pub fn placeholder(mut self, placeholder: impl Into<String>) -> Self {
+        self.params.placeholder = Some(placeholder.into());
+        self
+    }
+
+    /// The text or the choice to begin with, at most 1 MiB. Default: none.
+    pub fn initial(mut self, initial: impl Into<String>) -> Self {
+        self.params.initial = Some(initial.into());
+        self
+    }
+
+    /// How many milliseconds to wait, at most `limits.maxAnswerMs`. Default: `limits.maxAnswerMs`.
+    pub fn timeout_ms(mut self, timeout_ms: u64) -> Self {
+        self.params.timeout_ms = Some(timeout_ms);
+        self
+    }
+
+    /// The id of an open session: only connections that have it open are asked. Default: all connections.
+    pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
+        self.params.session_id = Some(session_id.into());
+        self
+    }
+}
+
+impl<R> Call<NotifyUserParams, R> {
+    /// The id of an open session: only connections that have it open are notified. Default: all connections.
+    pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
+        self.params.session_id = Some(session_id.into());
         self
     }
 }

@@ -23,10 +23,59 @@ pub struct Branch {
     pub message_count: u64,
     /// The last message, on one line.
     pub preview: String,
+    /// The icon of the last message. Present if its renderer has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icon: Option<String>,
+    /// The style of the last message. Present for displayed custom messages, and if its renderer has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub style: Option<RowStyle>,
     /// When the last entry was written, in ISO 8601.
     pub last_activity: String,
     /// True if the leaf is at the tip of this branch.
     pub is_active: bool,
+}
+
+/// The `details` of `commandExists` and `commandNotFound`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct CommandDetails {
+    /// The name of the command.
+    pub name: String,
+}
+
+/// The `details` of `commandFailed`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct CommandFailedDetails {
+    /// The name of the command.
+    pub name: String,
+    /// Why it failed.
+    pub reason: CommandFailure,
+    /// The error of the client that offers it. Present with the reason `error`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// The params of `command_invoked`. It is sent to the connection that offers the command, which answers with `answer_event`. It has no `seq`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct CommandInvoked {
+    /// The id of the question, for `answer_event`.
+    pub event_id: String,
+    /// The name of the command.
+    pub name: String,
+    /// The argument.
+    pub args: String,
+    /// The id of the session that the command is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The name of the client that runs it, else `client-` and the number of its connection.
+    pub by: String,
+    /// How many milliseconds the daemon waits for the answer.
+    pub timeout_ms: u64,
 }
 
 /// The parts of the context that a compaction summarizes and keeps.
@@ -198,6 +247,18 @@ pub struct EventAnswer {
     /// Answers `session_before_compact`: texts that the summarizer gets besides the conversation. Those of all answers count, in the order of the answers. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<Vec<String>>,
+    /// Answers `command_invoked`: text to show. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// Answers `command_invoked`: text that the caller may send as the user's next message. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// Answers `user_asked`: the answer of the person, true or false for a `confirm`, else a text. Default: none, with `dismissed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Json>,
+    /// Answers `user_asked`: true if the person gives no answer. Default: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dismissed: Option<bool>,
 }
 
 /// The params of `event_resolved`. Clients can dismiss their prompts for the question.
@@ -205,14 +266,16 @@ pub struct EventAnswer {
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct EventResolved {
-    /// The id of the session.
-    pub session_id: String,
-    /// The number of this notification in the session.
-    pub seq: u64,
+    /// The id of the session. Absent if the question is about none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The number of this notification in the session. Absent for questions to a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
     /// The id of the question.
     pub event_id: String,
     /// The event that asked.
-    pub event: BeforeEvent,
+    pub event: AskingEvent,
     /// The id of the navigation that asked. Present if a navigation asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub navigation_id: Option<String>,
@@ -491,6 +554,9 @@ pub struct InvalidParamsDetails {
     pub field: String,
     /// A sentence for people.
     pub reason: String,
+    /// The number of characters before the fault. Present for templates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub position: Option<u64>,
 }
 
 /// The `details` of `leafMoved`.
@@ -659,6 +725,23 @@ pub struct Progress {
     /// A sentence for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+}
+
+/// A command that a connection offers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct RegisteredCommand {
+    /// The name.
+    pub name: String,
+    /// What the command does, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What its argument is, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub argument_hint: Option<String>,
+    /// The name of the client that offers it, else `client-` and the number of its connection.
+    pub by: String,
 }
 
 /// Why a session of a list cannot be opened.
@@ -981,6 +1064,17 @@ pub struct SessionTree {
     pub from_hook: Option<bool>,
 }
 
+/// The params of `sessions_changed`. It has no `seq`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct SessionsChanged {
+    /// The rows of sessions that are new or changed, as `list_sessions` returns them.
+    pub changed: Vec<SessionRow>,
+    /// The ids of sessions whose file is gone.
+    pub removed: Vec<String>,
+}
+
 /// The call that spawned a subagent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -1100,6 +1194,12 @@ pub struct TreeNode {
     pub role: Option<String>,
     /// The entry on one line, at most 200 characters, without control characters. A tool result is `<name> <summary> → <result>`, or `→ ✗ <result>` if it failed (`->` and `x` with `render: "ascii"`).
     pub preview: String,
+    /// An icon to show before the preview. Present if the renderer of the custom type has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icon: Option<String>,
+    /// The style of the row. Present for displayed custom messages, and if the renderer of the custom type has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub style: Option<RowStyle>,
     /// When the entry was written, in ISO 8601, as stored.
     pub timestamp: String,
     /// The current label of the entry.
@@ -1212,4 +1312,52 @@ pub struct UnsearchedFile {
     pub path: String,
     /// The kind of the error.
     pub kind: String,
+}
+
+/// The params of `user_asked`. Clients answer with `answer_event`. It has no `seq`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct UserAsked {
+    /// The id of the question, for `answer_event`.
+    pub event_id: String,
+    /// The name of the client that asks, else `client-` and the number of its connection.
+    pub by: String,
+    /// How the person answers.
+    pub kind: AskKind,
+    /// The question.
+    pub title: String,
+    /// More about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The choices of a `select`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub options: Option<Vec<String>>,
+    /// A hint shown in an empty field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placeholder: Option<String>,
+    /// The text or the choice to begin with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initial: Option<String>,
+    /// How many milliseconds the daemon waits for the answer.
+    pub timeout_ms: u64,
+    /// The id of the session that the question is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+}
+
+/// The params of `user_notified`. It has no `seq`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct UserNotified {
+    /// The message.
+    pub message: String,
+    /// Its importance.
+    pub level: NotifyLevel,
+    /// The name of the client that sent it, else `client-` and the number of its connection.
+    pub by: String,
+    /// The id of the session that the message is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
 }
