@@ -64,6 +64,7 @@ impl Question {
         let params = AnswerEventParams {
             event_id: self.event_id.clone(),
             result,
+            error: None,
             extend_ms,
         };
         let params = Json::new(&params);

@@ -37,7 +37,7 @@ pub fn methods(definitions: &Definitions, table: &Value) -> String {
     }
     format!(
         "//! A function for each method of the protocol.\n//!\n{NOTICE}\
-         use super::{{params::*, results::*, types::*}};\n\
+         use super::{{enums::*, params::*, results::*, types::*}};\n\
          use crate::{{Call, Client, Content, Json, Message}};\n\n\
          /// The version of the protocol.\n\
          pub const PROTOCOL_VERSION: u64 = {};\n\n\

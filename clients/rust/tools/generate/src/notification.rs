@@ -6,7 +6,14 @@ use serde_json::Value;
 use std::fmt::Write as _;
 
 /// Notifications about a request of any session, or of none.
-const ABOUT_A_REQUEST: [&str; 2] = ["progress", "search_hit"];
+const ABOUT_A_REQUEST: [&str; 3] = ["progress", "search_hit", "sessions_changed"];
+/// Notifications that may be about a session.
+const PERHAPS_ABOUT_A_SESSION: [&str; 4] = [
+    "event_resolved",
+    "command_invoked",
+    "user_asked",
+    "user_notified",
+];
 
 pub fn notification(table: &Value) -> String {
     let all: Vec<(&str, String, &str, &str)> = table["notifications"]
@@ -49,13 +56,14 @@ pub fn notification(table: &Value) -> String {
     text += "            Notification::Unknown { method, .. } => method,\n            Notification::Missed { .. } => return None,\n        })\n    }\n\n";
     text += "    /// Returns the id of the session that the notification is about.\n    pub fn session_id(&self) -> Option<&str> {\n        Some(match self {\n";
     for (name, variant, _, _) in &all {
-        if !ABOUT_A_REQUEST.contains(name) {
-            writeln!(
-                text,
-                "            Notification::{variant}(params) => &params.session_id,"
-            )
-            .unwrap();
+        if ABOUT_A_REQUEST.contains(name) {
+            continue;
         }
+        let id = match PERHAPS_ABOUT_A_SESSION.contains(name) {
+            true => "params.session_id.as_deref()?",
+            false => "&params.session_id",
+        };
+        writeln!(text, "            Notification::{variant}(params) => {id},").unwrap();
     }
     text += "            _ => return None,\n        })\n    }\n}\n";
     text
