@@ -142,7 +142,7 @@ impl Notification {
         Some(match self {
             Notification::SessionBeforeTree(params) => &params.session_id,
             Notification::SessionTree(params) => &params.session_id,
-            Notification::EventResolved(params) => &params.session_id,
+            Notification::EventResolved(params) => params.session_id.as_deref()?,
             Notification::SessionBeforeFork(params) => &params.session_id,
             Notification::SessionFork(params) => &params.session_id,
             Notification::SessionBeforeCompact(params) => &params.session_id,
@@ -154,12 +154,11 @@ impl Notification {
             Notification::EntriesAppended(params) => &params.session_id,
             Notification::TurnRequested(params) => &params.session_id,
             Notification::SummaryDelta(params) => &params.session_id,
-            Notification::CommandInvoked(params) => &params.session_id,
-            Notification::UserAsked(params) => &params.session_id,
-            Notification::UserNotified(params) => &params.session_id,
+            Notification::CommandInvoked(params) => params.session_id.as_deref()?,
+            Notification::UserAsked(params) => params.session_id.as_deref()?,
+            Notification::UserNotified(params) => params.session_id.as_deref()?,
             Notification::Diagnostics(params) => &params.session_id,
             Notification::EventsLost(params) => &params.session_id,
-            Notification::SessionsChanged(params) => &params.session_id,
             _ => return None,
         })
     }
