@@ -70,7 +70,7 @@ impl Daemon {
         connection: &Arc<Connection>,
         cwd: Option<&str>,
     ) -> Result<()> {
-        let cwd = cwd.map(|cwd| name::directory(cwd));
+        let cwd = cwd.map(name::directory);
         let (daemon, connection) = (Arc::clone(self), Arc::clone(connection));
         let runtime = Handle::current();
         blocking(move || daemon.begin_watch(connection, cwd, runtime)).await

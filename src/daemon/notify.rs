@@ -284,7 +284,7 @@ impl<M: Fn(u64, bool) -> Option<Vec<u8>>> Texts<M> {
         let text = match known {
             Some(text) => Arc::clone(text),
             None => {
-                let text = SharedText::split(serialize(0)?);
+                let text = SharedText::around_number(serialize(0)?);
                 debug_assert!(text.is_some(), "a notification of a session has a number");
                 Arc::clone(known.insert(Arc::new(text?)))
             }

@@ -6,7 +6,7 @@
 mod restart;
 mod supervisor;
 
-pub(crate) use supervisor::{ExtensionRun, ServeExtension, Supervisors};
+pub(crate) use supervisor::{ExtensionRun, ExtensionSockets, ServeExtension, Supervisors};
 
 use crate::hooks::OnFailure;
 use crate::id::ConnectionId;

@@ -79,9 +79,34 @@ enum RunEnd {
     DaemonEnds,
 }
 
-/// Serves a socket as the connection of an extension.
+/// Serves sockets as the connection of an extension.
 pub(crate) type ServeExtension =
-    dyn Fn(ExtensionRun, UnixStream) -> anyhow::Result<()> + Send + Sync;
+    dyn Fn(ExtensionRun, ExtensionSockets) -> anyhow::Result<()> + Send + Sync;
+
+/// The daemon's ends of the sockets of an extension. There are two, since programs take input on stdout for its end.
+pub(crate) struct ExtensionSockets {
+    /// From the stdout of the extension.
+    pub(crate) input: UnixStream,
+    /// To the stdin of the extension.
+    pub(crate) output: UnixStream,
+}
+
+impl ExtensionSockets {
+    fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self {
+            input: self.input.try_clone()?,
+            output: self.output.try_clone()?,
+        })
+    }
+
+    /// Ends the connection for both sides.
+    fn shut_down(&self) {
+        for socket in [&self.input, &self.output] {
+            // Fails if the other side has ended.
+            let _closed = socket.shutdown(Shutdown::Both);
+        }
+    }
+}
 
 /// The threads of all extensions.
 #[derive(Default)]
@@ -191,7 +216,7 @@ impl Supervisor {
 
     /// Runs the extension until it fails or the daemon ends.
     fn run_once(&mut self) -> (RunEnd, EndStatus) {
-        let (program, socket) = match self.start() {
+        let (program, sockets) = match self.start() {
             Ok(started) => started,
             Err(failure) => return (RunEnd::NotStarted(failure), EndStatus(None)),
         };
@@ -206,23 +231,24 @@ impl Supervisor {
             name: self.extension.name.clone(),
             signals,
         };
-        let own_end = socket.try_clone().map_err(anyhow::Error::from);
-        let served = own_end.and_then(|socket| (self.serve)(connection, socket));
+        let own_ends = sockets.try_clone().map_err(anyhow::Error::from);
+        let served = own_ends.and_then(|sockets| (self.serve)(connection, sockets));
         let end = match served {
             Ok(()) => self.wait_for_end(),
             Err(error) => RunEnd::NotServed(error),
         };
         drop(watch);
-        let status = self.stop(&end, program, &socket);
+        let status = self.stop(&end, program, &sockets);
         (end, EndStatus(status))
     }
 
-    /// Starts the program. Returns it with this process's end of its socket.
-    fn start(&self) -> Result<(RunningProgram, UnixStream), Failure> {
-        let (own_end, its_end) = UnixStream::pair().map_err(Failure::NotStarted)?;
+    /// Starts the program. Returns it with this process's ends of its sockets.
+    fn start(&self) -> Result<(RunningProgram, ExtensionSockets), Failure> {
+        let (output, stdin) = UnixStream::pair().map_err(Failure::NotStarted)?;
+        let (input, stdout) = UnixStream::pair().map_err(Failure::NotStarted)?;
         let name = &self.extension.name;
         let executable = &self.extension.executable;
-        let mut program = executable.start(&[(NAME_VARIABLE, name)], its_end)?;
+        let mut program = executable.start(&[(NAME_VARIABLE, name)], (stdin, stdout))?;
         if let Some(stderr) = program.stderr.take() {
             let name = name.clone();
             let thread = thread::Builder::new().name("extension-stderr".into());
@@ -231,7 +257,7 @@ impl Supervisor {
                 .spawn(move || log_lines(&name, stderr));
             log.map_err(Failure::NotStarted)?;
         }
-        Ok((program, own_end))
+        Ok((program, ExtensionSockets { input, output }))
     }
 
     /// Waits until the run is over, or until the time for the handshake is.
@@ -278,21 +304,21 @@ impl Supervisor {
         &mut self,
         end: &RunEnd,
         program: RunningProgram,
-        socket: &UnixStream,
+        sockets: &ExtensionSockets,
     ) -> Option<ExitStatus> {
         match end {
             RunEnd::Disconnected | RunEnd::NotServed(_) => {}
             RunEnd::DaemonEnds => {
-                let _closed = socket.shutdown(Shutdown::Read);
+                let _closed = sockets.input.shutdown(Shutdown::Read);
                 self.wait_for_disconnection();
             }
             _ => {
                 // A process that the extension has left behind may still have the socket.
-                let _closed = socket.shutdown(Shutdown::Both);
+                sockets.shut_down();
                 self.wait_for_disconnection();
             }
         }
-        let _closed = socket.shutdown(Shutdown::Both);
+        sockets.shut_down();
         if !program.ends_within(END_OF_INPUT_GRACE) {
             program.terminate();
             program.ends_within(TERM_GRACE);

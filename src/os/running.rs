@@ -32,16 +32,15 @@ pub(crate) struct RunningProgram {
 }
 
 impl Executable {
-    /// Starts the program with `socket` as stdin and stdout, and with these variables besides its own. The thread that
+    /// Starts the program with these sockets as stdin and stdout, and with these variables besides its own. The thread that
     /// calls this must outlive the program: the system kills the program when that thread ends. The program's files
     /// are checked each time, since they may have changed.
     pub(crate) fn start(
         &self,
         variables: &[(&str, &str)],
-        socket: UnixStream,
+        (stdin, stdout): (UnixStream, UnixStream),
     ) -> Result<RunningProgram, Failure> {
         self.check()?;
-        let input = socket.try_clone().map_err(Failure::NotStarted)?;
         let mut child = Command::new(THIS_PROGRAM)
             .arg(LAUNCH_COMMAND)
             .arg(std::process::id().to_string())
@@ -50,8 +49,8 @@ impl Executable {
             .env_clear()
             .envs(self.environment.variables())
             .envs(variables.iter().copied())
-            .stdin(OwnedFd::from(input))
-            .stdout(OwnedFd::from(socket))
+            .stdin(OwnedFd::from(stdin))
+            .stdout(OwnedFd::from(stdout))
             .stderr(Stdio::piped())
             .process_group(0)
             .spawn()

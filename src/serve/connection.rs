@@ -5,13 +5,15 @@
 
 use super::Server;
 use crate::daemon::connection::{Connection, Transport};
-use crate::extensions::ExtensionRun;
+use crate::extensions::{ExtensionRun, ExtensionSockets};
 use crate::rpc::Dispatcher;
 use crate::stdio::{Frame, FrameReader, Outbox, Shortcut, id_in_head};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{Shutdown, shutdown};
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::pin::pin;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -190,14 +192,30 @@ impl ServedConnection {
     }
 }
 
-/// Serves a client that has connected to a socket, or the extension of this run.
-pub(super) fn serve_socket(
+/// Serves a client that has connected to a socket.
+pub(super) fn serve_socket(server: &Arc<Server>, socket: File) -> anyhow::Result<()> {
+    let socket = Arc::new(socket);
+    serve_sockets(server, (&socket, &socket), None)
+}
+
+/// Serves a run of an extension.
+pub(super) fn serve_extension(
     server: &Arc<Server>,
-    socket: File,
+    run: ExtensionRun,
+    sockets: ExtensionSockets,
+) -> anyhow::Result<()> {
+    let file = |socket: UnixStream| Arc::new(File::from(OwnedFd::from(socket)));
+    let (input, output) = (file(sockets.input), file(sockets.output));
+    serve_sockets(server, (&input, &output), Some(run))
+}
+
+fn serve_sockets(
+    server: &Arc<Server>,
+    (input, output): (&Arc<File>, &Arc<File>),
     extension: Option<ExtensionRun>,
 ) -> anyhow::Result<()> {
-    let socket = Arc::new(socket);
-    let ended = Arc::clone(&socket);
+    let (input, output) = (Arc::clone(input), Arc::clone(output));
+    let ended = Arc::clone(&input);
     let transport = Transport {
         // An extension runs in the working directory of the daemon.
         cwd: extension.as_ref().map(|_| server.daemon.config.cwd.clone()),
@@ -206,14 +224,16 @@ pub(super) fn serve_socket(
     };
     let served = ServedConnection::new(server, transport)?;
     let broken = {
-        let (socket, connection) = (Arc::clone(&socket), Arc::clone(&served.connection));
+        let (input, output) = (Arc::clone(&input), Arc::clone(&output));
+        let connection = Arc::clone(&served.connection);
         move || {
             connection.cancel_all();
-            end_socket(&socket, Shutdown::Both);
+            end_socket(&output, Shutdown::Both);
+            end_socket(&input, Shutdown::Both);
         }
     };
     let id = served.connection.id;
-    let started = start_threads(served, socket, broken);
+    let started = start_threads(served, (input, output), broken);
     if started.is_err() {
         server.daemon.connections.remove(id);
     }
@@ -222,23 +242,24 @@ pub(super) fn serve_socket(
 
 fn start_threads(
     served: ServedConnection,
-    socket: Arc<File>,
+    (input, output): (Arc<File>, Arc<File>),
     broken: impl FnOnce() + Send + 'static,
 ) -> io::Result<()> {
     let outbox = Arc::clone(served.outbox());
-    if let Some(shortcut) = Shortcut::new(&socket) {
+    if let Some(shortcut) = Shortcut::new(&output) {
         outbox.write_at_once(shortcut);
     }
-    let writer = served.start_writer(Arc::clone(&socket), broken)?;
+    let writer = served.start_writer(Arc::clone(&output), broken)?;
     let reader = move || {
-        let shortcut = Shortcut::new(&socket);
-        let reason = served.read(Arc::clone(&socket), shortcut.as_ref());
-        let reason = match is_hung_up(&socket) {
+        let shortcut = Shortcut::new(&output);
+        let reason = served.read(Arc::clone(&input), shortcut.as_ref());
+        let reason = match is_hung_up(&input) {
             true => EndReason::OutputBroken,
             false => reason,
         };
         served.finish(reason, writer);
-        end_socket(&socket, Shutdown::Both);
+        end_socket(&output, Shutdown::Both);
+        end_socket(&input, Shutdown::Both);
         if let Some(run) = served.connection.extension() {
             run.disconnected();
         }

@@ -54,7 +54,7 @@ fn accepted(server: &Arc<Server>, stream: UnixStream, refusals: &mut Refusals) {
         ));
         return;
     }
-    if let Err(error) = serve_socket(server, File::from(OwnedFd::from(stream)), None) {
+    if let Err(error) = serve_socket(server, File::from(OwnedFd::from(stream))) {
         refusals.log(&format!("a connection could not be served: {error:#}"));
     }
 }

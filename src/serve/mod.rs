@@ -13,7 +13,7 @@ mod stdio;
 
 pub(crate) use address::ListenAddress;
 
-use self::connection::{EndReason, LAST_WORDS, LONGEST_END, serve_socket};
+use self::connection::{EndReason, LAST_WORDS, LONGEST_END, serve_extension};
 use self::stdio::StdioConnection;
 use crate::clock::SystemSource;
 use crate::config::Config;
@@ -24,7 +24,6 @@ use crate::lock::lock;
 use crate::os::process;
 use anyhow::Context;
 use std::io::{self, IsTerminal, Write};
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -171,7 +170,7 @@ fn start_runtime() -> anyhow::Result<Runtime> {
 fn start_extensions(server: &Arc<Server>) -> anyhow::Result<Supervisors> {
     let serve: Arc<ServeExtension> = Arc::new({
         let server = Arc::clone(server);
-        move |run, socket| serve_socket(&server, OwnedFd::from(socket).into(), Some(run))
+        move |run, sockets| serve_extension(&server, run, sockets)
     });
     let extensions = server.daemon.extensions.all();
     Supervisors::start(extensions, &serve, &server.extensions_end).context("start a thread")
@@ -231,20 +230,17 @@ fn finish(server: &Server, end: DaemonEnd, stdio: Option<StdioConnection>) {
     let mine = stdio.as_ref().map(|stdio| stdio.served.connection.id);
     let sockets_until = Instant::now() + LONGEST_END;
     server.runtime.block_on(async {
-        match &stdio {
-            Some(StdioConnection { served, .. }) => {
-                served.begin_end(match end {
-                    DaemonEnd::Stdio(reason) => reason,
-                    _ => EndReason::Asked,
-                });
-                let work = async {
-                    served.dispatcher.drained().await;
-                    daemon.end_turns().await;
-                    daemon.hooks.drained().await;
-                };
-                served.within_grace(work).await;
-            }
-            None => {}
+        if let Some(StdioConnection { served, .. }) = &stdio {
+            served.begin_end(match end {
+                DaemonEnd::Stdio(reason) => reason,
+                _ => EndReason::Asked,
+            });
+            let work = async {
+                served.dispatcher.drained().await;
+                daemon.end_turns().await;
+                daemon.hooks.drained().await;
+            };
+            served.within_grace(work).await;
         }
         server.end_extensions();
         daemon.connections.ended_except(mine, sockets_until).await;

@@ -14,7 +14,7 @@ pub(crate) struct SharedText {
 
 impl SharedText {
     /// Splits a message at its number, which is 0: the first member `seq`. `None` if there is none.
-    pub(crate) fn split(mut message: Vec<u8>) -> Option<Self> {
+    pub(crate) fn around_number(mut message: Vec<u8>) -> Option<Self> {
         // In a string the quotes would be escaped.
         let place = memchr::memmem::find(&message, SEQ)? + SEQ.len();
         let after = message.split_off(place + 1);
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn the_number_is_inserted_at_the_first_member_of_its_name() {
         let message = br#"{"params":{"sessionId":"\"seq\":0","seq":0,"entry":{"seq":0}}}"#;
-        let text = Arc::new(SharedText::split(message.to_vec()).unwrap());
+        let text = Arc::new(SharedText::around_number(message.to_vec()).unwrap());
         for seq in [1, 9, 10, 12345] {
             let text = Arc::clone(&text);
             let numbered = Message::Numbered { text, seq };
@@ -93,7 +93,7 @@ mod tests {
             assert_eq!(numbered.len(), expect.len());
             assert_eq!(String::from_utf8(numbered.into_text()).unwrap(), expect);
         }
-        assert!(SharedText::split(b"{}".to_vec()).is_none());
-        assert!(SharedText::split(b"{\"seq\":7}".to_vec()).is_none());
+        assert!(SharedText::around_number(b"{}".to_vec()).is_none());
+        assert!(SharedText::around_number(b"{\"seq\":7}".to_vec()).is_none());
     }
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A todo list for each branch: `/todo TEXT` adds an item, `/todo done N` ticks it off, `/todo` shows the list."""
+"""A todo list for each branch: `/todo TEXT` adds an item, `/todo done N` ticks one off."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from treelined import Client, types
 
 
 def todo(event: types.CommandInvoked, _over: object) -> types.EventAnswer:
-    """Read the list from the path, so that it is that of the branch; append a new one if it changes."""
+    """Read the list from the path, so that it is the branch's; append it if it changes."""
     session = event.get("sessionId")
     if session is None:
         raise ValueError("a todo list belongs to a session: open one")
@@ -21,7 +21,9 @@ def todo(event: types.CommandInvoked, _over: object) -> types.EventAnswer:
         items[int(words[1]) - 1]["done"] = True
     elif words:
         items.append({"text": " ".join(words), "done": False})
-    lines = [f"{n}. [{'x' if item['done'] else ' '}] {item['text']}" for n, item in enumerate(items, 1)]
+    lines = [
+        f"{n}. [{'x' if item['done'] else ' '}] {item['text']}" for n, item in enumerate(items, 1)
+    ]
     text = "\n".join(lines) or "nothing to do"
     if words:
         details = {"items": items, "done": sum(item["done"] for item in items), "total": len(items)}
@@ -31,6 +33,10 @@ def todo(event: types.CommandInvoked, _over: object) -> types.EventAnswer:
 
 
 with Client(None, answers={"command_invoked": todo}) as client:
-    client.register_renderer(custom_type="todo", preview="{details.done}/{details.total} done", icon="☑")
-    client.register_command(name="todo", description="The list of this branch", argument_hint="[TEXT | done N]")
+    client.register_renderer(
+        custom_type="todo", preview="{details.done}/{details.total} done", icon="☑"
+    )
+    client.register_command(
+        name="todo", description="The list of this branch", argument_hint="[TEXT | done N]"
+    )
     client.closed()

@@ -71,6 +71,11 @@ function Child:command(text)
   vim.rpcrequest(self.channel, 'nvim_command', text)
 end
 
+--- The options of a client that shares a daemon with this Neovim, if there are shared daemons.
+function Child:options()
+  return { command = M.command, session_dir = self.session_dir, summarizer = 'outline' }
+end
+
 --- Returns the lines of the screen, without trailing blanks.
 function Child:screen()
   return self:lua([[

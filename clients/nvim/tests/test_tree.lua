@@ -128,7 +128,7 @@ return {
       child:gives(ALL, { '' })
       equal(child:lua('return vim.bo.modified'), false)
       local params = { path = child.talk.path }
-      local own = t.client({ command = f.command, session_dir = child.session_dir })
+      local own = t.client(child:options())
       assert(own:request_sync('open_session', params))
       local leaf = assert(own:request_sync('get_leaf'))
       equal(leaf.entry.message.content, 'says u2, but\notherwise')
@@ -355,7 +355,7 @@ return {
       equal(table.concat(child:lines(), '\n'), hostile)
       child:type('<C-s>')
       child:gives(ALL, { '' })
-      local own = t.client({ command = f.command, session_dir = child.session_dir })
+      local own = t.client(child:options())
       assert(own:request_sync('open_session', { sessionId = id }))
       equal(assert(own:request_sync('get_leaf')).entry.message.content, hostile)
     end,
@@ -483,7 +483,7 @@ return {
       child:type('<C-s>')
       child:gives('vim.bo.modified', false)
       child:gives("require('treelined.session').get('" .. id .. "').leaf_id ~= nil", true)
-      local own = t.client({ command = f.command, session_dir = child.session_dir })
+      local own = t.client(child:options())
       assert(own:request_sync('open_session', { sessionId = id }))
       local leaf = assert(own:request_sync('get_leaf')).entry
       assert(leaf.id ~= 'u1')

@@ -46,7 +46,11 @@ impl Daemon {
     }
 
     pub fn start_as(bench: &Bench, world: &World, how: StartOptions) -> Result<Self> {
-        let mut command = command(bench, world, how);
+        Self::spawned(command(bench, world, how))
+    }
+
+    /// Starts a command that answers as a daemon does.
+    pub fn spawned(mut command: Command) -> Result<Self> {
         let mut child = command.spawn().context("start the daemon")?;
         let input = child.stdin.take();
         let output = child.stdout.take().context("its output")?;

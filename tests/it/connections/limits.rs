@@ -1,8 +1,9 @@
 //! The number of connections, and the working directory of a socket's client.
 
 use crate::harness::*;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
 
 /// The most connections at a time.
 const MAX: usize = 1024;
@@ -34,7 +35,7 @@ fn connections_over_the_limit_are_closed_at_once_and_the_others_work() {
     drop(streams);
     let mut late = loop {
         let mut stream = UnixStream::connect(&shared.socket).unwrap();
-        std::io::Write::write_all(
+        Write::write_all(
             &mut stream,
             b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"list_sessions\"}\n",
         )
@@ -68,4 +69,85 @@ fn a_client_of_a_socket_names_the_working_directory() {
     };
     assert_eq!(cwd(&mut client, json!({})), "/of/initialize");
     assert_eq!(cwd(&mut client, json!({"cwd": "/own"})), "/own");
+}
+
+fn connect_all(shared: &SharedDaemon, session_id: &str, count: usize) -> Vec<UnixStream> {
+    let open = json!({"sessionId": session_id});
+    let lines = [
+        request(&json!(1), "initialize", &json!({"protocolVersion": 1})),
+        request(&json!(2), "open_session", &open),
+    ];
+    let connect = |_| {
+        let mut stream = UnixStream::connect(&shared.socket).unwrap();
+        stream
+            .write_all((lines.join("\n") + "\n").as_bytes())
+            .unwrap();
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        let mut line = String::new();
+        while !line.contains("session_opened") {
+            line.clear();
+            assert!(
+                reader.read_line(&mut line).unwrap() > 0,
+                "the connection ended"
+            );
+        }
+        stream
+    };
+    (0..count).map(connect).collect()
+}
+
+/// A line of the daemon's status, in kB.
+fn resident_kb(shared: &SharedDaemon) -> usize {
+    let path = format!("/proc/{}/status", shared.pid().as_raw_nonzero());
+    let status = std::fs::read_to_string(path).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.unwrap()
+        .split_whitespace()
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap()
+}
+
+/// The threads and descriptors of the daemon.
+fn threads_and_descriptors(shared: &SharedDaemon) -> [usize; 2] {
+    ["task", "fd"].map(|folder| {
+        let path = format!("/proc/{}/{folder}", shared.pid().as_raw_nonzero());
+        std::fs::read_dir(path).unwrap().count()
+    })
+}
+
+#[test]
+fn idle_connections_take_little_memory_and_leave_nothing() {
+    const COUNT: usize = 500;
+    raise_descriptor_limit();
+    let shared = SharedDaemon::start();
+    let mut keeper = shared.client("keeper", json!({}));
+    let id = keeper.create();
+    keeper.user("u1", "x");
+    // The first connections make what all share.
+    drop(connect_all(&shared, &id, 10));
+    let few = || {
+        threads_and_descriptors(&shared)
+            .iter()
+            .all(|count| *count < 40)
+    };
+    let until = Instant::now() + Duration::from_secs(30);
+    while !few() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let before = resident_kb(&shared);
+    let connections = connect_all(&shared, &id, COUNT);
+    let each = resident_kb(&shared).saturating_sub(before) / COUNT;
+    assert!(each <= 100, "{each} kB for each connection");
+    drop(connections);
+    while !few() {
+        assert!(
+            Instant::now() < until,
+            "{:?}",
+            threads_and_descriptors(&shared)
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    keeper.user("u2", "y");
 }

@@ -8,7 +8,7 @@ const CAPABLE: &str =
     r#"introduce '{"answers":{"session_before_tree":{},"session_before_fork":{}}}'"#;
 
 /// The body of a script that hears sessions, writes that to the file, and acts at each question.
-fn guard(heard: &PathBuf, act: &str) -> String {
+fn guard(heard: &Path, act: &str) -> String {
     format!(
         r#"{CAPABLE}
         while read -r line; do

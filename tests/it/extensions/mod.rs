@@ -7,7 +7,7 @@ mod supervision;
 use crate::config::{file, script};
 use crate::harness::*;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Functions for scripts: `introduce CAPABILITIES` sends `initialize` and waits for the response, `answer LINE RESULT`
@@ -24,7 +24,7 @@ answer() {
 "#;
 
 /// The body of a script that introduces itself and writes all lines that it hears to this file.
-fn listener(heard: &PathBuf) -> String {
+fn listener(heard: &Path) -> String {
     let heard = heard.display();
     format!("introduce '{{}}'; while read -r line; do printf '%s\\n' \"$line\" >> {heard}; done")
 }

@@ -4,7 +4,7 @@ use super::*;
 use std::time::{Duration, Instant};
 
 /// A script that counts its starts in this file.
-fn counting(starts: &PathBuf, body: &str) -> String {
+fn counting(starts: &Path, body: &str) -> String {
     format!("echo $$ >> {}; {body}", starts.display())
 }
 

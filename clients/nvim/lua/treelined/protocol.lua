@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:5825696cad72fe9d561bd022c49b35763acf7f6bcb9a6789d144705c6d1ed0f1',
+  schema_hash = 'sha256:55a1315d2e32dda6b154f1f8c486d69eb9ccbd0975d25ea084ff61c8dd86ba93',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',
@@ -12,6 +12,8 @@ return {
     open_session = 'open_session',
     close_session = 'close_session',
     list_sessions = 'list_sessions',
+    watch_sessions = 'watch_sessions',
+    unwatch_sessions = 'unwatch_sessions',
     search = 'search',
     delete_session = 'delete_session',
     list_trash = 'list_trash',
@@ -50,5 +52,12 @@ return {
     begin_turn = 'begin_turn',
     end_turn = 'end_turn',
     answer_event = 'answer_event',
+    register_renderer = 'register_renderer',
+    register_command = 'register_command',
+    unregister_command = 'unregister_command',
+    list_commands = 'list_commands',
+    run_command = 'run_command',
+    ask_user = 'ask_user',
+    notify_user = 'notify_user',
   },
 }

@@ -10,11 +10,12 @@
 ---@class treelined.AbortNavigationResult
 ---@field aborted boolean False if no such navigation was running, or if it is already committed.
 
---- The params of `answer_event`. Exactly one of `result` and `extendMs` is given.
+--- The params of `answer_event`. Exactly one of `result`, `error` and `extendMs` is given.
 ---@class treelined.AnswerEventParams
+---@field error? string Answers `command_invoked`: why the command failed, for people. Default: none.
 ---@field eventId string The id of the question, from the event.
 ---@field extendMs? integer Asks for this many milliseconds from now instead of answering; the question stays open at most `limits.maxAnswerMs`. Default: none, with `result`.
----@field result? treelined.EventAnswer|any[] The answer; an empty object is no opinion. Default: none, with `extendMs`.
+---@field result? treelined.EventAnswer|any[] The answer; an empty object is no opinion. Default: none, with `error` or `extendMs`.
 
 --- The result of `answer_event`.
 ---@class treelined.AnswerEventResult
@@ -67,6 +68,29 @@
 ---@field entryId string The id of the new entry.
 ---@field leafId string The leaf after the append: the new entry.
 
+--- How a person answers.
+---@alias treelined.AskKind 'select'|'confirm'|'input'|'editor'
+
+--- The params of `ask_user`.
+---@class treelined.AskUserParams
+---@field initial? string The text or the choice to begin with, at most 1 MiB. Default: none.
+---@field kind treelined.AskKind How the person answers.
+---@field message? string More about it, at most 64 KiB. Default: none.
+---@field options? string[] The choices of a `select`, which needs them: 1 to 1000, together at most 64 KiB. Default: none.
+---@field placeholder? string A hint shown in an empty field, at most 500 characters. Default: none.
+---@field sessionId? string The id of an open session: only connections that have it open are asked. Default: all connections.
+---@field timeoutMs? integer How many milliseconds to wait, at most `limits.maxAnswerMs`. Default: `limits.maxAnswerMs`.
+---@field title string The question, 1 to 500 characters.
+
+--- The result of `ask_user`: `value`, or `dismissed` with its `reason`.
+---@class treelined.AskUserResult
+---@field dismissed? boolean True if there is no answer, else absent.
+---@field reason? treelined.DismissReason Why there is no answer.
+---@field value? table The answer: of a `confirm` true or false, else a text.
+
+--- An event that asks a client.
+---@alias treelined.AskingEvent 'session_before_tree'|'session_before_fork'|'session_before_compact'|'command_invoked'|'user_asked'
+
 --- An answer of the model.
 ---@class treelined.AssistantMessage
 ---@field api? string The provider's programming interface.
@@ -91,9 +115,6 @@
 ---@field timestamp? number|string When the message was sent, in Unix milliseconds.
 ---@field truncated? boolean True if `output` is only a part.
 
---- An event that asks clients.
----@alias treelined.BeforeEvent 'session_before_tree'|'session_before_fork'|'session_before_compact'
-
 --- The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail with `sessionBusy`.
 ---@class treelined.BeginTurnParams
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
@@ -104,11 +125,13 @@
 --- The entries from a fork, or from the root, to a tip.
 ---@class treelined.Branch
 ---@field forkId? string The id of the nearest ancestor with several children; null if there is none.
+---@field icon? string The icon of the last message. Present if its renderer has one.
 ---@field isActive boolean True if the leaf is at the tip of this branch.
 ---@field label? string The label of the tip.
 ---@field lastActivity string When the last entry was written, in ISO 8601.
 ---@field messageCount integer The number of messages after the fork up to the tip.
 ---@field preview string The last message, on one line.
+---@field style? treelined.RowStyle The style of the last message. Present for displayed custom messages, and if its renderer has one.
 ---@field tipId string The id of the last entry of the branch.
 
 --- The params of `branch`. No client is asked.
@@ -179,6 +202,7 @@
 ---@field progress? table|any[] Given as an empty object: the daemon sends `progress`. Default: absent.
 ---@field searchHits? table|any[] Given as an empty object: the daemon sends `search_hit`. Default: absent.
 ---@field summaryDeltas? table|any[] Given as an empty object: the daemon sends `summary_delta`. Default: absent.
+---@field ui? string[] The ways in which the client can ask the person in front of it: `select`, `confirm`, `input`, `editor`; others are ignored. With any list, an empty one too, the client gets `user_notified`. Default: none.
 
 --- The name and version of a client.
 ---@class treelined.ClientInfo
@@ -191,6 +215,28 @@
 
 --- The result of `close_session`.
 ---@alias treelined.CloseSessionResult table
+
+--- The `details` of `commandExists` and `commandNotFound`.
+---@class treelined.CommandDetails
+---@field name string The name of the command.
+
+--- The `details` of `commandFailed`.
+---@class treelined.CommandFailedDetails
+---@field message? string The error of the client that offers it. Present with the reason `error`.
+---@field name string The name of the command.
+---@field reason treelined.CommandFailure Why it failed.
+
+--- Why a command failed.
+---@alias treelined.CommandFailure 'error'|'timeout'|'ownerGone'
+
+--- The params of `command_invoked`. It is sent to the connection that offers the command, which answers with `answer_event`. It has no `seq`.
+---@class treelined.CommandInvoked
+---@field args string The argument.
+---@field by string The name of the client that runs it, else `client-` and the number of its connection.
+---@field eventId string The id of the question, for `answer_event`.
+---@field name string The name of the command.
+---@field sessionId? string The id of the session that the command is about.
+---@field timeoutMs integer How many milliseconds the daemon waits for the answer.
 
 --- The params of `compact`. The daemon asks with `session_before_compact`, has the summary written, and appends a compaction entry. Later requests run while it waits; if they move the leaf, it fails with `leafMoved`.
 ---@class treelined.CompactParams
@@ -351,6 +397,9 @@
 --- An OpenRPC document.
 ---@alias treelined.DiscoverResult table
 
+--- Why a question to a person has no answer.
+---@alias treelined.DismissReason 'dismissed'|'timeout'
+
 --- The outcome for a sent message.
 ---@alias treelined.Disposition 'appended'|'queued'|'turnRequested'
 
@@ -401,7 +450,7 @@
 ---@field retryable boolean True if the same request may succeed later, unchanged.
 
 --- The cause of a failure: the contract of `error.data.kind`.
----@alias treelined.ErrorKind 'parseError'|'invalidRequest'|'methodNotFound'|'invalidParams'|'internalError'|'shuttingDown'|'sessionNotFound'|'sessionBusy'|'sessionLocked'|'headerMissing'|'versionUnsupported'|'readOnly'|'sessionDeleted'|'sessionReplaced'|'sessionExists'|'importBusy'|'entryNotFound'|'leafMoved'|'entryInvalid'|'treeChanged'|'nestingTooDeep'|'duplicateEntryId'|'notAUserMessage'|'nothingToUndo'|'unansweredToolCalls'|'summarizerUnavailable'|'summarizerFailed'|'nothingToCompact'|'eventNotPending'|'storageFull'|'storageIo'|'pathDenied'|'durabilityUnknown'|'importFailed'|'batchUnsupported'|'requestTooLarge'|'responseTooLarge'|'overloaded'|'cancelled'
+---@alias treelined.ErrorKind 'parseError'|'invalidRequest'|'methodNotFound'|'invalidParams'|'internalError'|'shuttingDown'|'sessionNotFound'|'sessionBusy'|'sessionLocked'|'headerMissing'|'versionUnsupported'|'readOnly'|'sessionDeleted'|'sessionReplaced'|'sessionExists'|'importBusy'|'entryNotFound'|'leafMoved'|'entryInvalid'|'treeChanged'|'nestingTooDeep'|'duplicateEntryId'|'notAUserMessage'|'nothingToUndo'|'unansweredToolCalls'|'summarizerUnavailable'|'summarizerFailed'|'nothingToCompact'|'eventNotPending'|'noUser'|'commandExists'|'commandNotFound'|'commandFailed'|'storageFull'|'storageIo'|'pathDenied'|'durabilityUnknown'|'importFailed'|'batchUnsupported'|'requestTooLarge'|'responseTooLarge'|'overloaded'|'cancelled'
 
 --- The error object of a response.
 ---@class treelined.ErrorObject
@@ -415,22 +464,26 @@
 ---@field compaction? treelined.GivenCompaction Answers `session_before_compact`: the compaction. Default: none.
 ---@field context? string[] Answers `session_before_compact`: texts that the summarizer gets besides the conversation. Those of all answers count, in the order of the answers. Default: none.
 ---@field customInstructions? string Answers `session_before_tree` and `session_before_compact`: replaces the instructions of the request. Default: those of the request.
+---@field dismissed? boolean Answers `user_asked`: true if the person gives no answer. Default: false.
 ---@field label? string Answers `session_before_tree`: replaces the label of the request; a blank one is none. Default: that of the request.
+---@field output? string Answers `command_invoked`: text to show. Default: none.
+---@field prompt? string Answers `command_invoked`: text that the caller may send as the user's next message. Default: none.
 ---@field replaceInstructions? boolean Answers `session_before_tree` and `session_before_compact`: whether `customInstructions` replace the usual structure of a summary. Default: as in the request.
 ---@field summary? treelined.GivenSummary Answers `session_before_tree`: the summary. It counts only if one is wanted. Default: none.
+---@field value? table Answers `user_asked`: the answer of the person, true or false for a `confirm`, else a text. Default: none, with `dismissed`.
 
 --- How a question ended.
----@alias treelined.EventOutcome 'cancelled'|'summary'|'proceed'|'timeout'|'aborted'
+---@alias treelined.EventOutcome 'cancelled'|'summary'|'proceed'|'timeout'|'aborted'|'answered'|'dismissed'
 
 --- The params of `event_resolved`. Clients can dismiss their prompts for the question.
 ---@class treelined.EventResolved
 ---@field by? string The name of the client or hook whose answer or failure decided.
----@field event treelined.BeforeEvent The event that asked.
+---@field event treelined.AskingEvent The event that asked.
 ---@field eventId string The id of the question.
 ---@field navigationId? string The id of the navigation that asked. Present if a navigation asked.
 ---@field outcome treelined.EventOutcome How the question ended.
----@field seq integer The number of this notification in the session.
----@field sessionId string The id of the session.
+---@field seq? integer The number of this notification in the session. Absent for questions to a person.
+---@field sessionId? string The id of the session. Absent if the question is about none.
 
 --- The params of `events_lost`. It has no `seq`.
 ---@class treelined.EventsLost
@@ -737,7 +790,8 @@
 ---@class treelined.InitializeParams
 ---@field capabilities? treelined.ClientCapabilities|any[] The abilities and wishes of the client. Default: nothing.
 ---@field clientInfo? treelined.ClientInfo The name and version of the client. Default: none.
----@field processId? integer The id of a process; when it dies, the daemon ends. Default: none.
+---@field cwd? string The working directory of sessions that the client creates without naming one. Default: on stdio that of the daemon, on a socket none.
+---@field processId? integer The id of a process; when it dies, the connection ends, and a daemon without others. Default: none.
 ---@field protocolVersion integer The version of the protocol that the client speaks: 1. The daemon answers any other version with its own.
 
 --- The result of `initialize`.
@@ -752,6 +806,7 @@
 --- The `details` of `invalidParams`.
 ---@class treelined.InvalidParamsDetails
 ---@field field string The path of the wrong member, such as `summary.details`; empty for the params as a whole.
+---@field position? integer The number of characters before the fault. Present for templates.
 ---@field reason string A sentence for people.
 
 --- A label for an entry. The latest label of an entry counts.
@@ -782,6 +837,13 @@
 --- The result of `list_branches`.
 ---@class treelined.ListBranchesResult
 ---@field branches treelined.Branch[] The branches, the active one among them.
+
+--- The params of `list_commands`.
+---@alias treelined.ListCommandsParams table
+
+--- The result of `list_commands`.
+---@class treelined.ListCommandsResult
+---@field commands treelined.RegisteredCommand[] The commands of all connections, sorted by name.
 
 --- The params of `list_sessions`.
 ---@class treelined.ListSessionsParams
@@ -1025,6 +1087,19 @@
 ---@field type 'usage' The type.
 ---@field usage treelined.Usage The tokens and their cost.
 
+--- The importance of a message to a person.
+---@alias treelined.NotifyLevel 'info'|'warning'|'error'
+
+--- The params of `notify_user`.
+---@class treelined.NotifyUserParams
+---@field level treelined.NotifyLevel Its importance.
+---@field message string The message, at most 64 KiB.
+---@field sessionId? string The id of an open session: only connections that have it open are notified. Default: all connections.
+
+--- The result of `notify_user`.
+---@class treelined.NotifyUserResult
+---@field delivered integer The number of connections to which the message was sent.
+
 --- The outcome if a client does not answer in time.
 ---@alias treelined.OnNoAnswer 'proceed'|'cancel'
 
@@ -1110,6 +1185,32 @@
 ---@field newLeafId? string The leaf after; null at the empty position.
 ---@field oldLeafId? string The leaf before; null at the empty position.
 
+--- The params of `register_command`. It replaces the connection's own command of the same name.
+---@class treelined.RegisterCommandParams
+---@field argumentHint? string What its argument is, for people; at most 200 characters. Default: none.
+---@field description? string What the command does, for people; at most 1000 characters. Default: none.
+---@field name string The name: a letter from a to z, then at most 63 of `a-z0-9_-`.
+
+--- The result of `register_command`.
+---@alias treelined.RegisterCommandResult table
+
+--- The params of `register_renderer`. It replaces the connection's own renderer of the same custom type.
+---@class treelined.RegisterRendererParams
+---@field customType string The `customType` of the entries, at most 256 bytes.
+---@field icon? string An icon to show before the preview, at most 16 characters. Default: none.
+---@field preview string The template of the preview, at most 1024 bytes. `{details.done}` is a member of the entry, `{{` a brace.
+---@field style? treelined.RowStyle The style of the rows. Default: `accent` for displayed messages, else none.
+
+--- The result of `register_renderer`.
+---@alias treelined.RegisterRendererResult table
+
+--- A command that a connection offers.
+---@class treelined.RegisteredCommand
+---@field argumentHint? string What its argument is, for people.
+---@field by string The name of the client that offers it, else `client-` and the number of its connection.
+---@field description? string What the command does, for people.
+---@field name string The name.
+
 --- The content that a context edit shows instead.
 ---@class treelined.Replacement
 ---@field content treelined.Content The content that replaces that of the target.
@@ -1131,6 +1232,21 @@
 ---@class treelined.RowDiagnostic
 ---@field kind string The kind of the error that opening would answer, such as `headerMissing`.
 ---@field message string A sentence for people.
+
+--- The style of a row, by its meaning. Clients choose the colour.
+---@alias treelined.RowStyle 'accent'|'success'|'warning'|'error'|'dim'
+
+--- The params of `run_command`.
+---@class treelined.RunCommandParams
+---@field args? string The argument, at most 1 MiB. Default: the empty text.
+---@field name string The name of a registered command.
+---@field sessionId? string The id of an open session that the command is about. Default: none.
+---@field timeoutMs? integer How many milliseconds the command may take, at most `limits.maxAnswerMs`. Default: 30000.
+
+--- The result of `run_command`.
+---@class treelined.RunCommandResult
+---@field output? string Text to show.
+---@field prompt? string Text that the client may send as the user's next message.
 
 --- The branches that a search takes.
 ---@alias treelined.SearchBranches 'all'|'active'|'abandoned'
@@ -1330,6 +1446,11 @@
 ---@field sessionId string The id of the session.
 ---@field summaryEntry? treelined.Entry The branch_summary entry that was appended.
 
+--- The params of `sessions_changed`. It has no `seq`.
+---@class treelined.SessionsChanged
+---@field changed treelined.SessionRow[] The rows of sessions that are new or changed, as `list_sessions` returns them.
+---@field removed string[] The ids of sessions whose file is gone.
+
 --- The params of `set_leaf`. If the leaf is there already, nothing is written and nothing is announced.
 ---@class treelined.SetLeafParams
 ---@field expectedLeafId? string The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
@@ -1459,6 +1580,7 @@
 ---@field childCount integer The number of visible children, including those that are folded.
 ---@field depth integer The number of visible ancestors.
 ---@field flags? string[] The unusual properties of the entry: `orphan`, `duplicateId`, `recovered` and others.
+---@field icon? string An icon to show before the preview. Present if the renderer of the custom type has one.
 ---@field id string The id of the entry.
 ---@field indent integer The column in a drawing of the tree, which grows only where the tree branches.
 ---@field isBranchPoint boolean True if the entry has several visible children.
@@ -1472,6 +1594,7 @@
 ---@field prefix? string The lines to draw before the row, at most 64 columns. Present with `render`.
 ---@field preview string The entry on one line, at most 200 characters, without control characters. A tool result is `<name> <summary> → <result>`, or `→ ✗ <result>` if it failed (`->` and `x` with `render: "ascii"`).
 ---@field role? string The role of the message. Present for messages.
+---@field style? treelined.RowStyle The style of the row. Present for displayed custom messages, and if the renderer of the custom type has one.
 ---@field timestamp string When the entry was written, in ISO 8601, as stored.
 ---@field tokens? integer The number of tokens before a compaction. Present for compactions.
 ---@field toolCall? treelined.TreeCall The call that a tool result answers. Present for tool results.
@@ -1522,10 +1645,23 @@
 ---@field newLeafId? string The leaf after; null at the empty position.
 ---@field oldLeafId? string The leaf before; null at the empty position.
 
+--- The params of `unregister_command`.
+---@class treelined.UnregisterCommandParams
+---@field name string The name of a command of this connection.
+
+--- The result of `unregister_command`.
+---@alias treelined.UnregisterCommandResult table
+
 --- A file that could not be searched.
 ---@class treelined.UnsearchedFile
 ---@field kind string The kind of the error.
 ---@field path string The path of the file.
+
+--- The params of `unwatch_sessions`.
+---@alias treelined.UnwatchSessionsParams table
+
+--- The result of `unwatch_sessions`.
+---@alias treelined.UnwatchSessionsResult table
 
 --- The tokens that a model used, and their cost.
 ---@class treelined.Usage
@@ -1548,11 +1684,38 @@
 ---@field type 'usage' The type.
 ---@field usage treelined.Usage The tokens and their cost.
 
+--- The params of `user_asked`. Clients answer with `answer_event`. It has no `seq`.
+---@class treelined.UserAsked
+---@field by string The name of the client that asks, else `client-` and the number of its connection.
+---@field eventId string The id of the question, for `answer_event`.
+---@field initial? string The text or the choice to begin with.
+---@field kind treelined.AskKind How the person answers.
+---@field message? string More about it.
+---@field options? string[] The choices of a `select`.
+---@field placeholder? string A hint shown in an empty field.
+---@field sessionId? string The id of the session that the question is about.
+---@field timeoutMs integer How many milliseconds the daemon waits for the answer.
+---@field title string The question.
+
 --- A message of the user.
 ---@class treelined.UserMessage
 ---@field content treelined.Content A text, or content blocks.
 ---@field role 'user' The role.
 ---@field timestamp? number|string When the message was sent, in Unix milliseconds.
+
+--- The params of `user_notified`. It has no `seq`.
+---@class treelined.UserNotified
+---@field by string The name of the client that sent it, else `client-` and the number of its connection.
+---@field level treelined.NotifyLevel Its importance.
+---@field message string The message.
+---@field sessionId? string The id of the session that the message is about.
+
+--- The params of `watch_sessions`. A repetition replaces the earlier watch of the connection.
+---@class treelined.WatchSessionsParams
+---@field cwd? string Only sessions of this working directory. Default: all sessions.
+
+--- The result of `watch_sessions`.
+---@alias treelined.WatchSessionsResult table
 
 --- The methods of the daemon.
 ---@class treelined.Methods
@@ -1562,6 +1725,8 @@
 ---@field open_session fun(self: treelined.Client, params?: treelined.OpenSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.OpenSessionResult|nil), options?: treelined.CallOptions): integer Opens a session by its id or by the path of its file.
 ---@field close_session fun(self: treelined.Client, params?: treelined.CloseSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.CloseSessionResult|nil), options?: treelined.CallOptions): integer Closes a session; its file stays.
 ---@field list_sessions fun(self: treelined.Client, params?: treelined.ListSessionsParams, callback?: fun(err: treelined.Error|nil, result: treelined.ListSessionsResult|nil), options?: treelined.CallOptions): integer Lists the sessions of the session directory, page by page.
+---@field watch_sessions fun(self: treelined.Client, params?: treelined.WatchSessionsParams, callback?: fun(err: treelined.Error|nil, result: treelined.WatchSessionsResult|nil), options?: treelined.CallOptions): integer Has the daemon tell this connection about changes of the list of sessions.
+---@field unwatch_sessions fun(self: treelined.Client, params?: treelined.UnwatchSessionsParams, callback?: fun(err: treelined.Error|nil, result: treelined.UnwatchSessionsResult|nil), options?: treelined.CallOptions): integer Ends what `watch_sessions` began.
 ---@field search fun(self: treelined.Client, params?: treelined.SearchParams, callback?: fun(err: treelined.Error|nil, result: treelined.SearchResult|nil), options?: treelined.CallOptions): integer Finds the entries of all sessions that hold words, a text or a pattern.
 ---@field delete_session fun(self: treelined.Client, params?: treelined.DeleteSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.DeleteSessionResult|nil), options?: treelined.CallOptions): integer Moves the file of a session to the trash folder of the session directory.
 ---@field list_trash fun(self: treelined.Client, params?: treelined.ListTrashParams, callback?: fun(err: treelined.Error|nil, result: treelined.ListTrashResult|nil), options?: treelined.CallOptions): integer Lists the sessions in the trash folder.
@@ -1600,3 +1765,10 @@
 ---@field begin_turn fun(self: treelined.Client, params?: treelined.BeginTurnParams, callback?: fun(err: treelined.Error|nil, result: treelined.BeginTurnResult|nil), options?: treelined.CallOptions): integer Declares that the client's agent starts a turn; until it ends, the leaf moves only by appending.
 ---@field end_turn fun(self: treelined.Client, params?: treelined.EndTurnParams, callback?: fun(err: treelined.Error|nil, result: treelined.EndTurnResult|nil), options?: treelined.CallOptions): integer Declares that the client's agent has ended its turn, and appends the messages queued meanwhile.
 ---@field answer_event fun(self: treelined.Client, params?: treelined.AnswerEventParams, callback?: fun(err: treelined.Error|nil, result: treelined.AnswerEventResult|nil), options?: treelined.CallOptions): integer Answers a question of the daemon, or asks for more time to answer it.
+---@field register_renderer fun(self: treelined.Client, params?: treelined.RegisterRendererParams, callback?: fun(err: treelined.Error|nil, result: treelined.RegisterRendererResult|nil), options?: treelined.CallOptions): integer Says how the rows of custom messages of one type look.
+---@field register_command fun(self: treelined.Client, params?: treelined.RegisterCommandParams, callback?: fun(err: treelined.Error|nil, result: treelined.RegisterCommandResult|nil), options?: treelined.CallOptions): integer Offers a command that other clients can run.
+---@field unregister_command fun(self: treelined.Client, params?: treelined.UnregisterCommandParams, callback?: fun(err: treelined.Error|nil, result: treelined.UnregisterCommandResult|nil), options?: treelined.CallOptions): integer Withdraws a command of this connection.
+---@field list_commands fun(self: treelined.Client, params?: treelined.ListCommandsParams, callback?: fun(err: treelined.Error|nil, result: treelined.ListCommandsResult|nil), options?: treelined.CallOptions): integer Lists the commands that clients offer.
+---@field run_command fun(self: treelined.Client, params?: treelined.RunCommandParams, callback?: fun(err: treelined.Error|nil, result: treelined.RunCommandResult|nil), options?: treelined.CallOptions): integer Runs a command of another client, and waits for its result.
+---@field ask_user fun(self: treelined.Client, params?: treelined.AskUserParams, callback?: fun(err: treelined.Error|nil, result: treelined.AskUserResult|nil), options?: treelined.CallOptions): integer Asks a person a question, and waits for the answer.
+---@field notify_user fun(self: treelined.Client, params?: treelined.NotifyUserParams, callback?: fun(err: treelined.Error|nil, result: treelined.NotifyUserResult|nil), options?: treelined.CallOptions): integer Shows a message to a person.

@@ -6,6 +6,7 @@
 from . import types
 from ._async import AsyncClient
 from ._blocking import Client
+from ._command import AsyncCommand, Command
 from ._methods import (
     PROTOCOL_VERSION,
     SCHEMA_HASH,
@@ -28,8 +29,10 @@ __all__ = [
     "AsyncAnswerer",
     "AsyncAnswers",
     "AsyncClient",
+    "AsyncCommand",
     "BeforeEventName",
     "Client",
+    "Command",
     "DeadlineError",
     "DisconnectedError",
     "NotificationName",

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._methods import PROTOCOL_VERSION, AsyncAnswerer, AsyncAnswers, AsyncMethods, BeforeEventName
-from ._params import given, named
+from ._params import OMITTED, Omitted, given, named
 from ._parent import Parent, connect_parent
 from .errors import DeadlineError, DisconnectedError, TreelinedError, VersionMismatchError
 
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from ._command import AsyncCommand
     from ._methods import NotificationName
-    from .types import ClientInfo, InitializeResult
+    from .types import AskKind, ClientInfo, InitializeResult
 
 TIMEOUT = 30.0
 """Default deadline of calls, in seconds."""
@@ -34,10 +35,18 @@ TIMEOUT = 30.0
 WAITING_TIMEOUT = 660.0
 """The same for calls that wait for people and models. A question is open for at most 10 minutes."""
 
-ASK_KINDS = ["select", "confirm", "input", "editor"]
+ASK_KINDS: list[AskKind] = ["select", "confirm", "input", "editor"]
 """The kinds of questions to a person."""
 
-WAITING = {"ask_user", "compact", "fork_session", "merge_branch", "navigate_tree", "pop", "run_command"}
+WAITING = {
+    "ask_user",
+    "compact",
+    "fork_session",
+    "merge_branch",
+    "navigate_tree",
+    "pop",
+    "run_command",
+}
 
 CHUNK = 1 << 20
 """Size of a read, in bytes."""
@@ -67,8 +76,11 @@ class AsyncClient(AsyncMethods):
         summarizer: str | None = None,
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
+        shared: bool = False,
+        socket: str | os.PathLike[str] | None = None,
         client_info: ClientInfo | None = None,
         answers: AsyncAnswers | Iterable[BeforeEventName] = (),
+        ui: Iterable[AskKind] | None = None,
         summary_deltas: bool = False,
         progress: bool = False,
         search_hits: bool = False,
@@ -81,10 +93,16 @@ class AsyncClient(AsyncMethods):
         `command`, `args`, `session_dir`, `summarizer`, `cwd`, `env`: the daemon, and how it starts.
         None for an extension: the daemon that has started this program, at its stdin and stdout.
 
+        `shared`: use the daemon that all clients of the session directory share, and start it if
+        it does not run; `socket` names the socket of another one.
+
         `client_info`: who is calling.
 
         `answers`: who answers which question, by its name; the daemon waits for the answers. Or
         the names of questions only, and `answer` for each when its answerer exists.
+
+        `ui`: how this client can ask a person, who also gets `user_notified`. If left out every
+        way, if `answers` has `user_asked`, else none.
 
         `summary_deltas`, `progress`, `search_hits`: send these notifications.
 
@@ -102,10 +120,18 @@ class AsyncClient(AsyncMethods):
         if summarizer is not None:
             self._argv += ["--summarizer", summarizer]
         self._argv += args
+        if shared or socket is not None:
+            self._argv += ["connect", "--start"]
+        if socket is not None:
+            self._argv += ["--socket", os.fspath(socket)]
         self._cwd = cwd
         self._env = env
         self._answers: list[str] = list(answers)
         self._answerers: dict[str, AsyncAnswerer[Any]] = named(answers)
+        self._ui = None if ui is None else list(ui)
+        if self._ui and "user_asked" not in self._answers:
+            self._answers.append("user_asked")
+        self._commands: dict[str, AsyncCommand] = {}
         self._client_info = client_info
         self._opt_out = list(opt_out)
         self._capabilities: dict[str, Any] = {
@@ -252,6 +278,35 @@ class AsyncClient(AsyncMethods):
             del self._pending[own]
             future.cancel()
 
+    async def offer_command(
+        self,
+        name: str,
+        run: AsyncCommand,
+        *,
+        description: str | Omitted | None = OMITTED,
+        argument_hint: str | Omitted | None = OMITTED,
+        timeout: float | None = None,
+    ) -> None:
+        """Offer a command to other clients, until `unregister_command` or the end of this client.
+
+        `run`: awaited with each run of the command. What it returns is the output, or `output` and
+        `prompt`; an exception makes the command fail with its text.
+
+        `description`, `argument_hint`: what the command and its argument are, for people.
+        """
+        earlier = self._commands.get(name)
+        # The command may be run before the response arrives.
+        self._commands[name] = run
+        try:
+            await self.register_command(
+                name=name, description=description, argument_hint=argument_hint, timeout=timeout
+            )
+        except BaseException:
+            del self._commands[name]
+            if earlier is not None:
+                self._commands[name] = earlier
+            raise
+
     def _on(self, name: str, handler: Callable[[Any], object]) -> Callable[[], None]:
         handlers = self._handlers.setdefault(name, [])
         handlers.append(handler)
@@ -276,6 +331,8 @@ class AsyncClient(AsyncMethods):
         # The daemon would wait for answers to questions that it does not send.
         needed = {*self._answers, *(["event_resolved"] if self._answers else [])}
         events = [name for name in self._answers if "_before_" in name]
+        asks = ASK_KINDS if "user_asked" in self._answers else None
+        ui = asks if self._ui is None else self._ui
         return {
             "protocolVersion": PROTOCOL_VERSION,
             "clientInfo": self._client_info,
@@ -284,7 +341,7 @@ class AsyncClient(AsyncMethods):
             "cwd": os.path.realpath(self._cwd or "."),
             "capabilities": {
                 "answers": {name: {} for name in events},
-                **({"ui": ASK_KINDS} if "user_asked" in self._answers else {}),
+                **({} if ui is None else {"ui": ui}),
                 "optOut": [name for name in self._opt_out if name not in needed],
                 **self._capabilities,
             },
@@ -424,21 +481,7 @@ class AsyncClient(AsyncMethods):
             self._report(f"a handler of {name} failed", error)
 
     async def _asked(self, name: str, event_id: str, params: dict[str, Any]) -> None:
-        result = None
-        failure = None
-        try:
-            if name in self._answerers:
-                result = await self._answerers[name](params)
-            elif name == "command_invoked":
-                failure = "nothing answers command_invoked"
-        except Exception as error:  # noqa: BLE001
-            # An answerer that fails has no opinion; the daemon must not wait for it.
-            self._report(f"the answerer of {name} failed", error)
-            failure = str(error) or repr(error)
-        nothing = {"dismissed": True} if name == "user_asked" else {}
-        answer: dict[str, Any] = {"result": result or nothing}
-        if name == "command_invoked" and failure is not None:
-            answer = {"error": failure}
+        answer = await self._opinion(name, params)
         # The end of the question no longer cancels this task.
         self._questions.pop(event_id, None)
         try:
@@ -447,9 +490,29 @@ class AsyncClient(AsyncMethods):
             # Another client or the timeout was faster, or the operation has ended.
             if error.kind not in {"eventNotPending", "disconnected"}:
                 self._report(f"the answer to {name} was refused", error)
-            if error.kind == "invalidParams" and result:
+            if error.kind == "invalidParams":
                 # The daemon must not wait in vain because an answer is invalid.
-                await self.call("answer_event", {"eventId": event_id, "result": nothing})
+                nothing = _no_opinion(name, f"its answer was refused: {error}")
+                await self.call("answer_event", {"eventId": event_id, **nothing})
+
+    async def _opinion(self, name: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer to a question, as params of `answer_event`."""
+        answerer: Callable[[Any], Any] | None = self._answerers.get(name)
+        if name == "command_invoked":
+            answerer = self._commands.get(params["name"], answerer)
+        if answerer is None:
+            return _no_opinion(name, "nothing runs this command")
+        try:
+            result = await answerer(params)
+        except Exception as error:  # noqa: BLE001
+            # An answerer that fails has no opinion; the daemon must not wait for it.
+            self._report(f"the answerer of {name} failed", error)
+            return _no_opinion(name, str(error) or repr(error))
+        if isinstance(result, str):
+            return {"result": {"output": result}}
+        if name == "user_asked" and not result:
+            return _no_opinion(name, "")
+        return {"result": result or {}}
 
     def _report(self, message: str, error: Exception) -> None:
         context = {"message": message, "exception": error}
@@ -471,6 +534,13 @@ class AsyncClient(AsyncMethods):
         for question in list(self._questions.values()):
             question.cancel()
         self._ended.set()
+
+
+def _no_opinion(name: str, why: str) -> dict[str, Any]:
+    """Return the answer without an opinion; a command has none, so it fails."""
+    if name == "command_invoked":
+        return {"error": why}
+    return {"result": {"dismissed": True} if name == "user_asked" else {}}
 
 
 def _encode(message: dict[str, Any]) -> bytes:

@@ -10,8 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._async import AsyncClient
-from ._methods import Answerer, Answers, AsyncAnswerer, BeforeEventName, Methods
-from ._params import named
+from ._methods import Answerer, Answers, BeforeEventName, Methods
+from ._params import OMITTED, Omitted, named
 from .errors import DisconnectedError
 
 if TYPE_CHECKING:
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from ._command import AsyncCommand, Command
     from ._methods import NotificationName
-    from .types import ClientInfo, InitializeResult
+    from .types import AskKind, ClientInfo, InitializeResult
 
 T = TypeVar("T")
 
@@ -46,8 +47,11 @@ class Client(Methods):
         summarizer: str | None = None,
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
+        shared: bool = False,
+        socket: str | os.PathLike[str] | None = None,
         client_info: ClientInfo | None = None,
         answers: Answers | Iterable[BeforeEventName] = (),
+        ui: Iterable[AskKind] | None = None,
         summary_deltas: bool = False,
         progress: bool = False,
         search_hits: bool = False,
@@ -66,8 +70,11 @@ class Client(Methods):
             summarizer=summarizer,
             cwd=cwd,
             env=env,
+            shared=shared,
+            socket=socket,
             client_info=client_info,
             answers=declared,
+            ui=ui,
             summary_deltas=summary_deltas,
             progress=progress,
             search_hits=search_hits,
@@ -162,6 +169,34 @@ class Client(Methods):
         """
         return self._wait(self._started().call(method, params, timeout=timeout))
 
+    def offer_command(
+        self,
+        name: str,
+        run: Command,
+        *,
+        description: str | Omitted | None = OMITTED,
+        argument_hint: str | Omitted | None = OMITTED,
+        timeout: float | None = None,
+    ) -> None:
+        """Offer a command to other clients, until `unregister_command` or the end of this client.
+
+        `run`: called with each run of the command, and an event that is set when that is over. What
+        it returns is the output, or `output` and `prompt`; an exception makes the command fail with
+        its text.
+
+        `description`, `argument_hint`: what the command and its argument are, for people.
+        """
+        awaited: AsyncCommand = self._awaited(run)
+        self._wait(
+            self._started().offer_command(
+                name,
+                awaited,
+                description=description,
+                argument_hint=argument_hint,
+                timeout=timeout,
+            )
+        )
+
     def _on(self, name: str, handler: Callable[[Any], object]) -> Callable[[], None]:
         def handle(params: object) -> None:
             self._events.put(partial(handler, params))
@@ -174,8 +209,10 @@ class Client(Methods):
         else:
             self._client._answer(name, self._awaited(answerer))  # noqa: SLF001
 
-    def _awaited(self, answerer: Answerer[Any]) -> AsyncAnswerer[Any]:
-        async def answer(params: object) -> Any:  # noqa: ANN401
+    def _awaited(
+        self, answerer: Callable[[Any, threading.Event], T]
+    ) -> Callable[[Any], Coroutine[Any, Any, T]]:
+        async def answer(params: object) -> T:
             over = threading.Event()
             try:
                 return await self._in_thread(partial(answerer, params, over))

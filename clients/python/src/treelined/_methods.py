@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:5825696cad72fe9d561bd022c49b35763acf7f6bcb9a6789d144705c6d1ed0f1"
+SCHEMA_HASH = "sha256:55a1315d2e32dda6b154f1f8c486d69eb9ccbd0975d25ea084ff61c8dd86ba93"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -36,8 +36,12 @@ NotificationName: TypeAlias = Literal[
     "summary_delta",
     "progress",
     "search_hit",
+    "command_invoked",
+    "user_asked",
+    "user_notified",
     "diagnostics",
     "events_lost",
+    "sessions_changed",
 ]
 """What the daemon says unasked."""
 
@@ -60,6 +64,8 @@ class AsyncAnswers(TypedDict, total=False):
     session_before_tree: AsyncAnswerer[types.SessionBeforeTree]
     session_before_fork: AsyncAnswerer[types.SessionBeforeFork]
     session_before_compact: AsyncAnswerer[types.SessionBeforeCompact]
+    command_invoked: AsyncAnswerer[types.CommandInvoked]
+    user_asked: AsyncAnswerer[types.UserAsked]
 
 
 class Answers(TypedDict, total=False):
@@ -68,6 +74,8 @@ class Answers(TypedDict, total=False):
     session_before_tree: Answerer[types.SessionBeforeTree]
     session_before_fork: Answerer[types.SessionBeforeFork]
     session_before_compact: Answerer[types.SessionBeforeCompact]
+    command_invoked: Answerer[types.CommandInvoked]
+    user_asked: Answerer[types.UserAsked]
 
 
 class AsyncMethods(ABC):
@@ -161,11 +169,27 @@ class AsyncMethods(ABC):
     ) -> Callable[[], None]: ...
     @overload
     def on(
+        self, name: Literal["command_invoked"], handler: Callable[[types.CommandInvoked], object]
+    ) -> Callable[[], None]: ...
+    @overload
+    def on(
+        self, name: Literal["user_asked"], handler: Callable[[types.UserAsked], object]
+    ) -> Callable[[], None]: ...
+    @overload
+    def on(
+        self, name: Literal["user_notified"], handler: Callable[[types.UserNotified], object]
+    ) -> Callable[[], None]: ...
+    @overload
+    def on(
         self, name: Literal["diagnostics"], handler: Callable[[types.Diagnostics], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
         self, name: Literal["events_lost"], handler: Callable[[types.EventsLost], object]
+    ) -> Callable[[], None]: ...
+    @overload
+    def on(
+        self, name: Literal["sessions_changed"], handler: Callable[[types.SessionsChanged], object]
     ) -> Callable[[], None]: ...
     def on(self, name: str, handler: Callable[[Any], object]) -> Callable[[], None]:
         """Call the handler for each notification of that name, until what is returned is called."""
@@ -184,6 +208,14 @@ class AsyncMethods(ABC):
         self,
         name: Literal["session_before_compact"],
         answerer: AsyncAnswerer[types.SessionBeforeCompact],
+    ) -> None: ...
+    @overload
+    def answer(
+        self, name: Literal["command_invoked"], answerer: AsyncAnswerer[types.CommandInvoked]
+    ) -> None: ...
+    @overload
+    def answer(
+        self, name: Literal["user_asked"], answerer: AsyncAnswerer[types.UserAsked]
     ) -> None: ...
     def answer(self, name: str, answerer: AsyncAnswerer[Any]) -> None:
         """Answer questions of that name: before the client starts, or if its `answers` names it."""
@@ -324,6 +356,28 @@ class AsyncMethods(ABC):
                 "cursor": cursor,
             },
             timeout=timeout,
+        )
+        return answered
+
+    async def watch_sessions(
+        self, *, cwd: str | None | Omitted = OMITTED, timeout: float | None = None
+    ) -> types.WatchSessionsResult:
+        """Has the daemon tell this connection about changes of the list of sessions.
+
+        `cwd`: Only sessions of this working directory. Default: all sessions.
+
+        """
+        answered: types.WatchSessionsResult = await self.call(
+            "watch_sessions", {"cwd": cwd}, timeout=timeout
+        )
+        return answered
+
+    async def unwatch_sessions(
+        self, *, timeout: float | None = None
+    ) -> types.UnwatchSessionsResult:
+        """Ends what `watch_sessions` began."""
+        answered: types.UnwatchSessionsResult = await self.call(
+            "unwatch_sessions", {}, timeout=timeout
         )
         return answered
 
@@ -1560,6 +1614,7 @@ class AsyncMethods(ABC):
         *,
         event_id: str,
         result: types.EventAnswer | None | Omitted = OMITTED,
+        error: str | None | Omitted = OMITTED,
         extend_ms: int | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.AnswerEventResult:
@@ -1567,14 +1622,184 @@ class AsyncMethods(ABC):
 
         `event_id`: The id of the question, from the event.
 
-        `result`: The answer; an empty object is no opinion. Default: none, with `extendMs`.
+        `result`: The answer; an empty object is no opinion. Default: none, with `error` or `extendMs`.
+
+        `error`: Answers `command_invoked`: why the command failed, for people. Default: none.
 
         `extend_ms`: Asks for this many milliseconds from now instead of answering; the question stays open at most `limits.maxAnswerMs`. Default: none, with `result`.
 
         """
         answered: types.AnswerEventResult = await self.call(
             "answer_event",
-            {"eventId": event_id, "result": result, "extendMs": extend_ms},
+            {"eventId": event_id, "result": result, "error": error, "extendMs": extend_ms},
+            timeout=timeout,
+        )
+        return answered
+
+    async def register_renderer(
+        self,
+        *,
+        custom_type: str,
+        preview: str,
+        icon: str | None | Omitted = OMITTED,
+        style: types.RowStyle | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.RegisterRendererResult:
+        """Says how the rows of custom messages of one type look.
+
+        `custom_type`: The `customType` of the entries, at most 256 bytes.
+
+        `preview`: The template of the preview, at most 1024 bytes. `{details.done}` is a member of the entry, `{{` a brace.
+
+        `icon`: An icon to show before the preview, at most 16 characters. Default: none.
+
+        `style`: The style of the rows. Default: `accent` for displayed messages, else none.
+
+        """
+        answered: types.RegisterRendererResult = await self.call(
+            "register_renderer",
+            {"customType": custom_type, "preview": preview, "icon": icon, "style": style},
+            timeout=timeout,
+        )
+        return answered
+
+    async def register_command(
+        self,
+        *,
+        name: str,
+        description: str | None | Omitted = OMITTED,
+        argument_hint: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.RegisterCommandResult:
+        """Offers a command that other clients can run.
+
+        `name`: The name: a letter from a to z, then at most 63 of `a-z0-9_-`.
+
+        `description`: What the command does, for people; at most 1000 characters. Default: none.
+
+        `argument_hint`: What its argument is, for people; at most 200 characters. Default: none.
+
+        """
+        answered: types.RegisterCommandResult = await self.call(
+            "register_command",
+            {"name": name, "description": description, "argumentHint": argument_hint},
+            timeout=timeout,
+        )
+        return answered
+
+    async def unregister_command(
+        self, *, name: str, timeout: float | None = None
+    ) -> types.UnregisterCommandResult:
+        """Withdraws a command of this connection.
+
+        `name`: The name of a command of this connection.
+
+        """
+        answered: types.UnregisterCommandResult = await self.call(
+            "unregister_command", {"name": name}, timeout=timeout
+        )
+        return answered
+
+    async def list_commands(self, *, timeout: float | None = None) -> types.ListCommandsResult:
+        """Lists the commands that clients offer."""
+        answered: types.ListCommandsResult = await self.call("list_commands", {}, timeout=timeout)
+        return answered
+
+    async def run_command(
+        self,
+        *,
+        name: str,
+        args: str | None | Omitted = OMITTED,
+        session_id: str | None | Omitted = OMITTED,
+        timeout_ms: int | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.RunCommandResult:
+        """Runs a command of another client, and waits for its result.
+
+        `name`: The name of a registered command.
+
+        `args`: The argument, at most 1 MiB. Default: the empty text.
+
+        `session_id`: The id of an open session that the command is about. Default: none.
+
+        `timeout_ms`: How many milliseconds the command may take, at most `limits.maxAnswerMs`. Default: 30000.
+
+        """
+        answered: types.RunCommandResult = await self.call(
+            "run_command",
+            {"name": name, "args": args, "sessionId": session_id, "timeoutMs": timeout_ms},
+            timeout=timeout,
+        )
+        return answered
+
+    async def ask_user(
+        self,
+        *,
+        kind: types.AskKind,
+        title: str,
+        message: str | None | Omitted = OMITTED,
+        options: list[str] | None | Omitted = OMITTED,
+        placeholder: str | None | Omitted = OMITTED,
+        initial: str | None | Omitted = OMITTED,
+        timeout_ms: int | None | Omitted = OMITTED,
+        session_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.AskUserResult:
+        """Asks a person a question, and waits for the answer.
+
+        `kind`: How the person answers.
+
+        `title`: The question, 1 to 500 characters.
+
+        `message`: More about it, at most 64 KiB. Default: none.
+
+        `options`: The choices of a `select`, which needs them: 1 to 1000, together at most 64 KiB. Default: none.
+
+        `placeholder`: A hint shown in an empty field, at most 500 characters. Default: none.
+
+        `initial`: The text or the choice to begin with, at most 1 MiB. Default: none.
+
+        `timeout_ms`: How many milliseconds to wait, at most `limits.maxAnswerMs`. Default: `limits.maxAnswerMs`.
+
+        `session_id`: The id of an open session: only connections that have it open are asked. Default: all connections.
+
+        """
+        answered: types.AskUserResult = await self.call(
+            "ask_user",
+            {
+                "kind": kind,
+                "title": title,
+                "message": message,
+                "options": options,
+                "placeholder": placeholder,
+                "initial": initial,
+                "timeoutMs": timeout_ms,
+                "sessionId": session_id,
+            },
+            timeout=timeout,
+        )
+        return answered
+
+    async def notify_user(
+        self,
+        *,
+        message: str,
+        level: types.NotifyLevel,
+        session_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.NotifyUserResult:
+        """Shows a message to a person.
+
+        `message`: The message, at most 64 KiB.
+
+        `level`: Its importance.
+
+        `session_id`: The id of an open session: only connections that have it open are notified. Default: all connections.
+
+        """
+        answered: types.NotifyUserResult = await self.call(
+            "notify_user",
+            {"message": message, "level": level, "sessionId": session_id},
             timeout=timeout,
         )
         return answered
@@ -1669,11 +1894,27 @@ class Methods(ABC):
     ) -> Callable[[], None]: ...
     @overload
     def on(
+        self, name: Literal["command_invoked"], handler: Callable[[types.CommandInvoked], object]
+    ) -> Callable[[], None]: ...
+    @overload
+    def on(
+        self, name: Literal["user_asked"], handler: Callable[[types.UserAsked], object]
+    ) -> Callable[[], None]: ...
+    @overload
+    def on(
+        self, name: Literal["user_notified"], handler: Callable[[types.UserNotified], object]
+    ) -> Callable[[], None]: ...
+    @overload
+    def on(
         self, name: Literal["diagnostics"], handler: Callable[[types.Diagnostics], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
         self, name: Literal["events_lost"], handler: Callable[[types.EventsLost], object]
+    ) -> Callable[[], None]: ...
+    @overload
+    def on(
+        self, name: Literal["sessions_changed"], handler: Callable[[types.SessionsChanged], object]
     ) -> Callable[[], None]: ...
     def on(self, name: str, handler: Callable[[Any], object]) -> Callable[[], None]:
         """Call the handler for each notification of that name, until what is returned is called."""
@@ -1693,6 +1934,12 @@ class Methods(ABC):
         name: Literal["session_before_compact"],
         answerer: Answerer[types.SessionBeforeCompact],
     ) -> None: ...
+    @overload
+    def answer(
+        self, name: Literal["command_invoked"], answerer: Answerer[types.CommandInvoked]
+    ) -> None: ...
+    @overload
+    def answer(self, name: Literal["user_asked"], answerer: Answerer[types.UserAsked]) -> None: ...
     def answer(self, name: str, answerer: Answerer[Any]) -> None:
         """Answer questions of that name: before the client starts, or if its `answers` names it."""
         self._answer(name, answerer)
@@ -1833,6 +2080,24 @@ class Methods(ABC):
             },
             timeout=timeout,
         )
+        return answered
+
+    def watch_sessions(
+        self, *, cwd: str | None | Omitted = OMITTED, timeout: float | None = None
+    ) -> types.WatchSessionsResult:
+        """Has the daemon tell this connection about changes of the list of sessions.
+
+        `cwd`: Only sessions of this working directory. Default: all sessions.
+
+        """
+        answered: types.WatchSessionsResult = self.call(
+            "watch_sessions", {"cwd": cwd}, timeout=timeout
+        )
+        return answered
+
+    def unwatch_sessions(self, *, timeout: float | None = None) -> types.UnwatchSessionsResult:
+        """Ends what `watch_sessions` began."""
+        answered: types.UnwatchSessionsResult = self.call("unwatch_sessions", {}, timeout=timeout)
         return answered
 
     def search(
@@ -3068,6 +3333,7 @@ class Methods(ABC):
         *,
         event_id: str,
         result: types.EventAnswer | None | Omitted = OMITTED,
+        error: str | None | Omitted = OMITTED,
         extend_ms: int | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.AnswerEventResult:
@@ -3075,14 +3341,184 @@ class Methods(ABC):
 
         `event_id`: The id of the question, from the event.
 
-        `result`: The answer; an empty object is no opinion. Default: none, with `extendMs`.
+        `result`: The answer; an empty object is no opinion. Default: none, with `error` or `extendMs`.
+
+        `error`: Answers `command_invoked`: why the command failed, for people. Default: none.
 
         `extend_ms`: Asks for this many milliseconds from now instead of answering; the question stays open at most `limits.maxAnswerMs`. Default: none, with `result`.
 
         """
         answered: types.AnswerEventResult = self.call(
             "answer_event",
-            {"eventId": event_id, "result": result, "extendMs": extend_ms},
+            {"eventId": event_id, "result": result, "error": error, "extendMs": extend_ms},
+            timeout=timeout,
+        )
+        return answered
+
+    def register_renderer(
+        self,
+        *,
+        custom_type: str,
+        preview: str,
+        icon: str | None | Omitted = OMITTED,
+        style: types.RowStyle | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.RegisterRendererResult:
+        """Says how the rows of custom messages of one type look.
+
+        `custom_type`: The `customType` of the entries, at most 256 bytes.
+
+        `preview`: The template of the preview, at most 1024 bytes. `{details.done}` is a member of the entry, `{{` a brace.
+
+        `icon`: An icon to show before the preview, at most 16 characters. Default: none.
+
+        `style`: The style of the rows. Default: `accent` for displayed messages, else none.
+
+        """
+        answered: types.RegisterRendererResult = self.call(
+            "register_renderer",
+            {"customType": custom_type, "preview": preview, "icon": icon, "style": style},
+            timeout=timeout,
+        )
+        return answered
+
+    def register_command(
+        self,
+        *,
+        name: str,
+        description: str | None | Omitted = OMITTED,
+        argument_hint: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.RegisterCommandResult:
+        """Offers a command that other clients can run.
+
+        `name`: The name: a letter from a to z, then at most 63 of `a-z0-9_-`.
+
+        `description`: What the command does, for people; at most 1000 characters. Default: none.
+
+        `argument_hint`: What its argument is, for people; at most 200 characters. Default: none.
+
+        """
+        answered: types.RegisterCommandResult = self.call(
+            "register_command",
+            {"name": name, "description": description, "argumentHint": argument_hint},
+            timeout=timeout,
+        )
+        return answered
+
+    def unregister_command(
+        self, *, name: str, timeout: float | None = None
+    ) -> types.UnregisterCommandResult:
+        """Withdraws a command of this connection.
+
+        `name`: The name of a command of this connection.
+
+        """
+        answered: types.UnregisterCommandResult = self.call(
+            "unregister_command", {"name": name}, timeout=timeout
+        )
+        return answered
+
+    def list_commands(self, *, timeout: float | None = None) -> types.ListCommandsResult:
+        """Lists the commands that clients offer."""
+        answered: types.ListCommandsResult = self.call("list_commands", {}, timeout=timeout)
+        return answered
+
+    def run_command(
+        self,
+        *,
+        name: str,
+        args: str | None | Omitted = OMITTED,
+        session_id: str | None | Omitted = OMITTED,
+        timeout_ms: int | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.RunCommandResult:
+        """Runs a command of another client, and waits for its result.
+
+        `name`: The name of a registered command.
+
+        `args`: The argument, at most 1 MiB. Default: the empty text.
+
+        `session_id`: The id of an open session that the command is about. Default: none.
+
+        `timeout_ms`: How many milliseconds the command may take, at most `limits.maxAnswerMs`. Default: 30000.
+
+        """
+        answered: types.RunCommandResult = self.call(
+            "run_command",
+            {"name": name, "args": args, "sessionId": session_id, "timeoutMs": timeout_ms},
+            timeout=timeout,
+        )
+        return answered
+
+    def ask_user(
+        self,
+        *,
+        kind: types.AskKind,
+        title: str,
+        message: str | None | Omitted = OMITTED,
+        options: list[str] | None | Omitted = OMITTED,
+        placeholder: str | None | Omitted = OMITTED,
+        initial: str | None | Omitted = OMITTED,
+        timeout_ms: int | None | Omitted = OMITTED,
+        session_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.AskUserResult:
+        """Asks a person a question, and waits for the answer.
+
+        `kind`: How the person answers.
+
+        `title`: The question, 1 to 500 characters.
+
+        `message`: More about it, at most 64 KiB. Default: none.
+
+        `options`: The choices of a `select`, which needs them: 1 to 1000, together at most 64 KiB. Default: none.
+
+        `placeholder`: A hint shown in an empty field, at most 500 characters. Default: none.
+
+        `initial`: The text or the choice to begin with, at most 1 MiB. Default: none.
+
+        `timeout_ms`: How many milliseconds to wait, at most `limits.maxAnswerMs`. Default: `limits.maxAnswerMs`.
+
+        `session_id`: The id of an open session: only connections that have it open are asked. Default: all connections.
+
+        """
+        answered: types.AskUserResult = self.call(
+            "ask_user",
+            {
+                "kind": kind,
+                "title": title,
+                "message": message,
+                "options": options,
+                "placeholder": placeholder,
+                "initial": initial,
+                "timeoutMs": timeout_ms,
+                "sessionId": session_id,
+            },
+            timeout=timeout,
+        )
+        return answered
+
+    def notify_user(
+        self,
+        *,
+        message: str,
+        level: types.NotifyLevel,
+        session_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.NotifyUserResult:
+        """Shows a message to a person.
+
+        `message`: The message, at most 64 KiB.
+
+        `level`: Its importance.
+
+        `session_id`: The id of an open session: only connections that have it open are notified. Default: all connections.
+
+        """
+        answered: types.NotifyUserResult = self.call(
+            "notify_user",
+            {"message": message, "level": level, "sessionId": session_id},
             timeout=timeout,
         )
         return answered

@@ -7,8 +7,23 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypedDict, Union
 
-BeforeEvent = Literal["session_before_tree", "session_before_fork", "session_before_compact"]
-"""An event that asks clients."""
+AskKind = Literal["select", "confirm", "input", "editor"]
+"""How a person answers.
+
+`select`: By choosing one of `options`.
+`confirm`: By yes or no.
+`input`: By a line of text.
+`editor`: By a longer text.
+"""
+
+AskingEvent = Literal[
+    "session_before_tree",
+    "session_before_fork",
+    "session_before_compact",
+    "command_invoked",
+    "user_asked",
+]
+"""An event that asks a client."""
 
 BeginTurnResult = dict[str, Any]
 """The result of `begin_turn`."""
@@ -29,6 +44,14 @@ CancelRequestResult = dict[str, Any]
 
 CloseSessionResult = dict[str, Any]
 """The result of `close_session`."""
+
+CommandFailure = Literal["error", "timeout", "ownerGone"]
+"""Why a command failed.
+
+`error`: The client that offers it answered with an error.
+`timeout`: It took too long.
+`ownerGone`: The connection that offers it has ended.
+"""
 
 CompactionReason = Literal["manual"]
 """Why a session is compacted.
@@ -79,6 +102,13 @@ DiscoverParams = dict[str, Any]
 
 DiscoverResult = dict[str, Any]
 """An OpenRPC document."""
+
+DismissReason = Literal["dismissed", "timeout"]
+"""Why a question to a person has no answer.
+
+`dismissed`: The person dismissed it.
+`timeout`: Nobody answered in time.
+"""
 
 Disposition = Literal["appended", "queued", "turnRequested"]
 """The outcome for a sent message.
@@ -137,6 +167,10 @@ ErrorKind = Literal[
     "summarizerFailed",
     "nothingToCompact",
     "eventNotPending",
+    "noUser",
+    "commandExists",
+    "commandNotFound",
+    "commandFailed",
     "storageFull",
     "storageIo",
     "pathDenied",
@@ -179,6 +213,10 @@ ErrorKind = Literal[
 `summarizerFailed`: The summarizer failed; nothing was changed. Try again, or do it without a summary.
 `nothingToCompact`: The context has no part to summarize. No action is needed; try again when the conversation has grown.
 `eventNotPending`: The question is closed, or never existed. No action is needed: another answer decided it, or its time ran out.
+`noUser`: No connection can ask a person in this way. Go on without the answer, or connect a client that declares `capabilities.ui`.
+`commandExists`: Another connection, or the client itself, has a command of this name. Choose another name; `list_commands` lists those of connections.
+`commandNotFound`: No connection offers a command of this name. Correct the name; `list_commands` lists the commands.
+`commandFailed`: The command failed. Look at `details.reason` and `details.message`; the command may have done a part of its work.
 `storageFull`: The disk or the quota is full. Free space and send the request again; `details.writtenIds` lists the entries that were written.
 `storageIo`: The operating system failed to read or write the file. Check the disk and the file; `details.writtenIds` lists the entries that were written.
 `pathDenied`: The operating system denies access to the file or its directory. Change the permissions of the file or the directory, or choose another session directory.
@@ -191,7 +229,9 @@ ErrorKind = Literal[
 `cancelled`: The request was cancelled; nothing was changed. No action is needed; send the request again if you still want it.
 """
 
-EventOutcome = Literal["cancelled", "summary", "proceed", "timeout", "aborted"]
+EventOutcome = Literal[
+    "cancelled", "summary", "proceed", "timeout", "aborted", "answered", "dismissed"
+]
 """How a question ended.
 
 `cancelled`: A client or a hook answered `cancel`, or a hook failed whose `on_failure` is `cancel`.
@@ -199,6 +239,8 @@ EventOutcome = Literal["cancelled", "summary", "proceed", "timeout", "aborted"]
 `proceed`: All clients and hooks answered.
 `timeout`: Not all answered in time.
 `aborted`: The operation ended for another reason.
+`answered`: A person answered.
+`dismissed`: A person gave no answer.
 """
 
 FirstWrite = Literal["now", "first-entry"]
@@ -228,6 +270,9 @@ ImportFrom = Literal["claude-code", "codex", "opencode", "gemini", "goose", "pi"
 `auto`: Every tool, each file by its content.
 """
 
+ListCommandsParams = dict[str, Any]
+"""The params of `list_commands`."""
+
 MoveCause = Literal["set_leaf", "branch", "navigate_tree", "undo", "redo"]
 """The operation that moved the leaf."""
 
@@ -244,6 +289,9 @@ NavigationReason = Literal[
 `nothingToSummarize`: The leaf moved, but the branch left behind holds only labels and settings.
 """
 
+NotifyLevel = Literal["info", "warning", "error"]
+"""The importance of a message to a person."""
+
 OnNoAnswer = Literal["proceed", "cancel"]
 """The outcome if a client does not answer in time."""
 
@@ -257,8 +305,17 @@ Origin = Literal["self", "other"]
 `other`: Another process.
 """
 
+RegisterCommandResult = dict[str, Any]
+"""The result of `register_command`."""
+
+RegisterRendererResult = dict[str, Any]
+"""The result of `register_renderer`."""
+
 RequestId = str | int
 """The id of a request."""
+
+RowStyle = Literal["accent", "success", "warning", "error", "dim"]
+"""The style of a row, by its meaning. Clients choose the colour."""
 
 SearchBranches = Literal["all", "active", "abandoned"]
 """The branches that a search takes.
@@ -329,6 +386,18 @@ TreeOrder = Literal["time", "active-first"]
 TreeRender = Literal["unicode", "ascii"]
 """The characters of a `prefix`."""
 
+UnregisterCommandResult = dict[str, Any]
+"""The result of `unregister_command`."""
+
+UnwatchSessionsParams = dict[str, Any]
+"""The params of `unwatch_sessions`."""
+
+UnwatchSessionsResult = dict[str, Any]
+"""The result of `unwatch_sessions`."""
+
+WatchSessionsResult = dict[str, Any]
+"""The result of `watch_sessions`."""
+
 
 class AbortNavigationParams(TypedDict, total=False):
     """The params of `abort_navigation`. Leaf and file stay as they were before the navigation."""
@@ -352,10 +421,12 @@ class _AnswerEventParams(TypedDict):
 
 
 class AnswerEventParams(_AnswerEventParams, total=False):
-    """The params of `answer_event`. Exactly one of `result` and `extendMs` is given."""
+    """The params of `answer_event`. Exactly one of `result`, `error` and `extendMs` is given."""
 
     result: EventAnswer | None
-    """The answer; an empty object is no opinion. Default: none, with `extendMs`."""
+    """The answer; an empty object is no opinion. Default: none, with `error` or `extendMs`."""
+    error: str | None
+    """Answers `command_invoked`: why the command failed, for people. Default: none."""
     extendMs: int | None
     """Asks for this many milliseconds from now instead of answering; the question stays open at most `limits.maxAnswerMs`. Default: none, with `result`."""
 
@@ -466,6 +537,41 @@ class AppendMessageResult(TypedDict):
     """How safe the write is at the time of the response."""
 
 
+class _AskUserParams(TypedDict):
+    kind: AskKind
+    """How the person answers."""
+    title: str
+    """The question, 1 to 500 characters."""
+
+
+class AskUserParams(_AskUserParams, total=False):
+    """The params of `ask_user`."""
+
+    message: str | None
+    """More about it, at most 64 KiB. Default: none."""
+    options: list[str] | None
+    """The choices of a `select`, which needs them: 1 to 1000, together at most 64 KiB. Default: none."""
+    placeholder: str | None
+    """A hint shown in an empty field, at most 500 characters. Default: none."""
+    initial: str | None
+    """The text or the choice to begin with, at most 1 MiB. Default: none."""
+    timeoutMs: int | None
+    """How many milliseconds to wait, at most `limits.maxAnswerMs`. Default: `limits.maxAnswerMs`."""
+    sessionId: str | None
+    """The id of an open session: only connections that have it open are asked. Default: all connections."""
+
+
+class AskUserResult(TypedDict, total=False):
+    """The result of `ask_user`: `value`, or `dismissed` with its `reason`."""
+
+    value: Any
+    """The answer: of a `confirm` true or false, else a text."""
+    dismissed: bool
+    """True if there is no answer, else absent."""
+    reason: DismissReason
+    """Why there is no answer."""
+
+
 class _AssistantMessage(TypedDict):
     role: Literal["assistant"]
     """The role."""
@@ -545,6 +651,10 @@ class Branch(_Branch, total=False):
 
     label: str
     """The label of the tip."""
+    icon: str
+    """The icon of the last message. Present if its renderer has one."""
+    style: RowStyle
+    """The style of the last message. Present for displayed custom messages, and if its renderer has one."""
 
 
 class _BranchParams(TypedDict):
@@ -670,6 +780,8 @@ class ClientCapabilities(TypedDict, total=False):
     """Given as an empty object: the daemon sends `progress`. Default: absent."""
     searchHits: dict[str, Any] | None
     """Given as an empty object: the daemon sends `search_hit`. Default: absent."""
+    ui: list[str] | None
+    """The ways in which the client can ask the person in front of it: `select`, `confirm`, `input`, `editor`; others are ignored. With any list, an empty one too, the client gets `user_notified`. Default: none."""
     maxFrameBytes: int | None
     """The most bytes of one message that the client can read. Default: the daemon's `limits.maxFrameBytes`."""
 
@@ -691,6 +803,47 @@ class CloseSessionParams(TypedDict, total=False):
 
     sessionId: str | None
     """The id of the session. Default: the session that is open, if exactly one is."""
+
+
+class CommandDetails(TypedDict):
+    """The `details` of `commandExists` and `commandNotFound`."""
+
+    name: str
+    """The name of the command."""
+
+
+class _CommandFailedDetails(TypedDict):
+    name: str
+    """The name of the command."""
+    reason: CommandFailure
+    """Why it failed."""
+
+
+class CommandFailedDetails(_CommandFailedDetails, total=False):
+    """The `details` of `commandFailed`."""
+
+    message: str
+    """The error of the client that offers it. Present with the reason `error`."""
+
+
+class _CommandInvoked(TypedDict):
+    eventId: str
+    """The id of the question, for `answer_event`."""
+    name: str
+    """The name of the command."""
+    args: str
+    """The argument."""
+    by: str
+    """The name of the client that runs it, else `client-` and the number of its connection."""
+    timeoutMs: int
+    """How many milliseconds the daemon waits for the answer."""
+
+
+class CommandInvoked(_CommandInvoked, total=False):
+    """The params of `command_invoked`. It is sent to the connection that offers the command, which answers with `answer_event`. It has no `seq`."""
+
+    sessionId: str
+    """The id of the session that the command is about."""
 
 
 class CompactParams(TypedDict, total=False):
@@ -1070,16 +1223,20 @@ class EventAnswer(TypedDict, total=False):
     """Answers `session_before_compact`: the compaction. Default: none."""
     context: list[str] | None
     """Answers `session_before_compact`: texts that the summarizer gets besides the conversation. Those of all answers count, in the order of the answers. Default: none."""
+    output: str | None
+    """Answers `command_invoked`: text to show. Default: none."""
+    prompt: str | None
+    """Answers `command_invoked`: text that the caller may send as the user's next message. Default: none."""
+    value: Any
+    """Answers `user_asked`: the answer of the person, true or false for a `confirm`, else a text. Default: none, with `dismissed`."""
+    dismissed: bool | None
+    """Answers `user_asked`: true if the person gives no answer. Default: false."""
 
 
 class _EventResolved(TypedDict):
-    sessionId: str
-    """The id of the session."""
-    seq: int
-    """The number of this notification in the session."""
     eventId: str
     """The id of the question."""
-    event: BeforeEvent
+    event: AskingEvent
     """The event that asked."""
     outcome: EventOutcome
     """How the question ended."""
@@ -1088,6 +1245,10 @@ class _EventResolved(TypedDict):
 class EventResolved(_EventResolved, total=False):
     """The params of `event_resolved`. Clients can dismiss their prompts for the question."""
 
+    sessionId: str
+    """The id of the session. Absent if the question is about none."""
+    seq: int
+    """The number of this notification in the session. Absent for questions to a person."""
     navigationId: str
     """The id of the navigation that asked. Present if a navigation asked."""
     by: str
@@ -1683,7 +1844,9 @@ class InitializeParams(_InitializeParams, total=False):
     clientInfo: ClientInfo | None
     """The name and version of the client. Default: none."""
     processId: int | None
-    """The id of a process; when it dies, the daemon ends. Default: none."""
+    """The id of a process; when it dies, the connection ends, and a daemon without others. Default: none."""
+    cwd: str | None
+    """The working directory of sessions that the client creates without naming one. Default: on stdio that of the daemon, on a socket none."""
     capabilities: ClientCapabilities | None
     """The abilities and wishes of the client. Default: nothing."""
 
@@ -1705,13 +1868,18 @@ class InitializeResult(TypedDict):
     """The limits of the daemon."""
 
 
-class InvalidParamsDetails(TypedDict):
-    """The `details` of `invalidParams`."""
-
+class _InvalidParamsDetails(TypedDict):
     field: str
     """The path of the wrong member, such as `summary.details`; empty for the params as a whole."""
     reason: str
     """A sentence for people."""
+
+
+class InvalidParamsDetails(_InvalidParamsDetails, total=False):
+    """The `details` of `invalidParams`."""
+
+    position: int
+    """The number of characters before the fault. Present for templates."""
 
 
 class _LabelEntry(TypedDict):
@@ -1768,6 +1936,13 @@ class ListBranchesResult(TypedDict):
 
     branches: list[Branch]
     """The branches, the active one among them."""
+
+
+class ListCommandsResult(TypedDict):
+    """The result of `list_commands`."""
+
+    commands: list[RegisteredCommand]
+    """The commands of all connections, sorted by name."""
 
 
 class ListSessionsParams(TypedDict, total=False):
@@ -2265,6 +2440,27 @@ class NewUsageEntry(_NewUsageEntry, total=False):
     """A note for people."""
 
 
+class _NotifyUserParams(TypedDict):
+    message: str
+    """The message, at most 64 KiB."""
+    level: NotifyLevel
+    """Its importance."""
+
+
+class NotifyUserParams(_NotifyUserParams, total=False):
+    """The params of `notify_user`."""
+
+    sessionId: str | None
+    """The id of an open session: only connections that have it open are notified. Default: all connections."""
+
+
+class NotifyUserResult(TypedDict):
+    """The result of `notify_user`."""
+
+    delivered: int
+    """The number of connections to which the message was sent."""
+
+
 class OpenSessionParams(TypedDict, total=False):
     """The params of `open_session`. Exactly one of `sessionId` and `path` is given. A session that is open already is returned as it is."""
 
@@ -2402,6 +2598,52 @@ class RedoNavigationResult(TypedDict):
     """How safe the write is at the time of the response."""
 
 
+class _RegisterCommandParams(TypedDict):
+    name: str
+    """The name: a letter from a to z, then at most 63 of `a-z0-9_-`."""
+
+
+class RegisterCommandParams(_RegisterCommandParams, total=False):
+    """The params of `register_command`. It replaces the connection's own command of the same name."""
+
+    description: str | None
+    """What the command does, for people; at most 1000 characters. Default: none."""
+    argumentHint: str | None
+    """What its argument is, for people; at most 200 characters. Default: none."""
+
+
+class _RegisterRendererParams(TypedDict):
+    customType: str
+    """The `customType` of the entries, at most 256 bytes."""
+    preview: str
+    """The template of the preview, at most 1024 bytes. `{details.done}` is a member of the entry, `{{` a brace."""
+
+
+class RegisterRendererParams(_RegisterRendererParams, total=False):
+    """The params of `register_renderer`. It replaces the connection's own renderer of the same custom type."""
+
+    icon: str | None
+    """An icon to show before the preview, at most 16 characters. Default: none."""
+    style: RowStyle | None
+    """The style of the rows. Default: `accent` for displayed messages, else none."""
+
+
+class _RegisteredCommand(TypedDict):
+    name: str
+    """The name."""
+    by: str
+    """The name of the client that offers it, else `client-` and the number of its connection."""
+
+
+class RegisteredCommand(_RegisteredCommand, total=False):
+    """A command that a connection offers."""
+
+    description: str
+    """What the command does, for people."""
+    argumentHint: str
+    """What its argument is, for people."""
+
+
 class Replacement(TypedDict):
     """The content that a context edit shows instead."""
 
@@ -2437,6 +2679,31 @@ class RowDiagnostic(TypedDict):
     """The kind of the error that opening would answer, such as `headerMissing`."""
     message: str
     """A sentence for people."""
+
+
+class _RunCommandParams(TypedDict):
+    name: str
+    """The name of a registered command."""
+
+
+class RunCommandParams(_RunCommandParams, total=False):
+    """The params of `run_command`."""
+
+    args: str | None
+    """The argument, at most 1 MiB. Default: the empty text."""
+    sessionId: str | None
+    """The id of an open session that the command is about. Default: none."""
+    timeoutMs: int | None
+    """How many milliseconds the command may take, at most `limits.maxAnswerMs`. Default: 30000."""
+
+
+class RunCommandResult(TypedDict, total=False):
+    """The result of `run_command`."""
+
+    output: str
+    """Text to show."""
+    prompt: str
+    """Text that the client may send as the user's next message."""
 
 
 class SearchHit(TypedDict):
@@ -2814,6 +3081,15 @@ class SessionTree(_SessionTree, total=False):
     """Whether a client or a hook wrote the summary. Present with `summaryEntry`."""
 
 
+class SessionsChanged(TypedDict):
+    """The params of `sessions_changed`. It has no `seq`."""
+
+    changed: list[SessionRow]
+    """The rows of sessions that are new or changed, as `list_sessions` returns them."""
+    removed: list[str]
+    """The ids of sessions whose file is gone."""
+
+
 class _SetLeafParams(TypedDict):
     leafId: str | None
     """The id of the new leaf; null moves to the empty position."""
@@ -3076,6 +3352,10 @@ class TreeNode(_TreeNode, total=False):
 
     role: str
     """The role of the message. Present for messages."""
+    icon: str
+    """An icon to show before the preview. Present if the renderer of the custom type has one."""
+    style: RowStyle
+    """The style of the row. Present for displayed custom messages, and if the renderer of the custom type has one."""
     label: str
     """The current label of the entry."""
     labelTimestamp: str
@@ -3165,6 +3445,13 @@ class UndoNavigationResult(TypedDict):
     """How safe the write is at the time of the response."""
 
 
+class UnregisterCommandParams(TypedDict):
+    """The params of `unregister_command`."""
+
+    name: str
+    """The name of a command of this connection."""
+
+
 class UnsearchedFile(TypedDict):
     """A file that could not be searched."""
 
@@ -3217,6 +3504,34 @@ class UsageEntry(_UsageEntry, total=False):
     """A note for people."""
 
 
+class _UserAsked(TypedDict):
+    eventId: str
+    """The id of the question, for `answer_event`."""
+    by: str
+    """The name of the client that asks, else `client-` and the number of its connection."""
+    kind: AskKind
+    """How the person answers."""
+    title: str
+    """The question."""
+    timeoutMs: int
+    """How many milliseconds the daemon waits for the answer."""
+
+
+class UserAsked(_UserAsked, total=False):
+    """The params of `user_asked`. Clients answer with `answer_event`. It has no `seq`."""
+
+    message: str
+    """More about it."""
+    options: list[str]
+    """The choices of a `select`."""
+    placeholder: str
+    """A hint shown in an empty field."""
+    initial: str
+    """The text or the choice to begin with."""
+    sessionId: str
+    """The id of the session that the question is about."""
+
+
 class _UserMessage(TypedDict):
     role: Literal["user"]
     """The role."""
@@ -3229,6 +3544,29 @@ class UserMessage(_UserMessage, total=False):
 
     timestamp: float | str | None
     """When the message was sent, in Unix milliseconds."""
+
+
+class _UserNotified(TypedDict):
+    message: str
+    """The message."""
+    level: NotifyLevel
+    """Its importance."""
+    by: str
+    """The name of the client that sent it, else `client-` and the number of its connection."""
+
+
+class UserNotified(_UserNotified, total=False):
+    """The params of `user_notified`. It has no `seq`."""
+
+    sessionId: str
+    """The id of the session that the message is about."""
+
+
+class WatchSessionsParams(TypedDict, total=False):
+    """The params of `watch_sessions`. A repetition replaces the earlier watch of the connection."""
+
+    cwd: str | None
+    """Only sessions of this working directory. Default: all sessions."""
 
 
 ContentBlock = Union[TextBlock, ThinkingBlock, ImageBlock, ToolCallBlock, OtherBlock]

@@ -12,6 +12,8 @@ import type {
   AppendLabelResult,
   AppendMessageParams,
   AppendMessageResult,
+  AskUserParams,
+  AskUserResult,
   BeginTurnParams,
   BeginTurnResult,
   BranchParams,
@@ -20,6 +22,8 @@ import type {
   CherryPickResult,
   CloseSessionParams,
   CloseSessionResult,
+  CommandFailedDetails,
+  CommandInvoked,
   CompactParams,
   CompactResult,
   CreateSessionParams,
@@ -70,6 +74,8 @@ import type {
   LeafMovedDetails,
   ListBranchesParams,
   ListBranchesResult,
+  ListCommandsParams,
+  ListCommandsResult,
   ListSessionsParams,
   ListSessionsResult,
   ListTrashParams,
@@ -80,6 +86,8 @@ import type {
   NavigateTreeResult,
   Navigation,
   NestedNode,
+  NotifyUserParams,
+  NotifyUserResult,
   OpenSessionParams,
   OpenSessionResult,
   PopParams,
@@ -89,8 +97,14 @@ import type {
   Progress,
   RedoNavigationParams,
   RedoNavigationResult,
+  RegisterCommandParams,
+  RegisterCommandResult,
+  RegisterRendererParams,
+  RegisterRendererResult,
   RestoreSessionParams,
   RestoreSessionResult,
+  RunCommandParams,
+  RunCommandResult,
   SearchParams,
   SearchResult,
   SendMessageParams,
@@ -106,6 +120,7 @@ import type {
   SessionInfoChanged,
   SessionOpened,
   SessionTree,
+  SessionsChanged,
   SetLeafParams,
   SetLeafResult,
   SetSessionNameParams,
@@ -118,13 +133,21 @@ import type {
   TurnRequested,
   UndoNavigationParams,
   UndoNavigationResult,
+  UnregisterCommandParams,
+  UnregisterCommandResult,
+  UnwatchSessionsParams,
+  UnwatchSessionsResult,
+  UserAsked,
+  UserNotified,
+  WatchSessionsParams,
+  WatchSessionsResult,
 } from './types.js';
 
 /** The version of the protocol. */
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:5825696cad72fe9d561bd022c49b35763acf7f6bcb9a6789d144705c6d1ed0f1';
+export const SCHEMA_HASH = 'sha256:55a1315d2e32dda6b154f1f8c486d69eb9ccbd0975d25ea084ff61c8dd86ba93';
 
 /** Params and result by method. */
 export interface Methods {
@@ -134,6 +157,8 @@ export interface Methods {
   'open_session': { params: OpenSessionParams; result: OpenSessionResult };
   'close_session': { params: CloseSessionParams; result: CloseSessionResult };
   'list_sessions': { params: ListSessionsParams; result: ListSessionsResult };
+  'watch_sessions': { params: WatchSessionsParams; result: WatchSessionsResult };
+  'unwatch_sessions': { params: UnwatchSessionsParams; result: UnwatchSessionsResult };
   'search': { params: SearchParams; result: SearchResult };
   'delete_session': { params: DeleteSessionParams; result: DeleteSessionResult };
   'list_trash': { params: ListTrashParams; result: ListTrashResult };
@@ -172,6 +197,13 @@ export interface Methods {
   'begin_turn': { params: BeginTurnParams; result: BeginTurnResult };
   'end_turn': { params: EndTurnParams; result: EndTurnResult };
   'answer_event': { params: AnswerEventParams; result: AnswerEventResult };
+  'register_renderer': { params: RegisterRendererParams; result: RegisterRendererResult };
+  'register_command': { params: RegisterCommandParams; result: RegisterCommandResult };
+  'unregister_command': { params: UnregisterCommandParams; result: UnregisterCommandResult };
+  'list_commands': { params: ListCommandsParams; result: ListCommandsResult };
+  'run_command': { params: RunCommandParams; result: RunCommandResult };
+  'ask_user': { params: AskUserParams; result: AskUserResult };
+  'notify_user': { params: NotifyUserParams; result: NotifyUserResult };
 }
 
 /** Params by notification. */
@@ -192,8 +224,12 @@ export interface Notifications {
   summary_delta: SummaryDelta;
   progress: Progress;
   search_hit: FoundHit;
+  command_invoked: CommandInvoked;
+  user_asked: UserAsked;
+  user_notified: UserNotified;
   diagnostics: Diagnostics;
   events_lost: EventsLost;
+  sessions_changed: SessionsChanged;
 }
 
 /** The `details` of an error by kind. */
@@ -204,6 +240,7 @@ export interface ErrorDetails {
   leafMoved: LeafMovedDetails;
   entryInvalid: EntryInvalidDetails;
   treeChanged: TreeChangedDetails;
+  commandFailed: CommandFailedDetails;
 }
 
 /** A function for each method. */
@@ -260,6 +297,22 @@ export abstract class MethodCalls {
     options?: CallOptions,
   ): Promise<ListSessionsResult> {
     return this.call('list_sessions', params, options);
+  }
+
+  /** Has the daemon tell this connection about changes of the list of sessions. `watch_sessions` */
+  watchSessions(
+    params: WatchSessionsParams = {},
+    options?: CallOptions,
+  ): Promise<WatchSessionsResult> {
+    return this.call('watch_sessions', params, options);
+  }
+
+  /** Ends what `watch_sessions` began. `unwatch_sessions` */
+  unwatchSessions(
+    params: UnwatchSessionsParams = {},
+    options?: CallOptions,
+  ): Promise<UnwatchSessionsResult> {
+    return this.call('unwatch_sessions', params, options);
   }
 
   /** Finds the entries of all sessions that hold words, a text or a pattern. `search` */
@@ -573,5 +626,61 @@ export abstract class MethodCalls {
     options?: CallOptions,
   ): Promise<AnswerEventResult> {
     return this.call('answer_event', params, options);
+  }
+
+  /** Says how the rows of custom messages of one type look. `register_renderer` */
+  registerRenderer(
+    params: RegisterRendererParams,
+    options?: CallOptions,
+  ): Promise<RegisterRendererResult> {
+    return this.call('register_renderer', params, options);
+  }
+
+  /** Offers a command that other clients can run. `register_command` */
+  registerCommand(
+    params: RegisterCommandParams,
+    options?: CallOptions,
+  ): Promise<RegisterCommandResult> {
+    return this.call('register_command', params, options);
+  }
+
+  /** Withdraws a command of this connection. `unregister_command` */
+  unregisterCommand(
+    params: UnregisterCommandParams,
+    options?: CallOptions,
+  ): Promise<UnregisterCommandResult> {
+    return this.call('unregister_command', params, options);
+  }
+
+  /** Lists the commands that clients offer. `list_commands` */
+  listCommands(
+    params: ListCommandsParams = {},
+    options?: CallOptions,
+  ): Promise<ListCommandsResult> {
+    return this.call('list_commands', params, options);
+  }
+
+  /** Runs a command of another client, and waits for its result. `run_command` */
+  runCommand(
+    params: RunCommandParams,
+    options?: CallOptions,
+  ): Promise<RunCommandResult> {
+    return this.call('run_command', params, options);
+  }
+
+  /** Asks a person a question, and waits for the answer. `ask_user` */
+  askUser(
+    params: AskUserParams,
+    options?: CallOptions,
+  ): Promise<AskUserResult> {
+    return this.call('ask_user', params, options);
+  }
+
+  /** Shows a message to a person. `notify_user` */
+  notifyUser(
+    params: NotifyUserParams,
+    options?: CallOptions,
+  ): Promise<NotifyUserResult> {
+    return this.call('notify_user', params, options);
   }
 }

@@ -49,9 +49,34 @@ export type ContentBlock = TextBlock | ThinkingBlock | ImageBlock | ToolCallBloc
  */
 export type Durability = 'none' | 'os' | 'interval' | 'always';
 /**
- * An event that asks clients.
+ * How a person answers.
+ *
+ * `select`: By choosing one of `options`.
+ * `confirm`: By yes or no.
+ * `input`: By a line of text.
+ * `editor`: By a longer text.
  */
-export type BeforeEvent = 'session_before_tree' | 'session_before_fork' | 'session_before_compact';
+export type AskKind = 'select' | 'confirm' | 'input' | 'editor';
+/**
+ * Why a question to a person has no answer.
+ *
+ * `dismissed`: The person dismissed it.
+ * `timeout`: Nobody answered in time.
+ */
+export type DismissReason = 'dismissed' | 'timeout';
+/**
+ * An event that asks a client.
+ */
+export type AskingEvent =
+  | 'session_before_tree'
+  | 'session_before_fork'
+  | 'session_before_compact'
+  | 'command_invoked'
+  | 'user_asked';
+/**
+ * The style of a row, by its meaning. Clients choose the colour.
+ */
+export type RowStyle = 'accent' | 'success' | 'warning' | 'error' | 'dim';
 /**
  * An entry of the tree, by its type.
  */
@@ -84,6 +109,14 @@ export type CancelReason = 'cancelledByClient' | 'noAnswer' | 'hookFailed';
  * The id of a request.
  */
 export type RequestId = string | number;
+/**
+ * Why a command failed.
+ *
+ * `error`: The client that offers it answered with an error.
+ * `timeout`: It took too long.
+ * `ownerGone`: The connection that offers it has ended.
+ */
+export type CommandFailure = 'error' | 'timeout' | 'ownerGone';
 /**
  * The outcome if a client does not answer in time.
  */
@@ -192,6 +225,10 @@ export type Origin = 'self' | 'other';
  * `summarizerFailed`: The summarizer failed; nothing was changed. Try again, or do it without a summary.
  * `nothingToCompact`: The context has no part to summarize. No action is needed; try again when the conversation has grown.
  * `eventNotPending`: The question is closed, or never existed. No action is needed: another answer decided it, or its time ran out.
+ * `noUser`: No connection can ask a person in this way. Go on without the answer, or connect a client that declares `capabilities.ui`.
+ * `commandExists`: Another connection, or the client itself, has a command of this name. Choose another name; `list_commands` lists those of connections.
+ * `commandNotFound`: No connection offers a command of this name. Correct the name; `list_commands` lists the commands.
+ * `commandFailed`: The command failed. Look at `details.reason` and `details.message`; the command may have done a part of its work.
  * `storageFull`: The disk or the quota is full. Free space and send the request again; `details.writtenIds` lists the entries that were written.
  * `storageIo`: The operating system failed to read or write the file. Check the disk and the file; `details.writtenIds` lists the entries that were written.
  * `pathDenied`: The operating system denies access to the file or its directory. Change the permissions of the file or the directory, or choose another session directory.
@@ -233,6 +270,10 @@ export type ErrorKind =
   | 'summarizerFailed'
   | 'nothingToCompact'
   | 'eventNotPending'
+  | 'noUser'
+  | 'commandExists'
+  | 'commandNotFound'
+  | 'commandFailed'
   | 'storageFull'
   | 'storageIo'
   | 'pathDenied'
@@ -251,8 +292,11 @@ export type ErrorKind =
  * `proceed`: All clients and hooks answered.
  * `timeout`: Not all answered in time.
  * `aborted`: The operation ended for another reason.
+ * `answered`: A person answered.
+ * `dismissed`: A person gave no answer.
  */
-export type EventOutcome = 'cancelled' | 'summary' | 'proceed' | 'timeout' | 'aborted';
+export type EventOutcome =
+  'cancelled' | 'summary' | 'proceed' | 'timeout' | 'aborted' | 'answered' | 'dismissed';
 /**
  * Where a fork ends.
  *
@@ -364,6 +408,10 @@ export type NavigationReason =
  */
 export type NavigateTreeResult = Navigation | DryRun;
 /**
+ * The importance of a message to a person.
+ */
+export type NotifyLevel = 'info' | 'warning' | 'error';
+/**
  * Whether an opened session may be changed. In `read` mode every change is refused, and the leaf follows the file.
  */
 export type OpenMode = 'write' | 'read';
@@ -403,7 +451,7 @@ export interface AbortNavigationResult {
   aborted: boolean;
 }
 /**
- * The params of `answer_event`. Exactly one of `result` and `extendMs` is given.
+ * The params of `answer_event`. Exactly one of `result`, `error` and `extendMs` is given.
  */
 export interface AnswerEventParams {
   /**
@@ -411,9 +459,13 @@ export interface AnswerEventParams {
    */
   eventId: string;
   /**
-   * The answer; an empty object is no opinion. Default: none, with `extendMs`.
+   * The answer; an empty object is no opinion. Default: none, with `error` or `extendMs`.
    */
   result?: EventAnswer | null;
+  /**
+   * Answers `command_invoked`: why the command failed, for people. Default: none.
+   */
+  error?: string | null;
   /**
    * Asks for this many milliseconds from now instead of answering; the question stays open at most `limits.maxAnswerMs`. Default: none, with `result`.
    */
@@ -451,6 +503,24 @@ export interface EventAnswer {
    * Answers `session_before_compact`: texts that the summarizer gets besides the conversation. Those of all answers count, in the order of the answers. Default: none.
    */
   context?: string[] | null;
+  /**
+   * Answers `command_invoked`: text to show. Default: none.
+   */
+  output?: string | null;
+  /**
+   * Answers `command_invoked`: text that the caller may send as the user's next message. Default: none.
+   */
+  prompt?: string | null;
+  /**
+   * Answers `user_asked`: the answer of the person, true or false for a `confirm`, else a text. Default: none, with `dismissed`.
+   */
+  value?: {
+    [k: string]: unknown;
+  };
+  /**
+   * Answers `user_asked`: true if the person gives no answer. Default: false.
+   */
+  dismissed?: boolean | null;
 }
 /**
  * A summary that a client made itself.
@@ -1452,6 +1522,62 @@ export interface AppendMessageResult {
   durability: Durability;
 }
 /**
+ * The params of `ask_user`.
+ */
+export interface AskUserParams {
+  /**
+   * How the person answers.
+   */
+  kind: AskKind;
+  /**
+   * The question, 1 to 500 characters.
+   */
+  title: string;
+  /**
+   * More about it, at most 64 KiB. Default: none.
+   */
+  message?: string | null;
+  /**
+   * The choices of a `select`, which needs them: 1 to 1000, together at most 64 KiB. Default: none.
+   */
+  options?: string[] | null;
+  /**
+   * A hint shown in an empty field, at most 500 characters. Default: none.
+   */
+  placeholder?: string | null;
+  /**
+   * The text or the choice to begin with, at most 1 MiB. Default: none.
+   */
+  initial?: string | null;
+  /**
+   * How many milliseconds to wait, at most `limits.maxAnswerMs`. Default: `limits.maxAnswerMs`.
+   */
+  timeoutMs?: number | null;
+  /**
+   * The id of an open session: only connections that have it open are asked. Default: all connections.
+   */
+  sessionId?: string | null;
+}
+/**
+ * The result of `ask_user`: `value`, or `dismissed` with its `reason`.
+ */
+export interface AskUserResult {
+  /**
+   * The answer: of a `confirm` true or false, else a text.
+   */
+  value?: {
+    [k: string]: unknown;
+  };
+  /**
+   * True if there is no answer, else absent.
+   */
+  dismissed?: boolean;
+  /**
+   * Why there is no answer.
+   */
+  reason?: DismissReason;
+}
+/**
  * The params of `begin_turn`. Until `end_turn`, operations that move the leaf without appending fail with `sessionBusy`.
  */
 export interface BeginTurnParams {
@@ -1488,6 +1614,14 @@ export interface Branch {
    * The last message, on one line.
    */
   preview: string;
+  /**
+   * The icon of the last message. Present if its renderer has one.
+   */
+  icon?: string;
+  /**
+   * The style of the last message. Present for displayed custom messages, and if its renderer has one.
+   */
+  style?: RowStyle;
   /**
    * When the last entry was written, in ISO 8601.
    */
@@ -2023,6 +2157,10 @@ export interface ClientCapabilities {
    */
   searchHits?: {} | null;
   /**
+   * The ways in which the client can ask the person in front of it: `select`, `confirm`, `input`, `editor`; others are ignored. With any list, an empty one too, the client gets `user_notified`. Default: none.
+   */
+  ui?: string[] | null;
+  /**
    * The most bytes of one message that the client can read. Default: the daemon's `limits.maxFrameBytes`.
    */
   maxFrameBytes?: number | null;
@@ -2053,6 +2191,61 @@ export interface CloseSessionParams {
  * The result of `close_session`.
  */
 export interface CloseSessionResult {}
+/**
+ * The `details` of `commandExists` and `commandNotFound`.
+ */
+export interface CommandDetails {
+  /**
+   * The name of the command.
+   */
+  name: string;
+}
+/**
+ * The `details` of `commandFailed`.
+ */
+export interface CommandFailedDetails {
+  /**
+   * The name of the command.
+   */
+  name: string;
+  /**
+   * Why it failed.
+   */
+  reason: CommandFailure;
+  /**
+   * The error of the client that offers it. Present with the reason `error`.
+   */
+  message?: string;
+}
+/**
+ * The params of `command_invoked`. It is sent to the connection that offers the command, which answers with `answer_event`. It has no `seq`.
+ */
+export interface CommandInvoked {
+  /**
+   * The id of the question, for `answer_event`.
+   */
+  eventId: string;
+  /**
+   * The name of the command.
+   */
+  name: string;
+  /**
+   * The argument.
+   */
+  args: string;
+  /**
+   * The id of the session that the command is about.
+   */
+  sessionId?: string;
+  /**
+   * The name of the client that runs it, else `client-` and the number of its connection.
+   */
+  by: string;
+  /**
+   * How many milliseconds the daemon waits for the answer.
+   */
+  timeoutMs: number;
+}
 /**
  * The params of `compact`. The daemon asks with `session_before_compact`, has the summary written, and appends a compaction entry. Later requests run while it waits; if they move the leaf, it fails with `leafMoved`.
  */
@@ -2554,13 +2747,13 @@ export interface ErrorObject {
  */
 export interface EventResolved {
   /**
-   * The id of the session.
+   * The id of the session. Absent if the question is about none.
    */
-  sessionId: string;
+  sessionId?: string;
   /**
-   * The number of this notification in the session.
+   * The number of this notification in the session. Absent for questions to a person.
    */
-  seq: number;
+  seq?: number;
   /**
    * The id of the question.
    */
@@ -2568,7 +2761,7 @@ export interface EventResolved {
   /**
    * The event that asked.
    */
-  event: BeforeEvent;
+  event: AskingEvent;
   /**
    * The id of the navigation that asked. Present if a navigation asked.
    */
@@ -3205,6 +3398,14 @@ export interface TreeNode {
    */
   preview: string;
   /**
+   * An icon to show before the preview. Present if the renderer of the custom type has one.
+   */
+  icon?: string;
+  /**
+   * The style of the row. Present for displayed custom messages, and if the renderer of the custom type has one.
+   */
+  style?: RowStyle;
+  /**
    * When the entry was written, in ISO 8601, as stored.
    */
   timestamp: string;
@@ -3618,9 +3819,13 @@ export interface InitializeParams {
    */
   clientInfo?: ClientInfo | null;
   /**
-   * The id of a process; when it dies, the daemon ends. Default: none.
+   * The id of a process; when it dies, the connection ends, and a daemon without others. Default: none.
    */
   processId?: number | null;
+  /**
+   * The working directory of sessions that the client creates without naming one. Default: on stdio that of the daemon, on a socket none.
+   */
+  cwd?: string | null;
   /**
    * The abilities and wishes of the client. Default: nothing.
    */
@@ -3706,6 +3911,10 @@ export interface InvalidParamsDetails {
    * A sentence for people.
    */
   reason: string;
+  /**
+   * The number of characters before the fault. Present for templates.
+   */
+  position?: number;
 }
 /**
  * The `details` of `leafMoved`.
@@ -3741,6 +3950,40 @@ export interface ListBranchesResult {
    * The branches, the active one among them.
    */
   branches: Branch[];
+}
+/**
+ * The params of `list_commands`.
+ */
+export interface ListCommandsParams {}
+/**
+ * The result of `list_commands`.
+ */
+export interface ListCommandsResult {
+  /**
+   * The commands of all connections, sorted by name.
+   */
+  commands: RegisteredCommand[];
+}
+/**
+ * A command that a connection offers.
+ */
+export interface RegisteredCommand {
+  /**
+   * The name.
+   */
+  name: string;
+  /**
+   * What the command does, for people.
+   */
+  description?: string;
+  /**
+   * What its argument is, for people.
+   */
+  argumentHint?: string;
+  /**
+   * The name of the client that offers it, else `client-` and the number of its connection.
+   */
+  by: string;
 }
 /**
  * The params of `list_sessions`.
@@ -4087,6 +4330,32 @@ export interface NavigateTreeParams {
   expectedLeafId?: string | null;
 }
 /**
+ * The params of `notify_user`.
+ */
+export interface NotifyUserParams {
+  /**
+   * The message, at most 64 KiB.
+   */
+  message: string;
+  /**
+   * Its importance.
+   */
+  level: NotifyLevel;
+  /**
+   * The id of an open session: only connections that have it open are notified. Default: all connections.
+   */
+  sessionId?: string | null;
+}
+/**
+ * The result of `notify_user`.
+ */
+export interface NotifyUserResult {
+  /**
+   * The number of connections to which the message was sent.
+   */
+  delivered: number;
+}
+/**
  * The params of `open_session`. Exactly one of `sessionId` and `path` is given. A session that is open already is returned as it is.
  */
 export interface OpenSessionParams {
@@ -4256,6 +4525,52 @@ export interface RedoNavigationResult {
   durability: Durability;
 }
 /**
+ * The params of `register_command`. It replaces the connection's own command of the same name.
+ */
+export interface RegisterCommandParams {
+  /**
+   * The name: a letter from a to z, then at most 63 of `a-z0-9_-`.
+   */
+  name: string;
+  /**
+   * What the command does, for people; at most 1000 characters. Default: none.
+   */
+  description?: string | null;
+  /**
+   * What its argument is, for people; at most 200 characters. Default: none.
+   */
+  argumentHint?: string | null;
+}
+/**
+ * The result of `register_command`.
+ */
+export interface RegisterCommandResult {}
+/**
+ * The params of `register_renderer`. It replaces the connection's own renderer of the same custom type.
+ */
+export interface RegisterRendererParams {
+  /**
+   * The `customType` of the entries, at most 256 bytes.
+   */
+  customType: string;
+  /**
+   * The template of the preview, at most 1024 bytes. `{details.done}` is a member of the entry, `{{` a brace.
+   */
+  preview: string;
+  /**
+   * An icon to show before the preview, at most 16 characters. Default: none.
+   */
+  icon?: string | null;
+  /**
+   * The style of the rows. Default: `accent` for displayed messages, else none.
+   */
+  style?: RowStyle | null;
+}
+/**
+ * The result of `register_renderer`.
+ */
+export interface RegisterRendererResult {}
+/**
  * The params of `restore_session`. The session is not opened.
  */
 export interface RestoreSessionParams {
@@ -4280,6 +4595,40 @@ export interface RestoreSessionResult {
    * The path of its file.
    */
   path: string;
+}
+/**
+ * The params of `run_command`.
+ */
+export interface RunCommandParams {
+  /**
+   * The name of a registered command.
+   */
+  name: string;
+  /**
+   * The argument, at most 1 MiB. Default: the empty text.
+   */
+  args?: string | null;
+  /**
+   * The id of an open session that the command is about. Default: none.
+   */
+  sessionId?: string | null;
+  /**
+   * How many milliseconds the command may take, at most `limits.maxAnswerMs`. Default: 30000.
+   */
+  timeoutMs?: number | null;
+}
+/**
+ * The result of `run_command`.
+ */
+export interface RunCommandResult {
+  /**
+   * Text to show.
+   */
+  output?: string;
+  /**
+   * Text that the client may send as the user's next message.
+   */
+  prompt?: string;
 }
 /**
  * The params of `search`.
@@ -4693,6 +5042,19 @@ export interface SessionTree {
   fromHook?: boolean;
 }
 /**
+ * The params of `sessions_changed`. It has no `seq`.
+ */
+export interface SessionsChanged {
+  /**
+   * The rows of sessions that are new or changed, as `list_sessions` returns them.
+   */
+  changed: SessionRow[];
+  /**
+   * The ids of sessions whose file is gone.
+   */
+  removed: string[];
+}
+/**
  * The params of `set_leaf`. If the leaf is there already, nothing is written and nothing is announced.
  */
 export interface SetLeafParams {
@@ -4845,3 +5207,103 @@ export interface UndoNavigationResult {
    */
   durability: Durability;
 }
+/**
+ * The params of `unregister_command`.
+ */
+export interface UnregisterCommandParams {
+  /**
+   * The name of a command of this connection.
+   */
+  name: string;
+}
+/**
+ * The result of `unregister_command`.
+ */
+export interface UnregisterCommandResult {}
+/**
+ * The params of `unwatch_sessions`.
+ */
+export interface UnwatchSessionsParams {}
+/**
+ * The result of `unwatch_sessions`.
+ */
+export interface UnwatchSessionsResult {}
+/**
+ * The params of `user_asked`. Clients answer with `answer_event`. It has no `seq`.
+ */
+export interface UserAsked {
+  /**
+   * The id of the question, for `answer_event`.
+   */
+  eventId: string;
+  /**
+   * The name of the client that asks, else `client-` and the number of its connection.
+   */
+  by: string;
+  /**
+   * How the person answers.
+   */
+  kind: AskKind;
+  /**
+   * The question.
+   */
+  title: string;
+  /**
+   * More about it.
+   */
+  message?: string;
+  /**
+   * The choices of a `select`.
+   */
+  options?: string[];
+  /**
+   * A hint shown in an empty field.
+   */
+  placeholder?: string;
+  /**
+   * The text or the choice to begin with.
+   */
+  initial?: string;
+  /**
+   * How many milliseconds the daemon waits for the answer.
+   */
+  timeoutMs: number;
+  /**
+   * The id of the session that the question is about.
+   */
+  sessionId?: string;
+}
+/**
+ * The params of `user_notified`. It has no `seq`.
+ */
+export interface UserNotified {
+  /**
+   * The message.
+   */
+  message: string;
+  /**
+   * Its importance.
+   */
+  level: NotifyLevel;
+  /**
+   * The name of the client that sent it, else `client-` and the number of its connection.
+   */
+  by: string;
+  /**
+   * The id of the session that the message is about.
+   */
+  sessionId?: string;
+}
+/**
+ * The params of `watch_sessions`. A repetition replaces the earlier watch of the connection.
+ */
+export interface WatchSessionsParams {
+  /**
+   * Only sessions of this working directory. Default: all sessions.
+   */
+  cwd?: string | null;
+}
+/**
+ * The result of `watch_sessions`.
+ */
+export interface WatchSessionsResult {}

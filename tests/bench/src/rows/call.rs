@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 const SPAWNS: usize = 15;
-const CALLS: usize = 3_000;
+pub const CALLS: usize = 3_000;
 const PIPELINED: u64 = 300_000;
 
 /// From the start of the process to its first answer: to a plain call, and to `initialize`.

@@ -9,6 +9,7 @@ mod list;
 mod open;
 mod read;
 mod search;
+mod socket;
 mod tree;
 
 use crate::Bench;
@@ -18,9 +19,10 @@ use anyhow::Result;
 type Group = fn(&Bench, &mut Table) -> Result<()>;
 
 /// In the order of the table.
-pub const GROUPS: [(&str, Group); 12] = [
+pub const GROUPS: [(&str, Group); 13] = [
     ("start", call::start),
     ("call", call::round_trip),
+    ("socket", socket::round_trip),
     ("open", open::open),
     ("reopen", open::reopen),
     ("append", append::append),

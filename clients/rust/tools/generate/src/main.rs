@@ -60,7 +60,7 @@ fn files() -> [(PathBuf, String); 8] {
         ("entries.rs", entries(&definitions)),
         ("methods.rs", methods(&definitions, &table)),
         ("setters.rs", setters(&definitions, &table)),
-        ("notification.rs", notification(&definitions, &table)),
+        ("notification.rs", notification(&table)),
     ]
     .map(|(name, text)| (client.join("src/generated").join(name), text))
 }

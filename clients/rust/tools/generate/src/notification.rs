@@ -1,11 +1,21 @@
 //! The enum of notifications.
 
 use crate::NOTICE;
-use crate::schema::{Definitions, last, pascal};
+use crate::schema::{last, pascal};
 use serde_json::Value;
 use std::fmt::Write as _;
 
-pub fn notification(definitions: &Definitions, table: &Value) -> String {
+/// Notifications about a request of any session, or of none.
+const ABOUT_A_REQUEST: [&str; 3] = ["progress", "search_hit", "sessions_changed"];
+/// Notifications that may be about a session.
+const PERHAPS_ABOUT_A_SESSION: [&str; 4] = [
+    "event_resolved",
+    "command_invoked",
+    "user_asked",
+    "user_notified",
+];
+
+pub fn notification(table: &Value) -> String {
     let all: Vec<(&str, String, &str, &str)> = table["notifications"]
         .as_array()
         .expect("notifications")
@@ -45,13 +55,13 @@ pub fn notification(definitions: &Definitions, table: &Value) -> String {
     }
     text += "            Notification::Unknown { method, .. } => method,\n            Notification::Missed { .. } => return None,\n        })\n    }\n\n";
     text += "    /// Returns the id of the session that the notification is about.\n    pub fn session_id(&self) -> Option<&str> {\n        Some(match self {\n";
-    for (_, variant, params, _) in &all {
-        let properties = definitions.properties(params);
-        let session = properties.iter().find(|it| it.member == "sessionId");
-        let id = match session.map(|it| it.required) {
-            None => continue,
-            Some(true) => "&params.session_id",
-            Some(false) => "params.session_id.as_deref()?",
+    for (name, variant, _, _) in &all {
+        if ABOUT_A_REQUEST.contains(name) {
+            continue;
+        }
+        let id = match PERHAPS_ABOUT_A_SESSION.contains(name) {
+            true => "params.session_id.as_deref()?",
+            false => "&params.session_id",
         };
         writeln!(text, "            Notification::{variant}(params) => {id},").unwrap();
     }
