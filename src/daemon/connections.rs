@@ -59,7 +59,7 @@ impl Connections {
         clients.count()
     }
 
-    /// Removes a connection that has ended, once its output is written.
+    /// Removes a connection that has ended.
     pub(crate) fn remove(&self, id: ConnectionId) {
         // Dropped without the lock: it may be the last reference to much.
         let _removed = self.list().by_id.remove(&id);
@@ -88,12 +88,17 @@ impl Connections {
 
 impl Daemon {
     /// Removes everything that belongs to a connection whose requests are answered: each room adds one line.
-    pub(crate) async fn connection_ended(self: &Arc<Self>, connection: &Arc<Connection>) {
+    pub async fn connection_ended(self: &Arc<Self>, connection: &Arc<Connection>) {
         connection.keep_watch(None);
         self.unwatch_sessions(connection);
         self.extension_ended(connection);
         self.commands().remove_all(connection.id);
         self.change_renderers(|renderers| renderers.remove_all(connection.id));
         self.close_sessions_of(connection).await;
+    }
+
+    /// Drops a connection that has ended, once its output is written.
+    pub fn remove_connection(&self, connection: &Connection) {
+        self.connections.remove(connection.id);
     }
 }

@@ -58,7 +58,7 @@ impl Forker {
                 let answerers = daemon.answerers(&open, BeforeEvent::SessionBeforeFork);
                 !answerers.is_empty()
             });
-        let keeps = !is_asked || call.connection.client().is_none();
+        let keeps = !is_asked || is_script(call);
         let scope = if keeps { Scope::Change } else { Scope::Session };
         Self {
             place: call.place(session_id, scope),
@@ -79,6 +79,9 @@ impl Forker {
         let turn = call.daemon.caught_up(&open, turn).await?;
         open.session.check_not_in_turn()?;
         let (_, source) = Source::find(&turn, &options)?;
+        // The answerers are known only here if the session was not open yet when the request arrived.
+        let answerers = || call.daemon.answerers(&open, BeforeEvent::SessionBeforeFork);
+        let keeps = keeps && (is_script(&call) || answerers().is_empty());
         let tenure = keeps.then(|| turn.into_with());
         if let Some(refusal) = ask(&call, &open, &source).await? {
             return Ok(refused(refusal));
@@ -97,6 +100,11 @@ impl Forker {
         let (end, source) = Source::find(&turn, &options)?;
         copy(&call, &open, turn, end, source, options.is_whole).await
     }
+}
+
+/// Whether the client has not introduced itself, as scripts do not.
+fn is_script(call: &Call) -> bool {
+    call.connection.client().is_none()
 }
 
 /// Copies the session into a new one, and opens that with the response.

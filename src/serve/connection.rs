@@ -187,7 +187,7 @@ impl ServedConnection {
         });
         self.outbox().close();
         let _panicked = writer.join();
-        daemon.connections.remove(self.connection.id);
+        daemon.remove_connection(&self.connection);
         self.server.connection_ended();
     }
 }

@@ -187,7 +187,7 @@ pub(super) fn frame(bytes: &[u8], folder: &Path) {
     let source = Arc::new(SystemSource);
     let daemon = Daemon::new(config, source, runtime.handle());
     let connection = Connection::new(Arc::clone(&daemon), Arc::clone(&outbox));
-    let dispatcher = Dispatcher::new(connection, runtime.handle().clone()).expect("the table");
+    let dispatcher = Dispatcher::new(Arc::clone(&connection), runtime.handle().clone()).expect("the table");
     let mut frames = FrameReader::new(bytes, 1 << 16);
     loop {
         let (frame, more) = frames.next_and_more().expect("bytes can be read");
@@ -205,7 +205,11 @@ pub(super) fn frame(bytes: &[u8], folder: &Path) {
     }
     daemon.end();
     daemon.end_questions();
-    runtime.block_on(dispatcher.drained());
+    runtime.block_on(async {
+        dispatcher.drained().await;
+        daemon.connection_ended(&connection).await;
+    });
+    daemon.remove_connection(&connection);
     outbox.close();
     let mut out = Vec::new();
     outbox.run(&mut out).expect("memory can be written to");

@@ -446,6 +446,27 @@ fn a_fork_can_be_cancelled_by_the_client() {
     assert_eq!(d.leaf(), "u3", "one session is open");
 }
 
+/// A fork kept its place in the queue through its question if the session was not open yet when the request arrived:
+/// a client that asked for the list before it answered got no answer to either.
+#[test]
+fn a_list_does_not_wait_for_the_question_of_a_fork_sent_behind_the_opening() {
+    let home = Home::new();
+    let path = plain().save(&home);
+    let mut d = Daemon::start_in(&home, &[], &[]);
+    for name in ["session_opened", "session_closed"] {
+        d.ignore(name);
+    }
+    d.init(json!({"answers": {"session_before_fork": {}}}));
+    let opening = d.send("open_session", json!({"path": path}));
+    let id = d.send("fork_session", json!({"sessionId": "s1", "entryId": "a2"}));
+    d.response(&opening).unwrap();
+    let event = d.notification("session_before_fork");
+    d.still_waits(&id);
+    d.answer(&event, json!({"cancel": true}));
+    assert_eq!(d.notification("event_resolved")["outcome"], "cancelled");
+    assert_eq!(d.response(&id).unwrap()["cancelled"], true);
+}
+
 #[test]
 fn a_fork_is_announced_in_the_source_session() {
     let mut d = asked();
