@@ -6,7 +6,7 @@ local root = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h:h')
 local M = { root = root, command = vim.env.TREELINED_BIN or 'treelined' }
 
 --- Maximum wait for a condition, in milliseconds. The machine may be busy.
-local PATIENCE_MS = 60000
+local PATIENCE_MS = 6000
 
 ---@param condition fun(): any
 ---@return any what the result of the condition
@@ -132,6 +132,21 @@ function M.new()
       vim.fn.delete(folder, 'rf')
     end
     return folder
+  end
+
+  --- Returns the settings of clients of one shared daemon, which ends after the test.
+  function t.shared()
+    local folder = t.folder()
+    local socket = folder .. '/daemon.sock'
+    ends[#ends + 1] = function()
+      vim.fn.system({ M.command, 'stop', '--socket', socket })
+    end
+    return {
+      command = M.command,
+      session_dir = folder .. '/sessions',
+      summarizer = 'outline',
+      socket = socket,
+    }
   end
 
   --- Starts a client with a session directory of its own.
