@@ -6,7 +6,7 @@ local root = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h:h')
 local M = { root = root, command = vim.env.TREELINED_BIN or 'treelined' }
 
 --- Maximum wait for a condition, in milliseconds. The machine may be busy.
-local PATIENCE_MS = 6000
+local PATIENCE_MS = 60000
 
 ---@param condition fun(): any
 ---@return any what the result of the condition

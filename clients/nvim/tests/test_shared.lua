@@ -200,21 +200,21 @@ return {
           vim.api.nvim_open_win(buf, true, place)
         end
       ]])
-      local answer = calling(agent, 'ask_user', LIST)
-      child:gives('#vim.api.nvim_list_wins()', 2)
-      client_of(t, daemon, 'quick', {
+      local elsewhere
+      client_of(t, daemon, 'other', {
         answers = {
           user_asked = function(_, question)
-            question.reply({ value = 'red' })
+            elsewhere = question
           end,
         },
       })
-      -- The second client was not asked the first question.
-      local second =
-        calling(agent, 'ask_user', { kind = 'confirm', title = 'Go?', timeoutMs = 2000 })
-      second()
-      agent:close_sync()
-      answer()
+      local answer = calling(agent, 'ask_user', LIST)
+      child:gives('#vim.api.nvim_list_wins()', 2)
+      wait(function()
+        return elsewhere
+      end, 'the question')
+      elsewhere.reply({ value = 'red' })
+      equal(answer(), { value = 'red' })
       child:gives('#vim.api.nvim_list_wins()', 1)
     end,
   },
