@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_examples import DAEMON, env, text
 from treelined import Client, TreelinedError, types
+
+from test_examples import DAEMON, env, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,7 +25,7 @@ Started = tuple[Client, list[types.UserAsked]]
 
 @pytest.fixture
 def started(env: dict[str, str], tmp_path: Path) -> Iterator[Callable[[str], Started]]:
-    """Start a client whose daemon has this extension; return it with the questions to the person."""
+    """Start a client whose daemon has this extension; return it with what it asks the person."""
     clients: list[Client] = []
 
     def start(name: str) -> Started:

@@ -13,14 +13,20 @@ MAX_ANSWER_MS = 600_000
 def leave(event: types.SessionBeforeTree, _over: object) -> types.EventAnswer | None:
     """Agree if no test run is left behind, if the last one passed, or if the person says so."""
     left: list[Any] = event["preparation"]["entriesToSummarize"]
-    runs = [entry["message"] for entry in left if entry.get("message", {}).get("role") == "bashExecution"]
+    runs = [
+        entry["message"]
+        for entry in left
+        if entry.get("message", {}).get("role") == "bashExecution"
+    ]
     runs = [run for run in runs if "test" in run["command"]]
     if not runs or runs[-1].get("exitCode") == 0:
         return None
     client.answer_event(event_id=event["eventId"], extend_ms=MAX_ANSWER_MS)
     why = f"`{runs[-1]['command']}` failed, and nothing was run since."
     try:
-        asked = client.ask_user(kind="confirm", title="Leave this branch?", message=why, session_id=event["sessionId"])
+        asked = client.ask_user(
+            kind="confirm", title="Leave this branch?", message=why, session_id=event["sessionId"]
+        )
     except TreelinedError as error:
         if error.kind != "noUser":
             raise

@@ -19,7 +19,9 @@ def label(event: types.EntriesAppended) -> None:
         kind = next((kind for kind in ("git commit", "test") if kind in run["command"]), None)
         if kind is not None:
             outcome = "done" if run.get("exitCode") == 0 else "failed"
-            client.append_label(session_id=event["sessionId"], target_id=entry_id, label=f"{kind} {outcome}")
+            client.append_label(
+                session_id=event["sessionId"], target_id=entry_id, label=f"{kind} {outcome}"
+            )
 
 
 with Client(None) as client:
