@@ -25,7 +25,7 @@ Started = tuple[Client, list[types.UserAsked]]
 
 @pytest.fixture
 def started(env: dict[str, str], tmp_path: Path) -> Iterator[Callable[[str], Started]]:
-    """Start a client whose daemon has an extension, and record the questions to the person."""
+    """Start a client whose daemon has this extension; return it with what it asks the person."""
     clients: list[Client] = []
 
     def start(name: str) -> Started:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A todo list for each branch: `/todo TEXT` adds an item, `/todo done N` ticks one off."""
+"""A todo list for each branch: `/todo` shows it, `/todo TEXT` adds, `/todo done N` ticks off."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from treelined import Client, types
 
 
-def todo(event: types.CommandInvoked, _over: object) -> types.EventAnswer:
-    """Read the list from the path, so that it is the branch's; append it if it changes."""
+def todo(event: types.CommandInvoked, _over: object) -> str:
+    """Read the list from the path, so that it is that of the branch; append each change."""
     session = event.get("sessionId")
     if session is None:
         raise ValueError("a todo list belongs to a session: open one")
@@ -29,14 +29,14 @@ def todo(event: types.CommandInvoked, _over: object) -> types.EventAnswer:
         details = {"items": items, "done": sum(item["done"] for item in items), "total": len(items)}
         entry = {"type": "custom_message", "customType": "todo", "content": text, "display": True}
         client.append_entries(session_id=session, entries=[{**entry, "details": details}])
-    return {"output": text}
+    return text
 
 
-with Client(None, answers={"command_invoked": todo}) as client:
+with Client(None) as client:
     client.register_renderer(
         custom_type="todo", preview="{details.done}/{details.total} done", icon="☑"
     )
-    client.register_command(
-        name="todo", description="The list of this branch", argument_hint="[TEXT | done N]"
+    client.offer_command(
+        "todo", todo, description="The list of this branch", argument_hint="[TEXT | done N]"
     )
     client.closed()

@@ -139,6 +139,21 @@ function M.new()
     return folder
   end
 
+  --- Returns the settings of clients of one shared daemon, which ends after the test.
+  function t.shared()
+    local folder = t.folder()
+    local socket = folder .. '/daemon.sock'
+    ends[#ends + 1] = function()
+      vim.fn.system({ M.command, 'stop', '--socket', socket })
+    end
+    return {
+      command = M.command,
+      session_dir = folder .. '/sessions',
+      summarizer = 'outline',
+      socket = socket,
+    }
+  end
+
   --- Starts a client with a session directory of its own.
   function t.client(options)
     options = options or {}

@@ -11,29 +11,49 @@ import {
   PROTOCOL_VERSION,
 } from './generated/protocol.js';
 import type {
+  AnswerEventParams,
+  AskKind,
+  CommandInvoked,
   ErrorObject,
   EventAnswer,
   InitializeParams,
   InitializeResult,
+  RegisterCommandParams,
+  RunCommandResult,
 } from './generated/types.js';
 
-/** The events that a client can answer. */
+/** The events before an operation that a client can answer. */
 export type BeforeEventName =
   'session_before_tree' | 'session_before_fork' | 'session_before_compact';
 
+/** The questions that a client can answer: those events, and questions to the person in front of it. */
+export type QuestionName = BeforeEventName | 'user_asked';
+
 /**
- * Answers a question; returning nothing is no opinion. `signal` aborts when the question is over, so that
+ * Answers a question; returning nothing is no opinion, and dismisses a question to a person. `signal` aborts when the question is over, so that
  * a prompt can be dismissed. `extend` keeps the question open for that many milliseconds from now, and
  * returns the time that was granted.
  */
-export type Answerer<N extends BeforeEventName> = (
+export type Answerer<N extends QuestionName> = (
   event: Notifications[N],
   signal: AbortSignal,
   extend: (ms: number) => Promise<number>,
 ) => EventAnswer | undefined | Promise<EventAnswer | undefined>;
 
 /** Answerers by event. */
-export type Answerers = { [N in BeforeEventName]?: Answerer<N> | undefined };
+export type Answerers = { [N in QuestionName]?: Answerer<N> | undefined };
+
+type Ran = RunCommandResult | string | undefined;
+
+/**
+ * Runs a command. Returns the output, or `output` and `prompt`; an error makes the command fail with its message.
+ * `signal` aborts when the run is over; `extend` is that of an `Answerer`.
+ */
+export type CommandRunner = (
+  invoked: CommandInvoked,
+  signal: AbortSignal,
+  extend: (ms: number) => Promise<number>,
+) => Ran | Promise<Ran>;
 
 export interface CallOptions {
   /** Milliseconds until the call fails with `timeout`; `Infinity` disables the deadline. */
@@ -58,13 +78,22 @@ export interface ConnectOptions {
   cwd?: string | undefined;
   /** The daemon's environment. Default: this process's. */
   env?: NodeJS.ProcessEnv | undefined;
+  /** Uses the daemon that all clients of the session directory share, and starts it if it does not run. */
+  shared?: boolean | undefined;
+  /** The socket of another shared daemon to use. */
+  socket?: string | undefined;
   /** The name and version that `initialize` sends. */
   clientInfo?: { name: string; version?: string } | undefined;
   /**
    * Answerers by event; the daemon waits for their answers. To set the answerers later with `answer`, pass
    * a list of the events.
    */
-  answers?: Answerers | readonly BeforeEventName[] | undefined;
+  answers?: Answerers | readonly QuestionName[] | undefined;
+  /**
+   * How this client can ask a person, who also gets `user_notified`. Default: every way, if `answers` has
+   * `user_asked`, else none.
+   */
+  ui?: readonly AskKind[] | undefined;
   /** Makes the daemon send `summary_delta` while it writes summaries. */
   summaryDeltas?: boolean | undefined;
   /** Makes the daemon send `progress` during long work. */
@@ -94,12 +123,16 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Calls that wait for people and models. */
 const WAITING: ReadonlySet<string> = new Set<keyof Methods>([
+  'ask_user',
   'compact',
   'fork_session',
   'merge_branch',
   'navigate_tree',
   'pop',
+  'run_command',
 ]);
+
+const ASK_KINDS: readonly AskKind[] = ['select', 'confirm', 'input', 'editor'];
 
 interface Pending {
   resolve: (result: unknown) => void;
@@ -134,8 +167,9 @@ export class Client extends MethodCalls {
   readonly #pending = new Map<number, Pending>();
   readonly #handlers = new Map<string, Set<Handler>>();
   readonly #answerers: Map<string, Answerer<never>>;
+  readonly #commands = new Map<string, CommandRunner>();
   /** The events for which the daemon waits. */
-  readonly #declared: readonly BeforeEventName[];
+  readonly #declared: readonly QuestionName[];
   /** Open questions by event id. */
   readonly #questions = new Map<string, AbortController>();
   #lastId = 0;
@@ -151,22 +185,22 @@ export class Client extends MethodCalls {
     super();
     this.#options = options;
     this.#closed = promiseWithEnd();
-    const { answers = [] } = options;
-    if (isList(answers)) {
-      this.#answerers = new Map();
-      this.#declared = answers;
-    } else {
-      const given = Object.entries(answers).filter(([, answerer]) => answerer !== undefined);
-      this.#answerers = new Map(given as [BeforeEventName, Answerer<never>][]);
-      this.#declared = [...this.#answerers.keys()] as BeforeEventName[];
-    }
-    const { command = 'treelined', args = [], sessionDir, summarizer } = options;
+    const { answers = [], ui } = options;
+    const given = isList(answers)
+      ? []
+      : Object.entries(answers).filter(([, answerer]) => answerer !== undefined);
+    this.#answerers = new Map(given as [QuestionName, Answerer<never>][]);
+    const names = isList(answers) ? answers : ([...this.#answerers.keys()] as QuestionName[]);
+    this.#declared = ui?.length ? [...new Set(names).add('user_asked')] : names;
+    const { command = 'treelined', args = [], sessionDir, summarizer, socket } = options;
     this.#daemon = new Daemon({
       command,
       args: [
         ...(sessionDir === undefined ? [] : ['--session-dir', sessionDir]),
         ...(summarizer === undefined ? [] : ['--summarizer', summarizer]),
         ...args,
+        ...(options.shared || socket !== undefined ? ['connect', '--start'] : []),
+        ...(socket === undefined ? [] : ['--socket', socket]),
       ],
       cwd: options.cwd,
       env: options.env,
@@ -230,13 +264,35 @@ export class Client extends MethodCalls {
   }
 
   /** Sets the answerer of an event. `answers` of `connect` must name the event, so that the daemon waits. */
-  answer<N extends BeforeEventName>(name: N, answerer: Answerer<N>): void {
+  answer<N extends QuestionName>(name: N, answerer: Answerer<N>): void {
     if (!this.#declared.includes(name)) {
       throw new Error(
         `the daemon does not wait for answers: connect({ answers: { ${name}: answerer } }) makes it`,
       );
     }
     this.#answerers.set(name, answerer);
+  }
+
+  /**
+   * Offers a command to other clients, until `unregisterCommand` or the end of this client. `run` is called
+   * with each run of the command.
+   */
+  async offerCommand(
+    params: RegisterCommandParams,
+    run: CommandRunner,
+    options?: CallOptions,
+  ): Promise<void> {
+    const { name } = params;
+    const earlier = this.#commands.get(name);
+    // The command may be run before the response arrives.
+    this.#commands.set(name, run);
+    try {
+      await this.registerCommand(params, options);
+    } catch (error) {
+      this.#commands.delete(name);
+      if (earlier) this.#commands.set(name, earlier);
+      throw error;
+    }
   }
 
   /**
@@ -255,6 +311,7 @@ export class Client extends MethodCalls {
   async #initialize(): Promise<void> {
     const { clientInfo, optOut, summaryDeltas, progress, searchHits } = this.#options;
     const answers = this.#declared;
+    const ui = this.#options.ui ?? (answers.includes('user_asked') ? ASK_KINDS : undefined);
     // The daemon would wait for answers to questions that it does not send.
     const needed = new Set<string>(answers.length > 0 ? [...answers, 'event_resolved'] : []);
     const params: InitializeParams = {
@@ -264,7 +321,10 @@ export class Client extends MethodCalls {
       // A shared daemon has another working directory.
       cwd: resolve(this.#options.cwd ?? '.'),
       capabilities: {
-        answers: Object.fromEntries(answers.map((name) => [name, {}])),
+        answers: Object.fromEntries(
+          answers.filter((name) => name !== 'user_asked').map((name) => [name, {}]),
+        ),
+        ...(ui && { ui: [...ui] }),
         ...(optOut && { optOut: optOut.filter((name) => !needed.has(name)) }),
         ...(summaryDeltas && { summaryDeltas: {} }),
         ...(progress && { progress: {} }),
@@ -374,22 +434,13 @@ export class Client extends MethodCalls {
   }
 
   async #asked(name: string, eventId: string, event: object): Promise<void> {
-    const answerer = this.#answerers.get(name);
     const question = new AbortController();
     this.#questions.set(eventId, question);
-    const extend = async (ms: number): Promise<number> =>
-      (await this.answerEvent({ eventId, extendMs: ms })).timeoutMs ?? 0;
-    let result: EventAnswer = {};
-    try {
-      result = (await answerer?.(event as never, question.signal, extend)) ?? {};
-    } catch (error) {
-      // An answerer that fails has no opinion; the daemon must not wait for it.
-      if (!question.signal.aborted) this.#report(error);
-    }
+    const answer = await this.#opinion(name, eventId, event, question.signal);
     this.#questions.delete(eventId);
     if (question.signal.aborted) return;
     try {
-      await this.answerEvent({ eventId, result });
+      await this.answerEvent({ eventId, ...answer });
     } catch (error) {
       // Another client or the timeout was faster, or the operation has ended.
       const late =
@@ -398,7 +449,36 @@ export class Client extends MethodCalls {
       this.#report(error);
       // The daemon must not wait in vain because an answer is invalid.
       if (error instanceof TreelinedError && error.is('invalidParams'))
-        this.answerEvent({ eventId, result: {} }).catch(() => {});
+        this.answerEvent({ eventId, ...noOpinion(name, error) }).catch(() => {});
+    }
+  }
+
+  /** Asks the answerer. Returns the answer as params of `answer_event`. */
+  async #opinion(
+    name: string,
+    eventId: string,
+    event: object,
+    signal: AbortSignal,
+  ): Promise<Partial<AnswerEventParams>> {
+    const command = name === 'command_invoked' ? (event as CommandInvoked).name : undefined;
+    const answerer =
+      command === undefined ? this.#answerers.get(name) : this.#commands.get(command);
+    if (!answerer) return noOpinion(name, new Error('nothing runs this command'));
+    const extend = async (ms: number): Promise<number> =>
+      (await this.answerEvent({ eventId, extendMs: ms })).timeoutMs ?? 0;
+    try {
+      const result: EventAnswer | string | undefined = await answerer(
+        event as never,
+        signal,
+        extend,
+      );
+      if (typeof result === 'string') return { result: { output: result } };
+      if (result === undefined && name === 'user_asked') return { result: { dismissed: true } };
+      return { result: result ?? {} };
+    } catch (error) {
+      // An answerer that fails has no opinion; the daemon must not wait for it.
+      if (!signal.aborted && command === undefined) this.#report(error);
+      return noOpinion(name, error);
     }
   }
 
@@ -422,7 +502,14 @@ export class Client extends MethodCalls {
   }
 }
 
-function isList(answers: ConnectOptions['answers']): answers is readonly BeforeEventName[] {
+/** The answer without an opinion; a command has none, so it fails. */
+function noOpinion(name: string, why: unknown): Partial<AnswerEventParams> {
+  if (name === 'command_invoked')
+    return { error: why instanceof Error ? why.message : String(why) };
+  return { result: name === 'user_asked' ? { dismissed: true } : {} };
+}
+
+function isList(answers: ConnectOptions['answers']): answers is readonly QuestionName[] {
   return Array.isArray(answers);
 }
 

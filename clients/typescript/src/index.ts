@@ -6,8 +6,10 @@ export {
   type BeforeEventName,
   type CallOptions,
   Client,
+  type CommandRunner,
   type ConnectOptions,
   connect,
+  type QuestionName,
 } from './client.js';
 export { type OtherType, otherType } from './entry.js';
 export { type ClientErrorKind, TreelinedError } from './errors.js';

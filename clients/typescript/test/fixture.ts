@@ -1,9 +1,11 @@
 // Shared by the tests: the daemon, folders, clients, a conversation.
 
+import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { promisify } from 'node:util';
 import { type Client, type ConnectOptions, connect } from 'treelined';
 
 /** The daemon: TREELINED_BIN, else the one on the PATH. */
@@ -17,6 +19,15 @@ export async function folder(t: TestContext): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'treelined-'));
   t.after(() => rm(path, { recursive: true, force: true }));
   return path;
+}
+
+/** Returns the options of clients of one shared daemon, which ends after the test. */
+export async function shared(t: TestContext): Promise<{ sessionDir: string; socket: string }> {
+  const dir = await folder(t);
+  const socket = join(dir, 'daemon.sock');
+  // It fails if no client has started the daemon.
+  t.after(() => promisify(execFile)(command, ['stop', '--socket', socket]).catch(() => {}));
+  return { sessionDir: join(dir, 'sessions'), socket };
 }
 
 /** Starts a client with a session directory of its own, and closes it after the test. */

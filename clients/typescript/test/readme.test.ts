@@ -1,15 +1,15 @@
-// The example of the README, in Node and in Bun.
+// The examples of the README, in Node and in Bun.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { access, readFile, symlink, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import test from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { command, folder, packageDir } from './fixture.js';
+import { command, packageDir, shared } from './fixture.js';
 
-const output = `moved to MOVED (navigate_tree)
+const first = `moved to MOVED (navigate_tree)
 again: By plane.
 Plan a trip to Rome.
 By train?
@@ -19,20 +19,34 @@ By train?
 entryNotFound
 `;
 
-for (const runtime of [
+const meeting = `host asks: Release 1.0?
+released 1.0
+host asks: Release 2.0?
+commandFailed nobody agreed
+⚑ version 1.0
+`;
+
+const runtimes = [
   process.execPath,
   fileURLToPath(new URL('node_modules/.bin/bun', packageDir)),
-]) {
-  test(`the example of the README runs in ${runtime.split('/').at(-1)}`, async (t) => {
+] as const;
+
+for (const [runtime, number, output] of runtimes.flatMap((runtime) => [
+  [runtime, 0, first] as const,
+  [runtime, 1, meeting] as const,
+])) {
+  const name = runtime.split('/').at(-1);
+  test(`example ${number + 1} of the README runs in ${name}`, async (t) => {
     const readme = await readFile(new URL('README.md', packageDir), 'utf8');
-    const [, example] = /```js\n(.*?)```/s.exec(readme) ?? [];
+    const example = [...readme.matchAll(/```js\n(.*?)```/gs)][number]?.[1];
     assert(example);
     const lines = example.split('\n').filter((line) => line.trim() !== '');
-    assert(lines.length <= 32, `${lines.length} lines`);
+    assert(lines.length <= 36, `${lines.length} lines`);
     const script = fileURLToPath(new URL('build/readme.mjs', packageDir));
     await writeFile(script, example);
 
-    const dir = await folder(t);
+    const { socket, sessionDir } = await shared(t);
+    const dir = dirname(socket);
     const bin = command.includes('/') ? resolve(command) : command;
     if (command.includes('/')) {
       await access(bin);
@@ -41,7 +55,8 @@ for (const runtime of [
     const env = {
       ...process.env,
       PATH: `${dir}:${process.env.PATH}`,
-      TREELINED_SESSION_DIR: join(dir, 'sessions'),
+      TREELINED_SESSION_DIR: sessionDir,
+      TREELINED_SOCKET: socket,
     };
     const { stdout, stderr } = await promisify(execFile)(runtime, [script], { env });
     assert.equal(stdout.replace(/moved to [0-9a-f]{8}/, 'moved to MOVED'), output);

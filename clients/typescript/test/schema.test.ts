@@ -9,7 +9,7 @@ import openrpc from '@open-rpc/meta-schema';
 import { Ajv, type AnySchemaObject } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { type Client, type Methods, type Notifications, TreelinedError } from 'treelined';
-import { conversation, packageDir, start } from './fixture.js';
+import { conversation, packageDir, shared, start } from './fixture.js';
 
 const readSchema = async (name: string): Promise<Record<string, unknown>> =>
   JSON.parse(
@@ -190,9 +190,13 @@ test('the schema accepts the entries that the daemon accepts, and no others', as
 });
 
 test('params, results and notifications obey their schema', async (t) => {
+  const daemon = { ...(await shared(t)), summarizer: 'outline' };
   const client = await start(t, {
-    summarizer: 'outline',
-    answers: ['session_before_tree'],
+    ...daemon,
+    answers: {
+      session_before_tree: () => ({ label: 'by an answerer' }),
+      user_asked: () => ({ value: true }),
+    },
     summaryDeltas: true,
     searchHits: true,
   });
@@ -216,7 +220,11 @@ test('params, results and notifications obey their schema', async (t) => {
     called.add(method);
     return result;
   };
+  await call('watch_sessions', {});
   await talk(client, call);
+  const peer = await start(t, { ...daemon, answers: { user_asked: () => undefined } });
+  await meet(peer, call);
+  await call('unwatch_sessions', {});
   const uncalled = table.methods.map(({ name }) => name).filter((name) => !called.has(name));
   assert.deepEqual(new Set(uncalled), new Set(NOT_CALLED));
   const notSent = table.notifications.map(({ name }) => name).filter((name) => !sent.has(name));
@@ -233,7 +241,6 @@ async function talk(client: Client, call: Call): Promise<void> {
   await call('append_message', { message: { role: 'user', content: 'elsewhere' } });
   await call('close_session', { sessionId: other.sessionId });
   const sessionId = await conversation(client);
-  client.answer('session_before_tree', () => ({ label: 'by an answerer' }));
   await call('set_session_name', { name: 'a name' });
   await call('append_entries', {
     entries: [
@@ -300,4 +307,19 @@ async function talk(client: Client, call: Call): Promise<void> {
   await call('delete_session', { sessionId });
   await call('list_trash', {});
   await call('restore_session', { sessionId });
+}
+
+/** Calls what takes two clients: commands, and questions to a person. */
+async function meet(peer: Client, call: Call): Promise<void> {
+  await peer.offerCommand({ name: 'peer' }, ({ args }) => ({ output: args, prompt: 'go on' }));
+  await call('run_command', { name: 'peer', args: 'x' });
+  await call('register_command', { name: 'own', description: 'fails', argumentHint: 'TEXT' });
+  await assert.rejects(peer.runCommand({ name: 'own' }), { kind: 'commandFailed' });
+  await call('list_commands', {});
+  await call('unregister_command', { name: 'own' });
+  await call('ask_user', { kind: 'select', title: 'Which one?', options: ['a', 'b'] });
+  await peer.askUser({ kind: 'confirm', title: 'This one?', message: 'It is new.' });
+  await call('notify_user', { message: 'Done.', level: 'info' });
+  await peer.notifyUser({ message: 'Done too.', level: 'warning' });
+  await call('register_renderer', { customType: 'mine', preview: '{content}', style: 'dim' });
 }

@@ -56,6 +56,8 @@ function adapt(name, definition) {
   for (const tag of [definition.properties?.type, definition.properties?.role]) {
     if (tag?.not?.enum) tag.tsType = 'OtherType';
   }
+  // The schema leaves open how a person answers.
+  if (definition.properties?.dismissed) definition.properties.value.tsType = 'boolean | string';
   const pending = [definition];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     // The empty array that the daemon accepts from languages whose empty object is an array.

@@ -12,12 +12,15 @@ end
 --- Calls `vim.ui.input` and tells an empty answer from no answer: Neovim 0.7 passes nil for both.
 ---@param options {prompt: string, default?: string}
 ---@param callback fun(text: string) not called without an answer
-function M.input(options, callback)
+---@param without? fun() called without an answer
+function M.input(options, callback, without)
   -- Neovim processes the default like typed keys, so it must contain no control characters.
   options = vim.tbl_extend('force', options, { default = utf8.line(options.default or '') })
   local function given(text)
     if text then
       callback(text)
+    elseif without then
+      without()
     end
   end
   if vim.fn.has('nvim-0.8') == 1 or not is_builtin() then

@@ -14,8 +14,17 @@ local TIMEOUT_MS = 30000
 --- The same for calls that wait for people and models. A question is open for at most 10 minutes.
 local WAITING_TIMEOUT_MS = 660000
 
-local WAITING =
-  { compact = true, fork_session = true, merge_branch = true, navigate_tree = true, pop = true }
+local WAITING = {
+  ask_user = true,
+  compact = true,
+  fork_session = true,
+  merge_branch = true,
+  navigate_tree = true,
+  pop = true,
+  run_command = true,
+}
+
+local ASK_KINDS = { 'select', 'confirm', 'input', 'editor' }
 
 --- How long a daemon may take to end after its stdin is closed, in milliseconds.
 local CLOSE_MS = 10000
@@ -30,8 +39,11 @@ local FLUSH_MS = 1000
 ---@field summarizer? string summarizer, for instance `outline`
 ---@field cwd? string working directory of the daemon
 ---@field env? table<string, string> added to Neovim's environment
+---@field shared? boolean use the daemon that all clients of the session directory share, and start it if necessary
+---@field socket? string the socket of another shared daemon to use
 ---@field client_info? treelined.ClientInfo
 ---@field answers? table<string, treelined.Answerer> by name of the event; the daemon waits for each
+---@field ui? treelined.AskKind[] kinds of questions to the person; default all, if `answers` has `user_asked`
 ---@field summary_deltas? boolean whether the daemon sends `summary_delta`
 ---@field progress? boolean whether the daemon sends `progress`
 ---@field opt_out? string[] notifications not to send; those that answerers need are sent anyway
@@ -39,6 +51,7 @@ local FLUSH_MS = 1000
 ---@field on_log? fun(text: string) called with the daemon's log
 ---@field on_error? fun(message: string) called with errors of handlers and answerers; default `vim.notify`
 ---@field on_end? fun(why: treelined.Error) called when the daemon has ended
+---@field package on_arrival? fun(line: string) called with each line when it arrives, while Neovim waits for a key too
 
 --- Called with each question. Must call `question.reply` once, at once or later.
 ---@alias treelined.Answerer fun(event: table, question: treelined.Question)
@@ -47,6 +60,7 @@ local FLUSH_MS = 1000
 ---@field over boolean another client has answered, time is up, or the operation has ended
 ---@field on_over? fun() called when it is over without a reply; dismiss prompts here
 ---@field reply fun(result?: treelined.EventAnswer) answers; without a result there is no opinion
+---@field fail fun(why: string) makes a command fail
 ---@field extend fun(ms: integer, callback?: treelined.Callback) keeps the question open for so long from now
 
 ---@alias treelined.Callback fun(err: treelined.Error|nil, result: any)
@@ -237,28 +251,43 @@ function Client:dismiss(event_id)
   end
 end
 
+--- Returns the answer without an opinion, as params of `answer_event`. A command has none, so it fails.
+local function no_opinion(name, event_id, why)
+  if name == 'command_invoked' then
+    return { eventId = event_id, error = why }
+  end
+  local result = name == 'user_asked' and { dismissed = true } or vim.empty_dict()
+  return { eventId = event_id, result = result }
+end
+
 function Client:ask(name, event)
   local event_id = event.eventId
   local question = { over = false }
   self.questions[event_id] = question
-  function question.reply(result)
+  local function answer(params)
     if question.over then
       return
     end
     question.over = true
     self.questions[event_id] = nil
-    if result == nil or next(result) == nil then
-      result = vim.empty_dict()
-    end
-    self:request('answer_event', { eventId = event_id, result = result }, function(err)
+    self:request('answer_event', params, function(err)
       if err and err.kind ~= 'eventNotPending' and err.kind ~= 'disconnected' then
         self:report(('treelined: the answer to %s was refused: %s'):format(name, err))
         -- The daemon must not wait in vain because an answer is invalid.
         if err.kind == 'invalidParams' then
-          self:request('answer_event', { eventId = event_id, result = vim.empty_dict() })
+          self:request('answer_event', no_opinion(name, event_id, tostring(err)))
         end
       end
     end)
+  end
+  function question.reply(result)
+    if result == nil or next(result) == nil then
+      result = name == 'user_asked' and { dismissed = true } or vim.empty_dict()
+    end
+    answer({ eventId = event_id, result = result })
+  end
+  function question.fail(why)
+    answer(no_opinion(name, event_id, why))
   end
   function question.extend(ms, callback)
     self:request('answer_event', { eventId = event_id, extendMs = ms }, callback)
@@ -266,7 +295,7 @@ function Client:ask(name, event)
   local answerer = self.options.answers and self.options.answers[name]
   -- An answerer that fails has no opinion; the daemon must not wait for it.
   if not answerer or not self:guard('the answerer of ' .. name, answerer, event, question) then
-    question.reply()
+    question.fail('the client cannot run it')
   end
 end
 
@@ -387,6 +416,12 @@ function M.start(options, callback)
     vim.list_extend(args, { '--summarizer', options.summarizer })
   end
   vim.list_extend(args, options.args or {})
+  if options.shared or options.socket then
+    vim.list_extend(args, { 'connect', '--start' })
+  end
+  if options.socket then
+    vim.list_extend(args, { '--socket', options.socket })
+  end
 
   local self = setmetatable({
     options = options,
@@ -404,6 +439,7 @@ function M.start(options, callback)
     on_line = function(line)
       self:receive(line)
     end,
+    on_arrival = options.on_arrival,
     on_log = options.on_log and function(text)
       self:guard('on_log', options.on_log, text)
     end,
@@ -422,7 +458,9 @@ function M.start(options, callback)
   local answers = vim.empty_dict()
   local needed = {}
   for name in pairs(options.answers or {}) do
-    answers[name] = vim.empty_dict()
+    if name:find('_before_', 1, true) then
+      answers[name] = vim.empty_dict()
+    end
     -- The daemon would wait for answers to questions that it does not send.
     needed[name], needed.event_resolved = true, true
   end
@@ -438,6 +476,7 @@ function M.start(options, callback)
     cwd = uv.fs_realpath(options.cwd or uv.cwd()),
     capabilities = {
       answers = answers,
+      ui = options.ui or (needed.user_asked and ASK_KINDS or nil),
       optOut = unwanted,
       summaryDeltas = options.summary_deltas and some or nil,
       progress = options.progress and some or nil,

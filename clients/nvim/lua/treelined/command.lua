@@ -84,6 +84,18 @@ M.subcommands = {
   join = { run = on_tree('join') },
   prompt = { run = on_tree('prompt') },
   refresh = { run = on_tree('refresh') },
+  run = {
+    run = function(what)
+      if not what then
+        return require('treelined.run').pick()
+      end
+      local name, args = what:match('^(%S+)%s*(.*)$')
+      require('treelined.run').run(name, args)
+    end,
+    complete = function(lead)
+      return require('treelined.run').complete(lead)
+    end,
+  },
   send = {
     run = function()
       require('treelined.prompt').send()

@@ -8,6 +8,8 @@ local M = {}
 ---@field session_dir? string session directory; default the daemon's
 ---@field summarizer? string summarizer, for instance `outline`; default the daemon's configuration
 ---@field env? table<string, string> added to the daemon's environment
+---@field shared? boolean use the daemon that all clients of the session directory share; default false
+---@field socket? string the socket of another shared daemon to use
 ---@field timeout_ms? integer deadline of calls; default 30 s, or 11 min if they wait for people and models
 ---@field answers? table<string, treelined.Answerer> answerers by name of the event
 ---@field render? 'unicode'|'ascii' how the tree is drawn
@@ -23,6 +25,7 @@ local M = {}
 M.defaults = {
   command = 'treelined',
   args = {},
+  shared = false,
   render = 'unicode',
   filter = 'default',
   order = 'time',
@@ -41,6 +44,8 @@ local TYPES = {
   session_dir = 'string',
   summarizer = 'string',
   env = 'table',
+  shared = 'boolean',
+  socket = 'string',
   timeout_ms = 'number',
   answers = 'table',
   render = { 'unicode', 'ascii' },

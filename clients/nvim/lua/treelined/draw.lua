@@ -47,6 +47,10 @@ M.highlights = {
   TreelinedLabel = 'Special',
   TreelinedPreview = '',
   TreelinedInactive = 'Comment',
+  TreelinedAccent = 'Identifier',
+  TreelinedSuccess = 'String',
+  TreelinedWarning = 'DiagnosticWarn',
+  TreelinedDim = 'Comment',
   TreelinedError = 'DiagnosticError',
   TreelinedFlag = 'DiagnosticWarn',
   TreelinedFound = 'Underlined',
@@ -58,6 +62,15 @@ function M.define_highlights()
     vim.api.nvim_set_hl(0, group, { default = true, link = link ~= '' and link or nil })
   end
 end
+
+--- Groups by the style of a row.
+local STYLES = {
+  accent = 'TreelinedAccent',
+  success = 'TreelinedSuccess',
+  warning = 'TreelinedWarning',
+  error = 'TreelinedError',
+  dim = 'TreelinedDim',
+}
 
 local SPEAKERS = {
   thinking_level_change = 'thinking',
@@ -155,7 +168,13 @@ function M.row(node, look)
   if node.tokens then
     said = ('(%d tokens) '):format(node.tokens) .. said
   end
-  local text_group = node.onActivePath and 'TreelinedPreview' or 'TreelinedInactive'
+  local text_group = 'TreelinedInactive'
+  if node.onActivePath then
+    text_group = STYLES[node.style] or 'TreelinedPreview'
+  end
+  if node.icon then
+    add(utf8.line(node.icon) .. ' ', text_group)
+  end
   local found = node.match or look.found
   if found then
     local snippet, begin = utf8.line(found.snippet), #line

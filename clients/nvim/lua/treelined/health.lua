@@ -54,6 +54,8 @@ local function check_daemon()
     session_dir = settings.session_dir,
     summarizer = settings.summarizer,
     env = settings.env,
+    shared = settings.shared,
+    socket = settings.socket,
     timeout_ms = 10000,
   })
   if not client then

@@ -87,6 +87,14 @@ function M.search(query, callback)
   end)
 end
 
+--- Runs a command that another client offers, for the session of the current window, and shows its output.
+---@param name string
+---@param args? string
+---@param callback? fun(err: treelined.Error|nil, result: treelined.RunCommandResult|nil)
+function M.run(name, args, callback)
+  require('treelined.run').run(name, args, callback)
+end
+
 --- Starts a separate daemon, apart from the one with the sessions of Neovim's trees.
 ---@param options? treelined.ClientOptions
 ---@param callback fun(err: treelined.Error|nil, client: treelined.Client|nil)

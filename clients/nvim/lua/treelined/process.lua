@@ -30,6 +30,7 @@ Process.__index = Process
 ---@field cwd? string
 ---@field env? table<string, string> added to Neovim's environment
 ---@field on_line fun(line: string)
+---@field on_arrival? fun(line: string) called at once, in a |lua-loop-callbacks|
 ---@field on_log? fun(text: string) called with each piece of stderr
 ---@field on_end fun(why: treelined.Error) called once, after the last line
 
@@ -158,6 +159,9 @@ function M.start(options)
   end
   -- Neovim runs scheduled functions in order, so the lines stay in order.
   local push = lines.splitter(function(line)
+    if options.on_arrival then
+      options.on_arrival(line)
+    end
     vim.schedule(function()
       options.on_line(line)
     end)

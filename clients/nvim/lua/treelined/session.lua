@@ -5,6 +5,7 @@
 local Client = require('treelined.client')
 local config = require('treelined.config')
 local errors = require('treelined.errors')
+local person = require('treelined.person')
 
 local M = {}
 
@@ -170,7 +171,10 @@ function M.connect(callback)
     summarizer = settings.summarizer,
     env = settings.env,
     timeout_ms = settings.timeout_ms,
-    answers = settings.answers,
+    shared = settings.shared,
+    socket = settings.socket,
+    answers = vim.tbl_extend('keep', settings.answers or {}, { user_asked = person.answer }),
+    on_arrival = person.hear,
     summary_deltas = true,
     on_end = gone(holder),
   }, function(err, started)
@@ -183,6 +187,7 @@ function M.connect(callback)
     client = started
     if started then
       started:on('*', hear)
+      started:on('user_notified', person.notify)
     end
     for _, each in ipairs(callbacks) do
       each(err, started)

@@ -12,8 +12,8 @@ local windows = require('treelined.windows')
 
 local M = {}
 
---- How long changes are collected before the tree is drawn, in milliseconds.
-local SETTLE_MS = 20
+--- The shortest time between two changes that are drawn, in milliseconds. Those in between are collected.
+local SETTLE_MS = 10
 
 ---@class treelined.Tree
 ---@field buf integer
@@ -36,6 +36,7 @@ local SETTLE_MS = 20
 ---@field private followed? string the leaf to which they moved last
 ---@field private has_retried? boolean whether a refresh without folds and cursor was tried
 ---@field private stop_listening fun()
+---@field private changed_at? number when a change was drawn, in milliseconds
 local Tree = {}
 Tree.__index = Tree
 
@@ -422,7 +423,13 @@ function Tree:changed()
     return
   end
   self.is_due = true
+  local function now()
+    return (vim.uv or vim.loop).hrtime() / 1e6
+  end
+  -- A change after a rest is drawn at once.
+  local rest = (self.changed_at or -math.huge) + SETTLE_MS - now()
   vim.defer_fn(function()
+    self.changed_at = now()
     local goals = {}
     for win in pairs(self.following) do
       goals[win] = self.session.others_leaf_id or self.session.leaf_id
@@ -432,7 +439,7 @@ function Tree:changed()
     if vim.api.nvim_buf_is_valid(self.buf) then
       self:refresh(goals)
     end
-  end, SETTLE_MS)
+  end, math.max(0, math.ceil(rest)))
 end
 
 --- Puts the cursor on an entry, and opens folds that hide it.

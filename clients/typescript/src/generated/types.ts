@@ -514,9 +514,7 @@ export interface EventAnswer {
   /**
    * Answers `user_asked`: the answer of the person, true or false for a `confirm`, else a text. Default: none, with `dismissed`.
    */
-  value?: {
-    [k: string]: unknown;
-  };
+  value?: boolean | string;
   /**
    * Answers `user_asked`: true if the person gives no answer. Default: false.
    */
@@ -1565,9 +1563,7 @@ export interface AskUserResult {
   /**
    * The answer: of a `confirm` true or false, else a text.
    */
-  value?: {
-    [k: string]: unknown;
-  };
+  value?: boolean | string;
   /**
    * True if there is no answer, else absent.
    */
