@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
-import stat
 import sys
 from typing import Any
 
@@ -37,7 +35,7 @@ class Parent:
 class _Output(asyncio.StreamReader):
     """The daemon's output, and whether it is closed."""
 
-    transport: asyncio.BaseTransport
+    transport: asyncio.ReadTransport
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,14 +59,6 @@ async def connect_parent() -> Parent:
     os.dup2(2, 1)
     loop = asyncio.get_running_loop()
     output = _Output()
-    if stat.S_ISSOCK(os.fstat(stdin).st_mode):
-        # As a pipe asyncio would take input at the end that it writes to for the end of it.
-        os.close(stdout)
-        both, protocol = await loop.create_connection(
-            lambda: _Reading(output), sock=socket.socket(fileno=stdin)
-        )
-        output.transport = both
-        return Parent(asyncio.StreamWriter(both, protocol, None, loop), output)
     reading, _ = await loop.connect_read_pipe(
         lambda: _Reading(output), os.fdopen(stdin, "rb", buffering=0)
     )
