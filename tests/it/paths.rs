@@ -88,7 +88,7 @@ fn assert_nothing_outside(home: &Home, files: &[&str]) {
     assert_eq!(names(home.files()), files);
     assert_eq!(names(home.cwd()), [""; 0]);
     let root = home.files().parent().unwrap().to_owned();
-    assert_eq!(names(root), ["files", "sessions", "work"]);
+    assert_eq!(names(root), ["files", "run", "sessions", "work"]);
 }
 
 /// `cwd` and `parentSession` are data: they name a folder, and no file is opened by them.

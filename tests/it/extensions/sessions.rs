@@ -23,11 +23,11 @@ fn every_session_that_opens_is_open_for_an_extension_that_wants_all() {
     let shared = shared(&home, "sessions = \"all\"", &listener(&heard));
     let (mut a, mut b) = (shared.client("a", json!({})), shared.client("b", json!({})));
     let session = a.create();
-    a.user("u1", "hello");
     b.ok("open_session", json!({"sessionId": session}));
     eventually("it hears the session", || {
         count(&heard, "session_opened", &session) == 1
     });
+    a.user("u1", "hello");
     eventually("it hears the entry", || has(&heard, "\"u1\""));
     a.ok("close_session", json!({}));
     b.user("u2", "still open");
