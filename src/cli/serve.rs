@@ -65,9 +65,12 @@ pub(crate) struct ServeArgs {
 }
 
 impl ServeArgs {
-    /// A daemon that an extension starts starts none itself.
+    /// A daemon that an extension starts for itself starts none. One that is shared starts them, whoever the first
+    /// client is.
     fn starts_extensions(&self) -> bool {
-        !self.no_extensions && std::env::var_os(NAME_VARIABLE).is_none()
+        let is_shared = self.detached.is_some();
+        let is_own = || std::env::var_os(NAME_VARIABLE).is_some();
+        !self.no_extensions && (is_shared || !is_own())
     }
 }
 

@@ -17,8 +17,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
 
-/// After a failed write: how long to wait for the reason why the daemon ended.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// After a failed write: how long to wait for the reason why the daemon ended. Longer than the process may be waited for
+/// after its end, twice [`crate::process::DRAIN`].
+const LAST_WORDS: Duration = Duration::from_secs(4);
 
 /// Bytes of an invalid line that a log or an error quotes.
 const MAX_ECHO: usize = 200;

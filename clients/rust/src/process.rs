@@ -18,7 +18,7 @@ const LAST_WORDS: usize = 4096;
 const MAX_LINE: u64 = 64 * 1024;
 
 /// How long to wait for remaining output after the process has ended.
-const DRAIN: Duration = Duration::from_secs(1);
+pub(crate) const DRAIN: Duration = Duration::from_secs(1);
 
 /// The reason of an end without a process.
 pub(crate) const CLOSED: &str = "the connection was closed";

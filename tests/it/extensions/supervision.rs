@@ -280,3 +280,16 @@ fn settings_of_extensions_are_checked_and_shown() {
         );
     }
 }
+
+/// A shared daemon started no extensions if its first client was one: `connect --start` handed its environment on.
+#[test]
+fn a_shared_daemon_starts_its_extensions_whoever_starts_it() {
+    let home = Home::new();
+    let started = home.files().join("started");
+    let body = format!("echo started > {}; cat > /dev/null", started.display());
+    let path = configured(&home, "", &body);
+    let environment = [("TREELINED_EXTENSION", "another")];
+    home.run(&["--config", &path, "connect", "--start"], &environment, "");
+    eventually("the extension starts", || has(&started, "started"));
+    home.run(&["--config", &path, "stop"], &[], "");
+}
