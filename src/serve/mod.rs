@@ -49,7 +49,7 @@ enum DaemonEnd {
     Asked,
     /// The only connection has ended.
     Stdio(EndReason),
-    /// Nobody has been connected for the time of `--idle-exit`.
+    /// There was no connection for the time of `--idle-exit`.
     Idle,
 }
 

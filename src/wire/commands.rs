@@ -14,9 +14,9 @@ pub(crate) struct RegisterCommandParams {
     /// The name: a letter from a to z, then at most 63 of `a-z0-9_-`.
     #[schemars(regex(pattern = "^[a-z][a-z0-9_-]{0,63}$"))]
     pub name: String,
-    /// What the command does, for people; at most 1000 characters. Default: none.
+    /// Description of the command, for people; at most 1000 characters. Default: none.
     pub description: Option<String>,
-    /// What its argument is, for people; at most 200 characters. Default: none.
+    /// Description of its argument, for people; at most 200 characters. Default: none.
     pub argument_hint: Option<String>,
 }
 
@@ -66,10 +66,10 @@ pub(crate) struct ListCommandsResult {
 pub(crate) struct RegisteredCommand {
     /// The name.
     pub name: String,
-    /// What the command does, for people.
+    /// Description of the command, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What its argument is, for people.
+    /// Description of its argument, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub argument_hint: Option<String>,
     /// The name of the client that offers it, else `client-` and the number of its connection.

@@ -170,7 +170,7 @@ macro_rules! with_methods {
                     run: handshake::discover,
                 }
                 "shutdown" {
-                    summary: "Ends the daemon after it has answered every request that it has read.",
+                    summary: "Ends the connection after every request that it has sent is answered, and a daemon that serves nothing else.",
                     section: "3.14", scope: immediate,
                     params: ShutdownParams, result: ShutdownResult,
                     errors: [PARAMS],

@@ -91,7 +91,7 @@ pub(crate) struct AskUserResult {
 pub(crate) enum DismissReason {
     /// The person dismissed it.
     Dismissed,
-    /// Nobody answered in time.
+    /// No answer came in time.
     Timeout,
 }
 

@@ -5,7 +5,7 @@
 
 use crate::id::ConnectionId;
 
-/// What a connection may do with a session.
+/// The access of a connection to a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Access {
     Read,

@@ -161,7 +161,7 @@ fn an_extension_that_does_not_answer_in_time_has_failed() {
     d.allow_stderr();
 }
 
-/// Nobody would ask an extension that has not declared the event.
+/// The event is never sent to a client that has not declared it, so its missing answer counts as a failure.
 #[test]
 fn an_extension_that_does_not_declare_its_events_has_failed() {
     let home = Home::new();

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:55a1315d2e32dda6b154f1f8c486d69eb9ccbd0975d25ea084ff61c8dd86ba93',
+  schema_hash = 'sha256:89af6f1ec7593befd6e14d6e5b3df19998828ab918d1276626f3d9902433334d',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

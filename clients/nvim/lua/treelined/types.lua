@@ -1187,8 +1187,8 @@
 
 --- The params of `register_command`. It replaces the connection's own command of the same name.
 ---@class treelined.RegisterCommandParams
----@field argumentHint? string What its argument is, for people; at most 200 characters. Default: none.
----@field description? string What the command does, for people; at most 1000 characters. Default: none.
+---@field argumentHint? string Description of its argument, for people; at most 200 characters. Default: none.
+---@field description? string Description of the command, for people; at most 1000 characters. Default: none.
 ---@field name string The name: a letter from a to z, then at most 63 of `a-z0-9_-`.
 
 --- The result of `register_command`.
@@ -1206,9 +1206,9 @@
 
 --- A command that a connection offers.
 ---@class treelined.RegisteredCommand
----@field argumentHint? string What its argument is, for people.
+---@field argumentHint? string Description of its argument, for people.
 ---@field by string The name of the client that offers it, else `client-` and the number of its connection.
----@field description? string What the command does, for people.
+---@field description? string Description of the command, for people.
 ---@field name string The name.
 
 --- The content that a context edit shows instead.
@@ -1720,7 +1720,7 @@
 --- The methods of the daemon.
 ---@class treelined.Methods
 ---@field discover fun(self: treelined.Client, params?: treelined.DiscoverParams, callback?: fun(err: treelined.Error|nil, result: treelined.DiscoverResult|nil), options?: treelined.CallOptions): integer Returns the OpenRPC document of this daemon.
----@field shutdown fun(self: treelined.Client, params?: treelined.ShutdownParams, callback?: fun(err: treelined.Error|nil, result: treelined.ShutdownResult|nil), options?: treelined.CallOptions): integer Ends the daemon after it has answered every request that it has read.
+---@field shutdown fun(self: treelined.Client, params?: treelined.ShutdownParams, callback?: fun(err: treelined.Error|nil, result: treelined.ShutdownResult|nil), options?: treelined.CallOptions): integer Ends the connection after every request that it has sent is answered, and a daemon that serves nothing else.
 ---@field create_session fun(self: treelined.Client, params?: treelined.CreateSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.CreateSessionResult|nil), options?: treelined.CallOptions): integer Creates a session and opens it.
 ---@field open_session fun(self: treelined.Client, params?: treelined.OpenSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.OpenSessionResult|nil), options?: treelined.CallOptions): integer Opens a session by its id or by the path of its file.
 ---@field close_session fun(self: treelined.Client, params?: treelined.CloseSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.CloseSessionResult|nil), options?: treelined.CallOptions): integer Closes a session; its file stays.

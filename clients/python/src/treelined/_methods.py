@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:55a1315d2e32dda6b154f1f8c486d69eb9ccbd0975d25ea084ff61c8dd86ba93"
+SCHEMA_HASH = "sha256:89af6f1ec7593befd6e14d6e5b3df19998828ab918d1276626f3d9902433334d"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -227,7 +227,7 @@ class AsyncMethods(ABC):
         return answered
 
     async def shutdown(self, *, timeout: float | None = None) -> types.ShutdownResult:
-        """Ends the daemon after it has answered every request that it has read."""
+        """Ends the connection after every request that it has sent is answered, and a daemon that serves nothing else."""
         answered: types.ShutdownResult = await self.call("shutdown", {}, timeout=timeout)
         return answered
 
@@ -1675,9 +1675,9 @@ class AsyncMethods(ABC):
 
         `name`: The name: a letter from a to z, then at most 63 of `a-z0-9_-`.
 
-        `description`: What the command does, for people; at most 1000 characters. Default: none.
+        `description`: Description of the command, for people; at most 1000 characters. Default: none.
 
-        `argument_hint`: What its argument is, for people; at most 200 characters. Default: none.
+        `argument_hint`: Description of its argument, for people; at most 200 characters. Default: none.
 
         """
         answered: types.RegisterCommandResult = await self.call(
@@ -1950,7 +1950,7 @@ class Methods(ABC):
         return answered
 
     def shutdown(self, *, timeout: float | None = None) -> types.ShutdownResult:
-        """Ends the daemon after it has answered every request that it has read."""
+        """Ends the connection after every request that it has sent is answered, and a daemon that serves nothing else."""
         answered: types.ShutdownResult = self.call("shutdown", {}, timeout=timeout)
         return answered
 
@@ -3394,9 +3394,9 @@ class Methods(ABC):
 
         `name`: The name: a letter from a to z, then at most 63 of `a-z0-9_-`.
 
-        `description`: What the command does, for people; at most 1000 characters. Default: none.
+        `description`: Description of the command, for people; at most 1000 characters. Default: none.
 
-        `argument_hint`: What its argument is, for people; at most 200 characters. Default: none.
+        `argument_hint`: Description of its argument, for people; at most 200 characters. Default: none.
 
         """
         answered: types.RegisterCommandResult = self.call(

@@ -107,7 +107,7 @@ DismissReason = Literal["dismissed", "timeout"]
 """Why a question to a person has no answer.
 
 `dismissed`: The person dismissed it.
-`timeout`: Nobody answered in time.
+`timeout`: No answer came in time.
 """
 
 Disposition = Literal["appended", "queued", "turnRequested"]
@@ -2607,9 +2607,9 @@ class RegisterCommandParams(_RegisterCommandParams, total=False):
     """The params of `register_command`. It replaces the connection's own command of the same name."""
 
     description: str | None
-    """What the command does, for people; at most 1000 characters. Default: none."""
+    """Description of the command, for people; at most 1000 characters. Default: none."""
     argumentHint: str | None
-    """What its argument is, for people; at most 200 characters. Default: none."""
+    """Description of its argument, for people; at most 200 characters. Default: none."""
 
 
 class _RegisterRendererParams(TypedDict):
@@ -2639,9 +2639,9 @@ class RegisteredCommand(_RegisteredCommand, total=False):
     """A command that a connection offers."""
 
     description: str
-    """What the command does, for people."""
+    """Description of the command, for people."""
     argumentHint: str
-    """What its argument is, for people."""
+    """Description of its argument, for people."""
 
 
 class Replacement(TypedDict):

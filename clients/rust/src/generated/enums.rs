@@ -122,7 +122,7 @@ string_enum! {
     /// Why a question to a person has no answer.
     ///
     /// `dismissed`: The person dismissed it.
-    /// `timeout`: Nobody answered in time.
+    /// `timeout`: No answer came in time.
     pub enum DismissReason {
         Dismissed = "dismissed",
         Timeout = "timeout",

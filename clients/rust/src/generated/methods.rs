@@ -10,7 +10,7 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:55a1315d2e32dda6b154f1f8c486d69eb9ccbd0975d25ea084ff61c8dd86ba93";
+    "sha256:89af6f1ec7593befd6e14d6e5b3df19998828ab918d1276626f3d9902433334d";
 
 impl Client {
     /// Returns the OpenRPC document of this daemon. `rpc.discover`
@@ -21,7 +21,8 @@ impl Client {
         self.call("rpc.discover", params)
     }
 
-    /// Ends the daemon after it has answered every request that it has read. `shutdown`
+    /// Ends the connection after every request that it has sent is answered, and a daemon that
+    /// serves nothing else. `shutdown`
     ///
     /// Errors: `invalidParams`.
     pub fn shutdown(&self) -> Call<ShutdownParams, ShutdownResult> {

@@ -690,10 +690,10 @@ pub struct RedoNavigationParams {
 pub struct RegisterCommandParams {
     /// The name: a letter from a to z, then at most 63 of `a-z0-9_-`.
     pub name: String,
-    /// What the command does, for people; at most 1000 characters. Default: none.
+    /// Description of the command, for people; at most 1000 characters. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What its argument is, for people; at most 200 characters. Default: none.
+    /// Description of its argument, for people; at most 200 characters. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub argument_hint: Option<String>,
 }

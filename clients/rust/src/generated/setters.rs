@@ -1004,13 +1004,13 @@ impl<R> Call<RegisterRendererParams, R> {
 }
 
 impl<R> Call<RegisterCommandParams, R> {
-    /// What the command does, for people; at most 1000 characters. Default: none.
+    /// Description of the command, for people; at most 1000 characters. Default: none.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.params.description = Some(description.into());
         self
     }
 
-    /// What its argument is, for people; at most 200 characters. Default: none.
+    /// Description of its argument, for people; at most 200 characters. Default: none.
     pub fn argument_hint(mut self, argument_hint: impl Into<String>) -> Self {
         self.params.argument_hint = Some(argument_hint.into());
         self

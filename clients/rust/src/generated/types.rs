@@ -734,10 +734,10 @@ pub struct Progress {
 pub struct RegisteredCommand {
     /// The name.
     pub name: String,
-    /// What the command does, for people.
+    /// Description of the command, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What its argument is, for people.
+    /// Description of its argument, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub argument_hint: Option<String>,
     /// The name of the client that offers it, else `client-` and the number of its connection.

@@ -147,7 +147,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:55a1315d2e32dda6b154f1f8c486d69eb9ccbd0975d25ea084ff61c8dd86ba93';
+export const SCHEMA_HASH = 'sha256:89af6f1ec7593befd6e14d6e5b3df19998828ab918d1276626f3d9902433334d';
 
 /** Params and result by method. */
 export interface Methods {
@@ -259,7 +259,7 @@ export abstract class MethodCalls {
     return this.call('rpc.discover', params, options);
   }
 
-  /** Ends the daemon after it has answered every request that it has read. `shutdown` */
+  /** Ends the connection after every request that it has sent is answered, and a daemon that serves nothing else. `shutdown` */
   shutdown(
     params: ShutdownParams = {},
     options?: CallOptions,

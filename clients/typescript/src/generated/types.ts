@@ -61,7 +61,7 @@ export type AskKind = 'select' | 'confirm' | 'input' | 'editor';
  * Why a question to a person has no answer.
  *
  * `dismissed`: The person dismissed it.
- * `timeout`: Nobody answered in time.
+ * `timeout`: No answer came in time.
  */
 export type DismissReason = 'dismissed' | 'timeout';
 /**
@@ -3969,11 +3969,11 @@ export interface RegisteredCommand {
    */
   name: string;
   /**
-   * What the command does, for people.
+   * Description of the command, for people.
    */
   description?: string;
   /**
-   * What its argument is, for people.
+   * Description of its argument, for people.
    */
   argumentHint?: string;
   /**
@@ -4529,11 +4529,11 @@ export interface RegisterCommandParams {
    */
   name: string;
   /**
-   * What the command does, for people; at most 1000 characters. Default: none.
+   * Description of the command, for people; at most 1000 characters. Default: none.
    */
   description?: string | null;
   /**
-   * What its argument is, for people; at most 200 characters. Default: none.
+   * Description of its argument, for people; at most 200 characters. Default: none.
    */
   argumentHint?: string | null;
 }

@@ -125,8 +125,9 @@ impl Model {
                 let number = letter
                     .to_digit(10)
                     .and_then(|digit| (digit as usize).checked_sub(1));
-                let is_confirm =
-                    matches!(choices.first(), Some(it) if it.answer == UserAnswer::Choice(true));
+                let is_confirm = choices
+                    .first()
+                    .is_some_and(|it| it.answer == UserAnswer::Choice(true));
                 let direct = match letter {
                     'y' if is_confirm => Some(0),
                     'n' if is_confirm => Some(1),
