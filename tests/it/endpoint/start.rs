@@ -39,22 +39,28 @@ fn fifty_starters_at_once_start_exactly_one_daemon() {
 fn the_daemon_is_detached_from_the_terminal_and_from_its_starter() {
     let background = Background::start();
     let pid = background.pid().as_raw_pid();
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let (_, fields) = stat.rsplit_once(") ").unwrap();
-    let fields: Vec<&str> = fields.split(' ').collect();
-    let (parent, session) = (fields[1], fields[3]);
+    let (parent, session) = parent_and_session(&pid.to_string());
     let starter = background.status()["environment"]["pid"].to_string();
     assert_ne!(
         parent, starter,
         "it does not end with the process tree of its starter"
     );
-    let own = rustix::process::getsid(None).unwrap();
-    assert_ne!(session, own.as_raw_pid().to_string());
+    let (_, own) = parent_and_session("self");
+    assert_ne!(session, own);
     let link = |name: &str| fs::read_link(format!("/proc/{pid}/{name}")).unwrap();
     assert_eq!(link("fd/0"), Path::new("/dev/null"));
     assert_eq!(link("fd/1"), Path::new("/dev/null"));
     assert_eq!(link("fd/2"), beside(&background.socket(), "log"));
     assert_eq!(link("cwd"), Path::new("/"));
+}
+
+/// The parent and the session of a process, as text. Both are 0 if they are outside its PID namespace, which
+/// `rustix::process::getsid` panics at.
+fn parent_and_session(pid: &str) -> (String, String) {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, fields) = stat.rsplit_once(") ").unwrap();
+    let fields: Vec<&str> = fields.split(' ').collect();
+    (fields[1].to_owned(), fields[3].to_owned())
 }
 
 /// A child of the daemon that outlived it would hold the lock, and nobody could start another one.
