@@ -1,4 +1,4 @@
-//! Keeps the bytes of sources: `.origins/<source>/` in the session directory (session-file.md §5.8).
+//! Keeps the bytes of sources: `.origins/<source>/` in the session directory (session-file.md §5.9).
 //!
 //! A folder has segments, compressed by Zstandard, and the manifest that lists them. A segment has the bytes that a
 //! source gained since the previous one. A source that does not continue the kept bytes begins a new folder, with the
