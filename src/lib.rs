@@ -31,6 +31,7 @@
 //! - `tree`: parents, children, leaf, labels, moves and branches of one session
 //! - `view`: the tree as rows for `get_tree`
 //! - `renderers`: how custom messages look: templates over the members of an entry
+//! - `render`: entries as blocks to show: HTML of Markdown, code, diffs, images, tool calls
 //! - `context`: the messages that a model sees on a path
 //! - `stats`: messages, tokens and cost of a session
 //! - `tools`: the well-known tools of agents: main argument, files read and changed
@@ -108,6 +109,7 @@ mod os;
 pub(crate) mod parallel;
 mod peers;
 mod people;
+mod render;
 mod renderers;
 #[allow(
     clippy::cast_possible_truncation,
