@@ -19,6 +19,7 @@ mod import;
 mod import_watch;
 mod late_writes;
 mod migrate;
+mod package;
 mod pretty;
 mod restore;
 mod screen;
@@ -135,6 +136,8 @@ pub(crate) enum Command {
     Migrate(migrate::Migrate),
     /// Import the conversations of Claude Code, Codex, opencode, Gemini CLI, goose and pi
     Import(import::ImportArgs),
+    /// Serve the conversations of this directory to an agent, over MCP (the package treelined-mcp)
+    Mcp(package::PackageArgs),
     /// List deleted sessions, or bring one back
     Restore(restore::Restore),
     /// Write the JSON Schemas, the method list, the OpenRPC document and reference.md of this daemon
@@ -202,6 +205,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Doctor(doctor)) => doctor::run(options, doctor),
         Some(Command::Migrate(migrate)) => migrate::run(options, migrate),
         Some(Command::Import(import)) => import::run(options, import),
+        Some(Command::Mcp(args)) => package::run(options, "treelined-mcp", args),
         Some(Command::Restore(restore)) => restore::run(options, restore),
         Some(Command::Schema(schema)) => documents::schema(schema),
         Some(Command::Completions(completions)) => documents::completions(completions),

@@ -2,6 +2,7 @@
 
 mod history;
 mod notes;
+mod portable;
 mod reading;
 mod server;
 mod text;

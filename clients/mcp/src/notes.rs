@@ -1,6 +1,7 @@
 //! The tools that leave notes. They never move, compact or delete.
 
 use crate::history::{Failure, History, Result};
+use crate::portable::portable;
 use crate::reading::Answer;
 use crate::text::Note;
 use schemars::JsonSchema;
@@ -13,6 +14,7 @@ const MAX_REASON: usize = 16 << 10;
 const MAX_LABEL: usize = 200;
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(transform = portable)]
 #[serde(rename_all = "camelCase")]
 pub struct Written {
     /// The new entry; absent if the daemon wrote none.

@@ -1,10 +1,11 @@
 //! The read tools: each returns text for the model, and the same facts as structured content.
 
 use crate::history::{Failure, History, OpenSession, Result};
+use crate::portable::portable;
 use crate::text::{HEADING, Note, Passage, cut, one_line, plain, quoted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use std::fmt::Write;
 use treelined_client::{EntryBody, SearchBranches, SearchMode};
@@ -36,6 +37,7 @@ fn budget(max_tokens: Option<u64>) -> usize {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(transform = portable)]
 #[serde(rename_all = "camelCase")]
 pub struct Found {
     pub session_id: String,
@@ -51,6 +53,7 @@ pub struct Found {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(transform = portable)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchHistory {
     pub hits: Vec<Found>,
@@ -123,6 +126,7 @@ pub async fn search_history(
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(transform = portable)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionLine {
     pub session_id: String,
@@ -136,6 +140,7 @@ pub struct SessionLine {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(transform = portable)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionList {
     pub sessions: Vec<SessionLine>,
@@ -184,6 +189,7 @@ pub async fn list_sessions(
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(transform = portable)]
 #[serde(rename_all = "camelCase")]
 pub struct BranchLine {
     /// The last entry of the branch.
@@ -203,6 +209,7 @@ pub struct BranchLine {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(transform = portable)]
 #[serde(rename_all = "camelCase")]
 pub struct BranchList {
     pub session_id: String,
@@ -258,6 +265,7 @@ pub async fn list_branches(history: &History, session: Option<&str>) -> Result<A
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(transform = portable)]
 #[serde(rename_all = "camelCase")]
 pub struct PassageLine {
     pub entry_id: String,
@@ -270,6 +278,7 @@ pub struct PassageLine {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(transform = portable)]
 #[serde(rename_all = "camelCase")]
 pub struct BranchText {
     pub session_id: String,
@@ -369,6 +378,7 @@ pub async fn read_branch(
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(transform = portable)]
 #[serde(rename_all = "camelCase")]
 pub struct EntryText {
     pub entry_id: String,
@@ -418,6 +428,7 @@ pub async fn read_entry(
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(transform = portable)]
 #[serde(rename_all = "camelCase")]
 pub struct Comparison {
     /// The last entry that both have; absent if they have none.
@@ -429,13 +440,15 @@ pub struct Comparison {
 
 /// One of two branches, after their common ancestor.
 #[derive(Serialize, JsonSchema)]
+#[schemars(transform = portable)]
 #[serde(rename_all = "camelCase")]
 pub struct Side {
     pub tip: String,
     pub entries: usize,
-    /// The files that the branch read and changed, and its tokens and cost, as the daemon counts them.
-    pub files: serde_json::Value,
-    pub stats: serde_json::Value,
+    /// The files that the branch read and changed.
+    pub files: Map<String, Value>,
+    /// Its messages, tokens, cost and time.
+    pub stats: Map<String, Value>,
     pub passages: Vec<PassageLine>,
 }
 
@@ -452,10 +465,8 @@ struct DaemonComparison {
 #[serde(rename_all = "camelCase")]
 struct DaemonSide {
     entry_ids: Vec<String>,
-    #[serde(default)]
-    files: serde_json::Value,
-    #[serde(default)]
-    stats: serde_json::Value,
+    files: Map<String, Value>,
+    stats: Map<String, Value>,
 }
 
 pub async fn compare_branches(
@@ -517,6 +528,7 @@ async fn side(
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(transform = portable)]
 #[serde(rename_all = "camelCase")]
 pub struct WhyLeft {
     pub branch: String,

@@ -2,6 +2,7 @@
 
 use crate::history::{Failure, History};
 use crate::notes;
+use crate::portable::portable;
 use crate::reading::{self, Answer, SearchRequest};
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::tool::schema_for_output;
@@ -69,6 +70,7 @@ struct HistoryServer {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[schemars(transform = portable)]
 struct SearchParams {
     /// The text to find: words that all occur in one entry.
     query: String,
@@ -86,6 +88,7 @@ struct SearchParams {
 }
 
 #[derive(Default, Deserialize, JsonSchema)]
+#[schemars(transform = portable)]
 #[serde(rename_all = "lowercase")]
 enum Mode {
     #[default]
@@ -95,6 +98,7 @@ enum Mode {
 }
 
 #[derive(Default, Deserialize, JsonSchema)]
+#[schemars(transform = portable)]
 #[serde(rename_all = "lowercase")]
 enum Branches {
     #[default]
@@ -104,6 +108,7 @@ enum Branches {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[schemars(transform = portable)]
 struct ListParams {
     /// Words in the name, the first message or the directory.
     query: Option<String>,
@@ -115,12 +120,14 @@ struct ListParams {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[schemars(transform = portable)]
 struct SessionParams {
     /// The id of a session. Default: your own.
     session: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[schemars(transform = portable)]
 #[serde(rename_all = "camelCase")]
 struct BranchParams {
     /// The id of a session. Default: your own.
@@ -134,6 +141,7 @@ struct BranchParams {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[schemars(transform = portable)]
 struct EntryParams {
     /// The id of a session. Default: your own.
     session: Option<String>,
@@ -145,6 +153,7 @@ struct EntryParams {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[schemars(transform = portable)]
 struct CompareParams {
     /// The id of a session. Default: your own.
     session: Option<String>,
@@ -155,6 +164,7 @@ struct CompareParams {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[schemars(transform = portable)]
 struct WhyParams {
     /// The id of a session. Default: your own.
     session: Option<String>,
@@ -163,6 +173,7 @@ struct WhyParams {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[schemars(transform = portable)]
 struct LabelParams {
     /// The id of a session. Default: your own.
     session: Option<String>,
@@ -173,6 +184,7 @@ struct LabelParams {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[schemars(transform = portable)]
 struct NoteParams {
     /// The id of a session. Default: your own.
     session: Option<String>,
@@ -185,6 +197,7 @@ struct NoteParams {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[schemars(transform = portable)]
 struct NameParams {
     /// The id of a session. Default: your own.
     session: Option<String>,
