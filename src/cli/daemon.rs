@@ -71,12 +71,13 @@ impl std::fmt::Display for ErrorResponse {
 }
 
 impl ChildDaemon {
-    /// Starts this program as a daemon with the same options.
+    /// Starts this program as a daemon with the same options, which dies with this process.
     pub(super) fn start(options: &Options) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("find this program")?;
         let mut child = Command::new(&program)
             .args(options.as_arguments())
-            .args(["serve", "--no-extensions"])
+            .args(["serve", "--no-extensions", "--parent"])
+            .arg(std::process::id().to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

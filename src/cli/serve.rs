@@ -6,6 +6,7 @@ use crate::config::Settings;
 use crate::endpoint::runtime_file::Starter;
 use crate::endpoint::{Detached, Endpoint, PassedSocket, Place};
 use crate::extensions::NAME_VARIABLE;
+use crate::os::running;
 use crate::serve::{self, Endpoints, ListenAddress};
 use anyhow::{Context, bail};
 use clap::Args;
@@ -62,6 +63,9 @@ pub(crate) struct ServeArgs {
     /// The starter, whose process waits on stdout; stdin is the lock
     #[arg(long, hide = true, value_name = "PID")]
     detached: Option<u32>,
+    /// The parent, with which this process dies
+    #[arg(long, hide = true, value_name = "PID")]
+    parent: Option<u32>,
 }
 
 impl ServeArgs {
@@ -76,6 +80,9 @@ impl ServeArgs {
 
 /// Serves until the end. Problems of the configuration that do not prevent serving are logged.
 pub(super) fn run(options: &Options, args: &ServeArgs) -> anyhow::Result<ExitCode> {
+    if let Some(parent) = args.parent {
+        running::die_with(parent)?;
+    }
     let passed = PassedSocket::take()?;
     let is_unix = |address: &ListenAddress| matches!(address, ListenAddress::Unix(_));
     if passed.is_some() || args.listen.iter().any(is_unix) {

@@ -407,7 +407,13 @@ fn resources_are_sessions_and_branches() {
 
 #[test]
 fn the_daemons_command_mcp_starts_the_server_beside_it() {
-    let output = Command::new(daemon()).args(["mcp", "--help"]).output().unwrap();
+    let output = Command::new(daemon())
+        .args(["mcp", "--help"])
+        .output()
+        .unwrap();
     let help = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success() && help.contains("--allow-notes"), "{help}");
+    assert!(
+        output.status.success() && help.contains("--allow-notes"),
+        "{help}"
+    );
 }

@@ -21,10 +21,14 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 const FOLDER: &str = ".imports";
 const NAME: &str = "ledger.jsonl";
 const LOCK: &str = "lock";
+/// How long a killed import may hold the lock while the system takes its process apart.
+const DYING: Duration = Duration::from_millis(400);
 /// The ledger is rewritten without old lines if more than this many are old, and more than are current.
 const OLD_LINES: usize = 256;
 
@@ -384,7 +388,17 @@ fn lock(folder: &Folder) -> Result<File> {
             created => created.map_err(|error| Error::io("make the lock of imports", &error))?,
         },
     };
-    match file.try_lock() {
+    let until = Instant::now() + DYING;
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if Instant::now() < until => thread::sleep(DYING / 20),
+            tried => return locked(file, tried),
+        }
+    }
+}
+
+fn locked(file: File, tried: std::result::Result<(), TryLockError>) -> Result<File> {
+    match tried {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {
             let message = "another import is under way in this session directory; wait for its end";
