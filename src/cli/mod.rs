@@ -136,6 +136,8 @@ pub(crate) enum Command {
     Migrate(migrate::Migrate),
     /// Import the conversations of Claude Code, Codex, opencode, Gemini CLI, goose and pi
     Import(import::ImportArgs),
+    /// Record what an ACP editor and an ACP agent say (the package treelined-acp)
+    Acp(package::PackageArgs),
     /// Serve the conversations of this directory to an agent, over MCP (the package treelined-mcp)
     Mcp(package::PackageArgs),
     /// List deleted sessions, or bring one back
@@ -205,6 +207,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Doctor(doctor)) => doctor::run(options, doctor),
         Some(Command::Migrate(migrate)) => migrate::run(options, migrate),
         Some(Command::Import(import)) => import::run(options, import),
+        Some(Command::Acp(args)) => package::run(options, "treelined-acp", args),
         Some(Command::Mcp(args)) => package::run(options, "treelined-mcp", args),
         Some(Command::Restore(restore)) => restore::run(options, restore),
         Some(Command::Schema(schema)) => documents::schema(schema),

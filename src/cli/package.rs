@@ -1,4 +1,4 @@
-//! `treelined mcp`: programs of packages of their own, installed beside this one.
+//! `treelined acp` and `treelined mcp`: programs of packages of their own, installed beside this one.
 
 use super::Options;
 use anyhow::Context;
