@@ -101,6 +101,7 @@ pub(super) fn placement(tool: Tool, session_id: &str, natives: Vec<String>) -> S
         tool,
         source: format!("session {session_id}"),
         targets: vec![session_id.to_owned(); natives.len()],
+        bases: Vec::new(),
         natives,
         status: SourceStatus {
             size: 0,

@@ -81,7 +81,6 @@ const OF_MESSAGES: &[&[u8]] = &[
     b"command",
     b"output",
     b"errorMessage",
-    b"toolName",
     b"customType",
 ];
 

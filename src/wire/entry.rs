@@ -4,10 +4,10 @@
 //! Unknown types and members are allowed everywhere, and survive.
 
 use super::message::{Content, Message, OrNull, Usage, or_null};
-use super::navigate::MoveCause;
 use crate::id;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
@@ -236,8 +236,35 @@ pub(crate) struct LeafRecord {
 pub(crate) struct LeafMove {
     /// The id of the old leaf; null at the empty position.
     pub from: Option<String>,
-    /// The operation that moved the leaf.
-    pub cause: MoveCause,
+    /// The operation that moved the leaf, or `import`.
+    pub cause: LeafCause,
+    /// The import that ends with this record; only with the cause `import`.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub import: Option<LeafImport>,
+}
+
+/// The operation after which a leaf record was written.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LeafCause {
+    SetLeaf,
+    Branch,
+    NavigateTree,
+    Undo,
+    Redo,
+    Import,
+}
+
+/// An import of a session, in the leaf record with which it ends.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+pub(crate) struct LeafImport {
+    /// The rows of the session and of its files, `{session, files}`, as in the result of `import_sessions`.
+    pub report: serde_json::Map<String, serde_json::Value>,
+    /// The id of the entry at which the tool went on; null at the empty position.
+    pub source_leaf: Option<String>,
+    /// The tool's ids of the sessions that are in this one.
+    pub natives: Vec<String>,
 }
 
 /// The content that a context edit shows instead.

@@ -378,6 +378,7 @@ fn a_database_that_is_imported_is_not_opened_before_it_changes() {
         source: source.name(),
         natives: Vec::new(),
         targets: Vec::new(),
+        bases: Vec::new(),
         status: source.status,
         len: 0,
         hash: [0; 32],

@@ -28,6 +28,7 @@ enum StoredLine {
         source: String,
         natives: Vec<String>,
         targets: Vec<String>,
+        bases: Vec<String>,
         #[serde(flatten)]
         status: StoredStatus,
         length: u64,
@@ -101,6 +102,7 @@ impl Line {
                 source: row.source,
                 natives: row.natives,
                 targets: row.targets,
+                bases: row.bases,
                 status: row.status.into(),
                 length: row.len,
                 sha256: row.hash.iter().map(|byte| format!("{byte:02x}")).collect(),
@@ -149,12 +151,14 @@ struct Members<'a>(&'a [u8]);
 impl Members<'_> {
     fn source(&self, tool: Tool) -> Option<SourceRow> {
         let names = [
-            "source", "natives", "targets", "length", "sha256", "origin", "held", "mapping",
+            "source", "natives", "targets", "bases", "length", "sha256", "origin", "held",
+            "mapping",
         ];
         let [
             source,
             natives,
             targets,
+            bases,
             length,
             hash,
             origin,
@@ -166,6 +170,7 @@ impl Members<'_> {
             source: json::string(source?)?.into_owned(),
             natives: decoded(natives?)?,
             targets: decoded(targets?)?,
+            bases: decoded(bases?)?,
             status: self.status()?,
             len: decoded(length?)?,
             hash: bytes_of(&json::string(hash?)?)?,

@@ -42,6 +42,8 @@ pub(crate) struct SourceRow {
     pub(crate) natives: Vec<String>,
     /// The session of each of them.
     pub(crate) targets: Vec<String>,
+    /// The native sessions, or parts of them, that its members continue.
+    pub(crate) bases: Vec<String>,
     pub(crate) status: SourceStatus,
     /// Bytes that were read.
     pub(crate) len: u64,

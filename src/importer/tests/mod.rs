@@ -3,6 +3,7 @@
 mod counts;
 mod damage;
 mod databases;
+mod families;
 mod growing;
 mod names;
 
