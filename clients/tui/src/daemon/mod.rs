@@ -3,6 +3,7 @@
 
 mod compare;
 mod convert;
+mod own;
 mod people;
 mod search;
 
@@ -66,7 +67,10 @@ impl Daemon {
             let before = self.state().comparing.take();
             before.inspect(AbortHandle::abort);
         }
-        let is_command = matches!(effect, Effect::RunCommand { .. });
+        let is_command = matches!(
+            effect,
+            Effect::RunCommand { .. } | Effect::Compact { .. } | Effect::Fork { .. }
+        );
         if is_command || effect == Effect::StopCommand {
             let before = self.state().running.take();
             before.inspect(AbortHandle::abort);
@@ -146,6 +150,14 @@ impl Daemon {
             Effect::ListCommands | Effect::RunCommand { .. } | Effect::AnswerUser { .. } => {
                 let session = self.state().session.clone();
                 return people::carry_out(&client, session, effect).await;
+            }
+            Effect::Compact { id, focus } => {
+                let result = own::compact(&client, focus).await.map_err(failure);
+                Answer::CommandEnded { id, result }
+            }
+            Effect::Fork { id, entry } => {
+                let result = self.fork(&client, entry).await.map_err(failure);
+                Answer::CommandEnded { id, result }
             }
             Effect::ListSessions(query) => Answer::Sessions {
                 generation: query.generation,
