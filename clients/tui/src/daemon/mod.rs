@@ -164,33 +164,10 @@ impl Daemon {
                 result: self.list(&client, query).await.map_err(failure),
             },
             Effect::OpenSession(target) => Answer::Opened(self.open(target).await.map_err(failure)),
-            Effect::GetTree(query) => {
-                let page = get_tree(&client, &query).await;
-                let result = page.map(Box::new).map_err(failure);
-                Answer::Tree { query, result }
-            }
-            Effect::GetEntry { id } => {
-                let result = client
-                    .get_entry(&id)
-                    .await
-                    .map(|found| convert::document(&found.entry));
-                Answer::Entry {
-                    id,
-                    result: result.map_err(failure),
-                }
-            }
-            Effect::GetText { id } => {
-                let found = client.get_entry(&id).await;
-                Answer::Text(
-                    found
-                        .map(|found| document::plain_text(&convert::value(&found.entry)))
-                        .map_err(failure),
-                )
-            }
-            Effect::Prepare { target, rewind } => {
-                let result = prepare(&client, &target, rewind).await.map_err(failure);
-                Answer::Prepared { target, result }
-            }
+            Effect::GetTree(_)
+            | Effect::GetEntry { .. }
+            | Effect::GetText { .. }
+            | Effect::Prepare { .. } => return read(&client, effect).await,
             Effect::Navigate(navigate) => {
                 let navigation_id = navigate.navigation_id.clone();
                 let result = navigate_tree(&client, navigate).await.map_err(failure);
@@ -392,6 +369,41 @@ impl Daemon {
         }
         named
     }
+}
+
+/// Carries out an effect that only reads the open session.
+async fn read(client: &Client, effect: Effect) -> Option<message::Daemon> {
+    use message::Daemon as Answer;
+    Some(match effect {
+        Effect::GetTree(query) => {
+            let page = get_tree(client, &query).await;
+            let result = page.map(Box::new).map_err(failure);
+            Answer::Tree { query, result }
+        }
+        Effect::GetEntry { id } => {
+            let result = client
+                .get_entry(&id)
+                .await
+                .map(|found| convert::document(&found.entry));
+            Answer::Entry {
+                id,
+                result: result.map_err(failure),
+            }
+        }
+        Effect::GetText { id } => {
+            let found = client.get_entry(&id).await;
+            Answer::Text(
+                found
+                    .map(|found| document::plain_text(&convert::value(&found.entry)))
+                    .map_err(failure),
+            )
+        }
+        Effect::Prepare { target, rewind } => {
+            let result = prepare(client, &target, rewind).await.map_err(failure);
+            Answer::Prepared { target, result }
+        }
+        _ => return None,
+    })
 }
 
 async fn get_tree(client: &Client, query: &message::TreeQuery) -> Result<message::TreePage, Error> {
