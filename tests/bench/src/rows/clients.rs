@@ -6,7 +6,7 @@ use crate::shared::{SharedDaemon, SocketClient, Waiting};
 use crate::table::{Row, Table, Target, Unit, quantile};
 use crate::world::World;
 use anyhow::{Context, Result, ensure};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{self, Sender};
@@ -18,6 +18,11 @@ const APPENDS: usize = 5_000;
 /// The time between two appends.
 const PAUSE: Duration = Duration::from_millis(1);
 const IDLE: usize = 500;
+/// The longest time without a notification.
+const PATIENCE: Timespec = Timespec {
+    tv_sec: 10,
+    tv_nsec: 0,
+};
 
 /// The beginning of the ids in a notification about appended entries. The ids are `n` and six digits.
 const ANNOUNCED: &[u8] = b"\"entryIds\":[\"n";
@@ -64,7 +69,7 @@ fn hear(bench: &Bench) -> Result<Heard> {
     let shared = SharedDaemon::start(bench, &world, StartOptions::default())?;
     let mut writer = shared.connect(Waiting::Blocked)?;
     writer.timed("create_session", "{\"sessionId\":\"heard\",\"cwd\":\"/\"}")?;
-    append(&mut writer.stream, "first")?;
+    append(&mut writer.stream, APPENDS, "first")?;
     let mut streams = vec![writer.stream.try_clone()?];
     for _ in 0..LISTENERS {
         let mut listener = shared.connect(Waiting::Blocked)?;
@@ -94,11 +99,13 @@ fn hear(bench: &Bench) -> Result<Heard> {
     })
 }
 
-fn append(stream: &mut UnixStream, id: &str) -> Result<()> {
+fn append(stream: &mut UnixStream, number: usize, id: &str) -> Result<()> {
     let params = format!(
         "{{\"entryId\":\"{id}\",\"message\":{{\"role\":\"user\",\"content\":\"Heard.\"}}}}"
     );
-    Ok(stream.write_all(crate::daemon::request(1_000, "append_message", &params).as_bytes())?)
+    Ok(stream.write_all(
+        crate::daemon::request(1_000 + number as u64, "append_message", &params).as_bytes(),
+    )?)
 }
 
 /// Sends an append each millisecond.
@@ -108,7 +115,7 @@ fn send(mut stream: UnixStream, times: &Sender<Instant>) -> Result<()> {
         next += PAUSE;
         thread::sleep(next.saturating_duration_since(Instant::now()));
         times.send(Instant::now())?;
-        append(&mut stream, &format!("n{number:0DIGITS$}"))?;
+        append(&mut stream, number, &format!("n{number:0DIGITS$}"))?;
     }
     Ok(())
 }
@@ -124,7 +131,8 @@ fn listen(streams: &[UnixStream]) -> Result<Vec<(usize, Instant)>> {
             .iter()
             .map(|stream| PollFd::new(stream, PollFlags::IN))
             .collect();
-        poll(&mut ready, None)?;
+        let is_ready = poll(&mut ready, Some(&PATIENCE))?;
+        ensure!(is_ready > 0, "{} of {expected} arrived", arrivals.len());
         let ready = ready.iter().map(|fd| !fd.revents().is_empty());
         for ((mut stream, unread), is_ready) in streams.iter().zip(&mut unread).zip(ready) {
             if !is_ready {
