@@ -2,7 +2,7 @@
 
 use super::shared::{SharedDaemon, SocketOption, StarterProcess};
 use super::{LOGS_TO_FILE, Options};
-use crate::config::Settings;
+use crate::config::{IdleTime, Settings};
 use crate::endpoint::runtime_file::Starter;
 use crate::endpoint::{Detached, Endpoint, PassedSocket, Place};
 use crate::extensions::NAME_VARIABLE;
@@ -10,42 +10,10 @@ use crate::os::running;
 use crate::serve::{self, Endpoints, ListenAddress};
 use anyhow::{Context, bail};
 use clap::Args;
-use std::fmt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::ExitCode;
-use std::str::FromStr;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
-
-/// A time of `--idle-exit`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct IdleTime(Duration);
-
-impl FromStr for IdleTime {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let digits = text.trim_end_matches(|unit: char| unit.is_ascii_alphabetic());
-        let factor = match text.strip_prefix(digits) {
-            Some("s") => Some(1),
-            Some("m") => Some(60),
-            Some("h") => Some(3600),
-            _ => None,
-        };
-        let seconds = digits.parse::<u32>().ok().filter(|number| *number > 0);
-        let time = seconds.zip(factor);
-        let time = time.map(|(number, factor)| Duration::from_secs(u64::from(number) * factor));
-        time.map(Self)
-            .ok_or("must be a number and a unit, such as 90s, 10m or 1h")
-    }
-}
-
-impl fmt::Display for IdleTime {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}s", self.0.as_secs())
-    }
-}
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct ServeArgs {
@@ -53,7 +21,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ADDRESS")]
     listen: Vec<ListenAddress>,
     /// End after this time without a connection, such as 90s, 10m or 1h; only with a socket [default: never]
-    #[arg(long, value_name = "TIME", env = "TREELINED_IDLE_EXIT")]
+    #[arg(long, value_name = "TIME")]
     idle_exit: Option<IdleTime>,
     /// Do not start the extensions that the configuration names
     #[arg(long)]
@@ -136,7 +104,7 @@ fn serve_sockets(
     let endpoints = Endpoints {
         stdio: args.listen.contains(&ListenAddress::Stdio),
         sockets,
-        idle_exit: args.idle_exit.map(|IdleTime(time)| time),
+        idle_exit: shared.idle_exit().map(IdleTime::duration),
         on_ready: Box::new(on_ready),
         extensions: args.starts_extensions(),
     };
