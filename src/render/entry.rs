@@ -72,7 +72,7 @@ fn push_content(writer: &mut BlockWriter<'_>, content: &[u8], context: &EntryCon
 
 fn html(text: Text<'_>) -> String {
     let mut html = String::new();
-    markdown::push_html(&mut html, &text.decoded());
+    html = markdown::html(&text.decoded()).unwrap_or_default();
     html
 }
 
