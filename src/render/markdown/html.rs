@@ -322,7 +322,7 @@ fn heading(level: HeadingLevel) -> (&'static str, EndTag) {
 
 /// The language of fenced code: the first word after the fence, in lower case. `None` if the word has other characters
 /// than names of languages have.
-pub(super) fn language(info: &str) -> Option<String> {
+pub(in crate::render) fn language(info: &str) -> Option<String> {
     let word = info.split([' ', '\t', ',', '{']).next()?;
     let is_known = |byte: u8| byte.is_ascii_alphanumeric() || b"+#._-".contains(&byte);
     let is_name = (1..=LANGUAGE_CHARS).contains(&word.len()) && word.bytes().all(is_known);

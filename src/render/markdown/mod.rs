@@ -10,6 +10,7 @@ mod link;
 mod tests;
 
 use self::html::HtmlWriter;
+pub(super) use self::html::language;
 use pulldown_cmark::{Options, Parser};
 
 /// The most bytes of Markdown that is parsed.
