@@ -254,3 +254,26 @@ pub(crate) fn whole(raw: &[u8]) -> u64 {
 fn decimal(raw: &[u8]) -> Option<f64> {
     std::str::from_utf8(raw).ok()?.parse().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_do_not_count_as_time() {
+        let minute = 60_000;
+        assert_eq!(TimeSpan::of(vec![]), None);
+        let span = |times: &[i64]| {
+            let span = TimeSpan::of(times.to_vec()).unwrap();
+            (span.start, span.end, span.active)
+        };
+        assert_eq!(span(&[5]), (5, 5, 0));
+        // The order of the entries does not count, and a pause of ten minutes does.
+        assert_eq!(span(&[minute, 0, 11 * minute]), (0, 11 * minute, 660_000));
+        assert_eq!(
+            span(&[0, minute, 11 * minute + 1]),
+            (0, 11 * minute + 1, 60_000)
+        );
+        assert_eq!(span(&[i64::MIN, i64::MAX]), (i64::MIN, i64::MAX, 0));
+    }
+}
