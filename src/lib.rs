@@ -45,6 +45,7 @@
 //! - `summarizer`: runs the configured summarizer: outline, program or model
 //! - `session`: log and tree together; the only code that changes both
 //! - `session_search`: searches the sessions of the session directory
+//! - `session_render`: renders entries of a session: reads their bodies, and finds the results of calls
 //!
 //! Clients:
 //! - `wire`: every type that crosses the pipe
@@ -120,6 +121,7 @@ mod schema;
 mod search;
 mod serve;
 mod session;
+mod session_render;
 mod session_search;
 mod shape;
 mod stats;
