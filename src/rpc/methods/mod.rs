@@ -4,6 +4,7 @@ pub(super) mod append;
 pub(super) mod commands;
 pub(super) mod compact;
 pub(super) mod events;
+pub(super) mod export;
 pub(super) mod fork;
 pub(super) mod handshake;
 pub(super) mod import;

@@ -1,0 +1,1 @@
+//! Finds secrets in text and replaces them.
