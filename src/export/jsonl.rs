@@ -91,7 +91,10 @@ impl SessionFile {
 /// The header of a session of its own, which names its source.
 fn header(core: &SessionState, minter: &dyn Source) -> Header {
     let source = core.log.header();
-    let path = core.log.location().map(|at| at.path().display().to_string());
+    let path = core
+        .log
+        .location()
+        .map(|at| at.path().display().to_string());
     let id = source.map(|header| header.id.clone());
     let parent = path.filter(|_| core.log.is_written()).or(id);
     let cwd = source.map(|header| header.cwd.as_str()).unwrap_or_default();

@@ -42,7 +42,9 @@ pub(crate) enum Target {
         overwrite: bool,
     },
     /// Text of at most this many bytes.
-    Content { limit: usize },
+    Content {
+        limit: usize,
+    },
 }
 
 /// What to export, and how.

@@ -46,7 +46,9 @@ struct OutputFile {
 impl Output {
     pub(super) fn begin(target: &Target, cancel: &Cancel) -> Result<Self> {
         let to = match target {
-            Target::File { path, overwrite } => OutputPlace::File(OutputFile::begin(path, *overwrite)?),
+            Target::File { path, overwrite } => {
+                OutputPlace::File(OutputFile::begin(path, *overwrite)?)
+            }
             Target::Content { limit } => OutputPlace::Content { limit: *limit },
         };
         Ok(Self {

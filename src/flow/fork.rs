@@ -7,8 +7,8 @@ use crate::entry::{Kind, Role};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::flow::IdAllocator;
 use crate::id::{EntryId, Source};
-use crate::json::{self, Elements};
 use crate::json::quoted;
+use crate::json::{self, Elements};
 use crate::tree::{Node, Tree};
 use std::collections::{HashMap, HashSet};
 

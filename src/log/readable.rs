@@ -17,7 +17,10 @@ pub(crate) struct ReadableLines(LineSource);
 
 enum LineSource {
     /// The file up to this offset, in bytes.
-    Stored { file: Arc<File>, end: u64 },
+    Stored {
+        file: Arc<File>,
+        end: u64,
+    },
     Made(Vec<Vec<u8>>),
 }
 
