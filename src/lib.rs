@@ -31,6 +31,7 @@
 //! - `tree`: parents, children, leaf, labels, moves and branches of one session
 //! - `view`: the tree as rows for `get_tree`
 //! - `renderers`: how custom messages look: templates over the members of an entry
+//! - `render`: entries as blocks to show: HTML of Markdown, code, diffs, images, tool calls
 //! - `context`: the messages that a model sees on a path
 //! - `stats`: messages, tokens and cost of a session
 //! - `tools`: the well-known tools of agents: main argument, files read and changed
@@ -112,6 +113,7 @@ pub(crate) mod parallel;
 mod peers;
 mod people;
 mod redact;
+mod render;
 mod renderers;
 #[allow(
     clippy::cast_possible_truncation,
