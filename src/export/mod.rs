@@ -3,18 +3,25 @@
 //! [`ExportSource`] is taken with the session's guard held; everything else runs without it, on a blocking thread.
 //! [`output`] is the file or the text that is written, [`content`] reads entries and replaces their secrets.
 
+mod content;
+mod head;
 mod jsonl;
 mod output;
+mod page;
+mod tally;
 
 use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::id::Source;
+use crate::renderers::Renderers;
 use crate::session::SessionState;
 use crate::tree::Node;
 use crate::wire::Redaction;
 use jsonl::SessionFile;
 use output::Output;
+use page::PageSource;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// The form of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +78,7 @@ pub(crate) struct Exported {
 /// The session at one point in time.
 pub(crate) enum ExportSource {
     File(SessionFile),
+    Page(Box<PageSource>),
 }
 
 impl ExportSource {
@@ -79,10 +87,15 @@ impl ExportSource {
         core: &SessionState,
         part: Part,
         options: &ExportOptions,
+        renderers: Arc<Renderers>,
         minter: &dyn Source,
     ) -> Result<Self> {
         match options.format {
             Format::Jsonl => SessionFile::take(core, part, minter).map(Self::File),
+            Format::Html => {
+                let page = PageSource::take(core, part, options, renderers, minter.now_ms())?;
+                Ok(Self::Page(Box::new(page)))
+            }
             _ => todo!(),
         }
     }
@@ -100,6 +113,7 @@ impl ExportSource {
                 file.write(&mut out, cancel, progress)?;
                 Vec::new()
             }
+            Self::Page(page) => page.write(&mut out, cancel, progress)?,
         };
         out.finish(redactions)
     }

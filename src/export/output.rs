@@ -3,6 +3,7 @@
 //! A file has a temporary name until it is complete and on disk. Dropping an unfinished output removes it.
 
 use super::{Exported, Target};
+use crate::bytes::{self, index};
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::json;
@@ -12,6 +13,8 @@ use crate::parallel::Background;
 use crate::wire::Redaction;
 use std::fs;
 use std::io::{self, Write};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -83,6 +86,21 @@ impl Output {
         Ok(())
     }
 
+    /// A place for parts that are written later.
+    pub(super) fn spool(&self) -> Result<Spool> {
+        match &self.to {
+            OutputPlace::Content { limit } => Ok(Spool::Memory {
+                bytes: Vec::new(),
+                limit: *limit,
+            }),
+            OutputPlace::File(file) => {
+                let temporary = Temporary::for_name(&file.at.folder, &file.at.name);
+                let temporary = temporary.map_err(|error| failed(&file.at.path(), &error))?;
+                Ok(Spool::File { temporary, end: 0 })
+            }
+        }
+    }
+
     /// Completes the export.
     pub(super) fn finish(self, redactions: Vec<Redaction>) -> Result<Exported> {
         let content = match self.to {
@@ -107,6 +125,56 @@ impl Output {
             bytes: self.bytes,
             redactions,
         })
+    }
+}
+
+/// Parts of an export that are written in another order than they are made. Dropping it removes them.
+pub(super) enum Spool {
+    File {
+        temporary: Temporary,
+        /// Bytes.
+        end: u64,
+    },
+    Memory {
+        bytes: Vec<u8>,
+        limit: usize,
+    },
+}
+
+impl Spool {
+    /// Adds a part, and returns its place.
+    pub(super) fn push(&mut self, part: &[u8]) -> Result<Range<u64>> {
+        let length = part.len() as u64;
+        match self {
+            Self::File { temporary, end } => {
+                let written = (&**temporary.file()).write_all(part);
+                written.map_err(|error| failed(&temporary.path(), &error))?;
+                *end += length;
+                Ok(*end - length..*end)
+            }
+            Self::Memory { bytes, limit } => {
+                if bytes.len() + part.len() > *limit {
+                    return Err(too_large(*limit));
+                }
+                bytes.extend_from_slice(part);
+                Ok(bytes.len() as u64 - length..bytes.len() as u64)
+            }
+        }
+    }
+
+    /// The part at this place.
+    pub(super) fn read(&self, place: Range<u64>) -> Result<Vec<u8>> {
+        match self {
+            Self::File { temporary, .. } => {
+                let mut part = vec![0; index(place.end - place.start)];
+                let read = temporary.file().read_exact_at(&mut part, place.start);
+                read.map_err(|error| failed(&temporary.path(), &error))?;
+                Ok(part)
+            }
+            Self::Memory { bytes, .. } => {
+                Ok(bytes::part(bytes, index(place.start)..index(place.end)).to_vec())
+            }
+        }
     }
 }
 

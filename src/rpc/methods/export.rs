@@ -49,7 +49,8 @@ fn export(
         (ExportScope::Branch, entry) => Part::Branch(entry.or_else(|| read.leaf())),
         (ExportScope::Tree | ExportScope::Subtree, _) => Part::Tree,
     };
-    let source = ExportSource::take(read, part, options, &*read.call.daemon.source)?;
+    let daemon = &read.call.daemon;
+    let source = ExportSource::take(read, part, options, daemon.renderers(), &*daemon.source)?;
     let target = match &params.path {
         Some(path) => Target::File {
             path: PathBuf::from(path),
