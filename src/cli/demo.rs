@@ -5,16 +5,15 @@
 
 use super::daemon::{ChildDaemon, ErrorResponse, Incoming, RawJson};
 use super::drawing::{Drawing, DrawnRow};
+use super::scratch::Scratch;
 use super::screen::{Screen, Style};
 use super::{Options, SummarizerName, story};
 use crate::terminal;
 use anyhow::Context;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::fs::DirBuilder;
 use std::io::{self, Write};
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Longest string that is shown whole, in characters.
@@ -24,7 +23,7 @@ const SHOWN: usize = 8;
 const ID_COLUMNS: usize = 8;
 
 pub(super) fn run(options: &Options) -> anyhow::Result<ExitCode> {
-    let folder = Scratch::new()?;
+    let folder = Scratch::new("demo")?;
     // The user's settings and sessions are not used.
     let config = folder.0.join("config.toml");
     std::fs::write(&config, "").with_context(|| format!("write {}", config.display()))?;
@@ -44,26 +43,6 @@ pub(super) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let shown = tour.all();
     tour.daemon.end()?;
     shown.map(|()| ExitCode::SUCCESS)
-}
-
-/// A temporary folder, removed with its contents.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> anyhow::Result<Self> {
-        let name = format!("treelined-demo-{}", uuid::Uuid::new_v4());
-        let path = std::env::temp_dir().join(name);
-        let made = DirBuilder::new().mode(0o700).create(&path);
-        made.with_context(|| format!("make {}", path.display()))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // It is below the system's folder for temporary files.
-        let _left = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 struct Tour {

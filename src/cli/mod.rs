@@ -3,7 +3,8 @@
 //! In reading order: [`serve`] is the daemon. [`daemon`] runs one as a child and is its client, for [`call`],
 //! [`tree`], [`search`], [`restore`] and [`demo`]. [`doctor`] and [`migrate`] open a file without a daemon.
 //! [`connect`], [`status`] and [`stop`] find the shared daemon by [`shared`].
-//! [`documents`] writes generated files. [`screen`], [`drawing`] and [`pretty`] format output.
+//! [`documents`] writes generated files. [`screen`], [`drawing`], [`progress`] and [`pretty`] format output.
+//! [`session_choice`] finds the session that a person names.
 
 mod call;
 mod connect;
@@ -15,15 +16,19 @@ mod doctor_origin;
 mod doctor_repair;
 mod documents;
 mod drawing;
+mod export;
 mod import;
 mod import_watch;
 mod late_writes;
 mod migrate;
 mod pretty;
+mod progress;
 mod restore;
+mod scratch;
 mod screen;
 mod search;
 mod serve;
+mod session_choice;
 mod shared;
 mod status;
 mod stop;
@@ -63,6 +68,7 @@ Examples:
   treelined call get_context --open FILE     one call on a session
   treelined tree FILE --filter user-only     draw a session
   treelined search build cache               find words in all sessions
+  treelined export --latest --html -o a.html a page with the newest session of this directory
   treelined doctor *.jsonl                   look for damage; exit code 1 if there is any
 
 Environment:
@@ -135,6 +141,8 @@ pub(crate) enum Command {
     Migrate(migrate::Migrate),
     /// Import the conversations of Claude Code, Codex, opencode, Gemini CLI, goose and pi
     Import(import::ImportArgs),
+    /// Write a session as a page, Markdown, text or a session file
+    Export(export::ExportArgs),
     /// List deleted sessions, or bring one back
     Restore(restore::Restore),
     /// Write the JSON Schemas, the method list, the OpenRPC document and reference.md of this daemon
@@ -202,6 +210,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Doctor(doctor)) => doctor::run(options, doctor),
         Some(Command::Migrate(migrate)) => migrate::run(options, migrate),
         Some(Command::Import(import)) => import::run(options, import),
+        Some(Command::Export(export)) => export::run(options, export),
         Some(Command::Restore(restore)) => restore::run(options, restore),
         Some(Command::Schema(schema)) => documents::schema(schema),
         Some(Command::Completions(completions)) => documents::completions(completions),

@@ -9,6 +9,7 @@ mod jsonl;
 mod output;
 mod page;
 mod tally;
+mod transcript;
 
 use crate::cancel::Cancel;
 use crate::error::Result;
@@ -22,6 +23,7 @@ use output::Output;
 use page::PageSource;
 use std::path::PathBuf;
 use std::sync::Arc;
+use transcript::TranscriptSource;
 
 /// The form of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +81,7 @@ pub(crate) struct Exported {
 pub(crate) enum ExportSource {
     File(SessionFile),
     Page(Box<PageSource>),
+    Transcript(Box<TranscriptSource>),
 }
 
 impl ExportSource {
@@ -96,7 +99,11 @@ impl ExportSource {
                 let page = PageSource::take(core, part, options, renderers, minter.now_ms())?;
                 Ok(Self::Page(Box::new(page)))
             }
-            _ => todo!(),
+            Format::Markdown | Format::Text => {
+                let now = minter.now_ms();
+                let transcript = TranscriptSource::take(core, part, options, renderers, now)?;
+                Ok(Self::Transcript(Box::new(transcript)))
+            }
         }
     }
 
@@ -114,6 +121,7 @@ impl ExportSource {
                 Vec::new()
             }
             Self::Page(page) => page.write(&mut out, cancel, progress)?,
+            Self::Transcript(transcript) => transcript.write(&mut out, cancel, progress)?,
         };
         out.finish(redactions)
     }
