@@ -7,6 +7,7 @@ use super::document::push_escaped;
 use super::packer::rendered;
 use crate::entry::{Kind, Role};
 use crate::error::Result;
+use crate::tree::Flags;
 use crate::view::Entry;
 use serde_json::Value;
 
@@ -55,6 +56,9 @@ fn path_to_selected(source: &PageSource) -> impl Iterator<Item = usize> {
 }
 
 fn is_message(entry: &Entry<'_>) -> bool {
+    if entry.flags.has(Flags::HIDDEN) {
+        return false;
+    }
     match entry.kind {
         Kind::Message => entry.role != Role::ToolResult,
         Kind::CustomMessage | Kind::Compaction | Kind::BranchSummary => true,
