@@ -46,6 +46,7 @@
 //! - `summarizer`: runs the configured summarizer: outline, program or model
 //! - `session`: log and tree together; the only code that changes both
 //! - `session_search`: searches the sessions of the session directory
+//! - `session_render`: renders entries of a session: reads their bodies, and finds the results of calls
 //!
 //! Clients:
 //! - `wire`: every type that crosses the pipe
@@ -124,6 +125,7 @@ mod schema;
 mod search;
 mod serve;
 mod session;
+mod session_render;
 mod session_search;
 mod shape;
 mod stats;

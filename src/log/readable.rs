@@ -13,7 +13,11 @@ use std::io;
 use std::sync::Arc;
 
 /// The readable lines of a session at one point in time, the header first. Lines without a whole object are left out.
-pub(crate) struct ReadableLines(LineSource);
+pub(crate) struct ReadableLines {
+    lines: LineSource,
+    /// The version of the format, which says what counts as an entry on a damaged line.
+    version: u64,
+}
 
 enum LineSource {
     /// The file up to this offset, in bytes.
@@ -34,19 +38,25 @@ impl ReadableLines {
         {
             let file = file_log.file(open, HandleAccess::Read)?;
             let end = file_log.end;
-            return Ok(Self(LineSource::Stored { file, end }));
+            return Ok(Self {
+                lines: LineSource::Stored { file, end },
+                version: log.version(),
+            });
         }
         let mut lines = vec![log.header_line()];
         let bodies = log.bodies();
         for node in (0..tree.node_count()).filter_map(|number| tree.node(number)) {
             lines.push(bodies.read(tree.place(node))?);
         }
-        Ok(Self(LineSource::Made(lines)))
+        Ok(Self {
+            lines: LineSource::Made(lines),
+            version: log.version(),
+        })
     }
 
     /// Bytes.
     pub(crate) fn size(&self) -> u64 {
-        match &self.0 {
+        match &self.lines {
             LineSource::Stored { end, .. } => *end,
             LineSource::Made(lines) => lines.iter().map(|line| line.len() as u64 + 1).sum(),
         }
@@ -58,7 +68,7 @@ impl ReadableLines {
         cancel: &Cancel,
         take: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
-        let (file, end) = match &self.0 {
+        let (file, end) = match &self.lines {
             LineSource::Stored { file, end } => (file, *end),
             LineSource::Made(lines) => return lines.iter().try_for_each(|line| take(line)),
         };
@@ -70,7 +80,7 @@ impl ReadableLines {
                 Err(_) if cancel.is_cancelled() => return Err(Error::cancelled()),
                 Err(error) => return Err(read_failed(&error)),
             };
-            if let Some(bytes) = readable(&line, end) {
+            if let Some(bytes) = readable(&line, end, self.version) {
                 take(bytes)?;
             }
         }
@@ -78,7 +88,7 @@ impl ReadableLines {
 }
 
 /// The bytes of a line if it holds anything that can be read.
-fn readable<'l>(line: &RawLine<'l>, end: u64) -> Option<&'l [u8]> {
+fn readable<'l>(line: &RawLine<'l>, end: u64, version: u64) -> Option<&'l [u8]> {
     let bytes = line.bytes?;
     // The part behind `end` may be in flight.
     let len = usize::try_from(end - line.offset).map_or(bytes.len(), |len| len.min(bytes.len()));
@@ -86,8 +96,12 @@ fn readable<'l>(line: &RawLine<'l>, end: u64) -> Option<&'l [u8]> {
     if bytes.trim_ascii().is_empty() {
         return None;
     }
-    let is_whole = scan::scan_line(bytes).is_ok()
-        || recover(bytes, None).pieces.iter().any(|piece| piece.whole);
+    let has_object = |version| {
+        let recovered = recover(bytes, version);
+        recovered.pieces.iter().any(|piece| piece.whole)
+    };
+    // On a damaged line the header counts only while no version is known.
+    let is_whole = scan::scan_line(bytes).is_ok() || has_object(Some(version)) || has_object(None);
     is_whole.then_some(bytes)
 }
 

@@ -1,14 +1,15 @@
 //! One entry as blocks, by its type and role.
 
+use super::message;
 use super::writer::{BlockWriter, Text};
-use super::{CallResult, EntryContext, markdown};
-use crate::bytes::part;
-use crate::json::{self, Elements};
+use super::{EntryContext, markdown};
+use crate::json::{self, Elements, MemberValues};
+use crate::summary::{self, frame};
 
 /// Appends an entry as one JSON object, `RenderedEntry` of protocol.md §15.2, in at most about `max_bytes`: long strings
 /// are cut first, then blocks are left out.
 ///
-/// `entry` is the entry as clients receive it; values of a wrong shape count as absent.
+/// `entry` is the entry as clients receive it, in UTF-8; values of a wrong shape count as absent.
 pub(crate) fn push_entry(
     out: &mut Vec<u8>,
     entry: &[u8],
@@ -16,26 +17,23 @@ pub(crate) fn push_entry(
     max_bytes: usize,
 ) {
     let mut writer = BlockWriter::new(out, max_bytes);
+    let [kind, timestamp, message, custom_type] =
+        json::get_each(entry, ["type", "timestamp", "message", "customType"]);
+    let kind = kind.and_then(json::string).unwrap_or_default();
     writer.push(b"{");
     writer.whole("entryId", context.id);
-    let [kind, timestamp, message] = json::get_each(entry, ["type", "timestamp", "message"]);
-    let kind = kind.and_then(json::string).unwrap_or_default();
-    writer.name("type", &kind);
-    let message = message.unwrap_or_default();
-    let [role, content] = json::get_each(message, ["role", "content"]);
-    if let Some(role) = role.and_then(json::string) {
-        writer.name("role", &role);
-    }
-    if let Some(timestamp) = timestamp.and_then(json::string) {
-        writer.name("timestamp", &timestamp);
+    writer.name("type", Some(&kind));
+    let message = match &*kind {
+        "message" => message.unwrap_or_default(),
+        _ => b"",
+    };
+    push_head(&mut writer, message, timestamp, custom_type);
+    if context.is_error {
+        writer.flag("isError", true);
     }
     writer.blocks("blocks", |writer| match &*kind {
-        "message" => push_content(writer, content.unwrap_or_default(), context),
-        _ => writer.block("code", |writer| {
-            let text = String::from_utf8_lossy(entry);
-            writer.text("text", Text::Decoded(&text));
-            writer.name("language", "json");
-        }),
+        "message" => message::push(writer, message, context),
+        kind => push_other(writer, kind, entry, context),
     });
     if writer.omitted() > 0 {
         writer.number("omittedBlocks", writer.omitted());
@@ -43,69 +41,210 @@ pub(crate) fn push_entry(
     writer.push(b"}");
 }
 
-fn push_content(writer: &mut BlockWriter<'_>, content: &[u8], context: &EntryContext<'_>) {
-    if let Some(text) = Text::of(Some(content)) {
-        return push_html(writer, text);
-    }
-    let Ok(mut blocks) = Elements::open(content, 0) else {
-        return;
+/// Writes the facts about an entry that are no blocks.
+fn push_head(
+    writer: &mut BlockWriter<'_>,
+    message: &[u8],
+    timestamp: Option<&[u8]>,
+    custom_type: Option<&[u8]>,
+) {
+    let names = [
+        "role",
+        "customType",
+        "provider",
+        "model",
+        "toolCallId",
+        "toolName",
+    ];
+    let [role, own_type, provider, model, call, tool] = json::get_each(message, names);
+    let mut name = |name, raw: Option<&[u8]>| {
+        let text = raw.and_then(json::string);
+        writer.name(name, text.as_deref());
     };
-    while let Ok(Some(span)) = blocks.next() {
-        let block = part(content, span);
-        let [kind, text, thinking] = json::get_each(block, ["type", "text", "thinking"]);
-        match kind.and_then(json::string).as_deref() {
-            Some("text") => {
-                if let Some(text) = Text::of(text) {
-                    push_html(writer, text);
-                }
+    name("role", role);
+    name("timestamp", timestamp);
+    name("customType", custom_type.or(own_type));
+    match role {
+        Some(b"\"assistant\"") => {
+            name("provider", provider);
+            name("model", model);
+        }
+        Some(b"\"toolResult\"") => {
+            name("toolCallId", call);
+            name("toolName", tool);
+        }
+        _ => {}
+    }
+}
+
+/// Writes the blocks of an entry that is no message.
+fn push_other(writer: &mut BlockWriter<'_>, kind: &str, entry: &[u8], context: &EntryContext<'_>) {
+    let text = |name: &str| json::get(entry, name).and_then(json::string);
+    match kind {
+        "branch_summary" => push_summary(writer, SummaryKind::of_branch(entry), entry, context),
+        "compaction" => push_summary(writer, SummaryKind::Compaction, entry, context),
+        "custom_message" => {
+            push_preview(writer, context);
+            let content = json::get(entry, "content").unwrap_or_default();
+            message::push_content(writer, content, markdown::SoftBreak::Space, context);
+        }
+        "custom" => {
+            push_preview(writer, context);
+            if let Some(data) = json::get(entry, "data") {
+                push_json(writer, data);
             }
-            Some("thinking") => {
-                if let Some(text) = Text::of(thinking) {
-                    writer.block("thinking", |writer| writer.whole("html", &html(text)));
-                }
+        }
+        "context_edit" => push_context_edit(writer, entry, context),
+        "model_change" => {
+            let of = [text("provider"), text("modelId")];
+            push_line(writer, &of.map(Option::unwrap_or_default).join("/"));
+        }
+        "thinking_level_change" => {
+            push_line(writer, &text("thinkingLevel").unwrap_or_default());
+        }
+        "label" => push_line(writer, &text("label").unwrap_or_default()),
+        "session_info" => push_line(writer, &text("name").unwrap_or_default()),
+        "usage" => {
+            let parts = [text("kind"), text("provider"), text("model"), text("note")];
+            let parts: Vec<_> = parts.into_iter().flatten().collect();
+            push_line(writer, &parts.join(" · "));
+            if let Some(usage) = json::get(entry, "usage") {
+                push_json(writer, usage);
             }
-            Some("toolCall") => push_call(writer, block, context.results),
-            _ => {}
+        }
+        _ => push_json(writer, entry),
+    }
+}
+
+/// Writes the text of a custom message by its renderer.
+pub(super) fn push_preview(writer: &mut BlockWriter<'_>, context: &EntryContext<'_>) {
+    if let Some(preview) = context.preview {
+        push_line(writer, preview);
+    }
+}
+
+/// Writes a `text` block, unless the text is empty.
+pub(super) fn push_line(writer: &mut BlockWriter<'_>, text: &str) {
+    if !text.is_empty() {
+        writer.block("text", |writer| writer.text("text", Text::Decoded(text)));
+    }
+}
+
+/// Writes raw JSON as code.
+pub(super) fn push_json(writer: &mut BlockWriter<'_>, raw: &[u8]) {
+    let text = String::from_utf8_lossy(raw);
+    writer.code(Text::Decoded(&text), Some("json"));
+}
+
+fn push_context_edit(writer: &mut BlockWriter<'_>, entry: &[u8], context: &EntryContext<'_>) {
+    let [target, replacement] = json::get_each(entry, ["targetId", "replacement"]);
+    let target = target.and_then(json::string).unwrap_or_default();
+    match replacement.and_then(|replacement| json::get(replacement, "content")) {
+        None => push_line(writer, &format!("Leaves out {target}")),
+        Some(content) => {
+            push_line(writer, &format!("Replaces the content of {target}"));
+            message::push_content(writer, content, markdown::SoftBreak::Space, context);
         }
     }
 }
 
-fn html(text: Text<'_>) -> String {
-    let mut html = String::new();
-    markdown::push_html(&mut html, &text.decoded());
-    html
+/// The kind of a summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SummaryKind {
+    Branch,
+    Merge,
+    Compaction,
 }
 
-fn push_html(writer: &mut BlockWriter<'_>, text: Text<'_>) {
-    writer.block("html", |writer| writer.whole("html", &html(text)));
+impl SummaryKind {
+    fn of_branch(entry: &[u8]) -> Self {
+        match json::get(entry, "merge") {
+            Some(b"true") => Self::Merge,
+            _ => Self::Branch,
+        }
+    }
+
+    const fn of(self) -> &'static str {
+        match self {
+            Self::Branch | Self::Merge => "branch",
+            Self::Compaction => "compaction",
+        }
+    }
+
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Branch => "Summary of a branch",
+            Self::Merge => "Summary of a merged branch",
+            Self::Compaction => "Compaction",
+        }
+    }
 }
 
-fn push_call(writer: &mut BlockWriter<'_>, call: &[u8], results: &[CallResult<'_>]) {
-    let [id, name, arguments] = json::get_each(call, ["id", "name", "arguments"]);
-    let id = id.and_then(json::string).unwrap_or_default();
-    let name = name.and_then(json::string).unwrap_or_default();
-    let result = results.iter().find(|result| result.call_id == id);
-    writer.block("toolCall", |writer| {
-        writer.name("id", &id);
-        writer.name("name", &name);
-        let arguments = String::from_utf8_lossy(arguments.unwrap_or_default());
-        writer.text("arguments", Text::Decoded(&arguments));
-        if let Some(result) = result {
-            writer.key("result");
-            writer.push(b"{");
-            writer.whole("entryId", result.entry_id);
-            writer.flag("isError", result.is_error);
-            if let Some(entry) = result.entry {
-                writer.blocks("blocks", |writer| {
-                    let content = json::get_path(entry, &["message", "content"]);
-                    push_content(
-                        writer,
-                        content.unwrap_or_default(),
-                        &EntryContext::default(),
-                    );
-                });
-            }
-            writer.push(b"}");
+/// Writes the `summary` block of an entry or a message.
+pub(super) fn push_summary(
+    writer: &mut BlockWriter<'_>,
+    kind: SummaryKind,
+    of: &[u8],
+    context: &EntryContext<'_>,
+) {
+    let members: MemberValues<'_, 3> = json::get_each(of, ["summary", "details", "tokensBefore"]);
+    let [text, details, tokens] = members;
+    let text = text.and_then(json::string).unwrap_or_default();
+    let text = frame::without_files(&text);
+    let preambles = [summary::PREAMBLE, summary::MERGE_PREAMBLE];
+    let text = preambles
+        .iter()
+        .find_map(|preamble| text.strip_prefix(preamble))
+        .unwrap_or(text);
+    let html = message::html(text, writer.room());
+    if html.is_none() {
+        // A summary that cannot be HTML is text below its card.
+        push_line(writer, text);
+    }
+    writer.block("summary", |writer| {
+        writer.whole("of", kind.of());
+        writer.whole("title", kind.title());
+        writer.whole("html", &html.unwrap_or_default());
+        if let Some(replaced) = context.replaced {
+            writer.object("replaced", |writer| {
+                writer.whole("firstId", replaced.first);
+                writer.whole("lastId", replaced.last);
+            });
+        }
+        if let Some(details) = details.filter(|details| details.starts_with(b"{")) {
+            push_files(writer, details);
+        }
+        if let Some(tokens) = tokens.and_then(number) {
+            writer.number("tokens", tokens);
         }
     });
+}
+
+/// Writes the lists of files of a summary's details, if it has one.
+fn push_files(writer: &mut BlockWriter<'_>, details: &[u8]) {
+    let lists = json::get_each(details, ["readFiles", "modifiedFiles"]);
+    if lists.iter().all(Option::is_none) {
+        return;
+    }
+    writer.object("files", |writer| {
+        for (name, list) in ["readFiles", "modifiedFiles"].into_iter().zip(lists) {
+            writer.blocks(name, |writer| {
+                let Ok(mut elements) = Elements::open(list.unwrap_or_default(), 0) else {
+                    return;
+                };
+                while let Ok(Some(span)) = elements.next() {
+                    let path = list.and_then(|list| json::string(list.get(span)?));
+                    if let Some(path) = path {
+                        writer.element(&path);
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// A whole number that is not negative.
+pub(super) fn number(raw: &[u8]) -> Option<u64> {
+    let number: f64 = std::str::from_utf8(raw).ok()?.parse().ok()?;
+    number.is_finite().then(|| json::saturated(number))
 }

@@ -5,11 +5,18 @@
 //! attributes and escapes everything else; every other string is plain text. Pure: an entry's bytes and the facts about
 //! other entries come from the caller.
 
+mod call;
+mod diff;
 mod entry;
+mod image;
 pub(crate) mod markdown;
+mod message;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 pub(crate) use self::entry::push_entry;
+pub(crate) use self::message::call_ids;
 
 /// The most bytes of one string. Longer ones are cut.
 pub(crate) const STRING_BYTES: usize = 1 << 20;
@@ -19,6 +26,8 @@ pub(crate) const STRING_BYTES: usize = 1 << 20;
 pub(crate) struct EntryContext<'a> {
     /// The id of the entry in the tree.
     pub id: &'a str,
+    /// Whether it is a failed tool result or command, or an answer that ended early.
+    pub is_error: bool,
     /// The results of the calls of an assistant message, at most one for each call.
     pub results: &'a [CallResult<'a>],
     /// The entries that a summary takes the place of.

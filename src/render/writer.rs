@@ -7,7 +7,7 @@ use std::borrow::Cow;
 /// The most bytes of a name: a role, a tool, a model, the id of a call.
 const NAME_BYTES: usize = 256;
 /// The room that the names and the structure of a block need.
-const BLOCK_BYTES: usize = 512;
+pub(super) const BLOCK_BYTES: usize = 512;
 
 /// A string to write.
 #[derive(Debug, Clone, Copy)]
@@ -112,9 +112,38 @@ impl<'o> BlockWriter<'o> {
         json::push_string(self.out, text);
     }
 
-    /// Writes the first [`NAME_BYTES`] of a name.
-    pub(super) fn name(&mut self, name: &str, text: &str) {
-        self.whole(name, prefix(text, NAME_BYTES));
+    /// Writes the first [`NAME_BYTES`] of a name, if there is one.
+    pub(super) fn name(&mut self, member: &str, text: Option<&str>) {
+        if let Some(text) = text {
+            self.whole(member, name(text));
+        }
+    }
+
+    /// Writes a string of an array, if there is room for it.
+    pub(super) fn element(&mut self, text: &str) {
+        if self.room() < text.len() + BLOCK_BYTES {
+            return;
+        }
+        if self.out.last() != Some(&b'[') {
+            self.out.push(b',');
+        }
+        json::push_string(self.out, text);
+    }
+
+    /// Writes the member `name` with an object, and the members that `write` adds to it.
+    pub(super) fn object(&mut self, name: &str, write: impl FnOnce(&mut Self)) {
+        self.key(name);
+        self.out.push(b'{');
+        write(self);
+        self.out.push(b'}');
+    }
+
+    /// Writes a `code` block.
+    pub(super) fn code(&mut self, text: Text<'_>, language: Option<&str>) {
+        self.block("code", |writer| {
+            writer.name("language", language);
+            writer.text("text", text);
+        });
     }
 
     /// Writes a string that may be long, and how much of it does not fit.
@@ -142,8 +171,13 @@ impl<'o> BlockWriter<'o> {
     }
 }
 
+/// The first [`NAME_BYTES`] of a name.
+pub(super) fn name(text: &str) -> &str {
+    prefix(text, NAME_BYTES)
+}
+
 /// The longest beginning of `text` of at most `bytes`.
-pub(super) fn prefix(text: &str, bytes: usize) -> &str {
+fn prefix(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
 }
 

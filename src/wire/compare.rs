@@ -91,13 +91,14 @@ pub(crate) struct BranchStats {
     pub cost: f64,
     /// The models used, by provider and name.
     pub models: Vec<ModelStats>,
-    /// When the first entry was written, in ISO 8601. Absent without entries.
+    /// When the earliest of the entries was written, in ISO 8601. Absent without entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
-    /// When the last entry was written, in ISO 8601. Absent without entries.
+    /// When the latest of the entries was written, in ISO 8601. Absent without entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<String>,
-    /// The time between successive entries, in milliseconds. Pauses of more than 10 minutes do not count.
+    /// The time between successive entries, in the order in which they were written, in milliseconds. Pauses of more than
+    /// 10 minutes do not count.
     pub active_ms: u64,
 }
 

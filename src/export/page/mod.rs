@@ -17,17 +17,20 @@ use super::output::{Output, Spool};
 use super::tally::RedactionTally;
 use super::{ExportOptions, Part, Progress};
 use crate::cancel::Cancel;
+use crate::entry::Kind;
 use crate::error::Result;
 use crate::log::body::Fetch;
 use crate::parallel::{ThreadPlan, map_in_order};
 use crate::renderers::Renderers;
 use crate::session::SessionState;
+use crate::session_render::{RenderPlan, RenderPlanner};
 use crate::timestamp::Millis;
 use crate::tree::Node;
 use crate::view::{Filter, Folding, Order, Outline, Row, Scope, Snapshot, Visible};
 use crate::wire::Redaction;
 use chunk::ChunkPacker;
 use packer::{PackedPart, RowBuffer};
+use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
@@ -63,6 +66,8 @@ pub(crate) struct PageSource {
     snapshot: Snapshot,
     /// For each row how to read its entry.
     fetches: Vec<Fetch>,
+    /// How to render summaries, which name the entries that they replaced, by row.
+    plans: HashMap<usize, RenderPlan>,
     /// The rows of each chunk of bodies.
     parts: Vec<Range<usize>>,
     is_redacted: bool,
@@ -114,6 +119,13 @@ impl PageSource {
             .filter_map(|row| everything.items().get(row.item()));
         let nodes: Vec<Node> = nodes.map(|item| item.node).collect();
         let fetches = core.fetch(nodes.iter().copied())?;
+        let mut planner = RenderPlanner::new(tree, &content.bodies, tree.leaf());
+        let mut plans = HashMap::new();
+        for (row, node) in nodes.iter().enumerate() {
+            if matches!(tree.kind(*node), Kind::Compaction | Kind::BranchSummary) {
+                plans.insert(row, planner.plan(*node)?);
+            }
+        }
         Ok(Self {
             head: SessionHead::take(core, &content, now)?,
             part: PagePart::new(core, part, &nodes),
@@ -125,6 +137,7 @@ impl PageSource {
             all,
             snapshot,
             fetches,
+            plans,
         })
     }
 
@@ -188,7 +201,8 @@ impl PageSource {
                 state.pack(number, rows).map(|part| (part, bytes))
             }
         };
-        let state = || packer::PartPacker::new(self);
+        let change = |entry: &[u8]| self.content.redactor.entry(entry, &mut |_| {}).into_owned();
+        let state = || packer::PartPacker::new(self, &change);
         let plan = ThreadPlan::up_to(THREADS);
         let done = map_in_order(self.parts.len(), plan, state, work, |part| {
             match part.and_then(|(part, bytes)| take(part, bytes)) {

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::export::content::{EntryReader, ReadEntry};
 use crate::export::tally::RedactionTally;
 use crate::render::{self, CallResult, EntryContext};
+use crate::session_render::{EntryRenderer, ResultParts};
 use crate::stats::Stats;
 use crate::tree::Flags;
 use crate::view::{RowFacts, RowParts, ServedRow, ToolCall};
@@ -29,10 +30,15 @@ pub(super) struct PackedPart {
     pub tally: RedactionTally,
 }
 
+/// Replaces the secrets of an entry's JSON.
+pub(super) type Change<'s> = &'s (dyn Fn(&[u8]) -> Vec<u8> + Sync);
+
 /// Packs parts, reusing its readers and its memory.
 pub(super) struct PartPacker<'s> {
     source: &'s PageSource,
     reader: EntryReader<'s>,
+    /// For entries with a plan.
+    renderer: EntryRenderer<'s>,
     packer: ChunkPacker,
     blocks: Vec<u8>,
 }
@@ -45,10 +51,15 @@ struct FoundResult {
 }
 
 impl<'s> PartPacker<'s> {
-    pub(super) fn new(source: &'s PageSource) -> Self {
+    pub(super) fn new(source: &'s PageSource, change: Change<'s>) -> Self {
+        let content = &source.content;
+        let renderer = EntryRenderer::new(&content.bodies, ResultParts::Ids);
         Self {
             source,
-            reader: source.content.reader(),
+            reader: content.reader(),
+            renderer: renderer
+                .with_renderers(&content.renderers)
+                .changed_by(change),
             packer: ChunkPacker::new(),
             blocks: Vec::new(),
         }
@@ -124,6 +135,9 @@ impl<'s> PartPacker<'s> {
         entry: &ReadEntry,
         preview: Option<&str>,
     ) -> Result<()> {
+        if let Some(plan) = self.source.plans.get(&at) {
+            return self.renderer.push(&mut self.blocks, plan, ENTRY_BYTES);
+        }
         let results = match served.entry.role {
             Role::Assistant => self.results(at, &entry.json)?,
             _ => Vec::new(),
@@ -139,6 +153,7 @@ impl<'s> PartPacker<'s> {
             .collect();
         let context = EntryContext {
             id: served.entry.id,
+            is_error: served.entry.flags.has(Flags::ERROR),
             results: &results,
             preview,
             ..EntryContext::default()
