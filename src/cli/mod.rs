@@ -152,7 +152,7 @@ pub(crate) enum Command {
     /// Print the settings in force and the source of each
     Config,
     /// Show a conversation with a branch, offline
-    Demo,
+    Demo(demo::DemoArgs),
     /// Become the program of an extension
     #[command(hide = true, name = LAUNCH_COMMAND)]
     Launch(LaunchArgs),
@@ -215,7 +215,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Schema(schema)) => documents::schema(schema),
         Some(Command::Completions(completions)) => documents::completions(completions),
         Some(Command::Config) => print_config(options),
-        Some(Command::Demo) => demo::run(options),
+        Some(Command::Demo(demo)) => demo::run(options, demo),
         Some(Command::Launch(args)) => Err(running::launch(args.parent, &args.argv).into()),
     }
 }

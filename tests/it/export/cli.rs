@@ -159,7 +159,23 @@ fn an_imported_session_is_exported() {
     let home = Home::new();
     let data = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/import/codex");
     home.run(&["import", "--final", data], &[], "");
-    let (code, out, _) = run(&home, &["First question", "--markdown", "--tree"]);
-    assert_eq!(code, 0);
-    assert!(out.contains("Third question, asked otherwise"), "{out}");
+    let is_it = |path: &PathBuf| {
+        std::fs::read_to_string(path)
+            .unwrap()
+            .contains("asked otherwise")
+    };
+    let path = home.session_files().into_iter().find(is_it).unwrap();
+    let (_, id) = path
+        .file_stem()
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .split_once('_')
+        .unwrap();
+    let (code, out, err) = run(&home, &[&id[..12], "--markdown", "--tree"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(
+        out.contains("Third question, asked otherwise") && out.contains("## Outline"),
+        "{out}"
+    );
 }

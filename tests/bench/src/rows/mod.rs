@@ -2,6 +2,7 @@
 
 pub mod append;
 mod call;
+mod export;
 mod fork;
 mod idle;
 mod import;
@@ -19,7 +20,7 @@ use anyhow::Result;
 type Group = fn(&Bench, &mut Table) -> Result<()>;
 
 /// In the order of the table.
-pub const GROUPS: [(&str, Group); 13] = [
+pub const GROUPS: [(&str, Group); 14] = [
     ("start", call::start),
     ("call", call::round_trip),
     ("socket", socket::round_trip),
@@ -29,6 +30,7 @@ pub const GROUPS: [(&str, Group); 13] = [
     ("tree", tree::tree),
     ("read", read::read),
     ("fork", fork::fork),
+    ("export", export::export),
     ("list", list::list),
     ("search", search::search),
     ("import", import::import),
