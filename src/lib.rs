@@ -36,6 +36,7 @@
 //! - `stats`: messages, tokens and cost of a session
 //! - `tools`: the well-known tools of agents: main argument, files read and changed
 //! - `search`: finds words and patterns in the text of entries
+//! - `redact`: finds secrets in text and replaces them
 //!
 //! Operations:
 //! - `import`: the conversations of other tools as nodes and entries
@@ -58,6 +59,7 @@
 //! - `hooks`: the user's programs that answer and receive events
 //! - `extensions`: clients that the daemon starts, restarts and ends
 //! - `daemon`: what all connections share: open sessions, one ordered queue of requests each, notifications, questions
+//! - `export`: sessions as pages, Markdown, text and session files
 //! - `rpc`: the method table, and the way from a frame to a handler and back
 //!
 //! Program:
@@ -94,6 +96,7 @@ mod durability;
 mod endpoint;
 mod entry;
 mod error;
+mod export;
 mod extensions;
 mod flow;
 mod hooks;
@@ -110,6 +113,7 @@ mod os;
 pub(crate) mod parallel;
 mod peers;
 mod people;
+mod redact;
 mod render;
 mod renderers;
 #[allow(

@@ -46,6 +46,13 @@ impl ErrorResponse {
         let code = json::get(self.0.get().as_bytes(), "code");
         code == Some(b"-32602")
     }
+
+    /// `data.kind`.
+    pub(super) fn kind(&self) -> Option<String> {
+        let kind = json::get_path(self.0.get().as_bytes(), &["data", "kind"]);
+        kind.and_then(json::string)
+            .map(std::borrow::Cow::into_owned)
+    }
 }
 
 impl std::fmt::Display for ErrorResponse {

@@ -297,6 +297,13 @@ macro_rules! with_methods {
                     errors: [SESSION, FILE],
                     run: fork::get_fork_messages,
                 }
+                "export_session" {
+                    summary: "Writes a session, a branch or a subtree as a page, as text or as a session file.",
+                    section: "16", scope: session(read),
+                    params: ExportSessionParams, result: ExportSessionResult,
+                    errors: [SESSION, FILE, NOT_FOUND, &[Kind::FileExists, Kind::StorageFull, Kind::VersionUnsupported]],
+                    run: export::export_session,
+                }
             }
             append "Adding entries to a session." {
                 "append_message" {

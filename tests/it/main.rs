@@ -31,6 +31,7 @@ mod deleting;
 mod documents;
 mod endpoint;
 mod errors;
+mod export;
 mod extensions;
 mod faults;
 mod fixture;

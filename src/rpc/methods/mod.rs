@@ -5,6 +5,7 @@ pub(super) mod commands;
 pub(super) mod compact;
 pub(super) mod compare;
 pub(super) mod events;
+pub(super) mod export;
 pub(super) mod fork;
 pub(super) mod handshake;
 pub(super) mod import;

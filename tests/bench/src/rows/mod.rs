@@ -3,6 +3,7 @@
 pub mod append;
 mod call;
 mod clients;
+mod export;
 mod fork;
 mod idle;
 mod import;
@@ -31,6 +32,7 @@ pub const GROUPS: [(&str, Group); 14] = [
     ("tree", tree::tree),
     ("read", read::read),
     ("fork", fork::fork),
+    ("export", export::export),
     ("list", list::list),
     ("search", search::search),
     ("import", import::import),
