@@ -60,6 +60,8 @@
 //!
 //! Program:
 //! - `endpoint`: the shared daemon's socket: its place, lock, runtime file and users
+//! - `page`: the page of `clients/web`, and the policy under which browsers run it
+//! - `web`: the page and the WebSocket for browsers
 //! - `config`: settings: command line, environment, configuration file
 //! - `serve`: connections on stdio and sockets, their threads, and the end of the daemon
 //! - `cli`: arguments, and the commands
@@ -105,6 +107,7 @@ mod lock;
 mod log;
 mod name;
 mod os;
+mod page;
 pub(crate) mod parallel;
 mod peers;
 mod people;
@@ -132,6 +135,7 @@ mod timestamp;
 mod tools;
 mod tree;
 mod view;
+mod web;
 #[allow(
     dead_code,
     reason = "some types only describe raw JSON for the schema: the daemon reads and writes it as bytes"

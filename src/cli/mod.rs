@@ -2,7 +2,7 @@
 //!
 //! In reading order: [`serve`] is the daemon. [`daemon`] runs one as a child and is its client, for [`call`],
 //! [`tree`], [`search`], [`restore`] and [`demo`]. [`doctor`] and [`migrate`] open a file without a daemon.
-//! [`connect`], [`status`] and [`stop`] find the shared daemon by [`shared`].
+//! [`connect`], [`web`], [`status`] and [`stop`] find the shared daemon by [`shared`].
 //! [`documents`] writes generated files. [`screen`], [`drawing`] and [`pretty`] format output.
 
 mod call;
@@ -29,6 +29,7 @@ mod status;
 mod stop;
 mod story;
 mod tree;
+mod web;
 
 use crate::config::Config;
 use crate::config::{self, ConfigFlags, DurabilityName, Settings, SummarizerName};
@@ -116,6 +117,8 @@ pub(crate) enum Command {
     Serve(serve::ServeArgs),
     /// Speak JSON-RPC with the shared daemon, on stdin and stdout
     Connect(connect::Connect),
+    /// Show the sessions in a browser, live, with the shared daemon if one runs
+    Web(web::Web),
     /// Show the shared daemon; exit code 3 if none runs
     Status(status::Status),
     /// End the shared daemon; exit code 3 if none runs
@@ -193,6 +196,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         None => serve::run(options, &serve::ServeArgs::default()),
         Some(Command::Serve(args)) => serve::run(options, args),
         Some(Command::Connect(connect)) => connect::run(options, connect),
+        Some(Command::Web(web)) => web::run(options, web),
         Some(Command::Status(status)) => status::run(options, status),
         Some(Command::Stop(stop)) => stop::run(options, stop),
         Some(Command::Detach(detach)) => detach.run(),
