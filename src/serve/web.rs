@@ -12,6 +12,7 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// The server as the WebSocket sees it.
 struct Backend(Arc<Server>);
@@ -29,7 +30,8 @@ impl WebBackend for Backend {
     }
 
     fn is_ending(&self) -> bool {
-        self.0.daemon.is_ending()
+        // Set first when a signal ends all connections.
+        self.0.extensions_end.load(Ordering::Acquire) || self.0.daemon.is_ending()
     }
 
     fn max_message_bytes(&self) -> usize {

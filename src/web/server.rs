@@ -12,10 +12,10 @@ use axum::extract::{Extension, Request, State};
 use axum::http::header::{
     CONNECTION, HeaderName, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::Response;
-use axum::routing::get;
+use axum::routing::any;
 use hyper::server::conn::http1;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -122,10 +122,9 @@ struct Host(String);
 async fn accept(listener: TcpListener, site: Arc<Site>) {
     let guests = Arc::new(Semaphore::new(MAX_GUESTS));
     let router = Router::new()
-        .route("/", get(page))
-        .route("/ws", get(web_socket))
+        .route("/", any(page))
+        .route("/ws", any(web_socket))
         .fallback(async || refusal(StatusCode::NOT_FOUND))
-        .method_not_allowed_fallback(async || refusal(StatusCode::NOT_FOUND))
         .layer(middleware::from_fn_with_state(Arc::clone(&site), check))
         .with_state(Arc::clone(&site));
     loop {
@@ -156,7 +155,6 @@ async fn serve(stream: TcpStream, router: Router) {
         .timer(TokioTimer::new())
         .header_read_timeout(HANDSHAKE)
         .max_buf_size(MAX_HEAD_BYTES)
-        .keep_alive(false)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
         .with_upgrades();
     // The client may be gone, or too slow.
@@ -170,15 +168,24 @@ fn refusal(status: StatusCode) -> Response {
     response
 }
 
+/// Passes on requests that come from this server's own page or from no page, one on each connection.
 async fn check(State(site): State<Arc<Site>>, mut request: Request, next: Next) -> Response {
     let host = site.gate.passed(request.uri(), request.headers());
-    let Some(host) = host.map(|host| Host(host.to_owned())) else {
-        site.backend
-            .refused("a request of another site was refused");
-        return refusal(StatusCode::FORBIDDEN);
+    let mut response = match host.map(|host| Host(host.to_owned())) {
+        Some(_) if request.method() != Method::GET => refusal(StatusCode::NOT_FOUND),
+        Some(host) => {
+            request.extensions_mut().insert(host);
+            next.run(request).await
+        }
+        None => {
+            site.backend
+                .refused("a request of another site was refused");
+            refusal(StatusCode::FORBIDDEN)
+        }
     };
-    request.extensions_mut().insert(host);
-    next.run(request).await
+    let close = HeaderValue::from_static("close");
+    response.headers_mut().entry(CONNECTION).or_insert(close);
+    response
 }
 
 async fn page(Extension(Host(host)): Extension<Host>) -> Response {

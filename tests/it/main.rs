@@ -70,4 +70,5 @@ mod stack;
 mod transport;
 mod tree;
 mod turns;
+mod web;
 mod writers;

@@ -143,6 +143,7 @@ fn calls() -> Vec<(&'static str, Json)> {
         ),
         ("register_command", json!({"name": "it"})),
         ("list_commands", json!({})),
+        ("open_web", json!({})),
         (
             "notify_user",
             json!({"message": "The build is green.", "level": "info"}),
