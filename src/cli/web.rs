@@ -140,7 +140,10 @@ impl BrowserStart {
             return Ok(());
         }
         let file = WebFolder::open(&self.session_dir)?.write_redirect(&url)?;
-        writeln!(stdout, "The page is at {address} ({note})")?;
+        writeln!(
+            stdout,
+            "The page is at {address} ({note}). If the browser may not read its file, use --no-open."
+        )?;
         open_in_browser(&file).with_context(|| {
             format!(
                 "no browser could be opened; open {} in one, or use --no-open for a URL",

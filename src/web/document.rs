@@ -39,8 +39,13 @@ pub(super) fn text() -> &'static str {
 /// The headers of the document, for a browser that names this server `host`.
 pub(super) fn headers(host: &str) -> Option<HeaderMap> {
     static POLICY: LazyLock<String> = LazyLock::new(policy);
+    // A policy cannot name an IPv6 address.
+    let web_socket = match host.starts_with('[') {
+        true => "'self'".to_owned(),
+        false => format!("ws://{host}"),
+    };
     let policy = format!(
-        "{}; connect-src ws://{host}; frame-ancestors 'none'",
+        "{}; connect-src {web_socket}; frame-ancestors 'none'",
         *POLICY
     );
     let fixed = [
