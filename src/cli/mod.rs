@@ -64,6 +64,7 @@ Examples:
   treelined call get_context --open FILE     one call on a session
   treelined tree FILE --filter user-only     draw a session
   treelined search build cache               find words in all sessions
+  treelined web                              show the sessions in a browser, live
   treelined doctor *.jsonl                   look for damage; exit code 1 if there is any
 
 Environment:

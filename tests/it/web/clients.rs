@@ -122,6 +122,11 @@ fn a_broken_rule_of_websockets_ends_the_connection_with_its_code() {
     ];
     std::io::Write::write_all(&mut socket.stream, &head).unwrap();
     assert_eq!(socket.close_code(), Some(1009));
+    // Of fragments that are short.
+    let mut socket = daemon.socket();
+    socket.frame(0x01, &long[..40_000]);
+    socket.frame(0x80, &long[..40_000]);
+    assert_eq!(socket.close_code(), Some(1009));
     let mut socket = daemon.socket();
     socket.frame(TEXT, &long[..65_536]);
     assert_eq!(
