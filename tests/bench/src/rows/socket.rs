@@ -116,7 +116,10 @@ impl SharedDaemon {
         let mut output = BufReader::new(stream.try_clone()?);
         timed_calls(
             |line| Ok(stream.write_all(line)?),
-            |line| Ok(drop(output.read_until(b'\n', line)?)),
+            |line| {
+                output.read_until(b'\n', line)?;
+                Ok(())
+            },
         )
     }
 
