@@ -63,9 +63,11 @@
 //! - `rpc`: the method table, and the way from a frame to a handler and back
 //!
 //! Program:
+//! - `page`: the page of `clients/web`, and the policy under which browsers run it
+//! - `web`: the page and the WebSocket for browsers
 //! - `endpoint`: the shared daemon's socket: its place, lock, runtime file and users
 //! - `config`: settings: command line, environment, configuration file
-//! - `serve`: connections on stdio and sockets, their threads, and the end of the daemon
+//! - `serve`: connections on stdio, sockets and the WebSocket, their threads, and the end of the daemon
 //! - `cli`: arguments, and the commands
 //!
 //! README.md follows one request through them ("The source").
@@ -110,6 +112,7 @@ mod lock;
 mod log;
 mod name;
 mod os;
+mod page;
 pub(crate) mod parallel;
 mod peers;
 mod people;
@@ -140,6 +143,7 @@ mod timestamp;
 mod tools;
 mod tree;
 mod view;
+mod web;
 #[allow(
     dead_code,
     reason = "some types only describe raw JSON for the schema: the daemon reads and writes it as bytes"

@@ -2,7 +2,7 @@
 //!
 //! In reading order: [`serve`] is the daemon. [`daemon`] runs one as a child and is its client, for [`call`],
 //! [`tree`], [`search`], [`restore`] and [`demo`]. [`doctor`] and [`migrate`] open a file without a daemon.
-//! [`connect`], [`status`] and [`stop`] find the shared daemon by [`shared`].
+//! [`connect`], [`web`], [`status`] and [`stop`] find the shared daemon by [`shared`].
 //! [`documents`] writes generated files. [`screen`], [`drawing`], [`progress`] and [`pretty`] format output.
 //! [`session_choice`] finds the session that a person names.
 
@@ -35,6 +35,7 @@ mod status;
 mod stop;
 mod story;
 mod tree;
+mod web;
 
 use crate::config::Config;
 use crate::config::{self, ConfigFlags, DurabilityName, Settings, SummarizerName};
@@ -70,6 +71,7 @@ Examples:
   treelined tree FILE --filter user-only     draw a session
   treelined search build cache               find words in all sessions
   treelined export --latest --html -o a.html a page with the newest session of this directory
+  treelined web                              show the sessions in a browser, live
   treelined doctor *.jsonl                   look for damage; exit code 1 if there is any
 
 Environment:
@@ -123,6 +125,8 @@ pub(crate) enum Command {
     Serve(serve::ServeArgs),
     /// Speak JSON-RPC with the shared daemon, on stdin and stdout
     Connect(connect::Connect),
+    /// Show the sessions in a browser, live, with the shared daemon if one runs
+    Web(web::Web),
     /// Show the shared daemon; exit code 3 if none runs
     Status(status::Status),
     /// End the shared daemon; exit code 3 if none runs
@@ -206,6 +210,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         None => serve::run(options, &serve::ServeArgs::default()),
         Some(Command::Serve(args)) => serve::run(options, args),
         Some(Command::Connect(connect)) => connect::run(options, connect),
+        Some(Command::Web(web)) => web::run(options, web),
         Some(Command::Status(status)) => status::run(options, status),
         Some(Command::Stop(stop)) => stop::run(options, stop),
         Some(Command::Detach(detach)) => detach.run(),

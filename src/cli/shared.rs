@@ -112,6 +112,7 @@ impl SharedDaemon {
             pid: std::process::id(),
             socket: place.socket().display().to_string(),
             web_socket: None,
+            token: None,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             protocol_version: PROTOCOL_VERSION,
             session_dir: canonical(self.settings.session_dir()).display().to_string(),

@@ -113,6 +113,13 @@ const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC);
 
+/// Whether this user owns an open file and no other user may read or write it.
+pub(crate) fn is_secret(file: &File) -> io::Result<bool> {
+    let stat = fs::fstat(file)?;
+    let is_ours = stat.st_uid == rustix::process::geteuid().as_raw();
+    Ok(is_ours && stat.st_mode & 0o077 == 0)
+}
+
 impl Folder {
     /// Opens a folder that the user names; links above it are followed.
     pub fn open(path: &Path) -> io::Result<Self> {
@@ -246,6 +253,11 @@ impl Folder {
     /// Permission bits of the folder.
     pub fn mode(&self) -> io::Result<u32> {
         Ok(fs::fstat(self.fd()?)?.st_mode & 0o777)
+    }
+
+    /// Whether this user owns the folder and no other user may look into it.
+    pub(crate) fn is_secret(&self) -> io::Result<bool> {
+        is_secret(&*self.fd()?)
     }
 
     /// The names in the folder, each with the type that the listing gives.

@@ -71,6 +71,13 @@ impl Temporary {
         self.named(renamed)
     }
 
+    /// Gives the file its name, replacing an older file, and keeps its lock.
+    pub(crate) fn name_locked(mut self, to: &Location) -> io::Result<()> {
+        let renamed = self.at.folder.rename(&self.at.name, &to.folder, &to.name);
+        self.is_named = renamed.is_ok();
+        renamed
+    }
+
     /// Gives the file its name, unless another file has it.
     pub(crate) fn name_new(self, to: &Location) -> io::Result<()> {
         let renamed = self

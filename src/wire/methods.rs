@@ -169,6 +169,13 @@ macro_rules! with_methods {
                     errors: [PARAMS],
                     run: handshake::discover,
                 }
+                "open_web" {
+                    summary: "Serves the page and the WebSocket if the daemon does not, and returns their addresses.",
+                    section: "17.4", scope: immediate,
+                    params: OpenWebParams, result: OpenWebResult,
+                    errors: [PARAMS, &[Kind::StorageIo]],
+                    run: web::open_web,
+                }
                 "shutdown" {
                     summary: "Ends the connection after every request that it has sent is answered, and a daemon that serves nothing else.",
                     section: "3.14", scope: immediate,

@@ -34,6 +34,7 @@ pub(crate) mod session;
 pub(crate) mod tree;
 pub(crate) mod turn;
 pub(crate) mod watch;
+pub(crate) mod web;
 
 pub(crate) use append::*;
 pub(crate) use commands::*;
@@ -58,6 +59,7 @@ pub(crate) use tree::*;
 pub(crate) use turn::*;
 pub(crate) use watch::{UnwatchSessionsParams, UnwatchSessionsResult};
 pub(crate) use watch::{WatchSessionsParams, WatchSessionsResult};
+pub(crate) use web::*;
 
 /// Parses the example of a type for the documents. JSON that does not parse becomes null, which a test
 /// refuses.

@@ -72,4 +72,5 @@ mod stack;
 mod transport;
 mod tree;
 mod turns;
+mod web;
 mod writers;

@@ -145,6 +145,7 @@ fn calls() -> Vec<(&'static str, Json)> {
         ),
         ("register_command", json!({"name": "it"})),
         ("list_commands", json!({})),
+        ("open_web", json!({})),
         (
             "notify_user",
             json!({"message": "The build is green.", "level": "info"}),

@@ -23,3 +23,4 @@ pub(super) mod sessions;
 pub(super) mod tree;
 pub(super) mod turns;
 pub(super) mod watch;
+pub(super) mod web;

@@ -12,6 +12,7 @@ mod machine;
 mod pi;
 mod rows;
 mod shared;
+mod web_socket;
 mod table;
 mod world;
 

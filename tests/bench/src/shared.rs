@@ -24,7 +24,8 @@ impl SharedDaemon {
         let _stale = std::fs::remove_file(&socket);
         let mut command = daemon::command(bench, world, how);
         command
-            .args(["serve", "--listen", "unix", "--socket"])
+            .args(["serve", "--listen", "unix", "--listen", "ws:127.0.0.1:0"])
+            .arg("--socket")
             .arg(&socket);
         let child = command
             .stdin(Stdio::null())
@@ -32,13 +33,22 @@ impl SharedDaemon {
             .context("start the daemon")?;
         let shared = Self { child, socket };
         let began = Instant::now();
-        while UnixStream::connect(&shared.socket).is_err() {
+        // The runtime file has the WebSocket last.
+        let is_ready = || {
+            let info = std::fs::read_to_string(shared.runtime_file());
+            info.is_ok_and(|info| info.contains("\"token\""))
+        };
+        while !is_ready() {
             if began.elapsed() > Duration::from_secs(10) {
                 bail!("the daemon does not listen");
             }
             std::thread::sleep(Duration::from_millis(1));
         }
         Ok(shared)
+    }
+
+    pub fn runtime_file(&self) -> PathBuf {
+        self.socket.with_extension("json")
     }
 
     pub fn connect(&self, waiting: Waiting) -> Result<SocketClient> {

@@ -189,8 +189,8 @@ fn switches(shared: &SharedDaemon) -> u64 {
 fn unknown_addresses_and_times_are_usage_errors() {
     let home = Home::new();
     for args in [
-        &["serve", "--listen", "ws"][..],
-        &["serve", "--listen", "ws:127.0.0.1:0"],
+        &["serve", "--listen", "ws:"][..],
+        &["serve", "--listen", "ws:localhost:1"],
         &["serve", "--listen", "unix:"],
         &["serve", "--listen", "tcp:1"],
         &["serve", "--idle-exit", "10"],

@@ -7,7 +7,7 @@ use crate::daemon::{self, Daemon, StartOptions};
 use crate::shared::{SharedDaemon, Waiting};
 use crate::table::{Row, Table, Target, Unit, median};
 use crate::world::World;
-use crate::{Bench, machine};
+use crate::{Bench, machine, web_socket};
 use anyhow::Result;
 
 const HOW: StartOptions = StartOptions {
@@ -25,6 +25,7 @@ struct RoundTrips {
     stdio: Vec<f64>,
     polling: Vec<f64>,
     blocked: Vec<f64>,
+    page: Vec<f64>,
     connect: Vec<f64>,
     bare_pipe: Vec<f64>,
     bare_polling: Vec<f64>,
@@ -44,6 +45,7 @@ pub fn round_trip(bench: &Bench, table: &mut Table) -> Result<()> {
     table.push(
         row("the same by a client that blocks in recv", trips.blocked).limit("over stdio", stdio()),
     );
+    table.push(row("trivial call over the WebSocket", trips.page).limit("over stdio", stdio()));
     table.push(row("trivial call through connect", trips.connect).limit("over stdio", stdio()));
     let pipe = || trips.bare_pipe.clone();
     let bare = "bare line server over a socket";
@@ -64,6 +66,8 @@ impl RoundTrips {
         let calls_of = |waiting| socket_calls(&shared, waiting);
         self.polling.extend(median(&calls_of(Waiting::Polling)?));
         self.blocked.extend(median(&calls_of(Waiting::Blocked)?));
+        let page = web_socket::calls(&shared.runtime_file(), SESSION, CALLS)?;
+        self.page.extend(median(&page));
         let mut command = daemon::command(bench, &world, HOW);
         command.args(["connect", "--socket"]).arg(&shared.socket);
         let through = calls(&mut Daemon::spawned(command)?)?;
