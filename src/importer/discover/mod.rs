@@ -36,7 +36,7 @@ pub(crate) struct Request {
 
 /// The sources that were found.
 #[derive(Debug, Default)]
-pub(crate) struct Discovered {
+pub(crate) struct FoundSources {
     /// Ordered by tool, then by path and part.
     pub(crate) sources: Vec<Source>,
     pub(crate) failures: Vec<SourceFailure>,
@@ -53,7 +53,7 @@ pub(crate) fn discover(
     request: &Request,
     session_dir: &Path,
     ledger: &Ledger,
-) -> Result<Discovered> {
+) -> Result<FoundSources> {
     discover_in(request, session_dir, ledger, &|name| std::env::var_os(name))
 }
 
@@ -62,11 +62,11 @@ fn discover_in(
     session_dir: &Path,
     ledger: &Ledger,
     environment: Environment<'_>,
-) -> Result<Discovered> {
+) -> Result<FoundSources> {
     let mut search = Search {
         session_dir: fs::canonicalize(session_dir).unwrap_or_else(|_| session_dir.to_owned()),
         ledger,
-        found: Discovered::default(),
+        found: FoundSources::default(),
         seen: HashSet::new(),
     };
     let tools = match &request.from {
@@ -164,7 +164,7 @@ impl WatchedPlace {
 struct Search<'s> {
     session_dir: PathBuf,
     ledger: &'s Ledger,
-    found: Discovered,
+    found: FoundSources,
     /// A source that several paths contain is listed once.
     seen: HashSet<(Tool, OsString)>,
 }

@@ -40,7 +40,7 @@ impl Place {
         self.shown(&self.discover(from, paths).unwrap())
     }
 
-    fn discover(&self, from: Option<Tool>, paths: &[&str]) -> Result<Discovered> {
+    fn discover(&self, from: Option<Tool>, paths: &[&str]) -> Result<FoundSources> {
         let paths = paths.iter().map(|path| self.root().join(path)).collect();
         let home = self.root().join("home");
         let environment = |name: &str| (name == "HOME").then(|| home.clone().into_os_string());
@@ -50,7 +50,7 @@ impl Place {
         discover_in(&request, &sessions, &ledger, &environment)
     }
 
-    fn shown(&self, found: &Discovered) -> Vec<String> {
+    fn shown(&self, found: &FoundSources) -> Vec<String> {
         let show = |source: &Source| {
             let path = source.path.strip_prefix(self.root()).unwrap().display();
             let part = if source.part.is_some() { "#" } else { "" };
@@ -400,7 +400,7 @@ fn a_database_that_is_imported_is_not_opened_before_it_changes() {
     ledger
         .note_databases(first.databases.clone(), &first.sources)
         .unwrap();
-    let states = |found: &Discovered| {
+    let states = |found: &FoundSources| {
         let state = |source: &Source| (source.name(), source.status);
         found.sources.iter().map(state).collect::<Vec<_>>()
     };

@@ -282,7 +282,7 @@ impl Ledger {
             Line::Session(row) => {
                 self.sessions.insert(row.session.clone(), row);
             }
-            Line::Placed(tool, native, session) => self.place(tool, &native, &session),
+            Line::Placement(tool, native, session) => self.place(tool, &native, &session),
         }
     }
 
@@ -345,7 +345,7 @@ impl Ledger {
         let mut placed: Vec<_> = self.placed.iter().collect();
         placed.sort_by_key(|(_, (_, rank))| *rank);
         let placed = placed.into_iter().map(|((tool, native), (session, _))| {
-            Line::Placed(*tool, native.clone(), session.clone())
+            Line::Placement(*tool, native.clone(), session.clone())
         });
         let sources = self.sources.values().cloned().map(Line::Source);
         let databases = self.databases.values().cloned().map(Line::Database);
