@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::import::Tool;
 use crate::import::records::Layout;
 use crate::os::file::Status;
-use homes::Home;
+pub(super) use homes::Home;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -43,6 +43,8 @@ pub(crate) struct FoundSources {
     /// The databases whose sessions are among the sources. Once all of them are imported, the ledger records it, and a
     /// database is not opened again before it changes.
     pub(crate) databases: Vec<DatabaseRow>,
+    /// The folders that were listed, each with its status before.
+    pub(super) folders: Vec<(PathBuf, Status)>,
 }
 
 /// Looks up a variable of the environment.
@@ -87,6 +89,37 @@ fn discover_in(
     let order = |source: &Source| (source.tool, path_order(&source.path), source.part.clone());
     found.sources.sort_by_cached_key(order);
     Ok(found)
+}
+
+/// The homes in which all sources of a request are files; `None` if it has other sources, or if a path is missing.
+pub(super) fn homes_of_files(request: &Request, session_dir: &Path) -> Option<Vec<Home>> {
+    let session_dir = fs::canonicalize(session_dir).ok()?;
+    let tools = match &request.from {
+        Some(tool) => std::slice::from_ref(tool),
+        None => &Tool::ALL,
+    };
+    let mut found = Vec::new();
+    for path in &request.paths {
+        let real = fs::canonicalize(path).ok()?;
+        let homes = tools.iter().flat_map(|tool| homes::homes(*tool, &real));
+        let before = found.len();
+        found.extend(homes);
+        // Other files are told apart by their content.
+        if found.len() == before || real.starts_with(&session_dir) {
+            return None;
+        }
+    }
+    for tool in tools.iter().filter(|_| request.paths.is_empty()) {
+        for place in homes::default_places(*tool, &|name| std::env::var_os(name)) {
+            match fs::canonicalize(place) {
+                Ok(real) if real.is_dir() => found.extend(homes::homes(*tool, &real)),
+                Ok(_) => return None,
+                Err(_) => {}
+            }
+        }
+    }
+    let are_files = !found.iter().any(Home::is_container);
+    are_files.then_some(found)
 }
 
 /// Bytes that compare like the parts of the path, in a fraction of the time.
@@ -233,6 +266,7 @@ impl Search<'_> {
                 files.push(file);
             }
         }
+        self.found.folders.append(&mut walk.listed);
         let failures = walk.failures(Some(home.tool));
         self.found.failures.extend(failures);
         self.add_files(home.tool, files, &home.path);

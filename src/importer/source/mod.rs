@@ -337,7 +337,9 @@ impl Cutting<'_> {
         cut(splitter, &mut |piece| match piece {
             Piece::Text(bytes) => match sink {
                 ByteSink::Hash(hash) => hash.update(bytes),
-                ByteSink::Origin(origin) if failure.is_none() => *failure = origin.push(bytes).err(),
+                ByteSink::Origin(origin) if failure.is_none() => {
+                    *failure = origin.push(bytes).err()
+                }
                 ByteSink::Origin(_) => {}
             },
             Piece::Record(record) => reader.record(record),

@@ -5,6 +5,7 @@ mod damage;
 mod databases;
 mod growing;
 mod names;
+mod repeat;
 
 use super::run::{Import, ImportRequest};
 use crate::cancel::Cancel;
