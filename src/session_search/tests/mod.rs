@@ -28,10 +28,12 @@ fn request(query: &str, mode: Mode) -> SearchRequest {
 const NO_INDEX: IndexSettings = IndexSettings {
     from: u64::MAX,
     most: u64::MAX,
+    for_totals: u64::MAX,
 };
 const INDEX: IndexSettings = IndexSettings {
     from: 0,
     most: u64::MAX,
+    for_totals: u64::MAX,
 };
 
 fn run_with(store: &Store, index: IndexSettings, request: &SearchRequest) -> SearchOutcome {
