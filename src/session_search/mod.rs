@@ -150,6 +150,6 @@ pub(crate) fn search(
         return Err(Error::cancelled());
     }
     let mut run = SearchRun::new(store, request, cancel);
-    run.files(&searched, index.for_totals, watch)?;
+    run.files(&searched, index, watch)?;
     Ok(run.finish())
 }

@@ -5,7 +5,8 @@ use super::request::SearchRequest;
 use super::scan::{FileMatches, FileRange, MatchingLine, Scanner};
 use super::session::{self, SessionHits};
 use super::{
-    BranchFilter, SearchOutcome, SearchWatch, SearchedFile, SearchedPart, Totals, UnreadFile,
+    BranchFilter, IndexSettings, SearchOutcome, SearchWatch, SearchedFile, SearchedPart, Totals,
+    UnreadFile,
 };
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
@@ -24,8 +25,6 @@ const FOR_ONE_THREAD: u64 = 1 << 20;
 const RANGE: u64 = 4 << 20;
 /// The bytes that are scanned before their sessions are opened: the first hits arrive after them.
 const FIRST_BATCH: u64 = 32 << 20;
-/// The same, if the index says which parts may have the best hits.
-const FIRST_PARTS: u64 = 4 << 20;
 /// The same for later batches, which double: threads wait for each other at the end of each.
 const LARGEST_BATCH: u64 = 512 << 20;
 
@@ -91,11 +90,11 @@ impl<'s> SearchRun<'s> {
     }
 
     /// Searches these files, those parts first that may have the best hits. Once no other part can have a hit on the
-    /// page, it ends if more than `for_totals` bytes are left.
+    /// page, it ends if there is much left.
     pub(super) fn files(
         &mut self,
         files: &[SearchedFile],
-        for_totals: u64,
+        index: IndexSettings,
         watch: &mut SearchWatch<'_>,
     ) -> Result<()> {
         let mut progress: Vec<FileProgress> = files.iter().map(FileProgress::of).collect();
@@ -111,14 +110,14 @@ impl<'s> SearchRun<'s> {
         let (mut left, mut most) = (
             total,
             if is_narrowed {
-                FIRST_PARTS
+                index.first
             } else {
                 FIRST_BATCH
             },
         );
         let mut parts = parts.into_iter().peekable();
         while let Some((_, best)) = parts.peek() {
-            if left > for_totals && self.page.is_before(best.ceiling) {
+            if left > index.for_totals && self.page.is_before(best.ceiling) {
                 self.page.stop();
                 self.totals.are_least = true;
                 break;

@@ -417,6 +417,56 @@ fn a_database_that_is_imported_is_not_opened_before_it_changes() {
 }
 
 #[test]
+fn each_place_says_for_which_tool_it_was_taken() {
+    let place = Place::new();
+    place.put("a/sessions/2026/11/22/rollout-2026-a.jsonl", CODEX);
+    place.put("b/sessions/--w--/1_p.jsonl", PI);
+    place.put("mixed/1.txt", CLAUDE);
+    place.put("mixed/2.txt", PI);
+    place.put("empty/sessions/notes.txt", "none");
+    let paths = ["a", "b", "mixed", "empty", "b/sessions/--w--/1_p.jsonl"];
+    let found = place.discover(None, &paths).unwrap();
+    let shown = |it: &FoundPlace| {
+        let path = it.path.strip_prefix(place.root()).unwrap().display();
+        format!("{} {path} {}", it.tool.name(), it.sources)
+    };
+    assert_eq!(
+        found.places.iter().map(shown).collect::<Vec<_>>(),
+        [
+            "codex a/sessions 1",
+            "pi b/sessions 1",
+            "claude-code mixed 1",
+            "pi mixed 1"
+        ]
+    );
+}
+
+/// Its name says nothing, and its tool is unknown, but it may have conversations. A database of another program is
+/// nobody's.
+#[test]
+fn a_damaged_database_is_reported_under_any_name() {
+    let place = Place::new();
+    place.put_fixture("whole/copy of sessions", "goose/sessions.db");
+    let whole = place.root().join("whole/copy of sessions");
+    assert_eq!(
+        place.find(None, &["whole"]),
+        ["goose whole/copy of sessions#"]
+    );
+    let mut bytes = fs::read(&whole).unwrap();
+    bytes[100..].fill(0xa5);
+    let damaged = place.put("damaged/copy of sessions", bytes);
+    let other = place.put("damaged/other", "");
+    let other = rusqlite::Connection::open(other).unwrap();
+    other.execute_batch("CREATE TABLE t (x)").unwrap();
+    for path in ["damaged", "damaged/copy of sessions"] {
+        let found = place.discover(None, &[path]).unwrap();
+        let failures = found.failures.iter();
+        let failures: Vec<_> = failures.map(|it| (&it.path, it.tool, it.kind)).collect();
+        assert_eq!(failures, [(&damaged, None, "damaged")], "{path}");
+    }
+}
+
+#[test]
 fn a_folder_of_small_files_has_the_sessions_of_opencode() {
     let place = Place::new();
     let session = "{\"id\":\"ses_1\",\"directory\":\"/w\",\"title\":\"t\"}";

@@ -52,6 +52,8 @@ pub(crate) struct IndexSettings {
     pub from: u64,
     /// The limit of the index in bytes. Lines beyond it are scanned.
     pub most: u64,
+    /// The bytes of the best parts that are searched at first; twice as many each time after.
+    pub first: u64,
     /// A search that has its page searches at most so many bytes more for its totals.
     pub for_totals: u64,
 }
@@ -63,6 +65,7 @@ impl IndexSettings {
         Self {
             from: from.and_then(|from| from.parse().ok()).unwrap_or(1 << 30),
             most: 4 << 30,
+            first: 4 << 20,
             for_totals: 32 << 20,
         }
     }
