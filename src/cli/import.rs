@@ -77,7 +77,15 @@ pub(super) enum From {
 pub(super) struct Imported {
     pub(super) sessions: Vec<ImportedSession>,
     files: Vec<ImportedFile>,
+    places: Vec<Place>,
     totals: Totals,
+}
+
+#[derive(Deserialize)]
+struct Place {
+    tool: String,
+    path: String,
+    files: u64,
 }
 
 #[derive(Deserialize)]
@@ -200,6 +208,11 @@ struct Sums {
 
 fn show(imported: &Imported, import: &ImportArgs) -> anyhow::Result<()> {
     let mut screen = Screen::new();
+    for Place { tool, path, files } in &imported.places {
+        let (tool, path) = (terminal::line(tool), terminal::line(path));
+        let found = format!("{tool:<12} {path} ({})", self::files(*files));
+        writeln!(screen, "{}", screen.style(Style::Dim, &found))?;
+    }
     let mut tools: BTreeMap<&str, Sums> = BTreeMap::new();
     for session in &imported.sessions {
         let sums = tools.entry(&session.tool).or_default();

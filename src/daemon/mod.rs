@@ -51,6 +51,7 @@ use crate::error::{Error, Kind, Result};
 use crate::extensions::Extensions;
 use crate::hooks::Hooks;
 use crate::id::{self, Source};
+use crate::importer::repeat::LastImport;
 use crate::lock::lock;
 use crate::peers::Peers;
 use crate::renderers::Renderers;
@@ -72,6 +73,7 @@ pub(crate) const MAX_ANSWER: Duration = Duration::from_secs(600);
 pub struct Daemon {
     pub config: Config,
     pub store: Store,
+    pub(crate) last_import: LastImport,
     pub source: Arc<dyn Source>,
     pub(crate) connections: Connections,
     pub(crate) list_watch: ListWatch,
@@ -108,6 +110,7 @@ impl Daemon {
         });
         Arc::new(Self {
             store: Store::new(config.session_dir.clone()),
+            last_import: LastImport::default(),
             hooks: Hooks::new(config.hooks.clone()),
             extensions: Extensions::new(config.extensions.clone()),
             renderers: Mutex::new(Arc::new(Renderers::configured(&config.renderers))),

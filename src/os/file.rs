@@ -250,6 +250,11 @@ impl Folder {
         Ok(status_of(&*self.fd()?)?.identity)
     }
 
+    /// The status of the open folder. It changes whenever a name is added, removed or replaced.
+    pub fn own_status(&self) -> io::Result<Status> {
+        status_of(&*self.fd()?)
+    }
+
     /// Permission bits of the folder.
     pub fn mode(&self) -> io::Result<u32> {
         Ok(fs::fstat(self.fd()?)?.st_mode & 0o777)

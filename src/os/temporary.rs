@@ -10,7 +10,6 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The ending of these files' names.
@@ -54,11 +53,6 @@ impl Temporary {
             }
         }
         Err(io::Error::other("temporary files are removed by somebody"))
-    }
-
-    /// The path of the unfinished file, for libraries that open files themselves.
-    pub(crate) fn path(&self) -> PathBuf {
-        self.at.path()
     }
 
     pub(crate) fn file(&self) -> &Arc<File> {

@@ -16,7 +16,7 @@ pub(super) enum Line {
     Database(DatabaseRow),
     Session(SessionRow),
     /// Tool, native session and session.
-    Placed(Tool, String, String),
+    Placement(Tool, String, String),
 }
 
 /// The stored form of a line.
@@ -49,7 +49,8 @@ enum StoredLine {
         trashed: bool,
         row: Option<ImportedSession>,
     },
-    Placed {
+    #[serde(rename = "placed")]
+    Placement {
         tool: String,
         native: String,
         session: String,
@@ -89,7 +90,7 @@ impl Line {
                     row: decoded(row?)?,
                 })
             }
-            b"\"placed\"" => Self::Placed(tool, line.text("native")?, line.text("session")?),
+            b"\"placed\"" => Self::Placement(tool, line.text("native")?, line.text("session")?),
             _ => return None,
         })
     }
@@ -121,7 +122,7 @@ impl Line {
                 trashed: row.trashed,
                 row: row.row,
             },
-            Self::Placed(tool, native, session) => StoredLine::Placed {
+            Self::Placement(tool, native, session) => StoredLine::Placement {
                 tool: tool.name().to_owned(),
                 native,
                 session,

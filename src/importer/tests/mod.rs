@@ -6,6 +6,7 @@ mod databases;
 mod families;
 mod growing;
 mod names;
+mod repeat;
 
 use super::run::{Import, ImportRequest};
 use crate::cancel::Cancel;
