@@ -63,6 +63,10 @@ function drawOverview(canvas: HTMLCanvasElement, overview: Overview, total: numb
   const colour = (name: string): string => colours.getPropertyValue(name).trim();
   const [active, quiet, label, user] = ['--accent', '--line-strong', '--label', '--user'].map(colour);
   context.scale(ratio, ratio);
+  let deepest = 1;
+  for (const indent of overview.indent) if (indent !== 65535 && indent > deepest) deepest = indent;
+  const step = Math.min(4, (WIDTH - 20) / deepest);
+  const single = pixels >= total * 2;
   const lines = Math.min(total, Math.max(1, Math.floor(pixels)));
   for (let line = 0; line < lines; line++) {
     const y = (line / lines) * pixels;
@@ -74,9 +78,10 @@ function drawOverview(canvas: HTMLCanvasElement, overview: Overview, total: numb
       marks |= overview.marks[at] ?? 0;
     }
     if (indent === 65535) continue;
-    const x = 3 + Math.min(indent * 3, WIDTH - 16);
-    const long = marks & MARK.user ? 16 : 9;
-    context.fillStyle = (marks & MARK.active ? active : marks & MARK.user ? user : quiet) ?? '';
+    const x = 3 + indent * step;
+    const isUser = single && (marks & MARK.user) !== 0;
+    const long = isUser ? 16 : 9;
+    context.fillStyle = (isUser ? user : marks & MARK.active ? active : quiet) ?? '';
     context.fillRect(x, y, Math.min(long, WIDTH - 6 - x), Math.max(1, pixels / lines - 1));
     if (marks & MARK.label) {
       context.fillStyle = label ?? '';

@@ -46,13 +46,20 @@ export function StatsView({ app, session }: { app: App; session: Session }) {
   );
 }
 
+const UNKNOWN = '–';
+
 function number(value: number | undefined): string {
-  return value === undefined ? '–' : Math.round(value).toLocaleString('en');
+  return value === undefined ? UNKNOWN : Math.round(value).toLocaleString('en');
 }
 
 export function money(value: number | undefined): string {
-  if (value === undefined) return '–';
+  if (value === undefined) return UNKNOWN;
   return value === 0 ? '0' : value < 0.01 ? '< 0.01' : value.toFixed(2);
+}
+
+function tokensIn(stats: Stats | undefined): number | undefined {
+  const tokens = stats?.tokens;
+  return tokens && tokens.input + tokens.cacheRead + tokens.cacheWrite;
 }
 
 export function messageCount(stats: Stats | undefined): number | undefined {
@@ -61,19 +68,19 @@ export function messageCount(stats: Stats | undefined): number | undefined {
 
 /** The figures of a stretch of conversation, each with its name. */
 export function Figures({ stats }: { stats: Stats }) {
-  const tokens = stats.tokens;
+  const { tokens, cost, activeMs } = stats;
   const figures: [string, string][] = [
     ['messages', number(messageCount(stats))],
-    ['tokens in', number(tokens && tokens.input + tokens.cacheRead + tokens.cacheWrite)],
+    ['tool calls', number(stats.toolCalls)],
+    ['tokens in', number(tokensIn(stats))],
     ['of these cached', number(tokens?.cacheRead)],
     ['tokens out', number(tokens?.output)],
-    ['cost', money(stats.cost)],
+    ['cost', money(cost)],
+    ['time', activeMs === undefined ? UNKNOWN : duration(activeMs)],
   ];
-  if (stats.toolCalls !== undefined) figures.splice(1, 0, ['tool calls', number(stats.toolCalls)]);
-  if (stats.activeMs !== undefined) figures.push(['time', duration(stats.activeMs)]);
   return (
     <dl class="figures">
-      {figures.map(([name, value]) => (
+      {figures.filter(([, value]) => value !== UNKNOWN).map(([name, value]) => (
         <div>
           <dt>{name}</dt>
           <dd>{value}</dd>
@@ -115,14 +122,10 @@ function Branches({ app, lines }: { app: App; lines: Line[] }) {
                 {branch.isActive && <span class="leaf">active</span>}
               </th>
               <td>{number(messageCount(stats))}</td>
-              <td>
-                {number(
-                  stats?.tokens && stats.tokens.input + stats.tokens.cacheRead + stats.tokens.cacheWrite,
-                )}
-              </td>
+              <td>{number(tokensIn(stats))}</td>
               <td>{number(stats?.tokens?.output)}</td>
               <td>{money(stats?.cost)}</td>
-              <td>{stats?.activeMs === undefined ? '–' : duration(stats.activeMs)}</td>
+              <td>{stats?.activeMs === undefined ? UNKNOWN : duration(stats.activeMs)}</td>
             </tr>
           ))}
         </tbody>

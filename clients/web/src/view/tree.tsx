@@ -3,7 +3,7 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Row } from '../wire.ts';
 import type { App } from '../model/app.ts';
-import { foldable, headsBranch, type Tree } from '../model/tree.ts';
+import { foldable, headsBranch, type Reveal, type Tree } from '../model/tree.ts';
 import type { Session } from '../model/session.ts';
 import { marksOf } from '../text/query.ts';
 import { visible } from '../text/visible.ts';
@@ -19,12 +19,19 @@ const SPARE = 12;
 /** Browsers do not lay out taller boxes. */
 const TALLEST = 15_000_000;
 
+/** What was drawn last. */
+interface Last {
+  reveal: Reveal | undefined;
+  cursor: number;
+  top: number;
+}
+
 export function TreePane({ app, session }: { app: App; session: Session }) {
   const { tree } = session;
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const [size, setSize] = useState({ width: 360, height: 600 });
-  const last = useRef({ reveal: tree.reveal, cursor: 0, top: 0 });
+  const last = useRef<Last>({ reveal: undefined, cursor: 0, top: 0 });
   const total = tree.view?.total ?? 0;
 
   useLayoutEffect(() => {
@@ -87,7 +94,7 @@ function revealed(
   at: number,
   how: 'center' | 'nearest' | 'keep',
   element: HTMLElement,
-  last: { cursor: number; top: number },
+  last: Last,
 ): number {
   const y = at * ROW;
   const { clientHeight } = element;
