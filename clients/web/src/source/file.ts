@@ -1,6 +1,6 @@
 /** A session in the file that the page is part of (FORMAT.md). */
 
-import type { Block, Comparison, Filter, Row, Stats } from '../wire.ts';
+import type { Comparison, Filter, Row, Stats } from '../wire.ts';
 import type { Query } from '../text/query.ts';
 import { fold, matches } from '../text/query.ts';
 import type { Chunks } from './chunks.ts';
@@ -33,7 +33,7 @@ export class FileSource implements Source {
   private readonly rows: FileRows;
   private readonly views = new Map<Filter, FileView>();
   private readonly chunks = new Map<number, Promise<void>>();
-  private readonly bodies = new Map<number, Promise<Map<string, Block[]>>>();
+  private readonly bodies = new Map<number, Promise<Map<string, Rendered>>>();
   private numbers: FileStats | undefined;
 
   private constructor(
@@ -106,10 +106,9 @@ export class FileSource implements Source {
       if (!this.rows.numbers.has(entryId)) await this.allRows();
       const row = this.rows.rows[this.rows.numbers.get(entryId) ?? -1];
       if (!row) continue;
-      const blocks = (await this.bodiesOf(row.body)).get(entryId) ?? [];
-      const { type, role, timestamp } = row;
-      const given = { ...(role === undefined ? {} : { role }), ...(timestamp === undefined ? {} : { timestamp }) };
-      found.push({ entryId, type, ...given, blocks });
+      const body = (await this.bodiesOf(row.body)).get(entryId);
+      const role = row.role === undefined ? {} : { role: row.role };
+      found.push(body ?? { entryId, type: row.type, ...role, blocks: [] });
     }
     return found;
   }
@@ -160,9 +159,9 @@ export class FileSource implements Source {
     const hits = new Set<number>();
     for (let chunk = 0; chunk < this.meta.bodyChunks; chunk++) {
       const before = hits.size;
-      const bodies = (await this.store.read(`bodies-${chunk}`)) as Record<string, Block[]>;
-      for (const [id, blocks] of Object.entries(bodies)) {
-        const at = this.rows.numbers.get(id);
+      const bodies = (await this.store.read(`bodies-${chunk}`)) as Rendered[];
+      for (const { entryId, blocks } of bodies) {
+        const at = this.rows.numbers.get(entryId);
         if (at === undefined || hits.has(at)) continue;
         const text = blocks.map(blockText).join('\n');
         const whole = `${this.rows.text(at)}\n${fold(text)}`;
@@ -212,7 +211,7 @@ export class FileSource implements Source {
     for (let chunk = 0; chunk < this.meta.rowChunks; chunk++) await this.loadChunk(chunk);
   }
 
-  private bodiesOf(chunk: number): Promise<Map<string, Block[]>> {
+  private bodiesOf(chunk: number): Promise<Map<string, Rendered>> {
     const known = this.bodies.get(chunk);
     if (known) {
       // The map keeps the chunks in the order of their use.
@@ -222,7 +221,7 @@ export class FileSource implements Source {
     }
     const loading = this.store
       .read(`bodies-${chunk}`)
-      .then((bodies) => new Map(Object.entries(bodies as Record<string, Block[]>)));
+      .then((bodies) => new Map((bodies as Rendered[]).map((body) => [body.entryId, body])));
     this.bodies.set(chunk, loading);
     for (const oldest of this.bodies.keys()) {
       if (this.bodies.size <= BODIES_KEPT) break;
