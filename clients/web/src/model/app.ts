@@ -21,12 +21,11 @@ export class App {
   live: Live | undefined;
   file: FileSource | undefined;
   overlay: Overlay;
-  notice: Notice | undefined;
+  notices: Notice[] = [];
   /** On narrow screens: whether the tree covers the text. On wide ones: whether it is hidden. */
   drawer = false;
   treeHidden = false;
   private drawing = false;
-  private noticeTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(private readonly draw: () => void) {}
 
@@ -41,11 +40,12 @@ export class App {
   };
 
   say(text: string, level: Notice['level'] = 'info'): void {
-    this.notice = { text, level };
-    clearTimeout(this.noticeTimer);
+    const notice = { text, level };
+    const others = this.notices.filter((one) => one.text !== text);
+    this.notices = [...others, notice].slice(-3);
     const shown = level === 'error' ? 12_000 : 5000;
-    this.noticeTimer = setTimeout(() => {
-      this.notice = undefined;
+    setTimeout(() => {
+      this.notices = this.notices.filter((one) => one !== notice);
       this.changed();
     }, shown);
     this.changed();

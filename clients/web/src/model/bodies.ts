@@ -8,6 +8,9 @@ const KEPT = 600;
 /** How many bodies are asked for at a time. */
 const BATCH = 40;
 
+/** How long not to ask again for bodies that could not be read, in milliseconds. */
+const RETRY = 3000;
+
 export class Bodies {
   private readonly bodies = new Map<string, Rendered | 'asked'>();
   private wanted: string[] = [];
@@ -68,10 +71,13 @@ export class Bodies {
           }
         }
       } catch (error) {
-        for (const id of ids) this.bodies.delete(id);
-        this.wanted = [];
+        // Asked for again after a while: at once would be asking without end.
+        setTimeout(() => {
+          for (const id of ids) if (this.bodies.get(id) === 'asked') this.bodies.delete(id);
+          this.changed();
+        }, RETRY);
         this.failed(error);
-        break;
+        continue;
       }
       for (const oldest of this.bodies.keys()) {
         if (this.bodies.size <= KEPT) break;

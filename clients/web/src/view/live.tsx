@@ -36,13 +36,14 @@ export function LiveBar({ app, live, session }: BarProps) {
   const row = session.tree.row();
   if (moves.running) return <RunningBar live={live} />;
   if (moves.composing) return <Composer live={live} />;
-  if (!live.canWrite) {
-    return session.source.session.readOnly ? <div class="bar quiet">This session can only be read.</div> : null;
+  if (session.source.session.readOnly) {
+    return <div class="bar quiet">This session can only be read.</div>;
   }
+  const off = live.link?.state !== 'open';
   return (
     <div class="bar">
       {row && !row.isLeaf ? (
-        <button type="button" class="main-button" onClick={() => live.askToGo(row.id)}>
+        <button type="button" class="main-button" disabled={off} onClick={() => live.askToGo(row.id)}>
           Go here <kbd>enter</kbd>
         </button>
       ) : (
@@ -58,6 +59,7 @@ export function LiveBar({ app, live, session }: BarProps) {
       <label class="ask">
         <input
           type="checkbox"
+          disabled={off}
           checked={live.asksBeforeMoves}
           onChange={(event) => live.askBeforeMoves(event.currentTarget.checked)}
         />

@@ -173,10 +173,11 @@ function TreeFoot({ session }: { session: Session }) {
 }
 
 function Status({ app }: { app: App }) {
-  const { notice } = app;
   return (
     <div class="notices" role="status" aria-live="polite">
-      {notice && <p class={`notice ${notice.level}`}>{notice.text}</p>}
+      {app.notices.map((notice) => (
+        <p class={`notice ${notice.level}`}>{visible(notice.text)}</p>
+      ))}
     </div>
   );
 }

@@ -30,7 +30,9 @@ export class Stage {
 
   static async open(): Promise<Stage> {
     const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
-    return new Stage(await chromium.launch({ executablePath, headless: true, args: FLAGS }));
+    // A replaced document comes from nowhere, and may not speak with this machine otherwise.
+    const args = REPLACE ? [...FLAGS, '--disable-features=LocalNetworkAccessChecks'] : FLAGS;
+    return new Stage(await chromium.launch({ executablePath, headless: true, args }));
   }
 
   async close(): Promise<void> {
@@ -69,6 +71,13 @@ export class Stage {
     const watched = await Watched.in(context);
     await watched.page.goto(pathToFileURL(path).href + fragment);
     await watched.page.waitForSelector('#tree [role=treeitem]');
+    return watched;
+  }
+
+  /** A page without script. */
+  async openStatic(path: string): Promise<Watched> {
+    const watched = await Watched.in(await this.context({ javaScriptEnabled: false }));
+    await watched.page.goto(pathToFileURL(path).href);
     return watched;
   }
 
