@@ -31,6 +31,7 @@
 //! - `tree`: parents, children, leaf, labels, moves and branches of one session
 //! - `view`: the tree as rows for `get_tree`
 //! - `renderers`: how custom messages look: templates over the members of an entry
+//! - `render`: entries as blocks to show: HTML of Markdown, code, diffs, images, tool calls
 //! - `context`: the messages that a model sees on a path
 //! - `stats`: messages, tokens and cost of a session
 //! - `tools`: the well-known tools of agents: main argument, files read and changed
@@ -44,6 +45,7 @@
 //! - `summarizer`: runs the configured summarizer: outline, program or model
 //! - `session`: log and tree together; the only code that changes both
 //! - `session_search`: searches the sessions of the session directory
+//! - `session_render`: renders entries of a session: reads their bodies, and finds the results of calls
 //!
 //! Clients:
 //! - `wire`: every type that crosses the pipe
@@ -108,6 +110,7 @@ mod os;
 pub(crate) mod parallel;
 mod peers;
 mod people;
+mod render;
 mod renderers;
 #[allow(
     clippy::cast_possible_truncation,
@@ -118,6 +121,7 @@ mod schema;
 mod search;
 mod serve;
 mod session;
+mod session_render;
 mod session_search;
 mod shape;
 mod stats;

@@ -465,11 +465,25 @@ macro_rules! with_methods {
                     run: read::get_context,
                 }
                 "get_stats" {
-                    summary: "Returns counts, tokens and cost of the whole session.",
-                    section: "3.9", scope: session(read),
+                    summary: "Returns counts, tokens, cost and time of the session, or of one path.",
+                    section: "15.5", scope: session(read),
                     params: GetStatsParams, result: GetStatsResult,
-                    errors: [SESSION, FILE],
-                    run: read::get_stats,
+                    errors: [SESSION, FILE, NOT_FOUND],
+                    run: compare::get_stats,
+                }
+                "compare_branches" {
+                    summary: "Compares two branches: the entries, files and sums of each below their common ancestor.",
+                    section: "15.4", scope: session(read),
+                    params: CompareBranchesParams, result: CompareBranchesResult,
+                    errors: [SESSION, FILE, NOT_FOUND],
+                    run: compare::compare_branches,
+                }
+                "render_entries" {
+                    summary: "Returns entries as blocks to show: HTML of Markdown, code, diffs, images, tool calls.",
+                    section: "15.1", scope: session(read),
+                    params: RenderEntriesParams, result: RenderEntriesResult,
+                    errors: [SESSION, FILE, NOT_FOUND],
+                    run: render::render_entries,
                 }
             }
             compaction "Replacing the older part of the context by a summary." {

@@ -60,6 +60,7 @@ mod permissions;
 #[path = "../../src/tests/random.rs"]
 mod random;
 mod readme;
+mod render;
 mod renderers;
 mod repairing;
 mod resources;

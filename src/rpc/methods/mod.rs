@@ -3,6 +3,7 @@
 pub(super) mod append;
 pub(super) mod commands;
 pub(super) mod compact;
+pub(super) mod compare;
 pub(super) mod events;
 pub(super) mod fork;
 pub(super) mod handshake;
@@ -14,6 +15,7 @@ pub(super) mod peers;
 pub(super) mod people;
 pub(super) mod pick;
 pub(super) mod read;
+pub(super) mod render;
 pub(super) mod renderers;
 pub(super) mod search;
 pub(super) mod sessions;
