@@ -22,9 +22,20 @@ function isField(target: EventTarget | null): boolean {
 function isOwn(event: KeyboardEvent): boolean {
   const { target } = event;
   if (!(target instanceof Element)) return false;
-  if (target.closest('button, a, summary') && ['Enter', ' ', 'Tab'].includes(event.key)) return true;
+  if (target.closest('button, a, summary') && ['Enter', ' ', 'Tab'].includes(event.key))
+    return true;
   if (event.key === 'Tab') return true;
-  const moves = ['ArrowUp', 'ArrowDown', 'ArrowLeft', 'ArrowRight', 'PageUp', 'PageDown', 'Home', 'End', ' '];
+  const moves = [
+    'ArrowUp',
+    'ArrowDown',
+    'ArrowLeft',
+    'ArrowRight',
+    'PageUp',
+    'PageDown',
+    'Home',
+    'End',
+    ' ',
+  ];
   const inText = target.closest('#path, #compare') !== null;
   return inText && (moves.includes(event.key) || (event.ctrlKey && event.key !== 'q'));
 }

@@ -12,7 +12,13 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 /** The most bytes of script and style together, compressed. */
 const LIMIT = 150_000;
 
-const common = { bundle: true, minify: true, write: false, charset: 'ascii', legalComments: 'none' };
+const common = {
+  bundle: true,
+  minify: true,
+  write: false,
+  charset: 'ascii',
+  legalComments: 'none',
+};
 const [script, style] = await Promise.all([
   build({
     ...common,

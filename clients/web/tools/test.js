@@ -7,7 +7,9 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const [kind = 'unit', name = ''] = process.argv.slice(2);
 const folder = `${root}/tests/${kind}`;
-const tests = readdirSync(folder).filter((file) => file.endsWith('.test.ts') && file.includes(name));
+const tests = readdirSync(folder).filter(
+  (file) => file.endsWith('.test.ts') && file.includes(name),
+);
 rmSync(`${root}/build/${kind}`, { recursive: true, force: true });
 await build({
   entryPoints: tests.map((file) => `${folder}/${file}`),

@@ -179,7 +179,10 @@ export class App {
     if (this.live?.act(action)) return true;
     const tree = this.session?.tree;
     if (!tree) return false;
-    const page = Math.max(1, Math.floor((document.querySelector('#tree')?.clientHeight ?? 300) / 26) - 1);
+    const page = Math.max(
+      1,
+      Math.floor((document.querySelector('#tree')?.clientHeight ?? 300) / 26) - 1,
+    );
     const moves: Partial<Record<Action, number>> = {
       up: tree.cursor - 1,
       down: tree.cursor + 1,
@@ -269,6 +272,7 @@ function copyBySelection(text: string): boolean {
   document.body.append(field);
   field.select();
   // Old, and the only way without a secure context.
+  // eslint-disable-next-line @typescript-eslint/no-deprecated
   const done = document.execCommand('copy');
   field.remove();
   return done;

@@ -46,7 +46,10 @@ export class Live {
     if (route.token !== undefined) {
       storage()?.setItem(TOKEN, route.token);
       const { session, entry } = route;
-      const rest = { ...(session === undefined ? {} : { session }), ...(entry === undefined ? {} : { entry }) };
+      const rest = {
+        ...(session === undefined ? {} : { session }),
+        ...(entry === undefined ? {} : { entry }),
+      };
       history.replaceState(null, '', location.pathname + formatRoute(rest));
     }
     if (route.session !== undefined) this.wanted = { sessionId: route.session };
@@ -121,12 +124,14 @@ export class Live {
   }
 
   async openSession(which: { sessionId?: string; path?: string }, entry?: string): Promise<void> {
+    const { link } = this;
+    if (!link) return;
     const { session } = await this.call<{ session: WireSession }>('open_session', which);
     const old = this.source;
     if (old && old.session.sessionId !== session.sessionId) {
       await this.call('close_session', { sessionId: old.session.sessionId }).catch(() => undefined);
     }
-    this.source = new LiveSource(this.link as Link, session, { loaded: this.app.changed });
+    this.source = new LiveSource(link, session, { loaded: this.app.changed });
     const place = entry ?? parseRoute(location.hash).entry;
     const route = { session: session.sessionId, ...(place === undefined ? {} : { entry: place }) };
     history.replaceState(null, '', formatRoute(route));
@@ -142,19 +147,20 @@ export class Live {
     if (method === 'sessions_changed') return this.list.changed();
     if (method === 'search_hit') return this.list.hit(params);
     if (method === 'user_notified') {
-      const level = params['level'] === 'error' || params['level'] === 'warning' ? params['level'] : 'info';
-      return this.app.say(`${String(params['by'])}: ${String(params['message'])}`, level);
+      const level = params.level === 'error' || params.level === 'warning' ? params.level : 'info';
+      return this.app.say(`${String(params.by)}: ${String(params.message)}`, level);
     }
-    if (method === 'event_resolved') return this.resolved(String(params['eventId']));
+    if (method === 'event_resolved') return this.resolved(String(params.eventId));
     const question = questionOf(method, params);
     if (question) return this.ask(question, params);
-    if (params['sessionId'] !== this.sessionId) return;
-    if (method === 'summary_delta' || method === 'progress') return this.moves.progress(method, params);
+    if (params.sessionId !== this.sessionId) return;
+    if (method === 'summary_delta' || method === 'progress')
+      return this.moves.progress(method, params);
     if (method === 'session_closed') {
       this.app.say('The session was closed or deleted.', 'warning');
       this.showList();
     } else if (method === 'session_info_changed') {
-      const title = typeof params['name'] === 'string' ? params['name'] : '';
+      const title = typeof params.name === 'string' ? params.name : '';
       if (this.source) this.source.session = { ...this.source.session, title };
       this.app.changed();
     } else this.refreshSoon(method);
@@ -162,7 +168,9 @@ export class Live {
 
   /** Reads the tree again, at most some ten times a second. */
   refreshSoon(method: string): void {
-    const isNews = ['entries_appended', 'session_tree', 'session_compact', 'events_lost'].includes(method);
+    const isNews = ['entries_appended', 'session_tree', 'session_compact', 'events_lost'].includes(
+      method,
+    );
     if (!isNews || this.refreshing !== undefined) return;
     this.refreshing = setTimeout(() => {
       this.refreshing = undefined;
@@ -173,22 +181,29 @@ export class Live {
   private async refresh(): Promise<void> {
     const { source } = this;
     const { session } = this.app;
-    if (!source || !session || session.source !== source) return;
+    if (!source || session?.source !== source) return;
     const before = source.leafId();
     const { leafId } = await source.call<{ leafId: string | null }>('get_leaf');
     source.rows.clear();
     session.bodies.forgetOpenCalls();
     const { tree } = session;
     // A reader who is at the leaf follows it.
-    const followed = tree.row()?.isLeaf === true || tree.cursorId === before || tree.cursorId === undefined;
-    await tree.reload(followed ? 'nearest' : 'keep', followed && leafId !== null ? leafId : tree.cursorId);
+    const followed =
+      tree.row()?.isLeaf === true || tree.cursorId === before || tree.cursorId === undefined;
+    await tree.reload(
+      followed ? 'nearest' : 'keep',
+      followed && leafId !== null ? leafId : tree.cursorId,
+    );
     if (tree.cursorId !== undefined && !followed) session.refreshPath();
-    source.session.entryCount = Math.max(source.session.entryCount, tree.view ? tree.view.total + tree.view.hidden : 0);
+    source.session.entryCount = Math.max(
+      source.session.entryCount,
+      tree.view ? tree.view.total + tree.view.hidden : 0,
+    );
     this.app.changed();
   }
 
   private ask(question: Question, params: Record<string, unknown>): void {
-    if (params['navigationId'] !== undefined && params['navigationId'] === this.moves.running?.id) {
+    if (params.navigationId !== undefined && params.navigationId === this.moves.running?.id) {
       // This person has asked for the move.
       void this.answer(question, {});
       return;

@@ -35,7 +35,10 @@ const HINTS = new Map([
     'summarizerUnavailable',
     'No summarizer is configured. Start the daemon with --summarizer outline, or go without a summary.',
   ],
-  ['summarizerFailed', 'The summarizer has failed, and nothing has moved. Try again, or go without a summary.'],
+  [
+    'summarizerFailed',
+    'The summarizer has failed, and nothing has moved. Try again, or go without a summary.',
+  ],
   ['sessionBusy', 'Another operation is running in this session. Try again when it has ended.'],
   ['leafMoved', 'The leaf has moved meanwhile. Look at the tree and try again.'],
   ['nothingToUndo', 'Nothing to undo.'],
@@ -85,7 +88,8 @@ export class Moves {
     const navigationId = crypto.randomUUID();
     const about = summarize ? 'Summarizing the branch that is left' : 'Going there';
     this.begin({ kind: 'navigation', id: navigationId, about, text: '', cancelling: false });
-    const instructions = summarize && focus.trim() !== '' ? { customInstructions: focus.trim() } : {};
+    const instructions =
+      summarize && focus.trim() !== '' ? { customInstructions: focus.trim() } : {};
     const params = { targetId: id, summarize, navigationId, rewind: true, ...instructions };
     try {
       const result = await this.live.call<NavigationResult>('navigate_tree', this.session(params));
@@ -104,7 +108,8 @@ export class Moves {
       return;
     }
     if (result.editorText !== undefined) this.write(result.editorText);
-    const summary = result.summaryEntry === undefined ? '' : ' A summary of the branch is in its place.';
+    const summary =
+      result.summaryEntry === undefined ? '' : ' A summary of the branch is in its place.';
     app.say(`Moved.${summary} u takes you back.`);
     this.toLeaf();
   }
@@ -135,9 +140,9 @@ export class Moves {
     const { running } = this;
     if (!running) return;
     if (method === 'summary_delta') {
-      if (params['navigationId'] === running.id) running.text += String(params['delta']);
-    } else if (params['token'] === running.id || params['token'] === this.requestId) {
-      running.text = `${Number(params['progress']).toLocaleString('en')} characters`;
+      if (params.navigationId === running.id) running.text += String(params.delta);
+    } else if (params.token === running.id || params.token === this.requestId) {
+      running.text = `${Number(params.progress).toLocaleString('en')} characters`;
     }
     this.live.app.changed();
   }
@@ -172,7 +177,10 @@ export class Moves {
     this.live.show(undefined);
     const text = label.trim();
     try {
-      await this.live.call('append_label', this.session({ targetId, label: text === '' ? null : text }));
+      await this.live.call(
+        'append_label',
+        this.session({ targetId, label: text === '' ? null : text }),
+      );
       await this.live.app.session?.tree.reload();
       this.live.app.session?.refreshPath();
     } catch (error) {
@@ -185,7 +193,8 @@ export class Moves {
     const given = instructions.trim() === '' ? {} : { customInstructions: instructions.trim() };
     await this.long('compaction', 'Compacting the context', 'compact', given, (result) => {
       const { cancelled, reason } = result as NavigationResult;
-      if (cancelled) this.live.app.say(REASONS.get(reason ?? '') ?? 'Nothing was compacted.', 'warning');
+      if (cancelled)
+        this.live.app.say(REASONS.get(reason ?? '') ?? 'Nothing was compacted.', 'warning');
       else {
         this.live.app.say('Compacted.');
         this.toLeaf();

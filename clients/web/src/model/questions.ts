@@ -42,17 +42,19 @@ interface Preparation {
 /** The question of a notification; undefined if nobody waits for an answer of this page. */
 export function questionOf(method: string, params: Params): Question | undefined {
   if (method === 'user_asked') return params as unknown as PersonQuestion;
-  const kind = { session_before_tree: 'tree', session_before_compact: 'compact', session_before_fork: 'fork' }[
-    method
-  ] as MoveQuestion['kind'] | undefined;
-  if (kind === undefined || params['timeoutMs'] === 0) return undefined;
-  const preparation = (params['preparation'] ?? {}) as Preparation;
+  const kind = {
+    session_before_tree: 'tree',
+    session_before_compact: 'compact',
+    session_before_fork: 'fork',
+  }[method] as MoveQuestion['kind'] | undefined;
+  if (kind === undefined || params.timeoutMs === 0) return undefined;
+  const preparation = (params.preparation ?? {}) as Preparation;
   const listed = preparation.entriesToSummarize ?? preparation.entryIds ?? [];
   return {
     kind,
-    eventId: String(params['eventId']),
-    sessionId: String(params['sessionId']),
-    targetId: preparation.targetId ?? (params['entryId'] as string | undefined),
+    eventId: String(params.eventId),
+    sessionId: String(params.sessionId),
+    targetId: preparation.targetId ?? (params.entryId as string | undefined),
     count: preparation.abandonedCount ?? listed.length,
     summary: kind === 'compact' || preparation.userWantsSummary === true,
   };

@@ -59,11 +59,14 @@ export class SessionList {
 
   private async read(cursor: string | undefined, generation: number): Promise<void> {
     const query = this.typed.trim();
-    const page = await this.live.call<{ sessions: SessionRow[]; nextCursor?: string }>('list_sessions', {
-      limit: PAGE,
-      ...(query === '' || /^["/]/.test(query) ? {} : { query }),
-      ...(cursor === undefined ? {} : { cursor }),
-    });
+    const page = await this.live.call<{ sessions: SessionRow[]; nextCursor?: string }>(
+      'list_sessions',
+      {
+        limit: PAGE,
+        ...(query === '' || /^["/]/.test(query) ? {} : { query }),
+        ...(cursor === undefined ? {} : { cursor }),
+      },
+    );
     if (generation !== this.generation) return;
     this.rows = cursor === undefined ? page.sessions : [...(this.rows ?? []), ...page.sessions];
     this.cursor = page.nextCursor;
@@ -119,8 +122,8 @@ export class SessionList {
   }
 
   hit(params: Record<string, unknown>): void {
-    if (params['token'] !== this.token || this.abort?.signal.aborted) return;
-    this.hits.push(params['hit'] as Hit);
+    if (params.token !== this.token || this.abort?.signal.aborted) return;
+    this.hits.push(params.hit as Hit);
     this.live.app.changed();
   }
 
@@ -131,7 +134,9 @@ export class SessionList {
   move(by: number): void {
     this.selected = Math.max(0, Math.min(this.count - 1, this.selected + by));
     this.live.app.changed();
-    setTimeout(() => document.querySelector('.sessions .selected')?.scrollIntoView({ block: 'nearest' }));
+    setTimeout(() =>
+      document.querySelector('.sessions .selected')?.scrollIntoView({ block: 'nearest' }),
+    );
   }
 
   accept(at = this.selected): void {

@@ -49,11 +49,12 @@ export class Session {
     const id = this.path?.id;
     if (id === undefined) return;
     const shows = this.shows;
-    void this.source.path(id).then((path) => {
+    const show = (path: Path | undefined): void => {
       if (!path || this.path?.id !== id || this.shows !== shows) return;
       this.path = path;
       this.around.changed();
-    }, this.around.failed);
+    };
+    this.source.path(id).then(show, (error: unknown) => this.around.failed(error));
   }
 
   private async loadPath(): Promise<void> {

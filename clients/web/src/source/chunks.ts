@@ -1,6 +1,8 @@
 /** Reads the chunks of a page file (FORMAT.md §2): base64 of gzip of JSON. */
 
-type FromBase64 = { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> };
+interface FromBase64 {
+  fromBase64?: (text: string) => Uint8Array<ArrayBuffer>;
+}
 
 export function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
   const native = (Uint8Array as unknown as FromBase64).fromBase64;

@@ -40,7 +40,9 @@ function side(rows: FileRows, stats: FileStats, path: number[]): ComparedBranch 
 
 function filesOf(stats: FileStats, path: ReadonlySet<number>): Files {
   const names = (pairs: [number, number][]) =>
-    new Set(pairs.filter(([row]) => path.has(row)).map(([, name]) => stats.files?.paths[name] ?? ''));
+    new Set(
+      pairs.filter(([row]) => path.has(row)).map(([, name]) => stats.files?.paths[name] ?? ''),
+    );
   const modified = names(stats.files?.modified ?? []);
   const read = [...names(stats.files?.read ?? [])].filter((name) => !modified.has(name));
   return { readFiles: read.sort(), modifiedFiles: [...modified].sort() };

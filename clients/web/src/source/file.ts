@@ -5,13 +5,35 @@ import type { Query } from '../text/query.ts';
 import { fold, matches } from '../text/query.ts';
 import type { Chunks } from './chunks.ts';
 import { compareInFile, sumRows, type FileStats } from './file-compare.ts';
-import { FileRows, FileTree, foldView, searchView, type FileRow, type FileView } from './file-rows.ts';
+import {
+  FileRows,
+  FileTree,
+  foldView,
+  searchView,
+  type FileRow,
+  type FileView,
+} from './file-rows.ts';
 import { blockText } from './texts.ts';
-import type { BranchRow, Observer, Path, Rendered, SessionInfo, Source, TreeView, ViewQuery } from './source.ts';
+import type {
+  BranchRow,
+  Observer,
+  Path,
+  Rendered,
+  SessionInfo,
+  Source,
+  TreeView,
+  ViewQuery,
+} from './source.ts';
 
 interface Meta {
   format: number;
-  session: { sessionId: string; title?: string; cwd?: string; created?: string; entryCount: number };
+  session: {
+    sessionId: string;
+    title?: string;
+    cwd?: string;
+    created?: string;
+    entryCount: number;
+  };
   leafId: string | null;
   selected: number | null;
   rowCount: number;
@@ -140,7 +162,13 @@ export class FileSource implements Source {
       if (!row || hasChild.has(at) || passed(row)) continue;
       const isActive = row.onActivePath === true;
       const label = row.label === undefined ? {} : { label: row.label };
-      tips.push({ tipId: row.id, preview: row.preview, isActive, messageCount: this.rows.path(at).length, ...label });
+      tips.push({
+        tipId: row.id,
+        preview: row.preview,
+        isActive,
+        messageCount: this.rows.path(at).length,
+        ...label,
+      });
     }
     return tips.sort((x, y) => Number(y.isActive) - Number(x.isActive));
   }
@@ -153,7 +181,10 @@ export class FileSource implements Source {
   }
 
   /** Searches the bodies, calls `progress` with the share that is read, and stops when it returns false. */
-  async searchBodies(query: Query, progress: (share: number, news: boolean) => boolean): Promise<void> {
+  async searchBodies(
+    query: Query,
+    progress: (share: number, news: boolean) => boolean,
+  ): Promise<void> {
     if (this.deepHits.has(query.text) || query.error) return;
     await this.allRows();
     const hits = new Set<number>();

@@ -56,7 +56,11 @@ export class LiveTree implements TreeView {
     this.rows = new Array<Row | undefined>(page.total);
     this.take(page);
     // The overview before is nearly right, and better than none.
-    if (before?.drawn && before.query.filter === query.filter && !query.query === !before.query.query) {
+    if (
+      before?.drawn &&
+      before.query.filter === query.filter &&
+      !query.query === !before.query.query
+    ) {
       this.drawn = resized(before.drawn, this.total);
     }
   }
@@ -113,7 +117,10 @@ export class LiveTree implements TreeView {
   overview(): Overview | undefined {
     if (!this.drawing && this.total <= OVERVIEW_MOST) {
       this.drawing = true;
-      setTimeout(() => void this.drawOverview().catch(() => undefined), this.total > 5000 ? 1500 : 200);
+      setTimeout(
+        () => void this.drawOverview().catch(() => undefined),
+        this.total > 5000 ? 1500 : 200,
+      );
     }
     return this.drawn;
   }

@@ -3,7 +3,16 @@
 import type { Comparison, Row, Stats } from '../wire.ts';
 import type { Link } from './rpc.ts';
 import { LiveTree, selection, type TreePage } from './live-tree.ts';
-import type { BranchRow, Observer, Path, Rendered, SessionInfo, Source, TreeView, ViewQuery } from './source.ts';
+import type {
+  BranchRow,
+  Observer,
+  Path,
+  Rendered,
+  SessionInfo,
+  Source,
+  TreeView,
+  ViewQuery,
+} from './source.ts';
 
 export interface WireSession {
   sessionId: string;
@@ -96,10 +105,13 @@ export class LiveSource implements Source {
     const found: Rendered[] = [];
     let rest = ids;
     while (rest.length > 0) {
-      const answer = await this.call<{ entries: Rendered[]; nextIndex?: number }>('render_entries', {
-        entryIds: rest,
-        results: 'ids',
-      });
+      const answer = await this.call<{ entries: Rendered[]; nextIndex?: number }>(
+        'render_entries',
+        {
+          entryIds: rest,
+          results: 'ids',
+        },
+      );
       found.push(...answer.entries);
       if (answer.nextIndex === undefined || answer.nextIndex === 0) break;
       rest = rest.slice(answer.nextIndex);

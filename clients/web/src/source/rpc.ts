@@ -145,7 +145,11 @@ export class Link {
   call<T>(method: string, params: object, options: CallOptions = {}): Promise<T> {
     const { socket } = this;
     if (socket?.readyState !== WebSocket.OPEN) {
-      const error = new RpcError('disconnected', 'There is no connection to the daemon.', undefined);
+      const error = new RpcError(
+        'disconnected',
+        'There is no connection to the daemon.',
+        undefined,
+      );
       return Promise.reject(error);
     }
     const id = ++this.lastId;

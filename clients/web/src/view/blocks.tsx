@@ -34,7 +34,11 @@ export function Blocks({ blocks, context }: { blocks: Block[]; context: BlockCon
   return (
     <>
       {blocks.map((block, at) => (
-        <BlockView key={at} block={block} context={{ ...context, place: `${context.place}/${at}` }} />
+        <BlockView
+          key={at}
+          block={block}
+          context={{ ...context, place: `${context.place}/${at}` }}
+        />
       ))}
     </>
   );
@@ -47,7 +51,12 @@ function BlockView({ block, context }: { block: Block; context: BlockContext }) 
     case 'code':
       return (
         <Same of={block}>
-          <Code text={block.text} language={block.language} truncated={block.truncated} app={context.app} />
+          <Code
+            text={block.text}
+            language={block.language}
+            truncated={block.truncated}
+            app={context.app}
+          />
         </Same>
       );
     case 'diff':
@@ -232,7 +241,9 @@ function Thinking({ html, context }: { html: string; context: BlockContext }) {
       head={
         <>
           <span class="fold-name">Thinking</span>
-          {!open && <span class="fold-hint">{shorten(textOf(html).replace(/\s+/g, ' ').trim(), 90)}</span>}
+          {!open && (
+            <span class="fold-hint">{shorten(textOf(html).replace(/\s+/g, ' ').trim(), 90)}</span>
+          )}
         </>
       }
     >

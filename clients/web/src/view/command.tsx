@@ -74,8 +74,13 @@ export function CommandDialog({ app, live, commands, close }: Props) {
       <ul class="commands">
         {fitting.map((command, at) => (
           <li>
-            <button type="button" class={at === selected ? 'selected' : ''} onClick={() => run(command)}>
-              <b>{visible(command.name)}</b> <span class="mono">{visible(command.argumentHint ?? '')}</span>
+            <button
+              type="button"
+              class={at === selected ? 'selected' : ''}
+              onClick={() => run(command)}
+            >
+              <b>{visible(command.name)}</b>{' '}
+              <span class="mono">{visible(command.argumentHint ?? '')}</span>
               <span class="quiet">
                 {visible(command.description ?? '')}
                 {command.by === undefined ? '' : ` (${visible(command.by)})`}

@@ -35,7 +35,7 @@ export function CompareView({ app, session, comparison }: Props) {
             <p>
               Both come from{' '}
               <button type="button" class="link-button" onClick={() => leave(app, ancestorId)}>
-                {shorten(visible(text || ancestorId), 110)}
+                {shorten(visible(text === undefined || text === '' ? ancestorId : text), 110)}
               </button>
             </p>
           )}
@@ -67,7 +67,11 @@ function Side({ app, session, branch, name }: SideProps) {
   const { entryIds, files, stats } = branch;
   return (
     <section class="side" aria-label={name}>
-      <h3>{entryIds.length === 0 ? 'Ends at the common entry' : plural(entryIds.length, 'entry', 'entries')}</h3>
+      <h3>
+        {entryIds.length === 0
+          ? 'Ends at the common entry'
+          : plural(entryIds.length, 'entry', 'entries')}
+      </h3>
       <Figures stats={stats} />
       <FileList files={files} />
       {entryIds.slice(0, count).map((id) => (

@@ -37,7 +37,9 @@ export function EntryView({ app, session, row, previous }: Props) {
       aria-current={selected ? 'true' : undefined}
     >
       <header>
-        {!isCard && <span class="speaker">{row.icon === undefined ? speakerOf(row) : visible(row.icon)}</span>}
+        {!isCard && (
+          <span class="speaker">{row.icon === undefined ? speakerOf(row) : visible(row.icon)}</span>
+        )}
         {row.label !== undefined && <span class="label">{visible(row.label)}</span>}
         {row.isError === true && <span class="flag">failed</span>}
         {body?.model !== undefined && <span class="model">{visible(body.model)}</span>}
@@ -53,7 +55,7 @@ export function EntryView({ app, session, row, previous }: Props) {
             {visible(row.preview)}
           </p>
         )}
-        {body && body.blocks.length === 0 && <p class="plain quiet">{visible(row.preview)}</p>}
+        {body?.blocks.length === 0 && <p class="plain quiet">{visible(row.preview)}</p>}
         {body?.omittedBlocks !== undefined && (
           <p class="truncated">{body.omittedBlocks} more blocks are left out.</p>
         )}

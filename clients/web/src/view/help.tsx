@@ -22,8 +22,8 @@ export function Help({ app }: { app: App }) {
         ))}
       </dl>
       <p class="quiet">
-        Words of a search may be anywhere in an entry; <code>"…"</code> is a phrase, <code>/…/</code>{' '}
-        a regular expression.
+        Words of a search may be anywhere in an entry; <code>"…"</code> is a phrase,{' '}
+        <code>/…/</code> a regular expression.
       </p>
     </Dialog>
   );
@@ -35,7 +35,9 @@ export function Redactions({ app }: { app: App }) {
   return (
     <Dialog title="What was replaced" close={() => app.close()}>
       {meta?.redacted === false ? (
-        <p>Nothing: this file was made without redaction. Keys and tokens are in it as they were.</p>
+        <p>
+          Nothing: this file was made without redaction. Keys and tokens are in it as they were.
+        </p>
       ) : list.length === 0 ? (
         <p>Nothing was found that looks like a key, a token or a password.</p>
       ) : (

@@ -16,10 +16,34 @@ export function LiveButtons({ app, live }: { app: App; live: Live }) {
   const { moves } = live;
   return (
     <>
-      <IconButton icon="undo" name="Undo the last move" hint="u" disabled={off} run={() => moves.undo('undo_navigation')} />
-      <IconButton icon="redo" name="Redo it" hint="U" disabled={off} run={() => moves.undo('redo_navigation')} />
-      <IconButton icon="compact" name="Compact the context" hint={hint('compact')} disabled={off} run={() => live.show({ kind: 'compact' })} />
-      <IconButton icon="command" name="Run a command" hint={hint('command')} disabled={off} run={() => app.act('command')} />
+      <IconButton
+        icon="undo"
+        name="Undo the last move"
+        hint="u"
+        disabled={off}
+        run={() => moves.undo('undo_navigation')}
+      />
+      <IconButton
+        icon="redo"
+        name="Redo it"
+        hint="U"
+        disabled={off}
+        run={() => moves.undo('redo_navigation')}
+      />
+      <IconButton
+        icon="compact"
+        name="Compact the context"
+        hint={hint('compact')}
+        disabled={off}
+        run={() => live.show({ kind: 'compact' })}
+      />
+      <IconButton
+        icon="command"
+        name="Run a command"
+        hint={hint('command')}
+        disabled={off}
+        run={() => app.act('command')}
+      />
       <IconButton icon="list" name="Sessions" hint={hint('sessions')} run={() => live.showList()} />
     </>
   );
@@ -43,7 +67,12 @@ export function LiveBar({ app, live, session }: BarProps) {
   return (
     <div class="bar">
       {row && !row.isLeaf ? (
-        <button type="button" class="main-button" disabled={off} onClick={() => live.askToGo(row.id)}>
+        <button
+          type="button"
+          class="main-button"
+          disabled={off}
+          onClick={() => live.askToGo(row.id)}
+        >
           Go here <kbd>enter</kbd>
         </button>
       ) : (
@@ -77,7 +106,12 @@ function RunningBar({ live }: { live: Live }) {
       <div class="running-head">
         <i class="spinner" aria-hidden="true" />
         <span>{running.cancelling ? 'Cancelling' : visible(running.about)}…</span>
-        <button type="button" class="quiet-button" disabled={running.cancelling} onClick={() => live.moves.cancel()}>
+        <button
+          type="button"
+          class="quiet-button"
+          disabled={running.cancelling}
+          onClick={() => live.moves.cancel()}
+        >
           Cancel
         </button>
       </div>
@@ -117,7 +151,11 @@ function Composer({ live }: { live: Live }) {
         onKeyDown={keys}
       />
       <div class="compose-buttons">
-        <button type="submit" class="main-button" disabled={moves.sending || live.link?.state !== 'open'}>
+        <button
+          type="submit"
+          class="main-button"
+          disabled={moves.sending || live.link?.state !== 'open'}
+        >
           Send <kbd>enter</kbd>
         </button>
         <button type="button" class="quiet-button" onClick={() => moves.closeDraft()}>
@@ -142,7 +180,9 @@ export function LiveDialogs({ app, live }: { app: App; live: Live }) {
       {dialog?.kind === 'go' && <GoDialog live={live} dialog={dialog} close={close} />}
       {dialog?.kind === 'label' && <LabelDialog live={live} dialog={dialog} close={close} />}
       {dialog?.kind === 'compact' && <CompactDialog live={live} close={close} />}
-      {dialog?.kind === 'command' && <CommandDialog app={app} live={live} commands={dialog.commands} close={close} />}
+      {dialog?.kind === 'command' && (
+        <CommandDialog app={app} live={live} commands={dialog.commands} close={close} />
+      )}
       {dialog?.kind === 'output' && (
         <Dialog title={`Output of ${visible(dialog.name)}`} close={close}>
           <pre class="output" tabIndex={0}>
@@ -151,7 +191,12 @@ export function LiveDialogs({ app, live }: { app: App; live: Live }) {
         </Dialog>
       )}
       {dialog?.kind === 'question' && (
-        <QuestionDialog key={dialog.question.eventId} live={live} question={dialog.question} close={close} />
+        <QuestionDialog
+          key={dialog.question.eventId}
+          live={live}
+          question={dialog.question}
+          close={close}
+        />
       )}
     </>
   );
@@ -164,13 +209,15 @@ function LinkBanner({ live }: { live: Live }) {
   if (state === 'refused') {
     return (
       <p class="banner" role="alert">
-        The daemon does not know this page. Run <code>treelined web</code> again, and use the page that it opens.
+        The daemon does not know this page. Run <code>treelined web</code> again, and use the page
+        that it opens.
       </p>
     );
   }
   return (
     <p class="banner" role="alert">
-      The connection to the daemon is lost. The page comes back by itself, with your place and your drafts.{' '}
+      The connection to the daemon is lost. The page comes back by itself, with your place and your
+      drafts.{' '}
       <button type="button" class="quiet-button" onClick={() => live.reconnect()}>
         Try now
       </button>
@@ -190,7 +237,9 @@ function GoDialog({ live, dialog, close }: GoProps) {
   return (
     <Dialog title="Go to" close={close}>
       <p>
-        {count === undefined ? '' : `${plural(count, 'entry is', 'entries are')} left behind; they stay in the tree.`}
+        {count === undefined
+          ? ''
+          : `${plural(count, 'entry is', 'entries are')} left behind; they stay in the tree.`}
         {isUser && ' Its text opens in the editor.'}
       </p>
       <div class="choices">
@@ -209,7 +258,11 @@ function GoDialog({ live, dialog, close }: GoProps) {
       >
         <label class="field">
           What the summary shall focus on
-          <input value={focus} placeholder="optional" onInput={(event) => setFocus(event.currentTarget.value)} />
+          <input
+            value={focus}
+            placeholder="optional"
+            onInput={(event) => setFocus(event.currentTarget.value)}
+          />
         </label>
       </form>
     </Dialog>
@@ -250,7 +303,9 @@ function CompactDialog({ live, close }: { live: Live; close: () => void }) {
   const [text, setText] = useState('');
   return (
     <Dialog title="Compact the context" close={close}>
-      <p>The older part of the context is replaced by a summary. Nothing is removed from the session.</p>
+      <p>
+        The older part of the context is replaced by a summary. Nothing is removed from the session.
+      </p>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -259,7 +314,12 @@ function CompactDialog({ live, close }: { live: Live; close: () => void }) {
       >
         <label class="field">
           What the summary shall focus on
-          <input autofocus value={text} placeholder="optional" onInput={(event) => setText(event.currentTarget.value)} />
+          <input
+            autofocus
+            value={text}
+            placeholder="optional"
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
         </label>
         <div class="choices">
           <button type="submit" class="main-button">

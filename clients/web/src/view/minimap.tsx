@@ -50,7 +50,12 @@ export function Minimap({ tree, top, height, scroll }: Props) {
   );
 }
 
-function drawOverview(canvas: HTMLCanvasElement, overview: Overview, total: number, height: number): void {
+function drawOverview(
+  canvas: HTMLCanvasElement,
+  overview: Overview,
+  total: number,
+  height: number,
+): void {
   const ratio = devicePixelRatio || 1;
   const pixels = Math.min(height, total * 3);
   canvas.width = WIDTH * ratio;
@@ -61,7 +66,9 @@ function drawOverview(canvas: HTMLCanvasElement, overview: Overview, total: numb
   if (!context || total === 0) return;
   const colours = getComputedStyle(canvas);
   const colour = (name: string): string => colours.getPropertyValue(name).trim();
-  const [active, quiet, label, user] = ['--accent', '--line-strong', '--label', '--user'].map(colour);
+  const [active, quiet, label, user] = ['--accent', '--line-strong', '--label', '--user'].map(
+    colour,
+  );
   context.scale(ratio, ratio);
   let deepest = 1;
   for (const indent of overview.indent) if (indent !== 65535 && indent > deepest) deepest = indent;

@@ -95,7 +95,12 @@ function Head({ app, session }: { app: App; session: Session }) {
           hint={`${hint('mark')} marks, ${hint('compare')} compares`}
           run={() => app.act('compare')}
         />
-        <IconButton icon="stats" name="Statistics" hint={hint('stats')} run={() => app.show('stats')} />
+        <IconButton
+          icon="stats"
+          name="Statistics"
+          hint={hint('stats')}
+          run={() => app.show('stats')}
+        />
         <IconButton icon="help" name="Keys" hint={hint('help')} run={() => app.show('help')} />
       </div>
     </header>

@@ -124,7 +124,13 @@ export function PathPane({ app, session }: { app: App; session: Session }) {
     >
       <div class="column" style={{ height: `${column.heights.total() + 32}px` }}>
         {column.visible(start, view).map((at) => (
-          <Place key={path?.entry(at)?.id ?? at} app={app} session={session} column={column} at={at} />
+          <Place
+            key={path?.entry(at)?.id ?? at}
+            app={app}
+            session={session}
+            column={column}
+            at={at}
+          />
         ))}
       </div>
     </div>
@@ -146,10 +152,10 @@ function measure(
       continue;
     }
     if (!element.isConnected) continue;
-    const at = Number(element.dataset['at']);
+    const at = Number(element.dataset.at);
     const row = column.path?.entry(at);
     const height = element.offsetHeight;
-    if (!row || height === 0 || element.dataset['id'] !== row.id) continue;
+    if (!row || height === 0 || element.dataset.id !== row.id) continue;
     const change_ = column.heights.set(at, height);
     session.heights.set(row.id, height);
     if (change_ === 0) continue;

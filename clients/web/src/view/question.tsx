@@ -2,7 +2,12 @@
 
 import { useState } from 'preact/hooks';
 import type { Live } from '../model/live.ts';
-import { isPersonQuestion, type MoveQuestion, type PersonQuestion, type Question } from '../model/questions.ts';
+import {
+  isPersonQuestion,
+  type MoveQuestion,
+  type PersonQuestion,
+  type Question,
+} from '../model/questions.ts';
 import { plural, visible } from '../text/visible.ts';
 import { Dialog } from './dialog.tsx';
 
@@ -88,7 +93,8 @@ function MoveDialog({ live, question, close }: Props<MoveQuestion>) {
   const [summary, setSummary] = useState('');
   const answer = (result: object): void => void live.answer(question, result);
   const { targetId } = question;
-  const given = question.kind === 'compact' ? { compaction: { summary } } : { summary: { summary } };
+  const given =
+    question.kind === 'compact' ? { compaction: { summary } } : { summary: { summary } };
   return (
     <Dialog title={ABOUT[question.kind]} close={() => answer({})}>
       <p>

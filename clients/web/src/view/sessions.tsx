@@ -58,7 +58,9 @@ export function Sessions({ app, live }: { app: App; live: Live }) {
       {list.rows === undefined ? (
         <p class="waiting">{live.link?.state === 'open' ? 'Reading…' : ''}</p>
       ) : rows.length === 0 && list.hits.length === 0 && !list.searching ? (
-        <p class="empty">{list.typed === '' ? 'There are no sessions yet.' : 'Nothing was found.'}</p>
+        <p class="empty">
+          {list.typed === '' ? 'There are no sessions yet.' : 'Nothing was found.'}
+        </p>
       ) : null}
       <ul aria-label="Sessions">
         {rows.map((row, at) => (
@@ -74,7 +76,9 @@ export function Sessions({ app, live }: { app: App; live: Live }) {
       )}
       {(list.hits.length > 0 || list.searching) && (
         <h2>
-          {list.searching && list.hits.length === 0 ? 'Searching the text…' : `${plural(list.hits.length, 'entry', 'entries')} with this text`}
+          {list.searching && list.hits.length === 0
+            ? 'Searching the text…'
+            : `${plural(list.hits.length, 'entry', 'entries')} with this text`}
         </h2>
       )}
       <ul aria-label="Entries">

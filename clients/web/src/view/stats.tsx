@@ -80,12 +80,14 @@ export function Figures({ stats }: { stats: Stats }) {
   ];
   return (
     <dl class="figures">
-      {figures.filter(([, value]) => value !== UNKNOWN).map(([name, value]) => (
-        <div>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
+      {figures
+        .filter(([, value]) => value !== UNKNOWN)
+        .map(([name, value]) => (
+          <div>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
     </dl>
   );
 }

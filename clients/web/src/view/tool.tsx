@@ -66,7 +66,9 @@ function Inside({ call, context }: { call: ToolCall; context: BlockContext }) {
           app={context.app}
         />
       )}
-      {changes.length > 0 && <Blocks blocks={changes} context={{ ...context, place: `${place}.c` }} />}
+      {changes.length > 0 && (
+        <Blocks blocks={changes} context={{ ...context, place: `${place}.c` }} />
+      )}
       {result && !blocks && <p class="waiting">…</p>}
       {blocks && (
         <div class="result">

@@ -81,7 +81,12 @@ export function TreePane({ app, session }: { app: App; session: Session }) {
         </div>
         {total === 0 && tree.view && <p class="empty">{emptiness(tree)}</p>}
       </div>
-      <Minimap tree={tree} top={top} height={size.height} scroll={(y) => scrollTo(box.current, y)} />
+      <Minimap
+        tree={tree}
+        top={top}
+        height={size.height}
+        scroll={(y) => scrollTo(box.current, y)}
+      />
     </div>
   );
 }
@@ -180,12 +185,10 @@ function RowText({ row, tree }: { row: Row; tree: Tree }) {
     <>
       {marked && <span class="sr">marked </span>}
       {row.label !== undefined && <span class="label">{visible(row.label)}</span>}
-      {row.flags?.map((flag) => <span class="flag">{visible(flag)}</span>)}
-      {lead === '' ? (
-        <span class="sr">{speakerOf(row)}: </span>
-      ) : (
-        <span class="lead">{lead}</span>
-      )}
+      {row.flags?.map((flag) => (
+        <span class="flag">{visible(flag)}</span>
+      ))}
+      {lead === '' ? <span class="sr">{speakerOf(row)}: </span> : <span class="lead">{lead}</span>}
       <span class="text" dir="auto">
         {row.icon !== undefined && !row.match && `${visible(row.icon)} `}
         {row.match ? <Found row={row} /> : <Marked text={visible(row.preview)} tree={tree} />}

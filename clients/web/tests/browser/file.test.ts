@@ -64,7 +64,9 @@ describe('the page from disk', () => {
     await page.evaluate(() => {
       location.hash = '#e=a5';
     });
-    await page.waitForFunction(() => document.querySelector('.row.selected')?.textContent.includes('recent enough'));
+    await page.waitForFunction(() =>
+      document.querySelector('.row.selected')?.textContent.includes('recent enough'),
+    );
     const other = await stage.openFile(file, { fragment: '#e=a4' });
     await other.page.locator('#path', { hasText: 'the error is the same' }).waitFor();
     assert.match(await other.page.locator('.row.selected').innerText(), /not/);
@@ -77,10 +79,16 @@ describe('the page from disk', () => {
     const rows = await page.locator('#tree .row').count();
     await page.locator('#tree .row', { hasText: 'Clear the cache.' }).click();
     await press('Space');
-    await page.waitForFunction((count) => document.querySelectorAll('#tree .row').length < count, rows);
+    await page.waitForFunction(
+      (count) => document.querySelectorAll('#tree .row').length < count,
+      rows,
+    );
     assert.equal(await selected().getAttribute('aria-expanded'), 'false');
     await press('Space');
-    await page.waitForFunction((count) => document.querySelectorAll('#tree .row').length === count, rows);
+    await page.waitForFunction(
+      (count) => document.querySelectorAll('#tree .row').length === count,
+      rows,
+    );
     await press('A');
   });
 
@@ -115,7 +123,10 @@ describe('the page from disk', () => {
   test('an invalid pattern is explained', async () => {
     await press('/');
     await page.keyboard.type('/(/');
-    await page.getByText('no regular expression').waitFor().catch(() => undefined);
+    await page
+      .getByText('no regular expression')
+      .waitFor()
+      .catch(() => undefined);
     await press('Escape');
     await press('A');
   });
@@ -206,7 +217,9 @@ describe('the page from disk', () => {
   });
 
   test('text, code and links are copied', async () => {
-    await watched.context.grantPermissions(['clipboard-read', 'clipboard-write']).catch(() => undefined);
+    await watched.context
+      .grantPermissions(['clipboard-read', 'clipboard-write'])
+      .catch(() => undefined);
     await page.evaluate(() => {
       location.hash = '#e=a2';
     });

@@ -1,6 +1,12 @@
 /** Opens pages in Debian's Chromium: from files that `TREELINED_BIN` exports, and live. */
 
-import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from 'playwright-core';
+import {
+  chromium,
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  type Page,
+} from 'playwright-core';
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,11 +20,17 @@ if (TREELINED_BIN === undefined) throw new Error('TREELINED_BIN names the daemon
 const BINARY: string = TREELINED_BIN;
 
 /** While the page is developed, its newest build takes the place of the one in the daemon. */
-const REPLACE = process.env['TREELINED_WEB_REPLACE'] === '1';
+const REPLACE = process.env.TREELINED_WEB_REPLACE === '1';
 
 const FLAGS = [
-  '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-  '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--disable-dev-shm-usage',
 ];
 
 /** A folder, the browser, and the daemons of one file of tests; all end with it. */
@@ -29,7 +41,7 @@ export class Stage {
   private constructor(readonly browser: Browser) {}
 
   static async open(): Promise<Stage> {
-    const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
+    const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
     // A replaced document comes from nowhere, and may not speak with this machine otherwise.
     const args = REPLACE ? [...FLAGS, '--disable-features=LocalNetworkAccessChecks'] : FLAGS;
     return new Stage(await chromium.launch({ executablePath, headless: true, args }));
@@ -47,7 +59,8 @@ export class Stage {
     const page = join(this.folder, `${session.sessionId}.html`);
     writeFileSync(source, session.jsonl());
     execFileSync(BINARY, ['export', source, '--html', '--overwrite', '-o', page, ...options], {
-      env: this.environment(), stdio: ['ignore', 'ignore', 'pipe'],
+      env: this.environment(),
+      stdio: ['ignore', 'ignore', 'pipe'],
     });
     if (REPLACE) writeFileSync(page, replaced(readFileSync(page, 'utf8')));
     return page;
@@ -56,21 +69,33 @@ export class Stage {
   private environment(): NodeJS.ProcessEnv {
     const home = join(this.folder, 'home');
     mkdirSync(home, { recursive: true });
-    return { ...process.env, HOME: home, XDG_CONFIG_HOME: home, XDG_RUNTIME_DIR: home, TREELINED_SESSION_DIR: join(this.folder, 'unused') };
+    return {
+      ...process.env,
+      HOME: home,
+      XDG_CONFIG_HOME: home,
+      XDG_RUNTIME_DIR: home,
+      TREELINED_SESSION_DIR: join(this.folder, 'unused'),
+    };
   }
 
   async context(options: BrowserContextOptions = {}): Promise<BrowserContext> {
-    const context = await this.browser.newContext({ viewport: { width: 1200, height: 800 }, ...options });
+    const context = await this.browser.newContext({
+      viewport: { width: 1200, height: 800 },
+      ...options,
+    });
     context.setDefaultTimeout(15_000);
     return context;
   }
 
-  async openFile(path: string, options: BrowserContextOptions & { fragment?: string } = {}): Promise<Watched> {
+  async openFile(
+    path: string,
+    options: BrowserContextOptions & { fragment?: string } = {},
+  ): Promise<Watched> {
     const { fragment = '', ...rest } = options;
     const context = await this.context(rest);
     const watched = await Watched.in(context);
     await watched.page.goto(pathToFileURL(path).href + fragment);
-    await watched.page.waitForSelector('#tree [role=treeitem]');
+    await watched.page.waitForSelector('#tree [role=treeitem]', { state: 'attached' });
     return watched;
   }
 
@@ -85,7 +110,10 @@ export class Stage {
   async serve(...sessions: SessionWriter[]): Promise<Served> {
     const folder = mkdtempSync(join(this.folder, 'sessions-'));
     for (const session of sessions) {
-      writeFileSync(join(folder, `2026-11-22T08-00-00-000Z_${session.sessionId}.jsonl`), session.jsonl());
+      writeFileSync(
+        join(folder, `2026-11-22T08-00-00-000Z_${session.sessionId}.jsonl`),
+        session.jsonl(),
+      );
     }
     const served = new Served(this, folder, BINARY, this.environment());
     await served.start();
@@ -102,7 +130,10 @@ function hash(text: string): string {
 }
 
 function dist(): { script: string; style: string } {
-  return { script: readFileSync('dist/page.js', 'utf8'), style: readFileSync('dist/page.css', 'utf8') };
+  return {
+    script: readFileSync('dist/page.js', 'utf8'),
+    style: readFileSync('dist/page.css', 'utf8'),
+  };
 }
 
 /** A document with the newest script and style, and their hashes. */
@@ -135,8 +166,20 @@ export class Served {
 
   async start(): Promise<void> {
     const socket = join(this.folder, '.socket');
-    const args = ['web', '--no-open', '--session-dir', this.folder, '--socket', socket, '--summarizer', 'outline'];
-    const child = spawn(this.binary, args, { env: this.environment, stdio: ['ignore', 'pipe', 'pipe'] });
+    const args = [
+      'web',
+      '--no-open',
+      '--session-dir',
+      this.folder,
+      '--socket',
+      socket,
+      '--summarizer',
+      'outline',
+    ];
+    const child = spawn(this.binary, args, {
+      env: this.environment,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     this.child = child;
     this.stage.keep(child);
     this.url = await new Promise<string>((done, failed) => {
@@ -152,7 +195,7 @@ export class Served {
 
   async stop(): Promise<void> {
     const { child } = this;
-    if (!child || child.exitCode !== null) return;
+    if (child?.exitCode !== null) return;
     const ended = new Promise((done) => child.once('exit', done));
     child.kill('SIGTERM');
     await ended;
@@ -171,7 +214,7 @@ export class Served {
       });
     }
     const watched = await Watched.in(context);
-    await watched.page.goto(this.url.split('&')[0] + fragment);
+    await watched.page.goto(`${this.url.split('&')[0] ?? ''}${fragment}`);
     return watched;
   }
 }
@@ -192,7 +235,8 @@ export class Watched {
     const watched = new Watched(context, page);
     page.on('pageerror', (error) => watched.errors.push(error.stack ?? error.message));
     page.on('console', (message) => {
-      if (message.type() === 'error' || message.type() === 'warning') watched.errors.push(message.text());
+      if (message.type() === 'error' || message.type() === 'warning')
+        watched.errors.push(message.text());
     });
     page.on('dialog', (dialog) => {
       watched.dialogs.push(dialog.message());
@@ -206,7 +250,10 @@ export class Watched {
   /** The requests besides that of the document itself, and of pictures in it. */
   foreign(): string[] {
     return this.requests.filter(
-      (url) => !url.startsWith('data:') && !url.startsWith('file:') && !/^(http|ws):\/\/127\.0\.0\.1:/.test(url),
+      (url) =>
+        !url.startsWith('data:') &&
+        !url.startsWith('file:') &&
+        !/^(http|ws):\/\/127\.0\.0\.1:/.test(url),
     );
   }
 

@@ -16,7 +16,18 @@ function small(id: string): SessionWriter {
   return s;
 }
 
-const SESSIONS = ['follow', 'go', 'draft', 'label', 'ask', 'refuse', 'command', 'lost', 'reload', 'cancel'];
+const SESSIONS = [
+  'follow',
+  'go',
+  'draft',
+  'label',
+  'ask',
+  'refuse',
+  'command',
+  'lost',
+  'reload',
+  'cancel',
+];
 
 describe('the live page', () => {
   let stage: Stage;
@@ -87,7 +98,10 @@ describe('the live page', () => {
     const page = await open('follow');
     peer = await Peer.connect(served);
     await peer.call('open_session', { sessionId: 'follow' });
-    await peer.call('append_message', { entryId: 'u3', message: { role: 'user', content: 'A new question.' } });
+    await peer.call('append_message', {
+      entryId: 'u3',
+      message: { role: 'user', content: 'A new question.' },
+    });
     await page.locator('#tree .row.selected', { hasText: 'A new question.' }).waitFor();
     await page.locator('#path').getByText('A new question.').waitFor();
   });
@@ -107,7 +121,10 @@ describe('the live page', () => {
   test('a move is undone and redone', async () => {
     const page = await open('draft');
     await goTo(page, 'By train?', 'No summary');
-    await page.locator('#tree .row.on-path.selected', { hasText: 'By train?' }).locator('.leaf').waitFor();
+    await page
+      .locator('#tree .row.on-path.selected', { hasText: 'By train?' })
+      .locator('.leaf')
+      .waitFor();
     await page.keyboard.press('u');
     await row(page, 'At noon, then.').locator('.leaf').waitFor();
     await page.keyboard.press('U');
@@ -133,7 +150,11 @@ describe('the live page', () => {
     const yes = peer.call('ask_user', { kind: 'confirm', title: 'Leave the branch?' });
     await page.locator('dialog').getByRole('button', { name: 'Yes' }).click();
     assert.deepEqual(await yes, { value: true });
-    const choice = peer.call('ask_user', { kind: 'select', title: 'Which?', options: ['one', 'two'] });
+    const choice = peer.call('ask_user', {
+      kind: 'select',
+      title: 'Which?',
+      options: ['one', 'two'],
+    });
     await page.locator('dialog').getByRole('button', { name: 'two' }).click();
     assert.deepEqual(await choice, { value: 'two' });
     const line = peer.call('ask_user', { kind: 'input', title: 'Name?', initial: 'a' });
@@ -153,21 +174,27 @@ describe('the live page', () => {
     const ask = page.getByLabel('Ask me before others move');
     await ask.click();
     // The page has introduced itself again once the box can be used.
-    await page.waitForFunction(() => document.querySelector<HTMLInputElement>('.ask input')?.disabled === false);
+    await page.waitForFunction(
+      () => document.querySelector<HTMLInputElement>('.ask input')?.disabled === false,
+    );
     assert.equal(await ask.isChecked(), true);
     peer = await Peer.connect(served);
     await peer.call('open_session', { sessionId: 'refuse' });
     const moved = peer.call('navigate_tree', { targetId: 'u1' });
     await page.locator('dialog').getByRole('button', { name: 'Refuse' }).click();
     const result = await moved;
-    assert.equal(result['cancelled'], true);
-    assert.equal(result['reason'], 'cancelledByClient');
+    assert.equal(result.cancelled, true);
+    assert.equal(result.reason, 'cancelledByClient');
   });
 
   test('commands of other clients run', async () => {
     const page = await open('command');
     peer = await Peer.connect(served);
-    await peer.call('register_command', { name: 'todo', description: 'Adds an item', argumentHint: 'TEXT' });
+    await peer.call('register_command', {
+      name: 'todo',
+      description: 'Adds an item',
+      argumentHint: 'TEXT',
+    });
     await page.locator('#tree').focus();
     await page.keyboard.press(':');
     await page.locator('.commands', { hasText: 'Adds an item' }).waitFor();
@@ -175,7 +202,10 @@ describe('the live page', () => {
     await page.keyboard.press('Enter');
     const { eventId, args } = await peer.hear('command_invoked');
     assert.equal(args, 'Ship it');
-    await peer.call('answer_event', { eventId, result: { output: 'Added: Ship it', prompt: 'Ship it' } });
+    await peer.call('answer_event', {
+      eventId,
+      result: { output: 'Added: Ship it', prompt: 'Ship it' },
+    });
     await page.locator('dialog .output', { hasText: 'Added: Ship it' }).waitFor();
     await page.keyboard.press('Escape');
     assert.equal(await draftOf(page).inputValue(), 'Ship it');

@@ -31,8 +31,13 @@ export class Peer {
       const peer: PeerWindow['peer'] = { socket, last: 0, waits: new Map(), heard: [] };
       (window as unknown as PeerWindow).peer = peer;
       socket.onmessage = (event) => {
-        const message = JSON.parse(String(event.data)) as Answer & { id?: number; method?: string; params?: Record<string, unknown> };
-        if (message.method !== undefined) peer.heard.push({ method: message.method, params: message.params ?? {} });
+        const message = JSON.parse(String(event.data)) as Answer & {
+          id?: number;
+          method?: string;
+          params?: Record<string, unknown>;
+        };
+        if (message.method !== undefined)
+          peer.heard.push({ method: message.method, params: message.params ?? {} });
         else peer.waits.get(message.id ?? 0)?.(message);
       };
       return new Promise<void>((done, failed) => {
@@ -44,7 +49,11 @@ export class Peer {
       });
     }, token);
     const peer = new Peer(page);
-    await peer.call('initialize', { protocolVersion: 1, clientInfo: { name: 'peer' }, capabilities });
+    await peer.call('initialize', {
+      protocolVersion: 1,
+      clientInfo: { name: 'peer' },
+      capabilities,
+    });
     return peer;
   }
 
@@ -65,10 +74,11 @@ export class Peer {
   /** Waits for a notification. */
   async hear(method: string): Promise<Record<string, unknown>> {
     const handle = await this.page.waitForFunction(
-      (method) => (window as unknown as PeerWindow).peer.heard.find((one) => one.method === method)?.params,
+      (method) =>
+        (window as unknown as PeerWindow).peer.heard.find((one) => one.method === method)?.params,
       method,
     );
-    return (await handle.jsonValue()) as Record<string, unknown>;
+    return (await handle.jsonValue()) ?? {};
   }
 
   async close(): Promise<void> {

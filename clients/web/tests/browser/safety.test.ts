@@ -9,17 +9,29 @@ import { Stage, type Watched } from './harness.ts';
 /** Everything in the page that a text must not become. */
 function harm(): string[] {
   const found: string[] = [];
-  const note = (what: string, element: Element): void => void found.push(`${what}: ${element.outerHTML.slice(0, 200)}`);
+  const note = (what: string, element: Element): void =>
+    void found.push(`${what}: ${element.outerHTML.slice(0, 200)}`);
   for (const element of document.querySelectorAll('#app *, body > *')) {
     const tag = element.tagName.toLowerCase();
-    if (/^(iframe|object|embed|base|meta|link|style|audio|video|math|template|marquee)$/.test(tag)) note('element', element);
+    if (/^(iframe|object|embed|base|meta|link|style|audio|video|math|template|marquee)$/.test(tag))
+      note('element', element);
     if (tag === 'script' && element.closest('#app')) note('script', element);
     if (tag === 'svg' && !element.matches('svg.icon')) note('svg', element);
-    if (tag === 'img' && !/^data:image\/(png|jpeg|gif|webp);base64,/.test(element.getAttribute('src') ?? '')) note('picture', element);
-    for (const attribute of element.attributes) if (attribute.name.startsWith('on')) note(attribute.name, element);
+    if (
+      tag === 'img' &&
+      !/^data:image\/(png|jpeg|gif|webp);base64,/.test(element.getAttribute('src') ?? '')
+    )
+      note('picture', element);
+    for (const attribute of element.attributes)
+      if (attribute.name.startsWith('on')) note(attribute.name, element);
     const href = element.getAttribute('href');
     if (href !== null && !/^(https?:\/\/|mailto:|#[es]=)/i.test(href)) note('link', element);
-    if (tag === 'a' && element.closest('.prose') && !/noopener/.test(element.getAttribute('rel') ?? '')) note('rel', element);
+    if (
+      tag === 'a' &&
+      element.closest('.prose') &&
+      !(element.getAttribute('rel') ?? '').includes('noopener')
+    )
+      note('rel', element);
   }
   const plain = {} as Record<string, unknown>;
   if ('harmed' in plain || 'harmed' in window) found.push('a payload has run');
@@ -37,7 +49,8 @@ async function watch(watched: Watched): Promise<void> {
 
 /** Opens and presses whatever entries in view offer. */
 function pressAll(): void {
-  for (const fold of document.querySelectorAll<HTMLDetailsElement>('#path details:not([open])')) fold.open = true;
+  for (const fold of document.querySelectorAll<HTMLDetailsElement>('#path details:not([open])'))
+    fold.open = true;
   const buttons = '#path .picture, #path .more, #path [aria-label^=Copy], #path a[aria-label]';
   for (const button of document.querySelectorAll<HTMLElement>(buttons)) button.click();
 }
@@ -113,7 +126,13 @@ describe('hostile sessions', () => {
   // Each half is a page of its own, so that both processors work.
   for (const half of [0, 1]) {
     test(`no text of a session does anything in a page from disk, part ${half + 1}`, async () => {
-      const file = stage.export(hostile(`hostile-${half}`, all.filter((_, at) => at % 2 === half)), '--no-redact');
+      const file = stage.export(
+        hostile(
+          `hostile-${half}`,
+          all.filter((_, at) => at % 2 === half),
+        ),
+        '--no-redact',
+      );
       const watched = await stage.openFile(file);
       await watch(watched);
       await watched.page.reload();
@@ -133,7 +152,13 @@ describe('hostile sessions', () => {
     const file = stage.export(hostile('hostile-static', all.slice(0, 60)), '--no-redact');
     const watched = await stage.openStatic(file);
     assert.ok((await watched.page.locator('#static').innerText()).length > 1000);
-    assert.equal(await watched.page.locator('#static').locator('script, img, svg, iframe, style, form').count(), 0);
+    assert.equal(
+      await watched.page
+        .locator('#static')
+        .locator('script, img, svg, iframe, style, form')
+        .count(),
+      0,
+    );
     check(watched);
     await watched.close();
   });
