@@ -5,6 +5,9 @@ import type { Path, Source } from '../source/source.ts';
 import { Bodies } from './bodies.ts';
 import { Tree } from './tree.ts';
 
+/** Entries of a path whose bodies are read at once. */
+const SHORT = 200;
+
 export interface Surroundings {
   changed(): void;
   failed(error: unknown): void;
@@ -67,6 +70,7 @@ export class Session {
         if (path) {
           this.path = path;
           this.shows++;
+          this.readShort(path);
         }
         this.around.changed();
       }
@@ -74,6 +78,15 @@ export class Session {
       this.around.failed(error);
     } finally {
       this.pathLoading = false;
+    }
+  }
+
+  /** Reads all bodies of a short path, so that they are there when it is printed. */
+  private readShort(path: Path): void {
+    if (path.length > SHORT) return;
+    for (let at = path.length - 1; at >= 0; at--) {
+      const row = path.entry(at);
+      if (row && shape(row) === 'full') this.bodies.get(row.id);
     }
   }
 

@@ -1,6 +1,7 @@
 /** The path to the selected entry, of which only the entries in view exist. */
 
-import { useLayoutEffect, useReducer, useRef } from 'preact/hooks';
+import { flushSync } from 'preact/compat';
+import { useEffect, useLayoutEffect, useReducer, useRef } from 'preact/hooks';
 import type { App } from '../model/app.ts';
 import { shape, type Session } from '../model/session.ts';
 import type { Path } from '../source/source.ts';
@@ -13,6 +14,9 @@ const SPARE = 600;
 
 const ESTIMATE = 110;
 
+/** The most entries on paper, the last ones of the path. */
+const PRINTED = 2000;
+
 /** How many entries before the end get the heights that they had on an earlier path. */
 const REMEMBERED = 400;
 
@@ -20,6 +24,8 @@ class Column {
   heights = new Heights(0, ESTIMATE);
   path: Path | undefined;
   shows = 0;
+  /** Whether all entries are drawn, for paper. */
+  printing = false;
   /** Whether the view follows the end of the path: until the reader scrolls. */
   pinned = true;
 
@@ -54,9 +60,11 @@ class Column {
     const shown: number[] = [];
     const { path, heights } = this;
     if (!path || path.length === 0) return shown;
-    const first = heights.at(Math.max(0, top - SPARE));
+    const first = this.printing
+      ? Math.max(0, path.length - PRINTED)
+      : heights.at(Math.max(0, top - SPARE));
     let y = heights.offset(first);
-    for (let at = first; at < path.length && y < top + view + SPARE; at++) {
+    for (let at = first; at < path.length && (this.printing || y < top + view + SPARE); at++) {
       const row = path.entry(at);
       if (row && shape(row) === 'none') {
         heights.set(at, 0);
@@ -77,6 +85,19 @@ export function PathPane({ app, session }: { app: App; session: Session }) {
   const observer = useRef<ResizeObserver | null>(null);
   const { path } = session;
   if (path && path !== column.path) column.take(path, session.heights);
+
+  useEffect(() => {
+    const print = (event: Event): void => {
+      column.printing = event.type === 'beforeprint';
+      flushSync(() => redraw(undefined));
+    };
+    addEventListener('beforeprint', print);
+    addEventListener('afterprint', print);
+    return () => {
+      removeEventListener('beforeprint', print);
+      removeEventListener('afterprint', print);
+    };
+  }, []);
 
   useLayoutEffect(() => {
     observer.current = new ResizeObserver((changes) => {

@@ -47,33 +47,30 @@ async function watch(watched: Watched): Promise<void> {
   });
 }
 
-/** Opens and presses whatever entries in view offer. */
-function pressAll(): void {
-  for (const fold of document.querySelectorAll<HTMLDetailsElement>('#path details:not([open])'))
-    fold.open = true;
-  const buttons = '#path .picture, #path .more, #path [aria-label^=Copy], #path a[aria-label]';
-  for (const button of document.querySelectorAll<HTMLElement>(buttons)) button.click();
-}
-
-/** Scrolls through the whole path, and looks at everything on the way. */
+/** Scrolls up through the whole path, opens and presses whatever entries offer, and looks at everything on the way. */
 async function walk(page: Page): Promise<string[]> {
-  const found: string[] = [];
   await page.locator('#path').dispatchEvent('wheel');
-  for (let steps = 0, still = 0; steps < 1500 && still < 3; steps++) {
-    await page.evaluate(pressAll);
-    const moved = await page.evaluate(async () => {
-      const path = document.querySelector('#path');
-      if (!path) return 0;
+  await page.evaluate(`window.harm = ${harm.toString()}`);
+  return page.evaluate(async () => {
+    const found: string[] = [];
+    const look = (window as unknown as { harm: () => string[] }).harm;
+    const offers =
+      '#path details:not([open]) > summary, #path .picture, #path .more, #path [aria-label^=Copy], #path a[aria-label]';
+    const path = document.querySelector('#path');
+    if (!path) return ['no path'];
+    const until = Date.now() + 60_000;
+    for (let still = 0; still < 4;) {
+      if (Date.now() > until) return [...found, `not at the top yet: ${path.scrollTop}`];
+      for (const offer of document.querySelectorAll<HTMLElement>(offers)) offer.click();
+      await new Promise((done) => setTimeout(done, 20));
+      found.push(...look());
       const before = path.scrollTop;
-      path.scrollTop -= path.clientHeight * 2.4;
-      await new Promise((done) => setTimeout(done, 25));
-      return before - path.scrollTop;
-    });
-    still = moved > 1 ? 0 : still + 1;
-    if (steps % 5 === 0) found.push(...(await page.evaluate(harm)));
-  }
-  found.push(...(await page.evaluate(harm)));
-  return found;
+      path.scrollTop -= path.clientHeight * 2.2;
+      await new Promise((done) => setTimeout(done, 10));
+      still = path.scrollTop < before ? 0 : still + 1;
+    }
+    return found;
+  });
 }
 
 async function useEverything(page: Page): Promise<string[]> {
@@ -101,7 +98,7 @@ async function useEverything(page: Page): Promise<string[]> {
   return found;
 }
 
-describe('hostile sessions', () => {
+describe('hostile sessions', { concurrency: 2 }, () => {
   let stage: Stage;
   const all = payloads();
 
