@@ -2,8 +2,12 @@
 
 import * as vscode from 'vscode';
 import type { App } from './app.js';
+import { throttle } from './core/emitter.js';
 import { positionText } from './core/look.js';
 import { count } from './core/text.js';
+
+/** The position is read at most this often, in milliseconds. */
+const CHANGE_MS = 100;
 
 export class StatusBar implements vscode.Disposable {
   readonly #app: App;
@@ -18,10 +22,21 @@ export class StatusBar implements vscode.Disposable {
     this.#questions.name = 'Treelined: Questions';
     this.#questions.command = 'treelined.answer';
     this.#questions.backgroundColor = new vscode.ThemeColor('statusBarItem.warningBackground');
-    this.#stops = [app.changed.on(() => this.update()), app.questions.changed.on(() => this.update())];
+    const read = throttle(CHANGE_MS, () => {
+      // At the daemon's end the position stays as it was; the next command says why.
+      void app.tree
+        ?.position()
+        .then(() => this.#update())
+        .catch(() => {});
+    });
+    const change = () => {
+      this.#update();
+      if (app.connection.isRunning) read();
+    };
+    this.#stops = [app.changed.on(change), app.questions.changed.on(() => this.#update()), read.stop];
   }
 
-  update(): void {
+  #update(): void {
     const { tree, running, questions } = this.#app;
     if (tree === undefined) this.#position.hide();
     else {

@@ -88,8 +88,9 @@ export class TreeView implements vscode.TreeDataProvider<Item>, vscode.Disposabl
   /** The text of the entry, when the pointer is over it. It is shown as text: entries are untrusted. */
   async resolveTreeItem(shown: vscode.TreeItem, item: Item): Promise<vscode.TreeItem> {
     if (item.kind === 'more' || this.#app.session === undefined) return shown;
-    const { entry } = await this.#app.session.call('get_entry', { entryId: item.row.id });
-    const text = entryText(entry);
+    const entryId = item.row.id;
+    const answer = await this.#app.session.call('get_entry', { entryId }).catch(() => undefined);
+    const text = answer ? entryText(answer.entry) : item.row.preview;
     const cut = text.length > TOOLTIP ? `${text.slice(0, TOOLTIP)}…` : text;
     shown.tooltip = new vscode.MarkdownString().appendText(`${item.row.timestamp}\n\n${cut}`);
     return shown;

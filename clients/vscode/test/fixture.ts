@@ -1,10 +1,14 @@
 // Shared by the tests: the daemon, folders, connections, a conversation.
 
+import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import { type Client, type ConnectOptions, connect } from 'treelined';
 import { Connection, type Host, type Start } from '../src/core/connection.js';
+import { Questions } from '../src/core/questions.js';
 import { Session } from '../src/core/session.js';
 import { type Item, Tree } from '../src/core/tree.js';
 
@@ -38,6 +42,31 @@ export function connection(t: TestContext, start: Start, host: Partial<Host> = {
 /** Starts a connection with a session directory of its own. */
 export async function window(t: TestContext, host: Partial<Host> = {}): Promise<Connection> {
   return connection(t, { sessionDir: await folder(t), summarizer: 'outline' }, host);
+}
+
+export interface Shared {
+  at: Connection;
+  questions: Questions;
+  /** Another program at the same daemon. */
+  program: Client;
+}
+
+/** Makes a window and another program, `guard`, with `options`, on one daemon. */
+export async function shared(t: TestContext, options: ConnectOptions = {}): Promise<Shared> {
+  const sessionDir = await folder(t);
+  const place = { sessionDir, socket: join(sessionDir, 'daemon.sock') };
+  const questions = new Questions();
+  const at = connection(t, place, {
+    ask: (question, signal, extend) => questions.ask(question, signal, extend),
+  });
+  await at.client();
+  const program = await connect({ command, ...place, clientInfo: { name: 'guard' }, ...options });
+  t.after(async () => {
+    await program.close();
+    await at.dispose();
+    await promisify(execFile)(command, ['stop', '--socket', place.socket]).catch(() => {});
+  });
+  return { at, questions, program };
 }
 
 type Blocks = Record<string, unknown>[];

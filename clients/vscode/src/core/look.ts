@@ -53,22 +53,23 @@ export function lookOf(row: TreeNode, kind: 'entry' | 'branch'): Look {
     : row.isError
       ? 'charts.red'
       : (STYLES[row.style ?? ''] ?? (row.onActivePath ? undefined : 'disabledForeground'));
-  const text = [row.icon, match?.snippet ?? preview].filter(Boolean).join(' ');
-  const shift = text.length - (match?.snippet ?? preview).length;
+  const shown = match?.snippet ?? (preview || `(${kindOf(row)})`);
+  // In front, where a narrow view does not cut them off.
+  const marks = [isLeaf && '◉', label !== undefined && `[${label}]`, row.icon];
+  const text = [...marks, shown].filter(Boolean).join(' ');
+  const shift = text.length - shown.length;
   const highlights = match ? unitRanges(match.snippet, match.ranges) : [];
   const description = [
-    isLeaf && '← leaf',
     kind === 'branch' && 'branch',
-    label !== undefined && `[${label}]`,
     row.tokens !== undefined && `${row.tokens.toLocaleString('en')} tokens`,
   ].filter((part) => part !== false);
   return {
-    label: text || `(${kindOf(row)})`,
+    label: text,
     highlights: highlights.map(([from, to]) => [from + shift, to + shift]),
     description: description.join(' '),
     icon,
     ...(color && { color }),
-    spoken: [kindOf(row), preview, ...description].join(', '),
+    spoken: [kindOf(row), label, preview, ...description, isLeaf && 'leaf'].filter(Boolean).join(', '),
   };
 }
 

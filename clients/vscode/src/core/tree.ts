@@ -75,6 +75,14 @@ export class Tree {
     this.#lengths.clear();
   }
 
+  /** Reads the row of the leaf. */
+  async position(): Promise<TreeNode | undefined> {
+    const { leafId } = this.session;
+    const page = leafId === null ? undefined : await this.#around(leafId);
+    this.leafRow = page?.rows.find((row) => row.onActivePath);
+    return this.leafRow;
+  }
+
   /** Reads what leads to an entry, and returns its item: the one of the nearest visible entry at or above it. */
   async locate(entryId: string): Promise<EntryItem | undefined> {
     const { rows, offset } = await this.#around(entryId);
