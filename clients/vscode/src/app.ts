@@ -57,7 +57,8 @@ export class App {
 
   /** The session that is shown; without one, fails with advice. */
   shown(): Session {
-    if (this.session === undefined) throw new Error('No session is open: choose one in the list of sessions.');
+    if (this.session === undefined)
+      throw new Error('No session is open: choose one in the list of sessions.');
     return this.session;
   }
 
@@ -92,7 +93,9 @@ export class App {
 
   /** Returns a session that is open, or opens it without showing it. */
   async sessionOf(sessionId: string): Promise<Session> {
-    return this.#open.get(sessionId) ?? this.#keep(await Session.open(this.connection, { sessionId }));
+    return (
+      this.#open.get(sessionId) ?? this.#keep(await Session.open(this.connection, { sessionId }))
+    );
   }
 
   /** Shows the session of the last window again. */
@@ -140,10 +143,14 @@ export class App {
     if (shown === undefined) return;
     this.log.appendLine(`${shown.kind}: ${shown.text}`);
     const { remedy } = shown;
-    const show = shown.kind === 'nothingToUndo' ? vscode.window.showInformationMessage : vscode.window.showErrorMessage;
+    const show =
+      shown.kind === 'nothingToUndo'
+        ? vscode.window.showInformationMessage
+        : vscode.window.showErrorMessage;
     // The command does not wait until the message is closed.
     void show(shown.text, ...(remedy ? [remedy.title] : [])).then((chosen) => {
-      if (chosen && remedy) void vscode.commands.executeCommand(remedy.command, ...(remedy.args ?? []));
+      if (chosen && remedy)
+        void vscode.commands.executeCommand(remedy.command, ...(remedy.args ?? []));
     });
   }
 
@@ -158,7 +165,9 @@ export class App {
     return this.run(async () =>
       vscode.window.withProgress(options, (progress, token) => {
         const abort = new AbortController();
-        token.onCancellationRequested(() => abort.abort(new DOMException('cancelled', 'AbortError')));
+        token.onCancellationRequested(() =>
+          abort.abort(new DOMException('cancelled', 'AbortError')),
+        );
         return work(abort.signal, (message) => progress.report({ message }));
       }),
     ).finally(() => {

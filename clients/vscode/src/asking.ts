@@ -103,7 +103,8 @@ export class Asking implements vscode.Disposable {
     }
     const choices = kind === 'confirm' ? ['Yes', 'No'] : [...options];
     // The one to begin with comes first, where the cursor is.
-    if (initial && choices.includes(initial)) choices.sort((a, b) => Number(b === initial) - Number(a === initial));
+    if (initial && choices.includes(initial))
+      choices.sort((a, b) => Number(b === initial) - Number(a === initial));
     const hint = message === undefined ? {} : { placeHolder: message };
     const chosen = await vscode.window.showQuickPick(choices, { ...shared, ...hint }, cancel.token);
     return kind === 'confirm' && chosen !== undefined ? chosen === 'Yes' : chosen;

@@ -39,7 +39,7 @@ export class Documents implements vscode.TextDocumentContentProvider, vscode.Dis
 
   /** Shows the whole text of an entry. */
   async show(session: Session, entryId: string, title: string): Promise<void> {
-    const name = shorten(title.replace(/[/\\?#%\n]/g, ' '), 40) || entryId;
+    const name = shorten(title.replace(/[/\\?#%\n]/g, ' '), 40).replace(/[.…]+$/, '') || entryId;
     const query = [session.id, entryId].map(encodeURIComponent).join('&');
     const uri = vscode.Uri.from({ scheme: SCHEME, path: `/${name}.md`, query });
     const document = await vscode.workspace.openTextDocument(uri);

@@ -84,7 +84,9 @@ export class SessionsView implements vscode.TreeDataProvider<SessionItem>, vscod
     shown.id = `session ${row.path}`;
     shown.description = `${ago(row.modified)} · ${count(row.messageCount, 'message')}`;
     shown.tooltip = [row.firstMessage, row.cwd, row.diagnostic?.message].filter(Boolean).join('\n');
-    shown.iconPath = new vscode.ThemeIcon(row.diagnostic ? 'warning' : row.parentSession ? 'repo-forked' : 'comment-discussion');
+    shown.iconPath = new vscode.ThemeIcon(
+      row.diagnostic ? 'warning' : row.parentSession ? 'repo-forked' : 'comment-discussion',
+    );
     shown.contextValue = 'session';
     shown.command = { command: 'treelined.openSession', title: 'Open', arguments: [item] };
     return shown;

@@ -11,8 +11,16 @@ const CHANGE_MS = 100;
 
 export class StatusBar implements vscode.Disposable {
   readonly #app: App;
-  readonly #position = vscode.window.createStatusBarItem('treelined.position', vscode.StatusBarAlignment.Left, 10);
-  readonly #questions = vscode.window.createStatusBarItem('treelined.questions', vscode.StatusBarAlignment.Left, 9);
+  readonly #position = vscode.window.createStatusBarItem(
+    'treelined.position',
+    vscode.StatusBarAlignment.Left,
+    10,
+  );
+  readonly #questions = vscode.window.createStatusBarItem(
+    'treelined.questions',
+    vscode.StatusBarAlignment.Left,
+    9,
+  );
   readonly #stops: (() => void)[];
 
   constructor(app: App) {
@@ -33,7 +41,11 @@ export class StatusBar implements vscode.Disposable {
       this.#update();
       if (app.connection.isRunning) read();
     };
-    this.#stops = [app.changed.on(change), app.questions.changed.on(() => this.#update()), read.stop];
+    this.#stops = [
+      app.changed.on(change),
+      app.questions.changed.on(() => this.#update()),
+      read.stop,
+    ];
   }
 
   #update(): void {

@@ -20,6 +20,7 @@ export class TreeView implements vscode.TreeDataProvider<Item>, vscode.Disposabl
   readonly onDidChangeTreeData = this.#emitter.event;
   readonly #view: vscode.TreeView<Item>;
   readonly #stops: (() => void)[];
+  #selections = 0;
   /** The leaf at the last reading, which is followed while it is selected. */
   #leafId: string | undefined;
 
@@ -29,6 +30,7 @@ export class TreeView implements vscode.TreeDataProvider<Item>, vscode.Disposabl
       treeDataProvider: this,
       showCollapseAll: true,
     });
+    this.#view.onDidChangeSelection(() => (this.#selections += 1));
     const change = throttle(CHANGE_MS, () => this.#refresh());
     this.#stops = [app.changed.on(change), change.stop];
   }
@@ -59,7 +61,7 @@ export class TreeView implements vscode.TreeDataProvider<Item>, vscode.Disposabl
   }
 
   getTreeItem(item: Item): vscode.TreeItem {
-    const { Collapsed, None } = vscode.TreeItemCollapsibleState;
+    const { Collapsed, Expanded, None } = vscode.TreeItemCollapsibleState;
     if (item.kind === 'more') {
       const more = new vscode.TreeItem(item.text, None);
       more.id = item.id;
@@ -70,14 +72,22 @@ export class TreeView implements vscode.TreeDataProvider<Item>, vscode.Disposabl
     }
     const look = lookOf(item.row, item.kind);
     const label = { label: look.label, highlights: look.highlights };
-    const shown = new vscode.TreeItem(label, item.hasChildren ? Collapsed : None);
-    shown.id = item.id;
+    // What other programs append at the leaf is seen at once.
+    const folded = item.row.isLeaf ? Expanded : Collapsed;
+    const shown = new vscode.TreeItem(label, item.hasChildren ? folded : None);
+    // VS Code remembers the fold of an id: a leaf that gets children is another element.
+    shown.id = item.row.isLeaf && item.hasChildren ? `leaf ${item.id}` : item.id;
     shown.description = look.description;
     shown.iconPath = new vscode.ThemeIcon(
       look.icon,
       look.color === undefined ? undefined : new vscode.ThemeColor(look.color),
     );
-    shown.contextValue = ['entry', item.kind, item.row.isLeaf && 'leaf', item.row.label && 'labeled']
+    shown.contextValue = [
+      'entry',
+      item.kind,
+      item.row.isLeaf && 'leaf',
+      item.row.label && 'labeled',
+    ]
       .filter(Boolean)
       .join(' ');
     shown.accessibilityInformation = { label: look.spoken };
@@ -94,6 +104,16 @@ export class TreeView implements vscode.TreeDataProvider<Item>, vscode.Disposabl
     const cut = text.length > TOOLTIP ? `${text.slice(0, TOOLTIP)}…` : text;
     shown.tooltip = new vscode.MarkdownString().appendText(`${item.row.timestamp}\n\n${cut}`);
     return shown;
+  }
+
+  /** A number that changes when another entry is selected. */
+  get selections(): number {
+    return this.#selections;
+  }
+
+  /** Selects the entry to which a move led, unless the person has selected another one since. */
+  async follow(entryId: string | null, since: number): Promise<void> {
+    if (entryId !== null && this.#selections === since) await this.reveal(entryId, false);
   }
 
   /** Shows and selects an entry, wherever it is in the tree. */

@@ -6,13 +6,17 @@ import { connection, draw, folder, say, tour, treeOf, until, window } from './fi
 
 test('nothing is started in a workspace that is not trusted', async (t) => {
   let starts = 0;
-  const at = connection(t, {}, {
-    isTrusted: () => false,
-    start: () => {
-      starts += 1;
-      return {};
+  const at = connection(
+    t,
+    {},
+    {
+      isTrusted: () => false,
+      start: () => {
+        starts += 1;
+        return {};
+      },
     },
-  });
+  );
   await assert.rejects(at.call('list_sessions', {}), { kind: 'untrusted' });
   assert.equal(starts, 0);
   assert.equal(at.isRunning, false);
@@ -52,7 +56,8 @@ test('a daemon that has lived for a while is started again without a command', a
   t.mock.timers.tick(60_000);
   process.kill(pid ?? 0, 'SIGKILL');
   // Not `until`, whose clock is stopped.
-  for (let n = 0; n < 6000 && starts === 0; n += 1) await new Promise((resolve) => setTimeout(resolve, 10));
+  for (let n = 0; n < 6000 && starts === 0; n += 1)
+    await new Promise((resolve) => setTimeout(resolve, 10));
   assert.equal(starts, 1);
   await session.client();
   assert.equal((await session.call('get_leaf', {})).leafId, session.leafId);

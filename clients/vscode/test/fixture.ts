@@ -99,18 +99,23 @@ export async function chain(session: Session, length: number): Promise<void> {
  */
 export async function tour(at: Connection, cwd = '/tmp'): Promise<Session> {
   const session = await Session.create(at, { name: 'A tour', cwd });
-  const call = { type: 'toolCall', id: 't1', name: 'bash', arguments: { command: 'make clean all' } };
+  const call = {
+    type: 'toolCall',
+    id: 't1',
+    name: 'bash',
+    arguments: { command: 'make clean all' },
+  };
   await say(session, 'u1', 'user', 'Why does the build fail?');
-  await say(session, 'a1', 'assistant', [{ type: 'text', text: 'A stale cache, or a missing import.' }]);
+  await say(session, 'a1', 'assistant', [
+    { type: 'text', text: 'A stale cache, or a missing import.' },
+  ]);
   await say(session, 'u2', 'user', 'Clear the cache.');
   await say(session, 'c1', 'assistant', [{ type: 'text', text: 'I clean it.' }, call]);
-  await say(
-    session,
-    'r1',
-    'toolResult',
-    [{ type: 'text', text: 'make: *** [all] Error 1' }],
-    { toolCallId: 't1', toolName: 'bash', isError: true },
-  );
+  await say(session, 'r1', 'toolResult', [{ type: 'text', text: 'make: *** [all] Error 1' }], {
+    toolCallId: 't1',
+    toolName: 'bash',
+    isError: true,
+  });
   await say(session, 'a2', 'assistant', [
     { type: 'text', text: 'Cleared. It still fails: the linker does not find `libfoo`.' },
   ]);

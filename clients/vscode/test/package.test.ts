@@ -31,7 +31,8 @@ const manifest = async () => JSON.parse(await text('package.json')) as Manifest;
 test('the logic does not import vscode', async () => {
   const files = await readdir(at('src/core/'));
   assert.ok(files.length > 10);
-  for (const file of files) assert.doesNotMatch(await text(`src/core/${file}`), /from 'vscode'|from '\.\.\//, file);
+  for (const file of files)
+    assert.doesNotMatch(await text(`src/core/${file}`), /from 'vscode'|from '\.\.\//, file);
 });
 
 test('files and functions are short', async () => {
@@ -47,7 +48,9 @@ test('every command of the manifest is there, and every command is in the manife
   const sources = await Promise.all(
     (await readdir(at('src/commands/'))).map((file) => text(`src/commands/${file}`)),
   );
-  const made = [...sources.join('\n').matchAll(/^ {4}'(treelined\.\w+)':/gm)].map((match) => match[1]);
+  const made = [...sources.join('\n').matchAll(/^ {4}'(treelined\.\w+)':/gm)].map(
+    (match) => match[1],
+  );
   assert.deepEqual(made.sort(), declared);
   const used = [...Object.values(contributes.menus).flat(), ...contributes.keybindings];
   for (const { command } of used) assert.ok(declared.includes(command), command);
@@ -58,7 +61,9 @@ test('settings that start programs cannot be set by a workspace', async () => {
   const { properties } = contributes.configuration;
   for (const name of ['command', 'arguments', 'shared', 'sessionDirectory', 'summarizer']) {
     assert.equal(properties[`treelined.${name}`]?.scope, 'machine', name);
-    assert.ok(capabilities.untrustedWorkspaces.restrictedConfigurations.includes(`treelined.${name}`));
+    assert.ok(
+      capabilities.untrustedWorkspaces.restrictedConfigurations.includes(`treelined.${name}`),
+    );
   }
   assert.equal(capabilities.untrustedWorkspaces.supported, 'limited');
   assert.deepEqual(activationEvents, []);

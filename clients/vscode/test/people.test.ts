@@ -42,7 +42,10 @@ test('commands of other programs are run, and their messages arrive', async (t) 
     return { output: 'done', prompt: 'Go on.' };
   });
   const { commands } = await at.call('list_commands', {});
-  assert.deepEqual(commands.map(({ name, by }) => [name, by]), [['todo', 'guard']]);
+  assert.deepEqual(
+    commands.map(({ name, by }) => [name, by]),
+    [['todo', 'guard']],
+  );
   const result = await at.call('run_command', { name: 'todo', args: 'milk' });
   assert.deepEqual(result, { output: 'done', prompt: 'Go on.' });
   await until(() => messages.length === 1, 'the message is there');

@@ -15,8 +15,8 @@ import { folder, packageDir } from './fixture.js';
 test('every kind of error of the protocol says what to do', async () => {
   const methods = JSON.parse(
     await readFile(new URL('../../schema/methods.json', packageDir), 'utf8'),
-  ) as { errors: Record<string, unknown> };
-  const kinds = Object.keys(methods.errors);
+  ) as { errors: { kind: string }[] };
+  const kinds = methods.errors.map(({ kind }) => kind);
   assert.ok(kinds.length > 40);
   for (const kind of kinds) assert.ok(kind in ADVICE, `no advice for ${kind}`);
   const readme = await readFile(new URL('README.md', packageDir), 'utf8');
@@ -26,10 +26,15 @@ test('every kind of error of the protocol says what to do', async () => {
 });
 
 test('an error is shown with what happened and what to do', () => {
-  const busy = problem(new TreelinedError('undo_navigation: a turn is running', 'sessionBusy', {}, true));
+  const busy = problem(
+    new TreelinedError('undo_navigation: a turn is running', 'sessionBusy', {}, true),
+  );
   assert.match(busy?.text ?? '', /^A turn is running\. Wait until/);
   assert.equal(busy?.remedy?.command, 'treelined.abort');
-  assert.match(problem(new ExtensionError('untrusted', 'not trusted'))?.text ?? '', /Trust this folder/);
+  assert.match(
+    problem(new ExtensionError('untrusted', 'not trusted'))?.text ?? '',
+    /Trust this folder/,
+  );
   assert.equal(problem(new TreelinedError('cancelled', 'cancelled')), undefined);
   const newer = problem(new TreelinedError('x: odd', 'newKind' as never, {}, true));
   assert.equal(newer?.text, 'Odd. Try again.');
@@ -41,8 +46,10 @@ test('commands that errors offer exist', async () => {
   ) as { contributes: { commands: { command: string }[]; configuration: { properties: object } } };
   const commands = contributes.commands.map(({ command }) => command);
   for (const { remedy } of Object.values(ADVICE)) {
-    if (remedy?.command.startsWith('treelined.')) assert.ok(commands.includes(remedy.command), remedy.command);
-    for (const setting of remedy?.args ?? []) assert.ok(setting in contributes.configuration.properties);
+    if (remedy?.command.startsWith('treelined.'))
+      assert.ok(commands.includes(remedy.command), remedy.command);
+    for (const setting of remedy?.args ?? [])
+      assert.ok(setting in contributes.configuration.properties);
   }
 });
 
@@ -66,7 +73,10 @@ test('the daemon is that of the setting, the environment, the extension, the pat
   assert.equal(findDaemon({ ...places, env }), env.TREELINED_BIN);
   const setting = await program('setting');
   assert.equal(findDaemon({ ...places, env, setting }), setting);
-  assert.throws(() => findDaemon({ ...places, env, setting: '/nowhere' }), /tried: \/nowhere \(the setting/);
+  assert.throws(
+    () => findDaemon({ ...places, env, setting: '/nowhere' }),
+    /tried: \/nowhere \(the setting/,
+  );
 });
 
 const ROW: TreeNode = {
@@ -104,12 +114,25 @@ test('the status bar has the session and the leaf', () => {
 
 test('entries of any shape have a text', () => {
   const entry = (more: object) => ({ id: 'x', ...more }) as never;
-  assert.equal(entryText(entry({ type: 'message', message: { role: 'user', content: 'Hi.' } })), 'Hi.');
-  const fenced = entryText(entry({ type: 'message', message: { role: 'toolResult', content: 'a ``` b' } }));
+  assert.equal(
+    entryText(entry({ type: 'message', message: { role: 'user', content: 'Hi.' } })),
+    'Hi.',
+  );
+  const fenced = entryText(
+    entry({ type: 'message', message: { role: 'toolResult', content: 'a ``` b' } }),
+  );
   assert.equal(fenced, '````\na ``` b\n````');
   assert.match(entryText(entry({ type: 'odd' })), /"type": "odd"/);
-  assert.equal(entryText(entry({ type: 'message', message: { role: 'user', content: [null, { type: 'image' }] } })), 'null\n\n(image)');
-  assert.equal(speaker(entry({ type: 'message', message: { role: 'toolResult', toolName: 'bash' } })), 'tool bash');
+  assert.equal(
+    entryText(
+      entry({ type: 'message', message: { role: 'user', content: [null, { type: 'image' }] } }),
+    ),
+    'null\n\n(image)',
+  );
+  assert.equal(
+    speaker(entry({ type: 'message', message: { role: 'toolResult', toolName: 'bash' } })),
+    'tool bash',
+  );
 });
 
 test('short texts are as people say them', () => {

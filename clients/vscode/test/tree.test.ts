@@ -63,7 +63,8 @@ test('branches of branches are below the entry where they part', async (t) => {
   ]);
   const item = await treeOf(session).locate('x2');
   const ids = [];
-  for (let at = item as { id: string; parent?: unknown } | undefined; at; at = at.parent as never) ids.push(at.id);
+  for (let at = item as { id: string; parent?: unknown } | undefined; at; at = at.parent as never)
+    ids.push(at.id);
   assert.deepEqual(ids, ['entry x2', 'entry x1', 'entry c1', 'entry u2', 'entry a1']);
 });
 

@@ -21,8 +21,20 @@ await mkdir(`${folder}/bin`);
 await cp(binary, `${folder}/bin/${program}`);
 await chmod(`${folder}/bin/${program}`, 0o755);
 try {
-  const options = ['--no-dependencies', '--skip-license', '--allow-missing-repository', '--no-rewrite-relative-links', '--target', target, '--out', vsix];
-  execFileSync('npx', ['vsce', 'package', ...options], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
+  const options = [
+    '--no-dependencies',
+    '--skip-license',
+    '--allow-missing-repository',
+    '--no-rewrite-relative-links',
+    '--target',
+    target,
+    '--out',
+    vsix,
+  ];
+  execFileSync('npx', ['vsce', 'package', ...options], {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
 } finally {
   await rm(`${folder}/bin`, { recursive: true, force: true });
 }

@@ -47,7 +47,10 @@ export function entryCommands(parts: Parts) {
     'treelined.mark': async (item?: Item) => {
       app.markedId = chosen(parts, item).row.id;
       await vscode.commands.executeCommand('setContext', 'treelined.hasMark', true);
-      vscode.window.setStatusBarMessage('Marked: “Compare” on another entry compares the two.', 5000);
+      vscode.window.setStatusBarMessage(
+        'Marked: “Compare” on another entry compares the two.',
+        5000,
+      );
     },
     'treelined.compare': async (item?: Item) => {
       const { row } = chosen(parts, item);
@@ -75,7 +78,8 @@ export function entryCommands(parts: Parts) {
     'treelined.fork': async (item?: Item) => {
       const { row } = chosen(parts, item);
       const result = await app.shown().call('fork_session', { entryId: row.id });
-      if (result.cancelled || !result.session) throw new Error('The fork was refused; nothing was made.');
+      if (result.cancelled || !result.session)
+        throw new Error('The fork was refused; nothing was made.');
       const fork = await app.adopt(await Session.adopt(app.connection, result.session));
       app.show(fork);
       if (result.editorText !== undefined) {
@@ -92,7 +96,8 @@ export function entryCommands(parts: Parts) {
     'treelined.query': async () => {
       const query = await vscode.window.showInputBox({
         title: 'Search this session',
-        prompt: 'Words, or /a regular expression/. Whole texts are searched. Empty shows the tree again.',
+        prompt:
+          'Words, or /a regular expression/. Whole texts are searched. Empty shows the tree again.',
         value: app.tree?.view.query ?? '',
       });
       if (query === undefined) return;

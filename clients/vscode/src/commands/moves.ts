@@ -2,7 +2,15 @@
 
 import type { MergeBranchResult } from 'treelined';
 import * as vscode from 'vscode';
-import { move, type Outcome, type Plan, plan, reasonText, type SummaryChoice, summaryChoices } from '../core/navigation.js';
+import {
+  move,
+  type Outcome,
+  type Plan,
+  plan,
+  reasonText,
+  type SummaryChoice,
+  summaryChoices,
+} from '../core/navigation.js';
 import type { Session } from '../core/session.js';
 import { shorten } from '../core/text.js';
 import type { Item } from '../core/tree.js';
@@ -13,8 +21,9 @@ import type { Parts } from './parts.js';
 export function moveCommands(parts: Parts) {
   const { app, tree } = parts;
   const step = async (method: 'undo_navigation' | 'redo_navigation') => {
+    const since = tree.selections;
     const { newLeafId } = await app.shown().call(method, {});
-    if (newLeafId !== null) await tree.reveal(newLeafId, false);
+    await tree.follow(newLeafId, since);
   };
   return {
     'treelined.navigate': async (item?: Item) => {
@@ -47,17 +56,20 @@ export function moveCommands(parts: Parts) {
         session.call('pop', { summarize: false }, { signal }),
       );
       if (result === undefined || 'preparation' in result) return;
-      if (result.reason) void vscode.window.showInformationMessage(reasonText(result.reason, result.by));
+      if (result.reason)
+        void vscode.window.showInformationMessage(reasonText(result.reason, result.by));
       if (result.editorText !== undefined) {
         await parts.composer.begin(session.id, result.editorText, result.editorImages ?? []);
       }
     },
     'treelined.merge': async (item?: Item) => {
       const { row } = chosen(parts, item);
-      const result: MergeBranchResult | undefined = await app.progress('Summarizing the branch', (signal) =>
-        app.shown().call('merge_branch', { tipId: row.id }, { signal }),
+      const result: MergeBranchResult | undefined = await app.progress(
+        'Summarizing the branch',
+        (signal) => app.shown().call('merge_branch', { tipId: row.id }, { signal }),
       );
-      if (result?.reason) void vscode.window.showInformationMessage(reasonText(result.reason, result.by));
+      if (result?.reason)
+        void vscode.window.showInformationMessage(reasonText(result.reason, result.by));
     },
     'treelined.compact': async () => {
       const focus = await vscode.window.showInputBox({
@@ -70,7 +82,8 @@ export function moveCommands(parts: Parts) {
       const result = await app.progress('Compacting', (signal) =>
         app.shown().call('compact', params, { signal }),
       );
-      if (result?.reason) void vscode.window.showInformationMessage(reasonText(result.reason, result.by));
+      if (result?.reason)
+        void vscode.window.showInformationMessage(reasonText(result.reason, result.by));
     },
   };
 }
@@ -99,7 +112,8 @@ async function askSummary({ leaves }: Plan): Promise<Summary | undefined> {
 }
 
 async function go(parts: Parts, session: Session, to: Plan, summary: Summary): Promise<void> {
-  const { app, composer } = parts;
+  const { app, composer, tree } = parts;
+  const since = tree.selections;
   const title = summary.choice === 'none' ? 'Moving' : 'Writing the summary';
   const outcome = await app.progress(title, (signal, say) =>
     move(session, to, {
@@ -111,14 +125,16 @@ async function go(parts: Parts, session: Session, to: Plan, summary: Summary): P
   );
   if (outcome === undefined) return;
   if (outcome.draft) await composer.begin(session.id, outcome.draft.text, outcome.draft.images);
-  await announce(parts, outcome);
+  announce(parts, outcome);
+  if (outcome.isMoved) await tree.follow(outcome.newLeafId, since);
 }
 
-async function announce({ app, tree }: Parts, { isMoved, message, newLeafId, summary }: Outcome): Promise<void> {
+function announce({ app }: Parts, { isMoved, message, summary }: Outcome): void {
   if (message !== undefined) void vscode.window.showInformationMessage(message);
   if (!isMoved) return;
-  if (newLeafId !== null) await tree.reveal(newLeafId, false);
-  const text = summary ? 'Moved. A summary of the branch is the leaf.' : 'Moved. The branch stays in the tree.';
+  const text = summary
+    ? 'Moved. A summary of the branch is the leaf.'
+    : 'Moved. The branch stays in the tree.';
   void vscode.window.showInformationMessage(text, 'Undo').then((undo) => {
     if (undo) void app.run(() => app.shown().call('undo_navigation', {}));
   });

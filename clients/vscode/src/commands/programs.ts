@@ -11,7 +11,8 @@ export function programCommands({ app, asking, composer, page }: Parts) {
     'treelined.runCommand': async () => {
       const { commands } = await app.connection.call('list_commands', {});
       if (commands.length === 0) {
-        const text = 'No program offers a command. Extensions of the daemon do, and clients of a shared daemon.';
+        const text =
+          'No program offers a command. Extensions of the daemon do, and clients of a shared daemon.';
         void vscode.window.showInformationMessage(text);
         return;
       }

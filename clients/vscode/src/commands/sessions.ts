@@ -12,7 +12,15 @@ import type { Parts } from './parts.js';
 /** How long typing must pause before all sessions are searched, in milliseconds. */
 const PAUSE_MS = 150;
 
-const TOOLS: readonly ImportFrom[] = ['auto', 'claude-code', 'codex', 'opencode', 'gemini', 'goose', 'pi'];
+const TOOLS: readonly ImportFrom[] = [
+  'auto',
+  'claude-code',
+  'codex',
+  'opencode',
+  'gemini',
+  'goose',
+  'pi',
+];
 
 export function sessionCommands({ app, tree, sessions }: Parts) {
   const rowOf = async (item?: SessionItem) => {
@@ -57,7 +65,8 @@ export function sessionCommands({ app, tree, sessions }: Parts) {
       app.show(await app.adopt(await Session.create(app.connection, params)));
     },
     'treelined.rename': async (item?: SessionItem) => {
-      const session = item?.kind === 'session' ? await app.sessionOf(item.row.sessionId) : app.shown();
+      const session =
+        item?.kind === 'session' ? await app.sessionOf(item.row.sessionId) : app.shown();
       const name = await vscode.window.showInputBox({
         title: 'Name of the session',
         value: session.title,

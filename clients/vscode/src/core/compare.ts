@@ -5,6 +5,17 @@ import { entryText, speaker } from './entry.js';
 import type { Session } from './session.js';
 import { count } from './text.js';
 
+/** Entries that say nothing to a reader: they are in the tree, not in the conversation. */
+const BOOKKEEPING: readonly string[] = [
+  'label',
+  'session_info',
+  'custom',
+  'usage',
+  'context_edit',
+  'model_change',
+  'thinking_level_change',
+];
+
 export interface Comparison {
   left: string;
   right: string;
@@ -24,7 +35,10 @@ export async function compareBranches(
   const [leftPath, rightPath] = [a ?? [], b ?? []];
   const common = leftPath.findIndex((entry, index) => entry.id !== rightPath[index]?.id);
   const part = common === -1 ? leftPath.length : common;
-  const sides = [leftPath.slice(part), rightPath.slice(part)] as const;
+  const [own, other] = [leftPath, rightPath].map((path) =>
+    path.slice(part).filter(({ type }) => !BOOKKEEPING.includes(String(type))),
+  );
+  const sides = [own ?? [], other ?? []] as const;
   const [l, r] = sides.map((entries) => entries.map(section).join('\n'));
   const title = `${count(sides[0].length, 'entry', 'entries')} ↔ ${count(sides[1].length, 'entry', 'entries')}`;
   return { left: l ?? '', right: r ?? '', title };

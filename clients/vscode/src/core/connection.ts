@@ -23,7 +23,15 @@ export type Note = {
 /** Options of the daemon; `command` is its program. */
 export type Start = Pick<
   ConnectOptions,
-  'command' | 'args' | 'cwd' | 'env' | 'sessionDir' | 'shared' | 'socket' | 'summarizer' | 'timeoutMs'
+  | 'command'
+  | 'args'
+  | 'cwd'
+  | 'env'
+  | 'sessionDir'
+  | 'shared'
+  | 'socket'
+  | 'summarizer'
+  | 'timeoutMs'
 >;
 
 /** What the connection asks of the window. */
@@ -86,7 +94,10 @@ export class Connection {
   /** Returns the client, and starts the daemon if it does not run. */
   async client(): Promise<Client> {
     if (!this.#host.isTrusted()) {
-      throw new ExtensionError('untrusted', 'this folder is not trusted, so that nothing is started');
+      throw new ExtensionError(
+        'untrusted',
+        'this folder is not trusted, so that nothing is started',
+      );
     }
     if (this.#isDisposed) throw new TreelinedError('the window is closing', 'disconnected');
     if (this.#client === undefined) {

@@ -37,7 +37,8 @@ export function entryText(entry: Entry): string {
   const loose = entry as Loose;
   const message = loose.message ?? loose;
   const command = string(message.command);
-  if (command !== undefined) return fence(`$ ${command}\n${string(message.output) ?? ''}`, 'console');
+  if (command !== undefined)
+    return fence(`$ ${command}\n${string(message.output) ?? ''}`, 'console');
   const { content } = message;
   const isTool = message.role === 'toolResult';
   const text =

@@ -134,7 +134,11 @@ export interface Problem {
 export function problem(error: unknown): Problem | undefined {
   if (!(error instanceof TreelinedError || error instanceof ExtensionError)) {
     if (error instanceof Error && error.name === 'AbortError') return undefined;
-    return { kind: 'other', text: error instanceof Error ? error.message : String(error), remedy: LOG };
+    return {
+      kind: 'other',
+      text: error instanceof Error ? error.message : String(error),
+      remedy: LOG,
+    };
   }
   if (error.kind === 'cancelled') return undefined;
   // A newer daemon has kinds that are not in the table.

@@ -40,14 +40,22 @@ const STYLES: Partial<Record<string, string>> = {
   dim: 'disabledForeground',
 };
 
-/** Names the kind of a row: its role, else its type. */
+const NAMES: Partial<Record<string, string>> = {
+  toolResult: 'tool',
+  bashExecution: 'command',
+  branch_summary: 'summary',
+  custom_message: 'message',
+};
+
+/** The kind of a row in a word: its role, else its type. */
 export function kindOf(row: TreeNode): string {
-  return row.role ?? row.type;
+  const kind = row.role ?? row.type;
+  return NAMES[kind] ?? kind;
 }
 
 export function lookOf(row: TreeNode, kind: 'entry' | 'branch'): Look {
   const { preview, match, label, isLeaf } = row;
-  const icon = row.isError ? 'error' : (ICONS[kindOf(row)] ?? 'circle-small');
+  const icon = row.isError ? 'error' : (ICONS[row.role ?? row.type] ?? 'circle-small');
   const color = isLeaf
     ? 'charts.green'
     : row.isError
@@ -69,12 +77,19 @@ export function lookOf(row: TreeNode, kind: 'entry' | 'branch'): Look {
     description: description.join(' '),
     icon,
     ...(color && { color }),
-    spoken: [kindOf(row), label, preview, ...description, isLeaf && 'leaf'].filter(Boolean).join(', '),
+    spoken: [kindOf(row), label, preview, ...description, isLeaf && 'leaf']
+      .filter(Boolean)
+      .join(', '),
   };
 }
 
 /** The position of a session for the status bar. */
-export function positionText(title: string, leaf: TreeNode | undefined, othersMoved: boolean): string {
-  const at = leaf === undefined ? 'at the beginning' : `${kindOf(leaf)}: ${shorten(leaf.preview, 40)}`;
+export function positionText(
+  title: string,
+  leaf: TreeNode | undefined,
+  othersMoved: boolean,
+): string {
+  const at =
+    leaf === undefined ? 'at the beginning' : `${kindOf(leaf)}: ${shorten(leaf.preview, 40)}`;
   return `$(git-branch) ${shorten(title, 24)} · ${at}${othersMoved ? ' $(person-add)' : ''}`;
 }

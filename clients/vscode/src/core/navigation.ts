@@ -42,7 +42,9 @@ export async function plan(session: Session, row: TreeNode): Promise<Plan> {
 }
 
 /** The choices of a person who leaves entries behind. */
-export function summaryChoices(leaves: number): { choice: SummaryChoice; label: string; detail: string }[] {
+export function summaryChoices(
+  leaves: number,
+): { choice: SummaryChoice; label: string; detail: string }[] {
   const entries = count(leaves, 'entry', 'entries');
   return [
     {

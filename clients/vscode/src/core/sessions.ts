@@ -38,7 +38,10 @@ export class SessionList {
   }
 
   /** Returns sessions, the last active first: of one directory, or of all but `except`. */
-  async rows(of: { cwd: string } | { except: readonly string[] }, limit = PAGE): Promise<SessionRow[]> {
+  async rows(
+    of: { cwd: string } | { except: readonly string[] },
+    limit = PAGE,
+  ): Promise<SessionRow[]> {
     const query = this.query.trim();
     const { except } = 'cwd' in of ? { except: [] } : of;
     const rows: SessionRow[] = [];

@@ -8,7 +8,13 @@ import type { Session } from './session.js';
 /** An element of the tree view. */
 export type Item =
   /** An entry. A `branch` begins with it; the rest of the branch is below it. */
-  | { kind: 'entry' | 'branch'; id: string; row: TreeNode; parent: Item | undefined; hasChildren: boolean }
+  | {
+      kind: 'entry' | 'branch';
+      id: string;
+      row: TreeNode;
+      parent: Item | undefined;
+      hasChildren: boolean;
+    }
   /** Rows that are not loaded; `load` shows more of them. */
   | { kind: 'more'; id: string; text: string; parent: Item | undefined; load: () => void };
 
@@ -62,7 +68,8 @@ export class Tree {
 
   /** Returns the items below `parent`; undefined: the top. */
   async children(parent?: Item): Promise<Item[]> {
-    if (parent === undefined) return queryParams(this.view.query).query ? this.#matches() : this.#top();
+    if (parent === undefined)
+      return queryParams(this.view.query).query ? this.#matches() : this.#top();
     if (parent.kind === 'more') return [];
     if (parent.kind === 'branch') return this.#rest(parent);
     return this.#branches(parent);
@@ -97,7 +104,10 @@ export class Tree {
       if (at) await this.children(at);
       const item = this.#items.get(head.id);
       if (item) {
-        this.#lengths.set(item.id, Math.max(this.#length(item.id), head.length + this.view.pageSize));
+        this.#lengths.set(
+          item.id,
+          Math.max(this.#length(item.id), head.length + this.view.pageSize),
+        );
         await this.children(item);
       }
     }
@@ -188,7 +198,11 @@ export class Tree {
   /** All rows that the query finds, as a list. */
   async #matches(): Promise<Item[]> {
     this.#items = new Map();
-    const params = { ...queryParams(this.view.query), order: 'time', limit: this.#length('matches') };
+    const params = {
+      ...queryParams(this.view.query),
+      order: 'time',
+      limit: this.#length('matches'),
+    };
     const page = await this.#read(params);
     this.state = page;
     const rows = page.nodes as TreeNode[];
@@ -233,7 +247,8 @@ export class Tree {
       isWhole ||= run.length === before || page.nextCursor === undefined;
     }
     const first = run[0];
-    const others = first && first.childCount > 1 ? await this.#branches({ ...head, row: first }) : [];
+    const others =
+      first && first.childCount > 1 ? await this.#branches({ ...head, row: first }) : [];
     const items: Item[] = others.map((item) => ({ ...item, parent: head }));
     for (const row of run.slice(1)) {
       items.push(this.#entry('entry', row, head, row.childCount > 1));
