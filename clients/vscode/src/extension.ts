@@ -3,11 +3,11 @@
 import * as vscode from 'vscode';
 import { App } from './app.js';
 import { Asking } from './asking.js';
-import { entryCommands } from './commands/entries.js';
+import { entryCommands, rowCommands } from './commands/entries.js';
 import { moveCommands } from './commands/moves.js';
 import type { Parts } from './commands/parts.js';
 import { programCommands } from './commands/programs.js';
-import { sessionCommands } from './commands/sessions.js';
+import { sessionCommands, storeCommands } from './commands/sessions.js';
 import { Composer } from './composer.js';
 import { Documents } from './documents.js';
 import { PagePanel } from './pagePanel.js';
@@ -35,7 +35,9 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   context.subscriptions.push(tree, sessions, documents, asking, composer, page, status);
   const commands = {
     ...sessionCommands(parts),
+    ...storeCommands(parts),
     ...entryCommands(parts),
+    ...rowCommands(parts),
     ...moveCommands(parts),
     ...programCommands(parts),
   } as Record<string, (...args: never[]) => Promise<unknown>>;

@@ -86,6 +86,12 @@ export function entryCommands(parts: Parts) {
         await composer.begin(fork.id, result.editorText, result.editorImages ?? []);
       }
     },
+  };
+}
+
+/** Commands about the rows of the tree. */
+export function rowCommands({ app, tree }: Parts) {
+  return {
     'treelined.filter': async () => {
       const now = app.tree?.view.filter;
       const picks = FILTERS.map((filter) => ({ ...filter, picked: filter.label === now }));

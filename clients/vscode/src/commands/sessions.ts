@@ -1,6 +1,6 @@
 // Commands about sessions: open, create, name, delete, restore, import, export, search.
 
-import type { ImportFrom } from 'treelined';
+import type { ImportFrom, SessionRow } from 'treelined';
 import * as vscode from 'vscode';
 import { Session } from '../core/session.js';
 import { sessionTitle } from '../core/sessions.js';
@@ -22,27 +22,14 @@ const TOOLS: readonly ImportFrom[] = [
   'pi',
 ];
 
-export function sessionCommands({ app, tree, sessions }: Parts) {
-  const rowOf = async (item?: SessionItem) => {
-    if (item?.kind === 'session') return item.row;
-    const rows = await app.sessions.rows({ except: [] });
-    const picks = rows.map((row) => ({
-      label: sessionTitle(row),
-      description: `${ago(row.modified)} · ${count(row.messageCount, 'message')}`,
-      detail: row.cwd,
-      row,
-    }));
-    const options = { title: 'Session', matchOnDescription: true, matchOnDetail: true };
-    return (await vscode.window.showQuickPick(picks, options))?.row;
-  };
-
+export function sessionCommands({ app }: Parts) {
   return {
     'treelined.openSession': async (item?: SessionItem) => {
-      const row = await rowOf(item);
+      const row = await rowOf(app, item);
       if (row) await app.open({ path: row.path });
     },
     'treelined.open': async () => {
-      const row = await rowOf();
+      const row = await rowOf(app);
       if (row === undefined) return;
       await app.open({ path: row.path });
       await vscode.commands.executeCommand('treelined.tree.focus');
@@ -74,8 +61,14 @@ export function sessionCommands({ app, tree, sessions }: Parts) {
       });
       if (name !== undefined) await session.call('set_session_name', { name });
     },
+  };
+}
+
+/** Commands about many sessions: find, delete, restore, import. */
+export function storeCommands({ app, tree, sessions }: Parts) {
+  return {
     'treelined.deleteSession': async (item?: SessionItem) => {
-      const row = await rowOf(item);
+      const row = await rowOf(app, item);
       if (row === undefined) return;
       const { sessionId } = row;
       await app.connection.call('delete_session', { sessionId });
@@ -132,6 +125,20 @@ export function sessionCommands({ app, tree, sessions }: Parts) {
       sessions.refresh();
     },
   };
+}
+
+/** The session of a menu's item, else one that the person chooses. */
+async function rowOf(app: Parts['app'], item?: SessionItem): Promise<SessionRow | undefined> {
+  if (item?.kind === 'session') return item.row;
+  const rows = await app.sessions.rows({ except: [] });
+  const picks = rows.map((row) => ({
+    label: sessionTitle(row),
+    description: `${ago(row.modified)} · ${count(row.messageCount, 'message')}`,
+    detail: row.cwd,
+    row,
+  }));
+  const options = { title: 'Session', matchOnDescription: true, matchOnDetail: true };
+  return (await vscode.window.showQuickPick(picks, options))?.row;
 }
 
 function summaryOf(totals: object): string {

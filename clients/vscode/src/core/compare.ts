@@ -36,7 +36,7 @@ export async function compareBranches(
   const common = leftPath.findIndex((entry, index) => entry.id !== rightPath[index]?.id);
   const part = common === -1 ? leftPath.length : common;
   const [own, other] = [leftPath, rightPath].map((path) =>
-    path.slice(part).filter(({ type }) => !BOOKKEEPING.includes(String(type))),
+    path.slice(part).filter(({ type }) => !BOOKKEEPING.includes(type)),
   );
   const sides = [own ?? [], other ?? []] as const;
   const [l, r] = sides.map((entries) => entries.map(section).join('\n'));

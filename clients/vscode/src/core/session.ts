@@ -142,7 +142,7 @@ export class Session {
   }
 
   #warn(diagnostics: Diagnostic[]): void {
-    const kinds = [...new Set(diagnostics.map(({ kind }) => String(kind)))];
+    const kinds = [...new Set(diagnostics.map(({ kind }) => kind))];
     if (kinds.length > 0) this.events.fire({ what: 'damaged', kinds });
   }
 

@@ -3,7 +3,7 @@
 /** Returns `text` on one line, cut to `length` characters. */
 export function shorten(text: string, length: number): string {
   const line = text.replace(/\s+/g, ' ').trim();
-  const characters = [...line];
+  const characters = Array.from(line);
   return characters.length <= length ? line : `${characters.slice(0, length - 1).join('')}…`;
 }
 

@@ -277,7 +277,7 @@ export class Tree {
       const from = Math.max(0, at - this.view.pageSize);
       const above = at === 0 ? [] : await this.#rowsBetween(from, at);
       let next = above.pop();
-      while (next && next.id === current.parentId && !next.onActivePath) {
+      while (next?.id === current.parentId && !next.onActivePath) {
         [current, at, length] = [next, at - 1, length + 1];
         next = above.pop();
       }
