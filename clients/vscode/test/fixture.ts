@@ -84,11 +84,11 @@ export async function say(
 }
 
 /** Appends the messages m0, m1, … at the leaf. */
-export async function chain(session: Session, length: number): Promise<void> {
+export async function chain(session: Session, length: number, from = 0): Promise<void> {
   const entries = Array.from({ length }, (_, n) => ({
     type: 'message',
-    id: `m${n}`,
-    message: { role: 'user', content: `message ${n}` },
+    id: `m${from + n}`,
+    message: { role: 'user', content: `message ${from + n}` },
   }));
   await session.call('append_entries', { entries: entries as never });
 }

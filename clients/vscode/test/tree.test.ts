@@ -125,3 +125,19 @@ test('a query shows the rows that it finds, with the places in them', async (t) 
   tree.setView({ query: '/(/' });
   await assert.rejects(tree.children(), { kind: 'invalidParams' });
 });
+
+test('100,000 entries are shown and searched by pages', async (t) => {
+  const session = await Session.create(await window(t), { cwd: '/tmp' });
+  for (let from = 0; from < 100_000; from += 10_000) await chain(session, 10_000, from);
+  const tree = treeOf(session, 200);
+  const start = performance.now();
+  const items = await tree.children();
+  const shownMs = performance.now() - start;
+  assert.ok(items.length < 250);
+  const item = await tree.locate('m50000');
+  const locatedMs = performance.now() - start - shownMs;
+  assert.equal(item?.row.id, 'm50000');
+  t.diagnostic(`shown after ${shownMs.toFixed()} ms, located after ${locatedMs.toFixed()} ms`);
+  // Reading every row takes several times as long, also on a busy machine.
+  assert.ok(shownMs < 2000, `${shownMs} ms`);
+});
