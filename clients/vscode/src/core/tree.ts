@@ -49,6 +49,8 @@ export class Tree {
   leafRow: TreeNode | undefined;
   /** The first row of the path that is shown; undefined: a page up to the leaf. */
   #from: number | undefined;
+  /** The end of an upper part of the path, behind which rows are left out; undefined: there is no gap. */
+  #to: number | undefined;
   /** Rows that are shown of long branches and lists, by the id of their item. */
   readonly #lengths = new Map<string, number>();
   /** The items of the last reading by the ids of their entries. */
@@ -79,6 +81,7 @@ export class Tree {
   setView(view: Partial<View>): void {
     this.view = { ...this.view, ...view };
     this.#from = undefined;
+    this.#to = undefined;
     this.#lengths.clear();
   }
 
@@ -156,18 +159,27 @@ export class Tree {
     this.leafRow = path.at(-1);
     if (path.length === 0) return this.#roots(page.rootIds.length);
     const from = Math.min(this.#from ?? page.offset, page.offset);
-    const rows = [...(await this.#rowsBetween(from, page.offset)), ...path];
+    const to = Math.max(from, Math.min(this.#to ?? page.offset, page.offset));
+    // Without a gap there is none when the conversation grows either.
+    if (to === page.offset) this.#to = undefined;
+    const rows = await this.#rowsBetween(from, to);
     const items: Item[] = [];
-    if (from > 0) {
-      const load = () => {
-        this.#from = Math.max(0, from - 4 * pageSize);
-        this.onMore(undefined);
-      };
-      items.push({ kind: 'more', id: 'above', text: `${from} earlier`, parent: undefined, load });
-    }
-    for (const row of rows) {
-      items.push(this.#entry('entry', row, undefined, row.childCount > (row.isLeaf ? 0 : 1)));
-    }
+    const row = (each: TreeNode) =>
+      items.push(this.#entry('entry', each, undefined, each.childCount > (each.isLeaf ? 0 : 1)));
+    const gap = (id: string, text: string, load: () => void) =>
+      items.push({
+        ...{ kind: 'more', id, text, parent: undefined },
+        load: () => {
+          load();
+          this.onMore(undefined);
+        },
+      });
+    if (from > 0)
+      gap('above', `${from} earlier`, () => (this.#from = Math.max(0, from - 4 * pageSize)));
+    rows.forEach(row);
+    if (to < page.offset)
+      gap('between', `${page.offset - to} between`, () => (this.#to = to + 4 * pageSize));
+    path.forEach(row);
     if (page.rootIds.length > 1) items.push(...(await this.#roots(page.rootIds.length)));
     return items;
   }
@@ -291,9 +303,13 @@ export class Tree {
     }
   }
 
-  /** Makes the list of the path long enough for one of its entries. */
+  /** Makes the list of the path contain one of its entries, with a gap behind it if it is far above. */
   async #showOnPath(entryId: string): Promise<void> {
     const { offset } = await this.#around(entryId);
-    this.#from = Math.max(0, Math.min(this.#from ?? offset, offset - 10));
+    const isShown =
+      this.#from !== undefined && this.#from <= offset && offset < (this.#to ?? Infinity);
+    if (isShown) return;
+    this.#from = Math.max(0, offset - 10);
+    this.#to = offset + this.view.pageSize;
   }
 }
