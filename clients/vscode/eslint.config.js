@@ -32,6 +32,12 @@ export default defineConfig(
     },
   },
   {
+    files: ['src/webview/**'],
+    languageOptions: {
+      globals: { acquireVsCodeApi: 'readonly', document: 'readonly', window: 'readonly' },
+    },
+  },
+  {
     // The test runner waits for its tests itself.
     files: ['test/**'],
     rules: { '@typescript-eslint/no-floating-promises': 'off' },

@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import type { App } from './app.js';
+import { Bridge, type FromPage } from './core/bridge.js';
 import { missingPage, type PageAssets, pageHtml } from './core/page.js';
 import type { Session } from './core/session.js';
 
@@ -28,20 +29,34 @@ export class PagePanel implements vscode.Disposable {
       { enableScripts: true, localResourceRoots: [], retainContextWhenHidden: true },
     );
     this.#panels.add(panel);
-    panel.onDidDispose(() => this.#panels.delete(panel));
+    const bridge = new Bridge(this.#app.connection, (message) => {
+      void panel.webview.postMessage(message);
+    });
+    panel.webview.onDidReceiveMessage((message: FromPage) => bridge.receive(message));
+    panel.onDidDispose(() => {
+      this.#panels.delete(panel);
+      bridge.dispose();
+    });
     const assets = await this.#assets();
+    const { Dark, HighContrast } = vscode.ColorThemeKind;
+    const { kind } = vscode.window.activeColorTheme;
     const nonce = randomBytes(16).toString('base64');
-    panel.webview.html = assets ? pageHtml(assets, nonce) : missingPage();
+    const isDark = kind === Dark || kind === HighContrast;
+    const place = { nonce, isDark, sessionId: session.id };
+    panel.webview.html = assets ? pageHtml(assets, place) : missingPage();
   }
 
   /** The script and style of the page, if this build has them. */
   async #assets(): Promise<PageAssets | undefined> {
     const folder = join(this.#app.context.extensionPath, 'dist', 'page');
     try {
-      const [script, style] = await Promise.all(
-        ['page.js', 'page.css'].map((name) => readFile(join(folder, name), 'utf8')),
-      );
-      return { script: script ?? '', style: style ?? '' };
+      const read = (name: string) => readFile(join(folder, name), 'utf8');
+      const [socket, script, style] = await Promise.all([
+        read('socket.js'),
+        read('page.js'),
+        read('page.css'),
+      ]);
+      return { socket, script, style };
     } catch {
       return undefined;
     }

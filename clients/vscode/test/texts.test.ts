@@ -145,8 +145,16 @@ test('short texts are as people say them', () => {
 });
 
 test('a text in the page cannot end its script, and nothing is loaded', () => {
-  const html = pageHtml({ script: 'x="</script>"', style: '</style>' }, 'n');
-  assert.equal(html.match(/<\/script>/g)?.length, 1);
+  const assets = {
+    socket: '',
+    script: 'x="</script>"',
+    style: '</style>@media (prefers-color-scheme: dark){}',
+  };
+  const html = pageHtml(assets, { nonce: 'n', sessionId: '"><b>', isDark: true });
+  assert.equal(html.match(/<\/script>/g)?.length, 2);
+  assert.equal(html.match(/<\/style>/g)?.length, 1);
+  assert.match(html, /@media all\{\}/);
+  assert.match(html, /data-session="&quot;>&lt;b>"/);
   assert.match(html, /default-src 'none'/);
   assert.match(missingPage(), /not in this build/);
 });

@@ -1,4 +1,5 @@
-// Bundles the extension into dist/extension.cjs, and copies the page of clients/web if it has been built.
+// Bundles the extension into dist/extension.cjs, and copies the page of clients/web, or of the folder
+// TREELINED_PAGE, if it has been built.
 
 import { cp, rm } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
@@ -23,7 +24,9 @@ await build({
   legalComments: 'none',
   logLevel: 'warning',
 });
-for (const name of ['page.js', 'page.css']) {
-  const from = path(`../../web/dist/${name}`);
-  if (existsSync(from)) await cp(from, path(`../dist/page/${name}`));
+const page = process.env.TREELINED_PAGE ?? path('../../web/dist');
+if (existsSync(`${page}/page.js`)) {
+  for (const name of ['page.js', 'page.css'])
+    await cp(`${page}/${name}`, path(`../dist/page/${name}`));
+  await cp(path('../src/webview/socket.js'), path('../dist/page/socket.js'));
 }
