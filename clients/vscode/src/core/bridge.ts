@@ -99,7 +99,7 @@ export class Bridge {
     if (method === 'initialize') return client.server;
     // The window watches already.
     if (OWN.includes(method)) return {};
-    const result: unknown = await client.call(method as keyof Methods, params as never, { signal });
+    const result: unknown = await client.call(method as keyof Methods, params, { signal });
     const { session } = (result ?? {}) as { session?: { sessionId?: string } };
     if (session?.sessionId !== undefined) this.#opened.push(session.sessionId);
     const at = method === 'close_session' ? this.#opened.indexOf(String(params.sessionId)) : -1;
