@@ -161,7 +161,8 @@ check('the page is shown in a webview, or says what to do while the build has no
   await editor.command('Treelined: Open the Page');
   const page = editor.page.frameLocator('iframe.webview').frameLocator('#active-frame');
   if (hasPage) {
-    await page.getByText('Why does the build fail?').first().waitFor();
+    await page.getByText('Still here, every key of it.').first().waitFor();
+    await page.getByText('A stale cache, or a missing import.').last().waitFor();
     await editor.screenshot('page');
   } else await page.getByText('The page is not in this build').waitFor();
 });

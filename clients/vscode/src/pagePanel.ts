@@ -25,7 +25,7 @@ export class PagePanel implements vscode.Disposable {
     const panel = vscode.window.createWebviewPanel(
       'treelined.page',
       session.title,
-      vscode.ViewColumn.Beside,
+      vscode.ViewColumn.Active,
       { enableScripts: true, localResourceRoots: [], retainContextWhenHidden: true },
     );
     this.#panels.add(panel);

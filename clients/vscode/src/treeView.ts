@@ -123,7 +123,7 @@ export class TreeView implements vscode.TreeDataProvider<Item>, vscode.Disposabl
     if (tree.view.query !== '') tree.setView({ query: '' });
     const item = await this.#app.run(() => tree.locate(entryId));
     this.#emitter.fire(undefined);
-    if (item) await this.#view.reveal(item, { select: true, focus, expand: false });
+    if (item) await this.#select(item, focus);
   }
 
   #describe(): void {
@@ -162,7 +162,19 @@ export class TreeView implements vscode.TreeDataProvider<Item>, vscode.Disposabl
     if (leafId === null || row === undefined || before === undefined || before === row.id) return;
     if (!this.#view.visible || this.selected?.row.id !== before) return;
     const item = this.#app.tree?.item(row.id);
-    if (item) void this.#view.reveal(item, { select: true, focus: false });
+    if (item) void this.#select(item, false);
+  }
+
+  /** Selects an item; once more if the tree changed at that moment, so that VS Code did not find it. */
+  async #select(item: EntryItem, focus: boolean): Promise<void> {
+    const options = { select: true, focus, expand: false };
+    try {
+      await this.#view.reveal(item, options);
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 2 * CHANGE_MS));
+      const again = this.#app.tree?.item(item.row.id);
+      if (again) await Promise.resolve(this.#view.reveal(again, options)).catch(() => {});
+    }
   }
 
   #refresh(): void {

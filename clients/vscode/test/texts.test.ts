@@ -148,7 +148,7 @@ test('a text in the page cannot end its script, and nothing is loaded', () => {
   const assets = {
     socket: '',
     script: 'x="</script>"',
-    style: '</style>@media (prefers-color-scheme: dark){}',
+    style: '</style>@media(prefers-color-scheme:dark){}',
   };
   const html = pageHtml(assets, { nonce: 'n', sessionId: '"><b>', isDark: true });
   assert.equal(html.match(/<\/script>/g)?.length, 2);

@@ -31,8 +31,9 @@ export function pageHtml({ socket, script, style }: PageAssets, place: PagePlace
   const { nonce, sessionId, isDark } = place;
   const scheme = isDark ? 'dark' : 'light';
   // The colours are those of the editor's theme, whatever the system says.
+  // A space, since a minified style has none between the rule and its condition.
   const themed = style.replace(/\(prefers-color-scheme: ?(dark|light)\)/g, (_, name) =>
-    name === scheme ? 'all' : 'not all',
+    name === scheme ? ' all' : ' not all',
   );
   const data = `data-session="${attribute(sessionId)}" data-is-dark="${isDark}"`;
   return `<!doctype html>
