@@ -38,6 +38,7 @@ const SETTINGS = {
   'security.workspace.trust.banner': 'never',
   'window.commandCenter': false,
   'git.enabled': false,
+  'diffEditor.useInlineViewWhenSpaceIsLimited': false,
 };
 
 export class Editor {
@@ -138,8 +139,10 @@ export class Editor {
 
   async screenshot(name) {
     if (process.env.SCREENSHOTS === undefined) return;
+    await this.page.mouse.move(600, 650);
     await this.page.mouse.move(700, 690);
-    await this.page.waitForTimeout(500);
+    // Tooltips go a moment later.
+    await this.page.waitForTimeout(1500);
     await this.page.screenshot({ path: join(process.env.SCREENSHOTS, `${name}.png`) });
   }
 
