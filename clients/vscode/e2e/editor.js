@@ -66,6 +66,14 @@ export class Editor {
     return editor;
   }
 
+  /** Makes the window one of two folders. */
+  async twoFolders() {
+    await mkdir(join(this.dir, 'second'));
+    this.workspace = join(this.dir, 'two.code-workspace');
+    const folders = [{ path: 'project' }, { path: 'second' }];
+    await writeFile(this.workspace, JSON.stringify({ folders }));
+  }
+
   /** Opens a browser window with the folder of the test. */
   async open() {
     this.browser ??= await chromium.launch({ executablePath: '/usr/bin/chromium', args: FLAGS });
@@ -73,7 +81,8 @@ export class Editor {
     const context = await this.browser.newContext({ viewport: { width: 1180, height: 720 } });
     this.page = await context.newPage();
     this.page.setDefaultTimeout(PATIENCE_MS);
-    await this.page.goto(`http://127.0.0.1:${this.port}/?folder=${this.folder}`);
+    const place = this.workspace ? `workspace=${this.workspace}` : `folder=${this.folder}`;
+    await this.page.goto(`http://127.0.0.1:${this.port}/?${place}`);
     await this.page.locator('.activitybar').waitFor();
     return this.page;
   }

@@ -110,7 +110,6 @@ check('a move asks for a summary, and the summary becomes the leaf', async () =>
   await editor.choice('Leave a summary').click();
   await editor.message('Moved. A summary of the branch is the leaf.').waitFor();
   await editor.row('◉ Tried “Add the import.”').first().waitFor();
-  await editor.screenshot('moved');
 });
 
 check('a move is undone', async () => {
@@ -146,7 +145,6 @@ check('a search of all sessions finds an entry, and shows it in the tree', async
   await editor.command('Treelined: Search All Sessions');
   await editor.page.locator('.quick-input-widget input').first().fill('linker');
   await editor.choice('linker').waitFor();
-  await editor.screenshot('search');
   await editor.choice(/^Cleared/).click();
   const found = editor.page.locator('.monaco-list:focus-within .monaco-list-row.selected.focused');
   await found
@@ -186,17 +184,17 @@ test('nothing is started in a folder that is not trusted', async () => {
     await untrusted.page.getByText('This folder is not trusted').waitFor();
     editor = untrusted;
     assert.deepEqual(await daemons(), []);
-    await untrusted.screenshot('untrusted');
   } finally {
     editor = trusting;
     await untrusted.stop();
   }
 });
 
-test('a question and a command of another program reach the person', async () => {
+test('with two folders and a shared daemon, questions and commands of programs reach the person', async () => {
   const shared = await Editor.start(vsix, { settings: { 'treelined.shared': true } });
   const program = await otherProgram(shared, { shared: true, clientInfo: { name: 'guard' } });
   try {
+    await shared.twoFolders();
     await writeTour(program, shared.folder);
     await program.offerCommand(
       { name: 'todo', argumentHint: 'TEXT' },
@@ -204,6 +202,8 @@ test('a question and a command of another program reach the person', async () =>
     );
     await shared.open();
     await shared.page.locator('.activitybar [aria-label="Treelined"]').first().click();
+    // Each folder has its sessions below it.
+    await shared.row('second').first().waitFor();
     await shared.row('A tour').first().click();
     await shared.row('Add the import.').first().waitFor();
     const asked = program.askUser({
