@@ -1,0 +1,235 @@
+// The extension in a real VS Code. VSIX names its package; SCREENSHOTS a folder for pictures.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Editor, PATIENCE_MS } from './editor.js';
+import { otherProgram, writeTour } from './tour.js';
+
+const vsix = process.env.VSIX;
+/** Whether the package has the page of clients/web. */
+const hasPage = process.env.HAS_PAGE === '1';
+let editor;
+let other;
+
+before(async () => {
+  editor = await Editor.start(vsix);
+  other = await otherProgram(editor);
+  await writeTour(other, editor.folder);
+  await editor.open();
+  await editor.page.locator('.activitybar [aria-label="Treelined"]').first().click();
+});
+
+after(async () => {
+  await other?.close();
+  await editor?.stop();
+});
+
+/** A test that leaves a picture of a failure. */
+function check(name, run) {
+  test(name, async () => {
+    try {
+      await run();
+    } catch (error) {
+      await editor.page.screenshot({ path: `/tmp/treelined-vscode ${name}.png` }).catch(() => {});
+      throw error;
+    }
+  });
+}
+
+const until = async (isTrue, what) => {
+  const end = Date.now() + PATIENCE_MS;
+  while (!(await isTrue())) {
+    if (Date.now() > end) throw new Error(`waited in vain until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+};
+
+const status = () => editor.page.locator('.statusbar').innerText();
+
+check('a session is listed, and a click shows its tree and position', async () => {
+  await editor.row('A tour').first().click();
+  await editor.row('Add the import.').first().waitFor();
+  assert.deepEqual((await editor.rows()).length, 6);
+  await until(
+    async () => (await status()).includes('A tour · assistant: Added'),
+    'the position is shown',
+  );
+});
+
+check('a branch that was left is below the entry where it parts', async () => {
+  await editor.select('A stale cache');
+  await editor.page.keyboard.press('ArrowRight');
+  await editor
+    .row(/^\s*Clear the/)
+    .first()
+    .waitFor();
+  await editor.select(/^\s*Clear the/);
+  await editor.page.keyboard.press('ArrowRight');
+  await editor.row('make clean all').first().waitFor();
+  await editor.row('I clean it.').first().click();
+  await editor.page
+    .locator('.editor-container .view-lines', { hasText: 'calls' })
+    .first()
+    .waitFor();
+  await editor.screenshot('tree');
+});
+
+check('an entry of another program appears without a key', async () => {
+  await other.appendMessage({
+    sessionId: 'tour',
+    entryId: 'u4',
+    message: { role: 'user', content: 'From another window.' },
+  });
+  await editor.row('From another window.').first().waitFor();
+});
+
+check('a label is set by the menu of an entry', async () => {
+  await editor.select('Add the import.');
+  await editor.command('Treelined: Label');
+  await editor.answer('Label: Add the import.', 'the way');
+  await editor.row('[the way] Add the import.').first().waitFor();
+});
+
+check('two branches are compared in an editor for differences', async () => {
+  await editor.select(/^\s*Cleared/);
+  await editor.command('Treelined: Compare');
+  await editor.page.locator('.monaco-diff-editor').first().waitFor();
+  await until(
+    async () =>
+      (await editor.page.locator('.monaco-diff-editor').first().innerText()).includes('Clear'),
+    'the branch is shown',
+  );
+  await editor.screenshot('compare');
+});
+
+check('a move asks for a summary, and the summary becomes the leaf', async () => {
+  await editor.select(/^\s*Cleared/);
+  await editor.command('Treelined: Go to This Entry');
+  await editor.choice('Leave a summary').waitFor();
+  await editor.screenshot('navigate');
+  await editor.choice('Leave a summary').click();
+  await editor.message('Moved. A summary of the branch is the leaf.').waitFor();
+  await editor.row('◉ Tried “Add the import.”').first().waitFor();
+});
+
+check('a move is undone', async () => {
+  await editor.command('Treelined: Undo the Last Move');
+  await until(async () => (await status()).includes('assistant: Added'), 'the leaf is back');
+  await editor.page.locator('.monaco-list-row.selected', { hasText: '◉ Added' }).first().waitFor();
+});
+
+check('a message that was gone back to is a draft, which is sent as a new branch', async () => {
+  await editor.select('Add the import.');
+  await editor.command('Treelined: Go to This Entry');
+  await editor.choice('Go without a summary').click();
+  await editor.draft('Add the import.');
+  await editor.page.keyboard.type(' Both of them.');
+  await editor.screenshot('draft');
+  await editor.page.keyboard.press('Control+Enter');
+  await editor.row('◉ Add the import. Both of them.').first().waitFor();
+});
+
+check('the daemon dies, and the next command finds the place and the draft again', async () => {
+  await editor.command('Treelined: Write a Message');
+  await editor.draft('');
+  await editor.page.keyboard.type('Still here');
+  const [pid] = await daemons();
+  process.kill(pid, 'SIGKILL');
+  await until(async () => !(await daemons()).includes(pid), 'the daemon has ended');
+  await editor.page.keyboard.type(', every key of it.');
+  await editor.page.keyboard.press('Control+Enter');
+  await editor.row('◉ Still here, every key of it.').first().waitFor();
+});
+
+check('a search of all sessions finds an entry, and shows it in the tree', async () => {
+  await editor.command('Treelined: Search All Sessions');
+  await editor.page.locator('.quick-input-widget input').first().fill('linker');
+  await editor.choice('linker').waitFor();
+  await editor.choice(/^Cleared/).click();
+  const found = editor.page.locator('.monaco-list:focus-within .monaco-list-row.selected.focused');
+  await found
+    .filter({ hasText: /^\s*Cleared/ })
+    .first()
+    .waitFor();
+});
+
+check('the page is shown in a webview, or says what to do while the build has none', async () => {
+  await editor.command('Treelined: Open the Page');
+  const page = editor.page.frameLocator('iframe.webview').frameLocator('#active-frame');
+  if (hasPage) {
+    await page.getByText('Still here, every key of it.').first().waitFor();
+    await page.getByText('A stale cache, or a missing import.').last().waitFor();
+    await editor.screenshot('page');
+  } else await page.getByText('The page is not in this build').waitFor();
+});
+
+/** The ids of the daemons that VS Code has started. */
+async function daemons() {
+  const { readdir, readFile } = await import('node:fs/promises');
+  const found = [];
+  for (const pid of await readdir('/proc')) {
+    if (!/^\d+$/.test(pid)) continue;
+    const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    if (line.startsWith(editor.dir) && line.includes('bin/treelined\0')) found.push(Number(pid));
+  }
+  return found;
+}
+
+test('nothing is started in a folder that is not trusted', async () => {
+  const untrusted = await Editor.start(vsix, { isTrusted: false });
+  const trusting = editor;
+  try {
+    await untrusted.open();
+    await untrusted.page.locator('.activitybar [aria-label="Treelined"]').first().click();
+    await untrusted.page.getByText('This folder is not trusted').waitFor();
+    editor = untrusted;
+    assert.deepEqual(await daemons(), []);
+  } finally {
+    editor = trusting;
+    await untrusted.stop();
+  }
+});
+
+test('with two folders and a shared daemon, questions and commands of programs reach the person', async () => {
+  const shared = await Editor.start(vsix, { settings: { 'treelined.shared': true } });
+  const program = await otherProgram(shared, { shared: true, clientInfo: { name: 'guard' } });
+  try {
+    await shared.twoFolders();
+    await writeTour(program, shared.folder);
+    await program.offerCommand(
+      { name: 'todo', argumentHint: 'TEXT' },
+      ({ args }) => `noted: ${args}`,
+    );
+    await shared.open();
+    await shared.page.locator('.activitybar [aria-label="Treelined"]').first().click();
+    // Each folder has its sessions below it.
+    await shared.row('second').first().waitFor();
+    await shared.row('A tour').first().click();
+    await shared.row('Add the import.').first().waitFor();
+    const asked = program.askUser({
+      kind: 'confirm',
+      title: 'Leave the branch?',
+      message: 'Its tests fail.',
+    });
+    await shared.message('guard asks: Leave the branch?').waitFor();
+    await shared.screenshot('question');
+    await shared.message('guard asks').getByText('Yes', { exact: true }).click();
+    assert.deepEqual(await asked, { value: true });
+    const named = program.askUser({ kind: 'input', title: 'Which name?' });
+    await shared.message('guard asks: Which name?').getByText('Answer…').click();
+    await shared.answer('guard: Which name?', 'libfoo');
+    assert.deepEqual(await named, { value: 'libfoo' });
+    await shared.command('Treelined: Run a Command of a Program');
+    await shared.choice('todo').click();
+    await shared.answer('/todo', 'milk');
+    await shared.message('noted: milk').waitFor();
+  } catch (error) {
+    await shared.page.screenshot({ path: '/tmp/treelined-vscode question.png' }).catch(() => {});
+    throw error;
+  } finally {
+    await program.close();
+    await shared.stop();
+    const { spawnSync } = await import('node:child_process');
+    spawnSync(process.env.TREELINED_BIN, ['stop', '--session-dir', shared.sessionDir]);
+  }
+});

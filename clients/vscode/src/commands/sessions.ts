@@ -1,0 +1,202 @@
+// Commands about sessions: open, create, name, delete, restore, import, export, search.
+
+import type { ImportFrom, SessionRow } from 'treelined';
+import * as vscode from 'vscode';
+import { Session } from '../core/session.js';
+import { sessionTitle } from '../core/sessions.js';
+import { ago, count, shorten } from '../core/text.js';
+import { folders } from '../settings.js';
+import type { SessionItem } from '../sessionsView.js';
+import type { Parts } from './parts.js';
+
+/** How long typing must pause before all sessions are searched, in milliseconds. */
+const PAUSE_MS = 150;
+
+const TOOLS: readonly ImportFrom[] = [
+  'auto',
+  'claude-code',
+  'codex',
+  'opencode',
+  'gemini',
+  'goose',
+  'pi',
+];
+
+export function sessionCommands({ app }: Parts) {
+  return {
+    'treelined.openSession': async (item?: SessionItem) => {
+      const row = await rowOf(app, item);
+      if (row) await app.open({ path: row.path });
+    },
+    'treelined.open': async () => {
+      const row = await rowOf(app);
+      if (row === undefined) return;
+      await app.open({ path: row.path });
+      await vscode.commands.executeCommand('treelined.tree.focus');
+    },
+    'treelined.openFile': async (uri?: vscode.Uri) => {
+      const [file] = uri
+        ? [uri]
+        : ((await vscode.window.showOpenDialog({ filters: { Sessions: ['jsonl'] } })) ?? []);
+      if (file) await app.open({ path: file.fsPath });
+    },
+    'treelined.new': async () => {
+      const cwd = await directory();
+      const name = await vscode.window.showInputBox({
+        title: 'New session',
+        prompt: 'A name; it may be empty.',
+        ignoreFocusOut: true,
+      });
+      if (name === undefined) return;
+      const params = { ...(name.trim() && { name }), ...(cwd && { cwd }) };
+      app.show(await app.adopt(await Session.create(app.connection, params)));
+    },
+    'treelined.rename': async (item?: SessionItem) => {
+      const session =
+        item?.kind === 'session' ? await app.sessionOf(item.row.sessionId) : app.shown();
+      const name = await vscode.window.showInputBox({
+        title: 'Name of the session',
+        value: session.title,
+        ignoreFocusOut: true,
+      });
+      if (name !== undefined) await session.call('set_session_name', { name });
+    },
+  };
+}
+
+/** Commands about many sessions: find, delete, restore, import. */
+export function storeCommands({ app, tree, sessions }: Parts) {
+  return {
+    'treelined.deleteSession': async (item?: SessionItem) => {
+      const row = await rowOf(app, item);
+      if (row === undefined) return;
+      const { sessionId } = row;
+      await app.connection.call('delete_session', { sessionId });
+      if (app.session?.id === sessionId) app.hide();
+      const message = `“${sessionTitle(row)}” is in the trash.`;
+      void vscode.window.showInformationMessage(message, 'Restore').then((chosen) => {
+        if (chosen) void app.run(() => app.connection.call('restore_session', { sessionId }));
+      });
+    },
+    'treelined.restoreSession': async () => {
+      const { sessions: deleted } = await app.connection.call('list_trash', {});
+      const picks = deleted.map((row) => ({
+        label: sessionTitle(row),
+        description: `deleted ${ago(row.deletedAt)} ago`,
+        row,
+      }));
+      const pick = await vscode.window.showQuickPick(picks, {
+        title: 'Restore a session',
+        placeHolder: picks.length === 0 ? 'The trash is empty.' : '',
+      });
+      if (pick === undefined) return;
+      const { sessionId, trashedPath } = pick.row;
+      await app.connection.call('restore_session', { sessionId, trashedPath });
+      await app.open({ sessionId });
+    },
+    'treelined.filterSessions': async () => {
+      const query = await vscode.window.showInputBox({
+        title: 'Only sessions with these words',
+        prompt: 'In the name, the first message, the directory or the id. Empty shows all.',
+        value: app.sessions.query,
+      });
+      if (query === undefined) return;
+      app.sessions.query = query.trim();
+      sessions.refresh();
+    },
+    'treelined.search': async () => {
+      const hit = await pickHit(app);
+      if (hit === undefined) return;
+      await app.open({ sessionId: hit.sessionId });
+      await tree.reveal(hit.entryId);
+    },
+    'treelined.import': async () => {
+      const from = await vscode.window.showQuickPick([...TOOLS], {
+        title: 'Import the conversations of which tool?',
+        placeHolder: '“auto” finds all tools. Their files are not changed.',
+      });
+      if (from === undefined) return;
+      await app.progress('Importing', async (signal) => {
+        const params = { from: from as ImportFrom };
+        const options = { signal, timeoutMs: Infinity };
+        const { totals } = await app.connection.call('import_sessions', params, options);
+        void vscode.window.showInformationMessage(`Imported: ${summaryOf(totals)}.`);
+      });
+      sessions.refresh();
+    },
+  };
+}
+
+/** The session of a menu's item, else one that the person chooses. */
+async function rowOf(app: Parts['app'], item?: SessionItem): Promise<SessionRow | undefined> {
+  if (item?.kind === 'session') return item.row;
+  const rows = await app.sessions.rows({ except: [] });
+  const picks = rows.map((row) => ({
+    label: sessionTitle(row),
+    description: `${ago(row.modified)} · ${count(row.messageCount, 'message')}`,
+    detail: row.cwd,
+    row,
+  }));
+  const options = { title: 'Session', matchOnDescription: true, matchOnDetail: true };
+  return (await vscode.window.showQuickPick(picks, options))?.row;
+}
+
+function summaryOf(totals: object): string {
+  return Object.entries(totals)
+    .filter(([, value]) => typeof value === 'number')
+    .map(([name, value]) => `${value as number} ${name.replace(/([A-Z])/g, ' $1').toLowerCase()}`)
+    .join(', ');
+}
+
+/** The working directory of a new session: with several folders the person chooses. */
+async function directory(): Promise<string | undefined> {
+  const all = folders();
+  if (all.length < 2) return all[0];
+  return vscode.window.showQuickPick(all, { title: 'Directory of the new session' });
+}
+
+type Pick = vscode.QuickPickItem & { hit: { sessionId: string; entryId: string } };
+
+/** Searches all sessions while a query is typed, and returns the hit that is chosen. */
+async function pickHit(app: Parts['app']): Promise<Pick['hit'] | undefined> {
+  const box = vscode.window.createQuickPick<Pick>();
+  box.title = 'Search all sessions';
+  box.placeholder = 'Words, or /a regular expression/';
+  // The daemon has decided what matches.
+  box.matchOnDescription = box.matchOnDetail = true;
+  let search = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const find = async (typed: string) => {
+    search.abort(new DOMException('typed on', 'AbortError'));
+    search = new AbortController();
+    const { signal } = search;
+    box.busy = true;
+    const hits = await app.run(() => app.sessions.search(typed, signal));
+    if (signal.aborted) return;
+    box.busy = false;
+    box.items = (hits ?? []).map((hit) => ({
+      label: shorten(hit.snippet, 120),
+      description: hit.field,
+      detail: `${shorten(hit.sessionName, 60)} · ${ago(hit.at)}${hit.branch.onActivePath ? '' : ' · a branch that was left'}`,
+      alwaysShow: true,
+      hit,
+    }));
+  };
+  box.onDidChangeValue((typed) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => void find(typed), PAUSE_MS);
+  });
+  return new Promise((resolve) => {
+    box.onDidAccept(() => {
+      resolve(box.selectedItems[0]?.hit);
+      box.hide();
+    });
+    box.onDidHide(() => {
+      clearTimeout(timer);
+      search.abort(new DOMException('closed', 'AbortError'));
+      resolve(undefined);
+      box.dispose();
+    });
+    box.show();
+  });
+}

@@ -1,0 +1,60 @@
+// Finds the daemon's program.
+
+import { accessSync, constants } from 'node:fs';
+import { delimiter, isAbsolute, join } from 'node:path';
+import { TreelinedError } from 'treelined';
+
+export interface Places {
+  /** The setting `treelined.command`; empty if it is not set. */
+  setting: string;
+  /** The folder of the extension, which may have `bin/treelined`. */
+  extensionDir: string;
+  env: NodeJS.ProcessEnv;
+}
+
+/** Returns the path of the daemon: of the setting, TREELINED_BIN, the extension itself, the PATH. */
+export function findDaemon(places: Places): string {
+  const { setting, extensionDir, env } = places;
+  const name = process.platform === 'win32' ? 'treelined.exe' : 'treelined';
+  const tried: string[] = [];
+  const found = (path: string, from: string): string | undefined => {
+    if (isProgram(path)) return path;
+    tried.push(`${path} (${from})`);
+    return undefined;
+  };
+  const named = (program: string, from: string): string => {
+    const path = isAbsolute(program) ? found(program, from) : onPath(program, env);
+    if (path !== undefined) return path;
+    // A named program is wanted, not another one that happens to be there.
+    throw missing(tried.length > 0 ? tried : [`${program} on the PATH (${from})`]);
+  };
+  if (setting !== '') return named(setting, 'the setting treelined.command');
+  if (env.TREELINED_BIN) return named(env.TREELINED_BIN, 'TREELINED_BIN');
+  const own = found(join(extensionDir, 'bin', name), 'in the extension');
+  if (own !== undefined) return own;
+  const path = onPath(name, env);
+  if (path !== undefined) return path;
+  throw missing([...tried, `${name} on the PATH`]);
+}
+
+function onPath(program: string, env: NodeJS.ProcessEnv): string | undefined {
+  const folders = (env.PATH ?? '').split(delimiter).filter((folder) => folder !== '');
+  return folders.map((folder) => join(folder, program)).find(isProgram);
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function missing(tried: string[]): TreelinedError {
+  const message =
+    `there is no daemon to start; tried: ${tried.join(', ')}. ` +
+    'Install the extension for this platform, or `cargo install treelined`, ' +
+    'or name the program in the setting treelined.command';
+  return new TreelinedError(message, 'disconnected');
+}

@@ -1,0 +1,44 @@
+// Functions that are called with events.
+
+export class Emitter<T> {
+  readonly #listeners = new Set<(event: T) => void>();
+
+  /** Calls `listener` with each event. Returns a function that removes it. */
+  on(listener: (event: T) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  fire(event: T): void {
+    for (const listener of [...this.#listeners]) listener(event);
+  }
+}
+
+/**
+ * Returns a function that calls `run` at once, and then at most once in `ms` milliseconds, so that the last of many calls always has
+ * an effect. `stop` forgets a call that waits.
+ */
+export function throttle(ms: number, run: () => void): { (): void; stop: () => void } {
+  let timer: NodeJS.Timeout | undefined;
+  let isAsked = false;
+  const later = () => {
+    timer = undefined;
+    if (isAsked) call();
+  };
+  const call = () => {
+    if (timer) {
+      isAsked = true;
+      return;
+    }
+    isAsked = false;
+    timer = setTimeout(later, ms);
+    run();
+  };
+  return Object.assign(call, {
+    stop: () => {
+      clearTimeout(timer);
+      timer = undefined;
+      isAsked = false;
+    },
+  });
+}

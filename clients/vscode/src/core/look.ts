@@ -1,0 +1,95 @@
+// How rows look: icons by kind, what is said beside them.
+
+import type { TreeNode } from 'treelined';
+import { shorten, unitRanges } from './text.js';
+
+/** The look of a row. `icon` is the name of a codicon, `color` that of a theme colour. */
+export interface Look {
+  label: string;
+  /** Parts of the label that the query found, in UTF-16 code units. */
+  highlights: [number, number][];
+  description: string;
+  icon: string;
+  color?: string;
+  /** What a screen reader says. */
+  spoken: string;
+}
+
+const ICONS: Partial<Record<string, string>> = {
+  user: 'account',
+  assistant: 'sparkle',
+  toolResult: 'tools',
+  bashExecution: 'terminal',
+  branch_summary: 'note',
+  compaction: 'fold',
+  custom_message: 'comment',
+  custom: 'package',
+  label: 'tag',
+  session_info: 'info',
+  model_change: 'settings-gear',
+  thinking_level_change: 'settings-gear',
+  context_edit: 'edit',
+  usage: 'graph',
+};
+
+const STYLES: Partial<Record<string, string>> = {
+  accent: 'charts.blue',
+  success: 'charts.green',
+  warning: 'charts.yellow',
+  error: 'charts.red',
+  dim: 'disabledForeground',
+};
+
+const NAMES: Partial<Record<string, string>> = {
+  toolResult: 'tool',
+  bashExecution: 'command',
+  branch_summary: 'summary',
+  custom_message: 'message',
+};
+
+/** The kind of a row in a word: its role, else its type. */
+export function kindOf(row: TreeNode): string {
+  const kind = row.role ?? row.type;
+  return NAMES[kind] ?? kind;
+}
+
+export function lookOf(row: TreeNode, kind: 'entry' | 'branch'): Look {
+  const { preview, match, label, isLeaf } = row;
+  const icon = row.isError ? 'error' : (ICONS[row.role ?? row.type] ?? 'circle-small');
+  const color = isLeaf
+    ? 'charts.green'
+    : row.isError
+      ? 'charts.red'
+      : (STYLES[row.style ?? ''] ?? (row.onActivePath ? undefined : 'disabledForeground'));
+  const shown = match?.snippet ?? (preview || `(${kindOf(row)})`);
+  // In front, where a narrow view does not cut them off.
+  const marks = [isLeaf && '◉', label !== undefined && `[${label}]`, row.icon];
+  const text = [...marks, shown].filter(Boolean).join(' ');
+  const shift = text.length - shown.length;
+  const highlights = match ? unitRanges(match.snippet, match.ranges) : [];
+  const description = [
+    kind === 'branch' && 'branch',
+    row.tokens !== undefined && `${row.tokens.toLocaleString('en')} tokens`,
+  ].filter((part) => part !== false);
+  return {
+    label: text,
+    highlights: highlights.map(([from, to]) => [from + shift, to + shift]),
+    description: description.join(' '),
+    icon,
+    ...(color && { color }),
+    spoken: [kindOf(row), label, preview, ...description, isLeaf && 'leaf']
+      .filter(Boolean)
+      .join(', '),
+  };
+}
+
+/** The position of a session for the status bar. */
+export function positionText(
+  title: string,
+  leaf: TreeNode | undefined,
+  othersMoved: boolean,
+): string {
+  const at =
+    leaf === undefined ? 'at the beginning' : `${kindOf(leaf)}: ${shorten(leaf.preview, 40)}`;
+  return `$(git-branch) ${shorten(title, 24)} · ${at}${othersMoved ? ' $(person-add)' : ''}`;
+}

@@ -1,0 +1,118 @@
+// Going to another place of the tree: what is left behind, the choice of a summary, the move, its outcome.
+
+import { randomUUID } from 'node:crypto';
+import type { ContentBlock, Entry, NavigateTreeParams, TreeNode } from 'treelined';
+import type { Session } from './session.js';
+import { count } from './text.js';
+
+/** What a move would do. */
+export interface Plan {
+  params: Pick<NavigateTreeParams, 'targetId' | 'rewind'>;
+  /** Entries that are left behind. */
+  leaves: number;
+  /** Why nothing would happen, such as `alreadyThere`. */
+  reason?: string;
+}
+
+export type SummaryChoice = 'none' | 'summary' | 'focus';
+
+/** Messages for the reasons of a navigation's result. */
+const REASONS: Partial<Record<string, string>> = {
+  alreadyThere: 'The conversation is at this entry already.',
+  nothingToSummarize: 'Moved. There was nothing to summarize.',
+  cancelledByClient: 'The move was refused by a program or a hook; nothing was changed.',
+  noAnswer: 'The move was not answered in time; nothing was changed.',
+  hookFailed: 'A hook failed, so that nothing was moved; the log says why.',
+  aborted: 'The move was aborted; nothing was changed.',
+};
+
+export function reasonText(reason: string, by?: string): string {
+  const text = REASONS[reason] ?? `The move ended: ${reason}.`;
+  return by === undefined ? text : `${text} (${by})`;
+}
+
+/** Asks the daemon what a move to `row` would leave behind. */
+export async function plan(session: Session, row: TreeNode): Promise<Plan> {
+  const params: Plan['params'] = { targetId: row.id };
+  // At the leaf only a message of the user has a place to go: before it.
+  if (row.isLeaf && row.role === 'user') params.rewind = true;
+  const result = await session.call('navigate_tree', { ...params, dryRun: true });
+  if ('preparation' in result) return { params, leaves: result.preparation.abandonedCount };
+  return { params, leaves: 0, ...(result.reason && { reason: result.reason }) };
+}
+
+/** The choices of a person who leaves entries behind. */
+export function summaryChoices(
+  leaves: number,
+): { choice: SummaryChoice; label: string; detail: string }[] {
+  const entries = count(leaves, 'entry', 'entries');
+  return [
+    {
+      choice: 'none',
+      label: '$(arrow-right) Go without a summary',
+      detail: `The ${entries} stay in the tree as a branch.`,
+    },
+    {
+      choice: 'summary',
+      label: '$(note) Leave a summary',
+      detail: `A summary of the ${entries} becomes the leaf, so that the model knows what was tried.`,
+    },
+    {
+      choice: 'focus',
+      label: '$(target) Leave a summary with a focus…',
+      detail: 'You say what the summary shall be about.',
+    },
+  ];
+}
+
+/** The outcome of a move, for people. */
+export interface Outcome {
+  isMoved: boolean;
+  message?: string;
+  newLeafId: string | null;
+  /** The text of a message of the user that was gone back to. */
+  draft?: { text: string; images: ContentBlock[] };
+  summary?: Entry;
+}
+
+export interface MoveOptions {
+  choice: SummaryChoice;
+  focus?: string | undefined;
+  label?: string | undefined;
+  signal?: AbortSignal | undefined;
+  /** Called with the summary as far as it is written. */
+  onSummary?: (text: string) => void;
+}
+
+/** Moves the leaf. Returns normally if the move was refused or aborted; fails for all else. */
+export async function move(session: Session, to: Plan, options: MoveOptions): Promise<Outcome> {
+  const { choice, focus, label, signal, onSummary } = options;
+  const navigationId = randomUUID();
+  let text = '';
+  const stop = session.events.on((event) => {
+    if (event.what !== 'delta' || event.navigationId !== navigationId) return;
+    text = event.index === 0 ? event.delta : text + event.delta;
+    onSummary?.(text);
+  });
+  try {
+    const params = {
+      ...to.params,
+      navigationId,
+      ...(choice !== 'none' && { summarize: true }),
+      ...(choice === 'focus' && focus?.trim() && { customInstructions: focus }),
+      ...(label && { label }),
+    };
+    const result = await session.call('navigate_tree', params, { signal });
+    if ('preparation' in result) throw new Error('a move was answered as a dry run');
+    const { cancelled, reason, by, newLeafId, editorText, editorImages, summaryEntry } = result;
+    return {
+      isMoved: !cancelled && reason !== 'alreadyThere',
+      newLeafId,
+      ...(reason && { message: reasonText(reason, by) }),
+      ...(editorText !== undefined && { draft: { text: editorText, images: editorImages ?? [] } }),
+      ...(summaryEntry && { summary: summaryEntry }),
+    };
+  } finally {
+    stop();
+  }
+}

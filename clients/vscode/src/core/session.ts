@@ -1,0 +1,186 @@
+// An open session. It survives the daemon: a call opens it again at the next daemon.
+
+import type {
+  CallOptions,
+  Client,
+  Diagnostic,
+  Methods,
+  OpenSessionParams,
+  Session as SessionInfo,
+} from 'treelined';
+import type { Connection, Note } from './connection.js';
+import { Emitter } from './emitter.js';
+
+/** Methods about a session, called without `sessionId`. */
+type SessionMethod = {
+  [M in keyof Methods]: Methods[M]['params'] extends { sessionId?: string | null } ? M : never;
+}[keyof Methods];
+
+type Params<M extends SessionMethod> = Omit<Methods[M]['params'], 'sessionId'>;
+
+/** What has happened to a session. */
+export type SessionEvent =
+  /** Rows, the leaf or the name have changed. */
+  | { what: 'changed' }
+  | { what: 'delta'; navigationId: string; index: number; delta: string }
+  | { what: 'damaged'; kinds: string[] }
+  /** The daemon has ended, or the session was closed or deleted by another program. */
+  | { what: 'closed' };
+
+export class Session {
+  readonly #connection: Connection;
+  /** The client for which the session is open. */
+  #openFor: Client | undefined;
+  #opening: Promise<Client> | undefined;
+  readonly #stops: (() => void)[];
+  #info: SessionInfo;
+  /** The leaf of the file, if other programs have moved it elsewhere. */
+  othersLeafId: string | null | undefined;
+  readonly events = new Emitter<SessionEvent>();
+
+  private constructor(connection: Connection, client: Client, info: SessionInfo) {
+    this.#connection = connection;
+    this.#openFor = client;
+    this.#info = info;
+    this.#stops = [
+      connection.notified.on((note) => this.#follow(note)),
+      connection.ended.on(() => this.#closed()),
+      // Follows other programs at the new daemon too.
+      connection.started.on(() => void this.client().catch(() => {})),
+    ];
+  }
+
+  /** Opens a session by its id, or by the path of its file. */
+  static async open(connection: Connection, at: OpenSessionParams): Promise<Session> {
+    const client = await connection.client();
+    const { session, diagnostics } = await client.openSession(at);
+    const opened = new Session(connection, client, session);
+    opened.#warn(diagnostics);
+    return opened;
+  }
+
+  /** Makes a session and its file at once, so that it outlives the daemon. */
+  static async create(
+    connection: Connection,
+    params: { name?: string; cwd?: string },
+  ): Promise<Session> {
+    const client = await connection.client();
+    const { session } = await client.createSession({ ...params, write: 'now' });
+    return new Session(connection, client, session);
+  }
+
+  /** Takes over a session that the daemon has opened, such as a fork. */
+  static async adopt(connection: Connection, info: SessionInfo): Promise<Session> {
+    return new Session(connection, await connection.client(), info);
+  }
+
+  get id(): string {
+    return this.#info.sessionId;
+  }
+
+  get cwd(): string {
+    return this.#info.cwd;
+  }
+
+  get leafId(): string | null {
+    return this.#info.leafId;
+  }
+
+  get isReadOnly(): boolean {
+    return this.#info.readOnly;
+  }
+
+  /** The name, else the folder and the end of the id. */
+  get title(): string {
+    const { name, cwd, sessionId } = this.#info;
+    const folder = cwd.split(/[\\/]/).at(-1) ?? '';
+    return name ?? `${folder} ${sessionId.slice(-8)}`.trim();
+  }
+
+  /** Returns a client for which the session is open. */
+  async client(): Promise<Client> {
+    const client = await this.#connection.client();
+    if (this.#openFor === client) return client;
+    this.#opening ??= this.#reopen(client).finally(() => (this.#opening = undefined));
+    return this.#opening;
+  }
+
+  /** Calls a method about this session. */
+  async call<M extends SessionMethod>(
+    method: M,
+    params: Params<M>,
+    options?: CallOptions,
+  ): Promise<Methods[M]['result']> {
+    const client = await this.client();
+    const all = { ...params, sessionId: this.id } as unknown as Methods[M]['params'];
+    return client.call(method, all, options);
+  }
+
+  /** Closes the session at the daemon, if that runs. */
+  async close(): Promise<void> {
+    for (const stop of this.#stops) stop();
+    const client = this.#openFor;
+    this.#openFor = undefined;
+    await client?.closeSession({ sessionId: this.id }).catch(() => {});
+  }
+
+  async #reopen(client: Client): Promise<Client> {
+    const { path, sessionId } = this.#info;
+    const { session, diagnostics } = await client.openSession(path ? { path } : { sessionId });
+    this.#info = session;
+    this.#openFor = client;
+    this.othersLeafId = undefined;
+    this.#warn(diagnostics);
+    this.events.fire({ what: 'changed' });
+    return client;
+  }
+
+  #closed(): void {
+    if (this.#openFor === undefined) return;
+    this.#openFor = undefined;
+    this.events.fire({ what: 'closed' });
+  }
+
+  #warn(diagnostics: Diagnostic[]): void {
+    const kinds = [...new Set(diagnostics.map(({ kind }) => kind))];
+    if (kinds.length > 0) this.events.fire({ what: 'damaged', kinds });
+  }
+
+  #follow({ name, params }: Note): void {
+    if (!('sessionId' in params) || params.sessionId !== this.id) return;
+    switch (name) {
+      case 'entries_appended': {
+        const { origin, leafId, fileLeafId } = params;
+        this.#info.leafId = leafId;
+        // Entries of other programs do not move the leaf of this daemon.
+        this.othersLeafId = origin === 'other' && fileLeafId !== leafId ? fileLeafId : undefined;
+        break;
+      }
+      case 'session_tree':
+        this.#info.leafId = params.newLeafId;
+        this.othersLeafId = undefined;
+        break;
+      case 'session_info_changed':
+        if (params.name === null) delete this.#info.name;
+        else this.#info.name = params.name;
+        break;
+      case 'summary_delta': {
+        const { navigationId, index, delta } = params;
+        this.events.fire({ what: 'delta', navigationId, index, delta });
+        return;
+      }
+      case 'diagnostics':
+        this.#warn(params.diagnostics);
+        return;
+      case 'session_closed':
+        this.#closed();
+        return;
+      case 'session_compact':
+      case 'events_lost':
+        break;
+      default:
+        return;
+    }
+    this.events.fire({ what: 'changed' });
+  }
+}

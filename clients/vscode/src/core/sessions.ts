@@ -1,0 +1,83 @@
+// The list of sessions, by working directories.
+
+import { basename } from 'node:path';
+import type { SearchHit, SessionRow } from 'treelined';
+import type { Connection } from './connection.js';
+import { Emitter, throttle } from './emitter.js';
+import { queryParams } from './tree.js';
+import { shorten } from './text.js';
+
+/** Rows that are fetched at once. */
+const PAGE = 100;
+
+/** Sessions are listed again at most this often, in milliseconds. */
+const CHANGE_MS = 500;
+
+export class SessionList {
+  readonly #connection: Connection;
+  /** Words that the name, first message, directory or id must have. */
+  query = '';
+  /** The list has changed. */
+  readonly changed = new Emitter<undefined>();
+  readonly #stops: (() => void)[];
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+    const change = throttle(CHANGE_MS, () => this.changed.fire(undefined));
+    this.#stops = [
+      connection.notified.on(({ name }) => {
+        if (name === 'sessions_changed') change();
+      }),
+      connection.started.on((client) => {
+        // An older daemon has no such method; then the list changes on demand.
+        client.watchSessions({}).catch(() => {});
+        change();
+      }),
+      change.stop,
+    ];
+  }
+
+  /** Returns sessions, the last active first: of one directory, or of all but `except`. */
+  async rows(
+    of: { cwd: string } | { except: readonly string[] },
+    limit = PAGE,
+  ): Promise<SessionRow[]> {
+    const query = this.query.trim();
+    const { except } = 'cwd' in of ? { except: [] } : of;
+    const rows: SessionRow[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await this.#connection.call('list_sessions', {
+        limit: limit - rows.length,
+        ...('cwd' in of && { cwd: of.cwd }),
+        ...(query && { query }),
+        ...(cursor && { cursor }),
+      });
+      rows.push(...page.sessions.filter(({ cwd }) => !except.includes(cwd)));
+      cursor = page.nextCursor;
+    } while (cursor !== undefined && rows.length < limit);
+    return rows;
+  }
+
+  /** Searches the texts of all sessions. */
+  async search(typed: string, signal: AbortSignal): Promise<SearchHit[]> {
+    const { query, mode } = queryParams(typed);
+    if (query === undefined) return [];
+    const { hits } = await this.#connection.call(
+      'search',
+      { query, limit: PAGE, ...(mode && { mode }) },
+      { signal },
+    );
+    return hits;
+  }
+
+  dispose(): void {
+    for (const stop of this.#stops) stop();
+  }
+}
+
+/** The name of a session, else its first message, else its directory. */
+export function sessionTitle(row: SessionRow): string {
+  const title = row.name ?? shorten(row.firstMessage, 80);
+  return title || `${basename(row.cwd) || 'session'} ${row.sessionId.slice(-8)}`;
+}

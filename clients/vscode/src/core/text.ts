@@ -1,0 +1,37 @@
+// Short texts.
+
+/** Returns `text` on one line, cut to `length` characters. */
+export function shorten(text: string, length: number): string {
+  const line = text.replace(/\s+/g, ' ').trim();
+  const characters = Array.from(line);
+  return characters.length <= length ? line : `${characters.slice(0, length - 1).join('')}…`;
+}
+
+/** Returns ranges in UTF-16 code units, as JavaScript counts, for ranges in code points of `text`. */
+export function unitRanges(text: string, ranges: readonly [number, number][]): [number, number][] {
+  const starts: number[] = [];
+  let unit = 0;
+  for (const character of text) {
+    starts.push(unit);
+    unit += character.length;
+  }
+  const at = (point: number) => starts[point] ?? text.length;
+  return ranges.map(([from, to]) => [at(from), at(to)]);
+}
+
+/** Returns `1 entry` or `3 entries`. */
+export function count(number: number, one: string, many = `${one}s`): string {
+  return `${number.toLocaleString('en')} ${number === 1 ? one : many}`;
+}
+
+/** Says how long ago a time was, as people say it. */
+export function ago(time: string, now = Date.now()): string {
+  const minutes = Math.max(0, Math.floor((now - Date.parse(time)) / 60_000));
+  if (Number.isNaN(minutes)) return '';
+  if (minutes < 1) return 'now';
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 24) return `${hours} h`;
+  const days = Math.floor(hours / 24);
+  return days < 30 ? `${days} d` : time.slice(0, 10);
+}

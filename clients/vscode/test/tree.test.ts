@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Session } from '../src/core/session.js';
+import { chain, draw, say, tour, treeOf, window } from './fixture.js';
+
+test('the path to the leaf is flat, and branches are below the entry where they were left', async (t) => {
+  const tree = treeOf(await tour(await window(t)));
+  assert.deepEqual(await draw(tree), [
+    'u1',
+    'a1',
+    '  + u2',
+    '    c1',
+    '    r1',
+    '    a2',
+    'branch_summary',
+    'u3',
+    'a3 ←',
+  ]);
+  assert.equal(tree.leafRow?.id, 'a3');
+});
+
+test('below a leaf inside of the tree everything is a branch', async (t) => {
+  const session = await tour(await window(t));
+  await session.call('set_leaf', { leafId: 'a1' });
+  assert.deepEqual(await draw(treeOf(session)), [
+    'u1',
+    'a1 ←',
+    '  + u2',
+    '    c1',
+    '    r1',
+    '    a2',
+    '  + branch_summary',
+    '    u3',
+    '    a3',
+  ]);
+});
+
+test('at the empty position all beginnings are branches', async (t) => {
+  const session = await tour(await window(t));
+  await session.call('set_leaf', { leafId: null });
+  const tree = treeOf(session);
+  assert.equal((await draw(tree))[0], '+ u1');
+  assert.equal(tree.leafRow, undefined);
+  await say(session, 'second', 'user', 'Another beginning.');
+  assert.deepEqual((await draw(tree)).slice(0, 2), ['second ←', '+ u1']);
+});
+
+test('branches of branches are below the entry where they part', async (t) => {
+  const session = await tour(await window(t));
+  await session.call('set_leaf', { leafId: 'c1' });
+  await say(session, 'x1', 'user', 'Another way.');
+  await say(session, 'x2', 'assistant', 'Yes.');
+  await session.call('set_leaf', { leafId: 'a3' });
+  const tree = treeOf(session);
+  assert.deepEqual((await draw(tree)).slice(2, 9), [
+    '  + u2',
+    '    c1',
+    '      + x1',
+    '        x2',
+    '    r1',
+    '    a2',
+    'branch_summary',
+  ]);
+  const item = await treeOf(session).locate('x2');
+  const ids = [];
+  for (let at = item as { id: string; parent?: unknown } | undefined; at; at = at.parent as never)
+    ids.push(at.id);
+  assert.deepEqual(ids, ['entry x2', 'entry x1', 'entry c1', 'entry u2', 'entry a1']);
+});
+
+test('alternatives to the second message of a branch come before its rest', async (t) => {
+  const session = await tour(await window(t));
+  await session.call('set_leaf', { leafId: 'u2' });
+  await say(session, 'y1', 'assistant', 'No.');
+  await session.call('set_leaf', { leafId: 'a3' });
+  assert.deepEqual((await draw(treeOf(session))).slice(2, 7), [
+    '  + u2',
+    '    + y1',
+    '    c1',
+    '    r1',
+    '    a2',
+  ]);
+  const item = await treeOf(session).locate('y1');
+  assert.equal(item?.parent?.id, 'entry u2');
+});
+
+test('a long path is shown from its end, and grows by pages', async (t) => {
+  const session = await Session.create(await window(t), { cwd: '/tmp' });
+  await chain(session, 300);
+  const tree = treeOf(session, 20);
+  const lines = await draw(tree);
+  assert.ok(lines.length < 30, `${lines.length} lines`);
+  assert.match(lines[0] ?? '', /^… 2\d\d earlier$/);
+  assert.equal(lines.at(-1), 'm299 ←');
+  const [more] = await tree.children();
+  assert.ok(more?.kind === 'more');
+  more.load();
+  assert.ok((await draw(tree)).length >= 100);
+  // An entry far above is found, and the path is shown from there on.
+  assert.equal((await tree.locate('m5'))?.row.id, 'm5');
+  const far = await draw(tree);
+  assert.equal(far[0], 'm0');
+  assert.ok(far.includes('… 255 between') && far.length < 60, far.join());
+});
+
+test('a long branch that was left is read by pages, and an entry deep in it is found', async (t) => {
+  const session = await Session.create(await window(t), { cwd: '/tmp' });
+  await say(session, 'u1', 'user', 'Go.');
+  await chain(session, 200);
+  await session.call('set_leaf', { leafId: 'u1' });
+  const lines = await draw(treeOf(session, 20));
+  assert.deepEqual(lines.slice(0, 3), ['u1 ←', '  + m0', '    m1']);
+  assert.equal(lines.at(-1), '    … more of this branch');
+  assert.equal((await treeOf(session, 20).locate('m150'))?.row.id, 'm150');
+});
+
+test('a query shows the rows that it finds, with the places in them', async (t) => {
+  const tree = treeOf(await tour(await window(t)));
+  tree.setView({ query: 'cache' });
+  const found = await tree.children();
+  const ids = found.map((item) => (item.kind === 'more' ? '' : item.row.id));
+  assert.ok(ids.includes('a1') && ids.includes('u2') && !ids.includes('u1'), String(ids));
+  const first = found[0];
+  assert.ok(first && first.kind !== 'more' && first.row.match);
+  tree.setView({ query: '/^Clear.*[.`]$/' });
+  assert.deepEqual((await draw(tree)).slice(0, 2), ['u2', 'a2']);
+  tree.setView({ query: '/(/' });
+  await assert.rejects(tree.children(), { kind: 'invalidParams' });
+});
+
+test('100,000 entries are shown and searched by pages', async (t) => {
+  const session = await Session.create(await window(t), { cwd: '/tmp' });
+  for (let from = 0; from < 100_000; from += 10_000) await chain(session, 10_000, from);
+  const tree = treeOf(session, 200);
+  const start = performance.now();
+  const items = await tree.children();
+  const shownMs = performance.now() - start;
+  assert.ok(items.length < 250);
+  const item = await tree.locate('m50000');
+  const locatedMs = performance.now() - start - shownMs;
+  assert.equal(item?.row.id, 'm50000');
+  t.diagnostic(`shown after ${shownMs.toFixed()} ms, located after ${locatedMs.toFixed()} ms`);
+  // Reading every row takes several times as long, also on a busy machine.
+  assert.ok(shownMs < 2000, `${shownMs} ms`);
+});

@@ -1,0 +1,32 @@
+// Bundles the extension into dist/extension.cjs, and copies the page of clients/web, or of the folder
+// TREELINED_PAGE, if it has been built.
+
+import { cp, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const path = (name) => fileURLToPath(new URL(name, import.meta.url));
+const isProduction = process.argv.includes('--production');
+
+await rm(path('../dist'), { recursive: true, force: true });
+await build({
+  entryPoints: [path('../src/extension.ts')],
+  outfile: path('../dist/extension.cjs'),
+  bundle: true,
+  platform: 'node',
+  format: 'cjs',
+  // The Node of the oldest VS Code in package.json.
+  target: 'node20',
+  external: ['vscode'],
+  minify: isProduction,
+  sourcemap: !isProduction,
+  legalComments: 'none',
+  logLevel: 'warning',
+});
+const page = process.env.TREELINED_PAGE ?? path('../../web/dist');
+if (existsSync(`${page}/page.js`)) {
+  for (const name of ['page.js', 'page.css'])
+    await cp(`${page}/${name}`, path(`../dist/page/${name}`));
+  await cp(path('../src/webview/socket.js'), path('../dist/page/socket.js'));
+}
