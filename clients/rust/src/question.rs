@@ -225,6 +225,14 @@ impl EventAnswer {
         }
     }
 
+    /// Answers `command_invoked`: the command has ended, with this text to show.
+    pub fn output(output: impl Into<String>) -> EventAnswer {
+        EventAnswer {
+            output: Some(output.into()),
+            ..EventAnswer::default()
+        }
+    }
+
     /// Answers `user_asked` with the value that the person gives: true or false for a `confirm`, else a text.
     pub fn value(value: impl Into<Value>) -> EventAnswer {
         EventAnswer {

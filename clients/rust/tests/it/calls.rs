@@ -142,8 +142,7 @@ async fn commands_questions_and_messages_are_about_the_session_that_is_named_onc
     let answering = async {
         loop {
             if let Some(Notification::CommandInvoked(invoked)) = heard.next().await {
-                let mut answer = EventAnswer::default();
-                answer.output = invoked.session_id;
+                let answer = EventAnswer::output(invoked.session_id.unwrap());
                 break client.answer_event(invoked.event_id).result(answer).await;
             }
         }
