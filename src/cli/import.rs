@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The exit code if `--forget` names a session that no import has made.
@@ -77,15 +77,7 @@ pub(super) enum From {
 pub(super) struct Imported {
     pub(super) sessions: Vec<ImportedSession>,
     files: Vec<ImportedFile>,
-    places: Vec<Place>,
     totals: Totals,
-}
-
-#[derive(Deserialize)]
-struct Place {
-    tool: String,
-    path: String,
-    files: u64,
 }
 
 #[derive(Deserialize)]
@@ -208,9 +200,9 @@ struct Sums {
 
 fn show(imported: &Imported, import: &ImportArgs) -> anyhow::Result<()> {
     let mut screen = Screen::new();
-    for Place { tool, path, files } in &imported.places {
-        let (tool, path) = (terminal::line(tool), terminal::line(path));
-        let found = format!("{tool:<12} {path} ({})", self::files(*files));
+    for (tool, (folder, count)) in places(&imported.files) {
+        let (tool, folder) = (terminal::line(tool), terminal::line(&folder));
+        let found = format!("{tool:<12} {folder} ({})", files(count));
         writeln!(screen, "{}", screen.style(Style::Dim, &found))?;
     }
     let mut tools: BTreeMap<&str, Sums> = BTreeMap::new();
@@ -267,6 +259,31 @@ fn show(imported: &Imported, import: &ImportArgs) -> anyhow::Result<()> {
     }
     screen.flush()?;
     Ok(())
+}
+
+/// For each tool the deepest folder above the files that were read for it, relative to the current directory, and their
+/// number.
+fn places(read: &[ImportedFile]) -> BTreeMap<&str, (String, u64)> {
+    let mut places: BTreeMap<&str, (PathBuf, u64)> = BTreeMap::new();
+    for file in read {
+        let (Some(tool), Some(folder)) = (&file.tool, Path::new(&file.path).parent()) else {
+            continue;
+        };
+        let new = || (folder.to_owned(), 0);
+        let (above, count) = places.entry(tool).or_insert_with(new);
+        while !folder.starts_with(&*above) {
+            above.pop();
+        }
+        *count += 1;
+    }
+    let here = std::env::current_dir().unwrap_or_default();
+    let shown = |(folder, count): (PathBuf, u64)| {
+        let short = folder.strip_prefix(&here).ok();
+        let short = short.filter(|short| !short.as_os_str().is_empty());
+        (short.unwrap_or(&folder).display().to_string(), count)
+    };
+    let places = places.into_iter();
+    places.map(|(tool, place)| (tool, shown(place))).collect()
 }
 
 fn files(count: u64) -> String {

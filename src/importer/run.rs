@@ -92,10 +92,6 @@ impl Import<'_> {
         for failure in found.failures {
             results.fail(failure);
         }
-        found
-            .places
-            .into_iter()
-            .for_each(|place| results.place(place));
         let known = Known {
             sessions: self.store.session_ids()?,
             origins: Origins::names(self.session_dir),

@@ -45,19 +45,8 @@ pub(crate) struct FoundSources {
     /// The databases whose sessions are among the sources. Once all of them are imported, the ledger records it, and a
     /// database is not opened again before it changes.
     pub(crate) databases: Vec<DatabaseRow>,
-    /// Where the sources were found, in the order of the search.
-    pub(super) places: Vec<FoundPlace>,
     /// The folders that were listed, each with its status before.
     pub(super) folders: Vec<(PathBuf, Status)>,
-}
-
-/// A folder, file or database with sources, and the tool for whose it was taken.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct FoundPlace {
-    pub(super) tool: Tool,
-    pub(super) path: PathBuf,
-    /// The number of its sources that no other place has.
-    pub(super) sources: usize,
 }
 
 /// Looks up a variable of the environment.
@@ -268,10 +257,8 @@ impl Search<'_> {
 
     /// The sources in a tool's own arrangement.
     fn home(&mut self, home: &Home) {
-        let before = self.found.sources.len();
         if home.is_container() {
             self.container(home.tool, &home.path);
-            self.note_place(home.tool, &home.path, before);
             return;
         }
         let mut walk = walk::Walk::new(&home.path, &self.session_dir);
@@ -285,7 +272,6 @@ impl Search<'_> {
         let failures = walk.failures(Some(home.tool));
         self.found.failures.extend(failures);
         self.add_files(home.tool, files, &home.path);
-        self.note_place(home.tool, &home.path, before);
     }
 
     /// The files below a folder that have a tool's format, with any names.
@@ -299,9 +285,7 @@ impl Search<'_> {
         let trees: Vec<PathBuf> = walk.trees().filter(of_opencode).collect();
         self.found.failures.extend(walk.failures(None));
         for tree in trees {
-            let before = self.found.sources.len();
             self.container(Tool::Opencode, &tree);
-            self.note_place(Tool::Opencode, &tree, before);
         }
         let mut of_tools: Vec<(Tool, Vec<PathBuf>)> =
             tools.iter().map(|tool| (*tool, Vec::new())).collect();
@@ -326,13 +310,11 @@ impl Search<'_> {
             }
         }
         for (tool, files) in of_tools {
-            let before = self.found.sources.len();
             if is_database(tool) {
                 files.iter().for_each(|file| self.container(tool, file));
             } else {
                 self.add_files(tool, files, folder);
             }
-            self.note_place(tool, folder, before);
         }
     }
 
@@ -343,18 +325,6 @@ impl Search<'_> {
             kind: kind.name(),
             message,
         });
-    }
-
-    /// Notes where the sources behind the first `before` were found.
-    fn note_place(&mut self, tool: Tool, path: &Path, before: usize) {
-        let sources = self.found.sources.len() - before;
-        if sources > 0 {
-            self.found.places.push(FoundPlace {
-                tool,
-                path: path.to_owned(),
-                sources,
-            });
-        }
     }
 
     /// A file that the user names.
@@ -382,10 +352,8 @@ impl Search<'_> {
 
     /// A single file, and the files beside it that belong to its session.
     fn add_file(&mut self, tool: Tool, path: &Path) {
-        let before = self.found.sources.len();
         if is_database(tool) {
             self.container(tool, path);
-            self.note_place(tool, path, before);
             return;
         }
         let mut files = vec![path.to_owned()];
@@ -406,7 +374,6 @@ impl Search<'_> {
                 || side::is_side_file(tool, file)
         });
         self.add_files(tool, files, above);
-        self.note_place(tool, path, before);
     }
 
     /// Makes sources of files, some of which may be side files of others. `folder` is above all of them.

@@ -417,31 +417,6 @@ fn a_database_that_is_imported_is_not_opened_before_it_changes() {
     assert_eq!(again(&ledger).databases.len(), 1);
 }
 
-#[test]
-fn each_place_says_for_which_tool_it_was_taken() {
-    let place = Place::new();
-    place.put("a/sessions/2026/11/22/rollout-2026-a.jsonl", CODEX);
-    place.put("b/sessions/--w--/1_p.jsonl", PI);
-    place.put("mixed/1.txt", CLAUDE);
-    place.put("mixed/2.txt", PI);
-    place.put("empty/sessions/notes.txt", "none");
-    let paths = ["a", "b", "mixed", "empty", "b/sessions/--w--/1_p.jsonl"];
-    let found = place.discover(None, &paths).unwrap();
-    let shown = |it: &FoundPlace| {
-        let path = it.path.strip_prefix(place.root()).unwrap().display();
-        format!("{} {path} {}", it.tool.name(), it.sources)
-    };
-    assert_eq!(
-        found.places.iter().map(shown).collect::<Vec<_>>(),
-        [
-            "codex a/sessions 1",
-            "pi b/sessions 1",
-            "claude-code mixed 1",
-            "pi mixed 1"
-        ]
-    );
-}
-
 /// Its name says nothing, and its tool is unknown, but it may have conversations. A database of another program is
 /// nobody's.
 #[test]

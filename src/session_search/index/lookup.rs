@@ -47,10 +47,8 @@ pub(super) fn candidates(
             // All pieces of a text are in one field.
             let mut fields: Vec<ScoreSet> =
                 segment.blocks.iter().map(|it| it.scores & scores).collect();
-            for words in of_pieces.by_ref().take(text.len()) {
-                if let Some(words) = words {
-                    segment.keep(&mut fields, &words)?;
-                }
+            for words in of_pieces.by_ref().take(text.len()).flatten() {
+                segment.keep(&mut fields, &words)?;
             }
             of_texts = Some(match of_texts {
                 None => fields,
@@ -207,7 +205,8 @@ fn add_list(mut list: &[u8], to: &mut [ScoreSet]) -> io::Result<()> {
         count = count.saturating_add(index(number >> ScoreSet::BITS));
         let block = count.checked_sub(1).and_then(|number| to.get_mut(number));
         let block = block.ok_or_else(damaged)?;
-        *block = *block | ScoreSet::of_bits((number & u64::from(ScoreSet::ALL.bits())) as u8);
+        let [bits, ..] = number.to_le_bytes();
+        *block = *block | ScoreSet::of_bits(bits);
     }
     Ok(())
 }

@@ -218,10 +218,12 @@ impl SegmentWriter {
 /// Writes a number in groups of seven bits, the lowest first.
 fn put_number(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
-        out.push((number & 0x7f) as u8 | 0x80);
+        let [lowest, ..] = number.to_le_bytes();
+        out.push(lowest | 0x80);
         number >>= 7;
     }
-    out.push(number as u8);
+    let [last, ..] = number.to_le_bytes();
+    out.push(last);
 }
 
 /// Reads a number that [`put_number`] has written.
