@@ -188,9 +188,13 @@ fn entries_without_messages_have_blocks() {
         of(json!({ "type": "context_edit", "targetId": "x", "replacement": { "content": "*a*" } })),
         json!([text("Replaces the content of x"), html("<p><em>a</em></p>")])
     );
+}
+
+#[test]
+fn entries_of_plugins_have_blocks() {
     let unheard = json!({ "type": "unheard", "of": "</script>" });
     assert_eq!(
-        of(unheard.clone()),
+        blocks(&unheard),
         json!([{ "kind": "code", "language": "json", "text": unheard.to_string() }])
     );
     let context = EntryContext {

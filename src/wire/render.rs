@@ -95,7 +95,7 @@ pub(crate) struct RenderedEntry {
     #[schemars(skip_serializing_if = "Option::is_none", with = "Option<bool>")]
     pub is_error: Option<bool>,
     /// The blocks in order.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<RenderedBlock>,
     /// The number of blocks left out, if the entry has more than fit. Absent if it has all.
     #[schemars(skip_serializing_if = "Option::is_none", with = "Option<u64>")]
     pub omitted_blocks: Option<u64>,
@@ -125,14 +125,14 @@ macro_rules! blocks {
 
 blocks! {
     /// Markdown as HTML. It has only the elements and attributes of protocol.md §15.2.
-    HtmlBlock "html" {
+    RenderedHtml "html" {
         /// The HTML. A client may put it into its page as it is.
         html: String,
     }
 
     /// Text to show as it is written, in a font of fixed width: fenced code of Markdown, the output of a tool or a
     /// command.
-    CodeBlock "code" {
+    RenderedCode "code" {
         /// The text.
         text: String,
         /// The language, as the author or the name of the file says it: at most 32 of the characters `a-z`, `0-9`,
@@ -145,7 +145,7 @@ blocks! {
     }
 
     /// A change of a file.
-    DiffBlock "diff" {
+    RenderedDiff "diff" {
         /// The file, as the call names it.
         #[schemars(skip_serializing_if = "Option::is_none", with = "Option<String>")]
         path: Option<String>,
@@ -158,7 +158,7 @@ blocks! {
     }
 
     /// An image. Its first bytes are those of its type.
-    ImageBlock "image" {
+    RenderedImage "image" {
         /// `image/png`, `image/jpeg`, `image/gif` or `image/webp`, by the first bytes.
         mime_type: String,
         /// The image in Base64, with the alphabet of RFC 4648 §4 and padding.
@@ -166,7 +166,7 @@ blocks! {
     }
 
     /// Data that is not shown: of another type than the images, damaged, or too large.
-    AttachmentBlock "attachment" {
+    RenderedAttachment "attachment" {
         /// The type that the entry claims.
         #[schemars(skip_serializing_if = "Option::is_none", with = "Option<String>")]
         mime_type: Option<String>,
@@ -175,7 +175,7 @@ blocks! {
     }
 
     /// A tool call with its result.
-    ToolCallBlock "toolCall" {
+    RenderedToolCall "toolCall" {
         /// The id of the call; empty if the entry has none.
         id: String,
         /// The tool.
@@ -191,21 +191,21 @@ blocks! {
         truncated: Option<u64>,
         /// The changes that the call makes, each a `diff`, or the text of the file that it writes, as `code`. Absent for
         /// other calls.
-        #[schemars(skip_serializing_if = "Option::is_none", with = "Option<Vec<Block>>")]
-        blocks: Option<Vec<Block>>,
+        #[schemars(skip_serializing_if = "Option::is_none", with = "Option<Vec<RenderedBlock>>")]
+        blocks: Option<Vec<RenderedBlock>>,
         /// The result of the call. Absent if the session has none.
         #[schemars(skip_serializing_if = "Option::is_none", with = "Option<RenderedResult>")]
         result: Option<RenderedResult>,
     }
 
     /// Thinking of a model.
-    ThinkingBlock "thinking" {
+    RenderedThinking "thinking" {
         /// The HTML, as of an `html` block.
         html: String,
     }
 
     /// A summary that takes the place of other entries.
-    SummaryBlock "summary" {
+    RenderedSummary "summary" {
         /// The kind of the summary.
         of: SummaryOf,
         /// The kind of the summary, in words for people.
@@ -225,7 +225,7 @@ blocks! {
 
     /// Text that is no Markdown: lines of the daemon, texts of entries without messages, and Markdown that is too large
     /// to be HTML.
-    TextBlock "text" {
+    RenderedText "text" {
         /// The text.
         text: String,
         /// The number of bytes that the text was cut by. Absent if it is whole.
@@ -235,11 +235,11 @@ blocks! {
 }
 
 /// A part of an entry, by its kind. Clients show kinds that they do not know as nothing.
-pub(crate) struct Block;
+pub(crate) struct RenderedBlock;
 
-impl JsonSchema for Block {
+impl JsonSchema for RenderedBlock {
     fn schema_name() -> Cow<'static, str> {
-        "Block".into()
+        "RenderedBlock".into()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
@@ -257,8 +257,11 @@ pub(crate) struct RenderedResult {
     /// Whether the call failed.
     pub is_error: bool,
     /// The blocks of the result. Absent with `results: "ids"`.
-    #[schemars(skip_serializing_if = "Option::is_none", with = "Option<Vec<Block>>")]
-    pub blocks: Option<Vec<Block>>,
+    #[schemars(
+        skip_serializing_if = "Option::is_none",
+        with = "Option<Vec<RenderedBlock>>"
+    )]
+    pub blocks: Option<Vec<RenderedBlock>>,
 }
 
 /// The kind of a summary.
