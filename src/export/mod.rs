@@ -79,7 +79,7 @@ pub(crate) struct Exported {
 
 /// The session at one point in time.
 pub(crate) enum ExportSource {
-    File(SessionFile),
+    File(Box<SessionFile>),
     Page(Box<PageSource>),
     Transcript(Box<TranscriptSource>),
 }
@@ -94,7 +94,10 @@ impl ExportSource {
         minter: &dyn Source,
     ) -> Result<Self> {
         match options.format {
-            Format::Jsonl => SessionFile::take(core, part, minter).map(Self::File),
+            Format::Jsonl => {
+                let file = SessionFile::take(core, part, minter)?;
+                Ok(Self::File(Box::new(file)))
+            }
             Format::Html => {
                 let page = PageSource::take(core, part, options, renderers, minter.now_ms())?;
                 Ok(Self::Page(Box::new(page)))

@@ -10,6 +10,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The ending of these files' names.
@@ -57,6 +58,11 @@ impl Temporary {
 
     pub(crate) fn file(&self) -> &Arc<File> {
         &self.file
+    }
+
+    /// The present path, for messages.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.at.path()
     }
 
     /// Gives the file its name, replacing an older file.

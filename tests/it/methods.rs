@@ -118,6 +118,7 @@ fn calls() -> Vec<(&'static str, Json)> {
         ("compare_branches", on(json!({"a": "a1", "b": "a2"}))),
         ("render_entries", on(json!({"entryIds": ["u1", "a1"]}))),
         ("get_fork_messages", on(json!({}))),
+        ("export_session", on(json!({"format": "markdown"}))),
         ("set_leaf", on(json!({"leafId": "a1"}))),
         ("undo_navigation", on(json!({}))),
         ("redo_navigation", on(json!({}))),

@@ -121,7 +121,7 @@ fn a_page_has_the_blocks_of_each_entry_and_the_facts_of_the_session() {
         (&meta["rowCount"], &meta["rowChunks"], &meta["bodyChunks"]),
         (&json!(rows.len()), &json!(1), &json!(1))
     );
-    assert_eq!(chunks["stats"]["total"]["tokens"]["input"], 10);
+    assert_eq!(chunks["stats"]["total"]["tokens"]["input"], 12);
 }
 
 #[test]
