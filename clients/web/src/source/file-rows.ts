@@ -111,6 +111,32 @@ export function searchView(
   };
 }
 
+/** For each row its visible parent, and how many visible children it has. */
+interface Family {
+  children: Uint32Array;
+  parents: Int32Array;
+}
+
+const families = new WeakMap<FileView, Family>();
+
+function familyOf(view: FileView, count: number): Family {
+  const known = families.get(view);
+  if (known) return known;
+  const family = { children: new Uint32Array(count), parents: new Int32Array(count).fill(-1) };
+  const path: number[] = [];
+  view.rows.forEach((number, at) => {
+    const depth = view.depth[at] ?? 0;
+    path.length = depth;
+    path.push(number);
+    const parent = depth > 0 ? path[depth - 1] : undefined;
+    if (parent === undefined) return;
+    family.parents[number] = parent;
+    family.children[parent] = (family.children[parent] ?? 0) + 1;
+  });
+  families.set(view, family);
+  return family;
+}
+
 export class FileTree implements TreeView {
   readonly total: number;
   readonly hidden: number;
@@ -130,18 +156,7 @@ export class FileTree implements TreeView {
   ) {
     this.total = view.rows.length;
     this.hidden = view.hidden;
-    this.children = new Uint32Array(rows.count);
-    this.parents = new Int32Array(rows.count).fill(-1);
-    const path: number[] = [];
-    whole.rows.forEach((number, at) => {
-      const depth = whole.depth[at] ?? 0;
-      path.length = depth;
-      path.push(number);
-      const parent = depth > 0 ? path[depth - 1] : undefined;
-      if (parent === undefined) return;
-      this.parents[number] = parent;
-      this.children[parent] = (this.children[parent] ?? 0) + 1;
-    });
+    ({ children: this.children, parents: this.parents } = familyOf(whole, rows.count));
   }
 
   row(at: number): Row | undefined {

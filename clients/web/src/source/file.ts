@@ -8,6 +8,7 @@ import { compareInFile, sumRows, type FileStats } from './file-compare.ts';
 import {
   FileRows,
   FileTree,
+  findSorted,
   foldView,
   searchView,
   type FileRow,
@@ -217,9 +218,8 @@ export class FileSource implements Source {
   }
 
   private visibleLeaf(view: FileView): number {
-    const shown = new Set(view.rows);
     let at = this.rows.numbers.get(this.meta.leafId ?? '') ?? -1;
-    while (at >= 0 && !shown.has(at)) at = this.rows.rows[at]?.parent ?? -1;
+    while (at >= 0 && findSorted(view.rows, at) < 0) at = this.rows.rows[at]?.parent ?? -1;
     return at;
   }
 

@@ -4,19 +4,34 @@ import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { IconButton } from './icons.tsx';
 
+/** Milliseconds in which nobody reads a question. */
+const EARLY = 500;
+
 interface Props {
   title: string;
   close: () => void;
   children: ComponentChildren;
   wide?: boolean;
+  /** Whether it opens by itself. */
+  surprising?: boolean;
 }
 
-export function Dialog({ title, close, children, wide }: Props) {
+export function Dialog({ title, close, children, wide, surprising }: Props) {
   const box = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => {
     const before = document.activeElement;
     box.current?.showModal();
+    const wanted = '.dialog-body :is([autofocus], input, textarea, button)';
+    box.current?.querySelector<HTMLElement>(wanted)?.focus();
+    const opened = performance.now();
+    const early = (event: KeyboardEvent): void => {
+      // A key that was on its way before the question could be read is no answer.
+      if (surprising && performance.now() - opened < EARLY) event.preventDefault();
+    };
+    const dialog = box.current;
+    dialog?.addEventListener('keydown', early, true);
     return () => {
+      dialog?.removeEventListener('keydown', early, true);
       if (before instanceof HTMLElement && before !== document.body) before.focus();
       else document.querySelector<HTMLElement>('#tree')?.focus();
     };

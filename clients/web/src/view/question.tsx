@@ -36,7 +36,11 @@ function PersonDialog({ live, question }: Props<PersonQuestion>) {
     onInput: (event: { currentTarget: { value: string } }) => setText(event.currentTarget.value),
   };
   return (
-    <Dialog title={`${visible(question.by)} asks`} close={() => answer({ dismissed: true })}>
+    <Dialog
+      surprising
+      title={`${visible(question.by)} asks`}
+      close={() => answer({ dismissed: true })}
+    >
       <p class="asked" dir="auto">
         {visible(question.title)}
       </p>
@@ -96,7 +100,7 @@ function MoveDialog({ live, question, close }: Props<MoveQuestion>) {
   const given =
     question.kind === 'compact' ? { compaction: { summary } } : { summary: { summary } };
   return (
-    <Dialog title={ABOUT[question.kind]} close={() => answer({})}>
+    <Dialog surprising title={ABOUT[question.kind]} close={() => answer({})}>
       <p>
         {question.kind === 'fork'
           ? 'Another session begins at an entry of this one.'

@@ -159,10 +159,15 @@ describe('the live page', () => {
     assert.deepEqual(await choice, { value: 'two' });
     const line = peer.call('ask_user', { kind: 'input', title: 'Name?', initial: 'a' });
     await page.locator('dialog input').fill('Ada');
+    // A key that comes before the question can have been read is no answer.
+    await page.keyboard.press('Enter');
+    await page.waitForTimeout(600);
+    assert.equal(await page.locator('dialog input').inputValue(), 'Ada');
     await page.keyboard.press('Enter');
     assert.deepEqual(await line, { value: 'Ada' });
     const dismissed = peer.call('ask_user', { kind: 'editor', title: 'Why?' });
     await page.locator('dialog textarea').waitFor();
+    await page.waitForTimeout(600);
     await page.keyboard.press('Escape');
     assert.deepEqual(await dismissed, { dismissed: true, reason: 'dismissed' });
     await peer.call('notify_user', { message: 'The build is green.', level: 'info' });
