@@ -212,6 +212,9 @@ pub(crate) enum ResultParts {
     Blocks,
 }
 
+/// Changes an entry: takes and returns it as clients receive it.
+type EntryChange = dyn Fn(&[u8]) -> Vec<u8> + Sync;
+
 /// Renders planned entries; file order is fastest.
 pub(crate) struct EntryRenderer<'b> {
     entries: BodyReader<'b>,
@@ -219,7 +222,7 @@ pub(crate) struct EntryRenderer<'b> {
     results: BodyReader<'b>,
     parts: ResultParts,
     renderers: Option<&'b Renderers>,
-    change: Option<&'b (dyn Fn(&[u8]) -> Vec<u8> + Sync)>,
+    change: Option<&'b EntryChange>,
 }
 
 impl<'b> EntryRenderer<'b> {
@@ -241,10 +244,9 @@ impl<'b> EntryRenderer<'b> {
         }
     }
 
-    /// Changes each entry before it is rendered, results of calls too. `change` takes and returns an entry as clients
-    /// receive it, and keeps its ids.
+    /// Changes each entry before it is rendered, results of calls too. `change` keeps the ids.
     #[allow(dead_code, reason = "an export removes secrets")]
-    pub(crate) fn changed_by(self, change: &'b (dyn Fn(&[u8]) -> Vec<u8> + Sync)) -> Self {
+    pub(crate) fn changed_by(self, change: &'b EntryChange) -> Self {
         Self {
             change: Some(change),
             ..self

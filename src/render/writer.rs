@@ -178,7 +178,9 @@ pub(super) fn name(text: &str) -> &str {
 
 /// The longest beginning of `text` of at most `bytes`.
 fn prefix(text: &str, bytes: usize) -> &str {
-    text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
+    let mut ends = (0..=bytes).rev().take_while(|_| bytes < text.len());
+    let fitting = ends.find_map(|end| text.get(..end));
+    fitting.unwrap_or(text)
 }
 
 /// The length of the beginning of `text` whose literal has at most `room` bytes inside its quotes.
