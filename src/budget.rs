@@ -17,6 +17,10 @@ pub(crate) const STATS_BYTES: usize = 64 << 10;
 /// The input buffer, after a frame that needed a larger one (`stdio::frame`).
 pub(crate) const INPUT_BYTES: usize = 1 << 20;
 
+/// The result of the last import that found nothing new, with the names of its sources. A longer one is not kept
+/// (`importer::repeat`).
+pub(crate) const LAST_IMPORT_BYTES: usize = 8 << 20;
+
 /// How many instances of a limit there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Per {
@@ -32,6 +36,7 @@ pub(crate) enum Per {
 pub(crate) const KEPT: &[(&str, Per, usize)] = &[
     ("views", Per::Process, VIEW_BYTES),
     ("input", Per::Process, INPUT_BYTES),
+    ("the last import", Per::Process, LAST_IMPORT_BYTES),
     ("hook queues", Per::Hook, HOOK_QUEUE_BYTES),
     ("statistics", Per::Session, STATS_BYTES),
     ("rows of the list", Per::Row, SHOWN_ROW_BYTES),

@@ -31,10 +31,12 @@
 //! - `tree`: parents, children, leaf, labels, moves and branches of one session
 //! - `view`: the tree as rows for `get_tree`
 //! - `renderers`: how custom messages look: templates over the members of an entry
+//! - `render`: entries as blocks to show: HTML of Markdown, code, diffs, images, tool calls
 //! - `context`: the messages that a model sees on a path
 //! - `stats`: messages, tokens and cost of a session
 //! - `tools`: the well-known tools of agents: main argument, files read and changed
 //! - `search`: finds words and patterns in the text of entries
+//! - `redact`: finds secrets in text and replaces them
 //!
 //! Operations:
 //! - `import`: the conversations of other tools as nodes and entries
@@ -44,6 +46,7 @@
 //! - `summarizer`: runs the configured summarizer: outline, program or model
 //! - `session`: log and tree together; the only code that changes both
 //! - `session_search`: searches the sessions of the session directory
+//! - `session_render`: renders entries of a session: reads their bodies, and finds the results of calls
 //!
 //! Clients:
 //! - `wire`: every type that crosses the pipe
@@ -56,12 +59,15 @@
 //! - `hooks`: the user's programs that answer and receive events
 //! - `extensions`: clients that the daemon starts, restarts and ends
 //! - `daemon`: what all connections share: open sessions, one ordered queue of requests each, notifications, questions
+//! - `export`: sessions as pages, Markdown, text and session files
 //! - `rpc`: the method table, and the way from a frame to a handler and back
 //!
 //! Program:
+//! - `page`: the page of `clients/web`, and the policy under which browsers run it
+//! - `web`: the page and the WebSocket for browsers
 //! - `endpoint`: the shared daemon's socket: its place, lock, runtime file and users
 //! - `config`: settings: command line, environment, configuration file
-//! - `serve`: connections on stdio and sockets, their threads, and the end of the daemon
+//! - `serve`: connections on stdio, sockets and the WebSocket, their threads, and the end of the daemon
 //! - `cli`: arguments, and the commands
 //!
 //! README.md follows one request through them ("The source").
@@ -92,6 +98,7 @@ mod durability;
 mod endpoint;
 mod entry;
 mod error;
+mod export;
 mod extensions;
 mod flow;
 mod hooks;
@@ -105,9 +112,12 @@ mod lock;
 mod log;
 mod name;
 mod os;
+mod page;
 pub(crate) mod parallel;
 mod peers;
 mod people;
+mod redact;
+mod render;
 mod renderers;
 #[allow(
     clippy::cast_possible_truncation,
@@ -118,6 +128,7 @@ mod schema;
 mod search;
 mod serve;
 mod session;
+mod session_render;
 mod session_search;
 mod shape;
 mod stats;
@@ -132,6 +143,7 @@ mod timestamp;
 mod tools;
 mod tree;
 mod view;
+mod web;
 #[allow(
     dead_code,
     reason = "some types only describe raw JSON for the schema: the daemon reads and writes it as bytes"

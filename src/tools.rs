@@ -282,7 +282,8 @@ impl<'a> CallArguments<'a> {
         self.argument(name).and_then(json::string)
     }
 
-    fn patch(&self) -> Option<Cow<'a, str>> {
+    /// The patch of Codex among the arguments of a tool that changes files.
+    pub(crate) fn patch(&self) -> Option<Cow<'a, str>> {
         if self.family?.access != FileAccess::Change {
             return None;
         }

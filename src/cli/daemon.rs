@@ -46,6 +46,13 @@ impl ErrorResponse {
         let code = json::get(self.0.get().as_bytes(), "code");
         code == Some(b"-32602")
     }
+
+    /// `data.kind`.
+    pub(super) fn kind(&self) -> Option<String> {
+        let kind = json::get_path(self.0.get().as_bytes(), &["data", "kind"]);
+        kind.and_then(json::string)
+            .map(std::borrow::Cow::into_owned)
+    }
 }
 
 impl std::fmt::Display for ErrorResponse {
@@ -71,12 +78,13 @@ impl std::fmt::Display for ErrorResponse {
 }
 
 impl ChildDaemon {
-    /// Starts this program as a daemon with the same options.
+    /// Starts this program as a daemon with the same options, which dies with this process.
     pub(super) fn start(options: &Options) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("find this program")?;
         let mut child = Command::new(&program)
             .args(options.as_arguments())
-            .args(["serve", "--no-extensions"])
+            .args(["serve", "--no-extensions", "--parent"])
+            .arg(std::process::id().to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

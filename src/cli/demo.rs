@@ -5,15 +5,15 @@
 
 use super::daemon::{ChildDaemon, ErrorResponse, Incoming, RawJson};
 use super::drawing::{Drawing, DrawnRow};
+use super::scratch::Scratch;
 use super::screen::{Screen, Style};
 use super::{Options, SummarizerName, story};
 use crate::terminal;
 use anyhow::Context;
+use clap::Args;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::fs::DirBuilder;
 use std::io::{self, Write};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -23,8 +23,15 @@ const SHOWN: usize = 8;
 /// Characters shown of an id that the daemon allocates.
 const ID_COLUMNS: usize = 8;
 
-pub(super) fn run(options: &Options) -> anyhow::Result<ExitCode> {
-    let folder = Scratch::new()?;
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// The folder for the page with the conversation [default: the folder for temporary files]
+    #[arg(value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+pub(super) fn run(options: &Options, demo: &DemoArgs) -> anyhow::Result<ExitCode> {
+    let folder = Scratch::new("demo")?;
     // The user's settings and sessions are not used.
     let config = folder.0.join("config.toml");
     std::fs::write(&config, "").with_context(|| format!("write {}", config.display()))?;
@@ -39,31 +46,12 @@ pub(super) fn run(options: &Options) -> anyhow::Result<ExitCode> {
         screen: Screen::new(),
         answer: None,
         answered: None,
+        page: page_path(demo)?,
     };
     tour.screen.columns = tour.screen.columns.min(80);
     let shown = tour.all();
     tour.daemon.end()?;
     shown.map(|()| ExitCode::SUCCESS)
-}
-
-/// A temporary folder, removed with its contents.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> anyhow::Result<Self> {
-        let name = format!("treelined-demo-{}", uuid::Uuid::new_v4());
-        let path = std::env::temp_dir().join(name);
-        let made = DirBuilder::new().mode(0o700).create(&path);
-        made.with_context(|| format!("make {}", path.display()))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // It is below the system's folder for temporary files.
-        let _left = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 struct Tour {
@@ -73,6 +61,15 @@ struct Tour {
     answer: Option<Value>,
     /// The request with that answer, until the daemon acknowledges it.
     answered: Option<u64>,
+    /// The file for the page.
+    page: PathBuf,
+}
+
+/// A new file in the folder that is given, else in that for temporary files.
+fn page_path(demo: &DemoArgs) -> anyhow::Result<PathBuf> {
+    let folder = demo.folder.clone().unwrap_or_else(std::env::temp_dir);
+    let folder = std::path::absolute(folder).context("find the folder")?;
+    Ok(folder.join(format!("treelined-demo-{}.html", uuid::Uuid::new_v4())))
 }
 
 impl Tour {
@@ -108,7 +105,17 @@ impl Tour {
         self.call("redo_navigation", &json!({}))?;
 
         self.head("5  Where to go from here")?;
-        self.ways()
+        self.ways()?;
+
+        self.head("6  The same as a page")?;
+        let page = self.page.display().to_string();
+        let params = json!({ "format": "html", "path": page });
+        self.quietly("export_session", &params)?;
+        self.say("The conversation in one file, to look at in a browser or to send:\n")?;
+        let page = self.screen.style(Style::Cyan, &terminal::line(&page));
+        writeln!(self.screen, "  {page}")?;
+        self.screen.flush()?;
+        Ok(())
     }
 
     fn ways(&mut self) -> anyhow::Result<()> {
@@ -116,6 +123,7 @@ impl Tour {
             ("", "be a client: README.md has a script"),
             (" call list_sessions", "one call, from a shell"),
             (" tree FILE", "draw a session"),
+            (" export FILE --html", "a session as a page"),
             (" doctor FILE", "look for damage"),
             (" --help", "the rest"),
         ];

@@ -1,5 +1,5 @@
 //! `treelined doctor --origin`: proves that the kept bytes of a session's sources are whole, and that its entries come from
-//! them (session-file.md §5.8).
+//! them (session-file.md §5.9).
 
 use super::screen::{Screen, Style};
 use super::tree::count;

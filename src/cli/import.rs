@@ -1,8 +1,9 @@
 //! `treelined import`: brings the conversations of other tools into the session directory.
 
 use super::Options;
-use super::daemon::{ChildDaemon, ErrorResponse, Incoming, RawJson};
+use super::daemon::{ChildDaemon, ErrorResponse, RawJson};
 use super::import_watch;
+use super::progress::{self, call_with_progress};
 use super::screen::{Screen, Style};
 use crate::error::Kind;
 use crate::import::Tool;
@@ -18,9 +19,6 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Columns of the progress bar.
-const BAR: u8 = 30;
-const MEGABYTE: f64 = 1e6;
 /// The exit code if `--forget` names a session that no import has made.
 const NO_SESSION: u8 = 3;
 /// Failures that are shown; `--json` has all.
@@ -79,7 +77,15 @@ pub(super) enum From {
 pub(super) struct Imported {
     pub(super) sessions: Vec<ImportedSession>,
     files: Vec<ImportedFile>,
+    places: Vec<Place>,
     totals: Totals,
+}
+
+#[derive(Deserialize)]
+struct Place {
+    tool: String,
+    path: String,
+    files: u64,
 }
 
 #[derive(Deserialize)]
@@ -168,13 +174,8 @@ fn forget(options: &Options, session: &str) -> anyhow::Result<ExitCode> {
 
 pub(super) fn ask(daemon: &mut ChildDaemon, import: &ImportArgs) -> anyhow::Result<RawJson> {
     let is_drawn = io::stderr().is_terminal();
-    let client = json!({
-        "protocolVersion": 1,
-        "clientInfo": { "name": "treelined import", "version": env!("CARGO_PKG_VERSION") },
-        "capabilities": { "progress": {} },
-    });
     if is_drawn {
-        daemon.call("initialize", &client.to_string())?;
+        progress::introduce(daemon, "treelined import")?;
     }
     let absolute = |path: &PathBuf| {
         let path = std::path::absolute(path).context("find the path")?;
@@ -192,46 +193,7 @@ pub(super) fn ask(daemon: &mut ChildDaemon, import: &ImportArgs) -> anyhow::Resu
         "final": import.r#final,
         "again": import.again,
     });
-    let wanted = daemon.send("import_sessions", &params.to_string())?;
-    loop {
-        match daemon.receive()? {
-            Incoming::Response { id, outcome } if id == wanted => {
-                if is_drawn {
-                    write!(io::stderr(), "\r\x1b[K")?;
-                }
-                return outcome.map_err(|error| ErrorResponse(error).into());
-            }
-            Incoming::Notification { method, params } if method == "progress" && is_drawn => {
-                draw(params.get())?;
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Draws the progress bar on stderr.
-fn draw(params: &str) -> anyhow::Result<()> {
-    #[derive(Deserialize)]
-    struct Progress {
-        /// Bytes that are read.
-        progress: f64,
-        /// Bytes to read.
-        total: Option<f64>,
-    }
-    let Ok(Progress { progress, total }) = serde_json::from_str(params) else {
-        return Ok(());
-    };
-    let total = total.unwrap_or(progress).max(1.0);
-    let columns = 1..=BAR;
-    let is_done = |column: &u8| f64::from(*column) <= progress / total * f64::from(BAR);
-    let bar = "█".repeat(columns.filter(is_done).count());
-    let (read, all) = (progress / MEGABYTE, total / MEGABYTE);
-    let width = usize::from(BAR);
-    write!(
-        io::stderr(),
-        "\r\x1b[K{bar:░<width$} {read:.0} of {all:.0} MB"
-    )?;
-    Ok(())
+    call_with_progress(daemon, "import_sessions", &params.to_string(), is_drawn)
 }
 
 /// The sums of one tool.
@@ -246,6 +208,11 @@ struct Sums {
 
 fn show(imported: &Imported, import: &ImportArgs) -> anyhow::Result<()> {
     let mut screen = Screen::new();
+    for Place { tool, path, files } in &imported.places {
+        let (tool, path) = (terminal::line(tool), terminal::line(path));
+        let found = format!("{tool:<12} {path} ({})", self::files(*files));
+        writeln!(screen, "{}", screen.style(Style::Dim, &found))?;
+    }
     let mut tools: BTreeMap<&str, Sums> = BTreeMap::new();
     for session in &imported.sessions {
         let sums = tools.entry(&session.tool).or_default();

@@ -2,8 +2,9 @@
 //!
 //! In reading order: [`serve`] is the daemon. [`daemon`] runs one as a child and is its client, for [`call`],
 //! [`tree`], [`search`], [`restore`] and [`demo`]. [`doctor`] and [`migrate`] open a file without a daemon.
-//! [`connect`], [`status`] and [`stop`] find the shared daemon by [`shared`].
-//! [`documents`] writes generated files. [`screen`], [`drawing`] and [`pretty`] format output.
+//! [`connect`], [`web`], [`status`] and [`stop`] find the shared daemon by [`shared`].
+//! [`documents`] writes generated files. [`screen`], [`drawing`], [`progress`] and [`pretty`] format output.
+//! [`session_choice`] finds the session that a person names.
 
 mod call;
 mod connect;
@@ -15,20 +16,26 @@ mod doctor_origin;
 mod doctor_repair;
 mod documents;
 mod drawing;
+mod export;
 mod import;
 mod import_watch;
 mod late_writes;
 mod migrate;
+mod package;
 mod pretty;
+mod progress;
 mod restore;
+mod scratch;
 mod screen;
 mod search;
 mod serve;
+mod session_choice;
 mod shared;
 mod status;
 mod stop;
 mod story;
 mod tree;
+mod web;
 
 use crate::config::Config;
 use crate::config::{self, ConfigFlags, DurabilityName, Settings, SummarizerName};
@@ -63,6 +70,8 @@ Examples:
   treelined call get_context --open FILE     one call on a session
   treelined tree FILE --filter user-only     draw a session
   treelined search build cache               find words in all sessions
+  treelined export --latest --html -o a.html a page with the newest session of this directory
+  treelined web                              show the sessions in a browser, live
   treelined doctor *.jsonl                   look for damage; exit code 1 if there is any
 
 Environment:
@@ -116,6 +125,8 @@ pub(crate) enum Command {
     Serve(serve::ServeArgs),
     /// Speak JSON-RPC with the shared daemon, on stdin and stdout
     Connect(connect::Connect),
+    /// Show the sessions in a browser, live, with the shared daemon if one runs
+    Web(web::Web),
     /// Show the shared daemon; exit code 3 if none runs
     Status(status::Status),
     /// End the shared daemon; exit code 3 if none runs
@@ -135,6 +146,12 @@ pub(crate) enum Command {
     Migrate(migrate::Migrate),
     /// Import the conversations of Claude Code, Codex, opencode, Gemini CLI, goose and pi
     Import(import::ImportArgs),
+    /// Record what an ACP editor and an ACP agent say (the package treelined-acp)
+    Acp(package::PackageArgs),
+    /// Serve the conversations of this directory to an agent, over MCP (the package treelined-mcp)
+    Mcp(package::PackageArgs),
+    /// Write a session as a page, Markdown, text or a session file
+    Export(export::ExportArgs),
     /// List deleted sessions, or bring one back
     Restore(restore::Restore),
     /// Write the JSON Schemas, the method list, the OpenRPC document and reference.md of this daemon
@@ -144,7 +161,7 @@ pub(crate) enum Command {
     /// Print the settings in force and the source of each
     Config,
     /// Show a conversation with a branch, offline
-    Demo,
+    Demo(demo::DemoArgs),
     /// Become the program of an extension
     #[command(hide = true, name = LAUNCH_COMMAND)]
     Launch(LaunchArgs),
@@ -193,6 +210,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         None => serve::run(options, &serve::ServeArgs::default()),
         Some(Command::Serve(args)) => serve::run(options, args),
         Some(Command::Connect(connect)) => connect::run(options, connect),
+        Some(Command::Web(web)) => web::run(options, web),
         Some(Command::Status(status)) => status::run(options, status),
         Some(Command::Stop(stop)) => stop::run(options, stop),
         Some(Command::Detach(detach)) => detach.run(),
@@ -202,11 +220,14 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Doctor(doctor)) => doctor::run(options, doctor),
         Some(Command::Migrate(migrate)) => migrate::run(options, migrate),
         Some(Command::Import(import)) => import::run(options, import),
+        Some(Command::Acp(args)) => package::run(options, "treelined-acp", args),
+        Some(Command::Mcp(args)) => package::run(options, "treelined-mcp", args),
+        Some(Command::Export(export)) => export::run(options, export),
         Some(Command::Restore(restore)) => restore::run(options, restore),
         Some(Command::Schema(schema)) => documents::schema(schema),
         Some(Command::Completions(completions)) => documents::completions(completions),
         Some(Command::Config) => print_config(options),
-        Some(Command::Demo) => demo::run(options),
+        Some(Command::Demo(demo)) => demo::run(options, demo),
         Some(Command::Launch(args)) => Err(running::launch(args.parent, &args.argv).into()),
     }
 }

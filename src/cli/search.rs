@@ -92,9 +92,13 @@ struct SkippedFile {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Totals {
     sessions: u64,
     entries: u64,
+    /// Whether there may be more.
+    #[serde(default)]
+    at_least: bool,
 }
 
 /// A hit as it is shown.
@@ -295,9 +299,10 @@ fn footer(page: &Page) -> anyhow::Result<String> {
     }
     let hits = count(totals.entries, "hit", "hits");
     let sessions = count(totals.sessions, "session", "sessions");
+    let least = if totals.at_least { "at least " } else { "" };
     let shown = page.hits.len() as u64;
     Ok(match shown < totals.entries {
-        true => format!("{hits} in {sessions}; {shown} shown, --limit N shows more"),
-        false => format!("{hits} in {sessions}"),
+        true => format!("{least}{hits} in {sessions}; {shown} shown, --limit N shows more"),
+        false => format!("{least}{hits} in {sessions}"),
     })
 }

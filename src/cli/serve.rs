@@ -2,57 +2,30 @@
 
 use super::shared::{SharedDaemon, SocketOption, StarterProcess};
 use super::{LOGS_TO_FILE, Options};
-use crate::config::Settings;
+use crate::config::{IdleTime, Settings};
 use crate::endpoint::runtime_file::Starter;
 use crate::endpoint::{Detached, Endpoint, PassedSocket, Place};
 use crate::extensions::NAME_VARIABLE;
+use crate::os::running;
 use crate::serve::{self, Endpoints, ListenAddress};
+use crate::web::{WebAddress, WebListener};
 use anyhow::{Context, bail};
 use clap::Args;
-use std::fmt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::ExitCode;
-use std::str::FromStr;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
-
-/// A time of `--idle-exit`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct IdleTime(Duration);
-
-impl FromStr for IdleTime {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let digits = text.trim_end_matches(|unit: char| unit.is_ascii_alphabetic());
-        let factor = match text.strip_prefix(digits) {
-            Some("s") => Some(1),
-            Some("m") => Some(60),
-            Some("h") => Some(3600),
-            _ => None,
-        };
-        let seconds = digits.parse::<u32>().ok().filter(|number| *number > 0);
-        let time = seconds.zip(factor);
-        let time = time.map(|(number, factor)| Duration::from_secs(u64::from(number) * factor));
-        time.map(Self)
-            .ok_or("must be a number and a unit, such as 90s, 10m or 1h")
-    }
-}
-
-impl fmt::Display for IdleTime {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}s", self.0.as_secs())
-    }
-}
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct ServeArgs {
-    /// Serve this address: unix, unix:PATH or stdio; may be repeated [default: stdio]
+    /// Serve this address: unix, unix:PATH, ws, ws:127.0.0.1:PORT or stdio; may be repeated [default: stdio]
     #[arg(long, value_name = "ADDRESS")]
     listen: Vec<ListenAddress>,
-    /// End after this time without a connection, such as 90s, 10m or 1h; only with a socket [default: never]
-    #[arg(long, value_name = "TIME", env = "TREELINED_IDLE_EXIT")]
+    /// Allow ws:ADDRESS:PORT that other machines can reach: what they send can be read on the way
+    #[arg(long)]
+    insecure_listen: bool,
+    /// End after this time without a connection, such as 90s, 10m or 1h; not with stdio alone [default: never]
+    #[arg(long, value_name = "TIME")]
     idle_exit: Option<IdleTime>,
     /// Do not start the extensions that the configuration names
     #[arg(long)]
@@ -62,6 +35,9 @@ pub(crate) struct ServeArgs {
     /// The starter, whose process waits on stdout; stdin is the lock
     #[arg(long, hide = true, value_name = "PID")]
     detached: Option<u32>,
+    /// The parent, with which this process dies
+    #[arg(long, hide = true, value_name = "PID")]
+    parent: Option<u32>,
 }
 
 impl ServeArgs {
@@ -76,10 +52,13 @@ impl ServeArgs {
 
 /// Serves until the end. Problems of the configuration that do not prevent serving are logged.
 pub(super) fn run(options: &Options, args: &ServeArgs) -> anyhow::Result<ExitCode> {
+    if let Some(parent) = args.parent {
+        running::die_with(parent)?;
+    }
     let passed = PassedSocket::take()?;
-    let is_unix = |address: &ListenAddress| matches!(address, ListenAddress::Unix(_));
-    if passed.is_some() || args.listen.iter().any(is_unix) {
-        return serve_sockets(options, args, passed);
+    let is_stdio = |address: &ListenAddress| *address == ListenAddress::Stdio;
+    if passed.is_some() || !args.listen.iter().all(is_stdio) {
+        return serve_sockets(options, args, passed, |_| ());
     }
     if args.socket.socket.is_some() {
         bail!("--socket needs --listen unix");
@@ -89,6 +68,7 @@ pub(super) fn run(options: &Options, args: &ServeArgs) -> anyhow::Result<ExitCod
     let endpoints = Endpoints {
         stdio: true,
         sockets: Vec::new(),
+        web: None,
         idle_exit: None,
         on_ready: Box::new(|| ()),
         extensions: args.starts_extensions(),
@@ -96,11 +76,30 @@ pub(super) fn run(options: &Options, args: &ServeArgs) -> anyhow::Result<ExitCod
     serve::run(settings.into_config()?, endpoints)
 }
 
-/// Serves sockets, and stdio too if the options name it.
+/// Serves the socket of the session directory, the page and the WebSocket. `on_ready` gets their address.
+pub(super) fn run_with_page(
+    options: &Options,
+    socket: &SocketOption,
+    on_ready: impl FnOnce(&WebAddress) + 'static,
+) -> anyhow::Result<ExitCode> {
+    let args = ServeArgs {
+        listen: vec![ListenAddress::Unix(None), ListenAddress::WebSocket(None)],
+        socket: socket.clone(),
+        ..ServeArgs::default()
+    };
+    serve_sockets(options, &args, None, |web| {
+        if let Some(address) = web {
+            on_ready(address);
+        }
+    })
+}
+
+/// Serves sockets, the page, and stdio too if the options name it. `on_ready` gets the address of the page.
 fn serve_sockets(
     options: &Options,
     args: &ServeArgs,
     passed: Option<PassedSocket>,
+    on_ready: impl FnOnce(Option<&WebAddress>) + 'static,
 ) -> anyhow::Result<ExitCode> {
     let shared = SharedDaemon::of(options, &args.socket, args.idle_exit)?;
     log_problems(&shared.settings);
@@ -112,8 +111,10 @@ fn serve_sockets(
         }
         None => None,
     };
-    let sockets = match listen(&shared, args, &starter, passed, detached.as_mut()) {
-        Ok(sockets) => sockets,
+    let listening = listen(&shared, args, &starter, passed, detached.as_mut())
+        .and_then(|sockets| Ok((sockets, listen_for_browsers(&shared.settings, args)?)));
+    let (sockets, web) = match listening {
+        Ok(listening) => listening,
         Err(error) => {
             if let Some(detached) = detached {
                 detached.failed(&format!("{error:#}"));
@@ -121,15 +122,18 @@ fn serve_sockets(
             return Err(error);
         }
     };
+    let address = web.as_ref().map(|web| web.address.clone());
     let on_ready = move || {
         if let Some(detached) = detached {
             detached.ready();
         }
+        on_ready(address.as_ref());
     };
     let endpoints = Endpoints {
         stdio: args.listen.contains(&ListenAddress::Stdio),
         sockets,
-        idle_exit: args.idle_exit.map(|IdleTime(time)| time),
+        web,
+        idle_exit: shared.idle_exit().map(IdleTime::duration),
         on_ready: Box::new(on_ready),
         extensions: args.starts_extensions(),
     };
@@ -159,6 +163,32 @@ fn starter(args: &ServeArgs, is_passed: bool) -> anyhow::Result<StarterProcess> 
     })
 }
 
+/// Listens on the port that the options name for the page and the WebSocket.
+fn listen_for_browsers(
+    settings: &Settings,
+    args: &ServeArgs,
+) -> anyhow::Result<Option<WebListener>> {
+    let mut addresses = args.listen.iter().filter_map(|address| match address {
+        ListenAddress::WebSocket(address) => Some(*address),
+        _ => None,
+    });
+    let Some(address) = addresses.next() else {
+        return Ok(None);
+    };
+    if addresses.next().is_some() {
+        bail!("--listen ws can be given only once");
+    }
+    if let Some(address) = address.filter(|address| !address.ip().is_loopback())
+        && !args.insecure_listen
+    {
+        bail!(
+            "other machines could reach {address}, and read the token and all messages on the way: use \
+             ws:127.0.0.1:PORT, with `ssh -L` from elsewhere, or say --insecure-listen"
+        );
+    }
+    WebListener::bind(settings.session_dir(), address).map(Some)
+}
+
 /// Listens on the sockets that the options name. A socket that systemd has passed takes the place of the first one.
 fn listen(
     shared: &SharedDaemon,
@@ -171,7 +201,7 @@ fn listen(
     let mut places = Vec::new();
     for address in &args.listen {
         match address {
-            ListenAddress::Stdio => {}
+            ListenAddress::Stdio | ListenAddress::WebSocket(_) => {}
             ListenAddress::Unix(None) => {
                 places.push((shared.place.clone(), shared.settings.socket()))
             }

@@ -1,9 +1,8 @@
 //! The shared daemon, as the commands find it: its place, its options, and its start.
 
 use super::Options;
-use super::serve::IdleTime;
 use crate::clock::SystemSource;
-use crate::config::Settings;
+use crate::config::{IdleTime, Settings};
 use crate::endpoint::place::canonical;
 use crate::endpoint::runtime_file::{DaemonInfo, EnvironmentOrigin, FoundInfo, Starter};
 use crate::endpoint::start_lock::StartLock;
@@ -56,6 +55,7 @@ pub(super) struct StarterProcess {
 pub(super) struct SharedDaemon {
     pub place: Place,
     pub settings: Settings,
+    /// That of the command line.
     idle_exit: Option<IdleTime>,
 }
 
@@ -72,6 +72,11 @@ impl SharedDaemon {
             settings,
             idle_exit,
         })
+    }
+
+    /// The time without a connection after which a daemon with these options ends.
+    pub(super) fn idle_exit(&self) -> Option<IdleTime> {
+        self.idle_exit.or(self.settings.idle_exit())
     }
 
     /// The running daemon; `None` if none runs.
@@ -107,6 +112,7 @@ impl SharedDaemon {
             pid: std::process::id(),
             socket: place.socket().display().to_string(),
             web_socket: None,
+            token: None,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             protocol_version: PROTOCOL_VERSION,
             session_dir: canonical(self.settings.session_dir()).display().to_string(),
@@ -140,7 +146,7 @@ impl SharedDaemon {
         if let Some(file) = self.settings.file() {
             options.insert("config".to_owned(), file.display().to_string());
         }
-        if let Some(time) = self.idle_exit {
+        if let Some(time) = self.idle_exit() {
             options.insert(IDLE_EXIT.to_owned(), time.to_string());
         }
         options

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct Status {
-    /// Print the runtime file, with the number of connections and the log, as JSON
+    /// Print the runtime file without the token, with the number of connections and the log, as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -39,9 +39,11 @@ struct StatusJson<'a> {
 
 pub(super) fn run(options: &Options, arguments: &Status) -> anyhow::Result<ExitCode> {
     let shared = SharedDaemon::of(options, &arguments.socket, None)?;
-    let Some(daemon) = shared.running()? else {
+    let Some(mut daemon) = shared.running()? else {
         return Ok(shared.none_runs());
     };
+    // Shown output gets into chats and reports.
+    daemon.info.token = None;
     let info = &daemon.info;
     let log = shared.place.log_file();
     let is_logged = info.environment.started_by == Starter::Connect;
@@ -98,13 +100,16 @@ fn described(status: &StatusJson<'_>) -> String {
         ("pid", info.pid.to_string()),
         ("since", info.started_at.clone()),
         ("socket", info.socket.clone()),
+    ];
+    lines.extend(info.web_socket.clone().map(|url| ("webSocket", url)));
+    lines.extend([
         ("sessions", info.session_dir.clone()),
         (
             "environment",
             format!("of {user}, from {starter} in {}", environment.cwd),
         ),
         ("options", options.join(" ")),
-    ];
+    ]);
     lines.extend(
         status
             .connections

@@ -47,19 +47,21 @@ use crate::ask::Asks;
 use crate::cancel::Cancel;
 use crate::commands::OfferedCommands;
 use crate::config::Config;
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::extensions::Extensions;
 use crate::hooks::Hooks;
 use crate::id::{self, Source};
+use crate::importer::repeat::LastImport;
 use crate::lock::lock;
 use crate::peers::Peers;
 use crate::renderers::Renderers;
 use crate::store::Store;
 use crate::store::watch::Watcher;
+use crate::wire::OpenWebResult;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
@@ -71,6 +73,7 @@ pub(crate) const MAX_ANSWER: Duration = Duration::from_secs(600);
 pub struct Daemon {
     pub config: Config,
     pub store: Store,
+    pub(crate) last_import: LastImport,
     pub source: Arc<dyn Source>,
     pub(crate) connections: Connections,
     pub(crate) list_watch: ListWatch,
@@ -90,8 +93,13 @@ pub struct Daemon {
     pub(crate) view_bytes: Arc<AtomicUsize>,
     /// Sessions whose replaced file is still followed, whether they are open or not.
     following: Mutex<Vec<Arc<OpenSession>>>,
+    /// Serves the page and returns its address.
+    web: OnceLock<Box<OpenWeb>>,
     ending: AtomicBool,
 }
+
+/// Serves the page if it is not served, and returns its address.
+pub(crate) type OpenWeb = dyn Fn() -> Result<OpenWebResult> + Send + Sync;
 
 impl Daemon {
     /// A daemon without connections. Jobs that cannot run where they are submitted run on `runtime`.
@@ -102,6 +110,7 @@ impl Daemon {
         });
         Arc::new(Self {
             store: Store::new(config.session_dir.clone()),
+            last_import: LastImport::default(),
             hooks: Hooks::new(config.hooks.clone()),
             extensions: Extensions::new(config.extensions.clone()),
             renderers: Mutex::new(Arc::new(Renderers::configured(&config.renderers))),
@@ -117,8 +126,22 @@ impl Daemon {
             watcher: Watcher::new(),
             view_bytes: Arc::default(),
             following: Mutex::default(),
+            web: OnceLock::new(),
             ending: AtomicBool::new(false),
         })
+    }
+
+    /// Sets how the page is served.
+    pub(crate) fn set_web(&self, open: Box<OpenWeb>) {
+        let _set_before = self.web.set(open);
+    }
+
+    /// Serves the page and returns its address. Fails in a program that has set nothing to serve it.
+    pub(crate) fn open_web(&self) -> Result<OpenWebResult> {
+        let open = self.web.get();
+        let open =
+            open.ok_or_else(|| Error::new(Kind::StorageIo, "this program serves no page"))?;
+        open()
     }
 
     /// Returns the guard of the session that a request names, after all earlier requests to it. This call takes the

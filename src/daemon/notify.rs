@@ -536,6 +536,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_notification_is_serialized_once_however_many_hear_it() {
+        let serialized = std::cell::Cell::new(0);
+        let mut texts = Texts::new(true, |seq, is_special| {
+            serialized.set(serialized.get() + 1);
+            Some(format!("{{\"seq\":{seq},\"special\":{is_special}}}").into_bytes())
+        });
+        for seq in 1..=100 {
+            let message = texts.message(seq, seq % 2 == 0).unwrap();
+            let expected = format!("{{\"seq\":{seq},\"special\":{}}}", seq % 2 == 0);
+            assert_eq!(message.into_text(), expected.as_bytes());
+        }
+        assert_eq!(serialized.get(), 2, "once for each kind of connection");
+    }
+
+    #[test]
     fn our_own_entries_are_announced_like_those_of_others() {
         let ids = ["0a1b2c3d", "q1", "\u{2028}\"\\"];
         for count in 0..=ids.len() {

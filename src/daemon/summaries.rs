@@ -28,11 +28,12 @@ pub(crate) struct SummaryJob<'a> {
     pub abort: &'a Cancel,
 }
 
-/// The way in which a client receives a summary while it is written.
+/// The way in which clients receive a summary while it is written.
 pub(crate) enum Listener<'a> {
-    /// Sends the text in pieces; sends the number of characters if the client does not want pieces.
+    /// Sends the text in pieces to all connections that have the session open; sends the number of characters to those
+    /// that do not want pieces.
     Deltas { navigation_id: &'a str },
-    /// Sends the number of characters, summed over the summaries of one request.
+    /// Sends the asker the number of characters, summed over the summaries of one request.
     Progress {
         token: Option<&'a RequestId>,
         written: &'a AtomicU64,
@@ -76,7 +77,7 @@ impl SummaryJob<'_> {
     }
 }
 
-/// Sends pieces to the client. Together they are the text of the entry: its opening line, the summarizer's text without
+/// Sends pieces to clients. Together they are the text of the entry: its opening line, the summarizer's text without
 /// white space around it, and the file lists.
 struct Teller<'a> {
     writing: &'a SummaryJob<'a>,
@@ -139,9 +140,11 @@ impl<'a> Teller<'a> {
         match self.writing.listener {
             Listener::Deltas { navigation_id } => {
                 told.characters += more;
-                if !connection.summary_delta(&open.id, navigation_id, told.pieces, delta) {
-                    let token = RequestId::Text(navigation_id.to_owned());
-                    connection.progress(&token, told.characters);
+                for listener in open.connections() {
+                    if !listener.summary_delta(&open.id, navigation_id, told.pieces, delta) {
+                        let token = RequestId::Text(navigation_id.to_owned());
+                        listener.progress(&token, told.characters);
+                    }
                 }
             }
             Listener::Progress { token, written } => {

@@ -44,6 +44,7 @@ const BACKLOG: i32 = 4096;
 /// another daemon has replaced them.
 pub(crate) struct Endpoint {
     place: Place,
+    info: DaemonInfo,
     /// The socket file; `None` if systemd has bound it, and keeps it.
     bound: Option<Identity>,
     runtime_file: Option<RuntimeFile>,
@@ -66,6 +67,7 @@ pub(crate) fn listen(
     };
     let mut endpoint = Endpoint {
         place: place.clone(),
+        info: info.clone(),
         bound: None,
         runtime_file: None,
     };
@@ -133,6 +135,16 @@ impl Endpoint {
         rustix::net::listen(&socket, BACKLOG)
             .with_context(|| format!("listen on {}", path.display()))?;
         Ok(UnixListener::from(socket))
+    }
+
+    /// Adds the URL of the WebSocket and its token to the runtime file.
+    pub(crate) fn announce_web(&mut self, web_socket: &str, token: &str) -> anyhow::Result<()> {
+        self.info.web_socket = Some(web_socket.to_owned());
+        self.info.token = Some(token.to_owned());
+        match &mut self.runtime_file {
+            Some(file) => file.rewrite(&self.place, &self.info),
+            None => Ok(()),
+        }
     }
 
     /// Removes the socket and the runtime file, so that another daemon can start while this one ends. Nothing

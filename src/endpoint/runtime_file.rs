@@ -23,8 +23,11 @@ const MAX_BYTES: u64 = 1 << 20;
 pub(crate) struct DaemonInfo {
     pub pid: u32,
     pub socket: String,
-    /// The address of the WebSocket; null without one.
+    /// The URL of the WebSocket; null without one.
     pub web_socket: Option<String>,
+    /// The token for the WebSocket.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
     /// The version of the program.
     pub version: String,
     pub protocol_version: u32,
@@ -65,6 +68,9 @@ pub(crate) enum Starter {
 #[derive(Debug)]
 pub(super) struct RuntimeFile {
     file: Arc<File>,
+    /// The files that it has replaced, with their locks: a process that has read one of them asks whether the daemon
+    /// lives.
+    replaced: Vec<Arc<File>>,
 }
 
 impl RuntimeFile {
@@ -80,10 +86,20 @@ impl RuntimeFile {
         let temporary = Temporary::for_name(&at.folder, &at.name).with_context(failed)?;
         let file = Arc::clone(temporary.file());
         (&*file).write_all(&text).with_context(failed)?;
-        temporary.name(&at).with_context(failed)?;
-        // A process that asks whether the lock is held has it for a moment.
+        temporary.name_locked(&at).with_context(failed)?;
+        // Not locked yet where a file in the making is not.
         file.lock().with_context(failed)?;
-        Ok(Self { file })
+        Ok(Self {
+            file,
+            replaced: Vec::new(),
+        })
+    }
+
+    /// Replaces the content.
+    pub(super) fn rewrite(&mut self, place: &Place, info: &DaemonInfo) -> anyhow::Result<()> {
+        let Self { file, .. } = Self::write(place, info)?;
+        self.replaced.push(std::mem::replace(&mut self.file, file));
+        Ok(())
     }
 
     /// Removes the file, unless another daemon has replaced it.

@@ -40,6 +40,7 @@ fn info() -> DaemonInfo {
         pid: std::process::id(),
         socket: String::new(),
         web_socket: None,
+        token: None,
         version: "0".into(),
         protocol_version: 1,
         session_dir: "/s".into(),

@@ -28,10 +28,12 @@ pub enum Kind {
     LeafRecord,
     /// A type unknown to this program; the entry is kept.
     Unknown,
+    /// A `custom` of type `note` about another entry (session-file.md §1.4).
+    Note,
 }
 
 impl Kind {
-    const ALL: [Kind; 13] = [
+    const ALL: [Kind; 14] = [
         Self::Message,
         Self::ThinkingLevelChange,
         Self::ModelChange,
@@ -45,6 +47,7 @@ impl Kind {
         Self::ContextEdit,
         Self::LeafRecord,
         Self::Unknown,
+        Self::Note,
     ];
 
     /// The kind with this number (`as u8`). The numbers are part of the format of the side index.
@@ -60,7 +63,7 @@ impl Kind {
             Self::ModelChange => "model_change",
             Self::Compaction => "compaction",
             Self::BranchSummary => "branch_summary",
-            Self::Custom | Self::LeafRecord => "custom",
+            Self::Custom | Self::LeafRecord | Self::Note => "custom",
             Self::CustomMessage => "custom_message",
             Self::Label => "label",
             Self::SessionInfo => "session_info",
@@ -70,7 +73,13 @@ impl Kind {
         })
     }
 
-    /// The kind of this type. Never [`Kind::LeafRecord`], which the type alone does not show.
+    /// Whether entries of this kind only say something about others: two positions with only such entries between
+    /// them are the same conversation (semantics.md §7.1).
+    pub fn is_bookkeeping(self) -> bool {
+        matches!(self, Self::Label | Self::SessionInfo | Self::Note)
+    }
+
+    /// The kind of this type. Never [`Kind::LeafRecord`] or [`Kind::Note`], which the type alone does not show.
     pub fn of(name: &str) -> Self {
         match name {
             "message" => Self::Message,

@@ -100,6 +100,8 @@ advice! {
         "Change the permissions of the file or the directory, or choose another session directory.";
     DurabilityUnknown "The data is written, but the operating system could not confirm that it is on the disk."
         "Check the disk; send the same entries with the same ids again to learn whether they are safe.";
+    FileExists "A file with this path exists already."
+        "Choose another path, or send `overwrite: true` to replace the file.";
     ImportFailed "A conversation of another tool could not be imported."
         "Correct the cause that the message names, and import again; the rest is imported.";
     BatchUnsupported "The message is a batch."

@@ -76,6 +76,7 @@ kinds! {
     StorageIo "storageIo" 1601 false,
     PathDenied "pathDenied" 1602 false,
     DurabilityUnknown "durabilityUnknown" 1603 false,
+    FileExists "fileExists" 1604 false,
     ImportFailed "importFailed" 1606 false,
     BatchUnsupported "batchUnsupported" -32005 false,
     RequestTooLarge "requestTooLarge" -32007 false,

@@ -1,13 +1,14 @@
 //! Forks: the entries of a fork, and how their lines are linked again (session-file.md §5).
 
 use super::push_text_member;
+use super::subtree::relinked;
 use crate::bytes::part;
 use crate::entry::{Kind, Role};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::flow::IdAllocator;
 use crate::id::{EntryId, Source};
+use crate::json::quoted;
 use crate::json::{self, Elements};
-use crate::json::{quoted, quoted_or_null};
 use crate::tree::{Node, Tree};
 use std::collections::{HashMap, HashSet};
 
@@ -97,15 +98,7 @@ pub(crate) fn plan(tree: &Tree, end: End) -> ForkPlan {
 impl ForkPlan {
     /// A copied line: byte for byte, except a parent or boundary that the fork leaves out.
     pub(crate) fn copy(&self, entry: Vec<u8>, parent_id: Option<&str>) -> Vec<u8> {
-        let stored = json::get(&entry, "parentId").unwrap_or_default();
-        let is_linked = match parent_id {
-            None => stored == b"null",
-            Some(id) => json::string(stored).as_deref() == Some(id),
-        };
-        let mut entry = entry;
-        if !is_linked {
-            entry = json::with_member(&entry, "parentId", &quoted_or_null(parent_id));
-        }
+        let entry = relinked(entry, parent_id, None);
         if self.boundaries.is_empty() {
             return entry;
         }

@@ -10,6 +10,7 @@ pub(crate) mod navigate;
 pub(crate) mod path_rules;
 mod paths;
 pub(crate) mod pick;
+pub(crate) mod subtree;
 pub(crate) mod validate;
 
 use crate::id::{self, EntryId, Source};

@@ -233,6 +233,20 @@ pub(crate) fn scaffolding(custom_type: &str, content: &[u8], is_shown: bool) -> 
     out
 }
 
+/// The members of the `custom` entry of a record whose id another one has.
+pub(crate) fn duplicate(record: &[u8]) -> Vec<u8> {
+    let mut data = Vec::with_capacity(record.len());
+    match json::depth(record) <= DEEPEST {
+        true => json::push_one_line(&mut data, record),
+        false => data.extend_from_slice(b"{}"),
+    }
+    let mut out = Vec::with_capacity(data.len() + 64);
+    let mut object = Object::behind(&mut out);
+    object.text("customType", "import.duplicate");
+    object.raw("data", &data);
+    out
+}
+
 fn message(role: &str, time: Option<Millis>, members: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
     let mut out = b",\"message\":{".to_vec();
     let mut object = Object::new(&mut out);

@@ -6,6 +6,7 @@ use super::names;
 use super::open_nodes::hold_back_open;
 use super::reading::ReadSource;
 use super::rebuild::placement;
+use super::relatives::base;
 use super::run::ImportRequest;
 use crate::error::{Error, Result};
 use crate::import::family::{self, Forest, MemberNumber, Placement, Rules, SessionTree, TreeEntry};
@@ -234,6 +235,7 @@ impl Batch {
                 source: read.source.name(),
                 targets,
                 natives,
+                bases: members().filter_map(base).map(str::to_owned).collect(),
                 status: read.source.status,
                 len: read.scan.len,
                 hash: read.scan.prefix_hash,

@@ -17,10 +17,10 @@ use std::sync::Mutex;
 struct Databases {
     tool: Tool,
     /// The most recently opened: its sessions are requested one after the other.
-    open: Mutex<Option<(PathBuf, Opened)>>,
+    open: Mutex<Option<(PathBuf, SessionContainer)>>,
 }
 
-enum Opened {
+enum SessionContainer {
     Database(Database),
     JsonTree(JsonTree),
 }
@@ -52,11 +52,11 @@ impl Databases {
         }
     }
 
-    fn open(&self, path: &Path) -> Result<Opened, NativeError> {
+    fn open(&self, path: &Path) -> Result<SessionContainer, NativeError> {
         if path.is_dir() {
-            return JsonTree::open(path).map(Opened::JsonTree);
+            return JsonTree::open(path).map(SessionContainer::JsonTree);
         }
-        Database::open(path, self.tool, &std::env::temp_dir()).map(Opened::Database)
+        Database::open(path, self.tool, &std::env::temp_dir()).map(SessionContainer::Database)
     }
 
     fn failure(&self, path: &Path, error: &NativeError) -> SourceFailure {
@@ -73,7 +73,7 @@ impl Databases {
     }
 }
 
-impl Opened {
+impl SessionContainer {
     fn sessions(&self) -> &[NativeSession] {
         match self {
             Self::Database(database) => database.sessions(),
@@ -108,8 +108,8 @@ impl Extraction for Databases {
             *open = Some((path.to_owned(), opened));
         }
         let written = match &*open {
-            Some((_, Opened::Database(database))) => database.write_session(part, out),
-            Some((_, Opened::JsonTree(tree))) => tree.write_session(part, out),
+            Some((_, SessionContainer::Database(database))) => database.write_session(part, out),
+            Some((_, SessionContainer::JsonTree(tree))) => tree.write_session(part, out),
             None => Ok(()),
         };
         match written {

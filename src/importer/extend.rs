@@ -53,7 +53,7 @@ impl SessionWork<'_> {
             false => None,
         };
         let planned = Extension::plan(&self, contents, is_known, &opened)?;
-        self.count(&planned, &opened.tree);
+        self.count(&planned, &opened)?;
         let mut file = Appender {
             opened,
             lock,
@@ -64,7 +64,8 @@ impl SessionWork<'_> {
         Ok(self.row)
     }
 
-    fn count(&mut self, planned: &Extension, tree: &Tree) {
+    fn count(&mut self, planned: &Extension, opened: &OpenedLog) -> Result<()> {
+        let tree = &opened.tree;
         let listed = branches::list(tree);
         let mut tips: HashSet<String> = listed
             .iter()
@@ -82,6 +83,16 @@ impl SessionWork<'_> {
         self.row.recovered = self.row.recovered.min(self.row.branches);
         self.row.entries_added = planned.steps.len() as u64;
         self.row.revised = planned.revised;
+        // A gap stays when its parent turns up.
+        let new = planned.steps.iter().filter(|step| {
+            let entry = self.tree.entries.get(step.entry);
+            entry.is_some_and(|entry| matches!(entry.content, EntryContent::Gap { .. }))
+        });
+        self.row.gaps = new.count() as u64;
+        for node in tree.entries() {
+            self.row.gaps += u64::from(is_gap(opened, node)?);
+        }
+        Ok(())
     }
 
     /// Writes the plan, if it is not empty. The last line is the leaf record.
@@ -255,12 +266,13 @@ impl Extension {
             leaf: None,
             newer: HashMap::new(),
         };
-        // For each entry the id of its current version, and whether this import writes it.
-        let mut ids: Vec<(NodeId, bool)> = Vec::with_capacity(entries.len());
+        // For each entry the id of its current version, and whether it gets that now.
+        let mut ids: Vec<(NodeId, Renewal)> = Vec::with_capacity(entries.len());
         for (at, entry) in entries.iter().enumerate() {
             work.check()?;
             let above = entry.parent.and_then(|parent| ids.get(parent).copied());
             let parent = above.map(|(id, _)| id.to_string());
+            let above = above.map_or(Renewal::None, |(_, above)| above);
             if tree.find_any(&entry.id.to_string()).is_none() {
                 planned.steps.push(Step {
                     entry: at,
@@ -268,37 +280,83 @@ impl Extension {
                     parent,
                     copied_from: entry.copied_from.as_ref().map(|_| entry.id),
                 });
-                ids.push((entry.id, false));
+                ids.push((entry.id, Renewal::None));
                 continue;
             }
             let (latest, next) = versions(work, tree, entry);
-            let hangs_at_newer = above.is_some_and(|(_, is_newer)| is_newer);
             let is_on_path = on_path.get(at).copied().unwrap_or_default();
             let is_changed =
                 !is_known(entry) && has_changed(work, contents, entry, opened, latest)?;
             planned.revised += u64::from(is_changed);
-            let is_newer = is_changed || (hangs_at_newer && is_on_path);
-            let counts = if is_newer { next } else { latest };
-            if is_newer {
+            let renewal = match above {
+                Renewal::Moved => Renewal::Moved,
+                _ if leaves_gap(entries, entry, opened, latest)? => Renewal::Moved,
+                Renewal::Revised if is_on_path => Renewal::Revised,
+                _ if is_changed => Renewal::Revised,
+                _ => Renewal::None,
+            };
+            let counts = match renewal {
+                Renewal::None => latest,
+                Renewal::Revised | Renewal::Moved => next,
+            };
+            if counts == next {
                 let node = tree.find(&latest.to_string());
                 let beside = node.and_then(|node| tree.parent(node));
                 let beside = beside.map(|parent| tree.id(parent).to_owned());
+                let stays = above == Renewal::None && renewal == Renewal::Revised;
                 planned.steps.push(Step {
                     entry: at,
                     id: next,
-                    parent: if hangs_at_newer { parent } else { beside },
+                    parent: if stays { beside } else { parent },
                     copied_from: Some(latest),
                 });
             }
             if counts != entry.id {
                 planned.newer.insert(entry.id, counts);
             }
-            ids.push((counts, is_newer));
+            ids.push((counts, renewal));
         }
         let leaf = work.tree.leaf.and_then(|leaf| ids.get(leaf));
         planned.leaf = leaf.map(|(id, _)| *id);
         Ok(planned)
     }
+}
+
+/// The reason for a new version of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Renewal {
+    None,
+    /// The tool has changed it, or an entry above it.
+    Revised,
+    /// Its parent was missing and is there, or that of an entry above it.
+    Moved,
+}
+
+/// Whether the parent of an entry was missing at the last import and is there.
+fn leaves_gap(
+    entries: &[TreeEntry],
+    entry: &TreeEntry,
+    opened: &OpenedLog,
+    latest: NodeId,
+) -> Result<bool> {
+    let is_node = |entry: &TreeEntry| matches!(entry.content, EntryContent::Node { .. });
+    let above = entry.parent.and_then(|parent| entries.get(parent));
+    let tree = &opened.tree;
+    let stored = tree.find(&latest.to_string());
+    let stored = stored.and_then(|node| tree.parent(node));
+    match (above.filter(|above| is_node(above)), stored) {
+        (Some(_), Some(stored)) if is_node(entry) => is_gap(opened, stored),
+        _ => Ok(false),
+    }
+}
+
+/// Whether a stored entry marks the place of a missing parent.
+fn is_gap(opened: &OpenedLog, node: Node) -> Result<bool> {
+    if opened.tree.kind(node) != EntryKind::Custom {
+        return Ok(false);
+    }
+    let entry = stored(opened, node)?;
+    Ok(json::get(&entry, "customType") == Some(b"\"import.gap\""))
 }
 
 /// Whether each entry is on the path to the leaf.

@@ -6,7 +6,8 @@
 //! [`rebuild`] what it has lost; [`reading`] makes members of
 //! sources, with [`sides`] for what other files say of them, and [`relatives`] says which belong together;
 //! [`batch`] joins them; [`create`] writes new sessions ([`new_file`]) and [`extend`] what is new in old ones, with the lines of
-//! [`line`]; [`result`] is what is reported. [`watch`] waits until there is something to import again.
+//! [`line`]; [`result`] is what is reported, and [`repeat`] reports it
+//! again while nothing changes. [`watch`] waits until there is something to import again.
 
 mod batch;
 mod create;
@@ -24,6 +25,7 @@ pub(crate) mod origin;
 mod reading;
 mod rebuild;
 mod relatives;
+pub(crate) mod repeat;
 mod result;
 pub(crate) mod run;
 mod sides;

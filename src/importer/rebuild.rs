@@ -18,7 +18,7 @@ use std::collections::HashMap;
 const VERSION: usize = 8;
 
 /// The target of an import, as the leaf records of a session name it.
-struct Placed {
+struct Placement {
     /// Time of the first import.
     since: String,
     tool: Tool,
@@ -40,10 +40,10 @@ pub(super) fn rebuild(
     let missing = known
         .iter()
         .filter(|(id, _)| is_imported(id) && ledger.session(id).is_none());
-    let mut found: Vec<Placed> = Vec::new();
+    let mut found: Vec<Placement> = Vec::new();
     for (_, at) in missing {
         if let Ok(opened) = store.open(at.clone(), cancel) {
-            found.extend(placed(&opened)?);
+            found.extend(placement_of(&opened)?);
         }
     }
     if found.is_empty() {
@@ -55,15 +55,15 @@ pub(super) fn rebuild(
 }
 
 /// Reads the first and the last import of a session; `None` if it is not an imported one.
-fn placed(opened: &OpenedLog) -> Result<Option<Placed>> {
+fn placement_of(opened: &OpenedLog) -> Result<Option<Placement>> {
     let tree = &opened.tree;
     let nodes = (0..tree.node_count()).filter_map(|number| tree.node(number));
-    let mut found: Option<Placed> = None;
+    let mut found: Option<Placement> = None;
     for node in nodes.filter(|node| tree.kind(*node) == EntryKind::LeafRecord) {
         let line = opened.log.bodies().read(tree.place(node))?;
         if let Some(next) = read(&line) {
             let since = found.map(|first| first.since);
-            found = Some(Placed {
+            found = Some(Placement {
                 since: since.unwrap_or(next.since),
                 ..next
             });
@@ -73,12 +73,12 @@ fn placed(opened: &OpenedLog) -> Result<Option<Placed>> {
 }
 
 /// Reads a leaf record; `None` if it is not that of an import.
-fn read(line: &[u8]) -> Option<Placed> {
+fn read(line: &[u8]) -> Option<Placement> {
     let import = json::get_path(line, &["data", "import"])?;
     let row = json::get_path(import, &["report", "session"])?;
     let row: ImportedSession = serde_json::from_slice(row).ok()?;
     let tool = Tool::ALL.into_iter().find(|tool| tool.name() == row.tool)?;
-    Some(Placed {
+    Some(Placement {
         since: json::string(json::get(line, "timestamp")?)?.into_owned(),
         tool,
         natives: serde_json::from_slice(json::get(import, "natives")?).ok()?,
@@ -86,10 +86,10 @@ fn read(line: &[u8]) -> Option<Placed> {
     })
 }
 
-fn rows(placed: Placed) -> (SourceRow, SessionRow) {
-    let Placed {
+fn rows(found: Placement) -> (SourceRow, SessionRow) {
+    let Placement {
         tool, row, natives, ..
-    } = placed;
+    } = found;
     let source = placement(tool, &row.session_id, natives);
     (source, SessionRow::of(tool, &row))
 }
@@ -101,6 +101,7 @@ pub(super) fn placement(tool: Tool, session_id: &str, natives: Vec<String>) -> S
         tool,
         source: format!("session {session_id}"),
         targets: vec![session_id.to_owned(); natives.len()],
+        bases: Vec::new(),
         natives,
         status: SourceStatus {
             size: 0,

@@ -25,8 +25,8 @@ impl Relatives {
         self.unread
     }
 
-    /// Takes the sources that may be of one family with these: they are in the same sessions, these name them, or, if a
-    /// tool keeps no links, they are in the same folder or database as a new session.
+    /// Takes the sources that may be of one family with these: they are in the same sessions, these name them, they
+    /// continue new ones, or, if a tool keeps no links, they are in the same folder or database as a new session.
     pub(super) fn take(&mut self, read: &[ReadSource], ledger: &Ledger) -> Vec<Source> {
         if self.unread.is_empty() {
             return Vec::new();
@@ -34,6 +34,7 @@ impl Relatives {
         let mut sessions: HashSet<&str> = HashSet::new();
         let mut names: HashSet<&str> = HashSet::new();
         let mut folders: HashSet<PathBuf> = HashSet::new();
+        let mut new: HashSet<&str> = HashSet::new();
         for source in read {
             let members = || source.members.iter();
             for member in members() {
@@ -44,6 +45,10 @@ impl Relatives {
             let is_new = |member: &Member| ledger.target(self.tool, &member.native_id).is_none();
             let has_no_links =
                 format(self.tool).has_shared_keys() || members().any(|it| it.project.is_some());
+            let is_new_source = ledger.source(self.tool, &source.source.name()).is_none();
+            for member in members().filter(|member| is_new_source || is_new(member)) {
+                new.extend([member.native_id.as_str(), member.part_id.as_str()]);
+            }
             if has_no_links && members().any(is_new) {
                 folders.extend(scope(source.source.path.as_path(), &source.source));
             }
@@ -52,8 +57,10 @@ impl Relatives {
         let is_related = |source: &Source| {
             let row = ledger.source(tool, &source.name());
             let mut targets = row.into_iter().flat_map(|row| &row.targets);
+            let mut bases = row.into_iter().flat_map(|row| &row.bases);
             let file = source.name();
             targets.any(|target| sessions.contains(target.as_str()))
+                || bases.any(|base| new.contains(base.as_str()))
                 || names.iter().any(|name| file.contains(name))
                 || scope(&source.path, source).is_some_and(|scope| folders.contains(&scope))
         };
@@ -74,13 +81,17 @@ fn scope(path: &Path, source: &Source) -> Option<PathBuf> {
 
 /// The native sessions and parts that a member names.
 fn named(member: &Member) -> impl Iterator<Item = &str> {
-    let base = match &member.base {
+    let spawner = member.spawned_by.as_ref();
+    let spawner = spawner.map(|spawner| spawner.native_id.as_str());
+    let names = base(member).into_iter().chain(spawner);
+    names.filter(|name| !name.is_empty())
+}
+
+/// The native session, or the part of one, that a member continues.
+pub(super) fn base(member: &Member) -> Option<&str> {
+    match &member.base {
         Base::None => None,
         Base::Before { part_id, .. } => Some(part_id.as_str()),
         Base::CopyOf { native_id } => Some(native_id.as_str()),
-    };
-    let spawner = member.spawned_by.as_ref();
-    let spawner = spawner.map(|spawner| spawner.native_id.as_str());
-    let names = base.into_iter().chain(spawner);
-    names.filter(|name| !name.is_empty())
+    }
 }

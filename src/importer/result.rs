@@ -1,5 +1,6 @@
 //! The result of an import, made from the outcomes of its sources and sessions.
 
+use super::discover::FoundPlace;
 use super::ledger::Ledger;
 use super::reading::ReadSource;
 use super::source::{Source, SourceFailure};
@@ -7,7 +8,7 @@ use crate::error::Error;
 use crate::import::Tool;
 use crate::os::file::Location;
 use crate::wire::{
-    ImportFailure, ImportSessionsResult, ImportTotals, ImportedFile, ImportedSession,
+    ImportFailure, ImportSessionsResult, ImportTotals, ImportedFile, ImportedPlace, ImportedSession,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -22,6 +23,15 @@ pub(super) struct Results {
 }
 
 impl Results {
+    /// Adds a place where sources were found.
+    pub(super) fn place(&mut self, place: FoundPlace) {
+        self.result.places.push(ImportedPlace {
+            tool: place.tool.name().to_owned(),
+            path: place.path.display().to_string(),
+            files: place.sources as u64,
+        });
+    }
+
     /// Counts the sources that were found.
     pub(super) fn found(&mut self, sources: usize) {
         self.result.totals.files += sources as u64;

@@ -9,6 +9,7 @@ use super::line::LineMaker;
 use super::origin::Origins;
 use super::reading::{ReadSource, Reading, SourceContents, tools};
 use super::relatives::Relatives;
+use super::repeat::ImportState;
 use super::result::Results;
 use super::sides::Sides;
 use super::source::{ScanFailure, Source};
@@ -44,7 +45,7 @@ struct Known {
 }
 
 /// The options of an import.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ImportRequest {
     /// `None` for every tool.
     pub(crate) from: Option<Tool>,
@@ -77,16 +78,24 @@ impl Import<'_> {
     /// inside the session directory, and with `cancelled`, which keeps the sessions written so far. The result has each
     /// source that cannot be imported, with the reason.
     pub(crate) fn run(&self) -> Result<ImportSessionsResult> {
+        Ok(self.run_repeatably()?.0)
+    }
+
+    /// As [`Self::run`]. Returns also the state on which the result depends if nothing new was found.
+    pub(super) fn run_repeatably(&self) -> Result<(ImportSessionsResult, Option<ImportState>)> {
         let mut ledger = Ledger::open(self.session_dir, self.request.is_dry_run)?;
-        let search = Search {
-            from: self.request.from,
-            paths: self.request.paths.clone(),
-        };
+        let search = self.search();
+        let before = ImportState::before(&search, self.session_dir);
         let found = discover(&search, self.session_dir, &ledger)?;
+        let state = before.and_then(|before| before.with_sources(&found, &ledger));
         let mut results = Results::default();
         for failure in found.failures {
             results.fail(failure);
         }
+        found
+            .places
+            .into_iter()
+            .for_each(|place| results.place(place));
         let known = Known {
             sessions: self.store.session_ids()?,
             origins: Origins::names(self.session_dir),
@@ -104,7 +113,19 @@ impl Import<'_> {
             ledger.note_databases(found.databases, &found.sources)?;
         }
         super::databases::close();
-        Ok(results.finish())
+        let result = results.finish();
+        let is_nothing_new = result.files.is_empty() && result.totals.failed == 0;
+        let state = state.filter(|_| is_nothing_new && !self.request.is_dry_run);
+        let state = state.and_then(|state| state.with_ledger(&ledger));
+        Ok((result, state))
+    }
+
+    /// The places to search for sources.
+    pub(super) fn search(&self) -> Search {
+        Search {
+            from: self.request.from,
+            paths: self.request.paths.clone(),
+        }
     }
 
     fn tool(

@@ -36,6 +36,7 @@ pub(crate) mod lines;
 pub(crate) mod migrate;
 pub(crate) mod parallel_scan;
 pub(crate) mod preview_cache;
+pub(crate) mod readable;
 pub(crate) mod recover;
 pub(crate) mod repair;
 pub(crate) mod rewrite;

@@ -113,6 +113,13 @@ const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC);
 
+/// Whether this user owns an open file and no other user may read or write it.
+pub(crate) fn is_secret(file: &File) -> io::Result<bool> {
+    let stat = fs::fstat(file)?;
+    let is_ours = stat.st_uid == rustix::process::geteuid().as_raw();
+    Ok(is_ours && stat.st_mode & 0o077 == 0)
+}
+
 impl Folder {
     /// Opens a folder that the user names; links above it are followed.
     pub fn open(path: &Path) -> io::Result<Self> {
@@ -243,9 +250,19 @@ impl Folder {
         Ok(status_of(&*self.fd()?)?.identity)
     }
 
+    /// The status of the open folder. It changes whenever a name is added, removed or replaced.
+    pub fn own_status(&self) -> io::Result<Status> {
+        status_of(&*self.fd()?)
+    }
+
     /// Permission bits of the folder.
     pub fn mode(&self) -> io::Result<u32> {
         Ok(fs::fstat(self.fd()?)?.st_mode & 0o777)
+    }
+
+    /// Whether this user owns the folder and no other user may look into it.
+    pub(crate) fn is_secret(&self) -> io::Result<bool> {
+        is_secret(&*self.fd()?)
     }
 
     /// The names in the folder, each with the type that the listing gives.

@@ -121,13 +121,21 @@ pub(crate) fn launch(parent: u32, argv: &[OsString]) -> io::Error {
     let Some((program, arguments)) = argv.split_first() else {
         return io::ErrorKind::InvalidInput.into();
     };
-    if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
-        return error.into();
-    }
-    // The parent may have died before the request for the signal.
-    let actual = getppid().map(|pid| pid.as_raw_nonzero().get());
-    if actual.and_then(|id| u32::try_from(id).ok()) != Some(parent) {
-        return io::Error::other("the daemon has ended");
+    if let Err(error) = die_with(parent) {
+        return error;
     }
     Command::new(program).args(arguments).exec()
+}
+
+/// Asks the system to kill this process once its parent has died. Fails if that has happened already.
+pub(crate) fn die_with(parent: u32) -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    // The parent may have died before the request for the signal.
+    let actual = getppid().map(|pid| pid.as_raw_nonzero().get());
+    match actual.and_then(|id| u32::try_from(id).ok()) == Some(parent) {
+        true => Ok(()),
+        false => Err(io::Error::other(
+            "the process that started this one has ended",
+        )),
+    }
 }

@@ -10,7 +10,6 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The ending of these files' names.
@@ -56,11 +55,6 @@ impl Temporary {
         Err(io::Error::other("temporary files are removed by somebody"))
     }
 
-    /// The path of the unfinished file, for libraries that open files themselves.
-    pub(crate) fn path(&self) -> PathBuf {
-        self.at.path()
-    }
-
     pub(crate) fn file(&self) -> &Arc<File> {
         &self.file
     }
@@ -69,6 +63,13 @@ impl Temporary {
     pub(crate) fn name(self, to: &Location) -> io::Result<()> {
         let renamed = self.at.folder.rename(&self.at.name, &to.folder, &to.name);
         self.named(renamed)
+    }
+
+    /// Gives the file its name, replacing an older file, and keeps its lock.
+    pub(crate) fn name_locked(mut self, to: &Location) -> io::Result<()> {
+        let renamed = self.at.folder.rename(&self.at.name, &to.folder, &to.name);
+        self.is_named = renamed.is_ok();
+        renamed
     }
 
     /// Gives the file its name, unless another file has it.

@@ -2,8 +2,8 @@
 
 use super::handler::{self, AppendHandler, ImmediateHandler, ReadHandler, ReleaseHandler};
 use super::methods::{
-    append, commands, compact, events, fork, handshake, import, list, moves, navigate, people,
-    pick, read, renderers, search, sessions, tree, turns, watch,
+    append, commands, compact, compare, events, export, fork, handshake, import, list, moves,
+    navigate, people, pick, read, render, renderers, search, sessions, tree, turns, watch, web,
 };
 use super::response::Responder;
 use crate::wire;

@@ -49,18 +49,22 @@ impl Excerpt {
         let (before, rest) = field.split_at_checked(start).unwrap_or((field, ""));
         let is_cut = before.chars().any(is_shown);
         let (text, shown) = one_line(rest, first - start, is_cut);
-        let end = shown.last().map_or(0, |shown| shown.at + 1);
-        let mut places: Vec<Range<usize>> = Vec::new();
-        for place in query.places(field, start, first, end) {
+        let last = shown.last().map_or(0, |shown| shown.at);
+        let shown_end = rest.ceil_char_boundary(last + 1);
+        let found = query.places(field, start, first, shown_end);
+        let (whole, cut): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|place| place.end <= shown_end);
+        // A part of a match is marked only if no whole match is shown.
+        let places = if whole.is_empty() { cut } else { whole };
+        let places = places.into_iter().filter_map(|place| {
             let from = shown.partition_point(|shown| shown.at < place.start);
             let until = shown.partition_point(|shown| shown.at < place.end);
             let first = shown.get(from).map_or(0, |shown| shown.before);
             let last = until.checked_sub(1).and_then(|at| shown.get(at));
             let end = last.map_or(0, |shown| shown.after);
-            if from < until && first < end {
-                places.push(first..end);
-            }
-        }
+            (from < until && first < end).then_some(first..end)
+        });
+        let places = places.collect();
         Self {
             text,
             ranges: apart(places),

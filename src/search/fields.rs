@@ -46,7 +46,7 @@ const fn texts(kind: Kind) -> &'static [&'static [u8]] {
         Kind::Compaction | Kind::BranchSummary => &[b"summary"],
         Kind::ThinkingLevelChange => &[b"thinkingLevel"],
         Kind::ModelChange => &[b"provider", b"modelId"],
-        Kind::Custom | Kind::LeafRecord => &[b"customType"],
+        Kind::Custom | Kind::LeafRecord | Kind::Note => &[b"customType"],
         Kind::Label => &[b"label"],
         Kind::SessionInfo => &[b"name"],
         Kind::Usage => &[b"kind", b"provider", b"model", b"note"],
@@ -81,7 +81,6 @@ const OF_MESSAGES: &[&[u8]] = &[
     b"command",
     b"output",
     b"errorMessage",
-    b"toolName",
     b"customType",
 ];
 

@@ -46,7 +46,7 @@ fn the_text_of_an_entry_is_what_somebody_wrote() {
         (
             Kind::Message,
             r#"{"message":{"role":"toolResult","toolName":"atool","toolCallId":"no","content":[{"type":"text","text":"aresult"}],"details":{"x":"no"}}}"#,
-            "atool aresult",
+            "aresult",
         ),
         (
             Kind::Message,
@@ -209,6 +209,16 @@ fn an_excerpt_is_one_line_around_the_first_match() {
     let long = "y".repeat(300);
     let shown = format!("[{}]…", "y".repeat(199));
     check_excerpt(&long, Mode::Words, &long, &shown);
+}
+
+/// The last of several matches was marked as far as the excerpt reached, though that part is no match.
+#[test]
+fn a_match_that_the_end_cuts_is_not_marked_beside_whole_ones() {
+    let field = format!("needle {}needle", "b".repeat(190));
+    let expected = format!("[needle] {}ne…", "b".repeat(190));
+    check_excerpt("needle", Mode::Literal, &field, &expected);
+    check_excerpt("needle", Mode::Words, &field, &expected);
+    check_excerpt("need.*?le", Mode::Regex, &field, &expected);
 }
 
 /// An excerpt began and ended inside words, and nothing showed that the field has more text.

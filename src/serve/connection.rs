@@ -23,6 +23,8 @@ use std::time::Duration;
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 /// The time for which cancelled requests may still answer.
 pub(super) const LAST_WORDS: Duration = Duration::from_secs(3);
+/// The time without reading after which a client is not waited for while the daemon ends, nor an extension at its end.
+const STALLED: Duration = Duration::from_secs(1);
 /// The longest end of a connection that is asked to end.
 pub(super) const LONGEST_END: Duration = SHUTDOWN_GRACE.saturating_add(LAST_WORDS);
 
@@ -186,7 +188,14 @@ impl ServedConnection {
             daemon.connection_ended(&self.connection).await;
         });
         self.outbox().close();
-        let _panicked = writer.join();
+        let is_extension = self.connection.extension().is_some();
+        let is_limited = || is_extension || daemon.is_ending();
+        if self
+            .outbox()
+            .is_written(&|| is_limited().then_some(STALLED))
+        {
+            let _panicked = writer.join();
+        }
         daemon.remove_connection(&self.connection);
         self.server.connection_ended();
     }

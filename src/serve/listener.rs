@@ -2,6 +2,7 @@
 
 use super::Server;
 use super::connection::serve_socket;
+use super::refusals::Refusals;
 use crate::endpoint::peer_is_same_user;
 use std::fs::File;
 use std::io;
@@ -9,23 +10,21 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The most connections at a time (protocol.md §10).
-const MAX_CONNECTIONS: usize = 1024;
+pub(super) const MAX_CONNECTIONS: usize = 1024;
 /// The pause after a failure to accept, such as a lack of descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
-/// The least time between two log lines about refused connections.
-const QUIET: Duration = Duration::from_secs(1);
 
 /// Starts the thread that accepts the clients of a socket. Nothing joins it, since it is blocked at the end.
 pub(super) fn start(server: &Arc<Server>, listener: UnixListener) -> io::Result<()> {
     let server = Arc::clone(server);
     let accept = move || {
-        let mut refusals = Refusals::default();
+        let refusals = Refusals::default();
         loop {
             match listener.accept() {
-                Ok((stream, _)) => accepted(&server, stream, &mut refusals),
+                Ok((stream, _)) => accepted(&server, stream, &refusals),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     refusals.log(&format!("no connection could be accepted: {error}"));
@@ -39,7 +38,7 @@ pub(super) fn start(server: &Arc<Server>, listener: UnixListener) -> io::Result<
 }
 
 /// Serves a connection, or closes it at once.
-fn accepted(server: &Arc<Server>, stream: UnixStream, refusals: &mut Refusals) {
+fn accepted(server: &Arc<Server>, stream: UnixStream, refusals: &Refusals) {
     let daemon = &server.daemon;
     if daemon.is_ending() {
         return;
@@ -56,20 +55,5 @@ fn accepted(server: &Arc<Server>, stream: UnixStream, refusals: &mut Refusals) {
     }
     if let Err(error) = serve_socket(server, File::from(OwnedFd::from(stream))) {
         refusals.log(&format!("a connection could not be served: {error:#}"));
-    }
-}
-
-/// The log of refused connections, at most one line in a while.
-#[derive(Default)]
-struct Refusals {
-    last_line: Option<Instant>,
-}
-
-impl Refusals {
-    fn log(&mut self, why: &str) {
-        if self.last_line.is_none_or(|last| last.elapsed() >= QUIET) {
-            self.last_line = Some(Instant::now());
-            tracing::warn!("{why}");
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! Serving: the connections around a [`Daemon`], and the end of both (protocol.md §1, §10).
 //!
-//! [`connection`] has the threads of one connection, [`listener`] accepts clients of a socket, and [`address`] names
-//! places to listen. A small runtime runs requests that wait. The main thread waits for the end, so that a reader
+//! [`connection`] has the threads of one connection, [`listener`] accepts clients of a socket, [`web`] those of a
+//! WebSocket, and [`address`] names places to listen. [`refusals`] logs clients that are refused. A small runtime runs requests that wait. The main thread waits for the end, so that a reader
 //! blocked in `read` does not keep the process alive.
 //!
 //! The end of stdin ends the daemon only if nothing else is served.
@@ -9,19 +9,24 @@
 mod address;
 mod connection;
 mod listener;
+mod refusals;
 mod stdio;
+mod web;
 
 pub(crate) use address::ListenAddress;
 
 use self::connection::{EndReason, LAST_WORDS, LONGEST_END, serve_extension};
+use self::refusals::Refusals;
 use self::stdio::StdioConnection;
 use crate::clock::SystemSource;
 use crate::config::Config;
 use crate::daemon::Daemon;
 use crate::endpoint::Endpoint;
+use crate::error::{Error, Kind};
 use crate::extensions::{ServeExtension, Supervisors};
 use crate::lock::lock;
 use crate::os::process;
+use crate::web::{WebListener, WebServer};
 use anyhow::Context;
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::net::UnixListener;
@@ -58,6 +63,11 @@ struct Server {
     daemon: Arc<Daemon>,
     runtime: Handle,
     events: Mutex<Sender<ServeEvent>>,
+    /// The sockets with their runtime files.
+    endpoints: Mutex<Vec<Endpoint>>,
+    /// The page and the WebSocket, once they are served.
+    web: Mutex<Option<WebServer>>,
+    refusals: Refusals,
     /// Set before extensions are asked to end, which are then not restarted.
     extensions_end: Arc<AtomicBool>,
 }
@@ -96,7 +106,9 @@ impl Server {
 pub(crate) struct Endpoints {
     pub(crate) stdio: bool,
     pub(crate) sockets: Vec<(Endpoint, UnixListener)>,
-    /// The daemon ends after this time without a connection, if it has sockets.
+    /// The port of the page and the WebSocket.
+    pub(crate) web: Option<WebListener>,
+    /// The daemon ends after this time without a connection, if it has sockets or this port.
     pub(crate) idle_exit: Option<Duration>,
     /// Called once all of them are served.
     pub(crate) on_ready: Box<dyn FnOnce()>,
@@ -109,6 +121,7 @@ pub(crate) fn run(config: Config, endpoints: Endpoints) -> anyhow::Result<ExitCo
     let Endpoints {
         stdio,
         sockets,
+        web,
         idle_exit,
         on_ready,
         extensions,
@@ -116,17 +129,21 @@ pub(crate) fn run(config: Config, endpoints: Endpoints) -> anyhow::Result<ExitCo
     if stdio && io::stdin().is_terminal() {
         introduce();
     }
-    let idle_exit = idle_exit.filter(|_| !sockets.is_empty());
+    let is_alone = sockets.is_empty() && web.is_none();
+    let idle_exit = idle_exit.filter(|_| !is_alone);
     let runtime = start_runtime()?;
     let (events, received) = mpsc::channel();
     let server = Arc::new(Server {
         daemon: Daemon::new(config, Arc::new(SystemSource), runtime.handle()),
         runtime: runtime.handle().clone(),
         events: Mutex::new(events),
+        endpoints: Mutex::default(),
+        web: Mutex::default(),
+        refusals: Refusals::default(),
         extensions_end: Arc::default(),
     });
     watch_signals(&runtime, &server)?;
-    let is_alone = sockets.is_empty();
+    serve_page_on_request(&server);
     if !is_alone {
         process::raise_descriptor_limit();
     }
@@ -134,10 +151,12 @@ pub(crate) fn run(config: Config, endpoints: Endpoints) -> anyhow::Result<ExitCo
         true => Some(stdio::serve(&server)?),
         false => None,
     };
-    let mut endpoints = Vec::new();
     for (endpoint, socket) in sockets {
-        endpoints.push(endpoint);
+        lock(&server.endpoints).push(endpoint);
         listener::start(&server, socket).context("start a thread")?;
+    }
+    if let Some(listener) = web {
+        web::start(&server, listener).inspect_err(|_| withdraw(&server))?;
     }
     on_ready();
     let supervisors = match extensions {
@@ -146,8 +165,14 @@ pub(crate) fn run(config: Config, endpoints: Endpoints) -> anyhow::Result<ExitCo
     };
     let end = wait_for_end(&server, &received, &mut stdio, is_alone, idle_exit);
     // Another daemon may start while the connections of this one end.
-    endpoints.iter_mut().for_each(Endpoint::withdraw);
+    if let Some(web) = &*lock(&server.web) {
+        web.stop();
+    }
+    withdraw(&server);
     finish(&server, end, stdio);
+    if let Some(web) = lock(&server.web).take() {
+        runtime.block_on(web.ended());
+    }
     supervisors.end();
     runtime.shutdown_background();
     Ok(match end {
@@ -164,6 +189,22 @@ fn start_runtime() -> anyhow::Result<Runtime> {
         .thread_name("treelined")
         .build()
         .context("start the runtime")
+}
+
+/// Removes the sockets and their runtime files.
+fn withdraw(server: &Server) {
+    lock(&server.endpoints)
+        .iter_mut()
+        .for_each(Endpoint::withdraw);
+}
+
+/// Lets clients ask for the page (protocol.md §17).
+fn serve_page_on_request(server: &Arc<Server>) {
+    let weak = Arc::downgrade(server);
+    server.daemon.set_web(Box::new(move || {
+        let ended = || Error::new(Kind::ShuttingDown, "the daemon is shutting down");
+        web::open(&weak.upgrade().ok_or_else(ended)?)
+    }));
 }
 
 /// Starts the extensions. Each is served as a client of a socket.

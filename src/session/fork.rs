@@ -92,6 +92,12 @@ impl ForkContent {
         })
     }
 
+    /// Bytes of the copied entries, as they are stored.
+    pub(crate) fn size(&self) -> u64 {
+        let sizes = self.kept.iter().map(|kept| kept.place.len);
+        sizes.map(u64::from).sum()
+    }
+
     /// Whether there is nothing to copy.
     pub(crate) fn is_empty(&self) -> bool {
         self.kept.is_empty()
@@ -151,20 +157,23 @@ impl ForkContent {
         Ok(())
     }
 
+    /// Passes each line to `take`, without its line break. The header is not among them.
+    pub(crate) fn each_line(&self, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.pieces(|piece| match piece {
+            ForkPart::Line(line) => take(line),
+            ForkPart::Run(run) => run.iter().try_for_each(|line| {
+                let stored = self.bodies.read(line.place)?;
+                self.bodies.check_line(&stored, stored.len(), line.id)?;
+                take(&stored)
+            }),
+        })
+    }
+
     /// Makes a session that is never written to disk.
     pub(crate) fn to_memory(&self, header: Header) -> Result<OpenedLog> {
         let mut lines = Vec::new();
-        self.pieces(|piece| {
-            match piece {
-                ForkPart::Line(line) => lines.push(line.to_vec()),
-                ForkPart::Run(run) => {
-                    for line in run {
-                        let stored = self.bodies.read(line.place)?;
-                        self.bodies.check_line(&stored, stored.len(), line.id)?;
-                        lines.push(stored);
-                    }
-                }
-            }
+        self.each_line(&mut |line| {
+            lines.push(line.to_vec());
             Ok(())
         })?;
         let mut log = Log::ephemeral(header);

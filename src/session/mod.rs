@@ -8,6 +8,7 @@
 
 pub(crate) mod commit;
 pub(crate) mod fork;
+pub(crate) mod subtree;
 pub(crate) mod sync;
 #[cfg(test)]
 mod tests;

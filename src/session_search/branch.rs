@@ -31,6 +31,13 @@ pub(super) struct Branches<'t> {
     tips: Option<Vec<Option<Node>>>,
 }
 
+/// The position whose branch an entry is on.
+#[derive(Clone, Copy)]
+enum Place {
+    Active,
+    Abandoned(Node),
+}
+
 impl<'t> Branches<'t> {
     pub(super) fn of(tree: &'t Tree) -> Self {
         let mut on_path = vec![false; tree.node_count()];
@@ -46,15 +53,34 @@ impl<'t> Branches<'t> {
         }
     }
 
-    pub(super) fn is_active(&self, node: Node) -> bool {
+    fn is_active(&self, node: Node) -> bool {
         self.on_path.get(node.number()).copied().unwrap_or_default()
     }
 
-    pub(super) fn takes(&self, node: Node, filter: BranchFilter) -> bool {
+    pub(super) fn takes(&mut self, node: Node, filter: BranchFilter) -> bool {
         match filter {
             BranchFilter::All => true,
-            BranchFilter::Active => self.is_active(node),
-            BranchFilter::Abandoned => !self.is_active(node),
+            BranchFilter::Active => matches!(self.place(node), Place::Active),
+            BranchFilter::Abandoned => matches!(self.place(node), Place::Abandoned(_)),
+        }
+    }
+
+    fn tip(&mut self, node: Node) -> Option<Node> {
+        let tips = self.tips.get_or_insert_with(|| last_tips(self.tree));
+        tips.get(node.number()).copied().flatten()
+    }
+
+    /// A label, name or note with no conversation below it makes no branch: it is on that of the entry above.
+    fn place(&mut self, node: Node) -> Place {
+        if self.is_active(node) {
+            return Place::Active;
+        }
+        if !self.tree.kind(node).is_bookkeeping() || self.tip(node).is_some() {
+            return Place::Abandoned(node);
+        }
+        match self.tree.skip_bookkeeping(Some(node)) {
+            Some(above) if !self.is_active(above) => Place::Abandoned(above),
+            _ => Place::Active,
         }
     }
 
@@ -62,20 +88,18 @@ impl<'t> Branches<'t> {
         let tree = self.tree;
         let id = |node: Node| tree.id(node).to_owned();
         let leaf = tree.leaf();
-        if self.is_active(node) {
+        let Place::Abandoned(above) = self.place(node) else {
             let tip = tree.skip_bookkeeping(leaf).or(leaf).unwrap_or(node);
             return Branch {
                 tip_id: id(tip),
                 on_active_path: true,
                 left_at: None,
             };
-        }
-        let tips = self.tips.get_or_insert_with(|| last_tips(tree));
-        let tip = tips.get(node.number()).copied().flatten();
+        };
         Branch {
-            tip_id: id(tip.unwrap_or(node)),
+            tip_id: id(self.tip(above).unwrap_or(above)),
             on_active_path: false,
-            left_at: tree.common_ancestor(Some(node), leaf).map(id),
+            left_at: tree.common_ancestor(Some(above), leaf).map(id),
         }
     }
 }

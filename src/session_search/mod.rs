@@ -25,9 +25,9 @@ use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::os::file::{Location, Status};
 use crate::store::Store;
+use page::Ceiling;
 use run::SearchRun;
 use std::cmp::Reverse;
-use std::iter;
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -52,6 +52,8 @@ pub(crate) struct Totals {
     pub entries: u64,
     /// The bytes of files that the scan read.
     pub scanned_bytes: u64,
+    /// Whether there may be more sessions and entries: the index was enough for the page.
+    pub are_least: bool,
 }
 
 /// A file that could not be searched, and the reason.
@@ -66,12 +68,21 @@ pub(crate) struct UnreadFile {
 pub(crate) struct SearchedFile {
     pub location: Location,
     pub status: Status,
-    /// Ascending and disjoint, in bytes from the start of the file. The last one reaches to the end of a file that
-    /// grows.
-    pub parts: Vec<Range<u64>>,
+    /// Ascending and disjoint. The last one reaches to the end of a file that grows.
+    pub parts: Vec<SearchedPart>,
     /// Whether each line of the file is known to be one entry with an id of its own, below a header. Then each matching
     /// line is a hit, whatever the other lines have.
     pub is_plain: bool,
+    /// Whether its session is in the directory of the request; `None` if that is unknown.
+    pub is_in_directory: Option<bool>,
+}
+
+/// A part of a file that is scanned.
+#[derive(Debug, Clone)]
+pub(crate) struct SearchedPart {
+    /// Bytes from the start of the file.
+    pub span: Range<u64>,
+    ceiling: Ceiling,
 }
 
 /// The receivers of what a search finds while it runs.
@@ -92,15 +103,20 @@ pub(crate) struct SearchedStore<'s> {
 impl SearchedFile {
     fn whole(location: Location, status: Status) -> Self {
         Self {
-            parts: iter::once(0..status.size).collect(),
+            parts: vec![SearchedPart {
+                span: 0..status.size,
+                ceiling: Ceiling::NONE,
+            }],
             location,
             status,
             is_plain: false,
+            is_in_directory: None,
         }
     }
 
     fn bytes(&self) -> u64 {
-        self.parts.iter().map(|part| part.end - part.start).sum()
+        let bytes = |part: &SearchedPart| part.span.end - part.span.start;
+        self.parts.iter().map(bytes).sum()
     }
 }
 
@@ -122,7 +138,7 @@ pub(crate) fn search(
     let whole = |(at, status): &(Location, Status)| SearchedFile::whole(at.clone(), *status);
     let mut searched: Vec<SearchedFile> = files.iter().map(whole).collect();
     if let Some(cache) = store.cache().filter(|_| bytes >= index.from) {
-        index::narrow(&cache, &request.query, &mut searched, cancel);
+        index::narrow(&cache, request, &mut searched, cancel);
         searched.retain(|file| !file.parts.is_empty());
         store.index_in_background(move |ending| {
             if let Err(error) = index::update(&cache, index, &files, ending) {
@@ -134,7 +150,6 @@ pub(crate) fn search(
         return Err(Error::cancelled());
     }
     let mut run = SearchRun::new(store, request, cancel);
-    let files = run.in_directory(searched)?;
-    run.files(files, watch)?;
+    run.files(&searched, index, watch)?;
     Ok(run.finish())
 }

@@ -56,6 +56,26 @@ impl Key {
     }
 }
 
+/// No hit of a part of a file has a higher score than this one, or a later time with the same score.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Ceiling {
+    pub score: u8,
+    pub at: Millis,
+}
+
+impl Ceiling {
+    /// Of a part whose hits are unknown.
+    pub(super) const NONE: Self = Self {
+        score: u8::MAX,
+        at: Millis::MAX,
+    };
+
+    /// Whether all hits come after the one with this key.
+    fn is_behind(self, key: &Key) -> bool {
+        (self.score, self.at) < (key.score.0, key.at.0)
+    }
+}
+
 /// The best hits after a cursor.
 pub(super) struct Page {
     limit: usize,
@@ -92,12 +112,24 @@ impl Page {
         self.bound.clone()
     }
 
+    /// Whether the page is full, and no hit with this ceiling can be on it.
+    pub(super) fn is_before(&self, ceiling: Ceiling) -> bool {
+        let worst = self.bound.get();
+        worst.is_some_and(|worst| ceiling.is_behind(&worst))
+    }
+
+    /// Notes that there may be more hits.
+    pub(super) fn stop(&mut self) {
+        self.has_more = true;
+    }
+
     /// The key of the worst hit of a full page, if entries with these keys were hits too. Keys that are not after the
     /// cursor do not count.
     pub(super) fn bound_with(&self, keys: impl Iterator<Item = Key>) -> Option<Key> {
         let is_after = |key: &Key| self.after.as_ref().is_none_or(|after| key > after);
+        let is_new = |key: &Key| is_after(key) && !self.best.contains_key(key);
         let mut all: Vec<Key> = self.best.keys().cloned().collect();
-        all.extend(keys.filter(is_after));
+        all.extend(keys.filter(is_new));
         let last = self.limit.checked_sub(1).filter(|last| *last < all.len())?;
         Some(all.select_nth_unstable(last).1.clone())
     }
@@ -111,7 +143,9 @@ impl Page {
 
     /// Takes a hit, which may displace another. A hit without a body counts only as one more.
     pub(super) fn take(&mut self, key: Key, hit: Option<Hit>, on_hit: &mut dyn FnMut(&Hit)) {
-        if self.after.as_ref().is_some_and(|after| key <= *after) {
+        let is_before = self.after.as_ref().is_some_and(|after| key <= *after);
+        // A file that is searched in several parts has hits again.
+        if is_before || self.best.contains_key(&key) {
             return;
         }
         let Some(hit) = hit else {

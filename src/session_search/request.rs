@@ -8,7 +8,7 @@ use crate::name;
 use crate::search::{FieldKind, Matcher, Query, decoded, each_field_with_kind};
 use crate::timestamp::Millis;
 use std::borrow::Cow;
-use std::ops::ControlFlow;
+use std::ops::{BitAnd, BitOr, ControlFlow};
 
 /// A search.
 #[derive(Debug)]
@@ -69,6 +69,25 @@ impl SearchRequest {
         below.is_some_and(|rest| {
             rest.is_empty() || rest.starts_with('/') || wanted.ends_with('/') || wanted.is_empty()
         })
+    }
+
+    /// The scores that hits may have.
+    pub(super) fn scores(&self) -> ScoreSet {
+        const KINDS: [FieldKind; 6] = [
+            FieldKind::Text,
+            FieldKind::Thinking,
+            FieldKind::ToolCalls,
+            FieldKind::ToolResults,
+            FieldKind::Labels,
+            FieldKind::Summaries,
+        ];
+        let mut scores = ScoreSet::default();
+        for kind in KINDS.into_iter().filter(|kind| self.fields.has(*kind)) {
+            for role in [Role::User, Role::Assistant, Role::None] {
+                scores = scores | ScoreSet::of(weight(kind, role));
+            }
+        }
+        scores
     }
 
     pub(super) fn takes_time(&self, at: Millis) -> bool {
@@ -237,8 +256,60 @@ fn highest_weight(kind: Kind, role: Role) -> u8 {
     }
 }
 
+/// A set of scores of fields.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct ScoreSet(u8);
+
+impl ScoreSet {
+    /// The number of scores: they are 1 and up.
+    pub(super) const BITS: u32 = 5;
+    pub(super) const ALL: Self = Self((1 << Self::BITS) - 1);
+    /// The score of labels.
+    pub(super) const LABELS: Self = Self(1 << 4);
+
+    pub(super) fn of(score: u8) -> Self {
+        Self(1 << score.saturating_sub(1)) & Self::ALL
+    }
+
+    pub(super) fn of_bits(bits: u8) -> Self {
+        Self(bits) & Self::ALL
+    }
+
+    pub(super) fn bits(self) -> u8 {
+        self.0
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The highest score; 0 without any.
+    pub(super) fn highest(self) -> u8 {
+        (1..=5)
+            .rev()
+            .find(|score| !(self & Self::of(*score)).is_empty())
+            .unwrap_or_default()
+    }
+}
+
+impl BitAnd for ScoreSet {
+    type Output = Self;
+
+    fn bitand(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+}
+
+impl BitOr for ScoreSet {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
 /// The score of a match in a field (protocol.md §3.16).
-fn weight(kind: FieldKind, role: Role) -> u8 {
+pub(super) fn weight(kind: FieldKind, role: Role) -> u8 {
     match (kind, role) {
         (FieldKind::Labels, _) => 5,
         (FieldKind::Text, Role::User) => 4,

@@ -1,16 +1,20 @@
 //! A running search: batches of files are scanned, then the sessions that may be on the page are opened.
 
-use super::page::{Key, Page};
+use super::page::{Ceiling, Key, Page};
 use super::request::SearchRequest;
 use super::scan::{FileMatches, FileRange, MatchingLine, Scanner};
 use super::session::{self, SessionHits};
-use super::{BranchFilter, SearchOutcome, SearchWatch, SearchedFile, Totals, UnreadFile};
+use super::{
+    BranchFilter, IndexSettings, SearchOutcome, SearchWatch, SearchedFile, SearchedPart, Totals,
+    UnreadFile,
+};
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::parallel::{self, ThreadPlan};
 use crate::store::{Store, listing};
 use std::cmp::Reverse;
-use std::ops::ControlFlow;
+use std::collections::BTreeMap;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 /// Most threads that read files.
@@ -42,8 +46,36 @@ pub(super) struct SearchRun<'s> {
     partial: Vec<UnreadFile>,
 }
 
+/// A file, and its parts that are scanned together.
+struct FileBatch<'f> {
+    /// The number of the file.
+    number: usize,
+    file: &'f SearchedFile,
+    /// Ascending and disjoint.
+    spans: Vec<Range<u64>>,
+    /// The number of parts in them.
+    parts: usize,
+}
+
+/// The state of a file in a search.
+#[derive(Default)]
+struct FileProgress {
+    /// Parts that are not scanned yet.
+    left: usize,
+    /// The matches in the others; empty once no part is left.
+    found: FileMatches,
+    /// The hits among them.
+    hits: u64,
+    /// Whether its session is in the directory of the request; `None` if that is unknown.
+    is_in_directory: Option<bool>,
+}
+
 /// A file with matching lines.
-type MatchedFile<'f> = (&'f SearchedFile, FileMatches);
+struct MatchedFile<'f> {
+    number: usize,
+    file: &'f SearchedFile,
+    found: FileMatches,
+}
 
 impl<'s> SearchRun<'s> {
     pub(super) fn new(store: &'s Store, request: &'s SearchRequest, cancel: &'s Cancel) -> Self {
@@ -57,20 +89,88 @@ impl<'s> SearchRun<'s> {
         }
     }
 
-    /// The files whose sessions are in the directory of the request.
-    pub(super) fn in_directory(&self, files: Vec<SearchedFile>) -> Result<Vec<SearchedFile>> {
-        if self.request.cwd.is_none() {
-            return Ok(files);
+    /// Searches these files, those parts first that may have the best hits. Once no other part can have a hit on the
+    /// page, it ends if there is much left.
+    pub(super) fn files(
+        &mut self,
+        files: &[SearchedFile],
+        index: IndexSettings,
+        watch: &mut SearchWatch<'_>,
+    ) -> Result<()> {
+        let mut progress: Vec<FileProgress> = files.iter().map(FileProgress::of).collect();
+        let parts = files.iter().enumerate();
+        let mut parts: Vec<(usize, &SearchedPart)> = parts
+            .flat_map(|(number, file)| file.parts.iter().map(move |part| (number, part)))
+            .collect();
+        parts.sort_by_key(|(_, part)| Reverse(part.ceiling));
+        let total: u64 = files.iter().map(SearchedFile::bytes).sum();
+        let is_narrowed = parts
+            .first()
+            .is_some_and(|(_, part)| part.ceiling != Ceiling::NONE);
+        let (mut left, mut most) = (
+            total,
+            if is_narrowed {
+                index.first
+            } else {
+                FIRST_BATCH
+            },
+        );
+        let mut parts = parts.into_iter().peekable();
+        while let Some((_, best)) = parts.peek() {
+            if left > index.for_totals && self.page.is_before(best.ceiling) {
+                self.page.stop();
+                self.totals.are_least = true;
+                break;
+            }
+            let (mut bytes, mut batch) = (0, BTreeMap::new());
+            while let Some((number, part)) = parts.next_if(|_| bytes < most) {
+                bytes += part.span.end - part.span.start;
+                let spans: &mut Vec<Range<u64>> = batch.entry(number).or_default();
+                spans.push(part.span.clone());
+            }
+            left -= bytes;
+            most = LARGEST_BATCH.min(most * 2);
+            let batch = self.batch(files, batch, &mut progress)?;
+            let matched = self.matched(&batch, &mut progress, total, watch)?;
+            let open = self.count_behind_page(matched, &mut progress);
+            self.open(open, &mut progress, watch)?;
         }
+        self.totals.entries = progress.iter().map(|file| file.hits).sum();
+        self.totals.sessions = progress.iter().filter(|file| file.hits > 0).count() as u64;
+        Ok(())
+    }
+
+    /// The files of a batch whose sessions are in the directory of the request.
+    fn batch<'f>(
+        &self,
+        files: &'f [SearchedFile],
+        spans: BTreeMap<usize, Vec<Range<u64>>>,
+        progress: &mut [FileProgress],
+    ) -> Result<Vec<FileBatch<'f>>> {
+        let spans = spans.into_iter();
+        let mut batch: Vec<FileBatch<'f>> = spans
+            .filter_map(|(number, spans)| {
+                Some(FileBatch {
+                    number,
+                    file: files.get(number)?,
+                    parts: spans.len(),
+                    spans: joined(spans),
+                })
+            })
+            .collect();
+        if self.request.cwd.is_none() {
+            return Ok(batch);
+        }
+        let known = |one: &FileBatch<'_>| progress.get(one.number)?.is_in_directory;
+        let open: Vec<&FileBatch<'_>> = batch.iter().filter(|one| known(one).is_none()).collect();
         let is_in = |(): &mut (), number: usize| {
-            let file = files.get(number)?;
-            let header = listing::header(&file.location)?;
+            let header = listing::header(&open.get(number)?.file.location)?;
             Some(self.request.takes_directory(&header.cwd))
         };
-        let mut taken = Vec::with_capacity(files.len());
+        let mut taken = Vec::with_capacity(open.len());
         let plan = ThreadPlan::up_to(MAX_THREADS);
         let done = parallel::map_in_order(
-            files.len(),
+            open.len(),
             plan,
             || (),
             is_in,
@@ -81,49 +181,48 @@ impl<'s> SearchRun<'s> {
             },
         );
         completed(done)?;
-        let with_files = files.into_iter().zip(taken);
-        Ok(with_files
-            .filter_map(|(file, is_in)| is_in.then_some(file))
-            .collect())
-    }
-
-    /// Searches these files.
-    pub(super) fn files(
-        &mut self,
-        files: Vec<SearchedFile>,
-        watch: &mut SearchWatch<'_>,
-    ) -> Result<()> {
-        let total = files.iter().map(SearchedFile::bytes).sum();
-        let mut files = files.into_iter().peekable();
-        let mut most = FIRST_BATCH;
-        while files.peek().is_some() {
-            let mut bytes = 0;
-            let mut batch = Vec::new();
-            while let Some(file) = files.next_if(|_| bytes < most) {
-                bytes += file.bytes();
-                batch.push(file);
+        let numbers: Vec<usize> = open.iter().map(|one| one.number).collect();
+        for (number, is_in) in numbers.into_iter().zip(taken) {
+            if let Some(progress) = progress.get_mut(number) {
+                progress.is_in_directory = Some(is_in);
             }
-            most = LARGEST_BATCH.min(most * 2);
-            let matched = self.matched(&batch, total, watch)?;
-            let open = self.count_behind_page(matched);
-            self.open(&open, watch)?;
         }
-        Ok(())
+        let is_in = |one: &FileBatch<'_>| progress.get(one.number)?.is_in_directory;
+        batch.retain(|one| is_in(one) != Some(false));
+        Ok(batch)
     }
 
     /// The files with matches, after a scan.
     fn matched<'f>(
         &mut self,
-        files: &'f [SearchedFile],
+        batch: &[FileBatch<'f>],
+        progress: &mut [FileProgress],
         total: u64,
         watch: &mut SearchWatch<'_>,
     ) -> Result<Vec<MatchedFile<'f>>> {
         let mut matched = Vec::new();
-        for (file, found) in files.iter().zip(self.scan(files, total, watch)?) {
+        for (batched, found) in batch.iter().zip(self.scan(batch, total, watch)?) {
+            let FileBatch { number, file, .. } = *batched;
             match found {
                 Ok(found) if found.is_empty() => {}
-                Ok(found) => matched.push((file, found)),
+                Ok(found) => {
+                    let before = progress
+                        .get_mut(number)
+                        .map(|it| std::mem::take(&mut it.found));
+                    let found = match before {
+                        Some(before) => before.joined(found),
+                        None => found,
+                    };
+                    matched.push(MatchedFile {
+                        number,
+                        file,
+                        found,
+                    });
+                }
                 Err(kind) => self.unread(file, kind),
+            }
+            if let Some(progress) = progress.get_mut(number) {
+                progress.left = progress.left.saturating_sub(batched.parts);
             }
         }
         Ok(matched)
@@ -131,16 +230,22 @@ impl<'s> SearchRun<'s> {
 
     fn unread(&mut self, file: &SearchedFile, kind: Kind) {
         let path = file.location.path();
-        self.partial.push(UnreadFile { path, kind });
+        if !self.partial.iter().any(|file| file.path == path) {
+            self.partial.push(UnreadFile { path, kind });
+        }
     }
 
     /// Counts the hits of the files that cannot be on the page, and returns the others. Only files whose hits follow
     /// from their lines are counted without being opened.
-    fn count_behind_page<'f>(&mut self, matched: Vec<MatchedFile<'f>>) -> Vec<MatchedFile<'f>> {
+    fn count_behind_page<'f>(
+        &mut self,
+        matched: Vec<MatchedFile<'f>>,
+        progress: &mut [FileProgress],
+    ) -> Vec<MatchedFile<'f>> {
         let (request, page) = (self.request, &mut self.page);
         let keys: Vec<Option<Vec<Key>>> = matched
             .iter()
-            .map(|(file, found)| line_keys(request, file, found))
+            .map(|MatchedFile { file, found, .. }| line_keys(request, file, found))
             .collect();
         let bound = page.bound_with(keys.iter().flatten().flatten().cloned());
         let mut open = Vec::new();
@@ -149,8 +254,9 @@ impl<'s> SearchRun<'s> {
             let is_behind = |keys: &Vec<Key>| !keys.iter().any(is_within);
             match keys.filter(is_behind) {
                 Some(keys) => {
-                    self.totals.sessions += u64::from(!keys.is_empty());
-                    self.totals.entries += keys.len() as u64;
+                    if let Some(progress) = progress.get_mut(file.number) {
+                        progress.take(keys.len() as u64, file.found);
+                    }
                     page.pass(keys.into_iter());
                 }
                 None => open.push(file),
@@ -160,17 +266,22 @@ impl<'s> SearchRun<'s> {
     }
 
     /// Opens sessions, and takes their hits.
-    fn open(&mut self, matched: &[MatchedFile<'_>], watch: &mut SearchWatch<'_>) -> Result<()> {
+    fn open(
+        &mut self,
+        matched: Vec<MatchedFile<'_>>,
+        progress: &mut [FileProgress],
+        watch: &mut SearchWatch<'_>,
+    ) -> Result<()> {
         let (store, request, cancel) = (self.store, self.request, self.cancel);
         let bound = self.page.bound();
         let open = |(): &mut (), number: usize| {
-            let (file, found) = matched.get(number)?;
+            let MatchedFile { file, found, .. } = matched.get(number)?;
             let bound = bound.get();
             let bound = bound.as_ref();
             Some(session::hits(store, request, cancel, file, found, bound))
         };
-        let plan = plan_for(matched.iter().map(|(file, _)| file.status.size).sum());
-        let (mut files, mut failure) = (matched.iter().map(|(file, _)| *file), None);
+        let plan = plan_for(matched.iter().map(|it| it.file.status.size).sum());
+        let (mut files, mut failure) = (matched.iter(), None);
         let done = parallel::map_in_order(
             matched.len(),
             plan,
@@ -178,15 +289,17 @@ impl<'s> SearchRun<'s> {
             open,
             |hits| {
                 match (hits, files.next()) {
-                    (Some(Ok(SessionHits { count, best })), _) => {
-                        self.totals.sessions += u64::from(count > 0);
-                        self.totals.entries += count;
+                    (Some(Ok(SessionHits { count, best })), file) => {
+                        let progress = file.and_then(|file| progress.get_mut(file.number));
+                        if let Some(progress) = progress {
+                            progress.hits = count;
+                        }
                         for (key, hit) in best {
                             self.page.take(key, hit, watch.on_hit);
                         }
                     }
                     (Some(Err(error)), Some(file)) if error.kind != Kind::Cancelled => {
-                        self.unread(file, error.kind);
+                        self.unread(file.file, error.kind);
                     }
                     (Some(Err(error)), _) => failure = Some(error),
                     (None, _) => {}
@@ -197,31 +310,41 @@ impl<'s> SearchRun<'s> {
                 }
             },
         );
+        for MatchedFile { number, found, .. } in matched {
+            if let Some(progress) = progress.get_mut(number) {
+                progress.take(progress.hits, found);
+            }
+        }
         failure.map_or_else(|| completed(done), Err)
     }
 
     /// The matches in each file, or the reason why it could not be read.
     fn scan(
         &mut self,
-        files: &[SearchedFile],
+        batch: &[FileBatch<'_>],
         total: u64,
         watch: &mut SearchWatch<'_>,
     ) -> Result<Vec<Result<FileMatches, Kind>>> {
         let mut ranges = Vec::new();
-        for (file, searched) in files.iter().enumerate() {
-            for (part, span) in searched.parts.iter().enumerate() {
-                let grows = part + 1 == searched.parts.len() && span.end >= searched.status.size;
+        for (file, batched) in batch.iter().enumerate() {
+            for span in &batched.spans {
+                let grows = span.end >= batched.file.status.size;
                 ranges.extend(FileRange::divide(file, span, RANGE, grows));
             }
         }
         let scan = |scanner: &mut Scanner<'_>, number: usize| {
             let range = ranges.get(number)?;
-            Some(scanner.scan(&files.get(range.file)?.location, range))
+            Some(scanner.scan(&batch.get(range.file)?.file.location, range))
         };
         let scanner = || Scanner::new(self.request, self.cancel);
         let mut all: Vec<Result<FileMatches, Kind>> = Vec::new();
-        all.resize_with(files.len(), || Ok(FileMatches::default()));
-        let plan = plan_for(files.iter().map(SearchedFile::bytes).sum());
+        all.resize_with(batch.len(), || Ok(FileMatches::default()));
+        let plan = plan_for(
+            ranges
+                .iter()
+                .map(|range| range.span.end - range.span.start)
+                .sum(),
+        );
         let plan = ThreadPlan {
             ahead: plan.ahead * 4,
             ..plan
@@ -258,6 +381,37 @@ impl<'s> SearchRun<'s> {
             partial: self.partial,
         }
     }
+}
+
+impl FileProgress {
+    fn of(file: &SearchedFile) -> Self {
+        Self {
+            left: file.parts.len(),
+            is_in_directory: file.is_in_directory,
+            ..Self::default()
+        }
+    }
+
+    /// Keeps the matches so far, if more may come.
+    fn take(&mut self, hits: u64, found: FileMatches) {
+        self.hits = hits;
+        if self.left > 0 {
+            self.found = found;
+        }
+    }
+}
+
+/// Joins adjacent spans.
+fn joined(mut spans: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    spans.sort_unstable_by_key(|span| span.start);
+    let mut all: Vec<Range<u64>> = Vec::new();
+    for span in spans {
+        match all.last_mut() {
+            Some(last) if span.start <= last.end => last.end = last.end.max(span.end),
+            _ => all.push(span),
+        }
+    }
+    all
 }
 
 /// Fails with `cancelled` if the work broke off.

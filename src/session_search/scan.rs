@@ -78,6 +78,14 @@ impl FileMatches {
         self.lines.is_empty() && self.damaged.is_empty() && !self.has_labels
     }
 
+    /// These matches and those of other parts of the file.
+    pub(super) fn joined(mut self, others: Self) -> Self {
+        self.add(others);
+        self.lines.sort_unstable_by_key(|line| line.span.start);
+        self.damaged.sort_unstable_by_key(|span| span.start);
+        self
+    }
+
     /// Adds the matches of a later part of the file.
     pub(super) fn add(&mut self, later: Self) {
         self.lines.extend(later.lines);

@@ -53,6 +53,12 @@ impl FileCollector {
         }
     }
 
+    /// Adds the files of other entries.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.read.extend(other.read);
+        self.modified.extend(other.modified);
+    }
+
     /// The lists, sorted, with each file in one list only.
     pub(crate) fn into_lists(self) -> FileLists {
         let Self { mut read, modified } = self;

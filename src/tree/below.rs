@@ -54,10 +54,8 @@ impl Below {
         }
         let new = (self.looked..tree.node_count()).filter_map(|number| tree.node(number));
         for node in new {
-            let counts = !matches!(
-                tree.kind(node),
-                Kind::Label | Kind::SessionInfo | Kind::LeafRecord
-            );
+            let kind = tree.kind(node);
+            let counts = kind != Kind::LeafRecord && !kind.is_bookkeeping();
             if counts && tree.flags(node).has(Flags::FOREIGN) {
                 self.place(tree, node, vec![node]);
             }

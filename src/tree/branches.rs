@@ -49,14 +49,14 @@ pub(crate) fn list(tree: &Tree) -> Vec<Branch> {
 }
 
 fn is_conversation(tree: &Tree, node: Node) -> bool {
-    !matches!(tree.kind(node), Kind::Label | Kind::SessionInfo)
+    !tree.kind(node).is_bookkeeping()
 }
 
 fn get(above: &[Option<Node>], node: Node) -> Option<Node> {
     above.get(node.number()).copied().flatten()
 }
 
-/// For each node the nearest entry above it that is neither label nor session_info. Linear: the walk from
+/// For each node the nearest entry above it that is no bookkeeping. Linear: the walk from
 /// a node stops at the first ancestor whose result is known.
 fn conversation_parents(tree: &Tree) -> Vec<Option<Node>> {
     let mut above: Vec<Option<Node>> = vec![None; tree.node_count()];

@@ -275,14 +275,14 @@ impl Tree {
         self.ancestors(Some(node)).any(|above| above == ancestor)
     }
 
-    /// The nearest ancestor (or `position` itself) that is neither a label nor a session_info. Two positions
+    /// The nearest ancestor (or `position` itself) that is no label, session_info or note. Two positions
     /// with the same conversation have the same one.
     pub fn skip_bookkeeping(&self, position: Option<Node>) -> Option<Node> {
         self.ancestors(position)
-            .find(|node| !matches!(self.kind(*node), Kind::Label | Kind::SessionInfo))
+            .find(|node| !self.kind(*node).is_bookkeeping())
     }
 
-    /// Whether two positions differ by labels and session_info entries only.
+    /// Whether two positions differ by labels, session_info entries and notes only.
     pub fn is_same_conversation(&self, a: Option<Node>, b: Option<Node>) -> bool {
         a == b || self.skip_bookkeeping(a) == self.skip_bookkeeping(b)
     }

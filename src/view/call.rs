@@ -27,10 +27,7 @@ impl<'a> ToolCall<'a> {
     /// `arguments` is raw JSON and may be damaged.
     pub(crate) fn new(id: Cow<'a, str>, name: Cow<'a, str>, arguments: &[u8]) -> Self {
         let call = tools::CallArguments::new(&name, arguments);
-        let mut summary = PreviewLine::of(SUMMARY_CHARS);
-        if let Some(told) = call.summary() {
-            summary.push_str(&told);
-        }
+        let summary = call_summary(&call);
         let changes = match call.access() {
             FileAccess::Change => u32::try_from(call.files().len()).unwrap_or(u32::MAX).max(1),
             FileAccess::Read | FileAccess::None => 0,
@@ -38,7 +35,7 @@ impl<'a> ToolCall<'a> {
         Self {
             id,
             name,
-            summary: summary.into_text().into(),
+            summary: summary.into(),
             changes,
         }
     }
@@ -51,6 +48,15 @@ impl<'a> ToolCall<'a> {
             changes: self.changes,
         }
     }
+}
+
+/// The call in one line of at most [`SUMMARY_CHARS`] characters; empty if its arguments are empty or unknown.
+pub(crate) fn call_summary(call: &tools::CallArguments<'_>) -> String {
+    let mut summary = PreviewLine::of(SUMMARY_CHARS);
+    if let Some(told) = call.summary() {
+        summary.push_str(&told);
+    }
+    summary.into_text()
 }
 
 impl RowFacts<'_> {

@@ -299,6 +299,7 @@ fn keeps(filter: Filter, tree: &Tree, node: Node, is_leaf: bool) -> bool {
             Kind::Label
             | Kind::Custom
             | Kind::LeafRecord
+            | Kind::Note
             | Kind::ContextEdit
             | Kind::Usage
             | Kind::SessionInfo

@@ -28,7 +28,7 @@ mod snapshot;
 mod tests;
 mod visible;
 
-pub(crate) use call::ToolCall;
+pub(crate) use call::{ToolCall, call_summary};
 pub(crate) use layout::{Caller, Filter, Order, Outline, Scope};
 pub(crate) use line::PreviewLine;
 pub(crate) use prefix::Render;

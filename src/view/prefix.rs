@@ -53,6 +53,15 @@ impl Render {
     }
 }
 
+impl Row {
+    /// The guides before the row.
+    pub(crate) fn prefix(&self, render: Render) -> String {
+        let mut out = Vec::new();
+        push(&mut out, self, render);
+        String::from_utf8(out).unwrap_or_default()
+    }
+}
+
 /// Appends the guides of `row`, at most 64 columns. No character of them needs escaping in JSON.
 pub(super) fn push(out: &mut Vec<u8>, row: &Row, render: Render) {
     let pieces = render.pieces();

@@ -83,12 +83,7 @@ impl ServedRow<'_> {
     /// Appends the row as one JSON object, with its members in the order of protocol.md §6.
     pub(crate) fn push_json(&self, out: &mut Vec<u8>, parts: RowParts<'_>, render: Option<Render>) {
         let ServedRow { row, entry, .. } = self;
-        let RowParts {
-            facts,
-            look,
-            call,
-            found,
-        } = parts;
+        let call = parts.call.cloned().or_else(|| parts.facts.own_call());
         out.extend_from_slice(b"{\"id\":");
         push_string(out, entry.id);
         out.extend_from_slice(b",\"parentId\":");
@@ -96,31 +91,7 @@ impl ServedRow<'_> {
             Some(id) => push_string(out, id),
             None => out.extend_from_slice(b"null"),
         }
-        out.extend_from_slice(b",\"type\":");
-        let kind = entry.kind.name().or(facts.kind.as_deref());
-        push_string(out, kind.unwrap_or_default());
-        if let Some(role) = entry.role.name().or(facts.role.as_deref()) {
-            out.extend_from_slice(b",\"role\":");
-            push_string(out, role);
-        }
-        out.extend_from_slice(b",\"preview\":");
-        let call = call.cloned().or_else(|| facts.own_call());
-        if entry.role == Role::ToolResult {
-            let is_error = entry.flags.has(Flags::ERROR);
-            push_string(
-                out,
-                &facts.preview_of_result(call.as_ref(), is_error, render),
-            );
-        } else {
-            push_string(out, look.preview.as_deref().unwrap_or(&facts.preview));
-        }
-        push_look(out, look);
-        out.extend_from_slice(b",\"timestamp\":");
-        match entry.timestamp {
-            Some(at) if !entry.flags.has(Flags::ODD_TIMESTAMP) => push_timestamp(out, at),
-            _ => push_string(out, facts.timestamp.as_deref().unwrap_or_default()),
-        }
-        push_label(out, entry);
+        self.push_said(out, parts, call.as_ref(), render);
         out.extend_from_slice(b",\"childCount\":");
         push_number(out, u64::from(row.child_count));
         out.extend_from_slice(b",\"depth\":");
@@ -133,6 +104,82 @@ impl ServedRow<'_> {
         push_bool(out, row.is_leaf);
         out.extend_from_slice(b",\"isBranchPoint\":");
         push_bool(out, row.is_branch_point());
+        self.push_tool(out, parts, call.as_ref());
+        if let Some(render) = render {
+            out.extend_from_slice(b",\"prefix\":\"");
+            prefix::push(out, row, render);
+            out.push(b'"');
+        }
+        self.push_flags(out);
+        out.push(b'}');
+    }
+
+    /// Appends the row as one JSON object without the members that depend on the filter, for a file with several views
+    /// of one tree. `parent` is the number of the parent's row, and `body` that of the part with the entry's blocks.
+    pub(crate) fn push_packed(
+        &self,
+        out: &mut Vec<u8>,
+        parts: RowParts<'_>,
+        parent: Option<usize>,
+        body: usize,
+    ) {
+        let call = parts.call.cloned().or_else(|| parts.facts.own_call());
+        out.extend_from_slice(b"{\"id\":");
+        push_string(out, self.entry.id);
+        out.extend_from_slice(b",\"parent\":");
+        match parent {
+            Some(parent) => push_number(out, parent as u64),
+            None => out.extend_from_slice(b"-1"),
+        }
+        out.extend_from_slice(b",\"body\":");
+        push_number(out, body as u64);
+        self.push_said(out, parts, call.as_ref(), Some(Render::Unicode));
+        if self.row.on_active_path {
+            out.extend_from_slice(b",\"onActivePath\":true");
+        }
+        if self.row.is_leaf {
+            out.extend_from_slice(b",\"isLeaf\":true");
+        }
+        self.push_tool(out, parts, call.as_ref());
+        self.push_flags(out);
+        out.push(b'}');
+    }
+
+    /// The members from `type` to `labelTimestamp`.
+    fn push_said(
+        &self,
+        out: &mut Vec<u8>,
+        parts: RowParts<'_>,
+        call: Option<&ToolCall<'_>>,
+        render: Option<Render>,
+    ) {
+        let (entry, RowParts { facts, look, .. }) = (&self.entry, parts);
+        out.extend_from_slice(b",\"type\":");
+        let kind = entry.kind.name().or(facts.kind.as_deref());
+        push_string(out, kind.unwrap_or_default());
+        if let Some(role) = entry.role.name().or(facts.role.as_deref()) {
+            out.extend_from_slice(b",\"role\":");
+            push_string(out, role);
+        }
+        out.extend_from_slice(b",\"preview\":");
+        if entry.role == Role::ToolResult {
+            let is_error = entry.flags.has(Flags::ERROR);
+            push_string(out, &facts.preview_of_result(call, is_error, render));
+        } else {
+            push_string(out, look.preview.as_deref().unwrap_or(&facts.preview));
+        }
+        push_look(out, look);
+        out.extend_from_slice(b",\"timestamp\":");
+        match entry.timestamp {
+            Some(at) if !entry.flags.has(Flags::ODD_TIMESTAMP) => push_timestamp(out, at),
+            _ => push_string(out, facts.timestamp.as_deref().unwrap_or_default()),
+        }
+        push_label(out, entry);
+    }
+
+    /// The members from `tokens` to `isError`.
+    fn push_tool(&self, out: &mut Vec<u8>, parts: RowParts<'_>, call: Option<&ToolCall<'_>>) {
+        let RowParts { facts, found, .. } = parts;
         if let Some(tokens) = facts.tokens {
             out.extend_from_slice(b",\"tokens\":");
             push_number(out, tokens);
@@ -141,25 +188,22 @@ impl ServedRow<'_> {
             out.extend_from_slice(b",\"toolName\":");
             push_string(out, tool_name);
         }
-        if let Some(call) = &call {
+        if let Some(call) = call {
             push_call(out, call);
         }
         if let Some(found) = found {
             push_match(out, found);
         }
-        if entry.flags.has(Flags::ERROR) {
+        if self.entry.flags.has(Flags::ERROR) {
             out.extend_from_slice(b",\"isError\":true");
         }
-        if let Some(render) = render {
-            out.extend_from_slice(b",\"prefix\":\"");
-            prefix::push(out, row, render);
-            out.push(b'"');
-        }
-        if entry.flags.names().next().is_some() {
+    }
+
+    fn push_flags(&self, out: &mut Vec<u8>) {
+        if self.entry.flags.names().next().is_some() {
             out.extend_from_slice(b",\"flags\":");
-            push_array(out, entry.flags.names());
+            push_array(out, self.entry.flags.names());
         }
-        out.push(b'}');
     }
 }
 

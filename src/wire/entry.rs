@@ -4,10 +4,10 @@
 //! Unknown types and members are allowed everywhere, and survive.
 
 use super::message::{Content, Message, OrNull, Usage, or_null};
-use super::navigate::MoveCause;
 use crate::id;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
@@ -24,7 +24,7 @@ macro_rules! entries {
         $(
             $(#[$doc])*
             #[derive(JsonSchema)]
-            #[schemars(rename_all = "camelCase", transform = Tag($tag))]
+            #[schemars(rename_all = "camelCase", transform = type_tag($tag))]
             pub(crate) struct $name {
                 /// The id of the entry, unique in the session.
                 pub id: String,
@@ -195,7 +195,7 @@ pub(crate) struct OtherEntry {
 
 /// The first line of a session file. It is not part of the tree.
 #[derive(JsonSchema)]
-#[schemars(rename_all = "camelCase", transform = Tag("session"))]
+#[schemars(rename_all = "camelCase", transform = type_tag("session"))]
 pub(crate) struct SessionHeader {
     /// The version of the format.
     #[schemars(extend("const" = 3))]
@@ -216,7 +216,7 @@ pub(crate) struct SessionHeader {
 
 /// A move of the leaf without a summary. It is not an entry of the tree.
 #[derive(JsonSchema)]
-#[schemars(rename_all = "camelCase", transform = Tag("custom"))]
+#[schemars(rename_all = "camelCase", transform = type_tag("custom"))]
 pub(crate) struct LeafRecord {
     /// The `customType` of leaf records.
     #[schemars(extend("const" = LEAF_RECORD))]
@@ -236,8 +236,35 @@ pub(crate) struct LeafRecord {
 pub(crate) struct LeafMove {
     /// The id of the old leaf; null at the empty position.
     pub from: Option<String>,
-    /// The operation that moved the leaf.
-    pub cause: MoveCause,
+    /// The operation that moved the leaf, or `import`.
+    pub cause: LeafCause,
+    /// The import that ends with this record; only with the cause `import`.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    pub import: Option<LeafImport>,
+}
+
+/// The operation after which a leaf record was written.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LeafCause {
+    SetLeaf,
+    Branch,
+    NavigateTree,
+    Undo,
+    Redo,
+    Import,
+}
+
+/// An import of a session, in the leaf record with which it ends.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+pub(crate) struct LeafImport {
+    /// The rows of the session and of its files, `{session, files}`, as in the result of `import_sessions`.
+    pub report: serde_json::Map<String, serde_json::Value>,
+    /// The id of the entry at which the tool went on; null at the empty position.
+    pub source_leaf: Option<String>,
+    /// The tool's ids of the sessions that are in this one.
+    pub natives: Vec<String>,
 }
 
 /// The content that a context edit shows instead.
@@ -383,23 +410,44 @@ const APPENDED: &[(&str, &str)] = &[
     ),
 ];
 
-/// Adds the `type` that distinguishes a definition to the definition itself: code generators lose a tag that
+/// Adds the member that distinguishes a definition to the definition itself: code generators lose a tag that
 /// only the union adds.
 #[derive(Clone)]
-struct Tag(&'static str);
+pub(super) struct Tag {
+    member: &'static str,
+    description: &'static str,
+    value: &'static str,
+}
+
+/// The tag `member` with the constant `value`.
+pub(super) const fn tag(
+    member: &'static str,
+    description: &'static str,
+    value: &'static str,
+) -> Tag {
+    Tag {
+        member,
+        description,
+        value,
+    }
+}
+
+const fn type_tag(value: &'static str) -> Tag {
+    tag("type", "The type.", value)
+}
 
 impl schemars::transform::Transform for Tag {
     fn transform(&mut self, schema: &mut Schema) {
         let mut properties = Map::new();
         properties.insert(
-            "type".into(),
-            serde_json::json!({ "description": "The type.", "type": "string", "const": self.0 }),
+            self.member.into(),
+            serde_json::json!({ "description": self.description, "type": "string", "const": self.value }),
         );
         if let Some(Value::Object(rest)) = schema.remove("properties") {
             properties.extend(rest);
         }
         schema.insert("properties".into(), Value::Object(properties));
-        let mut required = vec![Value::from("type")];
+        let mut required = vec![Value::from(self.member)];
         if let Some(Value::Array(rest)) = schema.remove("required") {
             required.extend(rest);
         }

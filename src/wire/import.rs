@@ -66,6 +66,7 @@ pub(crate) enum ImportFrom {
       "unparsable": []
     }
   ],
+  "places": [{"tool": "codex", "path": "/home/ada/.codex/sessions", "files": 1}],
   "totals": {
     "sessions": 1, "created": 1, "files": 1, "unchanged": 0, "failed": 0, "entriesAdded": 31, "branches": 2,
     "recovered": 1, "gaps": 0, "duplicates": 0, "revised": 0, "held": 0, "bytes": 181204
@@ -77,8 +78,22 @@ pub(crate) struct ImportSessionsResult {
     /// The files that were read, and those that could not be read. Files that have not changed since the last
     /// import are left out.
     pub files: Vec<ImportedFile>,
+    /// Where files were found.
+    pub places: Vec<ImportedPlace>,
     /// Sums.
     pub totals: ImportTotals,
+}
+
+/// A folder or file in which an import has found files of a tool.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ImportedPlace {
+    /// The tool whose folder or file it was taken for.
+    pub tool: String,
+    /// Its absolute path.
+    pub path: String,
+    /// The number of files in it, or of sessions in a database. Those of an earlier place are not counted again.
+    pub files: u64,
 }
 
 /// One session of an import.

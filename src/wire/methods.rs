@@ -169,6 +169,13 @@ macro_rules! with_methods {
                     errors: [PARAMS],
                     run: handshake::discover,
                 }
+                "open_web" {
+                    summary: "Serves the page and the WebSocket if the daemon does not, and returns their addresses.",
+                    section: "17.4", scope: immediate,
+                    params: OpenWebParams, result: OpenWebResult,
+                    errors: [PARAMS, &[Kind::StorageIo]],
+                    run: web::open_web,
+                }
                 "shutdown" {
                     summary: "Ends the connection after every request that it has sent is answered, and a daemon that serves nothing else.",
                     section: "3.14", scope: immediate,
@@ -296,6 +303,13 @@ macro_rules! with_methods {
                     params: GetForkMessagesParams, result: GetForkMessagesResult,
                     errors: [SESSION, FILE],
                     run: fork::get_fork_messages,
+                }
+                "export_session" {
+                    summary: "Writes a session, a branch or a subtree as a page, as text or as a session file.",
+                    section: "16", scope: session(read),
+                    params: ExportSessionParams, result: ExportSessionResult,
+                    errors: [SESSION, FILE, NOT_FOUND, &[Kind::FileExists, Kind::StorageFull, Kind::VersionUnsupported]],
+                    run: export::export_session,
                 }
             }
             append "Adding entries to a session." {
@@ -465,11 +479,25 @@ macro_rules! with_methods {
                     run: read::get_context,
                 }
                 "get_stats" {
-                    summary: "Returns counts, tokens and cost of the whole session.",
-                    section: "3.9", scope: session(read),
+                    summary: "Returns counts, tokens, cost and time of the session, or of one path.",
+                    section: "15.5", scope: session(read),
                     params: GetStatsParams, result: GetStatsResult,
-                    errors: [SESSION, FILE],
-                    run: read::get_stats,
+                    errors: [SESSION, FILE, NOT_FOUND],
+                    run: compare::get_stats,
+                }
+                "compare_branches" {
+                    summary: "Compares two branches: the entries, files and sums of each below their common ancestor.",
+                    section: "15.4", scope: session(read),
+                    params: CompareBranchesParams, result: CompareBranchesResult,
+                    errors: [SESSION, FILE, NOT_FOUND],
+                    run: compare::compare_branches,
+                }
+                "render_entries" {
+                    summary: "Returns entries as blocks to show: HTML of Markdown, code, diffs, images, tool calls.",
+                    section: "15.1", scope: session(read),
+                    params: RenderEntriesParams, result: RenderEntriesResult,
+                    errors: [SESSION, FILE, NOT_FOUND],
+                    run: render::render_entries,
                 }
             }
             compaction "Replacing the older part of the context by a summary." {

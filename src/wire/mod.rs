@@ -13,8 +13,10 @@ mod params;
 pub(crate) mod append;
 pub(crate) mod commands;
 pub(crate) mod compact;
+pub(crate) mod compare;
 pub(crate) mod entry;
 pub(crate) mod event;
+pub(crate) mod export;
 pub(crate) mod failure;
 pub(crate) mod fork;
 pub(crate) mod handshake;
@@ -25,17 +27,21 @@ pub(crate) mod navigate;
 pub(crate) mod notification;
 pub(crate) mod people;
 pub(crate) mod read;
+pub(crate) mod render;
 pub(crate) mod renderers;
 pub(crate) mod search;
 pub(crate) mod session;
 pub(crate) mod tree;
 pub(crate) mod turn;
 pub(crate) mod watch;
+pub(crate) mod web;
 
 pub(crate) use append::*;
 pub(crate) use commands::*;
 pub(crate) use compact::*;
+pub(crate) use compare::*;
 pub(crate) use event::*;
+pub(crate) use export::*;
 pub(crate) use failure::*;
 pub(crate) use fork::*;
 pub(crate) use handshake::*;
@@ -45,6 +51,7 @@ pub(crate) use params::MAX_COUNT;
 pub(crate) use params::{GivenPosition, Mutation, OnSession, Raw, RequestId, decode};
 pub(crate) use people::*;
 pub(crate) use read::*;
+pub(crate) use render::*;
 pub(crate) use renderers::*;
 pub(crate) use search::*;
 pub(crate) use session::*;
@@ -52,6 +59,7 @@ pub(crate) use tree::*;
 pub(crate) use turn::*;
 pub(crate) use watch::{UnwatchSessionsParams, UnwatchSessionsResult};
 pub(crate) use watch::{WatchSessionsParams, WatchSessionsResult};
+pub(crate) use web::*;
 
 /// Parses the example of a type for the documents. JSON that does not parse becomes null, which a test
 /// refuses.

@@ -1,4 +1,4 @@
-//! Reading a session: leaf, entries, paths, labels, branches, context, statistics (protocol.md §3).
+//! Reading a session: leaf, entries, paths, labels, branches, context (protocol.md §3).
 
 use super::entry::Entry;
 use super::message::Message;
@@ -6,7 +6,6 @@ use super::params::{Count, GivenPosition, Nullable, Raw, count, nullable, nullab
 use super::renderers::RowStyle;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 session_params! {
     /// The params of `get_leaf`.
@@ -324,33 +323,6 @@ pub(crate) struct Model {
     pub provider: String,
     /// The provider's name for the model.
     pub model_id: String,
-}
-
-session_params! {
-    /// The params of `get_stats`.
-    #[schemars(example = super::example(r#"{}"#))]
-    GetStatsParams {}
-}
-
-/// The result of `get_stats`.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(example = super::example(r#"{
-  "messages": {"assistant": 2, "user": 2}, "toolCalls": 0,
-  "tokens": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}, "cost": 0.0,
-  "contextTokens": 15
-}"#))]
-pub(crate) struct GetStatsResult {
-    /// The number of messages by role.
-    pub messages: BTreeMap<String, u64>,
-    /// The number of tool calls in assistant messages.
-    pub tool_calls: u64,
-    /// The tokens used.
-    pub tokens: Tokens,
-    /// The cost, in the currency of the usage records.
-    pub cost: f64,
-    /// The number of tokens of the context at the leaf, estimated where no usage record has it.
-    pub context_tokens: u64,
 }
 
 /// The tokens that the conversation has used.

@@ -147,6 +147,9 @@ pub(crate) struct SearchTotals {
     pub entries: u64,
     /// The number of bytes of session files that were searched.
     pub scanned_bytes: u64,
+    /// Whether there may be more sessions and hits, since the search ended once the page was certain. Absent if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub at_least: bool,
 }
 
 /// A file that could not be searched.

@@ -56,6 +56,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._stream(responses(request, self.number()))
         elif self.path.endswith("/chat/completions"):
             self._stream(chat(request, self.number()) + ["[DONE]"])
+        elif ":streamGenerateContent" in self.path:
+            self._stream([generate(request, self.number())])
+        elif ":generateContent" in self.path:
+            self._send(200, "application/json", json.dumps(generate(request, self.number())).encode())
         else:
             self._send(404, "application/json", b"{}")
 
@@ -151,6 +155,29 @@ def chat(request, number):
         {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
         {**base, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}], "usage": usage},
     ]
+
+
+def generate(request, number):
+    """Google's interface: one whole answer."""
+    contents = request.get("contents", [])
+    messages = [
+        {"role": item.get("role", "user"), "content": [part for part in item["parts"] if "text" in part]}
+        for item in contents
+        if not any("functionResponse" in part for part in item["parts"])
+    ]
+    prompt = _last_prompt(messages)
+    _wait(prompt)
+    tools = [tool.get("functionDeclarations", []) for tool in request.get("tools", [])]
+    names = [declared.get("name") for tool in tools for declared in tool]
+    is_answered = contents and any("functionResponse" in part for part in contents[-1]["parts"])
+    if not is_answered and "RUN" in prompt and "run_shell_command" in names:
+        arguments = {"command": "echo hello", "description": "say hello"}
+        part = {"functionCall": {"id": f"call_{number}", "name": "run_shell_command", "args": arguments}}
+    else:
+        part = {"text": answer(prompt) if prompt else SUMMARY}
+    candidate = {"index": 0, "content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}
+    usage = {"promptTokenCount": 100 + number, "candidatesTokenCount": 10, "totalTokenCount": 110 + number}
+    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "stub-1", "responseId": f"r{number}"}
 
 
 def _wait(prompt):

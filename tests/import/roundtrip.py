@@ -20,7 +20,7 @@ from pathlib import Path
 import model
 
 HERE = Path(__file__).resolve().parent
-# The agents of `.ci/run`; tests/long/run has goose too.
+# The agents of `.ci/run`; tests/long/run has goose and Gemini CLI too.
 AGENTS = ["codex", "opencode"]
 COMPACTION = "compaction"
 

@@ -131,6 +131,7 @@ fn unknown_keys_and_wrong_values_are_errors_that_name_them() {
         &["shell"],
     );
     refused("durability = \"sometimes\"", &["sometimes"]);
+    refused("idle_exit = \"10\"", &["idle_exit", "10m"]);
     refused("[limits]\nmax_frame_bytes = 5", &["limits.max_frame_bytes"]);
     refused(
         "[limits]\nmax_frame_bytes = \"5\"",

@@ -115,6 +115,8 @@ fn calls() -> Vec<(&'static str, Json)> {
         ("get_label", on(json!({"entryId": "a1"}))),
         ("get_context", on(json!({}))),
         ("get_stats", on(json!({}))),
+        ("compare_branches", on(json!({"a": "a1", "b": "a2"}))),
+        ("render_entries", on(json!({"entryIds": ["u1", "a1"]}))),
         ("get_fork_messages", on(json!({}))),
         ("set_leaf", on(json!({"leafId": "a1"}))),
         ("undo_navigation", on(json!({}))),
@@ -143,6 +145,7 @@ fn calls() -> Vec<(&'static str, Json)> {
         ),
         ("register_command", json!({"name": "it"})),
         ("list_commands", json!({})),
+        ("open_web", json!({})),
         (
             "notify_user",
             json!({"message": "The build is green.", "level": "info"}),

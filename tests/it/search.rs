@@ -84,6 +84,39 @@ fn a_hit_names_entry_field_place_and_branch() {
     );
 }
 
+/// An import writes the name below the leaf, and the leaf record behind it. The name was an abandoned branch.
+#[test]
+fn a_name_beside_the_path_is_on_no_branch_of_its_own() {
+    let home = Home::new();
+    let name = |number: usize| json!({"name": format!("Title {number}")});
+    let leaf = json!({"customType": "treelined.leaf", "data": {"from": "i3", "cause": "set_leaf"}});
+    Log::new("named")
+        .user("u1", "", "Question")
+        .entry("session_info", "i1", "u1", name(1))
+        .assistant("b1", "u1", "Left")
+        .entry("session_info", "i2", "b1", name(2))
+        .assistant("a1", "u1", "Answer")
+        .entry("session_info", "i3", "a1", name(3))
+        .entry("custom", "x1", "a1", leaf)
+        .store(&home, "2025-01-01T00-00-00-000Z_named.jsonl");
+    let mut d = Daemon::quiet_in(&home);
+    let result = d.ok("search", json!({"query": "title"}));
+    let hits = result["hits"].as_array().unwrap().iter();
+    let mut branches: Vec<_> = hits.map(|hit| (&hit["entryId"], &hit["branch"])).collect();
+    branches.sort_by_key(|(id, _)| id.as_str());
+    let active = json!({"tipId": "a1", "onActivePath": true});
+    let left = json!({"tipId": "b1", "onActivePath": false, "leftAt": "u1"});
+    let expected = [
+        (&json!("i1"), &active),
+        (&json!("i2"), &left),
+        (&json!("i3"), &active),
+    ];
+    assert_eq!(branches, expected);
+    let only = |branches: &str| json!({"query": "title", "branches": branches});
+    assert_eq!(found(&mut d, only("abandoned")), ["named/i2 labels"]);
+    assert_eq!(found(&mut d, only("active")).len(), 2);
+}
+
 #[test]
 fn hits_come_by_weight_and_then_newest_first() {
     let home = Home::new();

@@ -35,6 +35,38 @@ local function calling(client, method, params)
   end
 end
 
+--- Counts how often a process and its children have been scheduled.
+local function switches(pid)
+  local count, tasks = 0, ('/proc/%d/task'):format(pid)
+  for _, task in ipairs(vim.fn.readdir(tasks)) do
+    local folder = tasks .. '/' .. task
+    for line in io.lines(folder .. '/status') do
+      count = count + (tonumber(line:match('ctxt_switches:%s*(%d+)')) or 0)
+    end
+    local children = assert(io.open(folder .. '/children'))
+    for started in children:read('*a'):gmatch('%d+') do
+      count = count + switches(tonumber(started))
+    end
+    children:close()
+  end
+  return count
+end
+
+--- Fails unless the process and its children sleep through a second.
+local function sleeps(pid)
+  local before
+  -- Timers of Neovim may end first.
+  for _ = 1, 15 do
+    local now = switches(pid)
+    if now == before then
+      return
+    end
+    before = now
+    vim.loop.sleep(1000)
+  end
+  error(('process %d keeps waking up'):format(pid))
+end
+
 local function mode(child)
   return vim.rpcrequest(child.channel, 'nvim_get_mode')
 end
@@ -89,6 +121,12 @@ return {
       seeing:command('normal gg')
       local lines = seeing:lines()
       equal(#lines, 4)
+      -- Without moves, nothing of either Neovim runs: neither asks the daemon again and again.
+      if vim.fn.isdirectory('/proc/self/task') == 1 then
+        for _, child in ipairs({ seeing, moving }) do
+          sleeps(child:lua('return vim.fn.getpid()'))
+        end
+      end
     end,
   },
   {

@@ -87,10 +87,10 @@ fn builder(args: &Args, config: &Config) -> Builder {
             }
         }
     }
-    if args.shared {
+    if args.shared || config.shared == Some(true) {
         builder = builder.shared();
     }
-    if let Some(path) = &args.socket {
+    if let Some(path) = args.socket.as_ref().or(config.socket.as_ref()) {
         builder = builder.socket(path);
     }
     if let Some(folder) = &args.session_dir {

@@ -24,6 +24,10 @@ pub struct Config {
     pub mouse: Option<bool>,
     /// The daemon's program and its arguments.
     pub daemon: Option<Vec<String>>,
+    /// Whether the daemon of the session directory is shared with other clients, as with `--shared`. Default: false.
+    pub shared: Option<bool>,
+    /// The socket of a daemon to share, as with `--socket`.
+    pub socket: Option<PathBuf>,
     #[serde(default)]
     pub keys: Remaps,
 }
@@ -94,6 +98,7 @@ mod tests {
             ("background = \"blue\"", "blue"),
             ("filter = \"everything\"", "everything"),
             ("summary = \"sometimes\"", "sometimes"),
+            ("shared = \"yes\"", "shared"),
             ("[keys.tree]\nundo = 1", "undo"),
         ] {
             std::fs::write(&path, text).unwrap();
@@ -111,11 +116,17 @@ mod tests {
         let text = "background = \"light\"\npreview = false\nmouse = false\n\
                     filter = \"no-tools\"\nsummary = \"never\"\n\
                     daemon = [\"treelined\", \"--summarizer\", \"outline\"]\n\
+                    shared = true\nsocket = \"/run/user/1000/tree.sock\"\n\
                     [keys.tree]\nundo = \"U\"\n[keys.sessions]\ntrash = [\"x\"]";
         let config: Config = toml::from_str(text).unwrap();
         assert_eq!(config.background, Some(Background::Light));
         assert_eq!(config.filter, Some(Filter::NoTools));
         assert_eq!(config.summary, Some(Summary::Never));
+        assert_eq!(config.shared, Some(true));
+        assert_eq!(
+            config.socket,
+            Some(PathBuf::from("/run/user/1000/tree.sock"))
+        );
         assert!(config.keymap().is_ok());
     }
 }

@@ -86,6 +86,16 @@ pub enum Effect {
         name: String,
         argument: String,
     },
+    /// Compact the context, as a command. The focus may be empty.
+    Compact {
+        id: u64,
+        focus: String,
+    },
+    /// Fork at an entry, as a command, and open the new session.
+    Fork {
+        id: u64,
+        entry: String,
+    },
     /// Cancel the running command.
     StopCommand,
     /// Answer a question of another client.

@@ -29,12 +29,15 @@ async function attach(t: test.TestContext): Promise<[MessageConnection, ChildPro
   return [connection, daemon];
 }
 
+/** A daemon that is shared has no directory of its own for new sessions. */
+const cwd = process.cwd();
 const capabilities = { answers: { session_before_tree: {} } };
 
 test('vscode-jsonrpc can call the daemon', async (t) => {
   const [connection, daemon] = await attach(t);
   const server = await connection.sendRequest<{ protocolVersion: number }>('initialize', {
     protocolVersion: 1,
+    cwd,
     capabilities,
   });
   assert.equal(server.protocolVersion, 1);
@@ -69,7 +72,7 @@ test('vscode-jsonrpc can call the daemon', async (t) => {
 
 test('vscode-jsonrpc can answer questions and cancel requests', async (t) => {
   const [connection] = await attach(t);
-  await connection.sendRequest('initialize', { protocolVersion: 1, capabilities });
+  await connection.sendRequest('initialize', { protocolVersion: 1, cwd, capabilities });
   await connection.sendRequest('create_session');
   for (const entryId of ['u1', 'a1']) {
     const role = entryId === 'u1' ? 'user' : 'assistant';

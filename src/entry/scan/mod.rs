@@ -168,10 +168,8 @@ impl<'a> RawEntry<'a> {
             return Some(Line::Title(json::string(self.title)));
         }
         let mut kind = Kind::of(&kind);
-        if kind == Kind::Custom
-            && json::string(self.custom_type).is_some_and(|name| name == "treelined.leaf")
-        {
-            kind = Kind::LeafRecord;
+        if kind == Kind::Custom {
+            kind = self.custom_kind();
         }
         Some(Line::Entry(Envelope {
             kind,
@@ -184,6 +182,21 @@ impl<'a> RawEntry<'a> {
             facts: self.facts(kind),
             odd,
         }))
+    }
+
+    /// The kind of a `custom` entry.
+    fn custom_kind(&self) -> Kind {
+        match json::string(self.custom_type).as_deref() {
+            Some("treelined.leaf") => Kind::LeafRecord,
+            Some("note")
+                if json::get(self.data, "targetId")
+                    .and_then(json::id)
+                    .is_some() =>
+            {
+                Kind::Note
+            }
+            _ => Kind::Custom,
+        }
     }
 
     fn facts(&self, kind: Kind) -> Facts<'a> {
@@ -218,6 +231,7 @@ impl<'a> RawEntry<'a> {
             Kind::ThinkingLevelChange
             | Kind::ModelChange
             | Kind::Custom
+            | Kind::Note
             | Kind::Usage
             | Kind::Unknown => Facts::None,
         }

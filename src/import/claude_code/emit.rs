@@ -1,6 +1,6 @@
 //! From turns to members: the entries of each turn, and the subagents of the source.
 
-use super::map::result_note;
+use super::map::{DUPLICATE, result_note};
 use super::reader::{self, Source, Thread, TreeRecord};
 use super::record::{CallResult, Role};
 use super::tree::{Anchor, Turn, TurnKind, TurnResult};
@@ -154,8 +154,10 @@ impl<'a> Writer<'a> {
                 Role::Assistant {
                     group: Some(group), ..
                 } => group.clone(),
+                Role::Duplicate => format!("{}#{}", key(first), first.number).into(),
                 _ => key(first),
             };
+            let is_duplicate = matches!(first.role, Role::Duplicate);
             let index = self.push(
                 turn,
                 first,
@@ -164,6 +166,7 @@ impl<'a> Writer<'a> {
                     parent: parent.clone(),
                     kind,
                     places: self.places(&turn.records),
+                    note: is_duplicate.then(|| DUPLICATE.into()),
                     ..node(turn, first)
                 },
             );
@@ -317,7 +320,7 @@ impl<'a> Writer<'a> {
         let named = named.and_then(|(leaf, _)| self.source.by_uuid.get(leaf));
         let named = named.and_then(|leaf| self.end_of(anchors, *leaf));
         for (at, record) in self.source.records.iter().enumerate() {
-            let is_message = !matches!(record.role, Role::Link | Role::Event);
+            let is_message = !matches!(record.role, Role::Link | Role::Event | Role::Duplicate);
             let end = self.end_of(anchors, at).filter(|_| is_message);
             if let (Some(end), Some(writer)) = (end, self.members.get_mut(record.thread)) {
                 match named {
@@ -341,7 +344,8 @@ impl<'a> Writer<'a> {
     /// Files that continue this one may name any of its records.
     fn name_aliases(&mut self, anchors: &[Anchor]) {
         for (at, record) in self.source.records.iter().enumerate() {
-            let is_again = matches!(record.parent, reader::Parentage::Again { .. });
+            let is_again = matches!(record.parent, reader::Parentage::Again { .. })
+                || matches!(record.role, Role::Duplicate);
             let end = self.end_of(anchors, at).filter(|_| !is_again);
             let (Some(end), Some(uuid)) = (end, &record.uuid) else {
                 continue;

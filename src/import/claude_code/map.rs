@@ -13,6 +13,7 @@
 //! | block `image` with `base64` | `image` |
 //! | `compact_boundary` with `isCompactSummary` | `compaction`: the summary's text, `preTokens` |
 //! | events: `system`, `attachment`, `mode` | `custom` `claude-code.<type>` with the members that say what happened |
+//! | a record whose id an earlier one with another body has | `custom` `import.duplicate` with the record |
 //! | a subagent | `custom` `subagent`; the writer adds its session |
 //!
 //! `<persisted-output>` stubs stay unchanged: the origin has the file that they name.
@@ -21,6 +22,9 @@ use super::record::{self, Fields, tag};
 use crate::import::member::{Body, Node, NodeKind};
 use crate::import::message::{self, Blocks, ModelMessage, Object, Usage, elements, literal, whole};
 use crate::json::{self, Members};
+
+/// The note of a node whose id an earlier record has.
+pub(super) const DUPLICATE: &str = "duplicate";
 
 pub(super) fn body(node: &Node, records: &[&[u8]]) -> Body {
     let fields: Vec<Fields<'_>> = records
@@ -52,6 +56,10 @@ pub(super) fn body(node: &Node, records: &[&[u8]]) -> Body {
         NodeKind::Subagent { .. } => Body {
             kind: "custom",
             members: br#","customType":"subagent""#.to_vec(),
+        },
+        NodeKind::Custom if node.note.as_deref() == Some(DUPLICATE) => Body {
+            kind: "custom",
+            members: message::duplicate(records.first().copied().unwrap_or(b"{}")),
         },
         NodeKind::Custom | NodeKind::ModelChange => Body {
             kind: "custom",

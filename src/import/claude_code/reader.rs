@@ -7,7 +7,7 @@ use crate::import::member::{Base, Member, Record};
 use crate::import::message::literal;
 use crate::json;
 use crate::timestamp::Millis;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
 
 /// A record with a part in a tree.
@@ -125,6 +125,8 @@ pub(super) struct SessionReader {
     source: Source,
     /// Hashes of the records with a uuid, by their index.
     hashes: Vec<u64>,
+    /// Hashes of the records whose id another one has.
+    duplicates: HashSet<u64>,
     agents: HashMap<Box<str>, usize>,
     /// Name of the file, without its ending.
     stem: Box<str>,
@@ -153,6 +155,7 @@ impl SessionReader {
                 ..Source::default()
             },
             hashes: Vec::new(),
+            duplicates: HashSet::new(),
             agents: HashMap::new(),
             stem: name.strip_suffix(".jsonl").unwrap_or(name).into(),
             trunk,
@@ -295,8 +298,17 @@ impl SessionReader {
         let first = uuid.as_ref().map_or(next, |uuid| {
             *self.source.by_uuid.entry(uuid.clone()).or_insert(next)
         });
+        let content = fields.message.and_then(|raw| json::get(raw, "content"));
+        let prompt = || fields.attachment.and_then(|raw| json::get(raw, "prompt"));
+        let content = content.or_else(prompt).or(fields.content).map(record::hash);
         let is_again = first != next;
-        if is_again {
+        if is_again && self.has_other_body(first, &role, content) {
+            if !self.duplicates.insert(hash) {
+                self.source.duplicates += 1;
+                return false;
+            }
+            (role, parent) = (Role::Duplicate, Parentage::Between);
+        } else if is_again {
             match self.hashes.get(first) == Some(&hash) {
                 true => self.source.duplicates += 1,
                 false => self.source.labels.count(label),
@@ -310,9 +322,6 @@ impl SessionReader {
                 parent: above,
             };
         }
-        let content = fields.message.and_then(|raw| json::get(raw, "content"));
-        let prompt = || fields.attachment.and_then(|raw| json::get(raw, "prompt"));
-        let content = content.or_else(prompt).or(fields.content).map(record::hash);
         if let Some(thread) = self.source.threads.get_mut(thread)
             && thread.prompt.is_none()
         {
@@ -367,6 +376,17 @@ impl SessionReader {
             }
         }
         true
+    }
+
+    /// Whether a record differs from the first one with its id in more than its place. After a compaction, records are
+    /// written again at another place.
+    fn has_other_body(&self, first: usize, role: &Role, content: Option<u64>) -> bool {
+        let Some(first) = self.source.records.get(first) else {
+            return false;
+        };
+        let is_same_role = std::mem::discriminant(&first.role) == std::mem::discriminant(role);
+        let is_same = is_same_role && first.content == content.unwrap_or(0);
+        !matches!(role, Role::Link) && !is_same
     }
 
     fn is_known(&self, fields: &Fields<'_>) -> bool {

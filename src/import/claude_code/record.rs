@@ -162,6 +162,8 @@ pub(super) enum Role {
     Summary,
     /// An event; it becomes an entry only if something follows it.
     Event,
+    /// Another record has its id and another body; the tree has the first one.
+    Duplicate,
     /// It only links its children to its parent.
     Link,
 }

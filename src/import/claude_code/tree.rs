@@ -73,8 +73,8 @@ struct Builder<'a> {
     moved: HashMap<&'a str, usize>,
     /// The last message of each thread.
     tips: Vec<Option<usize>>,
-    /// Turns between messages: the one above them and the last of them.
-    between: Option<(usize, usize)>,
+    /// For each thread the turns between messages: the one above them and the last of them.
+    between: Vec<Option<(usize, usize)>>,
     /// Records without a node.
     dropped: Vec<usize>,
 }
@@ -126,7 +126,7 @@ impl<'a> Builder<'a> {
             parts: HashSet::new(),
             moved: HashMap::new(),
             tips: vec![None; source.threads.len()],
-            between: None,
+            between: vec![None; source.threads.len()],
             dropped: Vec::new(),
         }
     }
@@ -238,7 +238,7 @@ impl<'a> Builder<'a> {
                 Anchor::Turn(turn)
             }
             Role::Summary => self.place_summary(at, record, above),
-            Role::Event => match above {
+            Role::Event | Role::Duplicate => match above {
                 Anchor::Turn(_) => Anchor::Turn(self.begin(at, record, TurnKind::Event, above)),
                 above => {
                     self.dropped.push(at);
@@ -253,10 +253,7 @@ impl<'a> Builder<'a> {
 
     fn begin(&mut self, at: usize, record: &TreeRecord, kind: TurnKind, above: Anchor) -> usize {
         let turn = self.turns.len();
-        let mut parent = above;
-        if record.thread == 0 {
-            parent = self.after_between(record, turn, kind, above);
-        }
+        let parent = self.after_between(record, turn, kind, above);
         self.turns.push(Turn {
             thread: record.thread,
             parent,
@@ -275,15 +272,16 @@ impl<'a> Builder<'a> {
         kind: TurnKind,
         above: Anchor,
     ) -> Anchor {
-        let between = self
-            .between
-            .filter(|(base, _)| above == Anchor::Turn(*base));
+        let Some(slot) = self.between.get_mut(record.thread) else {
+            return above;
+        };
+        let between = slot.filter(|(base, _)| above == Anchor::Turn(*base));
         if matches!(record.parent, Parentage::Between) {
             if let Anchor::Turn(base) = above {
-                self.between = Some((between.map_or(base, |(base, _)| base), turn));
+                *slot = Some((between.map_or(base, |(base, _)| base), turn));
             }
         } else if kind != TurnKind::Event {
-            self.between = None;
+            *slot = None;
         }
         between.map_or(above, |(_, last)| Anchor::Turn(last))
     }
@@ -429,7 +427,9 @@ impl<'a> Builder<'a> {
                     Some((open, _)) if *open == turn => {}
                     _ => *last = Some((turn, false)),
                 },
-                (Anchor::Turn(turn), role) if !matches!(role, Role::Link | Role::Event) => {
+                (Anchor::Turn(turn), role)
+                    if !matches!(role, Role::Link | Role::Event | Role::Duplicate) =>
+                {
                     let is_other = |(open, _): &(usize, bool)| *open != turn;
                     if last.as_ref().is_some_and(is_other) {
                         *last = last.map(|(open, _)| (open, true));
@@ -478,7 +478,8 @@ impl<'a> Builder<'a> {
         calls.all(|call| self.answered.contains(&(turn.thread, &*call.id)))
     }
 
-    /// Removes events, and boundaries without summary, that have nothing below them: their entries cannot be leaves.
+    /// Removes events, and boundaries without summary, that have nothing below them: their entries cannot be leaves. A
+    /// record whose id another one has is kept everywhere.
     fn drop_idle_events(&mut self) {
         let mut children = vec![0_usize; self.turns.len()];
         for at in (0..self.turns.len()).rev() {
@@ -488,7 +489,11 @@ impl<'a> Builder<'a> {
             if turn.kind == TurnKind::Compaction && turn.records.len() == 1 && !turn.is_summary {
                 turn.kind = TurnKind::Event;
             }
-            let is_idle = children.get(at) == Some(&0) && turn.kind == TurnKind::Event;
+            let first = turn.records.first();
+            let first = first.and_then(|first| self.source.records.get(*first));
+            let is_duplicate = first.is_some_and(|first| matches!(first.role, Role::Duplicate));
+            let is_idle =
+                children.get(at) == Some(&0) && turn.kind == TurnKind::Event && !is_duplicate;
             if is_idle {
                 turn.is_idle = true;
                 self.dropped.append(&mut turn.records);

@@ -48,13 +48,15 @@ fn count_idle(member: &mut Member, messages: &[Message], is_idle: &[bool]) {
     }
 }
 
-/// Events without a message below them.
+/// Events without a message below them. An error is kept: it says why the conversation ends there.
 fn idle_events(messages: &[Message]) -> Vec<bool> {
     let mut has_child = vec![false; messages.len()];
     let mut is_idle = vec![false; messages.len()];
     for (at, message) in messages.iter().enumerate().rev() {
         let has_none = has_child.get(at) != Some(&true);
-        if message.kind == MessageKind::Event && (has_none || message.parent.is_none()) {
+        let is_kept = message.label() == "error" && message.parent.is_some();
+        let is_idle_event = message.kind == MessageKind::Event && !is_kept;
+        if is_idle_event && (has_none || message.parent.is_none()) {
             is_idle
                 .iter_mut()
                 .skip(at)

@@ -326,26 +326,22 @@ impl ChatReader {
         }
         let is_kept: HashSet<usize> = kept.iter().copied().collect();
         let mut repeated = self.in_checkpoints.iter();
-        let lost = repeated.find(|position| {
-            let item = self.list.get(**position);
+        let is_shorter = repeated.any(|position| {
+            let item = self.list.get(*position);
             item.is_some_and(|item| !is_kept.contains(&item.message))
         });
-        let lost = lost.copied();
         let bytes = |place: &Place| message_bytes(record, *place);
         let summary = new
             .iter()
             .position(|place| kind(&Fields::read(bytes(place))) == Some(MessageKind::User));
-        match (lost, summary) {
-            (None, _) => self.restore(&kept),
-            (Some(_), Some(summary)) => {
+        match (is_shorter, summary) {
+            (false, _) => self.restore(&kept),
+            (true, Some(summary)) => {
                 let place = new.remove(summary);
                 self.compact(record, Some(place), &kept);
                 is_used = true;
             }
-            (Some(lost), None) if self.is_head(lost, &is_kept) => {
-                self.cut(lost);
-            }
-            (Some(_), None) => {
+            (true, None) => {
                 let place = Place {
                     at: record.at,
                     len: record.bytes.len() as u64,
@@ -363,12 +359,6 @@ impl ChatReader {
     fn place_last(&mut self, place: Place) -> bool {
         let last = self.messages.last_mut();
         last.map(|message| message.places.push(place)).is_some()
-    }
-
-    /// Whether nothing is kept from this position on.
-    fn is_head(&self, lost: usize, is_kept: &HashSet<usize>) -> bool {
-        let mut behind = self.list.iter().skip(lost);
-        !behind.any(|item| is_kept.contains(&item.message))
     }
 
     /// The list contains messages again that a rewind to an unknown one removed.

@@ -85,12 +85,19 @@ fn a_list_with_fewer_messages_is_a_compaction() {
     );
     let summary = entry(&Gemini, source.as_bytes(), &member, &member.nodes[4]);
     assert!(summary.contains(r#""summary":"In short""#), "{summary}");
-    // Without a new message, the list is only cut.
+    // Only the oldest are left. They were taken for a rewind, which the tool records.
     let source = format!(
         "{all}{{\"$set\":{{\"messages\":[{a},{b}]}}}}\n{}\n",
         user("e", "5")
     );
-    assert_eq!(shape(&one(&source)), ["- a", "a b", "b c", "c d", "b e"]);
+    let member = one(&source);
+    assert_eq!(shape(&member), ["- a", "a b", "b c", "c d", "d #4", "#4 e"]);
+    assert_eq!(
+        member.nodes[4].kind,
+        NodeKind::Compaction {
+            first_kept: Some(0)
+        }
+    );
     // Only the newest are left.
     let source = format!(
         "{all}{{\"$set\":{{\"messages\":[{c},{d}]}}}}\n{}\n",
@@ -188,6 +195,19 @@ fn events_are_links_and_never_leaves() {
     assert_eq!(shape(&member), ["- a"]);
     assert_eq!(member.origin_only.get("warning"), Some(&1));
     assert_eq!(member.leaf, Some(0));
+    // An error says why the conversation ends there. It left no entry.
+    let error = info.replace("warning", "error");
+    let source = format!(
+        "{}\n{error}\n{{\"$set\":{{\"summary\":\"T\"}}}}\n",
+        user("a", "1")
+    );
+    let member = one(&source);
+    assert_eq!(shape(&member), ["- a", "a i"]);
+    let kept = entry(&Gemini, source.as_bytes(), &member, &member.nodes[1]);
+    assert!(
+        kept.contains(r#""customType":"gemini.error","data":{"text":"careful"}"#),
+        "{kept}"
+    );
     one(&format!("{{\"messages\":[{},{info}]}}", user("a", "1")));
     let member = one(&format!("{{\"messages\":[{info}]}}"));
     assert_eq!(member.origin_only.get("warning"), Some(&1));

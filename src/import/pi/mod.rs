@@ -11,7 +11,7 @@ mod reader;
 mod tests;
 
 use super::member::{Body, Member, Node};
-use super::{Format, Reader};
+use super::{Format, Reader, message};
 use crate::json::{self, Members};
 
 pub(crate) struct PiFormat;
@@ -121,12 +121,14 @@ fn push_message(out: &mut Vec<u8>, message: &[u8]) {
 
 /// Copies an entry of an unknown type, or with a repeated id.
 fn wrapped(entry: &[u8], node: &Node, kind: &str) -> Body {
-    let custom = match node.note.as_deref() {
-        Some(DUPLICATE) => "import.duplicate".to_owned(),
-        _ => format!("pi.{kind}"),
-    };
+    if node.note.as_deref() == Some(DUPLICATE) {
+        return Body {
+            kind: "custom",
+            members: message::duplicate(entry),
+        };
+    }
     let mut members = b",\"customType\":".to_vec();
-    json::push_string(&mut members, &custom);
+    json::push_string(&mut members, &format!("pi.{kind}"));
     members.extend_from_slice(b",\"data\":");
     json::push_one_line(&mut members, entry);
     Body {

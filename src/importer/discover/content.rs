@@ -3,6 +3,7 @@
 use super::homes;
 use crate::import::Tool;
 use crate::import::records::{Layout, Piece, Splitter};
+use crate::importer::native::{FaultKind, NativeError};
 use crate::importer::source::stream;
 use crate::importer::sqlite::Database;
 use crate::json::{self, Members};
@@ -16,8 +17,19 @@ const RECORDS: usize = 50;
 const DATABASE: &[u8] = b"SQLite format 3\0";
 const ZSTANDARD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
-/// The tool among `tools` that has written the file; `None` for any other file.
-pub(super) fn tool_of(path: &Path, tools: &[Tool]) -> io::Result<Option<Tool>> {
+/// The origin of a file, by its content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Recognition {
+    /// A tool has written it.
+    Tool(Tool),
+    /// None of the tools writes such files.
+    Unknown,
+    /// A database in which nothing can be read, so that its tool is unknown.
+    BadDatabase(FaultKind, String),
+}
+
+/// The tool among `tools` that has written the file.
+pub(super) fn recognize(path: &Path, tools: &[Tool]) -> io::Result<Recognition> {
     let (mut file, _) = stream::open(path)?;
     let mut head = vec![0; 4096];
     let read = file.read(&mut head)?;
@@ -30,7 +42,7 @@ pub(super) fn tool_of(path: &Path, tools: &[Tool]) -> io::Result<Option<Tool>> {
         .iter()
         .find(|byte| !matches!(byte, 0 | b' ' | b'\t' | b'\r' | b'\n'));
     if !is_compressed && !matches!(is_json, Some(b'{' | 0xef)) {
-        return Ok(None);
+        return Ok(Recognition::Unknown);
     }
     let whole = io::Cursor::new(head).chain(file).take(HEAD);
     let mut text = Vec::new();
@@ -45,15 +57,28 @@ pub(super) fn tool_of(path: &Path, tools: &[Tool]) -> io::Result<Option<Tool>> {
     // Only Codex compresses its files. A damaged one is reported for Codex.
     let is_codex = is_compressed && homes::has_source(Tool::Codex, path);
     let found = text_tool(&text).or(is_codex.then_some(Tool::Codex));
-    Ok(found.filter(|tool| tools.contains(tool)))
+    let found = found.filter(|tool| tools.contains(tool));
+    Ok(found.map_or(Recognition::Unknown, Recognition::Tool))
 }
 
-fn database(path: &Path, tools: &[Tool]) -> Option<Tool> {
+fn database(path: &Path, tools: &[Tool]) -> Recognition {
     let scratch = std::env::temp_dir();
-    let mut databases = tools.iter().filter(|tool| super::is_database(**tool));
-    databases
-        .find(|tool| Database::open(path, **tool, &scratch).is_ok())
-        .copied()
+    let mut bad = Recognition::Unknown;
+    for tool in tools.iter().filter(|tool| super::is_database(**tool)) {
+        match Database::open(path, *tool, &scratch) {
+            Ok(_) => return Recognition::Tool(*tool),
+            // A database of another program, or of another tool.
+            Err(NativeError::Source {
+                kind: FaultKind::UnknownSchema,
+                ..
+            }) => {}
+            Err(NativeError::Source { kind, message }) => {
+                bad = Recognition::BadDatabase(kind, message);
+            }
+            Err(NativeError::Output(_)) => {}
+        }
+    }
+    bad
 }
 
 /// The tool that writes texts with this beginning.

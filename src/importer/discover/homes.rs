@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// A folder or database with the sessions of a tool, in the tool's own arrangement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Home {
+pub(in crate::importer) struct Home {
     pub(super) tool: Tool,
     pub(super) path: PathBuf,
 }

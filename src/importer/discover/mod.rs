@@ -13,12 +13,14 @@ mod walk;
 
 use super::extraction;
 use super::ledger::{DatabaseRow, Ledger};
+use super::native::FaultKind;
 use super::source::{Medium, Source, SourceFailure, SourceStatus, stream};
 use crate::error::{Error, Result};
 use crate::import::Tool;
 use crate::import::records::Layout;
 use crate::os::file::Status;
-use homes::Home;
+use content::Recognition;
+pub(super) use homes::Home;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -36,13 +38,26 @@ pub(crate) struct Request {
 
 /// The sources that were found.
 #[derive(Debug, Default)]
-pub(crate) struct Discovered {
+pub(crate) struct FoundSources {
     /// Ordered by tool, then by path and part.
     pub(crate) sources: Vec<Source>,
     pub(crate) failures: Vec<SourceFailure>,
     /// The databases whose sessions are among the sources. Once all of them are imported, the ledger records it, and a
     /// database is not opened again before it changes.
     pub(crate) databases: Vec<DatabaseRow>,
+    /// Where the sources were found, in the order of the search.
+    pub(super) places: Vec<FoundPlace>,
+    /// The folders that were listed, each with its status before.
+    pub(super) folders: Vec<(PathBuf, Status)>,
+}
+
+/// A folder, file or database with sources, and the tool for whose it was taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FoundPlace {
+    pub(super) tool: Tool,
+    pub(super) path: PathBuf,
+    /// The number of its sources that no other place has.
+    pub(super) sources: usize,
 }
 
 /// Looks up a variable of the environment.
@@ -53,7 +68,7 @@ pub(crate) fn discover(
     request: &Request,
     session_dir: &Path,
     ledger: &Ledger,
-) -> Result<Discovered> {
+) -> Result<FoundSources> {
     discover_in(request, session_dir, ledger, &|name| std::env::var_os(name))
 }
 
@@ -62,11 +77,11 @@ fn discover_in(
     session_dir: &Path,
     ledger: &Ledger,
     environment: Environment<'_>,
-) -> Result<Discovered> {
+) -> Result<FoundSources> {
     let mut search = Search {
         session_dir: fs::canonicalize(session_dir).unwrap_or_else(|_| session_dir.to_owned()),
         ledger,
-        found: Discovered::default(),
+        found: FoundSources::default(),
         seen: HashSet::new(),
     };
     let tools = match &request.from {
@@ -87,6 +102,37 @@ fn discover_in(
     let order = |source: &Source| (source.tool, path_order(&source.path), source.part.clone());
     found.sources.sort_by_cached_key(order);
     Ok(found)
+}
+
+/// The homes in which all sources of a request are files; `None` if it has other sources, or if a path is missing.
+pub(super) fn homes_of_files(request: &Request, session_dir: &Path) -> Option<Vec<Home>> {
+    let session_dir = fs::canonicalize(session_dir).ok()?;
+    let tools = match &request.from {
+        Some(tool) => std::slice::from_ref(tool),
+        None => &Tool::ALL,
+    };
+    let mut found = Vec::new();
+    for path in &request.paths {
+        let real = fs::canonicalize(path).ok()?;
+        let homes = tools.iter().flat_map(|tool| homes::homes(*tool, &real));
+        let before = found.len();
+        found.extend(homes);
+        // Other files are told apart by their content.
+        if found.len() == before || real.starts_with(&session_dir) {
+            return None;
+        }
+    }
+    for tool in tools.iter().filter(|_| request.paths.is_empty()) {
+        for place in homes::default_places(*tool, &|name| std::env::var_os(name)) {
+            match fs::canonicalize(place) {
+                Ok(real) if real.is_dir() => found.extend(homes::homes(*tool, &real)),
+                Ok(_) => return None,
+                Err(_) => {}
+            }
+        }
+    }
+    let are_files = !found.iter().any(Home::is_container);
+    are_files.then_some(found)
 }
 
 /// Bytes that compare like the parts of the path, in a fraction of the time.
@@ -164,7 +210,7 @@ impl WatchedPlace {
 struct Search<'s> {
     session_dir: PathBuf,
     ledger: &'s Ledger,
-    found: Discovered,
+    found: FoundSources,
     /// A source that several paths contain is listed once.
     seen: HashSet<(Tool, OsString)>,
 }
@@ -222,8 +268,10 @@ impl Search<'_> {
 
     /// The sources in a tool's own arrangement.
     fn home(&mut self, home: &Home) {
+        let before = self.found.sources.len();
         if home.is_container() {
             self.container(home.tool, &home.path);
+            self.note_place(home.tool, &home.path, before);
             return;
         }
         let mut walk = walk::Walk::new(&home.path, &self.session_dir);
@@ -233,9 +281,11 @@ impl Search<'_> {
                 files.push(file);
             }
         }
+        self.found.folders.append(&mut walk.listed);
         let failures = walk.failures(Some(home.tool));
         self.found.failures.extend(failures);
         self.add_files(home.tool, files, &home.path);
+        self.note_place(home.tool, &home.path, before);
     }
 
     /// The files below a folder that have a tool's format, with any names.
@@ -249,15 +299,21 @@ impl Search<'_> {
         let trees: Vec<PathBuf> = walk.trees().filter(of_opencode).collect();
         self.found.failures.extend(walk.failures(None));
         for tree in trees {
+            let before = self.found.sources.len();
             self.container(Tool::Opencode, &tree);
+            self.note_place(Tool::Opencode, &tree, before);
         }
         let mut of_tools: Vec<(Tool, Vec<PathBuf>)> =
             tools.iter().map(|tool| (*tool, Vec::new())).collect();
         for file in files {
-            match content::tool_of(&file, tools) {
+            match content::recognize(&file, tools) {
+                Ok(Recognition::BadDatabase(kind, message)) => {
+                    self.bad_database(&file, kind, message);
+                }
                 Ok(found) => {
                     for (tool, files) in &mut of_tools {
-                        if Some(*tool) == found || side::is_side_file(*tool, &file) {
+                        let is_its = found == Recognition::Tool(*tool);
+                        if is_its || side::is_side_file(*tool, &file) {
                             files.push(file.clone());
                         }
                     }
@@ -270,23 +326,47 @@ impl Search<'_> {
             }
         }
         for (tool, files) in of_tools {
+            let before = self.found.sources.len();
             if is_database(tool) {
                 files.iter().for_each(|file| self.container(tool, file));
             } else {
                 self.add_files(tool, files, folder);
             }
+            self.note_place(tool, folder, before);
+        }
+    }
+
+    fn bad_database(&mut self, path: &Path, kind: FaultKind, message: String) {
+        self.found.failures.push(SourceFailure {
+            tool: None,
+            path: path.to_owned(),
+            kind: kind.name(),
+            message,
+        });
+    }
+
+    /// Notes where the sources behind the first `before` were found.
+    fn note_place(&mut self, tool: Tool, path: &Path, before: usize) {
+        let sources = self.found.sources.len() - before;
+        if sources > 0 {
+            self.found.places.push(FoundPlace {
+                tool,
+                path: path.to_owned(),
+                sources,
+            });
         }
     }
 
     /// A file that the user names.
     fn file(&mut self, path: &Path, tools: &[Tool]) {
         let tool = match tools {
-            [tool] => Ok(Some(*tool)),
-            _ => content::tool_of(path, tools),
+            [tool] => Ok(Recognition::Tool(*tool)),
+            _ => content::recognize(path, tools),
         };
         match tool {
-            Ok(Some(tool)) => self.add_file(tool, path),
-            Ok(None) => self.found.failures.push(SourceFailure {
+            Ok(Recognition::Tool(tool)) => self.add_file(tool, path),
+            Ok(Recognition::BadDatabase(kind, message)) => self.bad_database(path, kind, message),
+            Ok(Recognition::Unknown) => self.found.failures.push(SourceFailure {
                 tool: None,
                 path: path.to_owned(),
                 kind: "unrecognized",
@@ -302,8 +382,10 @@ impl Search<'_> {
 
     /// A single file, and the files beside it that belong to its session.
     fn add_file(&mut self, tool: Tool, path: &Path) {
+        let before = self.found.sources.len();
         if is_database(tool) {
             self.container(tool, path);
+            self.note_place(tool, path, before);
             return;
         }
         let mut files = vec![path.to_owned()];
@@ -324,6 +406,7 @@ impl Search<'_> {
                 || side::is_side_file(tool, file)
         });
         self.add_files(tool, files, above);
+        self.note_place(tool, path, before);
     }
 
     /// Makes sources of files, some of which may be side files of others. `folder` is above all of them.

@@ -40,7 +40,7 @@ impl Place {
         self.shown(&self.discover(from, paths).unwrap())
     }
 
-    fn discover(&self, from: Option<Tool>, paths: &[&str]) -> Result<Discovered> {
+    fn discover(&self, from: Option<Tool>, paths: &[&str]) -> Result<FoundSources> {
         let paths = paths.iter().map(|path| self.root().join(path)).collect();
         let home = self.root().join("home");
         let environment = |name: &str| (name == "HOME").then(|| home.clone().into_os_string());
@@ -50,7 +50,7 @@ impl Place {
         discover_in(&request, &sessions, &ledger, &environment)
     }
 
-    fn shown(&self, found: &Discovered) -> Vec<String> {
+    fn shown(&self, found: &FoundSources) -> Vec<String> {
         let show = |source: &Source| {
             let path = source.path.strip_prefix(self.root()).unwrap().display();
             let part = if source.part.is_some() { "#" } else { "" };
@@ -378,6 +378,7 @@ fn a_database_that_is_imported_is_not_opened_before_it_changes() {
         source: source.name(),
         natives: Vec::new(),
         targets: Vec::new(),
+        bases: Vec::new(),
         status: source.status,
         len: 0,
         hash: [0; 32],
@@ -400,7 +401,7 @@ fn a_database_that_is_imported_is_not_opened_before_it_changes() {
     ledger
         .note_databases(first.databases.clone(), &first.sources)
         .unwrap();
-    let states = |found: &Discovered| {
+    let states = |found: &FoundSources| {
         let state = |source: &Source| (source.name(), source.status);
         found.sources.iter().map(state).collect::<Vec<_>>()
     };
@@ -414,6 +415,56 @@ fn a_database_that_is_imported_is_not_opened_before_it_changes() {
         .open(place.root().join("goose/sessions.db-wal"));
     log.unwrap().set_modified(later).unwrap();
     assert_eq!(again(&ledger).databases.len(), 1);
+}
+
+#[test]
+fn each_place_says_for_which_tool_it_was_taken() {
+    let place = Place::new();
+    place.put("a/sessions/2026/11/22/rollout-2026-a.jsonl", CODEX);
+    place.put("b/sessions/--w--/1_p.jsonl", PI);
+    place.put("mixed/1.txt", CLAUDE);
+    place.put("mixed/2.txt", PI);
+    place.put("empty/sessions/notes.txt", "none");
+    let paths = ["a", "b", "mixed", "empty", "b/sessions/--w--/1_p.jsonl"];
+    let found = place.discover(None, &paths).unwrap();
+    let shown = |it: &FoundPlace| {
+        let path = it.path.strip_prefix(place.root()).unwrap().display();
+        format!("{} {path} {}", it.tool.name(), it.sources)
+    };
+    assert_eq!(
+        found.places.iter().map(shown).collect::<Vec<_>>(),
+        [
+            "codex a/sessions 1",
+            "pi b/sessions 1",
+            "claude-code mixed 1",
+            "pi mixed 1"
+        ]
+    );
+}
+
+/// Its name says nothing, and its tool is unknown, but it may have conversations. A database of another program is
+/// nobody's.
+#[test]
+fn a_damaged_database_is_reported_under_any_name() {
+    let place = Place::new();
+    place.put_fixture("whole/copy of sessions", "goose/sessions.db");
+    let whole = place.root().join("whole/copy of sessions");
+    assert_eq!(
+        place.find(None, &["whole"]),
+        ["goose whole/copy of sessions#"]
+    );
+    let mut bytes = fs::read(&whole).unwrap();
+    bytes[100..].fill(0xa5);
+    let damaged = place.put("damaged/copy of sessions", bytes);
+    let other = place.put("damaged/other", "");
+    let other = rusqlite::Connection::open(other).unwrap();
+    other.execute_batch("CREATE TABLE t (x)").unwrap();
+    for path in ["damaged", "damaged/copy of sessions"] {
+        let found = place.discover(None, &[path]).unwrap();
+        let failures = found.failures.iter();
+        let failures: Vec<_> = failures.map(|it| (&it.path, it.tool, it.kind)).collect();
+        assert_eq!(failures, [(&damaged, None, "damaged")], "{path}");
+    }
 }
 
 #[test]

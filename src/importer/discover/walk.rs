@@ -20,6 +20,8 @@ pub(super) struct Walk {
     except: PathBuf,
     trees: Vec<PathBuf>,
     failures: Vec<(PathBuf, io::Error)>,
+    /// The folders that were listed, each with its status before.
+    pub(super) listed: Vec<(PathBuf, Status)>,
 }
 
 impl Walk {
@@ -30,6 +32,7 @@ impl Walk {
             except: except.to_owned(),
             trees: Vec::new(),
             failures: Vec::new(),
+            listed: Vec::new(),
         };
         match Folder::open(folder) {
             Ok(opened) => walk.folders.push(Arc::new(opened)),
@@ -58,8 +61,12 @@ impl Walk {
     }
 
     fn list(&mut self, folder: &Arc<Folder>) {
-        let listed = match folder.list() {
-            Ok(listed) => listed,
+        let before = folder.own_status();
+        let listed = match before.and_then(|before| Ok((folder.list()?, before))) {
+            Ok((listed, before)) => {
+                self.listed.push((folder.path().to_owned(), before));
+                listed
+            }
             Err(error) => return self.fail(folder.path(), error),
         };
         let has = |wanted: &str| listed.iter().any(|(name, _)| name == wanted);

@@ -16,7 +16,7 @@ pub(super) enum Line {
     Database(DatabaseRow),
     Session(SessionRow),
     /// Tool, native session and session.
-    Placed(Tool, String, String),
+    Placement(Tool, String, String),
 }
 
 /// The stored form of a line.
@@ -28,6 +28,7 @@ enum StoredLine {
         source: String,
         natives: Vec<String>,
         targets: Vec<String>,
+        bases: Vec<String>,
         #[serde(flatten)]
         status: StoredStatus,
         length: u64,
@@ -48,7 +49,8 @@ enum StoredLine {
         trashed: bool,
         row: Option<ImportedSession>,
     },
-    Placed {
+    #[serde(rename = "placed")]
+    Placement {
         tool: String,
         native: String,
         session: String,
@@ -88,7 +90,7 @@ impl Line {
                     row: decoded(row?)?,
                 })
             }
-            b"\"placed\"" => Self::Placed(tool, line.text("native")?, line.text("session")?),
+            b"\"placed\"" => Self::Placement(tool, line.text("native")?, line.text("session")?),
             _ => return None,
         })
     }
@@ -101,6 +103,7 @@ impl Line {
                 source: row.source,
                 natives: row.natives,
                 targets: row.targets,
+                bases: row.bases,
                 status: row.status.into(),
                 length: row.len,
                 sha256: row.hash.iter().map(|byte| format!("{byte:02x}")).collect(),
@@ -119,7 +122,7 @@ impl Line {
                 trashed: row.trashed,
                 row: row.row,
             },
-            Self::Placed(tool, native, session) => StoredLine::Placed {
+            Self::Placement(tool, native, session) => StoredLine::Placement {
                 tool: tool.name().to_owned(),
                 native,
                 session,
@@ -149,12 +152,14 @@ struct Members<'a>(&'a [u8]);
 impl Members<'_> {
     fn source(&self, tool: Tool) -> Option<SourceRow> {
         let names = [
-            "source", "natives", "targets", "length", "sha256", "origin", "held", "mapping",
+            "source", "natives", "targets", "bases", "length", "sha256", "origin", "held",
+            "mapping",
         ];
         let [
             source,
             natives,
             targets,
+            bases,
             length,
             hash,
             origin,
@@ -166,6 +171,7 @@ impl Members<'_> {
             source: json::string(source?)?.into_owned(),
             natives: decoded(natives?)?,
             targets: decoded(targets?)?,
+            bases: decoded(bases?)?,
             status: self.status()?,
             len: decoded(length?)?,
             hash: bytes_of(&json::string(hash?)?)?,

@@ -10,7 +10,7 @@ mod tests;
 use super::source::{Source, SourceStatus};
 use crate::error::{Error, Kind, Result};
 use crate::import::Tool;
-use crate::os::file::{Folder, Location, is_lock_unsupported};
+use crate::os::file::{Folder, Location, Status, is_lock_unsupported};
 use crate::os::handle::HandleAccess;
 use crate::os::temporary::{self, Temporary};
 use crate::wire::ImportedSession;
@@ -21,10 +21,14 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 const FOLDER: &str = ".imports";
 const NAME: &str = "ledger.jsonl";
 const LOCK: &str = "lock";
+/// How long a killed import may hold the lock while the system takes its process apart.
+const DYING: Duration = Duration::from_millis(400);
 /// The ledger is rewritten without old lines if more than this many are old, and more than are current.
 const OLD_LINES: usize = 256;
 
@@ -38,6 +42,8 @@ pub(crate) struct SourceRow {
     pub(crate) natives: Vec<String>,
     /// The session of each of them.
     pub(crate) targets: Vec<String>,
+    /// The native sessions, or parts of them, that its members continue.
+    pub(crate) bases: Vec<String>,
     pub(crate) status: SourceStatus,
     /// Bytes that were read.
     pub(crate) len: u64,
@@ -107,11 +113,34 @@ impl Equivalent<(Tool, String)> for Name<'_> {
     }
 }
 
+/// The file of a ledger, whose lock this process has.
 #[derive(Debug)]
-struct LedgerFile {
+pub(crate) struct LedgerFile {
     folder: Arc<Folder>,
     /// Released on drop.
     _lock: File,
+}
+
+impl LedgerFile {
+    /// Takes the lock. Fails with `importBusy` while another import holds it.
+    pub(crate) fn locked(session_dir: &Path) -> Result<Self> {
+        let failed = |error: io::Error| {
+            Error::io(
+                &format!("open the ledger in {}", session_dir.display()),
+                &error,
+            )
+        };
+        let root = Folder::open_or_create(session_dir).map(Arc::new);
+        let folder = root.and_then(|root| root.subfolder_or_create(OsStr::new(FOLDER)));
+        let folder = Arc::new(folder.map_err(failed)?);
+        let _lock = lock(&folder)?;
+        Ok(Self { folder, _lock })
+    }
+
+    /// The status of the file; it changes with each import that notes anything.
+    pub(crate) fn status(&self) -> io::Result<Status> {
+        self.folder.status(OsStr::new(NAME))
+    }
 }
 
 impl Ledger {
@@ -132,22 +161,22 @@ impl Ledger {
             }
             return Ok(ledger);
         }
-        let root = Folder::open_or_create(session_dir).map(Arc::new);
-        let folder = root.and_then(|root| root.subfolder_or_create(OsStr::new(FOLDER)));
-        let folder = Arc::new(folder.map_err(failed)?);
-        let lock = lock(&folder)?;
+        let file = LedgerFile::locked(session_dir)?;
+        let folder = Arc::clone(&file.folder);
         // Killed imports have left these files.
         let _tidied = temporary::remove_abandoned(&folder);
         ledger.read(&folder);
-        ledger.file = Some(LedgerFile {
-            folder,
-            _lock: lock,
-        });
+        ledger.file = Some(file);
         let live = ledger.live();
         if ledger.lines > 2 * live + OLD_LINES {
             ledger.compact().map_err(failed)?;
         }
         Ok(ledger)
+    }
+
+    /// The status of the ledger's file; `None` without one.
+    pub(crate) fn status(&self) -> Option<Status> {
+        self.file.as_ref()?.status().ok()
     }
 
     /// The source with this name, as last read.
@@ -282,7 +311,7 @@ impl Ledger {
             Line::Session(row) => {
                 self.sessions.insert(row.session.clone(), row);
             }
-            Line::Placed(tool, native, session) => self.place(tool, &native, &session),
+            Line::Placement(tool, native, session) => self.place(tool, &native, &session),
         }
     }
 
@@ -345,7 +374,7 @@ impl Ledger {
         let mut placed: Vec<_> = self.placed.iter().collect();
         placed.sort_by_key(|(_, (_, rank))| *rank);
         let placed = placed.into_iter().map(|((tool, native), (session, _))| {
-            Line::Placed(*tool, native.clone(), session.clone())
+            Line::Placement(*tool, native.clone(), session.clone())
         });
         let sources = self.sources.values().cloned().map(Line::Source);
         let databases = self.databases.values().cloned().map(Line::Database);
@@ -384,7 +413,17 @@ fn lock(folder: &Folder) -> Result<File> {
             created => created.map_err(|error| Error::io("make the lock of imports", &error))?,
         },
     };
-    match file.try_lock() {
+    let until = Instant::now() + DYING;
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if Instant::now() < until => thread::sleep(DYING / 20),
+            tried => return locked(file, tried),
+        }
+    }
+}
+
+fn locked(file: File, tried: std::result::Result<(), TryLockError>) -> Result<File> {
+    match tried {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {
             let message = "another import is under way in this session directory; wait for its end";

@@ -10,6 +10,7 @@ fn row(number: u64, natives: &[&str], targets: &[&str]) -> SourceRow {
         source: format!("/s/{number}.jsonl"),
         natives: owned(natives),
         targets: owned(targets),
+        bases: owned(natives),
         status: SourceStatus {
             size: number,
             modified: (number.cast_signed(), -1),

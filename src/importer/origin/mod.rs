@@ -1,4 +1,4 @@
-//! Keeps the bytes of sources: `.origins/<source>/` in the session directory (session-file.md §5.8).
+//! Keeps the bytes of sources: `.origins/<source>/` in the session directory (session-file.md §5.9).
 //!
 //! A folder has segments, compressed by Zstandard, and the manifest that lists them. A segment has the bytes that a
 //! source gained since the previous one. A source that does not continue the kept bytes begins a new folder, with the
@@ -19,14 +19,14 @@ use super::source::{Source, stream};
 use crate::bytes::{index, part};
 use crate::error::{Error, Result};
 use crate::import::Tool;
-use crate::os::file::Folder;
+use crate::os::file::{Folder, Status};
 use hashbrown::HashSet;
 use manifest::Manifest;
 use segment::SegmentWriter;
 use sha2::{Digest, Sha256};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Seek};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The folder of all origins, in the session directory.
@@ -66,6 +66,12 @@ impl Origins {
         let listed = Self::existing(session_dir).and_then(|origins| origins.folder.list());
         let listed = listed.unwrap_or_default().into_iter();
         listed.map(|(name, _)| name).collect()
+    }
+
+    /// The path and the status of the folder of all origins.
+    pub(crate) fn folder_status(session_dir: &Path) -> io::Result<(PathBuf, Status)> {
+        let folder = Self::existing(session_dir)?.folder;
+        Ok((folder.path().to_owned(), folder.own_status()?))
     }
 
     /// Begins to keep the bytes of a source.

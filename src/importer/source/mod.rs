@@ -165,9 +165,9 @@ impl Source {
             splitter: Splitter::new(layout),
             reader,
             unparsable: Vec::new(),
-            kept: match origin {
-                Some(origin) => Kept::Origin(origin),
-                None => Kept::Hash(Sha256::new()),
+            sink: match origin {
+                Some(origin) => ByteSink::Origin(origin),
+                None => ByteSink::Hash(Sha256::new()),
             },
             failure: None,
         };
@@ -182,12 +182,12 @@ impl Source {
         let Cutting {
             splitter,
             unparsable,
-            kept,
+            sink,
             ..
         } = cutting;
-        let prefix_hash = match kept {
-            Kept::Hash(hash) => hash.finalize().into(),
-            Kept::Origin(origin) => self.settle(origin, len)?,
+        let prefix_hash = match sink {
+            ByteSink::Hash(hash) => hash.finalize().into(),
+            ByteSink::Origin(origin) => self.settle(origin, len)?,
         };
         Ok(Scan {
             len,
@@ -303,13 +303,13 @@ struct Cutting<'s> {
     splitter: Splitter,
     reader: &'s mut dyn Reader,
     unparsable: Vec<Place>,
-    kept: Kept<'s>,
+    sink: ByteSink<'s>,
     /// The first failure to keep bytes.
     failure: Option<Error>,
 }
 
 /// The receiver of the bytes that were cut.
-enum Kept<'s> {
+enum ByteSink<'s> {
     Origin(&'s mut OriginWriter),
     Hash(Sha256),
 }
@@ -331,14 +331,16 @@ impl Cutting<'_> {
             splitter,
             reader,
             unparsable,
-            kept,
+            sink,
             failure,
         } = self;
         cut(splitter, &mut |piece| match piece {
-            Piece::Text(bytes) => match kept {
-                Kept::Hash(hash) => hash.update(bytes),
-                Kept::Origin(origin) if failure.is_none() => *failure = origin.push(bytes).err(),
-                Kept::Origin(_) => {}
+            Piece::Text(bytes) => match sink {
+                ByteSink::Hash(hash) => hash.update(bytes),
+                ByteSink::Origin(origin) if failure.is_none() => {
+                    *failure = origin.push(bytes).err()
+                }
+                ByteSink::Origin(_) => {}
             },
             Piece::Record(record) => reader.record(record),
             Piece::Unparsable(place, _) => unparsable.push(place),

@@ -3,8 +3,10 @@
 mod counts;
 mod damage;
 mod databases;
+mod families;
 mod growing;
 mod names;
+mod repeat;
 
 use super::run::{Import, ImportRequest};
 use crate::cancel::Cancel;

@@ -23,7 +23,7 @@ use std::fs::File;
 
 /// The version of this file's format, and of the order of kinds, roles, damages and causes. Change it with any of them.
 pub(crate) const KIND: FileKind = FileKind {
-    format: b"treelined index5",
+    format: b"treelined index6",
     ending: ".index",
     most: 64,
 };

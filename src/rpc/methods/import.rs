@@ -3,6 +3,7 @@
 use super::list;
 use crate::blocking::blocking;
 use crate::daemon::call::Call;
+use crate::daemon::convert;
 use crate::entry::Kind as EntryKind;
 use crate::error::{Error, Result};
 use crate::import::Tool;
@@ -10,6 +11,7 @@ use crate::importer::run::{Import, ImportRequest};
 use crate::json;
 use crate::lock::lock;
 use crate::rpc::handler::{Read, ReadAnswer, Remainder};
+use crate::rpc::reply::Prepared;
 use crate::timestamp::{self, Millis};
 use crate::wire::{self, ImportFrom, Raw};
 use serde_json::value::RawValue;
@@ -23,7 +25,7 @@ const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
 pub(in crate::rpc) fn import_sessions(
     call: &Arc<Call>,
     params: wire::ImportSessionsParams,
-) -> Result<Remainder<wire::ImportSessionsResult>> {
+) -> Result<Remainder<Prepared<wire::ImportSessionsResult>>> {
     let request = request(params)?;
     let earlier = list::earlier_changes_of_sessions(call);
     let place = (!request.is_dry_run).then(|| call.daemon.queues.import(Some(call.connection.id)));
@@ -39,7 +41,8 @@ pub(in crate::rpc) fn import_sessions(
             cancel: &call.cancel,
             progress: &progress,
         };
-        import.run()
+        let last = &call.daemon.last_import;
+        last.run(&import, convert::line).map(Prepared::bytes)
     };
     Ok(Box::pin(async move {
         let _place = place;

@@ -1,4 +1,4 @@
-//! Reading a session: leaf, entries, paths, labels, context, branches, statistics (protocol.md §3).
+//! Reading a session: leaf, entries, paths, labels, context, branches (protocol.md §3).
 //!
 //! The session's guard is held to choose the entries; bodies are read without it, and on a blocking thread if there are
 //! many.
@@ -10,14 +10,12 @@ use crate::daemon::rows::RowReader;
 use crate::entry::Role;
 use crate::error::{Error, Kind, Result};
 use crate::json;
-use crate::lock::lock;
 use crate::log::body::{Bodies, Fetch};
 use crate::parallel::{CHUNK, in_order};
 use crate::renderers::Renderers;
 use crate::rpc::handler::{Read, ReadAnswer};
 use crate::rpc::reply::{Prepared, page_bytes};
 use crate::session::SessionState;
-use crate::stats::Stats;
 use crate::timestamp;
 use crate::tree::branches::{self, Branch};
 use crate::tree::{FilePlace, Flags, Node, Tree};
@@ -25,7 +23,6 @@ use crate::view::{Outline, Scope, Subject};
 use crate::wire;
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
-use std::sync::Arc;
 
 /// The least size of a row of `list_branches` without its id, in bytes: the names of its members.
 const BRANCH_BYTES: usize = 100;
@@ -305,14 +302,14 @@ fn context_entries(
 }
 
 /// The entries that a context may need; they are read without the session's guard.
-struct ContextEntries {
+pub(super) struct ContextEntries {
     bodies: Bodies,
     /// Ascending by node.
     fetches: Vec<Fetch>,
 }
 
 impl ContextEntries {
-    fn new(core: &SessionState, kept: Kept, path: &[PathStep]) -> Result<Self> {
+    pub(super) fn new(core: &SessionState, kept: Kept, path: &[PathStep]) -> Result<Self> {
         let mut fetches = core.fetch(kept.nodes(path))?;
         // The entries are already sorted unless a parent is after its child in the file.
         fetches.sort_unstable_by_key(|fetch| fetch.node);
@@ -329,7 +326,7 @@ impl ContextEntries {
     }
 
     /// The entry as clients receive it.
-    fn entry(&self, node: Node) -> Result<Vec<u8>> {
+    pub(super) fn entry(&self, node: Node) -> Result<Vec<u8>> {
         let at = self.fetches.binary_search_by_key(&node, |fetch| fetch.node);
         match at.ok().and_then(|at| self.fetches.get(at)) {
             Some(fetch) => self.bodies.entry(fetch),
@@ -365,55 +362,6 @@ fn push_settings(out: &mut Vec<u8>, thinking_level: &str, model: Option<&(String
         }
         None => out.extend_from_slice(b",\"model\":null"),
     }
-}
-
-pub(in crate::rpc) fn get_stats(
-    read: &Read<'_>,
-    _: &wire::GetStatsParams,
-) -> Result<ReadAnswer<wire::GetStatsResult>> {
-    let open = Arc::clone(read.open);
-    let mut counted = lock(&open.last_count).for_tree(read.tree.origin());
-    let nodes: Vec<Node> = read.tree.entries().skip(counted.count).collect();
-    let size = size_of(read, nodes.iter().copied());
-    let path = steps(read, read.leaf());
-    let kept = kept(read, &path)?;
-    let entries = ContextEntries::new(read, kept, &path)?;
-    let (bodies, fetches) = (read.bodies(), read.fetch(nodes)?);
-    let count = move || {
-        let context_tokens = context::tokens(&path, kept, &mut |node| entries.entry(node))?;
-        let part = |range: Range<usize>| {
-            let mut stats = Stats::default();
-            let mut reader = bodies.reader();
-            let fetches = fetches.get(range).unwrap_or_default();
-            for fetch in fetches {
-                reader.see_entry(fetch, |entry| stats.add(entry))?;
-            }
-            Ok((fetches.len(), stats))
-        };
-        in_order(0..fetches.len(), CHUNK, part, |(count, part)| {
-            counted.stats += part;
-            counted.count += count;
-            // The parts are always the same, so that the sum of the floating-point costs is the same.
-            if count == CHUNK && counted.fits_budget() {
-                *lock(&open.last_count) = counted.clone();
-            }
-            ControlFlow::Continue(())
-        })?;
-        let stats = counted.stats;
-        Ok(wire::GetStatsResult {
-            messages: stats.messages,
-            tool_calls: stats.tool_calls,
-            tokens: wire::Tokens {
-                input: stats.tokens.input,
-                output: stats.tokens.output,
-                cache_read: stats.tokens.cache_read,
-                cache_write: stats.tokens.cache_write,
-            },
-            cost: stats.cost,
-            context_tokens,
-        })
-    };
-    Ok(ReadAnswer::later(size, count))
 }
 
 pub(in crate::rpc) fn list_branches(

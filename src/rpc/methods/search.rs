@@ -152,6 +152,7 @@ fn result(outcome: SearchOutcome, fits: usize) -> Result<wire::SearchResult> {
             sessions: totals.sessions,
             entries: totals.entries,
             scanned_bytes: totals.scanned_bytes,
+            at_least: totals.are_least,
         },
         next_cursor: last.filter(|_| !is_whole).map(Key::to_cursor),
         partial: unsearched.collect(),

@@ -3,9 +3,11 @@
 use super::segment::{Block, SegmentWriter};
 use super::words::each_word;
 use crate::cancel::Cancel;
-use crate::entry::{Facts, Line, scan};
+use crate::entry::{Facts, Kind, Line, Role, scan};
 use crate::log::lines::Lines;
-use crate::search::{decoded, each_field, folded_text};
+use crate::search::{decoded, each_field_with_kind, folded_text};
+use crate::session_search::request::{ScoreSet, weight};
+use crate::timestamp::{self, Millis};
 use std::collections::HashSet;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -47,15 +49,23 @@ pub(super) struct FileReader<'w> {
     hasher: RandomState,
     /// Whether each line so far is an entry with an id of its own, below a header.
     is_plain: bool,
+    /// The directory in the header, if that is the first line.
+    cwd: Option<String>,
 }
 
 impl<'w> FileReader<'w> {
-    /// `key` is the file's in the index, `labels` are those of its lines before.
-    pub(super) fn new(writer: &'w mut SegmentWriter, key: u64, labels: LabelTexts) -> Self {
+    /// `key` is the file's in the index; `labels` and `cwd` are those of its lines before.
+    pub(super) fn new(
+        writer: &'w mut SegmentWriter,
+        key: u64,
+        labels: LabelTexts,
+        cwd: Option<String>,
+    ) -> Self {
         Self {
             writer,
             block: OpenBlock::new(key),
             labels,
+            cwd,
             ids: HashSet::new(),
             hasher: RandomState::new(),
             is_plain: true,
@@ -86,19 +96,19 @@ impl<'w> FileReader<'w> {
             }
             self.block.end = end;
             if end - self.block.start >= BLOCK {
-                self.block.close(self.writer)?;
+                self.block.close(self.writer);
                 if cancel.is_cancelled() {
                     break;
                 }
             }
         }
-        self.block.close(self.writer)?;
+        self.block.close(self.writer);
         Ok(self.block.start)
     }
 
-    /// The labels of the file, and whether it is plain.
-    pub(super) fn finish(self) -> (LabelTexts, bool) {
-        (self.labels, self.is_plain)
+    /// The labels of the file, its directory, and whether it is plain.
+    pub(super) fn finish(self) -> (LabelTexts, Option<String>, bool) {
+        (self.labels, self.cwd, self.is_plain)
     }
 
     fn skip(&mut self) {
@@ -115,17 +125,30 @@ impl<'w> FileReader<'w> {
             return self.skip();
         };
         self.is_plain &= bytes.first() == Some(&b'{') && self.is_plain_line(&scanned, is_first);
-        let Line::Entry(envelope) = scanned else {
-            return;
+        let envelope = match scanned {
+            Line::Entry(envelope) => envelope,
+            Line::Header(header) if is_first => {
+                self.cwd = header.cwd.map(|cwd| cwd.into_owned());
+                return;
+            }
+            _ => return,
         };
+        let at = envelope.timestamp.as_deref().and_then(timestamp::parse);
+        self.block.newest = self.block.newest.max(at.unwrap_or(Millis::MAX));
+        self.block.has_labels |= envelope.kind == Kind::Label;
         if let Facts::Label {
             label: Some(label), ..
         } = &envelope.facts
         {
             self.labels.push(folded_text(label));
         }
-        each_field(bytes, envelope.kind, |raw| {
-            each_word(&decoded(raw), |word| self.writer.word(word));
+        let role = match envelope.facts {
+            Facts::Message { role, .. } => role,
+            _ => Role::None,
+        };
+        each_field_with_kind(bytes, envelope.kind, role, |kind, raw| {
+            let score = weight(kind, role);
+            each_word(&decoded(raw), |word| self.writer.word(word, score));
             ControlFlow::Continue(())
         });
     }
@@ -151,6 +174,8 @@ struct OpenBlock {
     file: u64,
     start: u64,
     end: u64,
+    newest: Millis,
+    has_labels: bool,
     is_opaque: bool,
 }
 
@@ -160,26 +185,29 @@ impl OpenBlock {
             file,
             start: 0,
             end: 0,
+            newest: Millis::MIN,
+            has_labels: false,
             is_opaque: false,
         }
     }
 
     fn begin(&mut self, start: u64) {
+        *self = Self::new(self.file);
         (self.start, self.end) = (start, start);
     }
 
-    /// Writes the block, and begins the next one at its end.
-    fn close(&mut self, writer: &mut SegmentWriter) -> io::Result<()> {
+    /// Ends the block, and begins the next one at its end.
+    fn close(&mut self, writer: &mut SegmentWriter) {
         if self.end > self.start {
-            let block = Block {
+            writer.close(Block {
                 file: self.file,
                 span: self.start..self.end,
+                scores: ScoreSet::default(),
+                newest: self.newest,
+                has_labels: self.has_labels,
                 is_opaque: self.is_opaque,
-            };
-            writer.close(&block).map_err(io::Error::other)?;
+            });
         }
-        self.start = self.end;
-        self.is_opaque = false;
-        Ok(())
+        self.begin(self.end);
     }
 }

@@ -8,8 +8,8 @@ use crate::os::file::{Identity, Status};
 use std::collections::HashMap;
 use std::io;
 
-/// The version of this file's format, and of the words and tables of segments. Change it with any of them.
-const FORMAT: &FormatName = b"treelined searc2";
+/// The version of this file's format, and of the words and parts of segments. Change it with any of them.
+const FORMAT: &FormatName = b"treelined searc3";
 const NAME: &str = "search.list";
 
 /// The segments and files of the index.
@@ -40,6 +40,8 @@ pub(super) struct CoveredFile {
     pub status: Status,
     /// Whether each covered line but the header is an entry with an id of its own.
     pub is_plain: bool,
+    /// The directory in the header, if that is the first line.
+    pub cwd: Option<String>,
     pub labels: LabelTexts,
 }
 
@@ -77,6 +79,7 @@ impl Manifest {
             file.fingerprint.put(out);
             put_status(out, file.status);
             out.u8(u8::from(file.is_plain));
+            out.optional(file.cwd.as_deref(), Fields::text);
             out.u8(u8::from(file.labels.are_more));
             out.count(file.labels.texts.len());
             for text in &file.labels.texts {
@@ -103,6 +106,7 @@ impl Manifest {
                 fingerprint: Fingerprint::get(fields)?,
                 status: get_status(fields)?,
                 is_plain: fields.u8()? != 0,
+                cwd: fields.optional(|fields| fields.text().map(str::to_owned))?,
                 labels: LabelTexts {
                     are_more: fields.u8()? != 0,
                     texts: fields.list(|fields| Some(fields.text()?.to_owned()))?,

@@ -1,16 +1,19 @@
 //! The search index: finds the parts of large session directories that may have a match (session-file.md §5.7).
 //!
 //! Owns the files `search*` in the cache. It never decides a match: it excludes blocks of lines that cannot match, and
-//! the scan reads the others. Lines that it does not cover are scanned too, so results do not depend on it. [`words`]
-//! splits a text into words, [`segment`] is one file of the index, [`builder`] fills segments, and [`manifest`] lists
-//! them with the files that they cover.
+//! the scan reads the others, the best ones first. Lines that it does not cover are scanned too, so results do not
+//! depend on it. [`words`] splits a text into words, [`segment`] is one file of the index, [`builder`] fills segments,
+//! [`lookup`] reads them, and [`manifest`] lists them with the files that they cover.
 
 mod builder;
+mod lookup;
 mod manifest;
 mod segment;
 mod words;
 
-use super::SearchedFile;
+use super::page::Ceiling;
+use super::request::SearchRequest;
+use super::{SearchedFile, SearchedPart};
 use crate::cache::Cache;
 use crate::cancel::Cancel;
 use crate::log::fingerprint::Fingerprint;
@@ -19,18 +22,18 @@ use crate::os::handle::HandleAccess;
 use crate::parallel::{self, ThreadPlan};
 use crate::search::Query;
 use builder::{FileReader, LabelTexts};
+use lookup::{Candidate, Texts};
 use manifest::{CoveredFile, Manifest, SegmentFile};
-use segment::{Block, SegmentWriter};
+use segment::SegmentWriter;
 use std::collections::HashMap;
 use std::io;
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::time::Duration;
-use words::Piece;
 
 /// Bytes of lines in a segment.
 const SEGMENT: u64 = 512 << 20;
 /// Bytes of different words in a segment; the writer has them in memory.
-const VOCABULARY: usize = 48 << 20;
+const VOCABULARY: usize = 16 << 20;
 /// Fewer bytes of lines do not get a segment when the daemon ends.
 const SMALLEST: u64 = 32 << 20;
 /// The most segments: beyond that the index is rebuilt.
@@ -49,6 +52,10 @@ pub(crate) struct IndexSettings {
     pub from: u64,
     /// The limit of the index in bytes. Lines beyond it are scanned.
     pub most: u64,
+    /// The bytes of the best parts that are searched at first; twice as many each time after.
+    pub first: u64,
+    /// A search that has its page searches at most so many bytes more for its totals.
+    pub for_totals: u64,
 }
 
 impl IndexSettings {
@@ -58,6 +65,8 @@ impl IndexSettings {
         Self {
             from: from.and_then(|from| from.parse().ok()).unwrap_or(1 << 30),
             most: 4 << 30,
+            first: 4 << 20,
+            for_totals: 32 << 20,
         }
     }
 
@@ -67,31 +76,41 @@ impl IndexSettings {
     }
 }
 
-/// Excludes the parts of files that cannot match, and marks the files that are plain.
-pub(super) fn narrow(cache: &Cache, query: &Query, files: &mut [SearchedFile], cancel: &Cancel) {
-    let manifest = Manifest::load(cache);
+/// Excludes the parts of files that cannot match, and says what the best hit of the others may be. Marks the files that
+/// are plain.
+pub(super) fn narrow(
+    cache: &Cache,
+    request: &SearchRequest,
+    files: &mut [SearchedFile],
+    cancel: &Cancel,
+) {
+    let (query, manifest) = (&request.query, Manifest::load(cache));
     if manifest.files.is_empty() {
         return;
     }
     for file in &mut *files {
         let covered = manifest.files.get(&file.status.identity);
-        file.is_plain = covered.is_some_and(|covered| {
+        let plain = covered.filter(|covered| {
             covered.is_plain
                 && covered.status == file.status
                 && covered.fingerprint.end() == file.status.size
         });
+        file.is_plain = plain.is_some();
+        let cwd = plain.and_then(|covered| covered.cwd.as_deref());
+        file.is_in_directory = cwd.map(|cwd| request.takes_directory(cwd));
     }
     let Some(texts) = query.required_texts() else {
         return;
     };
-    let pieces = |texts: &Vec<String>| -> Vec<Piece> {
-        texts.iter().flat_map(|text| words::pieces(text)).collect()
+    let pieces = |texts: &Vec<String>| -> Texts {
+        let pieces = texts.iter().map(|text| words::pieces(text));
+        pieces.filter(|pieces| !pieces.is_empty()).collect()
     };
-    let alternatives: Vec<Vec<Piece>> = texts.iter().map(pieces).collect();
+    let alternatives: Vec<Texts> = texts.iter().map(pieces).collect();
     if alternatives.iter().any(Vec::is_empty) {
         return;
     }
-    let Some(blocks) = candidates(cache, &manifest, &alternatives, cancel) else {
+    let Some(blocks) = candidates(cache, &manifest, request, &alternatives, cancel) else {
         // A part of the index is missing: it is rebuilt in the background.
         forget(cache);
         return;
@@ -104,9 +123,15 @@ pub(super) fn narrow(cache: &Cache, query: &Query, files: &mut [SearchedFile], c
             file.is_plain = false;
             continue;
         }
-        let none = Vec::new();
-        let found = blocks.get(&covered.key).unwrap_or(&none);
-        file.parts = joined(found, covered.fingerprint.end()..file.status.size);
+        let rest = covered.fingerprint.end()..file.status.size;
+        let rest = SearchedPart {
+            span: rest,
+            ceiling: Ceiling::NONE,
+        };
+        let found = blocks.get(&covered.key).into_iter().flatten().cloned();
+        let parts = found.chain((!rest.span.is_empty()).then_some(rest));
+        file.parts = parts.collect();
+        file.parts.sort_unstable_by_key(|part| part.span.start);
     }
 }
 
@@ -114,18 +139,20 @@ pub(super) fn narrow(cache: &Cache, query: &Query, files: &mut [SearchedFile], c
 fn candidates(
     cache: &Cache,
     manifest: &Manifest,
-    alternatives: &[Vec<Piece>],
+    request: &SearchRequest,
+    alternatives: &[Texts],
     cancel: &Cancel,
-) -> Option<HashMap<u64, Vec<Range<u64>>>> {
+) -> Option<HashMap<u64, Vec<SearchedPart>>> {
+    let scores = request.scores();
     let look = |(): &mut (), number: usize| {
         let SegmentFile { name, status } = manifest.segments.get(number)?;
         let at = cache.location(name).filter(|at| is_intact(at, *status))?;
-        let found = segment::candidates(&at.path(), alternatives);
-        let unusable =
-            |error: &rusqlite::Error| tracing::info!(%error, name, "a segment is unusable");
+        let file = at.folder.file(&at.name, HandleAccess::Read).ok()?;
+        let found = lookup::candidates(&file, alternatives, scores);
+        let unusable = |error: &io::Error| tracing::info!(%error, name, "a segment is unusable");
         found.inspect_err(unusable).ok()
     };
-    let mut by_file: HashMap<u64, Vec<Range<u64>>> = HashMap::new();
+    let mut by_file: HashMap<u64, Vec<SearchedPart>> = HashMap::new();
     let plan = ThreadPlan::up_to(MAX_THREADS);
     let done = parallel::map_in_order(
         manifest.segments.len(),
@@ -136,8 +163,14 @@ fn candidates(
             let Some(found) = found.filter(|_| !cancel.is_cancelled()) else {
                 return ControlFlow::Break(());
             };
-            for Block { file, span, .. } in found {
-                by_file.entry(file).or_default().push(span);
+            for found in found {
+                let Candidate {
+                    file,
+                    span,
+                    ceiling,
+                } = found;
+                let parts = by_file.entry(file).or_default();
+                parts.push(SearchedPart { span, ceiling });
             }
             ControlFlow::Continue(())
         },
@@ -179,21 +212,6 @@ fn has_touched_label(covered: &CoveredFile, query: &Query, texts: &[Vec<String>]
     } = &covered.labels;
     let is_in = |text: &String| labels.iter().any(|label| label.contains(text));
     query.all() > 1 && (*are_more || texts.iter().flatten().any(is_in))
-}
-
-/// Joins these blocks and the rest of a file into ascending parts.
-fn joined(blocks: &[Range<u64>], rest: Range<u64>) -> Vec<Range<u64>> {
-    let mut spans = blocks.to_vec();
-    spans.sort_unstable_by_key(|span| span.start);
-    spans.push(rest);
-    let mut parts: Vec<Range<u64>> = Vec::new();
-    for span in spans.into_iter().filter(|span| !span.is_empty()) {
-        match parts.last_mut() {
-            Some(last) if span.start <= last.end => last.end = last.end.max(span.end),
-            _ => parts.push(span),
-        }
-    }
-    parts
 }
 
 /// Deletes the index.
@@ -285,11 +303,10 @@ impl NextSegment {
     fn begin(cache: &Cache) -> io::Result<Self> {
         let name = format!("search-{}{ENDING}", crate::clock::new_session_id());
         let (temporary, at) = cache.temporary(&name)?;
-        let writer = SegmentWriter::create(&temporary.path()).map_err(io::Error::other)?;
         Ok(Self {
             temporary,
             at,
-            writer,
+            writer: SegmentWriter::new(),
             bytes: 0,
             files: Vec::new(),
         })
@@ -313,8 +330,8 @@ impl NextSegment {
             return Ok(());
         };
         let before = manifest.files.get(&status.identity).filter(|_| start > 0);
-        let labels = before
-            .map(|covered| covered.labels.clone())
+        let (labels, cwd) = before
+            .map(|covered| (covered.labels.clone(), covered.cwd.clone()))
             .unwrap_or_default();
         let key = match before {
             Some(covered) => covered.key,
@@ -324,9 +341,9 @@ impl NextSegment {
             }
         };
         let span = start..status.size;
-        let mut reader = FileReader::new(&mut self.writer, key, labels);
+        let mut reader = FileReader::new(&mut self.writer, key, labels, cwd);
         let end = reader.read(&file, span, cancel)?;
-        let (labels, is_plain) = reader.finish();
+        let (labels, cwd, is_plain) = reader.finish();
         self.bytes += end - start;
         if let Some(fingerprint) = Fingerprint::of(&file, status, end).filter(|_| end > start) {
             let covered = CoveredFile {
@@ -334,6 +351,7 @@ impl NextSegment {
                 fingerprint,
                 status,
                 is_plain,
+                cwd,
                 labels,
             };
             self.files.push((status, covered));
@@ -343,7 +361,7 @@ impl NextSegment {
 
     /// Makes the segment part of the index; returns its size in bytes.
     fn publish(self, cache: &Cache, manifest: &mut Manifest) -> io::Result<u64> {
-        self.writer.finish().map_err(io::Error::other)?;
+        self.writer.finish(self.temporary.file())?;
         self.temporary.name(&self.at)?;
         let status = self.at.status()?;
         manifest.segments.push(SegmentFile {

@@ -1,17 +1,30 @@
-//! One file of the index: the words of some blocks of lines, in SQLite. It is written once and never changed.
+//! Writes one file of the index: the words of some blocks of lines. It is written once and never changed; [`super::lookup`]
+//! reads it.
+//!
+//! A segment is lists of blocks, then the vocabulary, then a table of groups of words, then the blocks, then a footer
+//! with the lengths of these four parts. The vocabulary has each word once, in the order of its first block, between
+//! line breaks. A group is [`GROUP`] adjacent words: the table has the place of its first word in the vocabulary, and
+//! that of its first list. A list has the place of its word in the group, the number of its bytes, and for each block
+//! with the word one number: the distance to the block before, and the scores of the fields that have the word.
 
-use super::words::Piece;
+use crate::bytes::{Cursor, Fields};
+use crate::session_search::request::ScoreSet;
+use crate::timestamp::Millis;
 use hashbrown::hash_table::Entry;
 use hashbrown::{DefaultHashBuilder, HashTable};
-use memchr::memmem::Finder;
-use memchr::{memchr, memrchr};
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
+use std::fs::File;
 use std::hash::BuildHasher;
+use std::io::{self, BufWriter, Write};
 use std::ops::Range;
-use std::path::Path;
 
-/// A piece that occurs in more words than this does not narrow the search.
-const MOST_WORDS: usize = 400;
+/// Words of a group.
+pub(super) const GROUP: usize = 32;
+/// Bytes of the footer.
+pub(super) const FOOTER: usize = 4 * 8;
+/// Bytes of a group in the table.
+pub(super) const GROUP_BYTES: usize = 8;
+/// Bytes of a block in the table.
+pub(super) const BLOCK_BYTES: usize = 4 * 8 + 2;
 
 /// Lines of a file with a common row in the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,106 +33,152 @@ pub(super) struct Block {
     pub file: u64,
     /// Bytes from the start of the file.
     pub span: Range<u64>,
+    /// The scores of its fields.
+    pub scores: ScoreSet,
+    /// The time of its latest entry; the maximum if an entry has no time.
+    pub newest: Millis,
+    /// Whether the block has labels: their hits are other entries, at any time.
+    pub has_labels: bool,
     /// Whether the block may have text that the index lacks, as in damaged lines.
     pub is_opaque: bool,
 }
 
-/// Writes a segment: the words of one block after the other.
+impl Block {
+    fn put(&self, out: &mut Fields) {
+        out.u64(self.file);
+        out.u64(self.span.start);
+        out.u64(self.span.end);
+        out.i64(self.newest);
+        out.u8(self.scores.bits());
+        out.u8(u8::from(self.has_labels) | u8::from(self.is_opaque) << 1);
+    }
+
+    pub(super) fn get(fields: &mut Cursor<'_>) -> Option<Self> {
+        let (file, span) = (fields.u64()?, fields.u64()?..fields.u64()?);
+        let newest = fields.i64()?;
+        let (scores, flags) = (ScoreSet::of_bits(fields.u8()?), fields.u8()?);
+        Some(Self {
+            file,
+            span,
+            scores,
+            newest,
+            has_labels: flags & 1 != 0,
+            is_opaque: flags & 2 != 0,
+        })
+    }
+}
+
+/// Collects a segment: the words of one block after the other.
 pub(super) struct SegmentWriter {
-    database: Connection,
     /// Each word once, between line breaks.
     vocabulary: Vec<u8>,
-    known: HashTable<KnownWord>,
+    words: Vec<KnownWord>,
+    /// Numbers of words.
+    known: HashTable<u32>,
     hasher: DefaultHashBuilder,
-    /// The words of the open block, separated by spaces.
-    text: String,
-    /// The number of the open block.
-    block: u32,
+    /// The words of the open block.
+    open: Vec<u32>,
+    blocks: Vec<Block>,
 }
 
 /// A word of the vocabulary.
 struct KnownWord {
     /// Where it begins in the vocabulary.
-    at: usize,
-    len: usize,
-    /// The last block that has it.
-    block: u32,
+    at: u32,
+    len: u16,
+    /// The scores of the fields of the open block that have it.
+    scores: ScoreSet,
+    /// The number of blocks up to the last one in the list.
+    listed: u32,
+    /// The list of its blocks.
+    list: Vec<u8>,
 }
 
 impl KnownWord {
     fn text<'v>(&self, vocabulary: &'v [u8]) -> &'v [u8] {
-        vocabulary
-            .get(self.at..self.at + self.len)
-            .unwrap_or_default()
+        let at = self.at as usize;
+        let text = vocabulary.get(at..at + usize::from(self.len));
+        text.unwrap_or_default()
     }
 }
 
 impl SegmentWriter {
-    pub(super) fn create(path: &Path) -> rusqlite::Result<Self> {
-        let database = Connection::open(path)?;
-        // Words are letters and digits, folded: the tokenizer keeps them whole.
-        database.execute_batch(
-            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -32000;
-             CREATE TABLE blocks (id INTEGER PRIMARY KEY, file INTEGER, start INTEGER, end INTEGER, opaque INTEGER);
-             CREATE INDEX opaque ON blocks(id) WHERE opaque;
-             CREATE TABLE vocabulary (words BLOB);
-             CREATE VIRTUAL TABLE words USING fts5(text, content='', detail='none', columnsize=0, tokenize='ascii');
-             INSERT INTO words(words, rank) VALUES('hashsize', 33554432);
-             BEGIN;",
-        )?;
-        Ok(Self {
-            database,
+    pub(super) fn new() -> Self {
+        Self {
             vocabulary: vec![b'\n'],
+            words: Vec::new(),
             known: HashTable::new(),
             hasher: DefaultHashBuilder::default(),
-            text: String::new(),
-            block: 1,
-        })
+            open: Vec::new(),
+            blocks: Vec::new(),
+        }
     }
 
-    /// Adds a word to the open block; it may come several times.
-    pub(super) fn word(&mut self, word: &str) {
+    /// Adds a word to the open block, in a field with this score; it may come several times.
+    pub(super) fn word(&mut self, word: &str, score: u8) {
         let Self {
-            vocabulary, hasher, ..
+            vocabulary,
+            words,
+            known,
+            hasher,
+            open,
+            ..
         } = self;
-        let is_it = |known: &KnownWord| known.text(vocabulary) == word.as_bytes();
-        let hash_known = |known: &KnownWord| hasher.hash_one(known.text(vocabulary));
-        let entry = self
-            .known
-            .entry(hasher.hash_one(word.as_bytes()), is_it, hash_known);
-        match entry {
-            Entry::Occupied(known) => {
-                let last = std::mem::replace(&mut known.into_mut().block, self.block);
-                if last == self.block {
-                    return;
-                }
-            }
+        let text = |number: &u32| match words.get(*number as usize) {
+            Some(known) => known.text(vocabulary),
+            None => b"",
+        };
+        let hash = hasher.hash_one(word.as_bytes());
+        let is_it = |number: &u32| text(number) == word.as_bytes();
+        let entry = known.entry(hash, is_it, |number| hasher.hash_one(text(number)));
+        let number = match entry {
+            Entry::Occupied(known) => *known.get(),
             Entry::Vacant(place) => {
-                place.insert(KnownWord {
-                    at: vocabulary.len(),
-                    len: word.len(),
-                    block: self.block,
+                let numbers = u32::try_from(words.len()).ok();
+                let (Some(number), Ok(at)) = (numbers, u32::try_from(vocabulary.len())) else {
+                    debug_assert!(false, "the vocabulary of a segment is limited");
+                    return;
+                };
+                place.insert(number);
+                let len = u16::try_from(word.len()).unwrap_or_default();
+                debug_assert_eq!(usize::from(len), word.len(), "words are short");
+                words.push(KnownWord {
+                    at,
+                    len,
+                    scores: ScoreSet::default(),
+                    listed: 0,
+                    list: Vec::new(),
                 });
                 vocabulary.extend_from_slice(word.as_bytes());
                 vocabulary.push(b'\n');
+                number
             }
+        };
+        if let Some(known) = words.get_mut(number as usize) {
+            if known.scores.is_empty() {
+                open.push(number);
+            }
+            known.scores = known.scores | ScoreSet::of(score);
         }
-        self.text.push_str(word);
-        self.text.push(' ');
     }
 
-    /// Writes the open block, and opens the next one.
-    pub(super) fn close(&mut self, block: &Block) -> rusqlite::Result<()> {
-        let (file, start) = (block.file.cast_signed(), block.span.start.cast_signed());
-        let end = block.span.end.cast_signed();
-        let database = &self.database;
-        let mut insert = database.prepare_cached("INSERT INTO blocks VALUES (?, ?, ?, ?, ?)")?;
-        insert.execute(params![self.block, file, start, end, block.is_opaque])?;
-        let mut insert = database.prepare_cached("INSERT INTO words(rowid, text) VALUES (?, ?)")?;
-        insert.execute(params![self.block, self.text])?;
-        self.block += 1;
-        self.text.clear();
-        Ok(())
+    /// Ends the open block with its words, and opens the next one. Its scores are those of its words.
+    pub(super) fn close(&mut self, block: Block) {
+        let count = u32::try_from(self.blocks.len() + 1).unwrap_or(u32::MAX);
+        let mut scores = ScoreSet::default();
+        for number in self.open.drain(..) {
+            if let Some(word) = self.words.get_mut(number as usize) {
+                let of_word = std::mem::take(&mut word.scores);
+                let distance = u64::from(count - word.listed);
+                put_number(
+                    &mut word.list,
+                    distance << ScoreSet::BITS | u64::from(of_word.bits()),
+                );
+                word.listed = count;
+                scores = scores | of_word;
+            }
+        }
+        self.blocks.push(Block { scores, ..block });
     }
 
     /// Bytes of all words, each counted once.
@@ -127,105 +186,54 @@ impl SegmentWriter {
         self.vocabulary.len()
     }
 
-    pub(super) fn finish(self) -> rusqlite::Result<()> {
-        let database = self.database;
-        database.execute(
-            "INSERT INTO vocabulary VALUES (?)",
-            params![self.vocabulary],
-        )?;
-        database.execute_batch("INSERT INTO words(words) VALUES('optimize'); COMMIT;")?;
-        database.close().map_err(|(_, error)| error)
+    pub(super) fn finish(self, file: &File) -> io::Result<()> {
+        let mut out = BufWriter::with_capacity(1 << 20, file);
+        let (mut groups, mut lists_len, mut list) = (Fields::default(), 0_u64, Vec::new());
+        for group in self.words.chunks(GROUP) {
+            let at = group.first().map_or(0, |word| word.at);
+            groups.u32(at);
+            groups.u32(u32::try_from(lists_len).map_err(io::Error::other)?);
+            for word in group {
+                list.clear();
+                put_number(&mut list, u64::from(word.at - at));
+                put_number(&mut list, word.list.len() as u64);
+                out.write_all(&list)?;
+                out.write_all(&word.list)?;
+                lists_len += (list.len() + word.list.len()) as u64;
+            }
+        }
+        let mut blocks = Fields::default();
+        self.blocks.iter().for_each(|block| block.put(&mut blocks));
+        let mut footer = Fields::default();
+        footer.u64(lists_len);
+        for part in [&self.vocabulary, &groups.0, &blocks.0] {
+            out.write_all(part)?;
+            footer.count(part.len());
+        }
+        out.write_all(&footer.0)?;
+        out.flush()
     }
 }
 
-/// The blocks of a segment that may hold a match: those with all pieces of any alternative.
-pub(super) fn candidates(path: &Path, alternatives: &[Vec<Piece>]) -> rusqlite::Result<Vec<Block>> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let database = Connection::open_with_flags(path, flags)?;
-    let vocabulary: Vec<u8> =
-        database.query_row("SELECT words FROM vocabulary", [], |row| row.get(0))?;
-    let mut numbers = Vec::new();
-    for pieces in alternatives {
-        let Some(expression) = expression(&vocabulary, pieces) else {
-            continue;
-        };
-        if expression.is_empty() {
-            return blocks(&database, "TRUE");
-        }
-        let mut found = database.prepare("SELECT rowid FROM words WHERE words MATCH ?")?;
-        let found = found.query_map([expression], |row| row.get::<_, i64>(0))?;
-        for number in found {
-            numbers.push(number?);
-        }
+/// Writes a number in groups of seven bits, the lowest first.
+fn put_number(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
     }
-    numbers.sort_unstable();
-    numbers.dedup();
-    let mut taken = blocks(&database, "opaque")?;
-    let mut find = database.prepare(&format!("{SELECT_BLOCKS} id = ? AND NOT opaque"))?;
-    for number in numbers {
-        taken.extend(find.query_row([number], block).optional()?);
-    }
-    Ok(taken)
+    out.push(number as u8);
 }
 
-const SELECT_BLOCKS: &str = "SELECT file, start, end, opaque FROM blocks WHERE";
-
-fn block(row: &Row<'_>) -> rusqlite::Result<Block> {
-    let at = |column: usize| row.get::<_, i64>(column).map(i64::cast_unsigned);
-    Ok(Block {
-        file: at(0)?,
-        span: at(1)?..at(2)?,
-        is_opaque: row.get(3)?,
-    })
-}
-
-/// The blocks for which a condition in SQL holds.
-fn blocks(database: &Connection, condition: &str) -> rusqlite::Result<Vec<Block>> {
-    let mut all = database.prepare(&format!("{SELECT_BLOCKS} {condition}"))?;
-    let all = all.query_map([], block)?;
-    all.collect()
-}
-
-/// A query of the full-text table for blocks with all these pieces: empty if it would not narrow the search, `None`
-/// if no word has one of the pieces.
-fn expression(vocabulary: &[u8], pieces: &[Piece]) -> Option<String> {
-    let mut all = Vec::new();
-    for piece in pieces {
-        let words = words_with(vocabulary, piece);
-        if words.is_empty() {
-            return None;
-        }
-        if words.len() <= MOST_WORDS {
-            let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
-            all.push(format!("({})", words.join(" OR ")));
+/// Reads a number that [`put_number`] has written.
+pub(super) fn take_number(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..63).step_by(7) {
+        let (first, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(first & 0x7f) << shift;
+        if first & 0x80 == 0 {
+            return Some(number);
         }
     }
-    Some(all.join(" AND "))
-}
-
-/// The words of the vocabulary with this piece; more than [`MOST_WORDS`] if there are too many.
-fn words_with<'v>(vocabulary: &'v [u8], piece: &Piece) -> Vec<&'v str> {
-    let mut needle = piece.text.clone().into_bytes();
-    if piece.is_start {
-        needle.insert(0, b'\n');
-    }
-    if piece.is_end {
-        needle.push(b'\n');
-    }
-    let finder = Finder::new(&needle);
-    let mut words = Vec::new();
-    let mut from = 0;
-    while let Some(found) = vocabulary.get(from..).and_then(|rest| finder.find(rest)) {
-        let inside = from + found + usize::from(piece.is_start);
-        let start = memrchr(b'\n', vocabulary.get(..inside).unwrap_or_default());
-        let rest = vocabulary.get(inside..).unwrap_or_default();
-        let end = inside + memchr(b'\n', rest).unwrap_or(rest.len());
-        let word = vocabulary.get(start.map_or(0, |at| at + 1)..end);
-        words.extend(word.and_then(|word| str::from_utf8(word).ok()));
-        if words.len() > MOST_WORDS {
-            break;
-        }
-        from = end;
-    }
-    words
+    None
 }

@@ -28,10 +28,14 @@ fn request(query: &str, mode: Mode) -> SearchRequest {
 const NO_INDEX: IndexSettings = IndexSettings {
     from: u64::MAX,
     most: u64::MAX,
+    first: 4 << 20,
+    for_totals: u64::MAX,
 };
 const INDEX: IndexSettings = IndexSettings {
     from: 0,
     most: u64::MAX,
+    first: 4 << 20,
+    for_totals: u64::MAX,
 };
 
 fn run_with(store: &Store, index: IndexSettings, request: &SearchRequest) -> SearchOutcome {
@@ -329,6 +333,69 @@ fn pages_and_totals_are_the_same_with_and_without_an_index() {
         let whole = run(&store, &since);
         check_pages(&store, idle, since, &whole, 10);
     }
+}
+
+/// The index says which parts of files may have the best hits. The first page is the same as if all were searched, and
+/// the totals say that they are not.
+#[test]
+fn a_page_needs_only_the_parts_that_may_have_its_hits() {
+    let mut random = Random(23);
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..30 {
+        let text = generator::session(&mut random, &format!("s{number}"), 40);
+        fs::write(folder.path().join(format!("s{number}.jsonl")), text).unwrap();
+    }
+    let store = Store::new(folder.path().to_owned());
+    update_index(&store);
+    let early = IndexSettings {
+        most: 0,
+        first: 1,
+        for_totals: 0,
+        ..INDEX
+    };
+    let mut spared = 0;
+    for (text, mode) in [
+        ("error", Mode::Words),
+        ("the", Mode::Words),
+        ("the error", Mode::Words),
+        ("日本", Mode::Words),
+        ("E04", Mode::Literal),
+        (r"x\.org|fails", Mode::Regex),
+    ] {
+        let scores = [FieldSet::ALL, FieldSet::of([FieldKind::ToolResults])];
+        for (fields, limit) in scores
+            .into_iter()
+            .flat_map(|fields| [(fields, 1), (fields, 7)])
+        {
+            let whole = run(
+                &store,
+                &SearchRequest {
+                    fields,
+                    ..request(text, mode)
+                },
+            );
+            let mut paged = SearchRequest {
+                fields,
+                limit,
+                ..request(text, mode)
+            };
+            let mut found = Vec::new();
+            loop {
+                let page = run_with(&store, early, &paged);
+                found.extend(ids(&page));
+                let is_all = page.totals.entries == whole.totals.entries;
+                assert!(is_all || page.totals.are_least && page.has_more, "{text}");
+                assert!(page.totals.entries <= whole.totals.entries);
+                spared += usize::from(page.totals.are_least);
+                paged.after = page.hits.last().map(|(key, _)| key.clone()).or(paged.after);
+                if !page.has_more || page.hits.is_empty() {
+                    break;
+                }
+            }
+            assert_eq!(found, ids(&whole), "{text} {limit}");
+        }
+    }
+    assert!(spared > 50, "{spared}");
 }
 
 /// A damaged cache hides no match: every cut and every change is detected.

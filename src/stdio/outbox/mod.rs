@@ -11,6 +11,7 @@ use crate::lock::lock;
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use super::Framing;
 use super::shared::Message;
@@ -310,6 +311,25 @@ impl Outbox {
         state.corked = false;
         self.work.notify_all();
         self.notify_room(state);
+    }
+
+    /// Waits until everything is written, or the output has failed. False if the client reads nothing for the time that
+    /// `patience` returns, if it returns one; it is asked again after every [`wake`](Self::wake), under a lock.
+    pub(crate) fn is_written(&self, patience: &dyn Fn() -> Option<Duration>) -> bool {
+        let mut state = self.lock();
+        while state.unread > 0 && state.phase != Phase::Broken {
+            let before = state.unread;
+            let limit = patience().unwrap_or(Duration::MAX);
+            state.waiting_for_room += 1;
+            let waited = self.room.wait_timeout(state, limit);
+            let timeout;
+            (state, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+            state.waiting_for_room -= 1;
+            if timeout.timed_out() && state.unread == before {
+                return false;
+            }
+        }
+        true
     }
 
     /// Whether the output has failed: [`run`](Self::run) returned an error, and all messages are discarded.

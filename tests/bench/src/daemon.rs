@@ -267,7 +267,7 @@ pub fn peak_memory(pid: u32) -> f64 {
 }
 
 /// User and system time of a running process in seconds, in steps of 10 ms.
-fn processor_seconds(pid: u32) -> f64 {
+pub fn processor_seconds(pid: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The name of the program, in parentheses, may have spaces.
     let after = stat.rsplit(')').next().unwrap_or_default();

@@ -1,10 +1,12 @@
 //! The limit of the machine: the same bytes and system calls without other work.
 
+use crate::shared::{Waiting, wait_for_input};
 use anyhow::{Context, Result};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, Read, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -208,6 +210,33 @@ pub fn round_trips(count: usize) -> Result<Vec<f64>> {
     let times = (0..count).map(|_| once()).collect();
     drop(input);
     server.wait()?;
+    times
+}
+
+/// As [`round_trips`], over a socket in place of two pipes.
+pub fn socket_round_trips(count: usize, waiting: Waiting) -> Result<Vec<f64>> {
+    let (mut client, server) = UnixStream::pair()?;
+    let mut child = Command::new(std::env::current_exe()?)
+        .arg("line-server")
+        .stdin(OwnedFd::from(server.try_clone()?))
+        .stdout(OwnedFd::from(server))
+        .spawn()?;
+    let request = crate::daemon::request(1, "get_leaf", "{}");
+    let mut buffer = [0; 4096];
+    let mut once = || {
+        let (took, n) = timed(|| {
+            client.write_all(request.as_bytes())?;
+            if waiting == Waiting::Polling {
+                wait_for_input(&client)?;
+            }
+            Ok(client.read(&mut buffer)?)
+        })?;
+        anyhow::ensure!(buffer[..n].ends_with(b"\n"), "half an answer");
+        Ok(took)
+    };
+    let times = (0..count).map(|_| once()).collect();
+    drop(client);
+    child.wait()?;
     times
 }
 

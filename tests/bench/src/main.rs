@@ -3,6 +3,7 @@
 //!
 //! - [`rows`]: a file for each group of rows, with what is measured and how;
 //! - [`daemon`], [`pi`], [`machine`]: the three that are measured;
+//! - [`shared`]: the daemon on a socket, and its clients;
 //! - [`world`]: the folders of one measurement;
 //! - [`table`]: medians, targets, and how they are shown.
 
@@ -10,6 +11,8 @@ mod daemon;
 mod machine;
 mod pi;
 mod rows;
+mod shared;
+mod web_socket;
 mod table;
 mod world;
 

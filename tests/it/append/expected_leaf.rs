@@ -60,6 +60,30 @@ fn labels_and_names_do_not_change_the_expected_leaf() {
 }
 
 #[test]
+fn notes_do_not_change_the_expected_leaf() {
+    let (mut d, _) = begun();
+    let note = |data: Json| json!({"type": "custom", "customType": "note", "data": data});
+    let about = note(json!({"targetId": "u1", "reason": "x", "outcome": "abandoned"}));
+    d.ok("append_entries", json!({"entries": [about]}));
+    assert_eq!(
+        d.ok("navigate_tree", json!({"targetId": "a1"}))["reason"],
+        "alreadyThere"
+    );
+    d.ok(
+        "append_message",
+        json!({"message": user("x"), "entryId": "u2", "expectedLeafId": "a1"}),
+    );
+
+    // One without a target is state of a plugin.
+    d.ok(
+        "append_entries",
+        json!({"entries": [note(json!({"text": "x"}))]}),
+    );
+    let message = json!({"message": user("x"), "expectedLeafId": "u2"});
+    d.err_kind("append_message", message, "leafMoved");
+}
+
+#[test]
 fn an_entry_of_another_program_below_the_expected_leaf_is_a_conflict() {
     let (mut d, path) = begun();
     foreign_append(

@@ -41,7 +41,7 @@ fn help_version_and_completions_are_printed() {
 }
 
 #[test]
-fn the_demo_runs_to_its_end_and_leaves_no_file() {
+fn the_demo_ends_by_naming_the_file_with_its_page_and_leaves_nothing_else() {
     let home = Home::new();
     let folder = home.files();
     let output = home
@@ -66,13 +66,18 @@ fn the_demo_runs_to_its_end_and_leaves_no_file() {
     }
     assert_eq!(text.matches("← active").count(), 3, "{text}");
     assert!(
-        text.lines().all(|line| line.chars().count() <= 80),
+        text.lines()
+            .all(|line| line.chars().count() <= 80 || line.ends_with(".html")),
         "{text}"
     );
-    assert_eq!(
-        fs::read_dir(&folder).unwrap().count(),
-        0,
-        "its folder is gone"
+    let left: Vec<_> = fs::read_dir(&folder).unwrap().collect();
+    assert_eq!(left.len(), 1, "its folder is gone");
+    let page = left[0].as_ref().unwrap().path();
+    assert_eq!(text.lines().last().unwrap().trim(), page.to_str().unwrap());
+    assert!(
+        fs::read_to_string(page)
+            .unwrap()
+            .contains("Content-Security-Policy")
     );
     assert!(
         home.session_files().is_empty(),

@@ -119,6 +119,30 @@ fn an_idle_daemon_ends_once_nobody_is_connected() {
 }
 
 #[test]
+fn the_idle_time_is_given_by_option_environment_and_file() {
+    let home = Home::new();
+    let path = home.file("config.toml", b"idle_exit = \"1s\"\n");
+    let config = ["--config", path.to_str().unwrap()];
+    let mut by_file = SharedDaemon::start_in(&home, &config, &[]);
+    assert_eq!(by_file.exited(), Some(0));
+    let described = |env: &[(&str, &str)]| {
+        let output = home.run(&[&config[..], &["config"]].concat(), env, "");
+        (output.code, output.clean().text())
+    };
+    assert!(described(&[]).1.contains("idle_exit = \"1s\" # file\n"));
+    let environment = [("TREELINED_IDLE_EXIT", "90m")];
+    let (_, text) = described(&environment);
+    assert!(
+        text.contains("idle_exit = \"5400s\" # environment\n"),
+        "{text}"
+    );
+    let home = Home::new();
+    let options = [&config[..], &["--idle-exit", "1s"]].concat();
+    let mut by_option = SharedDaemon::start_in(&home, &options, &environment);
+    assert_eq!(by_option.exited(), Some(0));
+}
+
+#[test]
 fn a_daemon_without_requests_never_wakes_up() {
     let shared = SharedDaemon::start_with(&["--idle-exit", "10m"], &[]);
     let mut clients: Vec<Daemon> = (0..5).map(|_| shared.client("idle", json!({}))).collect();
@@ -165,8 +189,8 @@ fn switches(shared: &SharedDaemon) -> u64 {
 fn unknown_addresses_and_times_are_usage_errors() {
     let home = Home::new();
     for args in [
-        &["serve", "--listen", "ws"][..],
-        &["serve", "--listen", "ws:127.0.0.1:0"],
+        &["serve", "--listen", "ws:"][..],
+        &["serve", "--listen", "ws:localhost:1"],
         &["serve", "--listen", "unix:"],
         &["serve", "--listen", "tcp:1"],
         &["serve", "--idle-exit", "10"],
@@ -175,4 +199,11 @@ fn unknown_addresses_and_times_are_usage_errors() {
         let output = home.run(args, &[], "");
         assert_eq!(output.code, Some(2), "{args:?}: {}", output.stderr);
     }
+    let output = home.run(&["config"], &[("TREELINED_IDLE_EXIT", "10")], "");
+    assert_eq!(output.code, Some(1));
+    assert!(
+        output.stderr.contains("TREELINED_IDLE_EXIT: must be"),
+        "{}",
+        output.stderr
+    );
 }

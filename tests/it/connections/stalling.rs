@@ -125,3 +125,30 @@ fn notifications_for_a_client_that_never_reads_are_bounded() {
         "one gap, or one in each of two writes: {gaps}"
     );
 }
+
+/// The daemon waited 8 s for the thread that writes to such a client.
+#[test]
+fn a_client_that_reads_nothing_does_not_hold_up_the_end_of_the_daemon() {
+    let mut shared = SharedDaemon::start();
+    let mut writer = shared.client("writer", json!({}));
+    let id = writer.create();
+    let mut deaf = shared.client("deaf", json!({}));
+    deaf.ok("open_session", json!({"sessionId": id}));
+    deaf.stop_reading();
+    for n in 0..4_000 {
+        let append = json!({"message": user("x"), "entryId": format!("e{n}")});
+        writer.send("append_message", append);
+    }
+    writer.ok("get_leaf", json!({}));
+    writer.claim_responses();
+    let begun = Instant::now();
+    shared.signal(rustix::process::Signal::TERM);
+    assert_eq!(shared.exited(), Some(0));
+    assert!(
+        begun.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        begun.elapsed()
+    );
+    deaf.read_on();
+    deaf.kill();
+}

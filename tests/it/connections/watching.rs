@@ -83,3 +83,37 @@ fn a_watch_can_be_limited_to_a_directory_replaced_and_ended() {
     client.no_notification("sessions_changed");
     all.ignore("sessions_changed");
 }
+
+/// Only the client that navigated received the text, although all saw the question and the move.
+#[test]
+fn all_who_have_a_session_open_receive_a_summary_while_it_is_written() {
+    let shared = SharedDaemon::start_with(&["--summarizer", "outline"], &[]);
+    let mut mover = shared.client("mover", json!({}));
+    let id = mover.create();
+    mover.chain(&["u1", "a1", "u2", "a2"]);
+    let mut reader = shared.client("reader", json!({"summaryDeltas": {}}));
+    let mut counter = shared.client("counter", json!({"progress": {}}));
+    let mut elsewhere = shared.client("elsewhere", json!({"summaryDeltas": {}, "progress": {}}));
+    for client in [&mut reader, &mut counter] {
+        client.ok("open_session", json!({"sessionId": id}));
+    }
+    let params = json!({"targetId": "a1", "summarize": true, "navigationId": "n1"});
+    let summary = mover.ok("navigate_tree", params)["summaryEntry"]["summary"].clone();
+    let summary = summary.as_str().unwrap();
+    let mut text = String::new();
+    while text.len() < summary.len() {
+        let piece = reader.notification("summary_delta");
+        assert_eq!(piece["navigationId"], "n1");
+        text.push_str(piece["delta"].as_str().unwrap());
+    }
+    assert_eq!(text, summary);
+    let characters = summary.chars().count() as f64;
+    loop {
+        let told = counter.notification("progress");
+        assert_eq!(told["token"], "n1");
+        if told["progress"].as_f64() == Some(characters) {
+            break;
+        }
+    }
+    elsewhere.ok("list_sessions", json!({}));
+}

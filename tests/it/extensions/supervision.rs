@@ -125,6 +125,34 @@ fn an_extension_that_goes_on_is_ended_by_sigterm_and_then_by_sigkill() {
     assert!(!runs(&pid), "the group ends");
 }
 
+/// The daemon waited for the thread that writes to it, 8 s, and then for its connection, 10 s.
+#[test]
+fn an_extension_that_reads_nothing_does_not_hold_up_the_end_of_the_daemon() {
+    let home = Home::new();
+    let pid = home.files().join("pid");
+    let body = format!(
+        "trap '' TERM; introduce '{{}}'; echo $$ > {0}.new; mv {0}.new {0}; while true; do sleep 0.1; done",
+        pid.display()
+    );
+    let mut d = started(&home, "sessions = \"all\"", &body);
+    eventually("it is ready", || pid.exists());
+    d.create();
+    for n in 0..4_000 {
+        let append = json!({"message": user("x"), "entryId": format!("e{n}")});
+        d.send("append_message", append);
+    }
+    d.ok("get_leaf", json!({}));
+    d.claim_responses();
+    let begin = Instant::now();
+    drop(d);
+    assert!(
+        begin.elapsed() < Duration::from_secs(7),
+        "1 s, 500 ms and 2 s: {:?}",
+        begin.elapsed()
+    );
+    assert!(!runs(&pid));
+}
+
 #[test]
 fn a_daemon_that_is_killed_leaves_no_extension() {
     let home = Home::new();

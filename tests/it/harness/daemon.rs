@@ -14,6 +14,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::checks::Sequence;
+use super::web_socket::{Lines, Messages};
 use super::*;
 
 /// A message of the reader thread.
@@ -129,6 +130,21 @@ impl Daemon {
             let _ = stream.shutdown(Shutdown::Write);
         });
         Daemon::over(home, input, stream)
+    }
+
+    /// A connection to the WebSocket at this port.
+    #[track_caller]
+    pub(crate) fn over_web_socket(home: &Arc<Home>, port: u16, token: &str) -> Daemon {
+        let WebSocket { stream } = WebSocket::with_token(port, token);
+        let lines = Lines {
+            stream: stream.try_clone().unwrap(),
+            unfinished: Vec::new(),
+        };
+        let messages = Messages {
+            stream,
+            left: Vec::new(),
+        };
+        Daemon::over(home, write_to(lines, Lines::end), messages)
     }
 
     fn over(

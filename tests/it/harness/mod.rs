@@ -1,13 +1,14 @@
 //! Drives the real program over real pipes.
 //!
 //! `places` has the directories and runs the program to its end, `daemon` the running child process, `calls`
-//! the requests and results, `shared` a daemon with several clients, `checks` the rules of every conversation. `fixture` makes the input.
+//! the requests and results, `shared` a daemon with several clients, `web_socket` those of its page, `checks` the rules of every conversation. `fixture` makes the input.
 
 mod calls;
 mod checks;
 mod daemon;
 mod places;
 mod shared;
+mod web_socket;
 
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ pub(crate) use self::checks::*;
 pub(crate) use self::daemon::*;
 pub(crate) use self::places::*;
 pub(crate) use self::shared::*;
+pub(crate) use self::web_socket::*;
 pub(crate) use crate::fixture::*;
 pub(crate) use crate::random::Random;
 pub(crate) use serde_json::json;

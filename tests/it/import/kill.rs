@@ -1,5 +1,6 @@
 //! An import that is killed: everything that is there is whole, and the next import ends it.
 
+use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
@@ -58,5 +59,35 @@ fn a_killed_import_is_completed_by_the_next_one() {
         let again = d.ok("import_sessions", params(&home));
         assert_eq!(again["totals"]["entriesAdded"], 0, "kill {kill}");
         assert_eq!(again["totals"]["unchanged"], 20, "kill {kill}");
+    }
+}
+
+/// The command asked a daemon of its own, which went on alone after the command was killed: the next import found the
+/// lock taken.
+#[test]
+fn a_killed_command_leaves_no_import_under_way() {
+    let home = Home::in_memory();
+    for number in 0..40 {
+        let session = format!("s{number}");
+        home.file(
+            &format!("{session}.jsonl"),
+            conversation(&session, 200).as_bytes(),
+        );
+    }
+    let folder = home.files().to_str().unwrap().to_owned();
+    let args = ["import", "--final", "--json", &folder];
+    let mut random = seeded_random(20_261_122);
+    for _ in 0..8 {
+        let mut command = home.command(&args, &[]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        thread::sleep(Duration::from_millis(random.below(120) as u64));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        home.run(&args, &[], "").clean();
+        for (_, lines) in sessions(&home) {
+            // The header, 400 messages and one leaf record.
+            assert_eq!(lines.len(), 402);
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! `import_sessions`, `import_report` and `treelined import`. protocol.md §3.16, session-file.md §5.7.
+//! `import_sessions`, `import_report` and `treelined import`. protocol.md §3.16, session-file.md §5.8.
 
 mod damage;
 mod forget;

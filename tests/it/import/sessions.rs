@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{conversation, imported, params, record};
 use crate::harness::*;
+use boon::{Compiler, Schemas};
 
 fn data(path: &str) -> PathBuf {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/import");
@@ -442,4 +443,27 @@ fn a_very_long_record_that_is_added_later_has_its_text_cut() {
         ),
         (&json!(1), &json!(0))
     );
+}
+
+/// The schema knew no leaf record of an import, so that every imported session was invalid by it.
+#[test]
+fn every_line_of_an_imported_session_is_valid_by_the_schema() {
+    let home = Home::new();
+    let schemas = home.files().join("schema");
+    home.run(&["schema", "--out", schemas.to_str().unwrap()], &[], "")
+        .clean();
+    let text = fs::read_to_string(schemas.join("session-file.v3.json")).unwrap();
+    let (mut compiler, mut compiled) = (Compiler::new(), Schemas::new());
+    let document = serde_json::from_str(&text).unwrap();
+    compiler.add_resource("urn:file", document).unwrap();
+    let schema = compiler.compile("urn:file", &mut compiled).unwrap();
+    let sources = data("");
+    let args = ["import", "--final", "--json", sources.to_str().unwrap()];
+    let result: Json = serde_json::from_str(&home.run(&args, &[], "").text()).unwrap();
+    let rows = result["sessions"].as_array().unwrap();
+    assert!(rows.len() > 10, "{}", rows.len());
+    for line in rows.iter().flat_map(lines_of) {
+        let valid = compiled.validate(&line, schema);
+        assert!(valid.is_ok(), "{line}: {:#}", valid.unwrap_err());
+    }
 }

@@ -5,6 +5,7 @@
 //! is `required`.
 
 mod alternating;
+mod exports;
 mod forks;
 mod lists;
 mod migration;

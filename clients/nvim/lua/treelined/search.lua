@@ -157,7 +157,8 @@ end
 local function say_rest(result)
   local notes = {}
   if result.nextCursor then
-    notes[#notes + 1] = ('the best %d of %d hits'):format(#result.hits, result.totals.entries)
+    local of = result.totals.atLeast and 'of at least' or 'of'
+    notes[#notes + 1] = ('the best %d %s %d hits'):format(#result.hits, of, result.totals.entries)
   end
   if result.partial then
     local files = #result.partial == 1 and '1 file' or #result.partial .. ' files'

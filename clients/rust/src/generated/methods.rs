@@ -839,7 +839,7 @@ impl Client {
         let params = RunCommandParams {
             name: name.into(),
             args: None,
-            session_id: None,
+            session_id: self.session_id(),
             timeout_ms: None,
         };
         self.call("run_command", params)
@@ -864,7 +864,7 @@ impl Client {
             placeholder: None,
             initial: None,
             timeout_ms: None,
-            session_id: None,
+            session_id: self.session_id(),
         };
         self.call("ask_user", params)
     }
@@ -883,7 +883,7 @@ impl Client {
         let params = NotifyUserParams {
             message: message.into(),
             level,
-            session_id: None,
+            session_id: self.session_id(),
         };
         self.call("notify_user", params)
     }

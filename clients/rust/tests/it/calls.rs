@@ -1,12 +1,13 @@
 //! Calls: params, results, errors, large messages, and messages with unusual line separators.
 
-use crate::fixture::{Fixture, conversation};
+use crate::fixture::{Fixture, conversation, soon};
 use serde_json::json;
 use std::future::{Future, IntoFuture};
 use std::time::Duration;
 use treelined_client::{
-    Content, EntryBody, EntryNotFoundDetails, Error, ErrorKind, InvalidParamsDetails, Json,
-    LeafMovedDetails, Message, PROTOCOL_VERSION, Refusal, SCHEMA_HASH, TreeFilter, TreeRender,
+    AskKind, Content, EntryBody, EntryNotFoundDetails, Error, ErrorKind, EventAnswer,
+    InvalidParamsDetails, Json, LeafMovedDetails, Message, Notification, NotifyLevel,
+    PROTOCOL_VERSION, Refusal, SCHEMA_HASH, TreeFilter, TreeRender,
 };
 
 #[tokio::test]
@@ -126,6 +127,35 @@ async fn a_session_can_be_named_once_for_many_calls() {
     assert_eq!(leaf.leaf_id.as_deref(), Some("a2"));
     let ambiguous = refusal(client.get_leaf()).await;
     assert_eq!(ambiguous.kind, ErrorKind::InvalidParams);
+    client.close().await.unwrap();
+}
+
+/// A command, a question and a message were about no session.
+#[tokio::test]
+async fn commands_questions_and_messages_are_about_the_session_that_is_named_once() {
+    let fixture = Fixture::new();
+    let client = fixture.spawn().await;
+    let id = conversation(&client).await;
+    client.register_command("todo").await.unwrap();
+    let mut heard = client.notifications();
+    let running = async { client.with_session(&id).run_command("todo").await };
+    let answering = async {
+        loop {
+            if let Some(Notification::CommandInvoked(invoked)) = heard.next().await {
+                let mut answer = EventAnswer::default();
+                answer.output = invoked.session_id;
+                break client.answer_event(invoked.event_id).result(answer).await;
+            }
+        }
+    };
+    let (run, answered) = soon(async { tokio::join!(running, answering) }).await;
+    answered.unwrap();
+    assert_eq!(run.unwrap().output.as_deref(), Some(id.as_str()));
+    let closed = client.with_session("elsewhere");
+    let question = refusal(closed.ask_user(AskKind::Confirm, "Go?")).await;
+    assert_eq!(question.kind, ErrorKind::SessionNotFound);
+    let message = refusal(closed.notify_user("Done.", NotifyLevel::Info)).await;
+    assert_eq!(message.kind, ErrorKind::SessionNotFound);
     client.close().await.unwrap();
 }
 

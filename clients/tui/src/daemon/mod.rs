@@ -3,6 +3,7 @@
 
 mod compare;
 mod convert;
+mod own;
 mod people;
 mod search;
 
@@ -66,7 +67,10 @@ impl Daemon {
             let before = self.state().comparing.take();
             before.inspect(AbortHandle::abort);
         }
-        let is_command = matches!(effect, Effect::RunCommand { .. });
+        let is_command = matches!(
+            effect,
+            Effect::RunCommand { .. } | Effect::Compact { .. } | Effect::Fork { .. }
+        );
         if is_command || effect == Effect::StopCommand {
             let before = self.state().running.take();
             before.inspect(AbortHandle::abort);
@@ -147,38 +151,23 @@ impl Daemon {
                 let session = self.state().session.clone();
                 return people::carry_out(&client, session, effect).await;
             }
+            Effect::Compact { id, focus } => {
+                let result = own::compact(&client, focus).await.map_err(failure);
+                Answer::CommandEnded { id, result }
+            }
+            Effect::Fork { id, entry } => {
+                let result = self.fork(&client, entry).await.map_err(failure);
+                Answer::CommandEnded { id, result }
+            }
             Effect::ListSessions(query) => Answer::Sessions {
                 generation: query.generation,
                 result: self.list(&client, query).await.map_err(failure),
             },
             Effect::OpenSession(target) => Answer::Opened(self.open(target).await.map_err(failure)),
-            Effect::GetTree(query) => {
-                let page = get_tree(&client, &query).await;
-                let result = page.map(Box::new).map_err(failure);
-                Answer::Tree { query, result }
-            }
-            Effect::GetEntry { id } => {
-                let result = client
-                    .get_entry(&id)
-                    .await
-                    .map(|found| convert::document(&found.entry));
-                Answer::Entry {
-                    id,
-                    result: result.map_err(failure),
-                }
-            }
-            Effect::GetText { id } => {
-                let found = client.get_entry(&id).await;
-                Answer::Text(
-                    found
-                        .map(|found| document::plain_text(&convert::value(&found.entry)))
-                        .map_err(failure),
-                )
-            }
-            Effect::Prepare { target, rewind } => {
-                let result = prepare(&client, &target, rewind).await.map_err(failure);
-                Answer::Prepared { target, result }
-            }
+            Effect::GetTree(_)
+            | Effect::GetEntry { .. }
+            | Effect::GetText { .. }
+            | Effect::Prepare { .. } => return read(&client, effect).await,
             Effect::Navigate(navigate) => {
                 let navigation_id = navigate.navigation_id.clone();
                 let result = navigate_tree(&client, navigate).await.map_err(failure);
@@ -380,6 +369,41 @@ impl Daemon {
         }
         named
     }
+}
+
+/// Carries out an effect that only reads the open session.
+async fn read(client: &Client, effect: Effect) -> Option<message::Daemon> {
+    use message::Daemon as Answer;
+    Some(match effect {
+        Effect::GetTree(query) => {
+            let page = get_tree(client, &query).await;
+            let result = page.map(Box::new).map_err(failure);
+            Answer::Tree { query, result }
+        }
+        Effect::GetEntry { id } => {
+            let result = client
+                .get_entry(&id)
+                .await
+                .map(|found| convert::document(&found.entry));
+            Answer::Entry {
+                id,
+                result: result.map_err(failure),
+            }
+        }
+        Effect::GetText { id } => {
+            let found = client.get_entry(&id).await;
+            Answer::Text(
+                found
+                    .map(|found| document::plain_text(&convert::value(&found.entry)))
+                    .map_err(failure),
+            )
+        }
+        Effect::Prepare { target, rewind } => {
+            let result = prepare(client, &target, rewind).await.map_err(failure);
+            Answer::Prepared { target, result }
+        }
+        _ => return None,
+    })
 }
 
 async fn get_tree(client: &Client, query: &message::TreeQuery) -> Result<message::TreePage, Error> {

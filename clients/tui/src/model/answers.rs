@@ -1,6 +1,6 @@
 //! Applies the daemon's answers and notifications to the model.
 
-use super::compare::CompareView;
+use super::compare::{CompareView, Comparison};
 use super::dialog::{Dialog, RunningNavigation};
 use super::editor::Editor;
 use super::search::OpeningHit;
@@ -59,49 +59,71 @@ impl Model {
                 navigation_id,
                 result,
             } => self.navigated(&navigation_id, result),
-            Daemon::Moved { undo, result } => match result {
-                Ok(()) => {
-                    self.say(if undo {
-                        format!("Undone. {} redoes it.", self.hint(Action::Redo))
-                    } else {
-                        "Redone.".to_owned()
-                    });
-                    self.tree.load(PagePosition::Leaf)
-                }
-                Err(failure) if failure.kind == "nothingToUndo" => {
-                    self.say(if undo {
-                        "Nothing to undo."
-                    } else {
-                        "Nothing to redo."
-                    });
-                    Vec::new()
-                }
-                Err(failure) => self.fail("The move was not undone", failure),
-            },
+            Daemon::Moved { undo, result } => self.moved(undo, result),
             Daemon::Labelled(Ok(())) => self.tree.reload(),
             Daemon::Labelled(Err(failure)) => self.fail("The label was not set", failure),
             Daemon::Renamed(Ok(())) => self.sessions.reload(),
             Daemon::Renamed(Err(failure)) => self.fail("The session was not renamed", failure),
-            Daemon::Trashed { session_id, result } => match result {
-                Ok(()) => {
-                    self.say("Moved to the trash.");
-                    if self
-                        .session
-                        .as_ref()
-                        .is_some_and(|open| open.id == session_id)
-                    {
-                        self.session = None;
-                    }
-                    self.sessions.reload()
+            Daemon::Trashed { session_id, result } => self.trashed(&session_id, result),
+            Daemon::Sent(result) => self.sent(result),
+            Daemon::Comparing { id, read, most } => {
+                if let Some(comparing) = self.comparing.as_mut().filter(|it| it.id == id) {
+                    comparing.read = read;
+                    comparing.most = most;
                 }
-                Err(failure) => self.fail("The session was not moved to the trash", failure),
-            },
-            Daemon::Sent(Ok(())) => {
+                Vec::new()
+            }
+            Daemon::Compared { id, result } => self.compared(id, result),
+            Daemon::Answered(result) => self.answered(result),
+            answer @ (Daemon::Commands(_) | Daemon::CommandEnded { .. }) => {
+                self.command_answer(answer)
+            }
+            Daemon::Event(event) => self.event(event),
+        }
+    }
+
+    /// Applies the end of an undo or a redo.
+    fn moved(&mut self, undo: bool, result: Result<(), Failure>) -> Vec<Effect> {
+        match result {
+            Ok(()) => {
+                self.say(if undo {
+                    format!("Undone. {} redoes it.", self.hint(Action::Redo))
+                } else {
+                    "Redone.".to_owned()
+                });
+                self.tree.load(PagePosition::Leaf)
+            }
+            Err(failure) if failure.kind == "nothingToUndo" => {
+                self.say(if undo {
+                    "Nothing to undo."
+                } else {
+                    "Nothing to redo."
+                });
+                Vec::new()
+            }
+            Err(failure) => self.fail("The move was not undone", failure),
+        }
+    }
+
+    fn trashed(&mut self, session_id: &str, result: Result<(), Failure>) -> Vec<Effect> {
+        match result {
+            Ok(()) => {
+                self.say("Moved to the trash.");
+                self.session.take_if(|open| open.id == session_id);
+                self.sessions.reload()
+            }
+            Err(failure) => self.fail("The session was not moved to the trash", failure),
+        }
+    }
+
+    fn sent(&mut self, result: Result<(), Failure>) -> Vec<Effect> {
+        match result {
+            Ok(()) => {
                 self.editor = None;
                 self.say("Sent.");
                 self.tree.load(PagePosition::Leaf)
             }
-            Daemon::Sent(Err(failure)) => {
+            Err(failure) => {
                 if let Some(editor) = &mut self.editor {
                     editor.sending = false;
                 }
@@ -110,30 +132,19 @@ impl Model {
                     failure,
                 )
             }
-            Daemon::Comparing { id, read, most } => {
-                if let Some(comparing) = self.comparing.as_mut().filter(|it| it.id == id) {
-                    comparing.read = read;
-                    comparing.most = most;
-                }
+        }
+    }
+
+    fn compared(&mut self, id: u64, result: Result<Box<Comparison>, Failure>) -> Vec<Effect> {
+        if self.comparing.take_if(|it| it.id == id).is_none() {
+            return Vec::new();
+        }
+        match result {
+            Ok(comparison) => {
+                self.compare = Some(CompareView::new(*comparison));
                 Vec::new()
             }
-            Daemon::Compared { id, result } => {
-                if self.comparing.take_if(|it| it.id == id).is_none() {
-                    return Vec::new();
-                }
-                match result {
-                    Ok(comparison) => {
-                        self.compare = Some(CompareView::new(*comparison));
-                        Vec::new()
-                    }
-                    Err(failure) => self.fail("The entries cannot be compared", failure),
-                }
-            }
-            Daemon::Answered(result) => self.answered(result),
-            answer @ (Daemon::Commands(_) | Daemon::CommandEnded { .. }) => {
-                self.command_answer(answer)
-            }
-            Daemon::Event(event) => self.event(event),
+            Err(failure) => self.fail("The entries cannot be compared", failure),
         }
     }
 

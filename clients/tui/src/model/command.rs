@@ -5,11 +5,21 @@ use crate::message::Command;
 use std::time::Duration;
 
 /// Commands of this program: name, argument, about.
-const OWN: [(&str, &str, &str); 4] = [
+const OWN: [(&str, &str, &str); 6] = [
     ("tree", "", "to the leaf"),
     ("branch", "", "go to the selected entry"),
     ("pop", "", "edit the selected user message again"),
     ("label", "TEXT", "label the selected entry"),
+    (
+        "fork",
+        "",
+        "fork at the selected entry, into a session that is opened",
+    ),
+    (
+        "compact",
+        "[FOCUS]",
+        "summarize the older part of the context",
+    ),
 ];
 
 /// The line in which a command is typed.

@@ -197,6 +197,18 @@ async fn two_programs_on_one_session_see_each_others_moves_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_fork_is_opened_and_its_message_is_in_the_draft() {
+    let place = Place::new();
+    let mut tui = place.tui().await;
+    tui.keys("home : f o r k enter");
+    let is_forked = |model: &Model| model.editor.is_some() && model.running.is_none();
+    tui.until("the draft", is_forked).await;
+    let session = tui.model.session.as_ref().unwrap();
+    assert_ne!(session.id, "s");
+    tui.daemon.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn questions_and_messages_of_other_clients_reach_the_user() {
     let place = Place::new();
     let mut tui = place.tui().await;

@@ -100,6 +100,32 @@ fn own_commands_do_what_their_keys_do() {
 }
 
 #[test]
+fn forks_and_compactions_run_as_commands() {
+    let mut screen = line("fork");
+    screen.keys("enter");
+    let Some(Effect::Fork { id, entry }) = screen.asked.pop() else {
+        panic!()
+    };
+    assert_eq!(entry, "q3");
+    screen.daemon(ended(
+        id,
+        Some("This is the fork."),
+        Some("Add the import."),
+    ));
+    assert!(screen.model.editor.is_some(), "the message is in the draft");
+    let mut screen = line("com");
+    screen.keys("enter");
+    assert!(matches!(screen.asked.pop(), Some(Effect::Compact { focus, .. }) if focus.is_empty()));
+    let mut screen = line("compact the build");
+    screen.keys("enter");
+    assert!(
+        matches!(screen.asked.pop(), Some(Effect::Compact { focus, .. }) if focus == "the build")
+    );
+    screen.keys("esc");
+    assert_eq!(screen.asked.pop(), Some(Effect::StopCommand));
+}
+
+#[test]
 fn a_running_command_is_shown_and_can_be_cancelled() {
     let (mut screen, id) = run("done");
     screen.tick(2_000);

@@ -412,3 +412,37 @@ fn the_last_model_message_is_open_until_it_is_answered_and_followed() {
         "...."
     );
 }
+
+/// The second record left no entry; only the number of records in the origin showed it.
+#[test]
+fn a_second_record_with_an_id_and_another_body_is_kept() {
+    let begin =
+        user("u1", "-", 0, "one") + &said("a1", "u1", 1, "M1") + &user("u2", "a1", 2, "two");
+    let other = user("u2", "a1", 3, "something else");
+    let end = said("a2", "u2", 4, "M2");
+    let source = format!("{begin}{other}{other}{end}");
+    let member = main(&source);
+    let chain = ["- u1", "u1 M1", "M1 u2", "u2 u2#3", "u2#3 M2"];
+    assert_eq!(shape(&member), chain);
+    let kept = text(&source, &member, 3);
+    assert!(
+        kept.starts_with(
+            r#"{"type":"custom","customType":"import.duplicate","data":{"type":"user""#
+        ),
+        "{kept}"
+    );
+    assert!(kept.contains("something else"), "{kept}");
+    // The third record has the bytes of the second.
+    assert_eq!((member.duplicates, member.origin_only.len()), (1, 0));
+    // The last entry, but not the leaf.
+    let source = begin + &other;
+    let member = main(&source);
+    assert_eq!(shape(&member), chain[..4]);
+    assert_eq!(member.leaf, Some(2));
+    // An answer that has an id of the user, and a command that has no body.
+    let source =
+        source + &said("u1", "u2", 5, "M3") + &record("progress", "u1", "u2", 6, r#""data":1"#);
+    let member = main(&source);
+    assert_eq!(shape(&member)[4], "u2#3 u1#4");
+    assert_eq!(member.origin_only.get("progress"), Some(&1));
+}

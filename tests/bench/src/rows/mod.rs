@@ -2,6 +2,8 @@
 
 pub mod append;
 mod call;
+mod clients;
+mod export;
 mod fork;
 mod idle;
 mod import;
@@ -19,16 +21,18 @@ use anyhow::Result;
 type Group = fn(&Bench, &mut Table) -> Result<()>;
 
 /// In the order of the table.
-pub const GROUPS: [(&str, Group); 13] = [
+pub const GROUPS: [(&str, Group); 14] = [
     ("start", call::start),
     ("call", call::round_trip),
     ("socket", socket::round_trip),
+    ("socket-clients", clients::clients),
     ("open", open::open),
     ("reopen", open::reopen),
     ("append", append::append),
     ("tree", tree::tree),
     ("read", read::read),
     ("fork", fork::fork),
+    ("export", export::export),
     ("list", list::list),
     ("search", search::search),
     ("import", import::import),

@@ -1,16 +1,14 @@
 //! The round trip of a call over the socket of a shared daemon and through `treelined connect`, beside stdio.
+//!
+//! The rows of bare servers show how much of the difference the kernel makes.
 
 use super::call::CALLS;
-use crate::Bench;
 use crate::daemon::{self, Daemon, StartOptions};
+use crate::shared::{SharedDaemon, Waiting};
 use crate::table::{Row, Table, Target, Unit, median};
 use crate::world::World;
-use anyhow::{Context, Result, bail};
-use std::io::{BufRead, BufReader, Write};
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use crate::{Bench, machine, web_socket};
+use anyhow::Result;
 
 const HOW: StartOptions = StartOptions {
     durability: "os",
@@ -21,40 +19,66 @@ const HOW: StartOptions = StartOptions {
 /// The session of the calls. A shared daemon has no working directory for it.
 const SESSION: &str = "{\"ephemeral\":true,\"cwd\":\"/\"}";
 
+/// The medians of the rounds, in seconds.
+#[derive(Default)]
+struct RoundTrips {
+    stdio: Vec<f64>,
+    polling: Vec<f64>,
+    blocked: Vec<f64>,
+    page: Vec<f64>,
+    connect: Vec<f64>,
+    bare_pipe: Vec<f64>,
+    bare_polling: Vec<f64>,
+    bare_blocked: Vec<f64>,
+}
+
 pub fn round_trip(bench: &Bench, table: &mut Table) -> Result<()> {
-    let (mut stdio, mut socket, mut connect) = (Vec::new(), Vec::new(), Vec::new());
-    daemon::pinned(|| {
-        for _ in 0..bench.rounds {
-            let world = World::new(bench)?;
-            let mut own = Daemon::start_as(bench, &world, HOW)?;
-            stdio.extend(median(&calls(&mut own)?));
-            drop(own);
-            let shared = SharedDaemon::start(bench, &world)?;
-            socket.extend(median(&shared.calls()?));
-            let mut command = daemon::command(bench, &world, HOW);
-            command.args(["connect", "--socket"]).arg(&shared.socket);
-            connect.extend(median(&calls(&mut Daemon::spawned(command)?)?));
-        }
-        Ok(())
-    })?;
+    let mut trips = RoundTrips::default();
+    daemon::pinned(|| (0..bench.rounds).try_for_each(|_| trips.measure(bench)))?;
+    let row = |what: &str, ours| Row::new(format!("{what}, one core"), Unit::Seconds, ours);
+    let stdio = || trips.stdio.clone();
     table.push(
-        Row::new(
-            "trivial call over the socket, one core",
-            Unit::Seconds,
-            socket,
-        )
-        .limit("over stdio", stdio.clone())
-        .target(Target::OfLimit(1.3, 0.0)),
+        row("trivial call over the socket", trips.polling)
+            .limit("over stdio", stdio())
+            .target(Target::OfLimit(1.3, 0.0)),
     );
     table.push(
-        Row::new(
-            "trivial call through connect, one core",
-            Unit::Seconds,
-            connect,
-        )
-        .limit("over stdio", stdio),
+        row("the same by a client that blocks in recv", trips.blocked).limit("over stdio", stdio()),
     );
+    table.push(row("trivial call over the WebSocket", trips.page).limit("over stdio", stdio()));
+    table.push(row("trivial call through connect", trips.connect).limit("over stdio", stdio()));
+    let pipe = || trips.bare_pipe.clone();
+    let bare = "bare line server over a socket";
+    table.push(row(bare, trips.bare_polling).limit("over a pipe", pipe()));
+    let blocked = format!("{bare}, client that blocks in recv");
+    table.push(row(&blocked, trips.bare_blocked).limit("over a pipe", pipe()));
     Ok(())
+}
+
+impl RoundTrips {
+    /// Measures each of them once, in turns.
+    fn measure(&mut self, bench: &Bench) -> Result<()> {
+        let world = World::new(bench)?;
+        let mut own = Daemon::start_as(bench, &world, HOW)?;
+        self.stdio.extend(median(&calls(&mut own)?));
+        drop(own);
+        let shared = SharedDaemon::start(bench, &world, HOW)?;
+        let calls_of = |waiting| socket_calls(&shared, waiting);
+        self.polling.extend(median(&calls_of(Waiting::Polling)?));
+        self.blocked.extend(median(&calls_of(Waiting::Blocked)?));
+        let page = web_socket::calls(&shared.runtime_file(), SESSION, CALLS)?;
+        self.page.extend(median(&page));
+        let mut command = daemon::command(bench, &world, HOW);
+        command.args(["connect", "--socket"]).arg(&shared.socket);
+        let through = calls(&mut Daemon::spawned(command)?)?;
+        self.connect.extend(median(&through));
+        drop(shared);
+        self.bare_pipe.extend(median(&machine::round_trips(CALLS)?));
+        let bare = |waiting| machine::socket_round_trips(CALLS, waiting);
+        self.bare_polling.extend(median(&bare(Waiting::Polling)?));
+        self.bare_blocked.extend(median(&bare(Waiting::Blocked)?));
+        Ok(())
+    }
 }
 
 fn calls(daemon: &mut Daemon) -> Result<Vec<f64>> {
@@ -62,73 +86,9 @@ fn calls(daemon: &mut Daemon) -> Result<Vec<f64>> {
     (0..CALLS).map(|_| daemon.timed("get_leaf", "{}")).collect()
 }
 
-/// A daemon that serves a socket. Killed on drop.
-struct SharedDaemon {
-    child: Child,
-    socket: PathBuf,
-}
-
-impl SharedDaemon {
-    fn start(bench: &Bench, world: &World) -> Result<Self> {
-        // The folder of the world may be too deep for a socket.
-        let socket = PathBuf::from(format!("/tmp/treelined-bench-{}.sock", std::process::id()));
-        let _stale = std::fs::remove_file(&socket);
-        let mut command = daemon::command(bench, world, HOW);
-        command
-            .args(["serve", "--listen", "unix", "--socket"])
-            .arg(&socket);
-        let child = command
-            .stdin(Stdio::null())
-            .spawn()
-            .context("start the daemon")?;
-        let shared = Self { child, socket };
-        let began = Instant::now();
-        while UnixStream::connect(&shared.socket).is_err() {
-            if began.elapsed() > Duration::from_secs(10) {
-                bail!("the daemon does not listen");
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        Ok(shared)
-    }
-
-    /// The times of the calls of a client that has connected by itself.
-    fn calls(&self) -> Result<Vec<f64>> {
-        let mut stream = UnixStream::connect(&self.socket)?;
-        let mut output = BufReader::new(stream.try_clone()?);
-        let mut line = Vec::new();
-        let mut timed = |id: usize, method: &str, params: &str| -> Result<f64> {
-            let began = Instant::now();
-            stream.write_all(daemon::request(id as u64, method, params).as_bytes())?;
-            let head = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\"");
-            loop {
-                line.clear();
-                if output.read_until(b'\n', &mut line)? == 0 {
-                    bail!("the daemon ended");
-                }
-                if line.starts_with(head.as_bytes()) {
-                    return Ok(began.elapsed().as_secs_f64());
-                }
-                if memchr::memmem::find(&line, b"\"error\":").is_some() {
-                    bail!("{}", String::from_utf8_lossy(&line));
-                }
-            }
-        };
-        timed(0, "create_session", SESSION)?;
-        (1..=CALLS).map(|id| timed(id, "get_leaf", "{}")).collect()
-    }
-}
-
-impl Drop for SharedDaemon {
-    fn drop(&mut self) {
-        let _dead = self.child.kill();
-        let _waited = self.child.wait();
-        remove_files(&self.socket);
-    }
-}
-
-fn remove_files(socket: &Path) {
-    for ending in ["sock", "json", "lock"] {
-        let _absent = std::fs::remove_file(socket.with_extension(ending));
-    }
+/// The times of the calls of a client that has connected by itself.
+fn socket_calls(shared: &SharedDaemon, waiting: Waiting) -> Result<Vec<f64>> {
+    let mut client = shared.connect(waiting)?;
+    client.timed("create_session", SESSION)?;
+    (0..CALLS).map(|_| client.timed("get_leaf", "{}")).collect()
 }

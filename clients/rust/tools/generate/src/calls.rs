@@ -150,9 +150,10 @@ fn wrapped(text: &str) -> String {
 /// Returns whether the param names the session that the method works on, not one to create or open.
 fn is_session(property: &Property) -> bool {
     property.member == "sessionId"
-        && property.schema["description"]
-            .as_str()
-            .is_some_and(|text| text.contains("the session that is open, if exactly one is"))
+        && property.schema["description"].as_str().is_some_and(|text| {
+            let works_on = "the session that is open, if exactly one is";
+            text.contains(works_on) || text.starts_with("The id of an open session")
+        })
 }
 
 fn setters_of(definitions: &Definitions, params: &str) -> String {

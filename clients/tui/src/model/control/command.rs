@@ -54,7 +54,8 @@ impl Model {
             return Vec::new();
         };
         // A candidate whose name was not typed in full may need an argument.
-        if command.name != line.name() && !command.argument.is_empty() {
+        let needs_argument = !command.argument.is_empty() && !command.argument.starts_with('[');
+        if command.name != line.name() && needs_argument {
             line.complete();
             return Vec::new();
         }
@@ -63,13 +64,7 @@ impl Model {
         if command.by.is_none() {
             return self.run_own(&command.name, argument);
         }
-        self.commands += 1;
-        let id = self.commands;
-        self.running = Some(RunningCommand {
-            id,
-            name: command.name.clone(),
-            began: self.now,
-        });
+        let id = self.start_command(&command.name);
         vec![Effect::RunCommand {
             id,
             name: command.name,
@@ -77,11 +72,36 @@ impl Model {
         }]
     }
 
+    /// Shows a command as running. Returns the number that its end has.
+    fn start_command(&mut self, name: &str) -> u64 {
+        self.commands += 1;
+        self.running = Some(RunningCommand {
+            id: self.commands,
+            name: name.to_owned(),
+            began: self.now,
+        });
+        self.commands
+    }
+
     fn run_own(&mut self, name: &str, argument: String) -> Vec<Effect> {
         match name {
             "tree" => self.tree.go_to(PagePosition::Leaf),
             "branch" => self.navigate_to_cursor(false),
             "pop" => self.navigate_to_cursor(true),
+            "fork" => {
+                let Some(entry) = self.tree.selected().map(|row| row.id.clone()) else {
+                    return Vec::new();
+                };
+                let id = self.start_command(name);
+                vec![Effect::Fork { id, entry }]
+            }
+            "compact" => {
+                let id = self.start_command(name);
+                vec![Effect::Compact {
+                    id,
+                    focus: argument,
+                }]
+            }
             _ if argument.is_empty() => self.label_selected(),
             _ => {
                 let row = self.tree.selected().map(|row| row.id.clone());

@@ -9,43 +9,63 @@ use crossterm::event::KeyCode;
 
 impl Model {
     pub(super) fn key_in_sessions(&mut self, key: Key) -> Vec<Effect> {
-        let list = &mut self.sessions;
         let action = self.settings.keymap.action(Context::Sessions, key);
+        if let Some(effects) = self.type_in_session_search(key, action) {
+            return effects;
+        }
+        match action {
+            Some(action) if self.move_in_sessions(action) => Vec::new(),
+            Some(action) => self.act_in_sessions(action),
+            None => Vec::new(),
+        }
+    }
+
+    /// Handles a key in the search, or one that begins it. `None` if it has its usual action.
+    fn type_in_session_search(&mut self, key: Key, action: Option<Action>) -> Option<Vec<Effect>> {
+        let list = &mut self.sessions;
         let starts = !list.typing && action.is_none() && key.text().is_some_and(|c| c != ' ');
         let is_edit = key.text().is_some() || key.is(KeyCode::Backspace) || key.is_ctrl('w');
-        if starts || list.typing && is_edit {
-            list.typing = true;
-            if key.is(KeyCode::Backspace) && list.search.is_empty() {
-                list.typing = false;
-                return Vec::new();
-            }
-            list.search.key(key);
-            return list.restart();
+        if !(starts || list.typing && is_edit) {
+            return None;
         }
+        list.typing = true;
+        if key.is(KeyCode::Backspace) && list.search.is_empty() {
+            list.typing = false;
+            return Some(Vec::new());
+        }
+        list.search.key(key);
+        Some(list.restart())
+    }
+
+    /// Moves the cursor. Returns false if the action is no move.
+    fn move_in_sessions(&mut self, action: Action) -> bool {
+        let list = &mut self.sessions;
         let page = list.height.saturating_sub(1).max(1);
         let cursor = list.cursor;
         let to = match action {
-            Some(Action::Up) => Some(cursor.saturating_sub(1)),
-            Some(Action::Down) => Some(cursor + 1),
-            Some(Action::PageUp) => Some(cursor.saturating_sub(page)),
-            Some(Action::PageDown) => Some(cursor + page),
-            Some(Action::First) => Some(0),
-            Some(Action::Last) => Some(usize::MAX - 1),
-            _ => None,
+            Action::Up => cursor.saturating_sub(1),
+            Action::Down => cursor + 1,
+            Action::PageUp => cursor.saturating_sub(page),
+            Action::PageDown => cursor + page,
+            Action::First => 0,
+            Action::Last => usize::MAX - 1,
+            _ => return false,
         };
-        if let Some(to) = to {
-            list.typing = false;
-            list.move_to(to);
-            return Vec::new();
-        }
+        list.typing = false;
+        list.move_to(to);
+        true
+    }
+
+    fn act_in_sessions(&mut self, action: Action) -> Vec<Effect> {
+        let list = &mut self.sessions;
         match action {
-            Some(Action::Accept) => self.open_selected(),
-            Some(Action::SearchAll) => self.search_all(),
-            Some(Action::Search) => {
+            Action::Accept => self.open_selected(),
+            Action::SearchAll => self.search_all(),
+            Action::Search => {
                 list.typing = true;
                 Vec::new()
             }
-            Some(Action::Back) => {
+            Action::Back => {
                 let was_typing = std::mem::take(&mut list.typing);
                 if !list.search.is_empty() {
                     list.search.clear();
@@ -60,19 +80,19 @@ impl Model {
                 }
                 self.is_at_the_top()
             }
-            Some(Action::Scope) => {
+            Action::Scope => {
                 list.here = !list.here;
                 list.restart()
             }
-            Some(Action::NamedOnly) => {
+            Action::NamedOnly => {
                 list.named = !list.named;
                 list.restart()
             }
-            Some(Action::NextSort) => {
+            Action::NextSort => {
                 list.sort = list.sort.next();
                 list.restart()
             }
-            Some(Action::Rename) => {
+            Action::Rename => {
                 if let Some(row) = list.selected().filter(|row| row.damage.is_none()) {
                     self.dialog = Some(Dialog::Rename {
                         session_id: row.id.clone(),
@@ -81,7 +101,7 @@ impl Model {
                 }
                 Vec::new()
             }
-            Some(Action::Trash) => {
+            Action::Trash => {
                 if let Some(row) = list.selected().filter(|row| !row.id.is_empty()) {
                     self.dialog = Some(Dialog::Trash {
                         session_id: row.id.clone(),
@@ -90,11 +110,11 @@ impl Model {
                 }
                 Vec::new()
             }
-            Some(Action::Command) => self.begin_command(),
-            Some(Action::Answer) => self.answer_waiting(),
-            Some(Action::Help) => self.help(),
-            Some(Action::Suspend) => vec![Effect::Suspend],
-            Some(Action::Quit) => vec![Effect::Quit],
+            Action::Command => self.begin_command(),
+            Action::Answer => self.answer_waiting(),
+            Action::Help => self.help(),
+            Action::Suspend => vec![Effect::Suspend],
+            Action::Quit => vec![Effect::Quit],
             _ => Vec::new(),
         }
     }

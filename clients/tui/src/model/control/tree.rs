@@ -42,16 +42,7 @@ impl Model {
             Action::UnfoldOrDown => self.tree.unfold_or_down(),
             Action::ToggleFold => self.tree.toggle_fold(),
             Action::ToActive => self.tree.go_to(PagePosition::Leaf),
-            Action::ToNews => match self.tree.others().map(str::to_owned) {
-                Some(id) => {
-                    self.tree.news = 0;
-                    self.tree.go_to(PagePosition::Around(id))
-                }
-                None => {
-                    self.say("No other program is at another entry.");
-                    Vec::new()
-                }
-            },
+            Action::ToNews => self.go_to_others(),
             Action::FilterDefault => self.tree.set_filter(Filter::Default),
             Action::FilterNoTools => self.tree.toggle_filter(Filter::NoTools),
             Action::FilterUserOnly => self.tree.toggle_filter(Filter::UserOnly),
@@ -95,6 +86,20 @@ impl Model {
             Action::Suspend => vec![Effect::Suspend],
             Action::Quit => vec![Effect::Quit],
             _ => Vec::new(),
+        }
+    }
+
+    /// Goes to the entry where another program has moved the file's leaf.
+    fn go_to_others(&mut self) -> Vec<Effect> {
+        match self.tree.others().map(str::to_owned) {
+            Some(id) => {
+                self.tree.news = 0;
+                self.tree.go_to(PagePosition::Around(id))
+            }
+            None => {
+                self.say("No other program is at another entry.");
+                Vec::new()
+            }
         }
     }
 

@@ -1,0 +1,396 @@
+//! A turn of the agent: the updates between a prompt and its end, as messages of a session. Pure.
+
+use serde_json::{Map, Value, json};
+
+/// A message that will be an entry, or another entry of the turn.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Item {
+    /// `message`, with its members.
+    Message(Value),
+    /// `custom`: its type and data.
+    Custom(&'static str, Value),
+}
+
+impl Item {
+    /// The fields by which a replayed message is found again: role, and text or the id of the call.
+    pub fn key(&self) -> Option<(String, String)> {
+        match self {
+            Item::Message(message) => Some(key(message)),
+            Item::Custom(..) => None,
+        }
+    }
+}
+
+/// See [`Item::key`].
+pub fn key(message: &Value) -> (String, String) {
+    let member = |name: &str| {
+        message
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let role = member("role");
+    let text = match role {
+        "toolResult" => member("toolCallId").to_owned(),
+        _ => text_of(message.get("content").unwrap_or(&Value::Null)),
+    };
+    (role.to_owned(), text.trim().to_owned())
+}
+
+fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let texts = blocks
+                .iter()
+                .filter_map(|block| block.get("text")?.as_str());
+            texts.collect()
+        }
+        _ => String::new(),
+    }
+}
+
+/// The content of a user message from the blocks of a prompt.
+pub fn user_message(prompt: &[Value]) -> Value {
+    let blocks: Vec<Value> = prompt.iter().filter_map(block).collect();
+    json!({ "role": "user", "content": blocks })
+}
+
+/// A content block of ACP as one of a session; `None` for an empty one.
+fn block(content: &Value) -> Option<Value> {
+    let member = |name: &str| {
+        content
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let text = match member("type") {
+        "text" => member("text").to_owned(),
+        "image" => {
+            return Some(json!({
+                "type": "image",
+                "data": member("data"),
+                "mimeType": member("mimeType"),
+            }));
+        }
+        "resource_link" => format!("[{}]({})", member("name"), member("uri")),
+        "resource" => {
+            let resource = content.get("resource")?;
+            let uri = resource
+                .get("uri")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            match resource.get("text").and_then(Value::as_str) {
+                Some(text) => format!("{uri}\n{text}"),
+                None => uri.to_owned(),
+            }
+        }
+        other => format!("[{other}]"),
+    };
+    (!text.is_empty()).then(|| json!({ "type": "text", "text": text }))
+}
+
+/// A kind of text that comes in chunks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Speaker {
+    User,
+    Agent,
+    Thought,
+}
+
+/// A part of the turn in the order in which it began.
+#[derive(Debug)]
+enum Part {
+    Text {
+        speaker: Speaker,
+        message_id: Option<String>,
+        blocks: Vec<Value>,
+    },
+    /// The members of `tool_call` and all its updates, merged.
+    Call(Map<String, Value>),
+    Custom(&'static str, Value),
+}
+
+/// Collects updates.
+#[derive(Debug, Default)]
+pub struct Turn {
+    parts: Vec<Part>,
+}
+
+impl Turn {
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Takes in the `update` of a `session/update`.
+    pub fn update(&mut self, update: &Value) {
+        let kind = update.get("sessionUpdate").and_then(Value::as_str);
+        match kind.unwrap_or_default() {
+            "user_message_chunk" => self.chunk(Speaker::User, update),
+            "agent_message_chunk" => self.chunk(Speaker::Agent, update),
+            "agent_thought_chunk" => self.chunk(Speaker::Thought, update),
+            "tool_call" | "tool_call_update" => self.call(update),
+            "plan" => self.state("acp.plan", update.get("entries")),
+            "current_mode_update" => self.state("acp.mode", update.get("currentModeId")),
+            _ => {}
+        }
+    }
+
+    /// Takes in a question for permission and its answer.
+    pub fn permission(&mut self, request: &Value, outcome: &Value) {
+        let call = request.get("toolCall");
+        let member = |name: &str| call.and_then(|call| call.get(name)).cloned();
+        let data = json!({
+            "toolCallId": member("toolCallId"),
+            "title": member("title"),
+            "options": request.get("options"),
+            "outcome": outcome,
+        });
+        self.parts.push(Part::Custom("acp.permission", data));
+    }
+
+    /// Notes that a part of the turn was not recorded.
+    pub fn gap(&mut self) {
+        self.parts.push(Part::Custom("acp.gap", Value::Null));
+    }
+
+    /// The latest plan or mode counts.
+    fn state(&mut self, custom_type: &'static str, data: Option<&Value>) {
+        let is_same = |part: &Part| matches!(part, Part::Custom(other, _) if *other == custom_type);
+        self.parts.retain(|part| !is_same(part));
+        let data = data.cloned().unwrap_or_default();
+        self.parts.push(Part::Custom(custom_type, data));
+    }
+
+    fn chunk(&mut self, new: Speaker, update: &Value) {
+        let id = update
+            .get("messageId")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
+        let Some(content) = update.get("content").and_then(block) else {
+            return;
+        };
+        // Without ids, text goes on until something else comes.
+        let is_last =
+            matches!(self.parts.last(), Some(Part::Text { speaker, .. }) if *speaker == new);
+        let continued = self.parts.iter_mut().rev().find_map(|part| match part {
+            Part::Text {
+                speaker,
+                message_id,
+                blocks,
+            } if *speaker == new && *message_id == id && (id.is_some() || is_last) => Some(blocks),
+            _ => None,
+        });
+        match continued {
+            Some(blocks) => join(blocks, content),
+            None => self.parts.push(Part::Text {
+                speaker: new,
+                message_id: id,
+                blocks: vec![content],
+            }),
+        }
+    }
+
+    fn call(&mut self, update: &Value) {
+        let Value::Object(update) = update else {
+            return;
+        };
+        let id = update.get("toolCallId");
+        let known = self.parts.iter_mut().find_map(|part| match part {
+            Part::Call(call) if call.get("toolCallId") == id => Some(call),
+            _ => None,
+        });
+        match known {
+            Some(call) => {
+                let told = update.iter().filter(|(_, value)| !value.is_null());
+                call.extend(told.map(|(name, value)| (name.clone(), value.clone())));
+            }
+            None => self.parts.push(Part::Call(update.clone())),
+        }
+    }
+
+    /// The messages of the turn. `stop` is the reason of ACP; `None` if the turn did not end.
+    pub fn finish(self, stop: Option<&str>, usage: Option<&Value>) -> Vec<Item> {
+        let mut messages = Messages::default();
+        for part in self.parts {
+            messages.add(part);
+        }
+        messages.close();
+        messages.end(stop, usage);
+        messages.items
+    }
+}
+
+/// Appends a block; text is joined to the text before.
+fn join(blocks: &mut Vec<Value>, block: Value) {
+    if let (Some(Value::String(text)), Some(Value::String(more))) = (
+        blocks.last_mut().and_then(|last| last.get_mut("text")),
+        block.get("text"),
+    ) {
+        text.push_str(more);
+    } else {
+        blocks.push(block);
+    }
+}
+
+/// Builds messages: an assistant message with its calls, then their results.
+#[derive(Default)]
+struct Messages {
+    items: Vec<Item>,
+    content: Vec<Value>,
+    results: Vec<Item>,
+}
+
+impl Messages {
+    fn add(&mut self, part: Part) {
+        match part {
+            Part::Text {
+                speaker: Speaker::User,
+                blocks,
+                ..
+            } => {
+                self.close();
+                let message = json!({ "role": "user", "content": blocks });
+                self.items.push(Item::Message(message));
+            }
+            Part::Text {
+                speaker, blocks, ..
+            } => {
+                if !self.results.is_empty() {
+                    self.close();
+                }
+                match speaker {
+                    Speaker::Thought => {
+                        let text = text_of(&Value::Array(blocks));
+                        self.content
+                            .push(json!({ "type": "thinking", "thinking": text }));
+                    }
+                    _ => self.content.extend(blocks),
+                }
+            }
+            Part::Call(call) => {
+                self.content.push(call_block(&call));
+                self.results.extend(result(&call));
+            }
+            Part::Custom(custom_type, data) => self.results.push(Item::Custom(custom_type, data)),
+        }
+    }
+
+    fn close(&mut self) {
+        if !self.content.is_empty() {
+            let content = std::mem::take(&mut self.content);
+            let message = json!({ "role": "assistant", "content": content });
+            self.items.push(Item::Message(message));
+        }
+        self.items.append(&mut self.results);
+    }
+
+    /// Says in the last assistant message how the turn ended.
+    fn end(&mut self, stop: Option<&str>, usage: Option<&Value>) {
+        let reason = match stop {
+            Some("end_turn") => "stop",
+            Some("max_tokens" | "max_turn_requests") => "length",
+            Some("refusal") => "error",
+            _ => "aborted",
+        };
+        let is_assistant = |item: &&mut Item| matches!(item, Item::Message(message) if message.get("role") == Some(&json!("assistant")));
+        let last = self.items.iter_mut().rev().find(is_assistant);
+        if let Some(Item::Message(Value::Object(message))) = last {
+            message.insert("stopReason".to_owned(), json!(reason));
+            if let Some(usage) = usage.filter(|usage| usage.is_object()) {
+                message.insert("usage".to_owned(), usage_of(usage));
+            }
+        }
+    }
+}
+
+fn usage_of(usage: &Value) -> Value {
+    let count = |name: &str| usage.get(name).and_then(Value::as_u64).unwrap_or_default();
+    json!({
+        "input": count("inputTokens"),
+        "output": count("outputTokens"),
+        "cacheRead": count("cachedReadTokens"),
+        "cacheWrite": count("cachedWriteTokens"),
+        "totalTokens": count("totalTokens"),
+    })
+}
+
+fn call_block(call: &Map<String, Value>) -> Value {
+    let arguments = match call.get("rawInput") {
+        Some(Value::Object(arguments)) => Value::Object(arguments.clone()),
+        Some(Value::Null) | None => json!({ "title": call.get("title") }),
+        Some(other) => json!({ "_raw": other.to_string() }),
+    };
+    json!({
+        "type": "toolCall",
+        "id": call.get("toolCallId"),
+        "name": tool_name(call),
+        "arguments": arguments,
+    })
+}
+
+/// The name of the tool if the agent says it; else the title, which often is the name, of one word; else the kind.
+fn tool_name(call: &Map<String, Value>) -> &str {
+    let member = |name: &str| call.get(name).and_then(Value::as_str);
+    let is_word = |title: &&str| !title.is_empty() && !title.contains(char::is_whitespace);
+    let name = member("name").or_else(|| member("title").filter(is_word));
+    name.or_else(|| member("kind")).unwrap_or("tool")
+}
+
+/// The result of a call that has ended.
+fn result(call: &Map<String, Value>) -> Option<Item> {
+    let is_error = match call.get("status").and_then(Value::as_str) {
+        Some("completed") => false,
+        Some("failed") => true,
+        _ => return None,
+    };
+    let content = call.get("content").and_then(Value::as_array);
+    let shown = content.into_iter().flatten().filter_map(result_block);
+    let mut blocks: Vec<Value> = shown.collect();
+    if blocks.is_empty() {
+        let text = match call.get("rawOutput") {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Object(output)) => match output.get("output").and_then(Value::as_str) {
+                Some(text) => text.to_owned(),
+                None => Value::Object(output.clone()).to_string(),
+            },
+            Some(Value::Null) | None => String::new(),
+            Some(other) => other.to_string(),
+        };
+        blocks.push(json!({ "type": "text", "text": text }));
+    }
+    let message = json!({
+        "role": "toolResult",
+        "toolCallId": call.get("toolCallId"),
+        "toolName": tool_name(call),
+        "content": blocks,
+        "isError": is_error,
+    });
+    Some(Item::Message(message))
+}
+
+fn result_block(content: &Value) -> Option<Value> {
+    let member = |name: &str| {
+        content
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    match member("type") {
+        "content" => block(content.get("content")?),
+        "diff" => {
+            let lines = |sign: char, name: &str| -> String {
+                let lines = member(name).lines();
+                lines.map(|line| format!("{sign}{line}\n")).collect()
+            };
+            let (old, new) = (lines('-', "oldText"), lines('+', "newText"));
+            let text = format!("{}\n{old}{new}", member("path"));
+            Some(json!({ "type": "text", "text": text }))
+        }
+        "terminal" => {
+            let text = format!("[terminal {}]", member("terminalId"));
+            Some(json!({ "type": "text", "text": text }))
+        }
+        _ => None,
+    }
+}

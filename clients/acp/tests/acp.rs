@@ -1,0 +1,389 @@
+//! The recorder between a test and an agent, and the sessions that it writes.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
+
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The daemon that the workspace has built.
+fn daemon() -> PathBuf {
+    let given = std::env::var_os("TREELINED_BIN").map(PathBuf::from);
+    given.unwrap_or_else(|| {
+        PathBuf::from(env!("CARGO_BIN_EXE_treelined-acp")).with_file_name("treelined")
+    })
+}
+
+struct Folders {
+    root: tempfile::TempDir,
+}
+
+impl Folders {
+    fn new() -> Folders {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("work")).unwrap();
+        Folders { root }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    fn recorder(&self, history: &Value) -> Editor {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_treelined-acp"));
+        command.arg("--session-dir").arg(self.path("sessions"));
+        command.arg("--state").arg(self.path("state"));
+        command.arg("--daemon").arg(daemon());
+        command.args([
+            "--",
+            "python3",
+            concat!(env!("CARGO_MANIFEST_DIR"), "/tests/agent.py"),
+        ]);
+        command.env("HISTORY", history.to_string());
+        Editor::start(command)
+    }
+
+    /// Waits until a journal has this text.
+    fn wait_for_journal(&self, text: &str) {
+        let end = Instant::now() + Duration::from_secs(20);
+        let has_text = || {
+            let files = std::fs::read_dir(self.path("state/journals")).unwrap();
+            files.into_iter().any(|file| {
+                let journal = std::fs::read_to_string(file.unwrap().path());
+                journal.is_ok_and(|journal| journal.contains(text))
+            })
+        };
+        while !has_text() {
+            assert!(Instant::now() < end, "a journal has {text}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// The entries of the only session, by a daemon: role or type, text, and the number of the parent.
+    fn recorded(&self) -> Vec<(String, String, Option<usize>)> {
+        let mut command = Command::new(daemon());
+        command.arg("--session-dir").arg(self.path("sessions"));
+        let mut peer = Editor::start(command);
+        let sessions = peer.ask("list_sessions", json!({}))["sessions"].clone();
+        assert_eq!(sessions.as_array().unwrap().len(), 1, "{sessions}");
+        peer.ask("open_session", json!({"path": sessions[0]["path"]}));
+        let entries = peer.ask("get_entries", json!({}))["entries"].clone();
+        let entries = entries.as_array().unwrap();
+        let place = |id: &Value| entries.iter().position(|entry| entry["id"] == *id);
+        let rows = entries.iter().map(|entry| {
+            let message = &entry["message"];
+            let kind = message.get("role").or(entry.get("customType")).unwrap();
+            let text = match &message["content"] {
+                Value::Array(blocks) => blocks.iter().map(shown).collect::<Vec<_>>().join("|"),
+                _ => String::new(),
+            };
+            (
+                kind.as_str().unwrap().to_owned(),
+                text,
+                place(&entry["parentId"]),
+            )
+        });
+        let rows = rows.collect();
+        assert_eq!(peer.end(), 0);
+        rows
+    }
+}
+
+fn shown(block: &Value) -> String {
+    match block["type"].as_str().unwrap() {
+        "thinking" => format!("({})", block["thinking"].as_str().unwrap()),
+        "toolCall" => format!("{}{}", block["name"].as_str().unwrap(), block["arguments"]),
+        _ => block["text"].as_str().unwrap().to_owned(),
+    }
+}
+
+/// A peer that speaks JSON-RPC, a message a line.
+struct Editor {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    /// All lines that were received.
+    received: Vec<Value>,
+    next: u64,
+}
+
+impl Editor {
+    fn start(mut command: Command) -> Editor {
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = piped.stderr(Stdio::piped()).spawn().unwrap();
+        Editor {
+            stdin: child.stdin.take(),
+            stdout: BufReader::new(child.stdout.take().unwrap()),
+            child,
+            received: Vec::new(),
+            next: 1,
+        }
+    }
+
+    fn send(&mut self, message: &Value) {
+        writeln!(self.stdin.as_ref().unwrap(), "{message}").unwrap();
+    }
+
+    fn begin(&mut self, method: &str, params: Value) -> u64 {
+        let id = self.next;
+        self.next += 1;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        id
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        let id = self.begin(method, params);
+        loop {
+            let message = self.next_message();
+            if message["method"] == "session/request_permission" {
+                let outcome = json!({"outcome": {"outcome": "selected", "optionId": "yes"}});
+                self.send(&json!({"jsonrpc": "2.0", "id": message["id"], "result": outcome}));
+            } else if message["id"] == json!(id) {
+                assert!(message.get("error").is_none(), "{method}: {message}");
+                return message["result"].clone();
+            }
+        }
+    }
+
+    fn next_message(&mut self) -> Value {
+        let mut line = String::new();
+        assert!(self.stdout.read_line(&mut line).unwrap() > 0, "a message");
+        let message: Value = serde_json::from_str(&line).unwrap();
+        self.received.push(message.clone());
+        message
+    }
+
+    fn prompt(&mut self, session: &str, text: &str) -> Value {
+        let prompt = json!([{"type": "text", "text": text}]);
+        self.ask(
+            "session/prompt",
+            json!({"sessionId": session, "prompt": prompt}),
+        )
+    }
+
+    /// Closes stdin and waits for the exit code.
+    fn end(mut self) -> i32 {
+        drop(self.stdin.take());
+        self.child.wait().unwrap().code().unwrap()
+    }
+}
+
+fn row(kind: &str, text: &str, parent: Option<usize>) -> (String, String, Option<usize>) {
+    (kind.to_owned(), text.to_owned(), parent)
+}
+
+#[test]
+fn a_conversation_becomes_a_session() {
+    let folders = Folders::new();
+    let mut editor = folders.recorder(&json!([]));
+    editor.ask("initialize", json!({"protocolVersion": 1}));
+    let made = editor.ask(
+        "session/new",
+        json!({"cwd": folders.path("work"), "mcpServers": []}),
+    );
+    let session = made["sessionId"].as_str().unwrap();
+    let ended = editor.prompt(session, "think of a tool");
+    assert_eq!(ended["stopReason"], "end_turn");
+    editor.prompt(session, "thanks");
+    assert_eq!(editor.end(), 0);
+    assert_eq!(
+        folders.recorded(),
+        [
+            row("acp.session", "", None),
+            row("user", "think of a tool", Some(0)),
+            row(
+                "assistant",
+                "(Let me think.)|You said: think of a tool|bash{\"command\":\"ls -l\"}",
+                Some(1)
+            ),
+            row("toolResult", "total 0", Some(2)),
+            row("acp.permission", "", Some(3)),
+            row("assistant", "It is empty.", Some(4)),
+            row("user", "thanks", Some(5)),
+            row("assistant", "You said: thanks", Some(6)),
+        ]
+    );
+    assert!(
+        std::fs::read_dir(folders.path("state/journals"))
+            .unwrap()
+            .next()
+            .is_none()
+    );
+}
+
+#[test]
+fn a_loaded_history_is_aligned_and_branches_where_it_differs() {
+    let folders = Folders::new();
+    let mut editor = folders.recorder(&json!([]));
+    editor.ask("session/new", json!({"cwd": folders.path("work")}));
+    editor.prompt("s1", "one");
+    editor.prompt("s1", "two");
+    assert_eq!(editor.end(), 0);
+    let before = folders.recorded();
+
+    // The agent has forgotten the second turn, and has another one.
+    let history = json!([
+        ["user_message_chunk", "one"],
+        ["agent_message_chunk", "You said: "],
+        ["agent_message_chunk", "one"],
+        ["user_message_chunk", "another"],
+        ["agent_message_chunk", "Yes."],
+    ]);
+    let mut editor = folders.recorder(&history);
+    editor.ask(
+        "session/load",
+        json!({"sessionId": "s1", "cwd": folders.path("work")}),
+    );
+    editor.prompt("s1", "three");
+    assert_eq!(editor.end(), 0);
+    let mut expected = before.clone();
+    expected.extend([
+        row("user", "another", Some(2)),
+        row("assistant", "Yes.", Some(5)),
+        row("user", "three", Some(6)),
+        row("assistant", "You said: three", Some(7)),
+    ]);
+    assert_eq!(folders.recorded(), expected);
+
+    // The same again: nothing is written.
+    let mut history = history.as_array().unwrap().clone();
+    history.push(json!(["user_message_chunk", "three"]));
+    history.push(json!(["agent_message_chunk", "You said: three"]));
+    let mut editor = folders.recorder(&json!(history));
+    editor.ask(
+        "session/load",
+        json!({"sessionId": "s1", "cwd": folders.path("work")}),
+    );
+    assert_eq!(editor.end(), 0);
+    assert_eq!(folders.recorded(), expected);
+}
+
+#[test]
+fn a_fork_is_a_branch_of_the_same_tree() {
+    let folders = Folders::new();
+    let mut editor = folders.recorder(&json!([]));
+    editor.ask("session/new", json!({"cwd": folders.path("work")}));
+    editor.prompt("s1", "one");
+    editor.ask(
+        "session/fork",
+        json!({"sessionId": "s1", "cwd": folders.path("work")}),
+    );
+    editor.prompt("s1", "two");
+    editor.prompt("s2", "other");
+    assert_eq!(editor.end(), 0);
+    let recorded = folders.recorded();
+    assert_eq!(recorded.len(), 7, "{recorded:#?}");
+    assert_eq!(recorded[3], row("user", "two", Some(2)));
+    assert_eq!(recorded[5], row("user", "other", Some(2)));
+}
+
+#[test]
+fn a_turn_without_an_end_is_kept_as_aborted() {
+    let folders = Folders::new();
+    let mut editor = folders.recorder(&json!([]));
+    editor.ask("session/new", json!({"cwd": folders.path("work")}));
+    let prompt = json!([{"type": "text", "text": "die"}]);
+    editor.begin(
+        "session/prompt",
+        json!({"sessionId": "s1", "prompt": prompt}),
+    );
+    let mut stderr = String::new();
+    editor
+        .child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut stderr)
+        .unwrap();
+    assert_eq!(stderr, "agent starts\n");
+    assert_eq!(editor.end(), 7, "the agent's exit code");
+    assert_eq!(
+        folders.recorded()[2],
+        row("assistant", "You said: die", Some(1))
+    );
+}
+
+#[test]
+fn a_killed_recorder_loses_nothing_and_writes_nothing_twice() {
+    let folders = Folders::new();
+    for round in 0..6_u64 {
+        let mut editor = folders.recorder(&json!([]));
+        if round == 0 {
+            editor.ask("session/new", json!({"cwd": folders.path("work")}));
+        } else {
+            editor.ask(
+                "session/resume",
+                json!({"sessionId": "s1", "cwd": folders.path("work")}),
+            );
+        }
+        editor.prompt("s1", &format!("prompt {round}"));
+        let prompt = json!([{"type": "text", "text": format!("slow {round}")}]);
+        editor.begin(
+            "session/prompt",
+            json!({"sessionId": "s1", "prompt": prompt}),
+        );
+        while editor.next_message()["params"]["update"]["content"]["text"]
+            != format!("slow {round}")
+        {}
+        folders.wait_for_journal(&format!("slow {round}\"}}}}}}"));
+        std::thread::sleep(Duration::from_millis(round * 70));
+        editor.child.kill().unwrap();
+        editor.child.wait().unwrap();
+    }
+    let mut editor = folders.recorder(&json!([]));
+    editor.ask("initialize", json!({}));
+    assert_eq!(editor.end(), 0);
+    let texts: Vec<_> = folders
+        .recorded()
+        .into_iter()
+        .map(|(_, text, _)| text)
+        .collect();
+    for round in 0..6 {
+        for text in [format!("prompt {round}"), format!("slow {round}")] {
+            let count = texts.iter().filter(|other| **other == text).count();
+            assert_eq!(count, 1, "{text}: {texts:#?}");
+        }
+        let text = format!("You said: prompt {round}");
+        assert_eq!(
+            texts.iter().filter(|other| **other == text).count(),
+            1,
+            "{text}: {texts:#?}"
+        );
+    }
+}
+
+#[test]
+fn without_a_daemon_the_conversation_goes_on() {
+    let folders = Folders::new();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_treelined-acp"));
+    command
+        .args(["--daemon", "/nonexistent/treelined", "--state"])
+        .arg(folders.path("state"));
+    command.args([
+        "--",
+        "python3",
+        concat!(env!("CARGO_MANIFEST_DIR"), "/tests/agent.py"),
+    ]);
+    let mut editor = Editor::start(command);
+    editor.ask("session/new", json!({"cwd": folders.path("work")}));
+    editor.prompt("s1", "one");
+    assert_eq!(editor.end(), 0);
+    // The next start records it.
+    let mut editor = folders.recorder(&json!([]));
+    editor.ask("initialize", json!({}));
+    assert_eq!(editor.end(), 0);
+    assert_eq!(folders.recorded()[2].1, "You said: one");
+}
+
+#[test]
+fn signals_reach_the_agent() {
+    let folders = Folders::new();
+    let mut editor = folders.recorder(&json!([]));
+    editor.ask("initialize", json!({}));
+    let pid = rustix::process::Pid::from_child(&editor.child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let begin = Instant::now();
+    assert_eq!(editor.child.wait().unwrap().code(), Some(128 + 15));
+    assert!(begin.elapsed() < Duration::from_secs(5));
+}

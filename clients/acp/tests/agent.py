@@ -1,0 +1,71 @@
+"""An agent of ACP for the tests: answers prompts by their words, and logs nothing.
+
+`tool` makes a call with an update, `slow` never ends the turn, `die` ends the process in the middle of a turn, `think`
+thinks first. `session/load` replays what `HISTORY` says.
+"""
+
+import json
+import os
+import sys
+import time
+
+
+def send(message):
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def update(session, **members):
+    send({"method": "session/update", "params": {"sessionId": session, "update": members}})
+
+
+def chunk(session, kind, text):
+    update(session, sessionUpdate=kind, content={"type": "text", "text": text})
+
+
+def prompt(request):
+    session = request["params"]["sessionId"]
+    text = request["params"]["prompt"][0]["text"]
+    if "think" in text:
+        chunk(session, "agent_thought_chunk", "Let me ")
+        chunk(session, "agent_thought_chunk", "think.")
+    for part in ("You said: ", text):
+        chunk(session, "agent_message_chunk", part)
+    if "tool" in text:
+        call = {"toolCallId": "c1", "title": "ls -l", "kind": "execute", "status": "pending", "name": "bash"}
+        update(session, sessionUpdate="tool_call", **call)
+        send({"id": 900, "method": "session/request_permission", "params": {"sessionId": session, "toolCall": {"toolCallId": "c1"}, "options": []}})
+        json.loads(sys.stdin.readline())
+        update(session, sessionUpdate="tool_call_update", toolCallId="c1", rawInput={"command": "ls -l"})
+        content = [{"type": "content", "content": {"type": "text", "text": "total 0"}}]
+        update(session, sessionUpdate="tool_call_update", toolCallId="c1", status="completed", content=content)
+        chunk(session, "agent_message_chunk", "It is empty.")
+    if "die" in text:
+        time.sleep(0.3)
+        os._exit(7)
+    if "slow" in text:
+        return
+    usage = {"totalTokens": 12, "inputTokens": 10, "outputTokens": 2}
+    send({"id": request["id"], "result": {"stopReason": "end_turn", "usage": usage}})
+
+
+def main():
+    sys.stderr.write("agent starts\n")
+    for line in sys.stdin:
+        request = json.loads(line)
+        method = request.get("method")
+        if method == "session/prompt":
+            prompt(request)
+        elif method == "session/new":
+            send({"id": request["id"], "result": {"sessionId": "s1"}})
+        elif method == "session/fork":
+            send({"id": request["id"], "result": {"sessionId": "s2"}})
+        elif method == "session/load":
+            for kind, text in json.loads(os.environ["HISTORY"]):
+                chunk(request["params"]["sessionId"], kind, text)
+            send({"id": request["id"], "result": None if "NULL" in os.environ else {}})
+        elif "id" in request:
+            send({"id": request["id"], "result": {"protocolVersion": 1}})
+
+
+main()

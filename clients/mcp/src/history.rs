@@ -1,0 +1,202 @@
+//! The sessions that an agent may read, and those in which it may leave notes.
+
+use std::fmt;
+use std::path::Path;
+use tokio::sync::{Mutex, MutexGuard};
+use treelined_client::{Client, Entry, Error, ErrorKind, OpenMode, SessionRow};
+
+/// The entries of one request to the daemon.
+const PAGE: u64 = 500;
+/// The times that a note is tried again after another writer was faster.
+const ROUNDS: usize = 5;
+
+/// A daemon, and the part of its sessions in scope.
+pub struct History {
+    client: Client,
+    /// The working directory; `None`: every session.
+    scope: Option<String>,
+    /// The session that the agent is in, by its id.
+    own: Option<String>,
+    /// One session is open at a time: a note opens it anew, to see the leaf of the file.
+    turn: Mutex<()>,
+}
+
+/// A failure, in words for the model.
+#[derive(Debug)]
+pub struct Failure(pub String);
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure(error.to_string())
+    }
+}
+
+pub type Result<T> = std::result::Result<T, Failure>;
+
+/// An open session. [`OpenSession::close`] closes it.
+pub struct OpenSession<'a> {
+    /// Its calls are about the session.
+    pub client: Client,
+    pub id: String,
+    pub name: String,
+    pub leaf: Option<String>,
+    _turn: MutexGuard<'a, ()>,
+}
+
+impl History {
+    pub fn new(client: Client, scope: Option<String>, own: Option<String>) -> History {
+        History {
+            client,
+            scope,
+            own,
+            turn: Mutex::new(()),
+        }
+    }
+
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The working directory of the sessions in scope; `None`: all.
+    pub fn scope(&self) -> Option<&str> {
+        self.scope.as_deref()
+    }
+
+    /// The id of the agent's own session: the given one, else the newest of the working directory.
+    pub async fn own_session(&self) -> Result<String> {
+        if let Some(id) = &self.own {
+            return Ok(id.clone());
+        }
+        let mut call = self.client.list_sessions().limit(1);
+        if let Some(cwd) = &self.scope {
+            call = call.cwd(cwd);
+        }
+        let newest = call.await?.sessions.into_iter().next();
+        newest.map(|row| row.session_id).ok_or_else(|| {
+            Failure(
+                "no session is here yet; name one by `session`, or ask list_sessions".to_owned(),
+            )
+        })
+    }
+
+    /// Opens a session for reading; `None`: the agent's own.
+    pub async fn open(&self, id: Option<&str>) -> Result<OpenSession<'_>> {
+        self.open_as(id, OpenMode::Read).await
+    }
+
+    async fn open_as(&self, id: Option<&str>, mode: OpenMode) -> Result<OpenSession<'_>> {
+        let id = match id {
+            Some(id) => id.to_owned(),
+            None => self.own_session().await?,
+        };
+        let turn = self.turn.lock().await;
+        let session = self
+            .client
+            .open_session()
+            .session_id(&id)
+            .mode(mode)
+            .await?
+            .session;
+        let open = OpenSession {
+            client: self.client.with_session(&session.session_id),
+            id: session.session_id,
+            name: session.name.unwrap_or_default(),
+            leaf: session.leaf_id,
+            _turn: turn,
+        };
+        if self.is_in_scope(&session.cwd) {
+            return Ok(open);
+        }
+        open.close().await?;
+        Err(Failure(format!(
+            "session {id} is of another directory; start this server with --all to read it"
+        )))
+    }
+
+    fn is_in_scope(&self, cwd: &str) -> bool {
+        let scope = self.scope.as_deref();
+        scope.is_none_or(|scope| Path::new(cwd).starts_with(scope))
+    }
+
+    /// Appends at the leaf of the file. Opens the session anew, and again if another writer was faster: a note at
+    /// an older place would move the conversation there.
+    pub async fn append<T, F, C>(&self, id: Option<&str>, append: F) -> Result<T>
+    where
+        F: Fn(Client, Option<String>) -> C,
+        C: Future<Output = std::result::Result<T, Error>>,
+    {
+        for _round in 0..ROUNDS {
+            let open = self.open_as(id, OpenMode::Write).await?;
+            let appended = append(open.client.clone(), open.leaf.clone()).await;
+            open.close().await?;
+            match appended {
+                Err(error) if error.is(ErrorKind::LeafMoved) => {}
+                appended => return Ok(appended?),
+            }
+        }
+        Err(Failure(
+            "others are writing to this session; try again".to_owned(),
+        ))
+    }
+
+    /// At least `limit` sessions in scope if there are so many, and the cursor of the next page.
+    pub async fn sessions(
+        &self,
+        query: Option<String>,
+        limit: u64,
+        mut cursor: Option<String>,
+    ) -> Result<(Vec<SessionRow>, Option<String>)> {
+        let mut rows = Vec::new();
+        loop {
+            let mut call = self.client.list_sessions().limit(limit);
+            if let Some(query) = &query {
+                call = call.query(query);
+            }
+            if let Some(cursor) = cursor.take() {
+                call = call.cursor(cursor);
+            }
+            let page = call.await?;
+            let in_scope = page.sessions.into_iter();
+            rows.extend(in_scope.filter(|row| self.is_in_scope(&row.cwd)));
+            cursor = page.next_cursor;
+            if cursor.is_none() || rows.len() as u64 >= limit {
+                return Ok((rows, cursor));
+            }
+        }
+    }
+}
+
+impl OpenSession<'_> {
+    pub async fn close(self) -> Result<()> {
+        self.client.close_session().await?;
+        Ok(())
+    }
+
+    /// The entries from the root to `tip`.
+    pub async fn path(&self, tip: &str) -> Result<Vec<Entry>> {
+        Ok(self.client.get_path().entry_id(tip).await?.entries)
+    }
+
+    /// Calls `see` with each entry of the session, in file order, a page at a time.
+    pub async fn each_entry(&self, mut see: impl FnMut(&Entry)) -> Result<()> {
+        let mut since: Option<String> = None;
+        loop {
+            let mut call = self.client.get_entries().limit(PAGE);
+            if let Some(since) = since.take() {
+                call = call.since(since);
+            }
+            let page = call.await?;
+            page.entries.iter().for_each(&mut see);
+            match page.next_cursor {
+                Some(next) => since = Some(next),
+                None => return Ok(()),
+            }
+        }
+    }
+}

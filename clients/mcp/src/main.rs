@@ -1,0 +1,86 @@
+//! The program `treelined-mcp`.
+
+mod history;
+mod notes;
+mod portable;
+mod reading;
+mod server;
+mod text;
+
+use anyhow::Context;
+use clap::Parser;
+use history::History;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use treelined_client::Client;
+
+/// Serves the conversations of treelined to an agent, over MCP on stdin and stdout.
+///
+/// The agent finds what was tried before, in branches that were left too, and why they were left. It can read
+/// the sessions of the working directory; with --allow-notes it can leave labels, notes and names. It can never
+/// move, compact or delete.
+#[derive(Parser)]
+#[command(version)]
+struct Args {
+    /// Serve the sessions of all directories, not only those of the working directory and below
+    #[arg(long)]
+    all: bool,
+    /// Let the agent label entries, leave notes and name sessions
+    #[arg(long)]
+    allow_notes: bool,
+    /// The session that the agent is in, by its id [default: the newest of the working directory]
+    #[arg(long, env = "TREELINED_SESSION", value_name = "ID")]
+    session: Option<String>,
+    /// The session directory
+    #[arg(long, value_name = "FOLDER")]
+    session_dir: Option<PathBuf>,
+    /// Use the shared daemon, and start one if none runs
+    #[arg(long)]
+    shared: bool,
+    /// The daemon's program
+    #[arg(
+        long,
+        env = "TREELINED_BIN",
+        value_name = "PROGRAM",
+        default_value = "treelined"
+    )]
+    daemon: PathBuf,
+}
+
+fn main() -> ExitCode {
+    match run(Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // If stderr is closed too, the exit code still reports the failure.
+            let _written = writeln!(std::io::stderr(), "treelined-mcp: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: Args) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.context("start the runtime")?.block_on(serve(args))
+}
+
+async fn serve(args: Args) -> anyhow::Result<()> {
+    let cwd = std::env::current_dir().context("find the working directory")?;
+    let mut builder = Client::builder()
+        .program(args.daemon)
+        .client_info(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+    if let Some(folder) = args.session_dir {
+        builder = builder.session_dir(folder);
+    }
+    if args.shared {
+        builder = builder.shared();
+    }
+    let client = builder.spawn().await?;
+    let scope = (!args.all).then(|| cwd.display().to_string());
+    let history = History::new(client.clone(), scope, args.session);
+    let served = server::serve(history, args.allow_notes).await;
+    client.close().await?;
+    served
+}

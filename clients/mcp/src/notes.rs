@@ -1,0 +1,95 @@
+//! The tools that leave notes. They never move, compact or delete.
+
+use crate::history::{Failure, History, Result};
+use crate::portable::portable;
+use crate::reading::Answer;
+use crate::text::Note;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+
+/// The most bytes of a reason.
+const MAX_REASON: usize = 16 << 10;
+/// The most bytes of a label, a name and an outcome.
+const MAX_LABEL: usize = 200;
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(transform = portable)]
+#[serde(rename_all = "camelCase")]
+pub struct Written {
+    /// The new entry; absent if the daemon wrote none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry_id: Option<String>,
+}
+
+pub async fn label_entry(
+    history: &History,
+    session: Option<&str>,
+    entry: &str,
+    label: &str,
+) -> Result<Answer<Written>> {
+    check("label", label, MAX_LABEL)?;
+    let written = history.append(session, |client, leaf| async move {
+        let mut call = client.append_label(entry);
+        if !label.trim().is_empty() {
+            call = call.label(Some(label));
+        }
+        call.expected_leaf_id(leaf.as_deref()).await
+    });
+    let entry_id = written.await?.entry_id;
+    Ok(done("Labelled.", Some(entry_id)))
+}
+
+pub async fn leave_note(
+    history: &History,
+    session: Option<&str>,
+    entry: &str,
+    (reason, outcome): (&str, &str),
+) -> Result<Answer<Written>> {
+    check("reason", reason, MAX_REASON)?;
+    check("outcome", outcome, MAX_LABEL)?;
+    let written = history.append(session, |client, leaf| async move {
+        // An unknown entry is refused here: the daemon takes any data.
+        client.get_entry(entry).await?;
+        let note = json!({
+            "type": "custom",
+            "customType": Note::TYPE,
+            "data": { "targetId": entry, "reason": reason, "outcome": outcome },
+        });
+        let call = client.append_entries([note]);
+        call.expected_leaf_id(leaf.as_deref()).await
+    });
+    let entry_id = written.await?.entry_ids.into_iter().next();
+    Ok(done("The note is left.", entry_id))
+}
+
+pub async fn name_session(
+    history: &History,
+    session: Option<&str>,
+    name: &str,
+) -> Result<Answer<Written>> {
+    check("name", name, MAX_LABEL)?;
+    let named = history.append(session, |client, leaf| async move {
+        let call = client.set_session_name(name);
+        call.expected_leaf_id(leaf.as_deref()).await
+    });
+    named.await?;
+    Ok(done("Named.", None))
+}
+
+fn check(what: &str, text: &str, most: usize) -> Result<()> {
+    match text.len() > most {
+        true => Err(Failure(format!(
+            "the {what} has {} bytes; at most {most} are kept",
+            text.len()
+        ))),
+        false => Ok(()),
+    }
+}
+
+fn done(text: &str, entry_id: Option<String>) -> Answer<Written> {
+    Answer {
+        text: text.to_owned(),
+        data: Written { entry_id },
+    }
+}

@@ -1,0 +1,279 @@
+/** The state of the page. Whatever changes it calls `changed`, which draws the page again. */
+
+import { Session } from './session.ts';
+import { formatRoute, parseRoute } from './route.ts';
+import { bindingOf, typed, type Action } from './keys.ts';
+import { FILTERS } from '../wire.ts';
+import { blockText } from '../source/texts.ts';
+import type { FileSource } from '../source/file.ts';
+import type { Source } from '../source/source.ts';
+import type { Live } from './live.ts';
+
+export interface Notice {
+  text: string;
+  level: 'info' | 'warning' | 'error';
+}
+
+export type Overlay = 'help' | 'stats' | 'redactions' | undefined;
+
+export class App {
+  session: Session | undefined;
+  live: Live | undefined;
+  file: FileSource | undefined;
+  overlay: Overlay;
+  notices: Notice[] = [];
+  /** On narrow screens: whether the tree covers the text. On wide ones: whether it is hidden. */
+  drawer = false;
+  treeHidden = false;
+  private drawing = false;
+
+  constructor(private readonly draw: () => void) {}
+
+  readonly changed = (): void => {
+    if (this.drawing) return;
+    this.drawing = true;
+    queueMicrotask(() => {
+      this.drawing = false;
+      this.session?.tree.follow();
+      this.draw();
+    });
+  };
+
+  say(text: string, level: Notice['level'] = 'info'): void {
+    const notice = { text, level };
+    const others = this.notices.filter((one) => one.text !== text);
+    this.notices = [...others, notice].slice(-3);
+    const shown = level === 'error' ? 12_000 : 5000;
+    setTimeout(() => {
+      this.notices = this.notices.filter((one) => one !== notice);
+      this.changed();
+    }, shown);
+    this.changed();
+  }
+
+  readonly failed = (error: unknown): void => {
+    if (error instanceof DOMException && error.name === 'AbortError') return;
+    this.say(error instanceof Error ? error.message : String(error), 'error');
+  };
+
+  open(source: Source): Session {
+    const selected = (entry: string): void => this.setRoute(entry);
+    this.session = new Session(source, { changed: this.changed, failed: this.failed, selected });
+    return this.session;
+  }
+
+  /** Shows the entry that the address names, else the one that the source proposes. */
+  async start(): Promise<void> {
+    const { session } = this;
+    if (!session) return;
+    const wanted = parseRoute(location.hash).entry;
+    if (wanted !== undefined) {
+      if (await session.tree.go(wanted)) return;
+      // An entry that the filter hides: the text shows it all the same.
+      if (await session.source.path(wanted)) {
+        session.tree.filter = 'all';
+        if (await session.tree.go(wanted)) return;
+      }
+    }
+    await session.tree.reload('center', session.source.selected);
+  }
+
+  /** Follows a change of the address by the reader. */
+  async followRoute(): Promise<void> {
+    const route = parseRoute(location.hash);
+    const { session } = this;
+    if (!session || route.entry === undefined || route.entry === session.tree.cursorId) return;
+    await this.go(route.entry);
+  }
+
+  private setRoute(entry: string): void {
+    const session = this.live?.sessionId;
+    const route = formatRoute({ entry, ...(session === undefined ? {} : { session }) });
+    if (route !== location.hash) history.replaceState(null, '', route);
+  }
+
+  /** Selects an entry, and shows all entries if the filter hides it. */
+  async go(id: string): Promise<void> {
+    const { session } = this;
+    if (!session) return;
+    this.drawer = false;
+    if (await session.tree.go(id)) return;
+    session.tree.filter = 'all';
+    if (!(await session.tree.go(id))) this.say('The session has no such entry.', 'warning');
+  }
+
+  close(): void {
+    if (this.session) this.session.compared = undefined;
+    this.overlay = undefined;
+    this.changed();
+  }
+
+  show(overlay: Overlay): void {
+    this.overlay = overlay;
+    this.changed();
+  }
+
+  async copy(text: string, about = 'Copied.'): Promise<void> {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      if (!copyBySelection(text)) {
+        this.say('The browser does not let the page copy.', 'warning');
+        return;
+      }
+    }
+    this.say(about);
+  }
+
+  async copyEntry(id: string): Promise<void> {
+    const body = await this.session?.bodies.fetch(id);
+    if (body) await this.copy(body.blocks.map(blockText).join('\n\n').trim());
+  }
+
+  search(text: string): void {
+    const { session, file } = this;
+    if (!session) return;
+    session.tree.search(text);
+    const query = session.tree.query;
+    if (!file || !query || query.error || query.text.length < 2) {
+      session.tree.searching = undefined;
+      return;
+    }
+    session.tree.searching = 0;
+    const isCurrent = (): boolean => session.tree.query === query;
+    const progress = (share: number, news: boolean): boolean => {
+      if (!isCurrent()) return false;
+      session.tree.searching = share < 1 ? share : undefined;
+      if (news) void session.tree.reload('keep');
+      else this.changed();
+      return true;
+    };
+    const begin = (): void => {
+      if (isCurrent()) file.searchBodies(query, progress).catch(this.failed);
+    };
+    setTimeout(begin, 250);
+  }
+
+  /** Runs the action of a key. Returns whether the key had one. */
+  key(event: KeyboardEvent): boolean {
+    const binding = bindingOf(event, this.live !== undefined);
+    if (binding) return this.act(binding.action);
+    const begin = typed(event);
+    if (begin === undefined || !this.session) return false;
+    this.focusSearch(begin);
+    return true;
+  }
+
+  focusSearch(text?: string): void {
+    this.drawer = true;
+    const field = document.querySelector<HTMLInputElement>('#search');
+    field?.focus();
+    if (field && text !== undefined) {
+      field.value = text;
+      this.search(text);
+    } else field?.select();
+    this.changed();
+  }
+
+  act(action: Action): boolean {
+    if (this.live?.act(action)) return true;
+    const tree = this.session?.tree;
+    if (!tree) return false;
+    const page = Math.max(
+      1,
+      Math.floor((document.querySelector('#tree')?.clientHeight ?? 300) / 26) - 1,
+    );
+    const moves: Partial<Record<Action, number>> = {
+      up: tree.cursor - 1,
+      down: tree.cursor + 1,
+      'page-up': tree.cursor - page,
+      'page-down': tree.cursor + page,
+      first: 0,
+      last: Infinity,
+      'next-hit': tree.cursor + 1,
+      'previous-hit': tree.cursor - 1,
+    };
+    const to = moves[action];
+    if (to !== undefined) {
+      tree.move(to);
+      return true;
+    }
+    return this.actOnTree(action) || this.actOnPage(action);
+  }
+
+  private actOnTree(action: Action): boolean {
+    const { session } = this;
+    if (!session) return false;
+    const { tree } = session;
+    const filter = FILTERS.find((name) => action === `filter-${name}`);
+    if (filter) tree.setFilter(filter);
+    else if (action === 'next-filter') tree.nextFilter();
+    else if (action === 'fold-or-up') tree.foldOrUp();
+    else if (action === 'unfold-or-down') tree.unfoldOrDown();
+    else if (action === 'toggle-fold') {
+      const row = tree.row();
+      if (row && row.childCount > 0) tree.fold(row.id);
+    } else if (action === 'mark') tree.mark();
+    else if (action === 'compare') session.compare().catch(this.failed);
+    else if (action === 'copy') {
+      const id = tree.row()?.id;
+      if (id !== undefined) void this.copyEntry(id);
+    } else if (action === 'to-active') {
+      const leaf = session.source.leafId();
+      if (leaf !== undefined) void tree.go(leaf);
+    } else return false;
+    return true;
+  }
+
+  private actOnPage(action: Action): boolean {
+    switch (action) {
+      case 'help':
+        this.show(this.overlay === 'help' ? undefined : 'help');
+        return true;
+      case 'stats':
+        this.show('stats');
+        return true;
+      case 'search':
+        this.focusSearch();
+        return true;
+      case 'accept':
+      case 'focus-path':
+        this.drawer = false;
+        this.changed();
+        document.querySelector<HTMLElement>('#path')?.focus();
+        return true;
+      case 'toggle-path':
+        this.treeHidden = !this.treeHidden;
+        this.changed();
+        return true;
+      case 'back':
+        return this.back();
+      default:
+        return false;
+    }
+  }
+
+  back(): boolean {
+    const { session } = this;
+    if (this.overlay || session?.compared) this.close();
+    else if (this.drawer) {
+      this.drawer = false;
+      this.changed();
+    } else if (session && session.tree.typed !== '') this.search('');
+    else return false;
+    return true;
+  }
+}
+
+/** Copies where the clipboard is not available to pages. */
+function copyBySelection(text: string): boolean {
+  const field = document.createElement('textarea');
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  // Old, and the only way without a secure context.
+  // eslint-disable-next-line @typescript-eslint/no-deprecated
+  const done = document.execCommand('copy');
+  field.remove();
+  return done;
+}

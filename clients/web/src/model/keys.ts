@@ -1,0 +1,161 @@
+/** Keys and their actions. They are those of the terminal client, as far as a browser leaves them to a page. */
+
+export type Action =
+  | 'up'
+  | 'down'
+  | 'page-up'
+  | 'page-down'
+  | 'first'
+  | 'last'
+  | 'accept'
+  | 'back'
+  | 'search'
+  | 'next-hit'
+  | 'previous-hit'
+  | 'fold-or-up'
+  | 'unfold-or-down'
+  | 'toggle-fold'
+  | 'to-active'
+  | 'filter-default'
+  | 'filter-no-tools'
+  | 'filter-user-only'
+  | 'filter-labeled-only'
+  | 'filter-all'
+  | 'next-filter'
+  | 'label'
+  | 'undo'
+  | 'redo'
+  | 'copy'
+  | 'compose'
+  | 'rewind'
+  | 'mark'
+  | 'compare'
+  | 'stats'
+  | 'toggle-path'
+  | 'focus-path'
+  | 'sessions'
+  | 'search-all'
+  | 'command'
+  | 'compact'
+  | 'answer'
+  | 'reconnect'
+  | 'help';
+
+export interface Binding {
+  action: Action;
+  keys: readonly string[];
+  about: string;
+  /** Whether the action needs a daemon. */
+  live?: true;
+}
+
+export const BINDINGS: readonly Binding[] = [
+  { action: 'up', keys: ['up', 'k'], about: 'up' },
+  { action: 'down', keys: ['down', 'j'], about: 'down' },
+  { action: 'page-up', keys: ['pageup', 'left'], about: 'a page up' },
+  { action: 'page-down', keys: ['pagedown', 'right'], about: 'a page down' },
+  { action: 'first', keys: ['home'], about: 'to the first' },
+  { action: 'last', keys: ['end', 'G'], about: 'to the last' },
+  { action: 'accept', keys: ['enter'], about: 'go here; in a file, read here' },
+  { action: 'back', keys: ['esc'], about: 'clear the search, then go back' },
+  { action: 'search', keys: ['/'], about: 'search; so does any letter that is no command' },
+  { action: 'next-hit', keys: ['n', 'f3'], about: 'the next hit' },
+  { action: 'previous-hit', keys: ['p', 'shift+f3'], about: 'the hit before' },
+  {
+    action: 'fold-or-up',
+    keys: ['ctrl+left', 'alt+left'],
+    about: 'fold, or to the start of the branch',
+  },
+  {
+    action: 'unfold-or-down',
+    keys: ['ctrl+right', 'alt+right'],
+    about: 'unfold, or to the next branch',
+  },
+  { action: 'toggle-fold', keys: ['space'], about: 'fold or unfold' },
+  { action: 'to-active', keys: ['A'], about: 'to the leaf' },
+  { action: 'filter-default', keys: ['1', 'ctrl+d'], about: 'show the conversation' },
+  { action: 'filter-no-tools', keys: ['2'], about: 'hide tool results' },
+  { action: 'filter-user-only', keys: ['3', 'ctrl+u'], about: 'only user messages' },
+  { action: 'filter-labeled-only', keys: ['4'], about: 'only labelled entries' },
+  { action: 'filter-all', keys: ['5', 'ctrl+a'], about: 'show every entry' },
+  { action: 'next-filter', keys: ['ctrl+o'], about: 'the next filter' },
+  { action: 'copy', keys: ['y'], about: 'copy the text of the entry' },
+  { action: 'mark', keys: ['M'], about: 'mark for comparing' },
+  { action: 'compare', keys: ['C'], about: 'compare the marked entries' },
+  { action: 'stats', keys: ['W'], about: 'statistics' },
+  { action: 'toggle-path', keys: ['F'], about: 'hide or show the tree' },
+  { action: 'focus-path', keys: ['tab'], about: 'to the text and back' },
+  { action: 'label', keys: ['L'], about: 'label the entry', live: true },
+  { action: 'undo', keys: ['u'], about: 'undo the last move', live: true },
+  { action: 'redo', keys: ['ctrl+r', 'U'], about: 'redo it', live: true },
+  { action: 'compose', keys: ['I'], about: 'write a message here', live: true },
+  { action: 'rewind', keys: ['E'], about: 'edit a user message again', live: true },
+  { action: 'compact', keys: ['K'], about: 'compact the context', live: true },
+  { action: 'sessions', keys: ['S'], about: 'the list of sessions', live: true },
+  {
+    action: 'search-all',
+    keys: ['ctrl+f'],
+    about: 'search the text of all sessions',
+    live: true,
+  },
+  { action: 'command', keys: [':'], about: 'run a command', live: true },
+  { action: 'answer', keys: ['ctrl+q', 'Q'], about: 'open the question that waits', live: true },
+  { action: 'reconnect', keys: ['R'], about: 'connect again', live: true },
+  { action: 'help', keys: ['?'], about: 'all keys' },
+];
+
+const NAMES = new Map([
+  ['ArrowUp', 'up'],
+  ['ArrowDown', 'down'],
+  ['ArrowLeft', 'left'],
+  ['ArrowRight', 'right'],
+  ['PageUp', 'pageup'],
+  ['PageDown', 'pagedown'],
+  ['Home', 'home'],
+  ['End', 'end'],
+  ['Enter', 'enter'],
+  ['Escape', 'esc'],
+  ['Tab', 'tab'],
+  [' ', 'space'],
+  ['F3', 'f3'],
+]);
+
+export interface Key {
+  key: string;
+  ctrlKey: boolean;
+  altKey: boolean;
+  shiftKey: boolean;
+  metaKey: boolean;
+}
+
+/** Names a key as the table does. Letters contain their shift: `L`, not shift and `l`. */
+export function keyName(event: Key): string | undefined {
+  if (event.metaKey) return undefined;
+  const single = Array.from(event.key).length === 1;
+  const base = NAMES.get(event.key) ?? (single ? event.key : undefined);
+  if (base === undefined) return undefined;
+  const shift = event.shiftKey && NAMES.has(event.key) ? 'shift+' : '';
+  const letter = event.ctrlKey && single ? base.toLowerCase() : base;
+  return `${event.ctrlKey ? 'ctrl+' : ''}${event.altKey ? 'alt+' : ''}${shift}${letter}`;
+}
+
+const BY_KEY = new Map(
+  BINDINGS.flatMap((binding) => binding.keys.map((key) => [key, binding] as const)),
+);
+
+export function bindingOf(event: Key, live: boolean): Binding | undefined {
+  const name = keyName(event);
+  const binding = name === undefined ? undefined : BY_KEY.get(name);
+  return binding?.live && !live ? undefined : binding;
+}
+
+/** The first key of an action, for hints. */
+export function hint(action: Action): string {
+  return BINDINGS.find((binding) => binding.action === action)?.keys[0] ?? '';
+}
+
+/** The character that begins a search: a letter or digit that is no command. */
+export function typed(event: Key): string | undefined {
+  const plain = !event.ctrlKey && !event.altKey && !event.metaKey;
+  return plain && /^[\p{L}\p{N}"]$/u.test(event.key) ? event.key : undefined;
+}

@@ -1,0 +1,306 @@
+/** The page with a daemon: its connection, the list of sessions, and everything that changes a session. */
+
+import type { App } from './app.ts';
+import type { Action } from './keys.ts';
+import { formatRoute, parseRoute } from './route.ts';
+import { questionOf, type Question } from './questions.ts';
+import { Moves } from './moves.ts';
+import { SessionList } from './session-list.ts';
+import { LiveSource, type WireSession } from '../source/live.ts';
+import { Link, RpcError } from '../source/rpc.ts';
+
+const TOKEN = 'treelined.token';
+const ASK = 'treelined.ask';
+
+export interface Command {
+  name: string;
+  description?: string;
+  argumentHint?: string;
+  by?: string;
+}
+
+export type LiveDialog =
+  | { kind: 'go'; id: string; count: number | undefined; isUser: boolean }
+  | { kind: 'label'; id: string; label: string }
+  | { kind: 'compact' }
+  | { kind: 'command'; commands: Command[] | undefined }
+  | { kind: 'output'; name: string; output: string }
+  | { kind: 'question'; question: Question }
+  | undefined;
+
+export class Live {
+  readonly link: Link | undefined;
+  readonly list: SessionList;
+  readonly moves: Moves;
+  source: LiveSource | undefined;
+  dialog: LiveDialog;
+  questions: Question[] = [];
+  /** Whether the list of sessions is shown. */
+  listing = false;
+  private refreshing: ReturnType<typeof setTimeout> | undefined;
+  private wanted: { sessionId?: string; path?: string } = {};
+
+  constructor(readonly app: App) {
+    const route = parseRoute(location.hash);
+    const token = route.token ?? storage()?.getItem(TOKEN) ?? undefined;
+    if (route.token !== undefined) {
+      storage()?.setItem(TOKEN, route.token);
+      const { session, entry } = route;
+      const rest = {
+        ...(session === undefined ? {} : { session }),
+        ...(entry === undefined ? {} : { entry }),
+      };
+      history.replaceState(null, '', location.pathname + formatRoute(rest));
+    }
+    if (route.session !== undefined) this.wanted = { sessionId: route.session };
+    else if (route.path !== undefined) this.wanted = { path: route.path };
+    this.list = new SessionList(this);
+    this.moves = new Moves(this);
+    if (token === undefined) return;
+    this.link = new Link(`ws://${location.host}/ws`, token, {
+      opened: () => void this.opened().catch(app.failed),
+      stateChanged: app.changed,
+      notified: (method, params) => this.notified(method, params),
+    });
+    this.link.answers = storage()?.getItem(ASK) === '1';
+  }
+
+  async start(): Promise<void> {
+    this.listing = this.wanted.sessionId === undefined && this.wanted.path === undefined;
+    this.app.changed();
+    this.link?.connect();
+    addEventListener('online', () => this.reconnect());
+    return Promise.resolve();
+  }
+
+  get sessionId(): string | undefined {
+    return this.source?.session.sessionId;
+  }
+
+  get canWrite(): boolean {
+    return this.link?.state === 'open' && this.source?.session.readOnly === false;
+  }
+
+  get asksBeforeMoves(): boolean {
+    return this.link?.answers === true;
+  }
+
+  /** Whether to ask before moves is part of the handshake, so it needs a new connection. */
+  askBeforeMoves(ask: boolean): void {
+    if (!this.link) return;
+    this.link.answers = ask;
+    storage()?.setItem(ASK, ask ? '1' : '0');
+    this.link.connect();
+  }
+
+  call<T>(method: string, params: object = {}): Promise<T> {
+    if (!this.link) return Promise.reject(new Error('There is no connection.'));
+    return this.link.call<T>(method, params);
+  }
+
+  reconnect(): void {
+    if (this.link && this.link.state !== 'open') this.link.connect();
+  }
+
+  private async opened(): Promise<void> {
+    this.questions = [];
+    this.list.forget();
+    if (this.dialog?.kind === 'question') this.dialog = undefined;
+    if (this.listing || !this.source) await this.list.load();
+    if (this.source) await this.reopen(this.source);
+    else if (this.wanted.sessionId !== undefined || this.wanted.path !== undefined) {
+      await this.openSession(this.wanted);
+    }
+    this.app.changed();
+  }
+
+  /** After a new connection: the same session, the same place. */
+  private async reopen(source: LiveSource): Promise<void> {
+    const { sessionId } = source.session;
+    const { session } = await this.call<{ session: WireSession }>('open_session', { sessionId });
+    source.update(session);
+    this.app.session?.bodies.clear();
+    await this.app.session?.tree.reload();
+  }
+
+  async openSession(which: { sessionId?: string; path?: string }, entry?: string): Promise<void> {
+    const { link } = this;
+    if (!link) return;
+    const { session } = await this.call<{ session: WireSession }>('open_session', which);
+    const old = this.source;
+    if (old && old.session.sessionId !== session.sessionId) {
+      await this.call('close_session', { sessionId: old.session.sessionId }).catch(() => undefined);
+    }
+    this.source = new LiveSource(link, session, { loaded: this.app.changed });
+    const place = entry ?? parseRoute(location.hash).entry;
+    const route = { session: session.sessionId, ...(place === undefined ? {} : { entry: place }) };
+    history.replaceState(null, '', formatRoute(route));
+    this.app.open(this.source);
+    this.listing = false;
+    this.moves.restoreDraft();
+    await this.app.start();
+    document.querySelector<HTMLElement>('#tree')?.focus({ preventScroll: true });
+    this.app.changed();
+  }
+
+  private notified(method: string, params: Record<string, unknown>): void {
+    if (method === 'sessions_changed') return this.list.changed();
+    if (method === 'search_hit') return this.list.hit(params);
+    if (method === 'user_notified') {
+      const level = params.level === 'error' || params.level === 'warning' ? params.level : 'info';
+      return this.app.say(`${String(params.by)}: ${String(params.message)}`, level);
+    }
+    if (method === 'event_resolved') return this.resolved(String(params.eventId));
+    const question = questionOf(method, params);
+    if (question) return this.ask(question, params);
+    if (params.sessionId !== this.sessionId) return;
+    if (method === 'summary_delta' || method === 'progress')
+      return this.moves.progress(method, params);
+    if (method === 'session_closed') {
+      this.app.say('The session was closed or deleted.', 'warning');
+      this.showList();
+    } else if (method === 'session_info_changed') {
+      const title = typeof params.name === 'string' ? params.name : '';
+      if (this.source) this.source.session = { ...this.source.session, title };
+      this.app.changed();
+    } else this.refreshSoon(method);
+  }
+
+  /** Reads the tree again, at most some ten times a second. */
+  refreshSoon(method: string): void {
+    const isNews = ['entries_appended', 'session_tree', 'session_compact', 'events_lost'].includes(
+      method,
+    );
+    if (!isNews || this.refreshing !== undefined) return;
+    this.refreshing = setTimeout(() => {
+      this.refreshing = undefined;
+      this.refresh().catch(this.app.failed);
+    }, 80);
+  }
+
+  private async refresh(): Promise<void> {
+    const { source } = this;
+    const { session } = this.app;
+    if (!source || session?.source !== source) return;
+    const before = source.leafId();
+    const { leafId } = await source.call<{ leafId: string | null }>('get_leaf');
+    source.rows.clear();
+    session.bodies.forgetOpenCalls();
+    const { tree } = session;
+    // A reader who is at the leaf follows it.
+    const followed =
+      tree.row()?.isLeaf === true || tree.cursorId === before || tree.cursorId === undefined;
+    await tree.reload(
+      followed ? 'nearest' : 'keep',
+      followed && leafId !== null ? leafId : tree.cursorId,
+    );
+    if (tree.cursorId !== undefined && !followed) session.refreshPath();
+    source.session.entryCount = Math.max(
+      source.session.entryCount,
+      tree.view ? tree.view.total + tree.view.hidden : 0,
+    );
+    this.app.changed();
+  }
+
+  private ask(question: Question, params: Record<string, unknown>): void {
+    if (params.navigationId !== undefined && params.navigationId === this.moves.running?.id) {
+      // This person has asked for the move.
+      void this.answer(question, {});
+      return;
+    }
+    this.questions.push(question);
+    const typing = document.activeElement?.matches('input, textarea, select') === true;
+    if (!this.dialog && !typing && !this.moves.running && !this.app.overlay) this.openQuestion();
+    this.app.changed();
+  }
+
+  openQuestion(): void {
+    const question = this.questions[0];
+    if (question) this.show({ kind: 'question', question });
+  }
+
+  async answer(question: Question, result: object): Promise<void> {
+    this.resolved(question.eventId);
+    try {
+      await this.call('answer_event', { eventId: question.eventId, result });
+    } catch (error) {
+      if (error instanceof RpcError && error.kind === 'eventNotPending') {
+        this.app.say('The question was over already.', 'warning');
+      } else this.app.failed(error);
+    }
+  }
+
+  private resolved(eventId: string): void {
+    this.questions = this.questions.filter((question) => question.eventId !== eventId);
+    if (this.dialog?.kind === 'question' && this.dialog.question.eventId === eventId) {
+      this.dialog = undefined;
+    }
+    this.app.changed();
+  }
+
+  show(dialog: LiveDialog): void {
+    this.dialog = dialog;
+    this.app.changed();
+  }
+
+  showList(): void {
+    this.listing = true;
+    this.app.overlay = undefined;
+    void this.list.load().catch(this.app.failed);
+    this.app.changed();
+  }
+
+  askToGo(id: string): void {
+    this.moves.askToGo(id).catch(this.app.failed);
+  }
+
+  rewind(id: string): void {
+    this.askToGo(id);
+  }
+
+  askLabel(id: string, label: string | undefined): void {
+    this.show({ kind: 'label', id, label: label ?? '' });
+  }
+
+  async showCommands(): Promise<void> {
+    this.show({ kind: 'command', commands: undefined });
+    const { commands } = await this.call<{ commands: Command[] }>('list_commands');
+    if (this.dialog?.kind === 'command') this.show({ kind: 'command', commands });
+  }
+
+  /** Runs an action that needs a daemon. Returns whether it was one. */
+  act(action: Action): boolean {
+    if (action === 'sessions' || action === 'search-all') this.showList();
+    else if (action === 'reconnect') this.reconnect();
+    else if (action === 'answer') this.openQuestion();
+    else if (action === 'command') this.showCommands().catch(this.app.failed);
+    else return this.actOnSession(action);
+    return true;
+  }
+
+  private actOnSession(action: Action): boolean {
+    const row = this.app.session?.tree.row();
+    if (!row || !this.app.session || this.listing) return false;
+    if (action === 'accept') {
+      if (this.canWrite && !row.isLeaf) this.askToGo(row.id);
+      else return false;
+    } else if (action === 'rewind') this.rewind(row.id);
+    else if (action === 'label') this.askLabel(row.id, row.label);
+    else if (action === 'undo') this.moves.undo('undo_navigation');
+    else if (action === 'redo') this.moves.undo('redo_navigation');
+    else if (action === 'compact') this.show({ kind: 'compact' });
+    else if (action === 'compose') {
+      this.moves.compose();
+    } else return false;
+    return true;
+  }
+}
+
+/** The browser's memory of this tab, if it gives the page one. */
+export function storage(): Storage | undefined {
+  try {
+    return sessionStorage;
+  } catch {
+    return undefined;
+  }
+}

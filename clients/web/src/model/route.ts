@@ -1,0 +1,32 @@
+/** The fragment of the address: `#e=<entry>`, and live `#s=<session>&e=<entry>`. */
+
+export interface Route {
+  entry?: string;
+  session?: string;
+  path?: string;
+  token?: string;
+}
+
+const NAMES = { e: 'entry', s: 'session', p: 'path', t: 'token' } as const;
+
+export function parseRoute(fragment: string): Route {
+  const route: Route = {};
+  for (const part of fragment.replace(/^#/, '').split('&')) {
+    const equals = part.indexOf('=');
+    const name = part.slice(0, equals);
+    if (!Object.hasOwn(NAMES, name)) continue;
+    try {
+      route[NAMES[name as keyof typeof NAMES]] = decodeURIComponent(part.slice(equals + 1));
+    } catch {
+      // A fragment that is cut in the middle of a character names nothing.
+    }
+  }
+  return route;
+}
+
+export function formatRoute(route: Route): string {
+  const parts: string[] = [];
+  if (route.session !== undefined) parts.push(`s=${encodeURIComponent(route.session)}`);
+  if (route.entry !== undefined) parts.push(`e=${encodeURIComponent(route.entry)}`);
+  return parts.length > 0 ? `#${parts.join('&')}` : '';
+}

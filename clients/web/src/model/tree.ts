@@ -1,0 +1,161 @@
+/** The tree: filter, query, folds, cursor. */
+
+import { FILTERS, type Filter, type Row } from '../wire.ts';
+import { parseQuery, type Query } from '../text/query.ts';
+import type { Source, TreeView } from '../source/source.ts';
+
+/** A row that the pane shall bring into view. */
+export interface Reveal {
+  at: number;
+  how: 'center' | 'nearest' | 'keep';
+}
+
+export class Tree {
+  view: TreeView | undefined;
+  cursor = 0;
+  cursorId: string | undefined;
+  filter: Filter = 'default';
+  typed = '';
+  query: Query | undefined;
+  readonly folded = new Set<string>();
+  marks: string[] = [];
+  reveal: Reveal | undefined;
+  /** The share of the bodies that the search has read; undefined if it is not reading. */
+  searching: number | undefined;
+  private generation = 0;
+
+  constructor(
+    private readonly source: Source,
+    private readonly changed: () => void,
+    private readonly moved: (id: string) => void,
+    private readonly failed: (error: unknown) => void,
+  ) {}
+
+  /** Reads the rows again and keeps the cursor on its entry. */
+  async reload(how: Reveal['how'] = 'keep', wanted = this.cursorId): Promise<void> {
+    const generation = ++this.generation;
+    try {
+      const { filter, query, folded } = this;
+      const asked = { filter, query, folded: new Set(folded) };
+      const view = await this.source.view(asked, wanted);
+      const at = wanted === undefined ? -1 : await view.indexOf(wanted);
+      if (generation !== this.generation) return;
+      this.view = view;
+      this.place(at < 0 ? Math.min(this.cursor, Math.max(0, view.total - 1)) : at, how);
+    } catch (error) {
+      if (generation === this.generation) this.failed(error);
+    }
+  }
+
+  private place(at: number, how: Reveal['how']): void {
+    this.cursor = at;
+    this.reveal = { at, how };
+    this.follow();
+    this.changed();
+  }
+
+  /** Learns the id of the row under the cursor, once it is loaded. */
+  follow(): void {
+    const row = this.view?.row(this.cursor);
+    if (!row) {
+      this.view?.want(this.cursor - 50, this.cursor + 50);
+      return;
+    }
+    if (row.id === this.cursorId) return;
+    this.cursorId = row.id;
+    this.moved(row.id);
+  }
+
+  move(to: number, how: Reveal['how'] = 'nearest'): void {
+    const last = (this.view?.total ?? 0) - 1;
+    this.place(Math.max(0, Math.min(last, to)), how);
+  }
+
+  /** Moves the cursor to an entry, whatever has to be unfolded or unfiltered for it. */
+  async go(id: string, how: Reveal['how'] = 'center'): Promise<boolean> {
+    if (this.folded.size > 0) this.folded.clear();
+    await this.reload(how, id);
+    if (this.view?.row(this.cursor)?.id === id) return true;
+    if (this.query) {
+      this.typed = '';
+      this.query = undefined;
+      await this.reload(how, id);
+      if (this.view?.row(this.cursor)?.id === id) return true;
+    }
+    return false;
+  }
+
+  row(): Row | undefined {
+    return this.view?.row(this.cursor);
+  }
+
+  setFilter(filter: Filter): void {
+    this.filter = filter;
+    void this.reload('center');
+  }
+
+  nextFilter(): void {
+    const at = FILTERS.indexOf(this.filter);
+    this.setFilter(FILTERS[(at + 1) % FILTERS.length] ?? 'default');
+  }
+
+  search(text: string): void {
+    this.typed = text;
+    this.query = parseQuery(text);
+    if (this.query?.error) this.changed();
+    else void this.reload('nearest');
+  }
+
+  fold(id: string, folded = !this.folded.has(id)): void {
+    if (folded) this.folded.add(id);
+    else this.folded.delete(id);
+    void this.reload('keep', id);
+  }
+
+  /** Folds the row, or moves to the start of its branch. */
+  foldOrUp(): void {
+    const row = this.row();
+    if (!row) return;
+    if (foldable(row) && !this.folded.has(row.id)) return this.fold(row.id, true);
+    for (let at = this.cursor - 1; at >= 0; at--) {
+      const above = this.view?.row(at);
+      if (!above) break;
+      if (above.indent < row.indent || (above.indent === row.indent && headsBranch(above))) {
+        return this.move(at);
+      }
+    }
+    this.move(0);
+  }
+
+  /** Unfolds the row, or moves to the next start of a branch. */
+  unfoldOrDown(): void {
+    const row = this.row();
+    if (!row) return;
+    if (this.folded.has(row.id)) return this.fold(row.id, false);
+    const total = this.view?.total ?? 0;
+    for (let at = this.cursor + 1; at < total; at++) {
+      const below = this.view?.row(at);
+      if (!below) break;
+      if (headsBranch(below)) return this.move(at);
+    }
+    this.move(total - 1);
+  }
+
+  mark(): void {
+    const id = this.row()?.id;
+    if (id === undefined) return;
+    this.marks = this.marks.includes(id)
+      ? this.marks.filter((marked) => marked !== id)
+      : [...this.marks, id].slice(-2);
+    this.changed();
+  }
+}
+
+/** Whether a branch begins with this row: its guides end with an arm. */
+export function headsBranch(row: Row): boolean {
+  return /[├└]─ ?$/u.test(row.prefix);
+}
+
+export function foldable(row: Row): boolean {
+  return row.childCount > 0 && (headsBranch(row) || row.depth === 0 || row.isBranchPoint);
+}

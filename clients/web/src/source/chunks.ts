@@ -1,0 +1,46 @@
+/** Reads the chunks of a page file (FORMAT.md §2): base64 of gzip of JSON. */
+
+interface FromBase64 {
+  fromBase64?: (text: string) => Uint8Array<ArrayBuffer>;
+}
+
+export function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
+  const native = (Uint8Array as unknown as FromBase64).fromBase64;
+  if (native) return native.call(Uint8Array, text);
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let at = 0; at < binary.length; at++) bytes[at] = binary.charCodeAt(at);
+  return bytes;
+}
+
+/** Returns the JSON value of a chunk. */
+export async function decodeChunk(text: string): Promise<unknown> {
+  const stream = new Blob([decodeBase64(text)]).stream();
+  const inflated = stream.pipeThrough(new DecompressionStream('gzip'));
+  return JSON.parse(await new Response(inflated).text());
+}
+
+export interface Chunks {
+  has(name: string): boolean;
+  read(name: string): Promise<unknown>;
+}
+
+/** The chunks of the document that the script is in. Those of bodies may still have to be parsed. */
+export class DocumentChunks implements Chunks {
+  has(name: string): boolean {
+    return document.getElementById(`c-${name}`) !== null;
+  }
+
+  async read(name: string): Promise<unknown> {
+    let element = document.getElementById(`c-${name}`);
+    // The last element of a document that is still parsed may be incomplete.
+    if (document.readyState === 'loading' && !element?.nextElementSibling) {
+      await new Promise((done) => {
+        document.addEventListener('DOMContentLoaded', done, { once: true });
+      });
+      element = document.getElementById(`c-${name}`);
+    }
+    if (!element) throw new Error(`This file is incomplete: it has no part “${name}”.`);
+    return decodeChunk(element.textContent.trim());
+  }
+}

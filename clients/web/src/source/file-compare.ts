@@ -1,0 +1,86 @@
+/** Compares branches, and sums their statistics, from the numbers in a page file (FORMAT.md §7). */
+
+import type { Comparison, ComparedBranch, Files, Stats, Tokens } from '../wire.ts';
+import type { FileRows } from './file-rows.ts';
+
+/** What the file has of usage and files, by rows; older files have the totals only. */
+export interface FileStats {
+  total: Stats;
+  usage?: {
+    rows: number[];
+    input: number[];
+    output: number[];
+    cacheRead: number[];
+    cacheWrite: number[];
+    cost: number[];
+  };
+  files?: { paths: string[]; read: [number, number][]; modified: [number, number][] };
+}
+
+export function compareInFile(rows: FileRows, stats: FileStats, a: string, b: string): Comparison {
+  const first = rows.path(rows.numbers.get(a) ?? -1);
+  const second = rows.path(rows.numbers.get(b) ?? -1);
+  let shared = 0;
+  while (shared < first.length && first[shared] === second[shared]) shared++;
+  const ancestor = shared > 0 ? rows.rows[first[shared - 1] ?? -1] : undefined;
+  return {
+    ancestorId: ancestor?.id ?? null,
+    a: side(rows, stats, first.slice(shared)),
+    b: side(rows, stats, second.slice(shared)),
+  };
+}
+
+function side(rows: FileRows, stats: FileStats, path: number[]): ComparedBranch {
+  return {
+    entryIds: path.map((at) => rows.rows[at]?.id ?? ''),
+    files: filesOf(stats, new Set(path)),
+    stats: sumRows(rows, stats, path),
+  };
+}
+
+function filesOf(stats: FileStats, path: ReadonlySet<number>): Files {
+  const names = (pairs: [number, number][]) =>
+    new Set(
+      pairs.filter(([row]) => path.has(row)).map(([, name]) => stats.files?.paths[name] ?? ''),
+    );
+  const modified = names(stats.files?.modified ?? []);
+  const read = [...names(stats.files?.read ?? [])].filter((name) => !modified.has(name));
+  return { readFiles: read.sort(), modifiedFiles: [...modified].sort() };
+}
+
+/** Pauses longer than this do not count as time spent. */
+const PAUSE = 10 * 60_000;
+
+export function sumRows(rows: FileRows, stats: FileStats, path: number[]): Stats {
+  const messages = new Map<string, number>();
+  let activeMs = 0;
+  let previous: number | undefined;
+  for (const at of path) {
+    const row = rows.rows[at];
+    if (row?.type === 'message' && row.role !== undefined) {
+      messages.set(row.role, (messages.get(row.role) ?? 0) + 1);
+    }
+    const time = Date.parse(row?.timestamp ?? '');
+    if (Number.isNaN(time)) continue;
+    const passed = time - (previous ?? time);
+    if (passed > 0 && passed <= PAUSE) activeMs += passed;
+    previous = time;
+  }
+  return { messages: Object.fromEntries(messages), activeMs, ...usageOf(stats, new Set(path)) };
+}
+
+function usageOf(stats: FileStats, path: ReadonlySet<number>): { tokens?: Tokens; cost?: number } {
+  const usage = stats.usage;
+  if (!usage) return {};
+  const tokens: Tokens = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+  let cost = 0;
+  usage.rows.forEach((row, at) => {
+    if (!path.has(row)) return;
+    tokens.input += usage.input[at] ?? 0;
+    tokens.output += usage.output[at] ?? 0;
+    tokens.cacheRead += usage.cacheRead[at] ?? 0;
+    tokens.cacheWrite += usage.cacheWrite[at] ?? 0;
+    cost += usage.cost[at] ?? 0;
+  });
+  return { tokens, cost };
+}

@@ -1,0 +1,213 @@
+/** The rows and views of a page file (FORMAT.md §4 and §5). */
+
+import type { Row } from '../wire.ts';
+import { fold, matches, type Query } from '../text/query.ts';
+import { MARK, type Observer, type Overview, type TreeView, type ViewQuery } from './source.ts';
+
+/** A row as the file has it. */
+export interface FileRow extends Partial<
+  Omit<Row, 'depth' | 'indent' | 'prefix' | 'childCount' | 'isBranchPoint'>
+> {
+  id: string;
+  type: string;
+  preview: string;
+  parent: number;
+  body: number;
+}
+
+/** The rows that a filter shows, in parallel arrays. */
+export interface FileView {
+  hidden: number;
+  rows: number[];
+  depth: number[];
+  indent: number[];
+  prefix: number[];
+  prefixes: string[];
+}
+
+/** All rows of the file, as far as they are read. */
+export class FileRows {
+  readonly rows: (FileRow | undefined)[];
+  readonly numbers = new Map<string, number>();
+  private readonly texts: (string | undefined)[];
+
+  constructor(readonly count: number) {
+    this.rows = new Array<FileRow | undefined>(count);
+    this.texts = new Array<string | undefined>(count);
+  }
+
+  add(first: number, rows: FileRow[]): void {
+    rows.forEach((row, at) => {
+      this.rows[first + at] = row;
+      if (!this.numbers.has(row.id)) this.numbers.set(row.id, first + at);
+    });
+  }
+
+  /** The folded text of a row, for searching. */
+  text(at: number): string {
+    const known = this.texts[at];
+    if (known !== undefined) return known;
+    const row = this.rows[at];
+    if (!row) return '';
+    const words = [row.role ?? row.type, row.label ?? '', row.preview];
+    return (this.texts[at] = fold(words.join('\n')));
+  }
+
+  /** Whether a query finds a row. */
+  finds(query: Query, at: number): boolean {
+    if (query.pattern) return query.pattern.test(this.rows[at]?.preview ?? '');
+    return matches(query, this.text(at));
+  }
+
+  /** Folds the texts of rows ahead of the first search. */
+  prepare(from: number, to: number): void {
+    for (let at = from; at < to; at++) this.text(at);
+  }
+
+  path(at: number): number[] {
+    const path: number[] = [];
+    for (let next = at; next >= 0; next = this.rows[next]?.parent ?? -1) {
+      path.push(next);
+      if (path.length > this.count) break;
+    }
+    return path.reverse();
+  }
+}
+
+/** Returns a view without the descendants of folded rows. */
+export function foldView(view: FileView, rows: FileRows, folded: ReadonlySet<string>): FileView {
+  if (folded.size === 0) return view;
+  const marks = new Set([...folded].map((id) => rows.numbers.get(id)));
+  const kept: FileView = { ...view, rows: [], depth: [], indent: [], prefix: [] };
+  let below = Infinity;
+  view.rows.forEach((number, at) => {
+    const depth = view.depth[at] ?? 0;
+    if (depth > below) return;
+    below = marks.has(number) ? depth : Infinity;
+    kept.rows.push(number);
+    kept.depth.push(depth);
+    kept.indent.push(view.indent[at] ?? 0);
+    kept.prefix.push(view.prefix[at] ?? 0);
+  });
+  return kept;
+}
+
+/** Returns the rows of a view that a query finds, as a list without guides. */
+export function searchView(
+  view: FileView,
+  rows: FileRows,
+  query: Query,
+  also: ReadonlySet<number>,
+): FileView {
+  const found = view.rows.filter((at) => also.has(at) || rows.finds(query, at));
+  const zeros = found.map(() => 0);
+  return {
+    hidden: view.hidden + view.rows.length - found.length,
+    rows: found,
+    depth: zeros,
+    indent: zeros,
+    prefix: zeros,
+    prefixes: [''],
+  };
+}
+
+export class FileTree implements TreeView {
+  readonly total: number;
+  readonly hidden: number;
+  private readonly children: Uint32Array;
+  private readonly parents: Int32Array;
+  private drawn: Overview | undefined;
+  private drawnAll = false;
+
+  constructor(
+    readonly query: ViewQuery,
+    whole: FileView,
+    private readonly view: FileView,
+    private readonly rows: FileRows,
+    private readonly load: (row: number) => void,
+    private readonly leaf: number,
+    readonly observer: Observer,
+  ) {
+    this.total = view.rows.length;
+    this.hidden = view.hidden;
+    this.children = new Uint32Array(rows.count);
+    this.parents = new Int32Array(rows.count).fill(-1);
+    const path: number[] = [];
+    whole.rows.forEach((number, at) => {
+      const depth = whole.depth[at] ?? 0;
+      path.length = depth;
+      path.push(number);
+      const parent = depth > 0 ? path[depth - 1] : undefined;
+      if (parent === undefined) return;
+      this.parents[number] = parent;
+      this.children[parent] = (this.children[parent] ?? 0) + 1;
+    });
+  }
+
+  row(at: number): Row | undefined {
+    const number = this.view.rows[at];
+    const row = number === undefined ? undefined : this.rows.rows[number];
+    if (!row || number === undefined) return undefined;
+    const children = this.children[number] ?? 0;
+    const parent = this.parents[number] ?? -1;
+    return {
+      ...row,
+      parentId: parent < 0 ? null : (this.rows.rows[parent]?.id ?? null),
+      onActivePath: row.onActivePath ?? false,
+      isLeaf: number === this.leaf,
+      childCount: children,
+      isBranchPoint: children > 1,
+      depth: this.view.depth[at] ?? 0,
+      indent: this.view.indent[at] ?? 0,
+      prefix: this.view.prefixes[this.view.prefix[at] ?? 0] ?? '',
+    };
+  }
+
+  want(from: number, to: number): void {
+    for (let at = Math.max(0, from); at < Math.min(to, this.total); at++) {
+      const number = this.view.rows[at];
+      if (number !== undefined && !this.rows.rows[number]) this.load(number);
+    }
+  }
+
+  indexOf(id: string): Promise<number> {
+    let number = this.rows.numbers.get(id) ?? -1;
+    for (let steps = 0; number >= 0 && steps <= this.rows.count; steps++) {
+      const at = findSorted(this.view.rows, number);
+      if (at >= 0) return Promise.resolve(at);
+      number = this.rows.rows[number]?.parent ?? -1;
+    }
+    return Promise.resolve(-1);
+  }
+
+  overview(): Overview {
+    if (this.drawn && this.drawnAll) return this.drawn;
+    const indent = Uint16Array.from(this.view.indent);
+    const marks = new Uint8Array(this.total);
+    this.drawnAll = true;
+    for (let at = 0; at < this.total; at++) {
+      const number = this.view.rows[at] ?? -1;
+      const row = this.rows.rows[number];
+      if (!row) this.drawnAll = false;
+      marks[at] =
+        (row?.onActivePath ? MARK.active : 0) |
+        (row?.label ? MARK.label : 0) |
+        (number === this.leaf ? MARK.leaf : 0) |
+        (row?.role === 'user' ? MARK.user : 0);
+    }
+    return (this.drawn = { indent, marks });
+  }
+}
+
+/** The index of a number in an ascending array, or −1. */
+export function findSorted(numbers: readonly number[], wanted: number): number {
+  let [low, high] = [0, numbers.length - 1];
+  while (low <= high) {
+    const middle = (low + high) >> 1;
+    const number = numbers[middle] ?? 0;
+    if (number === wanted) return middle;
+    if (number < wanted) low = middle + 1;
+    else high = middle - 1;
+  }
+  return -1;
+}

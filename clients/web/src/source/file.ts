@@ -1,0 +1,310 @@
+/** A session in the file that the page is part of (FORMAT.md). */
+
+import type { Comparison, Filter, Row, Stats } from '../wire.ts';
+import type { Query } from '../text/query.ts';
+import { fold, matches } from '../text/query.ts';
+import type { Chunks } from './chunks.ts';
+import { compareInFile, sumRows, type FileStats } from './file-compare.ts';
+import {
+  FileRows,
+  FileTree,
+  foldView,
+  searchView,
+  type FileRow,
+  type FileView,
+} from './file-rows.ts';
+import { blockText } from './texts.ts';
+import type {
+  BranchRow,
+  Observer,
+  Path,
+  Rendered,
+  SessionInfo,
+  Source,
+  TreeView,
+  ViewQuery,
+} from './source.ts';
+
+interface Meta {
+  format: number;
+  session: {
+    sessionId: string;
+    title?: string;
+    cwd?: string;
+    created?: string;
+    entryCount: number;
+  };
+  leafId: string | null;
+  selected: number | null;
+  rowCount: number;
+  rowsPerChunk: number;
+  rowChunks: number;
+  bodyChunks: number;
+  exportedAt?: string;
+  scope?: string;
+  redacted: boolean;
+  redactions: { kind: string; count: number; entryIds?: string[] }[];
+}
+
+/** How many chunks of bodies stay in memory once they were shown. */
+const BODIES_KEPT = 64;
+
+export class FileSource implements Source {
+  readonly kind = 'file';
+  readonly session: SessionInfo;
+  private readonly rows: FileRows;
+  private readonly views = new Map<Filter, FileView>();
+  private readonly chunks = new Map<number, Promise<void>>();
+  private readonly bodies = new Map<number, Promise<Map<string, Rendered>>>();
+  private numbers: FileStats | undefined;
+
+  private constructor(
+    private readonly store: Chunks,
+    readonly meta: Meta,
+    private readonly observer: Observer,
+  ) {
+    const { sessionId, title, cwd, created, entryCount } = meta.session;
+    const info = { sessionId, title: title ?? '', entryCount, readOnly: true };
+    this.session = {
+      ...info,
+      ...(cwd === undefined ? {} : { cwd }),
+      ...(created === undefined ? {} : { created }),
+    };
+    this.rows = new FileRows(meta.rowCount);
+  }
+
+  /** Reads only what the first screen needs; `prefetch` reads the rest. */
+  static async open(store: Chunks, observer: Observer): Promise<FileSource> {
+    const meta = (await store.read('meta')) as Meta;
+    if (meta.format !== 1) {
+      throw new Error('This file was made by a newer treelined than the page in it can read.');
+    }
+    const source = new FileSource(store, meta, observer);
+    const first = meta.selected === null ? [] : [source.loadRow(meta.selected)];
+    await Promise.all([source.fileView('default'), ...first]);
+    return source;
+  }
+
+  get selected(): string | undefined {
+    return this.meta.selected === null ? undefined : this.rows.rows[this.meta.selected]?.id;
+  }
+
+  leafId(): string | undefined {
+    return this.meta.leafId ?? undefined;
+  }
+
+  /** Reads all rows, and prepares the search in them, in short steps. */
+  async prefetch(): Promise<void> {
+    await this.allRows();
+    for (let at = 0; at < this.rows.count; at += 2000) {
+      this.rows.prepare(at, Math.min(this.rows.count, at + 2000));
+      await pause();
+    }
+  }
+
+  async view(query: ViewQuery): Promise<TreeView> {
+    const whole = await this.fileView(query.filter);
+    let view = foldView(whole, this.rows, query.folded);
+    if (query.query) {
+      await this.allRows();
+      view = searchView(whole, this.rows, query.query, this.deep(query.query));
+    }
+    const leaf = this.visibleLeaf(whole);
+    const load = (row: number) => void this.loadRow(row);
+    return new FileTree(query, whole, view, this.rows, load, leaf, this.observer);
+  }
+
+  async path(id: string): Promise<Path | undefined> {
+    if (!this.rows.numbers.has(id)) await this.allRows();
+    const at = this.rows.numbers.get(id);
+    if (at === undefined) return undefined;
+    if ((this.rows.rows[at]?.parent ?? -1) >= 0) await this.allRows();
+    return new FilePath(id, this.rows.path(at), this.rows);
+  }
+
+  async render(ids: string[]): Promise<Rendered[]> {
+    const found: Rendered[] = [];
+    for (const entryId of ids) {
+      if (!this.rows.numbers.has(entryId)) await this.allRows();
+      const row = this.rows.rows[this.rows.numbers.get(entryId) ?? -1];
+      if (!row) continue;
+      const body = (await this.bodiesOf(row.body)).get(entryId);
+      const role = row.role === undefined ? {} : { role: row.role };
+      found.push(body ?? { entryId, type: row.type, ...role, blocks: [] });
+    }
+    return found;
+  }
+
+  async compare(a: string, b: string): Promise<Comparison> {
+    await this.allRows();
+    return compareInFile(this.rows, await this.fileStats(), a, b);
+  }
+
+  async stats(leafId?: string): Promise<Stats | undefined> {
+    const stats = await this.fileStats();
+    if (leafId === undefined) return stats.total;
+    await this.allRows();
+    const at = this.rows.numbers.get(leafId);
+    return at === undefined ? undefined : sumRows(this.rows, stats, this.rows.path(at));
+  }
+
+  async branches(): Promise<BranchRow[]> {
+    await this.allRows();
+    const hasChild = new Set<number>();
+    const passed = (row: FileRow) => row.type === 'label' || row.type === 'session_info';
+    for (let at = this.rows.count - 1; at >= 0; at--) {
+      const row = this.rows.rows[at];
+      if (row && (hasChild.has(at) || !passed(row))) hasChild.add(row.parent);
+    }
+    const tips: BranchRow[] = [];
+    for (let at = 0; at < this.rows.count; at++) {
+      const row = this.rows.rows[at];
+      if (!row || hasChild.has(at) || passed(row)) continue;
+      const isActive = row.onActivePath === true;
+      const label = row.label === undefined ? {} : { label: row.label };
+      tips.push({
+        tipId: row.id,
+        preview: row.preview,
+        isActive,
+        messageCount: this.rows.path(at).length,
+        ...label,
+      });
+    }
+    return tips.sort((x, y) => Number(y.isActive) - Number(x.isActive));
+  }
+
+  // Bodies are searched in the background; each query has the rows that were found in them.
+  private readonly deepHits = new Map<string, Set<number>>();
+
+  private deep(query: Query): ReadonlySet<number> {
+    return this.deepHits.get(query.text) ?? new Set();
+  }
+
+  /** Searches the bodies, calls `progress` with the share that is read, and stops when it returns false. */
+  async searchBodies(
+    query: Query,
+    progress: (share: number, news: boolean) => boolean,
+  ): Promise<void> {
+    if (this.deepHits.has(query.text) || query.error) return;
+    await this.allRows();
+    const hits = new Set<number>();
+    for (let chunk = 0; chunk < this.meta.bodyChunks; chunk++) {
+      const before = hits.size;
+      const bodies = (await this.store.read(`bodies-${chunk}`)) as Rendered[];
+      for (const { entryId, blocks } of bodies) {
+        const at = this.rows.numbers.get(entryId);
+        if (at === undefined || hits.has(at)) continue;
+        const text = blocks.map(blockText).join('\n');
+        const whole = `${this.rows.text(at)}\n${fold(text)}`;
+        if (query.pattern ? query.pattern.test(text) : matches(query, whole)) hits.add(at);
+      }
+      this.deepHits.set(query.text, hits);
+      const last = chunk === this.meta.bodyChunks - 1;
+      if (!progress((chunk + 1) / this.meta.bodyChunks, hits.size > before || last)) {
+        if (!last) this.deepHits.delete(query.text);
+        return;
+      }
+      await pause();
+    }
+  }
+
+  private async fileView(filter: Filter): Promise<FileView> {
+    const known = this.views.get(filter);
+    if (known) return known;
+    const view = (await this.store.read(`view-${filter}`)) as FileView;
+    this.views.set(filter, view);
+    return view;
+  }
+
+  private visibleLeaf(view: FileView): number {
+    const shown = new Set(view.rows);
+    let at = this.rows.numbers.get(this.meta.leafId ?? '') ?? -1;
+    while (at >= 0 && !shown.has(at)) at = this.rows.rows[at]?.parent ?? -1;
+    return at;
+  }
+
+  private loadRow(row: number): Promise<void> {
+    return this.loadChunk(Math.floor(row / this.meta.rowsPerChunk));
+  }
+
+  private loadChunk(chunk: number): Promise<void> {
+    const known = this.chunks.get(chunk);
+    if (known) return known;
+    const loading = this.store.read(`rows-${chunk}`).then((rows) => {
+      this.rows.add(chunk * this.meta.rowsPerChunk, rows as FileRow[]);
+      this.observer.loaded();
+    });
+    this.chunks.set(chunk, loading);
+    return loading;
+  }
+
+  private async allRows(): Promise<void> {
+    for (let chunk = 0; chunk < this.meta.rowChunks; chunk++) await this.loadChunk(chunk);
+  }
+
+  private bodiesOf(chunk: number): Promise<Map<string, Rendered>> {
+    const known = this.bodies.get(chunk);
+    if (known) {
+      // The map keeps the chunks in the order of their use.
+      this.bodies.delete(chunk);
+      this.bodies.set(chunk, known);
+      return known;
+    }
+    const loading = this.store
+      .read(`bodies-${chunk}`)
+      .then((bodies) => new Map((bodies as Rendered[]).map((body) => [body.entryId, body])));
+    this.bodies.set(chunk, loading);
+    for (const oldest of this.bodies.keys()) {
+      if (this.bodies.size <= BODIES_KEPT) break;
+      this.bodies.delete(oldest);
+    }
+    return loading;
+  }
+
+  private async fileStats(): Promise<FileStats> {
+    return (this.numbers ??= (await this.store.read('stats')) as FileStats);
+  }
+}
+
+class FilePath implements Path {
+  readonly length: number;
+  private places: Map<string, number> | undefined;
+
+  constructor(
+    readonly id: string,
+    private readonly path: number[],
+    private readonly rows: FileRows,
+  ) {
+    this.length = path.length;
+  }
+
+  entry(at: number): Row | undefined {
+    const row = this.rows.rows[this.path[at] ?? -1];
+    if (!row) return undefined;
+    const parent = this.rows.rows[row.parent];
+    return {
+      ...row,
+      parentId: parent?.id ?? null,
+      onActivePath: row.onActivePath ?? false,
+      isLeaf: row.isLeaf ?? false,
+      childCount: 0,
+      isBranchPoint: false,
+      depth: at,
+      indent: 0,
+      prefix: '',
+    };
+  }
+
+  want(): void {
+    // All rows are read before a path is made.
+  }
+
+  indexOf(id: string): number {
+    this.places ??= new Map(this.path.map((number, at) => [this.rows.rows[number]?.id ?? '', at]));
+    return this.places.get(id) ?? -1;
+  }
+}
+
+function pause(): Promise<void> {
+  return new Promise((done) => setTimeout(done, 0));
+}

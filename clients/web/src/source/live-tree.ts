@@ -1,0 +1,154 @@
+/** The rows of a tree that a daemon draws, page by page. */
+
+import type { Row } from '../wire.ts';
+import { wireQuery } from '../text/query.ts';
+import { MARK, type Observer, type Overview, type TreeView, type ViewQuery } from './source.ts';
+
+/** Rows of a page. */
+const PAGE = 200;
+
+/** Rows of a page of the overview. */
+const OVERVIEW_PAGE = 2000;
+
+/** Larger trees have no overview: reading all their rows would take too long. */
+const OVERVIEW_MOST = 300_000;
+
+export interface TreePage {
+  nodes: Row[];
+  leafId: string | null;
+  total: number;
+  hidden: number;
+  offset: number;
+  revision: string;
+}
+
+export type ReadPage = (params: object) => Promise<TreePage>;
+
+/** The params of `get_tree` that select rows. */
+export function selection(query: ViewQuery): object {
+  return {
+    filter: query.filter,
+    order: 'active-first',
+    render: 'unicode',
+    ...(query.query ? wireQuery(query.query) : {}),
+    ...(query.folded.size > 0 ? { fold: [...query.folded] } : {}),
+  };
+}
+
+export class LiveTree implements TreeView {
+  readonly total: number;
+  readonly hidden: number;
+  private readonly rows: (Row | undefined)[];
+  private readonly places = new Map<string, number>();
+  private readonly asked = new Set<number>();
+  private drawn: Overview | undefined;
+  private drawing = false;
+
+  constructor(
+    readonly query: ViewQuery,
+    page: TreePage,
+    private readonly read: ReadPage,
+    private readonly observer: Observer,
+    before: LiveTree | undefined,
+  ) {
+    this.total = page.total;
+    this.hidden = page.hidden;
+    this.rows = new Array<Row | undefined>(page.total);
+    this.take(page);
+    // The overview before is nearly right, and better than none.
+    if (
+      before?.drawn &&
+      before.query.filter === query.filter &&
+      !query.query === !before.query.query
+    ) {
+      this.drawn = resized(before.drawn, this.total);
+    }
+  }
+
+  private take(page: TreePage): void {
+    page.nodes.forEach((row, at) => {
+      this.rows[page.offset + at] = row;
+      this.places.set(row.id, page.offset + at);
+    });
+  }
+
+  row(at: number): Row | undefined {
+    return this.rows[at];
+  }
+
+  want(from: number, to: number): void {
+    const last = Math.min(to, this.total) - 1;
+    for (let page = Math.floor(Math.max(0, from) / PAGE); page * PAGE <= last; page++) {
+      if (this.asked.has(page) || this.isLoaded(page)) continue;
+      this.asked.add(page);
+      this.page({ offset: page * PAGE, limit: PAGE }).catch(() => this.asked.delete(page));
+    }
+  }
+
+  private isLoaded(page: number): boolean {
+    const end = Math.min(this.total, (page + 1) * PAGE);
+    for (let at = page * PAGE; at < end; at++) if (!this.rows[at]) return false;
+    return true;
+  }
+
+  private async page(place: object): Promise<TreePage> {
+    const page = await this.read({ ...selection(this.query), ...place });
+    if (page.total === this.total) {
+      this.take(page);
+      this.observer.loaded();
+    }
+    return page;
+  }
+
+  async indexOf(id: string): Promise<number> {
+    const known = this.places.get(id);
+    if (known !== undefined) return known;
+    if (this.total === 0) return -1;
+    try {
+      const page = await this.page({ around: id, limit: 1 });
+      const row = page.nodes[0];
+      return row ? page.offset : -1;
+    } catch {
+      // The entry is not in this session.
+      return -1;
+    }
+  }
+
+  overview(): Overview | undefined {
+    if (!this.drawing && this.total <= OVERVIEW_MOST) {
+      this.drawing = true;
+      setTimeout(
+        () => void this.drawOverview().catch(() => undefined),
+        this.total > 5000 ? 1500 : 200,
+      );
+    }
+    return this.drawn;
+  }
+
+  private async drawOverview(): Promise<void> {
+    const indent = new Uint16Array(this.total).fill(65535);
+    const marks = new Uint8Array(this.total);
+    for (let offset = 0; offset < this.total; offset += OVERVIEW_PAGE) {
+      const page = await this.read({ ...selection(this.query), offset, limit: OVERVIEW_PAGE });
+      if (page.total !== this.total) return;
+      page.nodes.forEach((row, at) => {
+        indent[offset + at] = row.indent;
+        marks[offset + at] =
+          (row.onActivePath ? MARK.active : 0) |
+          (row.label === undefined ? 0 : MARK.label) |
+          (row.isLeaf ? MARK.leaf : 0) |
+          (row.role === 'user' ? MARK.user : 0);
+      });
+    }
+    this.drawn = { indent, marks };
+    this.observer.loaded();
+  }
+}
+
+function resized(before: Overview, total: number): Overview {
+  const indent = new Uint16Array(total).fill(65535);
+  const marks = new Uint8Array(total);
+  indent.set(before.indent.subarray(0, total));
+  marks.set(before.marks.subarray(0, total));
+  return { indent, marks };
+}

@@ -1,0 +1,205 @@
+/** A session of a daemon. */
+
+import type { Comparison, Row, Stats } from '../wire.ts';
+import type { Link } from './rpc.ts';
+import { LiveTree, selection, type TreePage } from './live-tree.ts';
+import type {
+  BranchRow,
+  Observer,
+  Path,
+  Rendered,
+  SessionInfo,
+  Source,
+  TreeView,
+  ViewQuery,
+} from './source.ts';
+
+export interface WireSession {
+  sessionId: string;
+  path?: string;
+  name?: string;
+  cwd?: string;
+  created?: string;
+  leafId: string | null;
+  entryCount: number;
+  readOnly: boolean;
+}
+
+/** Rows that are read at once around an entry of a path. */
+const PATH_PAGE = 400;
+
+export class LiveSource implements Source {
+  readonly kind = 'live';
+  session: SessionInfo;
+  private leaf: string | null;
+  private last: LiveTree | undefined;
+  /** Rows of the filter `all` by their ids, for paths. */
+  readonly rows = new Map<string, Row>();
+
+  constructor(
+    private readonly link: Link,
+    session: WireSession,
+    private readonly observer: Observer,
+  ) {
+    this.session = infoOf(session);
+    this.leaf = session.leafId;
+  }
+
+  /** Takes what the daemon says about the session after a new connection. */
+  update(session: WireSession): void {
+    this.session = { ...infoOf(session), title: session.name ?? this.session.title };
+    this.leaf = session.leafId;
+    this.rows.clear();
+  }
+
+  get selected(): string | undefined {
+    return this.leaf ?? undefined;
+  }
+
+  leafId(): string | undefined {
+    return this.leaf ?? undefined;
+  }
+
+  call<T>(method: string, params: object = {}): Promise<T> {
+    return this.link.call<T>(method, { sessionId: this.session.sessionId, ...params });
+  }
+
+  private readonly read = async (params: object): Promise<TreePage> => {
+    const page = await this.call<TreePage>('get_tree', params);
+    this.leaf = page.leafId;
+    return page;
+  };
+
+  async view(query: ViewQuery, around?: string): Promise<TreeView> {
+    const place = around === undefined ? {} : { around };
+    const chosen = selection(query);
+    let page: TreePage;
+    try {
+      page = await this.read({ ...chosen, ...place, limit: 200 });
+    } catch (error) {
+      if (around === undefined) throw error;
+      page = await this.read({ ...chosen, limit: 200 });
+    }
+    this.last = new LiveTree(query, page, this.read, this.observer, this.last);
+    return this.last;
+  }
+
+  async path(id: string): Promise<Path | undefined> {
+    const row = this.rows.get(id) ?? (await this.readAround(id));
+    if (!row) return undefined;
+    const path = new LivePath(id, row, this, this.observer);
+    // The end of the path is what is shown first.
+    await path.fill(Math.max(0, path.length - 60));
+    return path;
+  }
+
+  /** Reads rows around an entry, and returns its row. */
+  async readAround(id: string): Promise<Row | undefined> {
+    const params = { filter: 'all', order: 'active-first', around: id, limit: PATH_PAGE };
+    const page = await this.read(params);
+    for (const row of page.nodes) this.rows.set(row.id, row);
+    return this.rows.get(id);
+  }
+
+  async render(ids: string[]): Promise<Rendered[]> {
+    const found: Rendered[] = [];
+    let rest = ids;
+    while (rest.length > 0) {
+      const answer = await this.call<{ entries: Rendered[]; nextIndex?: number }>(
+        'render_entries',
+        {
+          entryIds: rest,
+          results: 'ids',
+        },
+      );
+      found.push(...answer.entries);
+      if (answer.nextIndex === undefined || answer.nextIndex === 0) break;
+      rest = rest.slice(answer.nextIndex);
+    }
+    return found;
+  }
+
+  compare(a: string, b: string): Promise<Comparison> {
+    return this.call('compare_branches', { a, b });
+  }
+
+  stats(leafId?: string): Promise<Stats> {
+    return this.call('get_stats', leafId === undefined ? {} : { leafId });
+  }
+
+  async branches(): Promise<BranchRow[]> {
+    const { branches } = await this.call<{ branches: BranchRow[] }>('list_branches');
+    return branches.sort((a, b) => Number(b.isActive) - Number(a.isActive));
+  }
+}
+
+function infoOf(session: WireSession): SessionInfo {
+  const { sessionId, name, cwd, created, entryCount, readOnly } = session;
+  return {
+    sessionId,
+    title: name ?? '',
+    entryCount,
+    readOnly,
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(created === undefined ? {} : { created }),
+  };
+}
+
+class LivePath implements Path {
+  readonly length: number;
+  private readonly rows: (Row | undefined)[];
+  private readonly places = new Map<string, number>();
+  /** The lowest place that is filled. */
+  private filled: number;
+  private filling: Promise<void> | undefined;
+
+  constructor(
+    readonly id: string,
+    last: Row,
+    private readonly source: LiveSource,
+    private readonly observer: Observer,
+  ) {
+    this.length = last.depth + 1;
+    this.rows = new Array<Row | undefined>(this.length);
+    this.filled = this.length - 1;
+    this.put(last);
+  }
+
+  private put(row: Row): void {
+    this.rows[this.filled] = row;
+    this.places.set(row.id, this.filled);
+  }
+
+  entry(at: number): Row | undefined {
+    return this.rows[at];
+  }
+
+  indexOf(id: string): number {
+    return this.places.get(id) ?? -1;
+  }
+
+  want(from: number): void {
+    if (from >= this.filled || this.filling) return;
+    this.filling = this.fill(from).then(
+      () => {
+        this.filling = undefined;
+        this.observer.loaded();
+      },
+      () => {
+        this.filling = undefined;
+      },
+    );
+  }
+
+  /** Walks up from the end, because only an entry names its parent. */
+  async fill(to: number): Promise<void> {
+    while (this.filled > to) {
+      const parent = this.rows[this.filled]?.parentId;
+      if (parent === null || parent === undefined) return;
+      const row = this.source.rows.get(parent) ?? (await this.source.readAround(parent));
+      if (!row) return;
+      this.filled--;
+      this.put(row);
+    }
+  }
+}

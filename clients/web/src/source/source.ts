@@ -1,0 +1,96 @@
+/** Where the page gets a session from: the file that it is part of, or a daemon. */
+
+import type { Block, Comparison, Filter, Row, Stats } from '../wire.ts';
+import type { Query } from '../text/query.ts';
+
+/** A session, for the head of the page. */
+export interface SessionInfo {
+  sessionId: string;
+  title: string;
+  cwd?: string;
+  created?: string;
+  entryCount: number;
+  readOnly: boolean;
+}
+
+/** What of the tree to show. */
+export interface ViewQuery {
+  filter: Filter;
+  query: Query | undefined;
+  folded: ReadonlySet<string>;
+}
+
+/** One number a row, for the minimap. */
+export interface Overview {
+  /** How far a row is indented; 65535 where it is not known yet. */
+  indent: Uint16Array;
+  /** Bits of `MARK`. */
+  marks: Uint8Array;
+}
+
+export const MARK = { active: 1, label: 2, leaf: 4, user: 8 } as const;
+
+/** The rows of a tree, of which only some may be loaded. */
+export interface TreeView {
+  readonly query: ViewQuery;
+  readonly total: number;
+  readonly hidden: number;
+  /** The row, or undefined while it is not loaded. */
+  row(at: number): Row | undefined;
+  /** Loads rows; `changed` of the source's observer follows if there are new ones. */
+  want(from: number, to: number): void;
+  /** The row of an entry, or of its nearest visible ancestor; −1 if there is none. */
+  indexOf(id: string): Promise<number>;
+  overview(): Overview | undefined;
+}
+
+/** The entries from the root to an entry. Their number is known before they are loaded. */
+export interface Path {
+  readonly id: string;
+  readonly length: number;
+  entry(at: number): Row | undefined;
+  want(from: number, to: number): void;
+  /** The place of an entry of this path, or −1. Entries that are not loaded are not found. */
+  indexOf(id: string): number;
+}
+
+export interface Observer {
+  /** Rows or entries have been loaded: draw again. */
+  loaded(): void;
+}
+
+export interface Source {
+  readonly kind: 'file' | 'live';
+  readonly session: SessionInfo;
+  /** The entry to select at the start. */
+  readonly selected: string | undefined;
+  leafId(): string | undefined;
+  view(query: ViewQuery, around?: string): Promise<TreeView>;
+  path(id: string): Promise<Path | undefined>;
+  /** Entries as blocks. Those that are missing are left out. */
+  render(ids: string[]): Promise<Rendered[]>;
+  compare(a: string, b: string): Promise<Comparison>;
+  /** Statistics of the session, or of the branch that ends with an entry. */
+  stats(leafId?: string): Promise<Stats | undefined>;
+  /** Tips of branches, the active one first. */
+  branches(): Promise<BranchRow[]>;
+}
+
+/** An entry as blocks. */
+export interface Rendered {
+  entryId: string;
+  type: string;
+  role?: string;
+  timestamp?: string;
+  model?: string;
+  blocks: Block[];
+  omittedBlocks?: number;
+}
+
+export interface BranchRow {
+  tipId: string;
+  preview: string;
+  label?: string;
+  isActive: boolean;
+  messageCount: number;
+}

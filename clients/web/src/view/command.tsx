@@ -1,0 +1,95 @@
+/** The line in which a command is typed, with those that fit. */
+
+import { useState } from 'preact/hooks';
+import type { App } from '../model/app.ts';
+import type { Command, Live } from '../model/live.ts';
+import { visible } from '../text/visible.ts';
+import { Dialog } from './dialog.tsx';
+
+const OWN: Command[] = [
+  { name: 'tree', description: 'to the leaf' },
+  { name: 'branch', description: 'go to the selected entry' },
+  { name: 'label', argumentHint: 'TEXT', description: 'label the selected entry' },
+  { name: 'compact', argumentHint: 'FOCUS', description: 'compact the context' },
+];
+
+/** The name and the argument of a typed command. A slash before the name is ignored. */
+export function partsOf(text: string): { name: string; args: string } {
+  const typed = text.trimStart().replace(/^\//, '');
+  const [, name = '', args = ''] = /^(\S*)\s*(.*)$/s.exec(typed) ?? [];
+  return { name, args: args.trim() };
+}
+
+interface Props {
+  app: App;
+  live: Live;
+  commands: Command[] | undefined;
+  close: () => void;
+}
+
+export function CommandDialog({ app, live, commands, close }: Props) {
+  const [text, setText] = useState('');
+  const [selected, setSelected] = useState(0);
+  const { name, args } = partsOf(text);
+  const hasArgument = /^\s*\/?\S+\s/.test(text);
+  const fitting = [...OWN, ...(commands ?? [])].filter((command) =>
+    hasArgument ? command.name === name : command.name.startsWith(name),
+  );
+  const chosen = fitting.find((command) => command.name === name) ?? fitting[selected];
+  const run = (command = chosen): void => {
+    if (!command) return;
+    close();
+    if (!OWN.includes(command)) void live.moves.run(command.name, args);
+    else if (command.name === 'tree') app.act('to-active');
+    else if (command.name === 'branch') app.act('accept');
+    else if (command.name === 'compact') void live.moves.compact(args);
+    else {
+      const id = app.session?.tree.cursorId;
+      if (id !== undefined) void live.moves.label(id, args);
+    }
+  };
+  const keys = (event: KeyboardEvent): void => {
+    if (event.key === 'ArrowDown') setSelected(Math.min(fitting.length - 1, selected + 1));
+    else if (event.key === 'ArrowUp') setSelected(Math.max(0, selected - 1));
+    else if (event.key === 'Tab' && chosen) setText(`${chosen.name} `);
+    else if (event.key === 'Enter') run();
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <Dialog title="Run a command" close={close}>
+      <input
+        class="command-line"
+        autofocus
+        aria-label="Command"
+        autocomplete="off"
+        spellcheck={false}
+        value={text}
+        onInput={(event) => {
+          setText(event.currentTarget.value);
+          setSelected(0);
+        }}
+        onKeyDown={keys}
+      />
+      <ul class="commands">
+        {fitting.map((command, at) => (
+          <li>
+            <button
+              type="button"
+              class={at === selected ? 'selected' : ''}
+              onClick={() => run(command)}
+            >
+              <b>{visible(command.name)}</b>{' '}
+              <span class="mono">{visible(command.argumentHint ?? '')}</span>
+              <span class="quiet">
+                {visible(command.description ?? '')}
+                {command.by === undefined ? '' : ` (${visible(command.by)})`}
+              </span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {commands === undefined && <p class="quiet">Asking for the commands of other clients…</p>}
+    </Dialog>
+  );
+}

@@ -1,0 +1,207 @@
+/** The path to the selected entry, of which only the entries in view exist. */
+
+import { flushSync } from 'preact/compat';
+import { useEffect, useLayoutEffect, useReducer, useRef } from 'preact/hooks';
+import type { App } from '../model/app.ts';
+import { shape, type Session } from '../model/session.ts';
+import type { Path } from '../source/source.ts';
+import { Heights } from '../text/heights.ts';
+import { EntryView } from './entry.tsx';
+import { markTexts } from './found.ts';
+
+/** Pixels that are drawn above and below the view. */
+const SPARE = 600;
+
+const ESTIMATE = 110;
+
+/** The most entries on paper, the last ones of the path. */
+const PRINTED = 2000;
+
+/** How many entries before the end get the heights that they had on an earlier path. */
+const REMEMBERED = 400;
+
+class Column {
+  heights = new Heights(0, ESTIMATE);
+  path: Path | undefined;
+  shows = 0;
+  /** Whether all entries are drawn, for paper. */
+  printing = false;
+  /** Whether the view follows the end of the path: until the reader scrolls. */
+  pinned = true;
+
+  take(path: Path, known: ReadonlyMap<string, number>): void {
+    this.path = path;
+    this.heights = new Heights(path.length, ESTIMATE);
+    for (let at = Math.max(0, path.length - REMEMBERED); at < path.length; at++) {
+      const row = path.entry(at);
+      const height = row && shape(row) === 'none' ? 0 : row && known.get(row.id);
+      if (height !== undefined) this.heights.set(at, height);
+    }
+  }
+
+  /** The place of the last entry that is shown in full. */
+  last(): number {
+    for (let at = (this.path?.length ?? 0) - 1; at >= 0; at--) {
+      const row = this.path?.entry(at);
+      if (!row || shape(row) === 'full') return at;
+    }
+    return 0;
+  }
+
+  /** Where to scroll so that the selected entry can be read: from its start, if it does not fit. */
+  target(view: number): number {
+    const last = this.last();
+    const [top, height] = [this.heights.offset(last), this.heights.height(last)];
+    return height > view - 80 ? top - 16 : this.heights.total() - view + 48;
+  }
+
+  /** The entries in view, and the places of hidden ones set to nothing. */
+  visible(top: number, view: number): number[] {
+    const shown: number[] = [];
+    const { path, heights } = this;
+    if (!path || path.length === 0) return shown;
+    const first = this.printing
+      ? Math.max(0, path.length - PRINTED)
+      : heights.at(Math.max(0, top - SPARE));
+    let y = heights.offset(first);
+    for (let at = first; at < path.length && (this.printing || y < top + view + SPARE); at++) {
+      const row = path.entry(at);
+      if (row && shape(row) === 'none') {
+        heights.set(at, 0);
+        continue;
+      }
+      shown.push(at);
+      y += heights.height(at);
+    }
+    path.want(first, (shown.at(-1) ?? first) + 1);
+    return shown;
+  }
+}
+
+export function PathPane({ app, session }: { app: App; session: Session }) {
+  const box = useRef<HTMLDivElement>(null);
+  const column = useRef(new Column()).current;
+  const [, redraw] = useReducer((count: number) => count + 1, 0);
+  const observer = useRef<ResizeObserver | null>(null);
+  const { path } = session;
+  if (path && path !== column.path) column.take(path, session.heights);
+
+  useEffect(() => {
+    const print = (event: Event): void => {
+      column.printing = event.type === 'beforeprint';
+      flushSync(() => redraw(undefined));
+    };
+    addEventListener('beforeprint', print);
+    addEventListener('afterprint', print);
+    return () => {
+      removeEventListener('beforeprint', print);
+      removeEventListener('afterprint', print);
+    };
+  }, []);
+
+  useLayoutEffect(() => {
+    observer.current = new ResizeObserver((changes) => {
+      if (box.current && measure(column, session, changes, box.current)) redraw(undefined);
+    });
+    const shown = box.current;
+    if (shown) observer.current.observe(shown);
+    return () => observer.current?.disconnect();
+  }, [session]);
+
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    if (column.shows !== session.shows) {
+      column.shows = session.shows;
+      column.pinned = true;
+    }
+    if (column.pinned) {
+      const before = element.scrollTop;
+      element.scrollTop = column.target(element.clientHeight);
+      if (Math.abs(element.scrollTop - before) > SPARE / 2) redraw(undefined);
+    }
+    for (const child of element.querySelectorAll('.place')) observer.current?.observe(child);
+    markTexts(element, session.tree.query);
+  });
+
+  const top = box.current?.scrollTop ?? 0;
+  const view = box.current?.clientHeight ?? 800;
+  const start = column.pinned ? column.target(view) : top;
+  const unpin = (): void => {
+    column.pinned = false;
+  };
+  return (
+    <div
+      id="path"
+      ref={box}
+      tabIndex={0}
+      role="region"
+      aria-label="The conversation up to the selected entry"
+      onScroll={() => redraw(undefined)}
+      onWheel={unpin}
+      onTouchMove={unpin}
+      onPointerDown={unpin}
+      onKeyDown={unpin}
+    >
+      <div class="column" style={{ height: `${column.heights.total() + 32}px` }}>
+        {column.visible(start, view).map((at) => (
+          <Place
+            key={path?.entry(at)?.id ?? at}
+            app={app}
+            session={session}
+            column={column}
+            at={at}
+          />
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function measure(
+  column: Column,
+  session: Session,
+  changes: ResizeObserverEntry[],
+  box: HTMLElement,
+): boolean {
+  let [changed, above] = [false, 0];
+  const anchor = column.heights.at(box.scrollTop);
+  for (const change of changes) {
+    const element = change.target as HTMLElement;
+    if (element === box) {
+      changed = true;
+      continue;
+    }
+    if (!element.isConnected) continue;
+    const at = Number(element.dataset.at);
+    const row = column.path?.entry(at);
+    const height = element.offsetHeight;
+    if (!row || height === 0 || element.dataset.id !== row.id) continue;
+    const change_ = column.heights.set(at, height);
+    session.heights.set(row.id, height);
+    if (change_ === 0) continue;
+    changed = true;
+    if (at < anchor) above += change_;
+  }
+  if (above !== 0 && !column.pinned) box.scrollTop += above;
+  return changed;
+}
+
+interface PlaceProps {
+  app: App;
+  session: Session;
+  column: Column;
+  at: number;
+}
+
+function Place({ app, session, column, at }: PlaceProps) {
+  const row = column.path?.entry(at);
+  const style = { transform: `translateY(${column.heights.offset(at) + 16}px)` };
+  if (!row) return <div class="place" style={style} data-at={at} />;
+  const previous = column.path?.entry(at - 1);
+  return (
+    <div class="place" style={style} data-at={at} data-id={row.id}>
+      <EntryView app={app} session={session} row={row} previous={previous} />
+    </div>
+  );
+}

@@ -1,0 +1,149 @@
+/** The sessions of the daemon, and what a search finds in the text of all of them. */
+
+import type { ComponentChildren } from 'preact';
+import type { App } from '../model/app.ts';
+import type { Live } from '../model/live.ts';
+import type { Hit, SessionRow } from '../model/session-list.ts';
+import { age } from '../text/time.ts';
+import { plural, visible } from '../text/visible.ts';
+import { Icon, IconButton } from './icons.tsx';
+
+export function Sessions({ app, live }: { app: App; live: Live }) {
+  const { list } = live;
+  const rows = list.rows ?? [];
+  const keys = (event: KeyboardEvent): void => {
+    if (event.key === 'ArrowDown') list.move(1);
+    else if (event.key === 'ArrowUp') list.move(-1);
+    else if (event.key === 'PageDown') list.move(10);
+    else if (event.key === 'PageUp') list.move(-10);
+    else if (event.key === 'Enter') list.accept();
+    else if (event.key === 'Escape') {
+      if (list.typed !== '') list.search('');
+      else if (app.session) {
+        live.listing = false;
+        app.changed();
+      }
+    } else return;
+    event.preventDefault();
+  };
+  return (
+    <main class="sessions" onKeyDown={keys}>
+      <header>
+        <h1>Sessions</h1>
+        {app.session && (
+          <IconButton
+            icon="close"
+            name="Back to the session"
+            hint="esc"
+            run={() => {
+              live.listing = false;
+              app.changed();
+            }}
+          />
+        )}
+      </header>
+      <label class="search">
+        <Icon name="search" />
+        <input
+          type="search"
+          autofocus
+          aria-label="Search in all sessions"
+          placeholder="Search names and the text of all sessions"
+          autocomplete="off"
+          spellcheck={false}
+          value={list.typed}
+          onInput={(event) => list.search(event.currentTarget.value)}
+        />
+      </label>
+      {list.rows === undefined ? (
+        <p class="waiting">{live.link?.state === 'open' ? 'Reading…' : ''}</p>
+      ) : rows.length === 0 && list.hits.length === 0 && !list.searching ? (
+        <p class="empty">
+          {list.typed === '' ? 'There are no sessions yet.' : 'Nothing was found.'}
+        </p>
+      ) : null}
+      <ul aria-label="Sessions">
+        {rows.map((row, at) => (
+          <Line live={live} at={at} key={row.sessionId}>
+            <SessionLine row={row} />
+          </Line>
+        ))}
+      </ul>
+      {list.hasMore && (
+        <button type="button" class="more" onClick={() => list.more()}>
+          Show more sessions
+        </button>
+      )}
+      {(list.hits.length > 0 || list.searching) && (
+        <h2>
+          {list.searching && list.hits.length === 0
+            ? 'Searching the text…'
+            : `${plural(list.hits.length, 'entry', 'entries')} with this text`}
+        </h2>
+      )}
+      <ul aria-label="Entries">
+        {list.hits.map((hit, at) => (
+          <Line live={live} at={rows.length + at} key={`${hit.sessionId}/${hit.entryId}/${at}`}>
+            <HitLine hit={hit} />
+          </Line>
+        ))}
+      </ul>
+    </main>
+  );
+}
+
+function Line({ live, at, children }: { live: Live; at: number; children: ComponentChildren }) {
+  const { list } = live;
+  return (
+    <li>
+      <button
+        type="button"
+        class={`session-line ${at === list.selected ? 'selected' : ''}`}
+        aria-current={at === list.selected ? 'true' : undefined}
+        onClick={() => list.accept(at)}
+      >
+        {children}
+      </button>
+    </li>
+  );
+}
+
+function SessionLine({ row }: { row: SessionRow }) {
+  const title = visible(row.name ?? row.firstMessage) || '(empty)';
+  return (
+    <>
+      <span class={`session-title ${row.name === undefined ? 'unnamed' : ''}`} dir="auto">
+        {title}
+      </span>
+      <span class="session-about">
+        {row.diagnostic ? visible(row.diagnostic.message) : visible(row.cwd)}
+      </span>
+      <span class="session-count">{row.messageCount.toLocaleString('en')}</span>
+      <time dateTime={row.modified}>{age(row.modified, Date.now())}</time>
+    </>
+  );
+}
+
+function HitLine({ hit }: { hit: Hit }) {
+  const chars = Array.from(hit.snippet);
+  const parts: ComponentChildren[] = [];
+  let end = 0;
+  for (const [from, to] of hit.ranges) {
+    parts.push(visible(chars.slice(end, from).join('')));
+    parts.push(<mark>{visible(chars.slice(from, to).join(''))}</mark>);
+    end = to;
+  }
+  parts.push(visible(chars.slice(end).join('')));
+  return (
+    <>
+      <span class="session-title snippet" dir="auto">
+        {parts}
+      </span>
+      <span class="session-about">
+        {visible(hit.sessionName) || visible(hit.sessionId)}
+        {hit.branch.onActivePath ? '' : ', on another branch'}
+      </span>
+      <time dateTime={hit.at}>{age(hit.at, Date.now())}</time>
+    </>
+  );
+}

@@ -1,0 +1,226 @@
+/** The tree: rows as the daemon draws them, of which only those in view exist. */
+
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { Row } from '../wire.ts';
+import type { App } from '../model/app.ts';
+import { foldable, headsBranch, type Reveal, type Tree } from '../model/tree.ts';
+import type { Session } from '../model/session.ts';
+import { marksOf } from '../text/query.ts';
+import { visible } from '../text/visible.ts';
+import { Guides } from './guides.tsx';
+import { Minimap } from './minimap.tsx';
+import { leadOf, speakerOf, styleClass, toneOf } from './words.ts';
+
+export const ROW = 26;
+
+/** Rows that are drawn above and below the view. */
+const SPARE = 12;
+
+/** Browsers do not lay out taller boxes. */
+const TALLEST = 15_000_000;
+
+/** What was drawn last. */
+interface Last {
+  reveal: Reveal | undefined;
+  cursor: number;
+  top: number;
+}
+
+export function TreePane({ app, session }: { app: App; session: Session }) {
+  const { tree } = session;
+  const box = useRef<HTMLDivElement>(null);
+  const [top, setTop] = useState(0);
+  const [size, setSize] = useState({ width: 360, height: 600 });
+  const last = useRef<Last>({ reveal: undefined, cursor: 0, top: 0 });
+  const total = tree.view?.total ?? 0;
+
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const observer = new ResizeObserver(() =>
+      setSize({ width: element.clientWidth, height: element.clientHeight }),
+    );
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+
+  useLayoutEffect(() => {
+    const element = box.current;
+    const { reveal } = tree;
+    if (element && reveal && reveal !== last.current.reveal) {
+      element.scrollTop = revealed(reveal.at, reveal.how, element, last.current);
+      setTop(element.scrollTop);
+    }
+    last.current = { reveal, cursor: tree.cursor, top: element?.scrollTop ?? 0 };
+  });
+
+  const first = Math.max(0, Math.floor(top / ROW) - SPARE);
+  const end = Math.min(total, Math.ceil((top + size.height) / ROW) + SPARE);
+  tree.view?.want(first, end);
+  const rows = [];
+  for (let at = first; at < end; at++) {
+    rows.push(<TreeRow key={at} app={app} tree={tree} at={at} width={size.width} />);
+  }
+  const height = Math.min(total * ROW, TALLEST);
+  return (
+    <div class="tree-body">
+      <div
+        id="tree"
+        ref={box}
+        role="tree"
+        tabIndex={0}
+        aria-label="Entries of the session"
+        aria-activedescendant={total > 0 ? `row-${tree.cursor}` : undefined}
+        onScroll={(event) => {
+          last.current.top = event.currentTarget.scrollTop;
+          setTop(event.currentTarget.scrollTop);
+        }}
+      >
+        <div class="rows" role="none" style={{ height: `${height}px` }}>
+          {rows}
+        </div>
+        {total === 0 && tree.view && <p class="empty">{emptiness(tree)}</p>}
+      </div>
+      <Minimap
+        tree={tree}
+        top={top}
+        height={size.height}
+        scroll={(y) => scrollTo(box.current, y)}
+      />
+    </div>
+  );
+}
+
+function scrollTo(element: HTMLElement | null, y: number): void {
+  if (element) element.scrollTop = y;
+}
+
+function revealed(
+  at: number,
+  how: 'center' | 'nearest' | 'keep',
+  element: HTMLElement,
+  last: Last,
+): number {
+  const y = at * ROW;
+  const { clientHeight } = element;
+  if (how === 'center') return y - clientHeight / 2 + ROW;
+  if (how === 'keep') {
+    const offset = last.cursor * ROW - last.top;
+    if (offset >= 0 && offset < clientHeight) return y - offset;
+    return last.top;
+  }
+  const top = element.scrollTop;
+  if (y < top + ROW) return y - ROW;
+  return y + 2 * ROW > top + clientHeight ? y + 2 * ROW - clientHeight : top;
+}
+
+function emptiness(tree: Tree): string {
+  if (tree.query?.error) return `This is no regular expression: ${tree.query.error}`;
+  if (tree.query) return 'Nothing was found.';
+  return tree.filter === 'labeled-only' ? 'No entry has a label.' : 'Nothing to show.';
+}
+
+interface RowProps {
+  app: App;
+  tree: Tree;
+  at: number;
+  width: number;
+}
+
+function TreeRow({ app, tree, at, width }: RowProps) {
+  const row = tree.view?.row(at);
+  const style = { transform: `translateY(${at * ROW}px)` };
+  const selected = at === tree.cursor;
+  if (!row) return <div class="row waiting" role="none" style={style} />;
+  const folds = foldable(row);
+  const folded = tree.folded.has(row.id);
+  const classes = [
+    'row',
+    toneOf(row),
+    row.onActivePath ? 'on-path' : '',
+    selected ? 'selected' : '',
+    row.isError ? 'failed' : '',
+    tree.marks.includes(row.id) ? 'marked' : '',
+  ];
+  const select = (): void => {
+    app.drawer = false;
+    tree.move(at);
+  };
+  return (
+    <div
+      class={classes.filter(Boolean).join(' ') + styleClass(row)}
+      role="treeitem"
+      id={`row-${at}`}
+      aria-level={row.depth + 1}
+      aria-selected={selected}
+      aria-posinset={at + 1}
+      aria-setsize={tree.view?.total}
+      {...(folds ? { 'aria-expanded': !folded } : {})}
+      style={style}
+      onClick={select}
+      onDblClick={() => app.act('accept')}
+    >
+      <i class="dot" aria-hidden="true" />
+      <Guides prefix={row.prefix} most={Math.max(3, Math.floor(width / 42))} />
+      {folds && (headsBranch(row) || folded || row.isBranchPoint) && (
+        <i
+          class={`fold ${folded ? 'closed' : ''}`}
+          aria-hidden="true"
+          onClick={(event) => {
+            event.stopPropagation();
+            tree.fold(row.id);
+          }}
+        />
+      )}
+      <RowText row={row} tree={tree} />
+      {row.isLeaf && <span class="leaf">active</span>}
+    </div>
+  );
+}
+
+function RowText({ row, tree }: { row: Row; tree: Tree }) {
+  const lead = leadOf(row);
+  const marked = tree.marks.includes(row.id);
+  return (
+    <>
+      {marked && <span class="sr">marked </span>}
+      {row.label !== undefined && <span class="label">{visible(row.label)}</span>}
+      {row.flags?.map((flag) => (
+        <span class="flag">{visible(flag)}</span>
+      ))}
+      {lead === '' ? <span class="sr">{speakerOf(row)}: </span> : <span class="lead">{lead}</span>}
+      <span class="text" dir="auto">
+        {row.icon !== undefined && !row.match && `${visible(row.icon)} `}
+        {row.match ? <Found row={row} /> : <Marked text={visible(row.preview)} tree={tree} />}
+      </span>
+    </>
+  );
+}
+
+/** The part of an entry that the daemon's search found; its ranges count code points. */
+function Found({ row }: { row: Row }) {
+  const chars = Array.from(row.match?.snippet ?? '');
+  const parts = [];
+  let end = 0;
+  for (const [from, to] of row.match?.ranges ?? []) {
+    parts.push(visible(chars.slice(end, from).join('')));
+    parts.push(<mark>{visible(chars.slice(from, to).join(''))}</mark>);
+    end = to;
+  }
+  parts.push(visible(chars.slice(end).join('')));
+  return <>{parts}</>;
+}
+
+export function Marked({ text, tree }: { text: string; tree: Tree }) {
+  const marks = marksOf(tree.query, text, 16);
+  if (marks.length === 0) return <>{text}</>;
+  const parts = [];
+  let end = 0;
+  for (const [from, to] of marks) {
+    parts.push(text.slice(end, from));
+    parts.push(<mark>{text.slice(from, to)}</mark>);
+    end = to;
+  }
+  parts.push(text.slice(end));
+  return <>{parts}</>;
+}

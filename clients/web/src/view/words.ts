@@ -1,0 +1,66 @@
+/** Words for rows and entries. */
+
+import type { Row } from '../wire.ts';
+import { visible } from '../text/visible.ts';
+
+export type Tone = 'user' | 'assistant' | 'tool' | 'summary' | 'compaction' | 'custom' | 'quiet';
+
+export function toneOf(row: { type: string; role?: string | undefined }): Tone {
+  switch (row.type) {
+    case 'message':
+      if (row.role === 'user') return 'user';
+      if (row.role === 'assistant') return 'assistant';
+      if (row.role === 'toolResult' || row.role === 'bashExecution') return 'tool';
+      if (row.role === 'branchSummary') return 'summary';
+      if (row.role === 'compactionSummary') return 'compaction';
+      return row.role === 'custom' ? 'custom' : 'quiet';
+    case 'branch_summary':
+      return 'summary';
+    case 'compaction':
+      return 'compaction';
+    case 'custom_message':
+      return 'custom';
+    default:
+      return 'quiet';
+  }
+}
+
+const SPEAKERS = new Map([
+  ['toolResult', 'tool'],
+  ['bashExecution', 'command'],
+  ['branchSummary', 'branch summary'],
+  ['compactionSummary', 'compaction'],
+  ['branch_summary', 'branch summary'],
+  ['custom_message', 'message'],
+  ['model_change', 'model'],
+  ['thinking_level_change', 'thinking level'],
+  ['context_edit', 'context edit'],
+  ['session_info', 'name'],
+]);
+
+export function speakerOf(row: { type: string; role?: string | undefined }): string {
+  const word = row.type === 'message' ? (row.role ?? 'message') : row.type;
+  return SPEAKERS.get(word) ?? visible(word);
+}
+
+/** The words before the text of a row; empty if the text says it. */
+export function leadOf(row: Row): string {
+  const tone = toneOf(row);
+  if (tone === 'user' || tone === 'assistant') return '';
+  if (tone === 'tool') {
+    const named = row.toolName !== undefined && row.preview.startsWith(row.toolName);
+    return named || row.role === 'bashExecution' ? '' : visible(row.toolName ?? 'tool');
+  }
+  if (tone === 'custom' && row.icon !== undefined) return '';
+  if (tone === 'compaction' && row.tokens !== undefined) {
+    return `compaction, ${Math.round(row.tokens / 1000)}k tokens`;
+  }
+  return speakerOf(row);
+}
+
+const STYLES = new Set(['accent', 'success', 'warning', 'error', 'dim']);
+
+/** The class of a renderer's style. */
+export function styleClass(row: { style?: string }): string {
+  return row.style !== undefined && STYLES.has(row.style) ? ` look-${row.style}` : '';
+}

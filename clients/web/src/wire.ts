@@ -1,0 +1,113 @@
+/** The shapes of the protocol that the page uses (schema/treelined.v1.json has them all). */
+
+export type Filter = 'default' | 'no-tools' | 'user-only' | 'labeled-only' | 'all';
+
+export const FILTERS: readonly Filter[] = [
+  'default',
+  'no-tools',
+  'user-only',
+  'labeled-only',
+  'all',
+];
+
+/** Where a query was found in a row: `[start, end)` in code points of `snippet`. */
+export interface Match {
+  snippet: string;
+  ranges: [number, number][];
+}
+
+/** A row of the tree, as `get_tree` draws it. */
+export interface Row {
+  id: string;
+  parentId: string | null;
+  type: string;
+  role?: string;
+  preview: string;
+  timestamp?: string;
+  icon?: string;
+  style?: string;
+  label?: string;
+  labelTimestamp?: string;
+  childCount: number;
+  depth: number;
+  indent: number;
+  onActivePath: boolean;
+  isLeaf: boolean;
+  isBranchPoint: boolean;
+  prefix: string;
+  tokens?: number;
+  toolName?: string;
+  toolCall?: { name: string; summary?: string };
+  isError?: boolean;
+  match?: Match;
+  flags?: string[];
+}
+
+export type Block =
+  | { kind: 'html'; html: string }
+  | { kind: 'code'; text: string; language?: string; truncated?: number }
+  | { kind: 'diff'; path?: string; text: string; truncated?: number }
+  | { kind: 'image'; mimeType: string; data: string }
+  | { kind: 'attachment'; mimeType?: string; bytes: number }
+  | ToolCall
+  | { kind: 'thinking'; html: string }
+  | Summary
+  | { kind: 'text'; text: string; truncated?: number };
+
+export interface ToolCall {
+  kind: 'toolCall';
+  id: string;
+  name: string;
+  argument?: string;
+  arguments: string;
+  truncated?: number;
+  blocks?: Block[];
+  result?: { entryId: string; isError: boolean; blocks?: Block[] };
+}
+
+export interface Files {
+  readFiles: string[];
+  modifiedFiles: string[];
+}
+
+export interface Summary {
+  kind: 'summary';
+  of: 'branch' | 'compaction';
+  title: string;
+  html: string;
+  replaced?: { firstId: string; lastId: string };
+  files?: Files;
+  tokens?: number;
+}
+
+export interface Tokens {
+  input: number;
+  output: number;
+  cacheRead: number;
+  cacheWrite: number;
+}
+
+/** Sums over entries. Some members are absent in older exports. */
+export interface Stats {
+  messages?: Record<string, number>;
+  toolCalls?: number;
+  tokens?: Tokens;
+  cost?: number;
+  contextTokens?: number;
+  models?: { provider: string; modelId: string; messages: number; tokens: Tokens; cost: number }[];
+  startedAt?: string;
+  endedAt?: string;
+  activeMs?: number;
+}
+
+export interface ComparedBranch {
+  entryIds: string[];
+  files: Files;
+  stats: Stats;
+}
+
+export interface Comparison {
+  ancestorId: string | null;
+  a: ComparedBranch;
+  b: ComparedBranch;
+}

@@ -1,0 +1,251 @@
+/** The page from disk. */
+
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { tour } from '../sample.ts';
+import { Stage, type Watched } from './harness.ts';
+
+describe('the page from disk', () => {
+  let stage: Stage;
+  let file: string;
+  let watched: Watched;
+  let page: Page;
+
+  before(async () => {
+    stage = await Stage.open();
+    file = stage.export(tour());
+    watched = await stage.openFile(file);
+    page = watched.page;
+  });
+
+  after(async () => {
+    await stage.close();
+  });
+
+  const selected = () => page.locator('#tree .row.selected');
+  const cursorText = () => selected().locator('.text').innerText();
+  const press = (key: string) => page.keyboard.press(key);
+  const focusTree = () => page.locator('#tree').focus();
+
+  test('it shows the tree with the leaf selected, and the conversation up to it', async () => {
+    assert.equal(await page.locator('h1').innerText(), 'Why does the build fail?');
+    assert.match(await selected().innerText(), /All three tests pass/);
+    assert.match(await selected().innerText(), /active/);
+    await page.locator('#path').getByText('Shall I commit it?').waitFor();
+    assert.equal(await page.locator('#static').count(), 0);
+  });
+
+  test('rows have guides, labels and the active path of the daemon', async () => {
+    const row = page.locator('#tree .row', { hasText: 'Clear the cache.' });
+    assert.equal(await row.locator('.guide.fork').count(), 1);
+    assert.doesNotMatch((await row.getAttribute('class')) ?? '', /on-path/);
+    assert.equal(await page.locator('#tree .row .label', { hasText: 'two ways' }).count(), 1);
+    assert.match((await selected().getAttribute('class')) ?? '', /on-path/);
+  });
+
+  test('the keys of the terminal client move the cursor', async () => {
+    await focusTree();
+    await press('Home');
+    assert.match(await cursorText(), /Why does the build fail/);
+    await press('j');
+    assert.match(await cursorText(), /I look at the manifest/);
+    await press('k');
+    await press('End');
+    assert.match(await cursorText(), /A workspace would share/);
+    await press('A');
+    assert.match(await cursorText(), /All three tests pass/);
+  });
+
+  test('an entry is named by the address, and the address follows the cursor', async () => {
+    await focusTree();
+    await press('Home');
+    await page.waitForFunction(() => location.hash === '#e=q1');
+    await page.evaluate(() => {
+      location.hash = '#e=a5';
+    });
+    await page.waitForFunction(() =>
+      document.querySelector('.row.selected')?.textContent.includes('recent enough'),
+    );
+    const other = await stage.openFile(file, { fragment: '#e=a4' });
+    await other.page.locator('#path', { hasText: 'the error is the same' }).waitFor();
+    assert.match(await other.page.locator('.row.selected').innerText(), /not/);
+    await other.close();
+    await press('A');
+  });
+
+  test('folding hides a branch and unfolding shows it again', async () => {
+    await focusTree();
+    const rows = await page.locator('#tree .row').count();
+    await page.locator('#tree .row', { hasText: 'Clear the cache.' }).click();
+    await press('Space');
+    await page.waitForFunction(
+      (count) => document.querySelectorAll('#tree .row').length < count,
+      rows,
+    );
+    assert.equal(await selected().getAttribute('aria-expanded'), 'false');
+    await press('Space');
+    await page.waitForFunction(
+      (count) => document.querySelectorAll('#tree .row').length === count,
+      rows,
+    );
+    await press('A');
+  });
+
+  test('filters show their kinds of entries', async () => {
+    await focusTree();
+    await press('3');
+    await page.waitForFunction(() => !document.querySelector('#tree .row.assistant'));
+    assert.equal(await page.locator('#tree .row.user').count(), 6);
+    await press('4');
+    await page.waitForFunction(() => document.querySelectorAll('#tree .row').length === 2);
+    await press('5');
+    await page.locator('#tree .row', { hasText: 'Why does the build fail?' }).first().waitFor();
+    await press('1');
+    await press('A');
+  });
+
+  test('a search marks hits in the tree and in the text, and finds what rows do not show', async () => {
+    await press('/');
+    await page.keyboard.type('cache cause');
+    await page.locator('#tree .row mark', { hasText: 'cache' }).first().waitFor();
+    await press('Enter');
+    await page.waitForFunction(() => (CSS.highlights.get('found')?.size ?? 0) > 0);
+    // This text is in the result of a tool, of which the row shows the last line.
+    await press('/');
+    await page.keyboard.type('undeclared crate');
+    await page.locator('#tree .row', { hasText: 'cargo build' }).first().waitFor();
+    await press('Escape');
+    await page.waitForFunction(() => document.querySelectorAll('#tree .row').length > 10);
+    await press('A');
+  });
+
+  test('an invalid pattern is explained', async () => {
+    await press('/');
+    await page.keyboard.type('/(/');
+    await page
+      .getByText('no regular expression')
+      .waitFor()
+      .catch(() => undefined);
+    await press('Escape');
+    await press('A');
+  });
+
+  test('Markdown is rendered, and code is coloured when it is seen', async () => {
+    await page.evaluate(() => {
+      location.hash = '#e=a2';
+    });
+    await page.locator('.entry.selected .prose strong', { hasText: 'Clear the cache' }).waitFor();
+    assert.equal(await page.locator('.entry.selected .prose table th').count(), 3);
+    await page.locator('.entry.selected .code .hl-keyword', { hasText: 'use' }).first().waitFor();
+    const link = page.locator('.entry.selected .prose a');
+    assert.equal(await link.getAttribute('href'), 'https://doc.rust-lang.org/book/');
+    assert.match((await link.getAttribute('rel')) ?? '', /noopener/);
+  });
+
+  test('tool calls are folded with their results, and an edit is a diff', async () => {
+    await page.evaluate(() => {
+      location.hash = '#e=a7';
+    });
+    const edit = page.locator('.tool-call', { hasText: 'src/main.rs' });
+    await edit.waitFor();
+    assert.equal(await edit.locator('.diff').count(), 0);
+    await edit.locator('summary').click();
+    await edit.locator('.diff .line.added', { hasText: 'use serde' }).waitFor();
+    const build = page.locator('.tool-call', { hasText: 'cargo build' }).last();
+    await build.locator('summary').click();
+    await build.getByText('Finished').waitFor();
+  });
+
+  test('a selected result opens its call', async () => {
+    await page.evaluate(() => {
+      location.hash = '#e=r2';
+    });
+    await page.locator('.tool-call.selected').getByText('could not compile').waitFor();
+  });
+
+  test('thinking is folded, and pictures are shown', async () => {
+    await page.locator('.thinking summary').first().click();
+    await page.locator('.thinking .prose strong', { hasText: 'E0432' }).waitFor();
+    await page.evaluate(() => {
+      location.hash = '#e=q4';
+    });
+    const picture = page.locator('.picture img');
+    await picture.waitFor();
+    assert.equal(await picture.evaluate((image: HTMLImageElement) => image.naturalWidth), 32);
+  });
+
+  test('a summary shows what it replaces with one click', async () => {
+    await page.evaluate(() => {
+      location.hash = '#e=s1';
+    });
+    await page.locator('.summary-card.branch').waitFor();
+    await page.getByText('Show what it replaces').click();
+    await page.waitForFunction(() => location.hash === '#e=a5');
+  });
+
+  test('two branches are compared', async () => {
+    await focusTree();
+    await press('A');
+    await press('M');
+    await press('End');
+    await press('M');
+    await press('C');
+    await page.locator('#compare').waitFor();
+    assert.match(await page.locator('.compare-head').innerText(), /The build fails in/);
+    assert.match(await page.locator('.side').first().innerText(), /13 entries/);
+    await page.locator('.side').last().getByText('A workspace would share').waitFor();
+    await press('Escape');
+    await page.locator('#path').waitFor();
+  });
+
+  test('statistics list the figures of each branch', async () => {
+    await focusTree();
+    await press('W');
+    await page.locator('.branches tbody tr').first().waitFor();
+    assert.equal(await page.locator('.branches tbody tr').count(), 3);
+    await press('Escape');
+    await page.locator('dialog').waitFor({ state: 'detached' });
+  });
+
+  test('the help lists the keys that work', async () => {
+    await focusTree();
+    await press('?');
+    await page.locator('dialog .keys').waitFor();
+    assert.equal(await page.getByText('undo the last move').count(), 0);
+    await press('Escape');
+  });
+
+  test('text, code and links are copied', async () => {
+    await watched.context
+      .grantPermissions(['clipboard-read', 'clipboard-write'])
+      .catch(() => undefined);
+    await page.evaluate(() => {
+      location.hash = '#e=a2';
+    });
+    const code = page.locator('.entry.selected .code').first();
+    await code.hover();
+    await code.getByRole('button', { name: 'Copy the code' }).click();
+    await page.getByText('Copied.').waitFor();
+    await page.locator('.entry.selected').getByRole('link', { name: 'Link to this entry' }).click();
+    await page.getByText('The link is copied.').waitFor();
+  });
+
+  test('on a narrow screen the tree is a drawer', async () => {
+    const narrow = await stage.openFile(file, { viewport: { width: 400, height: 700 } });
+    const tree = narrow.page.locator('.tree-pane');
+    assert.equal(await tree.isVisible(), false);
+    await narrow.page.getByRole('button', { name: 'Tree' }).click();
+    await narrow.page.locator('#tree .row', { hasText: 'Clear the cache.' }).click();
+    await narrow.page.waitForFunction(() => location.hash === '#e=q2');
+    await narrow.page.waitForTimeout(300);
+    assert.equal(await tree.isVisible(), false);
+    await narrow.close();
+  });
+
+  test('nothing is asked of anybody, and nothing fails', async () => {
+    assert.deepEqual(watched.foreign(), []);
+    assert.deepEqual(watched.errors, []);
+    assert.deepEqual(watched.dialogs, []);
+  });
+});

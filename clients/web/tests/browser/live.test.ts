@@ -1,0 +1,259 @@
+/** The page with a daemon. */
+
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, afterEach, describe, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { SessionWriter, text, tour } from '../sample.ts';
+import { Stage, type Served, type Watched } from './harness.ts';
+import { Peer } from './peer.ts';
+
+function small(id: string): SessionWriter {
+  const s = new SessionWriter(id);
+  s.user('u1', null, 'Plan a trip to Rome.');
+  s.assistant('a1', 'u1', [text('By train?')]);
+  s.user('u2', 'a1', 'By plane.');
+  s.assistant('a2', 'u2', [text('At noon, then.')]);
+  return s;
+}
+
+const SESSIONS = [
+  'follow',
+  'go',
+  'draft',
+  'label',
+  'ask',
+  'refuse',
+  'command',
+  'lost',
+  'reload',
+  'cancel',
+];
+
+describe('the live page', () => {
+  let stage: Stage;
+  let served: Served;
+  let watched: Watched | undefined;
+  let peer: Peer | undefined;
+
+  before(async () => {
+    stage = await Stage.open();
+    served = await stage.serve(tour(), ...SESSIONS.map(small));
+  });
+
+  beforeEach(() => {
+    watched = undefined;
+    peer = undefined;
+  });
+
+  afterEach(async () => {
+    await peer?.close();
+    if (watched) {
+      assert.deepEqual(watched.foreign(), []);
+      assert.deepEqual(watched.dialogs, []);
+      await watched.close();
+    }
+  });
+
+  after(async () => {
+    await stage.close();
+  });
+
+  async function open(session: string, fragment = ''): Promise<Page> {
+    watched = await served.open(`&s=${session}${fragment}`);
+    await watched.page.locator('#tree .row.selected').waitFor();
+    return watched.page;
+  }
+
+  const row = (page: Page, hasText: string) => page.locator('#tree .row', { hasText });
+
+  const draftOf = (page: Page) => page.locator('#compose textarea');
+
+  async function goTo(page: Page, entry: string, button: string): Promise<void> {
+    await row(page, entry).click();
+    await page.locator('#tree').focus();
+    await page.keyboard.press('Enter');
+    await page.locator('dialog').getByRole('button', { name: button }).click();
+  }
+
+  test('the token leaves the address at once', async () => {
+    const page = await open('follow');
+    assert.doesNotMatch(page.url(), /t=/);
+    assert.match(page.url(), /#s=follow&e=a2$/);
+  });
+
+  test('sessions are listed and searched, and a hit opens its session there', async () => {
+    watched = await served.open('');
+    const { page } = watched;
+    await page.locator('.session-line').first().waitFor();
+    assert.equal(await page.locator('.session-line').count(), SESSIONS.length + 1);
+    await page.keyboard.type('recent enough');
+    await page.locator('.session-line mark').first().waitFor();
+    await page.keyboard.press('Enter');
+    await page.waitForFunction(() => location.hash === '#s=tour&e=a5');
+    await page.keyboard.press('S');
+    await page.locator('.sessions').waitFor();
+  });
+
+  test('it follows what others append', async () => {
+    const page = await open('follow');
+    peer = await Peer.connect(served);
+    await peer.call('open_session', { sessionId: 'follow' });
+    await peer.call('append_message', {
+      entryId: 'u3',
+      message: { role: 'user', content: 'A new question.' },
+    });
+    await page.locator('#tree .row.selected', { hasText: 'A new question.' }).waitFor();
+    await page.locator('#path').getByText('A new question.').waitFor();
+  });
+
+  test('it goes elsewhere with a summary, and the text of a user message becomes the draft', async () => {
+    const page = await open('go');
+    await goTo(page, 'By plane.', 'Summarize');
+    await row(page, 'branch summary').waitFor();
+    await page.getByText('A summary of the branch is in its place').waitFor();
+    assert.equal(await draftOf(page).inputValue(), 'By plane.');
+    await draftOf(page).fill('By bicycle.');
+    await page.keyboard.press('Enter');
+    await page.locator('#tree .row.selected', { hasText: 'By bicycle.' }).waitFor();
+    assert.equal(await draftOf(page).count(), 0);
+  });
+
+  test('a move is undone and redone', async () => {
+    const page = await open('draft');
+    await goTo(page, 'By train?', 'No summary');
+    await page
+      .locator('#tree .row.on-path.selected', { hasText: 'By train?' })
+      .locator('.leaf')
+      .waitFor();
+    await page.keyboard.press('u');
+    await row(page, 'At noon, then.').locator('.leaf').waitFor();
+    await page.keyboard.press('U');
+    await row(page, 'By train?').locator('.leaf').waitFor();
+  });
+
+  test('labels are set and removed', async () => {
+    const page = await open('label');
+    await page.locator('#tree').focus();
+    await page.keyboard.press('L');
+    await page.locator('dialog input').fill('done');
+    await page.keyboard.press('Enter');
+    await row(page, 'At noon').locator('.label', { hasText: 'done' }).waitFor();
+    await page.keyboard.press('L');
+    await page.locator('dialog input').fill('');
+    await page.keyboard.press('Enter');
+    await row(page, 'At noon').locator('.label').waitFor({ state: 'detached' });
+  });
+
+  test('questions of other clients are answered, and their messages shown', async () => {
+    const page = await open('ask');
+    peer = await Peer.connect(served);
+    const yes = peer.call('ask_user', { kind: 'confirm', title: 'Leave the branch?' });
+    await page.locator('dialog').getByRole('button', { name: 'Yes' }).click();
+    assert.deepEqual(await yes, { value: true });
+    const choice = peer.call('ask_user', {
+      kind: 'select',
+      title: 'Which?',
+      options: ['one', 'two'],
+    });
+    await page.locator('dialog').getByRole('button', { name: 'two' }).click();
+    assert.deepEqual(await choice, { value: 'two' });
+    const line = peer.call('ask_user', { kind: 'input', title: 'Name?', initial: 'a' });
+    await page.locator('dialog input').fill('Ada');
+    await page.keyboard.press('Enter');
+    assert.deepEqual(await line, { value: 'Ada' });
+    const dismissed = peer.call('ask_user', { kind: 'editor', title: 'Why?' });
+    await page.locator('dialog textarea').waitFor();
+    await page.keyboard.press('Escape');
+    assert.deepEqual(await dismissed, { dismissed: true, reason: 'dismissed' });
+    await peer.call('notify_user', { message: 'The build is green.', level: 'info' });
+    await page.getByText('peer: The build is green.').waitFor();
+  });
+
+  test('a move of another client is refused', async () => {
+    const page = await open('refuse');
+    const ask = page.getByLabel('Ask me before others move');
+    await ask.click();
+    // The page has introduced itself again once the box can be used.
+    await page.waitForFunction(
+      () => document.querySelector<HTMLInputElement>('.ask input')?.disabled === false,
+    );
+    assert.equal(await ask.isChecked(), true);
+    peer = await Peer.connect(served);
+    await peer.call('open_session', { sessionId: 'refuse' });
+    const moved = peer.call('navigate_tree', { targetId: 'u1' });
+    await page.locator('dialog').getByRole('button', { name: 'Refuse' }).click();
+    const result = await moved;
+    assert.equal(result.cancelled, true);
+    assert.equal(result.reason, 'cancelledByClient');
+  });
+
+  test('commands of other clients run', async () => {
+    const page = await open('command');
+    peer = await Peer.connect(served);
+    await peer.call('register_command', {
+      name: 'todo',
+      description: 'Adds an item',
+      argumentHint: 'TEXT',
+    });
+    await page.locator('#tree').focus();
+    await page.keyboard.press(':');
+    await page.locator('.commands', { hasText: 'Adds an item' }).waitFor();
+    await page.keyboard.type('todo Ship it');
+    await page.keyboard.press('Enter');
+    const { eventId, args } = await peer.hear('command_invoked');
+    assert.equal(args, 'Ship it');
+    await peer.call('answer_event', {
+      eventId,
+      result: { output: 'Added: Ship it', prompt: 'Ship it' },
+    });
+    await page.locator('dialog .output', { hasText: 'Added: Ship it' }).waitFor();
+    await page.keyboard.press('Escape');
+    assert.equal(await draftOf(page).inputValue(), 'Ship it');
+  });
+
+  test('a compaction of a short context says that there is nothing to compact', async () => {
+    const page = await open('label');
+    await page.locator('#tree').focus();
+    await page.keyboard.press('K');
+    await page.locator('dialog').getByRole('button', { name: 'Compact' }).click();
+    await page.getByText('nothing older').waitFor();
+  });
+
+  test('a reload keeps the session, the place and the draft', async () => {
+    const page = await open('reload');
+    await row(page, 'By train?').click();
+    await page.locator('#tree').focus();
+    await page.keyboard.press('I');
+    await draftOf(page).fill('Not lost');
+    await page.reload();
+    await page.locator('#tree .row.selected', { hasText: 'By train?' }).waitFor();
+    assert.equal(await draftOf(page).inputValue(), 'Not lost');
+  });
+
+  test('a lost connection says so, and comes back with place and draft', async () => {
+    const page = await open('lost');
+    await row(page, 'By train?').click();
+    await page.locator('#tree').focus();
+    await page.keyboard.press('I');
+    await draftOf(page).fill('Still here');
+    await served.stop();
+    await page.getByText('connection to the daemon is lost').waitFor();
+    await served.start();
+    await page.locator('.banner').waitFor({ state: 'detached', timeout: 20_000 });
+    assert.match(await page.locator('#tree .row.selected').innerText(), /By train/);
+    assert.equal(await draftOf(page).inputValue(), 'Still here');
+    await draftOf(page).press('Enter');
+    await page.locator('#tree .row.selected', { hasText: 'Still here' }).waitFor();
+  });
+
+  test('a page with a wrong token learns nothing and says what to do', async () => {
+    const refused = await served.open('');
+    await refused.close();
+    const context = await stage.context();
+    const page = await context.newPage();
+    await page.goto(served.url.replace(/t=[0-9a-f]+.*/, `t=${'0'.repeat(64)}&s=tour`));
+    await page.getByText('Run treelined web again').waitFor();
+    assert.equal(await page.locator('.row').count(), 0);
+    await context.close();
+  });
+});

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { formatRoute, parseRoute } from '../../src/model/route.ts';
+import { questionOf } from '../../src/model/questions.ts';
+import { age, clock, duration } from '../../src/text/time.ts';
+import { bytes, plural, shorten, visible } from '../../src/text/visible.ts';
+import { cellsOf } from '../../src/view/guides.tsx';
+import { partsOf } from '../../src/view/command.tsx';
+import { diffCounts } from '../../src/view/blocks.tsx';
+
+test('a route names an entry whatever is in its id', () => {
+  for (const entry of ['a1', '<&=#"', 'ü %', '__proto__']) {
+    assert.equal(parseRoute(formatRoute({ entry })).entry, entry);
+  }
+  assert.deepEqual(parseRoute('#t=ab&s=x%2Fy&e=z'), { token: 'ab', session: 'x/y', entry: 'z' });
+  assert.deepEqual(parseRoute('#e=%E0%A4%A'), {});
+  assert.deepEqual(parseRoute('#__proto__=x&constructor=y'), {});
+});
+
+test('characters that cannot be seen are replaced in lines', () => {
+  assert.equal(visible('a\u202Eb\u0000c\nd'), 'a\ufffdb\ufffdc d');
+  assert.equal(visible('漢字 ok'), '漢字 ok');
+});
+
+test('texts are cut between characters', () => {
+  assert.equal(shorten('👩👩👩👩', 3), '👩👩…');
+  assert.equal(shorten('abc', 3), 'abc');
+  assert.equal(plural(1, 'hit'), '1 hit');
+  assert.equal(plural(1200, 'hit'), '1,200 hits');
+  assert.equal(bytes(12_400), '12 kB');
+});
+
+test('times may be anything', () => {
+  assert.equal(clock('no time'), '');
+  assert.equal(clock(undefined), '');
+  assert.equal(age('2026-11-22T08:00:00Z', Date.parse('2026-11-22T11:30:00Z')), '3h');
+  assert.equal(duration(59_400), '59 s');
+  assert.equal(duration(2 * 3600_000 + 5 * 60_000), '2 h 05 min');
+});
+
+test('guides are cut at their front', () => {
+  assert.deepEqual(cellsOf('│  ├─ ', 5), ['down', 'fork']);
+  assert.deepEqual(cellsOf('│     └─ ', 2), ['cut', 'end']);
+  assert.deepEqual(cellsOf('…│  ├─ ', 5), ['cut', 'down', 'fork']);
+  assert.deepEqual(cellsOf('', 5), []);
+});
+
+test('a command has a name and the rest', () => {
+  assert.deepEqual(partsOf(' /todo  Ship it '), { name: 'todo', args: 'Ship it' });
+  assert.deepEqual(partsOf('todo'), { name: 'todo', args: '' });
+});
+
+test('lines of a diff are counted by their signs', () => {
+  assert.deepEqual(diffCounts(' a\n+b\n-c\n-d\n@@'), { added: 1, removed: 2 });
+});
+
+test('a question that waits for nobody is none', () => {
+  const preparation = { targetId: 'a', abandonedCount: 2, userWantsSummary: true };
+  const params = { eventId: 'e', sessionId: 's', timeoutMs: 30_000, preparation };
+  const asked = {
+    kind: 'tree',
+    eventId: 'e',
+    sessionId: 's',
+    targetId: 'a',
+    count: 2,
+    summary: true,
+  };
+  assert.deepEqual(questionOf('session_before_tree', params), asked);
+  assert.equal(questionOf('session_before_tree', { ...params, timeoutMs: 0 }), undefined);
+  assert.equal(questionOf('session_tree', params), undefined);
+});

@@ -1,0 +1,27 @@
+//! A temporary folder.
+
+use anyhow::Context;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+
+/// A temporary folder (0700), removed with its contents.
+pub(super) struct Scratch(pub PathBuf);
+
+impl Scratch {
+    /// Makes a folder for this purpose.
+    pub(super) fn new(purpose: &str) -> anyhow::Result<Self> {
+        let name = format!("treelined-{purpose}-{}", uuid::Uuid::new_v4());
+        let path = std::env::temp_dir().join(name);
+        let made = DirBuilder::new().mode(0o700).create(&path);
+        made.with_context(|| format!("make {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // It is below the system's folder for temporary files.
+        let _left = std::fs::remove_dir_all(&self.0);
+    }
+}

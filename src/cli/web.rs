@@ -1,0 +1,175 @@
+//! `treelined web`: the page in a browser. A shared daemon that runs serves it; otherwise this process does, until it is
+//! interrupted.
+
+use super::shared::{self, SharedDaemon, SocketOption};
+use super::{Options, SessionName, report, serve};
+use crate::endpoint::{START_TIMEOUT, reach};
+use crate::error::Kind;
+use crate::web::{WebFolder, page_url};
+use anyhow::{Context, bail};
+use clap::Args;
+use serde::Deserialize;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long to wait until the program that opens a browser has failed, if it does. Some run as long as the browser.
+const BROWSER_START: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(20);
+/// The program that opens a file in the user's browser.
+const OPENER: &str = match cfg!(target_os = "macos") {
+    true => "open",
+    false => "xdg-open",
+};
+
+#[derive(Debug, Args)]
+pub(crate) struct Web {
+    /// The session to show: its id or a path; the list of sessions if not given
+    session: Option<SessionName>,
+    /// Print the URL with the secret token in place of opening a browser
+    #[arg(long)]
+    no_open: bool,
+    #[command(flatten)]
+    socket: SocketOption,
+}
+
+/// The response to `open_web`.
+#[derive(Deserialize)]
+struct WebResponse {
+    result: Option<WebResult>,
+    error: Option<WebError>,
+}
+
+#[derive(Deserialize)]
+struct WebResult {
+    address: String,
+    token: String,
+}
+
+#[derive(Deserialize)]
+struct WebError {
+    code: i32,
+    message: String,
+}
+
+/// The session to show, as a member of the params of `open_session` with its value.
+type ShownSession = Option<(&'static str, String)>;
+
+pub(super) fn run(options: &Options, arguments: &Web) -> anyhow::Result<ExitCode> {
+    let session = shown_session(arguments.session.as_ref())?;
+    let shared = SharedDaemon::of(options, &arguments.socket, None)?;
+    let browser = BrowserStart {
+        session,
+        session_dir: shared.settings.session_dir().to_owned(),
+        is_wanted: !arguments.no_open,
+    };
+    let Some(stream) = reach::find(&shared.place)? else {
+        return serve::run_with_page(options, &arguments.socket, move |web| {
+            let shown = browser.show(&web.page(), web.token.expose(), "Ctrl+C ends it");
+            if let Err(error) = shown {
+                report(&error);
+            }
+        });
+    };
+    let Some(daemon) = shared.running()? else {
+        bail!(
+            "the daemon on {} has no runtime file, so its version is not known: end that daemon",
+            shared.place.socket().display()
+        );
+    };
+    shared::check_version(&daemon.info)?;
+    shared.check_options(options, &daemon.info)?;
+    let pid = daemon.info.pid;
+    let web = ask(stream).with_context(|| format!("ask the daemon (pid {pid}) for the page"))?;
+    let note = format!("of the shared daemon, pid {pid}; `treelined stop` ends both");
+    browser.show(&web.address, &web.token, &note)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn shown_session(session: Option<&SessionName>) -> anyhow::Result<ShownSession> {
+    Ok(match session {
+        None => None,
+        Some(SessionName::Id(id)) => Some(("sessionId", id.clone())),
+        Some(SessionName::Path(path)) => {
+            let found = path.canonicalize();
+            let path = found.with_context(|| path.display().to_string())?;
+            let text = path.to_str();
+            let text = text.with_context(|| format!("{} is not UTF-8", path.display()))?;
+            Some(("path", text.to_owned()))
+        }
+    })
+}
+
+/// Asks the shared daemon to serve the page.
+fn ask(mut stream: UnixStream) -> anyhow::Result<WebResult> {
+    stream.set_read_timeout(Some(START_TIMEOUT))?;
+    stream.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"open_web\"}\n")?;
+    let mut line = String::new();
+    BufReader::new(&stream).read_line(&mut line)?;
+    let response: WebResponse = serde_json::from_str(&line).context("read its answer")?;
+    match (response.result, response.error) {
+        (Some(result), _) => Ok(result),
+        (None, Some(error)) if error.code == Kind::MethodNotFound.code() => {
+            bail!("this older version has no page: end it with `treelined stop`")
+        }
+        (None, Some(error)) => bail!(error.message),
+        (None, None) => bail!("its answer has no result"),
+    }
+}
+
+/// The page as a browser shows it.
+struct BrowserStart {
+    session: ShownSession,
+    session_dir: PathBuf,
+    is_wanted: bool,
+}
+
+impl BrowserStart {
+    /// Opens a browser, or prints the URL. `note` says who serves the page.
+    fn show(&self, address: &str, token: &str, note: &str) -> anyhow::Result<()> {
+        let session = self.session.as_ref();
+        let session = session.map(|(member, value)| (*member, value.as_str()));
+        let url = page_url(address, token, session);
+        let mut stdout = io::stdout();
+        if !self.is_wanted {
+            writeln!(stdout, "{url}")?;
+            return Ok(());
+        }
+        let file = WebFolder::open(&self.session_dir)?.write_redirect(&url)?;
+        writeln!(
+            stdout,
+            "The page is at {address} ({note}). If the browser may not read its file, use --no-open."
+        )?;
+        open_in_browser(&file).with_context(|| {
+            format!(
+                "no browser could be opened; open {} in one, or use --no-open for a URL",
+                file.display()
+            )
+        })
+    }
+}
+
+/// Opens a file in the user's browser.
+fn open_in_browser(file: &Path) -> anyhow::Result<()> {
+    let mut command = Command::new(OPENER);
+    command
+        .arg(file)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    // Ctrl+C in this terminal must not end the browser.
+    let mut opener = command.process_group(0).spawn().context(OPENER)?;
+    let until = Instant::now() + BROWSER_START;
+    while Instant::now() < until {
+        match opener.try_wait().context(OPENER)? {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => bail!("{OPENER}: {status}"),
+            None => thread::sleep(PAUSE),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! Reads the entries of an export, and replaces their secrets.
+
+use crate::error::{Error, Kind, Result};
+use crate::json;
+use crate::log::body::{Bodies, BodyReader, Fetch};
+use crate::redact::Redactor;
+use crate::renderers::{self, Renderers};
+use crate::tree::{FilePlace, Node};
+use crate::view::{Caller, RowFacts, RowLook, Subject, ToolCall};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The sources of entries.
+pub(super) struct ContentSource {
+    pub bodies: Bodies,
+    pub redactor: Redactor,
+    pub renderers: Arc<Renderers>,
+}
+
+/// An entry without secrets.
+pub(super) struct ReadEntry {
+    pub json: Vec<u8>,
+    /// The kinds of the replaced secrets.
+    pub found: Vec<&'static str>,
+}
+
+/// Reads entries; file order is fastest.
+pub(super) struct EntryReader<'s> {
+    source: &'s ContentSource,
+    entries: BodyReader<'s>,
+    /// Calls and results are read through windows of their own.
+    callers: BodyReader<'s>,
+    results: BodyReader<'s>,
+    /// The calls of the assistant messages that were used last, the most recent at the end.
+    known: Vec<(Node, Calls)>,
+}
+
+/// Tool calls by id.
+type Calls = HashMap<String, ToolCall<'static>>;
+
+/// The number of assistant messages whose calls are kept.
+const KNOWN_CALLERS: usize = 8;
+
+impl ContentSource {
+    pub(super) fn new(
+        bodies: Bodies,
+        renderers: Arc<Renderers>,
+        redacts: bool,
+        home: Option<&str>,
+    ) -> Result<Self> {
+        let redactor = Redactor::new(redacts, home);
+        Ok(Self {
+            bodies,
+            redactor: redactor.map_err(|reason| Error::new(Kind::InternalError, reason))?,
+            renderers,
+        })
+    }
+
+    pub(super) fn reader(&self) -> EntryReader<'_> {
+        EntryReader {
+            source: self,
+            entries: self.bodies.reader(),
+            callers: self.bodies.reader(),
+            results: self.bodies.reader(),
+            known: Vec::new(),
+        }
+    }
+
+    /// A text outside of entries without its secrets.
+    pub(super) fn clean(&self, text: &str) -> String {
+        self.redactor.text(text, &mut |_| {}).into_owned()
+    }
+
+    /// The look of a row of this entry.
+    pub(super) fn look(&self, entry: &[u8], subject: Subject) -> RowLook {
+        if !subject.is_custom() || self.renderers.is_empty() {
+            return renderers::usual_look(subject);
+        }
+        match self.renderers.find(entry, subject).ok().flatten() {
+            Some(renderer) => renderer.look(entry, subject),
+            None => renderers::usual_look(subject),
+        }
+    }
+}
+
+impl EntryReader<'_> {
+    pub(super) fn entry(&mut self, fetch: &Fetch) -> Result<ReadEntry> {
+        let stored = self.entries.entry(fetch)?;
+        let mut found = Vec::new();
+        let redacted = self
+            .source
+            .redactor
+            .entry(&stored, &mut |kind| found.push(kind));
+        let changed = match redacted {
+            std::borrow::Cow::Borrowed(_) => None,
+            std::borrow::Cow::Owned(changed) => Some(changed),
+        };
+        Ok(ReadEntry {
+            json: changed.unwrap_or(stored),
+            found,
+        })
+    }
+
+    /// The id of the call that a tool result answers.
+    pub(super) fn call_id_of_result(&mut self, place: FilePlace) -> Result<Option<String>> {
+        let stored = self.results.stored(place, usize::MAX)?;
+        let id = json::get_path(stored, &["message", "toolCallId"]);
+        Ok(id.and_then(json::id).map(std::borrow::Cow::into_owned))
+    }
+
+    /// The call with this id: that of the nearest caller that has it.
+    pub(super) fn call<'c>(
+        &mut self,
+        id: &str,
+        callers: impl Iterator<Item = &'c Caller>,
+    ) -> Result<Option<ToolCall<'static>>> {
+        for caller in callers {
+            if !self.known.iter().any(|(node, _)| *node == caller.node) {
+                let calls = self.calls(caller)?;
+                if self.known.len() >= KNOWN_CALLERS {
+                    self.known.remove(0);
+                }
+                self.known.push((caller.node, calls));
+            }
+            let calls = self.known.iter().find(|(node, _)| *node == caller.node);
+            if let Some(call) = calls.and_then(|(_, calls)| calls.get(id)) {
+                return Ok(Some(call.clone()));
+            }
+        }
+        Ok(None)
+    }
+
+    fn calls(&mut self, caller: &Caller) -> Result<Calls> {
+        let stored = self.callers.stored(caller.place(), usize::MAX)?;
+        let entry = self.source.redactor.entry(stored, &mut |_| {});
+        let facts = RowFacts::of_line(&entry, caller.subject());
+        let calls = facts.calls.into_iter().map(ToolCall::into_owned);
+        Ok(calls.map(|call| (call.id.to_string(), call)).collect())
+    }
+}

@@ -1,0 +1,103 @@
+//! A session, a branch or a subtree as a session file (session-file.md §1).
+
+use super::output::Output;
+use super::{Part, Progress};
+use crate::cancel::Cancel;
+use crate::clock;
+use crate::error::{Error, Kind, Result};
+use crate::flow::fork::{End, ForkSide};
+use crate::id::Source;
+use crate::log::header::{CURRENT_VERSION, Header};
+use crate::log::readable::ReadableLines;
+use crate::session::SessionState;
+use crate::session::fork::ForkContent;
+use crate::session::subtree::SubtreeContent;
+
+/// The lines of the file.
+pub(crate) struct SessionFile {
+    /// The first line, unless the lines have it.
+    header_line: Option<Vec<u8>>,
+    lines: FileLines,
+    /// Bytes of the stored lines.
+    size: u64,
+}
+
+enum FileLines {
+    Tree(ReadableLines),
+    Branch(Box<ForkContent>),
+    Subtree(SubtreeContent),
+}
+
+impl SessionFile {
+    pub(super) fn take(core: &SessionState, part: Part, minter: &dyn Source) -> Result<Self> {
+        if part != Part::Tree && core.log.version() > CURRENT_VERSION {
+            let message = "the session is of a newer version of the format: export the whole tree";
+            return Err(Error::new(Kind::VersionUnsupported, message));
+        }
+        let header_line = (part != Part::Tree).then(|| header(core, minter).to_line());
+        let (lines, size) = match part {
+            Part::Tree => {
+                let lines = ReadableLines::prepare(&core.log, &core.tree)?;
+                let size = lines.size();
+                (FileLines::Tree(lines), size)
+            }
+            Part::Branch(tip) => {
+                let end = End {
+                    position: ForkSide::At,
+                    tip,
+                };
+                let content = ForkContent::prepare(core, end, &[], minter)?;
+                let size = content.size();
+                (FileLines::Branch(Box::new(content)), size)
+            }
+            Part::Subtree(top) => {
+                let content = SubtreeContent::prepare(core, top, minter)?;
+                let size = content.size();
+                (FileLines::Subtree(content), size)
+            }
+        };
+        Ok(Self {
+            header_line,
+            lines,
+            size,
+        })
+    }
+
+    pub(super) fn write(
+        &self,
+        out: &mut Output,
+        cancel: &Cancel,
+        progress: Progress<'_>,
+    ) -> Result<()> {
+        let mut read = 0;
+        let mut take = |line: &[u8]| {
+            out.write(line)?;
+            out.write(b"\n")?;
+            read += line.len() as u64 + 1;
+            progress(read.min(self.size), self.size);
+            Ok(())
+        };
+        if let Some(line) = &self.header_line {
+            take(line)?;
+        }
+        match &self.lines {
+            FileLines::Tree(lines) => lines.each(cancel, &mut take),
+            FileLines::Branch(content) => content.each_line(&mut take),
+            FileLines::Subtree(content) => content.each_line(&mut take),
+        }
+    }
+}
+
+/// The header of a session of its own, which names its source.
+fn header(core: &SessionState, minter: &dyn Source) -> Header {
+    let source = core.log.header();
+    let path = core
+        .log
+        .location()
+        .map(|at| at.path().display().to_string());
+    let id = source.map(|header| header.id.clone());
+    let parent = path.filter(|_| core.log.is_written()).or(id);
+    let cwd = source.map(|header| header.cwd.as_str()).unwrap_or_default();
+    let new_id = clock::new_session_id();
+    Header::new(new_id.as_str(), minter.now_ms(), cwd, parent.as_deref())
+}

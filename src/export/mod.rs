@@ -1,0 +1,128 @@
+//! Exports a session as a page, Markdown, text or a session file (protocol.md §16).
+//!
+//! [`ExportSource`] is taken with the session's guard held; everything else runs without it, on a blocking thread.
+//! [`output`] is the file or the text that is written, [`content`] reads entries and replaces their secrets.
+
+mod content;
+mod head;
+mod jsonl;
+mod output;
+mod page;
+mod tally;
+mod transcript;
+
+use crate::cancel::Cancel;
+use crate::error::Result;
+use crate::id::Source;
+use crate::renderers::Renderers;
+use crate::session::SessionState;
+use crate::tree::Node;
+use crate::wire::Redaction;
+use jsonl::SessionFile;
+use output::Output;
+use page::PageSource;
+use std::path::PathBuf;
+use std::sync::Arc;
+use transcript::TranscriptSource;
+
+/// The form of an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    Html,
+    Markdown,
+    Jsonl,
+    Text,
+}
+
+/// The part of the session that is exported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Tree,
+    /// The path to an entry; `None` for the empty path.
+    Branch(Option<Node>),
+    Subtree(Node),
+}
+
+/// The place of the result.
+#[derive(Debug, Clone)]
+pub(crate) enum Target {
+    File {
+        path: PathBuf,
+        overwrite: bool,
+    },
+    /// Text of at most this many bytes.
+    Content {
+        limit: usize,
+    },
+}
+
+/// What to export, and how.
+#[derive(Debug, Clone)]
+pub(crate) struct ExportOptions {
+    pub format: Format,
+    pub redacts: bool,
+    /// The home directory, if paths in it are shortened.
+    pub home: Option<String>,
+}
+
+/// Receives the progress: bytes read, and all bytes to read.
+pub(crate) type Progress<'p> = &'p (dyn Fn(u64, u64) + Sync);
+
+/// A finished export.
+#[derive(Debug)]
+pub(crate) struct Exported {
+    /// The text, if the target is no file.
+    pub content: Option<String>,
+    pub bytes: u64,
+    pub redactions: Vec<Redaction>,
+}
+
+/// The session at one point in time.
+pub(crate) enum ExportSource {
+    File(SessionFile),
+    Page(Box<PageSource>),
+    Transcript(Box<TranscriptSource>),
+}
+
+impl ExportSource {
+    /// Takes the part of the session to export.
+    pub(crate) fn take(
+        core: &SessionState,
+        part: Part,
+        options: &ExportOptions,
+        renderers: Arc<Renderers>,
+        minter: &dyn Source,
+    ) -> Result<Self> {
+        match options.format {
+            Format::Jsonl => SessionFile::take(core, part, minter).map(Self::File),
+            Format::Html => {
+                let page = PageSource::take(core, part, options, renderers, minter.now_ms())?;
+                Ok(Self::Page(Box::new(page)))
+            }
+            Format::Markdown | Format::Text => {
+                let now = minter.now_ms();
+                let transcript = TranscriptSource::take(core, part, options, renderers, now)?;
+                Ok(Self::Transcript(Box::new(transcript)))
+            }
+        }
+    }
+
+    /// Writes the export. Nothing is left if it fails or is cancelled.
+    pub(crate) fn write(
+        &self,
+        target: &Target,
+        cancel: &Cancel,
+        progress: Progress<'_>,
+    ) -> Result<Exported> {
+        let mut out = Output::begin(target, cancel)?;
+        let redactions = match self {
+            Self::File(file) => {
+                file.write(&mut out, cancel, progress)?;
+                Vec::new()
+            }
+            Self::Page(page) => page.write(&mut out, cancel, progress)?,
+            Self::Transcript(transcript) => transcript.write(&mut out, cancel, progress)?,
+        };
+        out.finish(redactions)
+    }
+}

@@ -1,0 +1,273 @@
+//! The file or the text that an export writes.
+//!
+//! A file has a temporary name until it is complete and on disk. Dropping an unfinished output removes it.
+
+use super::{Exported, Target};
+use crate::bytes::{self, index};
+use crate::cancel::Cancel;
+use crate::error::{Error, Kind, Result};
+use crate::json;
+use crate::os::file::Location;
+use crate::os::temporary::Temporary;
+use crate::parallel::Background;
+use crate::wire::Redaction;
+use std::fs;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Bytes that are collected before they are written.
+const CHUNK: usize = 1 << 20;
+/// Chunks that wait for the writer thread.
+const WAITING: usize = 2;
+/// Bytes of a response besides the content.
+const ENVELOPE_BYTES: usize = 4096;
+
+/// An unfinished export.
+pub(super) struct Output {
+    to: OutputPlace,
+    /// The bytes that are not written yet; for a text all of them.
+    pending: Vec<u8>,
+    bytes: u64,
+    cancel: Cancel,
+}
+
+enum OutputPlace {
+    File(OutputFile),
+    Content { limit: usize },
+}
+
+struct OutputFile {
+    at: Location,
+    overwrite: bool,
+    temporary: Temporary,
+    writer: Background<Vec<u8>>,
+}
+
+impl Output {
+    pub(super) fn begin(target: &Target, cancel: &Cancel) -> Result<Self> {
+        let to = match target {
+            Target::File { path, overwrite } => {
+                OutputPlace::File(OutputFile::begin(path, *overwrite)?)
+            }
+            Target::Content { limit } => OutputPlace::Content { limit: *limit },
+        };
+        Ok(Self {
+            to,
+            pending: Vec::new(),
+            bytes: 0,
+            cancel: cancel.clone(),
+        })
+    }
+
+    /// Adds bytes. Fails once the export is cancelled, or larger than the text may be.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.cancel.is_cancelled() {
+            return Err(Error::cancelled());
+        }
+        self.bytes += bytes.len() as u64;
+        match &mut self.to {
+            OutputPlace::Content { limit } => {
+                if self.bytes > *limit as u64 {
+                    return Err(too_large(*limit));
+                }
+                self.pending.extend_from_slice(bytes);
+            }
+            OutputPlace::File(file) => {
+                self.pending.extend_from_slice(bytes);
+                if self.pending.len() >= CHUNK {
+                    let chunk = std::mem::take(&mut self.pending);
+                    self.pending = file.push(chunk)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A place for parts that are written later.
+    pub(super) fn spool(&self) -> Result<Spool> {
+        match &self.to {
+            OutputPlace::Content { limit } => Ok(Spool::Memory {
+                bytes: Vec::new(),
+                limit: *limit,
+            }),
+            OutputPlace::File(file) => {
+                let temporary = Temporary::for_name(&file.at.folder, &file.at.name);
+                let temporary = temporary.map_err(|error| failed(&file.at.path(), &error))?;
+                Ok(Spool::File { temporary, end: 0 })
+            }
+        }
+    }
+
+    /// Completes the export.
+    pub(super) fn finish(self, redactions: Vec<Redaction>) -> Result<Exported> {
+        let content = match self.to {
+            OutputPlace::Content { limit } => {
+                // Formats write UTF-8; a line of a session file may have other bytes.
+                let text = match String::from_utf8(self.pending) {
+                    Ok(text) => text,
+                    Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+                };
+                if json::quoted(&text).len() + ENVELOPE_BYTES.min(limit / 2) > limit {
+                    return Err(too_large(limit));
+                }
+                Some(text)
+            }
+            OutputPlace::File(file) => {
+                file.finish(self.pending, &self.cancel)?;
+                None
+            }
+        };
+        Ok(Exported {
+            content,
+            bytes: self.bytes,
+            redactions,
+        })
+    }
+}
+
+/// Parts of an export that are written in another order than they are made. Dropping it removes them.
+pub(super) enum Spool {
+    File {
+        temporary: Temporary,
+        /// Bytes.
+        end: u64,
+    },
+    Memory {
+        bytes: Vec<u8>,
+        limit: usize,
+    },
+}
+
+impl Spool {
+    /// Adds a part, and returns its place.
+    pub(super) fn push(&mut self, part: &[u8]) -> Result<Range<u64>> {
+        let length = part.len() as u64;
+        match self {
+            Self::File { temporary, end } => {
+                let written = (&**temporary.file()).write_all(part);
+                written.map_err(|error| failed(&temporary.path(), &error))?;
+                *end += length;
+                Ok(*end - length..*end)
+            }
+            Self::Memory { bytes, limit } => {
+                if bytes.len() + part.len() > *limit {
+                    return Err(too_large(*limit));
+                }
+                bytes.extend_from_slice(part);
+                Ok(bytes.len() as u64 - length..bytes.len() as u64)
+            }
+        }
+    }
+
+    /// The part at this place.
+    pub(super) fn read(&self, place: Range<u64>) -> Result<Vec<u8>> {
+        match self {
+            Self::File { temporary, .. } => {
+                let mut part = vec![0; index(place.end - place.start)];
+                let read = temporary.file().read_exact_at(&mut part, place.start);
+                read.map_err(|error| failed(&temporary.path(), &error))?;
+                Ok(part)
+            }
+            Self::Memory { bytes, .. } => {
+                Ok(bytes::part(bytes, index(place.start)..index(place.end)).to_vec())
+            }
+        }
+    }
+}
+
+impl OutputFile {
+    fn begin(path: &Path, overwrite: bool) -> Result<Self> {
+        check_path(path, overwrite)?;
+        let at = Location::of_path(path)?;
+        let temporary = Temporary::for_name(&at.folder, &at.name);
+        let temporary = temporary.map_err(|error| failed(path, &error))?;
+        let file = Arc::clone(temporary.file());
+        let write = move |chunk: &Vec<u8>| (&*file).write_all(chunk);
+        let writer = Background::start("export", WAITING, write);
+        Ok(Self {
+            writer: writer.map_err(|error| failed(path, &error))?,
+            at,
+            overwrite,
+            temporary,
+        })
+    }
+
+    /// Writes a chunk, and returns an empty one.
+    fn push(&mut self, chunk: Vec<u8>) -> Result<Vec<u8>> {
+        let used = self.writer.push(chunk);
+        let mut used = used.map_err(|error| failed(&self.at.path(), &error))?;
+        if let Some(used) = &mut used {
+            used.clear();
+        }
+        Ok(used.unwrap_or_else(|| Vec::with_capacity(CHUNK + CHUNK / 4)))
+    }
+
+    fn finish(mut self, rest: Vec<u8>, cancel: &Cancel) -> Result<()> {
+        let path = self.at.path();
+        let failed = |error: io::Error| failed(&path, &error);
+        self.writer.push(rest).map_err(failed)?;
+        self.writer.finish().map_err(failed)?;
+        self.temporary.file().sync_data().map_err(failed)?;
+        if !cancel.commit() {
+            return Err(Error::cancelled());
+        }
+        let named = match self.overwrite {
+            true => self.temporary.name(&self.at),
+            false => self.temporary.name_new(&self.at),
+        };
+        named.map_err(failed)
+    }
+}
+
+/// Fails early for a path that cannot be written.
+fn check_path(path: &Path, overwrite: bool) -> Result<()> {
+    let refused = |reason: &str| Err(Error::invalid_params("path", reason));
+    if !path.is_absolute() {
+        return refused("is not absolute");
+    }
+    if path.file_name().is_none() {
+        return refused("names no file");
+    }
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => return refused("is a folder; name a file in it"),
+        Ok(_) if !overwrite => return Err(exists(path)),
+        // A device or a pipe would be replaced by a file.
+        Ok(found) if !found.is_file() => return refused("is no regular file"),
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(failed(path, &error)),
+    }
+    match path.parent().map(fs::metadata) {
+        Some(Ok(folder)) if !folder.is_dir() => refused("the folder of the file is no folder"),
+        Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => {
+            refused("the folder of the file does not exist; make it first")
+        }
+        Some(Err(error)) => Err(failed(path, &error)),
+        _ => Ok(()),
+    }
+}
+
+fn failed(path: &Path, error: &io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => exists(path),
+        io::ErrorKind::NotADirectory => {
+            Error::invalid_params("path", "the folder of the file is no folder")
+        }
+        _ => Error::io(&format!("write {}", path.display()), error),
+    }
+}
+
+fn exists(path: &Path) -> Error {
+    let message = format!("the file {} exists already", path.display());
+    Error::new(Kind::FileExists, message)
+}
+
+fn too_large(limit: usize) -> Error {
+    let message = format!(
+        "the export has more than the {limit} bytes the client takes: give a `path` to write it to a file"
+    );
+    Error::new(Kind::ResponseTooLarge, message)
+}

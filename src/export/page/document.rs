@@ -1,0 +1,94 @@
+//! The HTML around the chunks: policy, style, script, and the elements of chunks.
+
+use super::super::output::Output;
+use crate::error::Result;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
+
+/// The page's script and style, built in `clients/web`.
+const SCRIPT: &str = include_str!("../../../clients/web/dist/page.js");
+const STYLE: &str = include_str!("../../../clients/web/dist/page.css");
+
+/// The document up to the text for readers without script.
+pub(super) fn head(title: &str) -> String {
+    let mut out =
+        String::from("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    out.push_str(&format!(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n",
+        policy(SCRIPT, STYLE)
+    ));
+    out.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    out.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n");
+    out.push_str(&format!(
+        "<meta name=\"generator\" content=\"{GENERATOR}\">\n<title>"
+    ));
+    push_escaped(&mut out, title);
+    out.push_str(&format!(
+        "</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+    ));
+    out.push_str("<div id=\"app\"></div>\n");
+    out
+}
+
+/// The program and its version.
+pub(super) const GENERATOR: &str = concat!("treelined ", env!("CARGO_PKG_VERSION"));
+
+/// The element of the script.
+pub(super) fn script() -> String {
+    format!("<script>{SCRIPT}</script>\n")
+}
+
+/// The end of the document.
+pub(super) const END: &str = "</body>\n</html>\n";
+
+/// The policy of the file: nothing but its own script and style, and images in the file.
+fn policy(script: &str, style: &str) -> String {
+    let hash = |text: &str| STANDARD.encode(Sha256::digest(text.as_bytes()));
+    format!(
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; base-uri 'none'; \
+         form-action 'none'; require-trusted-types-for 'script'; trusted-types treelined",
+        hash(script),
+        hash(style)
+    )
+}
+
+/// Writes the element of a chunk.
+pub(super) fn write_chunk(out: &mut Output, name: &str, packed: &[u8]) -> Result<()> {
+    let start = format!("<script type=\"application/octet-stream;base64\" id=\"c-{name}\">");
+    out.write(start.as_bytes())?;
+    out.write(packed)?;
+    out.write(b"</script>\n")
+}
+
+/// Appends text for the content of an element or an attribute in double quotes.
+pub(super) fn push_escaped(out: &mut String, text: &str) {
+    for char in text.chars() {
+        match char {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\0' => out.push('\u{fffd}'),
+            char => out.push(char),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A `</script` or `</style` in them would end their element, and another encoding would change their hash.
+    #[test]
+    fn script_and_style_fit_into_their_elements() {
+        for text in [SCRIPT, STYLE] {
+            assert!(text.is_ascii());
+            let text = text.to_ascii_lowercase();
+            for end in ["</script", "</style", "<!--", "<script"] {
+                assert!(!text.contains(end), "{end}");
+            }
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! A session as one HTML file that opens from disk (`clients/web/FORMAT.md`).
+//!
+//! [`PageSource::take`] copies what the rows need with the session's guard held. [`PageSource::write`] reads each entry
+//! once, on several threads: its row and its blocks come from the same redacted bytes. Rows come before bodies in the
+//! file, but are only known when all bodies are; so the packed bodies wait in a second temporary file. In memory are
+//! the packed rows, some 40 bytes for each entry, and a few parts of bodies for each thread.
+
+mod chunk;
+mod document;
+mod packer;
+mod static_text;
+mod views;
+
+use super::content::ContentSource;
+use super::head::SessionHead;
+use super::output::{Output, Spool};
+use super::tally::RedactionTally;
+use super::{ExportOptions, Part, Progress};
+use crate::cancel::Cancel;
+use crate::entry::Kind;
+use crate::error::Result;
+use crate::log::body::Fetch;
+use crate::parallel::{ThreadPlan, map_in_order};
+use crate::renderers::Renderers;
+use crate::session::SessionState;
+use crate::session_render::{RenderPlan, RenderPlanner};
+use crate::timestamp::Millis;
+use crate::tree::Node;
+use crate::view::{Filter, Folding, Order, Outline, Row, Scope, Snapshot, Visible};
+use crate::wire::Redaction;
+use chunk::ChunkPacker;
+use packer::{PackedPart, RowBuffer};
+use std::collections::HashMap;
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+
+/// Threads of one export.
+const THREADS: usize = 4;
+/// Stored bytes of the entries whose bodies are packed together.
+const PART_BYTES: u64 = 256 << 10;
+/// The most entries whose bodies are packed together.
+const PART_ENTRIES: usize = 2048;
+/// Rows of a chunk.
+const CHUNK_ROWS: usize = 4096;
+
+/// The filters and their names.
+const FILTERS: [(&str, Filter); 5] = [
+    ("default", Filter::Default),
+    ("no-tools", Filter::NoTools),
+    ("user-only", Filter::UserOnly),
+    ("labeled-only", Filter::LabeledOnly),
+    ("all", Filter::All),
+];
+
+/// The session at one point in time, as a page needs it.
+pub(crate) struct PageSource {
+    head: SessionHead,
+    content: ContentSource,
+    part: PagePart,
+    /// For each of the [`FILTERS`] the entries in scope.
+    outlines: Vec<Outline>,
+    /// For a branch, the items that are on it.
+    matched: Option<Vec<bool>>,
+    /// Every row of the file.
+    all: Visible,
+    snapshot: Snapshot,
+    /// For each row how to read its entry.
+    fetches: Vec<Fetch>,
+    /// How to render summaries, which name the entries that they replaced, by row.
+    plans: HashMap<usize, RenderPlan>,
+    /// The rows of each chunk of bodies.
+    parts: Vec<Range<usize>>,
+    is_redacted: bool,
+}
+
+/// The exported part, by ids.
+struct PagePart {
+    scope: &'static str,
+    entry_id: Option<String>,
+    leaf_id: Option<String>,
+    /// The row that is shown first.
+    selected: Option<usize>,
+}
+
+impl PageSource {
+    pub(super) fn take(
+        core: &SessionState,
+        part: Part,
+        options: &ExportOptions,
+        renderers: Arc<Renderers>,
+        now: Millis,
+    ) -> Result<Self> {
+        let tree = &core.tree;
+        let home = options.home.as_deref();
+        let content = ContentSource::new(core.bodies(), renderers, options.redacts, home)?;
+        let scope = |filter| Scope {
+            root: match part {
+                Part::Subtree(top) => Some(top),
+                Part::Tree | Part::Branch(_) => None,
+            },
+            filter,
+            order: Order::ActiveFirst,
+        };
+        let outlines: Vec<Outline> = FILTERS
+            .iter()
+            .map(|(_, filter)| Outline::new(tree, scope(*filter)))
+            .collect();
+        let everything = Outline::new(tree, scope(Filter::All));
+        let matched = match part {
+            Part::Branch(tip) => Some(on_path(core, tip, &everything)),
+            Part::Tree | Part::Subtree(_) => None,
+        };
+        let all = Visible::new(&everything, matched.as_deref(), &Folding::default());
+        let items = all.rows().iter().map(Row::item);
+        let snapshot = Snapshot::take(tree, &everything, items);
+        let nodes = all
+            .rows()
+            .iter()
+            .filter_map(|row| everything.items().get(row.item()));
+        let nodes: Vec<Node> = nodes.map(|item| item.node).collect();
+        let fetches = core.fetch(nodes.iter().copied())?;
+        let mut planner = RenderPlanner::new(tree, &content.bodies, tree.leaf());
+        let mut plans = HashMap::new();
+        for (row, node) in nodes.iter().enumerate() {
+            if matches!(tree.kind(*node), Kind::Compaction | Kind::BranchSummary) {
+                plans.insert(row, planner.plan(*node)?);
+            }
+        }
+        Ok(Self {
+            head: SessionHead::take(core, &content, now)?,
+            part: PagePart::new(core, part, &nodes),
+            parts: parts(&fetches),
+            is_redacted: options.redacts,
+            content,
+            outlines,
+            matched,
+            all,
+            snapshot,
+            fetches,
+            plans,
+        })
+    }
+
+    pub(super) fn write(
+        &self,
+        out: &mut Output,
+        cancel: &Cancel,
+        progress: Progress<'_>,
+    ) -> Result<Vec<Redaction>> {
+        out.write(document::head(&self.head.title).as_bytes())?;
+        out.write(static_text::html(self)?.as_bytes())?;
+        let mut bodies = out.spool()?;
+        let packed = self.pack(&mut bodies, cancel, progress)?;
+        let redactions = packed.tally.into_redactions();
+        let mut packer = ChunkPacker::new();
+        let meta = self.meta(packed.rows.len(), &redactions);
+        document::write_chunk(out, "meta", &packer.pack(&meta)?)?;
+        self.write_views(out)?;
+        document::write_chunk(out, "stats", &packer.pack(&packed.stats)?)?;
+        for (number, rows) in packed.rows.iter().enumerate() {
+            document::write_chunk(out, &format!("rows-{number}"), rows)?;
+        }
+        out.write(document::script().as_bytes())?;
+        for number in self.order_of_parts() {
+            if let Some(range) = packed.bodies.get(number) {
+                let packed = bodies.read(range.clone())?;
+                document::write_chunk(out, &format!("bodies-{number}"), &packed)?;
+            }
+        }
+        out.write(document::END.as_bytes())?;
+        Ok(redactions)
+    }
+
+    /// Packs the bodies into `spool`, and the rows.
+    fn pack(
+        &self,
+        spool: &mut Spool,
+        cancel: &Cancel,
+        progress: Progress<'_>,
+    ) -> Result<PackedSession> {
+        let total = self.bytes_of(0..self.fetches.len());
+        let mut read = 0;
+        let mut rows = RowBuffer::default();
+        let mut stats = crate::stats::Stats::default();
+        let mut tally = RedactionTally::default();
+        let mut bodies = Vec::with_capacity(self.parts.len());
+        let mut take = |part: PackedPart, bytes: u64| -> Result<()> {
+            bodies.push(spool.push(&part.body)?);
+            rows.push(&part.rows)?;
+            stats += part.stats;
+            tally.append(part.tally);
+            read += bytes;
+            progress(read, total);
+            Ok(())
+        };
+        let work = |state: &mut packer::PartPacker<'_>, number: usize| match cancel.is_cancelled() {
+            true => Err(crate::error::Error::cancelled()),
+            false => {
+                let rows = self.parts.get(number).cloned().unwrap_or_default();
+                let bytes = self.bytes_of(rows.clone());
+                state.pack(number, rows).map(|part| (part, bytes))
+            }
+        };
+        let change = |entry: &[u8]| self.content.redactor.entry(entry, &mut |_| {}).into_owned();
+        let state = || packer::PartPacker::new(self, &change);
+        let plan = ThreadPlan::up_to(THREADS);
+        let done = map_in_order(self.parts.len(), plan, state, work, |part| {
+            match part.and_then(|(part, bytes)| take(part, bytes)) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => ControlFlow::Break(error),
+            }
+        });
+        match done {
+            ControlFlow::Break(error) => Err(error),
+            ControlFlow::Continue(()) => Ok(PackedSession {
+                rows: rows.finish()?,
+                stats: packer::stats_json(&stats),
+                bodies,
+                tally,
+            }),
+        }
+    }
+
+    fn write_views(&self, out: &mut Output) -> Result<()> {
+        let work = |packer: &mut ChunkPacker, number: usize| {
+            let (name, _) = FILTERS.get(number).copied()?;
+            let outline = self.outlines.get(number)?;
+            let view = views::view_json(outline, self.matched.as_deref(), &self.all);
+            Some((name, packer.pack(&view)))
+        };
+        let plan = ThreadPlan::up_to(THREADS);
+        let written = map_in_order(FILTERS.len(), plan, ChunkPacker::new, work, |view| {
+            let Some((name, packed)) = view else {
+                return ControlFlow::Continue(());
+            };
+            let written = packed
+                .and_then(|packed| document::write_chunk(out, &format!("view-{name}"), &packed));
+            match written {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => ControlFlow::Break(error),
+            }
+        });
+        written.break_value().map_or(Ok(()), Err)
+    }
+
+    /// The chunks of bodies in the order of the file: the one that is shown first, those before it, then the rest.
+    fn order_of_parts(&self) -> impl Iterator<Item = usize> {
+        let selected = self.part.selected.unwrap_or_default();
+        let first = self.parts.iter().position(|rows| rows.contains(&selected));
+        let behind = first.map_or(0, |first| first + 1);
+        (0..behind).rev().chain(behind..self.parts.len())
+    }
+
+    /// Stored bytes of the entries of these rows.
+    fn bytes_of(&self, rows: Range<usize>) -> u64 {
+        let fetches = self.fetches.get(rows).unwrap_or_default();
+        fetches.iter().map(|fetch| u64::from(fetch.place.len)).sum()
+    }
+
+    fn meta(&self, row_chunks: usize, redactions: &[Redaction]) -> Vec<u8> {
+        let head = &self.head;
+        let mut session = serde_json::json!({
+            "sessionId": head.session_id,
+            "title": head.title,
+            "cwd": head.cwd,
+            "entryCount": head.entry_count,
+        });
+        for (name, value) in [("name", &head.name), ("created", &head.created)] {
+            if let (Some(value), Some(members)) = (value, session.as_object_mut()) {
+                members.insert(name.to_owned(), value.as_str().into());
+            }
+        }
+        let mut meta = serde_json::json!({
+            "format": 1,
+            "generator": document::GENERATOR,
+            "exportedAt": head.exported_at,
+            "session": session,
+            "scope": self.part.scope,
+            "leafId": self.part.leaf_id,
+            "selected": self.part.selected,
+            "rowCount": self.fetches.len(),
+            "rowsPerChunk": CHUNK_ROWS,
+            "rowChunks": row_chunks,
+            "bodyChunks": self.parts.len(),
+            "redacted": self.is_redacted,
+            "redactions": redactions,
+        });
+        if let (Some(id), Some(members)) = (&self.part.entry_id, meta.as_object_mut()) {
+            members.insert("entryId".to_owned(), id.as_str().into());
+        }
+        meta.to_string().into_bytes()
+    }
+}
+
+/// A session whose bodies are in the spool.
+struct PackedSession {
+    /// Packed chunks of rows.
+    rows: Vec<Vec<u8>>,
+    /// JSON.
+    stats: Vec<u8>,
+    /// For each part its place in the spool.
+    bodies: Vec<Range<u64>>,
+    tally: RedactionTally,
+}
+
+impl PagePart {
+    fn new(core: &SessionState, part: Part, nodes: &[Node]) -> Self {
+        let id = |node: Node| core.tree.id(node).to_owned();
+        let row_of = |node: Option<Node>| nodes.iter().position(|at| Some(*at) == node);
+        let leaf = core.leaf();
+        let (scope, entry) = match part {
+            Part::Tree => ("tree", None),
+            Part::Branch(tip) => ("branch", tip),
+            Part::Subtree(top) => ("subtree", Some(top)),
+        };
+        let leaf_row = row_of(leaf);
+        Self {
+            scope,
+            entry_id: entry.map(id),
+            leaf_id: leaf.filter(|_| leaf_row.is_some()).map(id),
+            selected: leaf_row
+                .or_else(|| row_of(entry))
+                .or(nodes.len().checked_sub(1)),
+        }
+    }
+}
+
+/// For each item whether it is on the path to `tip`.
+fn on_path(core: &SessionState, tip: Option<Node>, outline: &Outline) -> Vec<bool> {
+    let mut path = core.tree.path(tip);
+    path.sort_unstable();
+    let items = outline.items().iter();
+    items
+        .map(|item| path.binary_search(&item.node).is_ok())
+        .collect()
+}
+
+/// Splits rows into parts of about [`PART_BYTES`].
+fn parts(fetches: &[Fetch]) -> Vec<Range<usize>> {
+    let mut parts = Vec::new();
+    let (mut start, mut bytes) = (0, 0);
+    for (at, fetch) in fetches.iter().enumerate() {
+        bytes += u64::from(fetch.place.len);
+        let end = at + 1;
+        if bytes >= PART_BYTES || end - start >= PART_ENTRIES || end == fetches.len() {
+            parts.push(start..end);
+            (start, bytes) = (end, 0);
+        }
+    }
+    parts
+}

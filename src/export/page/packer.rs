@@ -1,0 +1,271 @@
+//! Makes rows and blocks of entries, a part of the session at a time.
+
+use super::chunk::ChunkPacker;
+use super::{CHUNK_ROWS, PageSource};
+use crate::entry::{Kind, Role};
+use crate::error::Result;
+use crate::export::content::{EntryReader, ReadEntry};
+use crate::export::tally::RedactionTally;
+use crate::render::{self, CallResult, EntryContext};
+use crate::session_render::{EntryRenderer, ResultParts};
+use crate::stats::Stats;
+use crate::tree::Flags;
+use crate::view::{RowFacts, RowParts, ServedRow, ToolCall};
+use serde_json::json;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// The most bytes of one entry's blocks.
+const ENTRY_BYTES: usize = 32 << 20;
+/// The most rows below an assistant message that are searched for the results of its calls.
+const RESULT_REACH: usize = 64;
+
+/// A part of the session.
+pub(super) struct PackedPart {
+    /// The packed chunk of blocks.
+    pub body: Vec<u8>,
+    /// The rows, each as JSON.
+    pub rows: Vec<Vec<u8>>,
+    pub stats: Stats,
+    pub tally: RedactionTally,
+}
+
+/// Replaces the secrets of an entry's JSON.
+pub(super) type Change<'s> = &'s (dyn Fn(&[u8]) -> Vec<u8> + Sync);
+
+/// Packs parts, reusing its readers and its memory.
+pub(super) struct PartPacker<'s> {
+    source: &'s PageSource,
+    reader: EntryReader<'s>,
+    /// For entries with a plan.
+    renderer: EntryRenderer<'s>,
+    packer: ChunkPacker,
+    blocks: Vec<u8>,
+}
+
+/// A result of a call of an assistant message.
+struct FoundResult {
+    call_id: String,
+    entry_id: String,
+    is_error: bool,
+}
+
+impl<'s> PartPacker<'s> {
+    pub(super) fn new(source: &'s PageSource, change: Change<'s>) -> Self {
+        let content = &source.content;
+        let renderer = EntryRenderer::new(&content.bodies, ResultParts::Ids);
+        Self {
+            source,
+            reader: content.reader(),
+            renderer: renderer
+                .with_renderers(&content.renderers)
+                .changed_by(change),
+            packer: ChunkPacker::new(),
+            blocks: Vec::new(),
+        }
+    }
+
+    /// Packs the part with this number, which has these rows.
+    pub(super) fn pack(&mut self, number: usize, rows: Range<usize>) -> Result<PackedPart> {
+        let source = self.source;
+        let mut part = PackedPart {
+            body: Vec::new(),
+            rows: Vec::with_capacity(rows.len()),
+            stats: Stats::default(),
+            tally: RedactionTally::default(),
+        };
+        self.blocks.clear();
+        self.blocks.push(b'[');
+        let served = source.all.served(&source.snapshot, rows.clone());
+        for (at, served) in rows.zip(served) {
+            let Some(fetch) = source.fetches.get(at) else {
+                continue;
+            };
+            let entry = self.reader.entry(fetch)?;
+            part.tally.add(served.entry.id, &entry.found);
+            part.stats.add(&entry.json);
+            if self.blocks.len() > 1 {
+                self.blocks.push(b',');
+            }
+            let preview = self.push_row(&mut part.rows, number, &served, &entry)?;
+            self.push_blocks(at, &served, &entry, preview.as_deref())?;
+        }
+        self.blocks.push(b']');
+        part.body = self.packer.pack(&self.blocks)?;
+        Ok(part)
+    }
+
+    /// Adds the row of an entry. Returns its preview by a renderer.
+    fn push_row(
+        &mut self,
+        rows: &mut Vec<Vec<u8>>,
+        body: usize,
+        served: &ServedRow<'_>,
+        entry: &ReadEntry,
+    ) -> Result<Option<String>> {
+        let content = &self.source.content;
+        let subject = served.entry.subject();
+        let look = content.look(&entry.json, subject);
+        let facts = RowFacts::of_line(&entry.json, subject);
+        let mut call: Option<ToolCall<'static>> = None;
+        if served.entry.role == Role::ToolResult
+            && let Some(id) = &facts.tool_call_id
+            && let Some(outline) = self.source.outlines.last()
+        {
+            let callers = outline.callers(served.row.item());
+            call = self.reader.call(id, callers)?;
+        }
+        let label = served.entry.label.map(|label| content.clean(label));
+        let mut served = *served;
+        served.entry.label = label.as_deref();
+        let parts = RowParts {
+            call: call.as_ref(),
+            ..RowParts::plain(&facts, &look)
+        };
+        let mut row = Vec::with_capacity(256);
+        served.push_packed(&mut row, parts, served.row.parent(), body);
+        rows.push(row);
+        Ok(look.preview)
+    }
+
+    fn push_blocks(
+        &mut self,
+        at: usize,
+        served: &ServedRow<'_>,
+        entry: &ReadEntry,
+        preview: Option<&str>,
+    ) -> Result<()> {
+        if let Some(plan) = self.source.plans.get(&at) {
+            return self.renderer.push(&mut self.blocks, plan, ENTRY_BYTES);
+        }
+        let results = match served.entry.role {
+            Role::Assistant => self.results(at, &entry.json)?,
+            _ => Vec::new(),
+        };
+        let results: Vec<CallResult<'_>> = results
+            .iter()
+            .map(|result| CallResult {
+                call_id: &result.call_id,
+                entry_id: &result.entry_id,
+                is_error: result.is_error,
+                entry: None,
+            })
+            .collect();
+        let context = EntryContext {
+            id: served.entry.id,
+            is_error: served.entry.flags.has(Flags::ERROR),
+            results: &results,
+            preview,
+            ..EntryContext::default()
+        };
+        render::push_entry(&mut self.blocks, &entry.json, &context, ENTRY_BYTES);
+        Ok(())
+    }
+
+    /// The results of the calls of the assistant message in row `at`: those that follow it, of each call the first.
+    fn results(&mut self, at: usize, entry: &[u8]) -> Result<Vec<FoundResult>> {
+        let mut found: Vec<FoundResult> = Vec::new();
+        if memchr::memmem::find(entry, b"\"toolCall\"").is_none() {
+            return Ok(found);
+        }
+        let source = self.source;
+        let rows = source.all.rows();
+        let depth = rows.get(at).map_or(0, |row| row.depth);
+        let below = rows.get(at + 1..).unwrap_or_default();
+        let below = below
+            .iter()
+            .take(RESULT_REACH)
+            .take_while(|row| row.depth > depth);
+        for row in below {
+            let Some(entry) = source.snapshot.entry(row.item()) else {
+                continue;
+            };
+            match (entry.kind, entry.role) {
+                (Kind::Message, Role::ToolResult) => {}
+                (Kind::Message, _) => break,
+                _ => continue,
+            }
+            let Some(call_id) = self.reader.call_id_of_result(entry.place)? else {
+                continue;
+            };
+            if found.iter().all(|result| result.call_id != call_id) {
+                found.push(FoundResult {
+                    call_id,
+                    entry_id: entry.id.to_owned(),
+                    is_error: entry.flags.has(Flags::ERROR),
+                });
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Rows until they fill a chunk.
+#[derive(Default)]
+pub(super) struct RowBuffer {
+    json: Vec<u8>,
+    count: usize,
+    packed: Vec<Vec<u8>>,
+}
+
+impl RowBuffer {
+    pub(super) fn push(&mut self, rows: &[Vec<u8>]) -> Result<()> {
+        for row in rows {
+            self.json.push(if self.count == 0 { b'[' } else { b',' });
+            self.json.extend_from_slice(row);
+            self.count += 1;
+            if self.count == CHUNK_ROWS {
+                self.pack()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The packed chunks.
+    pub(super) fn finish(mut self) -> Result<Vec<Vec<u8>>> {
+        if self.count > 0 {
+            self.pack()?;
+        }
+        Ok(self.packed)
+    }
+
+    fn pack(&mut self) -> Result<()> {
+        self.json.push(b']');
+        self.packed.push(ChunkPacker::new().pack(&self.json)?);
+        self.json.clear();
+        self.count = 0;
+        Ok(())
+    }
+}
+
+/// The statistics of the file as JSON.
+pub(super) fn stats_json(stats: &Stats) -> Vec<u8> {
+    let total = json!({
+        "messages": stats.messages,
+        "toolCalls": stats.tool_calls,
+        "tokens": {
+            "input": stats.tokens.input,
+            "output": stats.tokens.output,
+            "cacheRead": stats.tokens.cache_read,
+            "cacheWrite": stats.tokens.cache_write,
+        },
+        "cost": stats.cost,
+    });
+    json!({ "total": total }).to_string().into_bytes()
+}
+
+/// An entry as clients receive it, rendered: `RenderedEntry` of protocol.md §15.
+pub(super) fn rendered(id: &str, entry: &[u8], preview: Option<&str>) -> serde_json::Value {
+    let mut out = Vec::new();
+    let context = EntryContext {
+        id,
+        preview,
+        ..EntryContext::default()
+    };
+    render::push_entry(&mut out, entry, &context, ENTRY_BYTES);
+    serde_json::from_str(&text_of(&out)).unwrap_or_default()
+}
+
+fn text_of(json: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(json)
+}

@@ -1,0 +1,45 @@
+//! The rows that each filter shows, as arrays of numbers.
+
+use crate::json;
+use crate::view::{Folding, Outline, Render, Row, Visible};
+use std::collections::HashMap;
+
+/// The view of one filter. `all` has every row of the file, and `matched` the items that are in it.
+pub(super) fn view_json(outline: &Outline, matched: Option<&[bool]>, all: &Visible) -> Vec<u8> {
+    let visible = Visible::new(outline, matched, &Folding::default());
+    let hidden = all.total() - visible.total().min(all.total());
+    let mut out = format!("{{\"hidden\":{hidden},\"rows\":").into_bytes();
+    let rows = || visible.rows().iter();
+    let number = |row: &Row| all.row_of(row.item()).unwrap_or_default();
+    push_numbers(&mut out, rows().map(number));
+    out.extend_from_slice(b",\"depth\":");
+    push_numbers(&mut out, rows().map(|row| row.depth as usize));
+    out.extend_from_slice(b",\"indent\":");
+    push_numbers(&mut out, rows().map(|row| row.indent as usize));
+    let mut prefixes: Vec<String> = Vec::new();
+    let mut numbers: HashMap<String, usize> = HashMap::new();
+    out.extend_from_slice(b",\"prefix\":");
+    let prefix = |row: &Row| {
+        let prefix = row.prefix(Render::Unicode);
+        *numbers.entry(prefix).or_insert_with_key(|prefix| {
+            prefixes.push(prefix.clone());
+            prefixes.len() - 1
+        })
+    };
+    push_numbers(&mut out, rows().map(prefix));
+    out.extend_from_slice(b",\"prefixes\":");
+    json::push_strings(&mut out, &prefixes);
+    out.push(b'}');
+    out
+}
+
+fn push_numbers(out: &mut Vec<u8>, numbers: impl Iterator<Item = usize>) {
+    out.push(b'[');
+    for (at, number) in numbers.enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(number.to_string().as_bytes());
+    }
+    out.push(b']');
+}

@@ -1,0 +1,196 @@
+//! Answers an import that finds nothing new, as the one before it did, without reading the ledger.
+//!
+//! The result of an import depends on its request, the status of each source, the names in the folders of the
+//! sources, the names in the session directory and in its origins, and the ledger. While their statuses are the
+//! same, the result is the same. Sources in databases, and files that are recognized by their content, are always
+//! examined.
+
+use super::discover::{FoundSources, Home, Request as Search, homes_of_files};
+use super::ledger::{Ledger, LedgerFile};
+use super::origin::Origins;
+use super::run::{Import, ImportRequest};
+use super::source::SourceStatus;
+use crate::budget::LAST_IMPORT_BYTES;
+use crate::error::Result;
+use crate::lock::lock;
+use crate::os::file::{Folder, Status};
+use crate::wire::ImportSessionsResult;
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// The last import, if it found nothing new.
+#[derive(Default)]
+pub(crate) struct LastImport(Mutex<Option<Arc<RepeatableImport>>>);
+
+/// An import that found nothing new.
+struct RepeatableImport {
+    request: ImportRequest,
+    session_dir: PathBuf,
+    state: ImportState,
+    /// The result, as JSON.
+    json: Vec<u8>,
+}
+
+/// The state on which the result of an import depends if it finds nothing new.
+pub(super) struct ImportState {
+    homes: Vec<Home>,
+    /// The folders of the sources and of the session directory.
+    folders: Vec<FolderState>,
+    /// `None` until the import is over.
+    ledger: Option<Status>,
+}
+
+/// A folder, and the sources in it.
+struct FolderState {
+    path: PathBuf,
+    status: Status,
+    names: Vec<OsString>,
+    /// In the order of the names.
+    sources: Vec<SourceStatus>,
+}
+
+impl LastImport {
+    /// Imports; returns the result as `write` makes it. If the state of the last import is unchanged, its result is
+    /// returned again.
+    pub(crate) fn run(
+        &self,
+        import: &Import<'_>,
+        write: impl Fn(&ImportSessionsResult) -> Result<Vec<u8>>,
+    ) -> Result<Vec<u8>> {
+        let last = lock(&self.0).clone();
+        if let Some(last) = last.filter(|last| last.is_of(import)) {
+            // Fails, as any import, while another one is under way.
+            let ledger = LedgerFile::locked(import.session_dir)?;
+            if last
+                .state
+                .holds(&ledger, &import.search(), import.session_dir)
+            {
+                return Ok(last.json.clone());
+            }
+        }
+        let (result, state) = import.run_repeatably()?;
+        let json = write(&result)?;
+        let state = state.filter(|state| json.len() + state.bytes() <= LAST_IMPORT_BYTES);
+        *lock(&self.0) = state.map(|state| {
+            Arc::new(RepeatableImport {
+                request: import.request.clone(),
+                session_dir: import.session_dir.to_owned(),
+                state,
+                json: json.clone(),
+            })
+        });
+        Ok(json)
+    }
+}
+
+impl RepeatableImport {
+    fn is_of(&self, import: &Import<'_>) -> bool {
+        self.request == *import.request && self.session_dir == import.session_dir
+    }
+}
+
+impl ImportState {
+    /// The state of the session directory, before an import; `None` if some sources may be no files.
+    pub(super) fn before(search: &Search, session_dir: &Path) -> Option<Self> {
+        let homes = homes_of_files(search, session_dir)?;
+        let root = Arc::new(Folder::open(session_dir).ok()?);
+        let mut folders = vec![FolderState::of(root.path(), root.own_status().ok()?)];
+        for (name, kind) in root.list().ok()? {
+            let is_hidden = name.as_encoded_bytes().starts_with(b".");
+            if !kind.is_dir() || is_hidden {
+                continue;
+            }
+            let folder = root.subfolder(&name).ok()?;
+            folders.push(FolderState::of(folder.path(), folder.own_status().ok()?));
+        }
+        if let Ok((path, status)) = Origins::folder_status(session_dir) {
+            folders.push(FolderState::of(&path, status));
+        }
+        Some(Self {
+            homes,
+            folders,
+            ledger: None,
+        })
+    }
+
+    /// Adds the sources; `None` if one of them may have to be read again without a change, or cannot be read.
+    pub(super) fn with_sources(mut self, found: &FoundSources, ledger: &Ledger) -> Option<Self> {
+        if !found.failures.is_empty() {
+            return None;
+        }
+        let mut numbers = HashMap::new();
+        for (path, status) in &found.folders {
+            numbers.insert(path.clone(), self.folders.len());
+            self.folders.push(FolderState::of(path, *status));
+        }
+        for source in &found.sources {
+            // Its end may become old enough to be imported.
+            if ledger
+                .source(source.tool, &source.name())
+                .is_none_or(|row| row.held)
+            {
+                return None;
+            }
+            let number = *numbers.get(source.path.parent()?)?;
+            let folder = self.folders.get_mut(number)?;
+            folder.names.push(source.path.file_name()?.to_owned());
+            folder.sources.push(source.status);
+        }
+        let are_settled = self.folders.iter().all(|folder| folder.status.is_settled());
+        are_settled.then_some(self)
+    }
+
+    /// Adds the ledger, after the import.
+    pub(super) fn with_ledger(self, ledger: &Ledger) -> Option<Self> {
+        let ledger = Some(ledger.status()?);
+        Some(Self { ledger, ..self })
+    }
+
+    /// Whether nothing has changed.
+    fn holds(&self, ledger: &LedgerFile, search: &Search, session_dir: &Path) -> bool {
+        self.ledger.is_some()
+            && self.ledger == ledger.status().ok()
+            && homes_of_files(search, session_dir).is_some_and(|homes| homes == self.homes)
+            && self
+                .folders
+                .iter()
+                .all(|folder| folder.holds().unwrap_or(false))
+    }
+
+    /// About the bytes that it takes.
+    fn bytes(&self) -> usize {
+        let of_folder = |folder: &FolderState| {
+            let names = folder.names.iter();
+            let names: usize = names.map(|name| name.len() + size_of::<OsString>()).sum();
+            names + folder.sources.len() * size_of::<SourceStatus>() + folder.path.as_os_str().len()
+        };
+        self.folders.iter().map(of_folder).sum()
+    }
+}
+
+impl FolderState {
+    fn of(path: &Path, status: Status) -> Self {
+        Self {
+            path: path.to_owned(),
+            status,
+            names: Vec::new(),
+            sources: Vec::new(),
+        }
+    }
+
+    fn holds(&self) -> io::Result<bool> {
+        let folder = Folder::open(&self.path)?;
+        if folder.own_status()? != self.status {
+            return Ok(false);
+        }
+        let (mut known, mut is_same) = (self.sources.iter(), true);
+        folder.statuses(&self.names, |_, status| {
+            let status = status.ok().map(SourceStatus::of_file);
+            is_same &= status.as_ref() == known.next();
+        })?;
+        Ok(is_same)
+    }
+}

@@ -1,0 +1,82 @@
+//! Families of which a part turns up later.
+
+use super::*;
+
+/// The rollouts of a folder of the test data.
+fn rollouts(folder: &str) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<_> = fs::read_dir(fixture(folder))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
+        .map(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, fs::read(&path).unwrap())
+        })
+        .filter(|(name, _)| name.starts_with("rollout"))
+        .collect();
+    files.sort();
+    files
+}
+
+/// The messages on the path to the leaf, without ids.
+fn messages(row: &ImportedSession) -> Vec<String> {
+    let path = path_of(row);
+    let messages = path.iter().filter(|entry| entry["type"] == "message");
+    messages.map(|entry| entry["message"].to_string()).collect()
+}
+
+/// The base became a session of its own, and nothing said that the two belong together.
+#[test]
+fn a_base_that_turns_up_after_its_fork_joins_the_session_of_the_fork() {
+    let files = rollouts("codex/0.169-paginated");
+    let home = Home::new(Tool::Codex);
+    for (name, bytes) in files
+        .iter()
+        .filter(|(name, _)| name.contains("01a20124-4b01"))
+    {
+        home.write(name, bytes);
+    }
+    let before = home.import().sessions;
+    assert_eq!((before.len(), before[0].gaps), (1, 1));
+    for (name, bytes) in &files {
+        home.write(name, bytes);
+    }
+    let after = home.import();
+    assert_eq!(after.sessions.len(), 1, "{:?}", after.sessions);
+    let row = &after.sessions[0];
+    assert_eq!(row.session_id, before[0].session_id);
+    assert_eq!(row.gaps, 1, "the gap stays");
+    let whole = Home::new(Tool::Codex);
+    files.iter().for_each(|(name, bytes)| {
+        whole.write(name, bytes);
+    });
+    assert_eq!(messages(row), messages(&whole.import().sessions[0]));
+    let files = home.files();
+    assert_eq!(home.import().totals.entries_added, 0);
+    fs::remove_dir_all(home.sessions().join(".imports")).unwrap();
+    assert_eq!(home.import().totals.entries_added, 0);
+    assert_eq!(home.files(), files);
+}
+
+/// Here the fork has a copy of its parent's records, and no gap.
+#[test]
+fn a_parent_that_turns_up_after_its_legacy_fork_joins_its_session() {
+    let files = rollouts("codex/0.169-legacy");
+    let home = Home::new(Tool::Codex);
+    for (name, bytes) in files
+        .iter()
+        .filter(|(name, _)| name.contains("01a20126-d84d"))
+    {
+        home.write(name, bytes);
+    }
+    let before = home.import().sessions;
+    for (name, bytes) in &files {
+        home.write(name, bytes);
+    }
+    let after = home.import();
+    let ids = |rows: &[ImportedSession]| -> Vec<String> {
+        rows.iter().map(|row| row.session_id.clone()).collect()
+    };
+    assert_eq!(ids(&after.sessions), ids(&before));
+    assert_eq!(after.totals.branches, 1);
+}

@@ -1,0 +1,147 @@
+//! Imports that find nothing new are answered again only while nothing changes.
+
+use super::*;
+use crate::importer::repeat::LastImport;
+use std::cell::Cell;
+use std::time::Duration;
+
+/// Longer than the clock of a file system stays the same.
+const TICK: Duration = Duration::from_millis(60);
+
+/// A folder of Claude Code with two sessions, and a session directory.
+struct Repeated {
+    home: Home,
+    last: LastImport,
+    store: Store,
+}
+
+impl Repeated {
+    fn new() -> Self {
+        let home = Home::new(Tool::ClaudeCode);
+        fs::create_dir_all(home.root.path().join("files/projects/-w")).unwrap();
+        home.write("projects/-w/s.jsonl", conversation());
+        let store = Store::new(home.sessions());
+        let last = LastImport::default();
+        Self { home, last, store }
+    }
+
+    /// Imports; returns the totals, and whether the import was made rather than answered again.
+    fn import(&self, change: impl FnOnce(&mut ImportRequest)) -> (Value, bool) {
+        let mut request = ImportRequest {
+            paths: vec![self.home.root.path().join("files")],
+            is_final: true,
+            ..ImportRequest::default()
+        };
+        change(&mut request);
+        let import = Import {
+            store: &self.store,
+            session_dir: self.store.path(),
+            request: &request,
+            now: 1_800_000_000_000,
+            cancel: &Cancel::new(),
+            progress: &|_, _| {},
+        };
+        let is_made = Cell::new(false);
+        let json = self.last.run(&import, |result| {
+            is_made.set(true);
+            Ok(serde_json::to_vec(result).unwrap())
+        });
+        let result: Value = serde_json::from_slice(&json.unwrap()).unwrap();
+        (result["totals"].clone(), is_made.get())
+    }
+
+    /// Imports until an import is answered again.
+    fn settle(&self) -> Value {
+        std::thread::sleep(TICK);
+        let (made, _) = self.import(|_| {});
+        let (again, is_made) = self.import(|_| {});
+        assert!(!is_made);
+        assert_eq!(made, again);
+        again
+    }
+}
+
+#[test]
+fn an_import_without_anything_new_is_answered_again() {
+    let repeated = Repeated::new();
+    assert_eq!(repeated.import(|_| {}).0["created"], 1);
+    let again = repeated.settle();
+    assert_eq!(
+        (&again["created"], &again["sessions"]),
+        (&0.into(), &1.into())
+    );
+    assert!(repeated.import(|request| request.split = true).1);
+    assert!(
+        repeated.import(|_| {}).1,
+        "the last request was another one"
+    );
+    assert!(repeated.import(|request| request.is_dry_run = true).1);
+    assert!(repeated.import(|request| request.is_dry_run = true).1);
+}
+
+#[test]
+fn any_change_of_sources_sessions_origins_or_ledger_is_seen() {
+    let repeated = Repeated::new();
+    repeated.import(|_| {});
+    repeated.settle();
+    let home = &repeated.home;
+    let longer = conversation() + &user("u9", "u2", "more");
+    home.write("projects/-w/s.jsonl", longer);
+    assert_eq!(repeated.import(|_| {}).0["entriesAdded"], 1);
+    repeated.settle();
+    home.write(
+        "projects/-w/t.jsonl",
+        conversation().replace("\"s\"", "\"t\""),
+    );
+    assert_eq!(repeated.import(|_| {}).0["files"], 2);
+    repeated.settle();
+    fs::create_dir_all(home.root.path().join("files/projects/-v/t/subagents")).unwrap();
+    let agent = conversation().replace("\"s\"", "\"v\"");
+    home.write("projects/-v/t/subagents/agent-a.jsonl", agent);
+    assert_eq!(repeated.import(|_| {}).0["files"], 3);
+    repeated.settle();
+    let (path, _) = home.files().pop_first().unwrap();
+    fs::remove_file(path).unwrap();
+    assert_eq!(repeated.import(|_| {}).0["created"], 1);
+    repeated.settle();
+    let origins = home.sessions().join(".origins");
+    let origin = fs::read_dir(origins).unwrap().next().unwrap().unwrap();
+    fs::remove_dir_all(origin.path()).unwrap();
+    assert!(
+        repeated.import(|_| {}).0["bytes"].as_u64() > Some(0),
+        "read again"
+    );
+    repeated.settle();
+    let ledger = home.sessions().join(".imports/ledger.jsonl");
+    fs::remove_file(ledger).unwrap();
+    assert_eq!(repeated.import(|_| {}).0["unchanged"], 0);
+    repeated.settle();
+    fs::create_dir_all(home.root.path().join("files/sessions/2026")).unwrap();
+    assert!(
+        repeated.import(|_| {}).1,
+        "the folder is a home of Codex too"
+    );
+}
+
+/// Its end is imported once it is old enough, though nothing changes.
+#[test]
+fn a_source_with_an_open_end_is_always_examined() {
+    let repeated = Repeated::new();
+    let grow = |request: &mut ImportRequest| request.is_final = false;
+    for _ in 0..3 {
+        std::thread::sleep(TICK);
+        assert!(repeated.import(grow).1);
+    }
+}
+
+#[test]
+fn sources_in_a_database_are_always_examined() {
+    let repeated = Repeated::new();
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/import");
+    let at = repeated.home.root.path().join("files/sessions.db");
+    fs::copy(data.join("goose/sessions.db"), at).unwrap();
+    for _ in 0..3 {
+        std::thread::sleep(TICK);
+        assert!(repeated.import(|_| {}).1);
+    }
+}

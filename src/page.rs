@@ -1,0 +1,62 @@
+//! The page of `clients/web`, as it is built into the program, and the policy under which browsers run it.
+//!
+//! The page is data and code of this program only. The policy names both by their hashes, so that a browser runs
+//! nothing that came in with the text of a session.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
+
+/// The content of its `<style>`: ASCII without `</style`.
+pub(crate) const STYLE: &str = include_str!("../clients/web/dist/page.css");
+/// The content of its `<script>`: ASCII without `</script`.
+pub(crate) const SCRIPT: &str = include_str!("../clients/web/dist/page.js");
+
+/// The content security policy of a document with this style and this script, which makes no request.
+pub(crate) fn policy() -> String {
+    format!(
+        "default-src 'none'; script-src '{}'; style-src '{}'; img-src data:; base-uri 'none'; form-action 'none'; \
+         require-trusted-types-for 'script'; trusted-types treelined",
+        source_hash(SCRIPT),
+        source_hash(STYLE)
+    )
+}
+
+/// A hash source of a policy: `sha256-` and the Base64 of the digest of these bytes.
+fn source_hash(content: &str) -> String {
+    format!("sha256-{}", STANDARD.encode(Sha256::digest(content)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_source_is_that_of_the_specification() {
+        // The example of CSP Level 3, section 2.3.1.
+        assert_eq!(
+            source_hash("alert('Hello, world.');"),
+            "sha256-qznLcsROx4GACP2dm0UCKCzCG+HiZ1guq6ZZDob/Tng="
+        );
+    }
+
+    #[test]
+    fn style_and_script_cannot_end_their_elements() {
+        for (content, end) in [(STYLE, "</style"), (SCRIPT, "</script")] {
+            assert!(content.is_ascii());
+            assert!(!content.to_ascii_lowercase().contains(end));
+            // They would end the text of the element in other states of the parser.
+            assert!(!content.contains("<!--"));
+        }
+    }
+
+    #[test]
+    fn the_policy_allows_own_script_and_style_and_images_in_the_document() {
+        let policy = policy();
+        assert!(policy.starts_with("default-src 'none'; script-src 'sha256-"));
+        assert_eq!(policy.matches("sha256-").count(), 2);
+        for word in ["unsafe", "http", "*"] {
+            assert!(!policy.contains(word), "{policy}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The kinds of secrets, and their patterns.
+//!
+//! The patterns of providers' tokens follow the rules of gitleaks (MIT License, Copyright (c) 2019 Zachary Rice), with
+//! lengths as the providers document them.
+
+/// A kind of secret.
+pub(super) struct Rule {
+    pub kind: &'static str,
+    /// Texts of which each occurrence is looked at. They are in every secret of this kind.
+    pub literals: &'static [&'static str],
+    /// A pattern that begins where the secret begins. Group 1 is the secret, else the whole match.
+    ///
+    /// A repetition without an upper limit must not be able to pass a place where the rule may begin again: otherwise
+    /// hostile text would take quadratic time.
+    pub pattern: &'static str,
+    pub start: Start,
+    pub end: End,
+    pub check: Check,
+}
+
+/// The start of a secret, seen from its literal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Start {
+    /// The literal, not behind a letter, a digit or an underscore.
+    Word,
+    /// The literal, not behind a character of base64url.
+    Token,
+    /// The literal, anywhere.
+    Anywhere,
+    /// So many bytes before the literal.
+    Before(usize),
+    /// The digits before the literal.
+    Digits,
+}
+
+/// The end of a secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// Not before a letter, a digit or an underscore.
+    Word,
+    /// Anywhere; further characters of base64url belong to the secret.
+    Run,
+    Anywhere,
+}
+
+/// What a pattern does not check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Check {
+    Nothing,
+    /// It has a digit, unlike words.
+    Digit,
+    /// It is no variable of a template.
+    Password,
+    /// Lines of a key follow, and belong to it.
+    KeyBlock,
+}
+
+macro_rules! rules {
+    ($($kind:literal $start:ident $(($count:literal))? $end:ident $check:ident [$($literal:literal)+] $pattern:literal;)+) => {
+        pub(super) const RULES: &[Rule] = &[$(Rule {
+            kind: $kind,
+            literals: &[$($literal),+],
+            pattern: $pattern,
+            start: Start::$start $(($count))?,
+            end: End::$end,
+            check: Check::$check,
+        }),+];
+    };
+}
+
+rules! {
+    "anthropic-key" Word Run Nothing ["sk-ant-"] r"sk-ant-[a-z]{2,8}[0-9]{2}-[A-Za-z0-9_-]{20,250}";
+    "openai-key" Word Run Digit ["sk-proj-" "sk-svcacct-" "sk-admin-"] r"sk-[a-z]{4,8}-[A-Za-z0-9_-]{20,250}";
+    "openrouter-key" Word Run Nothing ["sk-or-v1-"] r"sk-or-v1-[0-9a-f]{64}";
+    "openai-key" Word Run Digit ["sk-"] r"sk-[A-Za-z0-9]{32,200}";
+    "aws-access-key" Word Word Nothing ["AKIA" "ASIA" "ABIA" "ACCA"] r"A[A-Z]{3}[A-Z0-9]{16}";
+    "aws-secret-key" Anywhere Anywhere Nothing ["ecret_access_key" "ECRET_ACCESS_KEY" "ecretAccessKey" "ws_secret_key" "WS_SECRET_KEY"]
+        r#"[A-Za-z_]{10,20}["'\\]{0,4}[ \t]{0,8}(?:=>|:=|[:=])[ \t]{0,8}["'\\]{0,4}([A-Za-z0-9/+=]{40})(?:[^A-Za-z0-9/+=]|$)"#;
+    "github-token" Word Run Nothing ["ghp_" "gho_" "ghu_" "ghs_" "ghr_"] r"gh[pousr]_[A-Za-z0-9]{36,255}";
+    "github-token" Word Run Nothing ["github_pat_"] r"github_pat_[A-Za-z0-9_]{36,255}";
+    "gitlab-token" Word Run Nothing ["glpat-" "glptt-" "gldt-" "glrt-" "glcbt-" "glsoat-" "glft-" "glimt-" "glagent-" "gloas-"]
+        r"gl[a-z]{2,5}-[A-Za-z0-9_-]{20,300}";
+    "slack-token" Word Run Nothing ["xoxa-" "xoxb-" "xoxe-" "xoxe." "xoxo-" "xoxp-" "xoxr-" "xoxs-"] r"xox[a-z][-.][A-Za-z0-9.-]{10,300}";
+    "slack-token" Word Run Nothing ["xapp-"] r"xapp-[0-9]-[A-Za-z0-9]{1,20}-[0-9]{1,20}-[A-Za-z0-9]{1,200}";
+    "slack-webhook" Anywhere Run Nothing ["hooks.slack.com/"] r"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9+/]{20,100})";
+    "discord-webhook" Anywhere Run Nothing ["/api/webhooks/"] r"/api/webhooks/([0-9]{10,30}/[A-Za-z0-9_-]{40,100})";
+    "stripe-key" Word Run Nothing ["sk_live_" "sk_test_" "rk_live_" "rk_test_" "sk_prod_" "rk_prod_"] r"[sr]k_[a-z]{4}_[A-Za-z0-9]{10,200}";
+    "stripe-webhook-secret" Word Run Nothing ["whsec_"] r"whsec_[A-Za-z0-9+/=]{24,100}";
+    "google-api-key" Word Word Nothing ["AIza"] r"AIza[A-Za-z0-9_-]{35}";
+    "google-oauth-token" Word Run Nothing ["ya29."] r"ya29\.[A-Za-z0-9_-]{20,500}";
+    "google-oauth-secret" Word Word Nothing ["GOCSPX-"] r"GOCSPX-[A-Za-z0-9_-]{28}";
+    "npm-token" Word Word Nothing ["npm_"] r"npm_[A-Za-z0-9]{36}";
+    "pypi-token" Word Run Nothing ["pypi-AgE"] r"pypi-AgE[A-Za-z0-9_-]{40,500}";
+    "huggingface-token" Word Run Nothing ["hf_"] r"hf_[A-Za-z0-9]{30,60}";
+    "huggingface-token" Word Run Nothing ["api_org_"] r"api_org_[A-Za-z0-9]{30,60}";
+    "azure-storage-key" Anywhere Anywhere Nothing ["AccountKey=" "SharedAccessKey="] r"[A-Za-z]{10,16}=([A-Za-z0-9+/]{40,100}={0,2})";
+    "azure-sas-signature" Word Anywhere Nothing ["sig="] r"sig=([A-Za-z0-9%/+]{40,100}(?:%3[dD]|=))";
+    "azure-client-secret" Before(4) Run Nothing ["Q~"] r"[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}";
+    "digitalocean-token" Word Word Nothing ["dop_v1_" "doo_v1_" "dor_v1_"] r"do[por]_v1_[a-f0-9]{64}";
+    "sendgrid-key" Word Run Nothing ["SG."] r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}";
+    "twilio-key" Word Word Nothing ["SK"] r"SK[0-9a-f]{32}";
+    "telegram-token" Digits Word Nothing [":AA"] r"[0-9]{8,10}:AA[A-Za-z0-9_-]{32,34}";
+    "mailgun-key" Word Word Nothing ["key-"] r"key-[0-9a-f]{32}";
+    "shopify-token" Word Word Nothing ["shpat_" "shpca_" "shppa_" "shpss_"] r"shp[a-z]{2}_[a-fA-F0-9]{32}";
+    "square-token" Word Run Nothing ["sq0atp-" "sq0csp-"] r"sq0[a-z]{3}-[A-Za-z0-9_-]{22,60}";
+    "databricks-token" Word Word Nothing ["dapi"] r"dapi[a-f0-9]{32}";
+    "linear-key" Word Run Nothing ["lin_api_"] r"lin_api_[A-Za-z0-9]{40}";
+    "notion-token" Word Run Nothing ["ntn_"] r"ntn_[A-Za-z0-9]{40,60}";
+    "vault-token" Word Run Nothing ["hvs." "hvb."] r"hv[sb]\.[A-Za-z0-9_-]{24,500}";
+    "grafana-token" Word Run Nothing ["glsa_" "glc_"] r"gl(?:sa|c)_[A-Za-z0-9+/_]{32,400}";
+    "groq-key" Word Run Nothing ["gsk_"] r"gsk_[A-Za-z0-9]{40,60}";
+    "xai-key" Word Run Nothing ["xai-"] r"xai-[A-Za-z0-9]{70,90}";
+    "perplexity-key" Word Run Nothing ["pplx-"] r"pplx-[A-Za-z0-9]{40,60}";
+    "replicate-token" Word Run Nothing ["r8_"] r"r8_[A-Za-z0-9]{37}";
+    "docker-token" Word Run Nothing ["dckr_pat_"] r"dckr_pat_[A-Za-z0-9_-]{20,60}";
+    "rubygems-key" Word Word Nothing ["rubygems_"] r"rubygems_[a-f0-9]{48}";
+    "age-key" Word Run Nothing ["AGE-SECRET-KEY-1"] r"AGE-SECRET-KEY-1[0-9A-Z]{58}";
+    "postman-key" Word Run Nothing ["PMAK-"] r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}";
+    "newrelic-key" Word Word Nothing ["NRAK-"] r"NRAK-[A-Z0-9]{27}";
+    "atlassian-token" Word Run Nothing ["ATATT3"] r"ATATT3[A-Za-z0-9_=-]{100,300}";
+    "jwt" Token Anywhere Nothing ["eyJ"] r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}";
+    "bearer-token" Word Run Digit ["Bearer " "bearer "] r"[Bb]earer {1,4}([A-Za-z0-9._~+/-]{20,500}=*)";
+    "authorization" Anywhere Run Nothing ["uthorization" "UTHORIZATION"]
+        r#"(?i)uthorization["'\\]{0,4}[ \t]{0,8}(?:=>|[:=])[ \t]{0,8}["'\\]{0,4}(?:bearer|basic|token|apikey|api-key|digest|negotiate|hawk|aws4-hmac-sha256)[ \t]{1,8}([A-Za-z0-9._~+/:=-]{6,2000})"#;
+    "authorization" Anywhere Run Digit ["uthorization" "UTHORIZATION" "-api-key" "-Api-Key" "-API-Key" "-API-KEY"]
+        r#"[A-Za-z-]{8,13}["'\\]{0,4}[ \t]{0,8}(?:=>|[:=])[ \t]{0,8}["'\\]{0,4}([A-Za-z0-9._~+/=-]{16,2000})"#;
+    "url-credentials" Anywhere Anywhere Password ["://"]
+        r#"://[^\s/?#@:"'<>\\`]{0,256}:([^\s/?#"'<>\\`]{1,256})@[A-Za-z0-9\[]"#;
+    "private-key" Anywhere Anywhere KeyBlock ["-----BEGIN "] r"-----BEGIN [ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)?-----";
+}

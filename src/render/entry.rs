@@ -1,0 +1,250 @@
+//! One entry as blocks, by its type and role.
+
+use super::message;
+use super::writer::{BlockWriter, Text};
+use super::{EntryContext, markdown};
+use crate::json::{self, Elements, MemberValues};
+use crate::summary::{self, frame};
+
+/// Appends an entry as one JSON object, `RenderedEntry` of protocol.md §15.2, in at most about `max_bytes`: long strings
+/// are cut first, then blocks are left out.
+///
+/// `entry` is the entry as clients receive it, in UTF-8; values of a wrong shape count as absent.
+pub(crate) fn push_entry(
+    out: &mut Vec<u8>,
+    entry: &[u8],
+    context: &EntryContext<'_>,
+    max_bytes: usize,
+) {
+    let mut writer = BlockWriter::new(out, max_bytes);
+    let [kind, timestamp, message, custom_type] =
+        json::get_each(entry, ["type", "timestamp", "message", "customType"]);
+    let kind = kind.and_then(json::string).unwrap_or_default();
+    writer.push(b"{");
+    writer.whole("entryId", context.id);
+    writer.name("type", Some(&kind));
+    let message = match &*kind {
+        "message" => message.unwrap_or_default(),
+        _ => b"",
+    };
+    push_head(&mut writer, message, timestamp, custom_type);
+    if context.is_error {
+        writer.flag("isError", true);
+    }
+    writer.blocks("blocks", |writer| match &*kind {
+        "message" => message::push(writer, message, context),
+        kind => push_other(writer, kind, entry, context),
+    });
+    if writer.omitted() > 0 {
+        writer.number("omittedBlocks", writer.omitted());
+    }
+    writer.push(b"}");
+}
+
+/// Writes the facts about an entry that are no blocks.
+fn push_head(
+    writer: &mut BlockWriter<'_>,
+    message: &[u8],
+    timestamp: Option<&[u8]>,
+    custom_type: Option<&[u8]>,
+) {
+    let names = [
+        "role",
+        "customType",
+        "provider",
+        "model",
+        "toolCallId",
+        "toolName",
+    ];
+    let [role, own_type, provider, model, call, tool] = json::get_each(message, names);
+    let mut name = |name, raw: Option<&[u8]>| {
+        let text = raw.and_then(json::string);
+        writer.name(name, text.as_deref());
+    };
+    name("role", role);
+    name("timestamp", timestamp);
+    name("customType", custom_type.or(own_type));
+    match role {
+        Some(b"\"assistant\"") => {
+            name("provider", provider);
+            name("model", model);
+        }
+        Some(b"\"toolResult\"") => {
+            name("toolCallId", call);
+            name("toolName", tool);
+        }
+        _ => {}
+    }
+}
+
+/// Writes the blocks of an entry that is no message.
+fn push_other(writer: &mut BlockWriter<'_>, kind: &str, entry: &[u8], context: &EntryContext<'_>) {
+    let text = |name: &str| json::get(entry, name).and_then(json::string);
+    match kind {
+        "branch_summary" => push_summary(writer, SummaryKind::of_branch(entry), entry, context),
+        "compaction" => push_summary(writer, SummaryKind::Compaction, entry, context),
+        "custom_message" => {
+            push_preview(writer, context);
+            let content = json::get(entry, "content").unwrap_or_default();
+            message::push_content(writer, content, markdown::SoftBreak::Space, context);
+        }
+        "custom" => {
+            push_preview(writer, context);
+            if let Some(data) = json::get(entry, "data") {
+                push_json(writer, data);
+            }
+        }
+        "context_edit" => push_context_edit(writer, entry, context),
+        "model_change" => {
+            let of = [text("provider"), text("modelId")];
+            push_line(writer, &of.map(Option::unwrap_or_default).join("/"));
+        }
+        "thinking_level_change" => {
+            push_line(writer, &text("thinkingLevel").unwrap_or_default());
+        }
+        "label" => push_line(writer, &text("label").unwrap_or_default()),
+        "session_info" => push_line(writer, &text("name").unwrap_or_default()),
+        "usage" => {
+            let parts = [text("kind"), text("provider"), text("model"), text("note")];
+            let parts: Vec<_> = parts.into_iter().flatten().collect();
+            push_line(writer, &parts.join(" · "));
+            if let Some(usage) = json::get(entry, "usage") {
+                push_json(writer, usage);
+            }
+        }
+        _ => push_json(writer, entry),
+    }
+}
+
+/// Writes the text of a custom message by its renderer.
+pub(super) fn push_preview(writer: &mut BlockWriter<'_>, context: &EntryContext<'_>) {
+    if let Some(preview) = context.preview {
+        push_line(writer, preview);
+    }
+}
+
+/// Writes a `text` block, unless the text is empty.
+pub(super) fn push_line(writer: &mut BlockWriter<'_>, text: &str) {
+    if !text.is_empty() {
+        writer.block("text", |writer| writer.text("text", Text::Decoded(text)));
+    }
+}
+
+/// Writes raw JSON as code.
+pub(super) fn push_json(writer: &mut BlockWriter<'_>, raw: &[u8]) {
+    let text = String::from_utf8_lossy(raw);
+    writer.code(Text::Decoded(&text), Some("json"));
+}
+
+fn push_context_edit(writer: &mut BlockWriter<'_>, entry: &[u8], context: &EntryContext<'_>) {
+    let [target, replacement] = json::get_each(entry, ["targetId", "replacement"]);
+    let target = target.and_then(json::string).unwrap_or_default();
+    match replacement.and_then(|replacement| json::get(replacement, "content")) {
+        None => push_line(writer, &format!("Leaves out {target}")),
+        Some(content) => {
+            push_line(writer, &format!("Replaces the content of {target}"));
+            message::push_content(writer, content, markdown::SoftBreak::Space, context);
+        }
+    }
+}
+
+/// The kind of a summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SummaryKind {
+    Branch,
+    Merge,
+    Compaction,
+}
+
+impl SummaryKind {
+    fn of_branch(entry: &[u8]) -> Self {
+        match json::get(entry, "merge") {
+            Some(b"true") => Self::Merge,
+            _ => Self::Branch,
+        }
+    }
+
+    const fn of(self) -> &'static str {
+        match self {
+            Self::Branch | Self::Merge => "branch",
+            Self::Compaction => "compaction",
+        }
+    }
+
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Branch => "Summary of a branch",
+            Self::Merge => "Summary of a merged branch",
+            Self::Compaction => "Compaction",
+        }
+    }
+}
+
+/// Writes the `summary` block of an entry or a message.
+pub(super) fn push_summary(
+    writer: &mut BlockWriter<'_>,
+    kind: SummaryKind,
+    of: &[u8],
+    context: &EntryContext<'_>,
+) {
+    let members: MemberValues<'_, 3> = json::get_each(of, ["summary", "details", "tokensBefore"]);
+    let [text, details, tokens] = members;
+    let text = text.and_then(json::string).unwrap_or_default();
+    let text = frame::without_files(&text);
+    let preambles = [summary::PREAMBLE, summary::MERGE_PREAMBLE];
+    let text = preambles
+        .iter()
+        .find_map(|preamble| text.strip_prefix(preamble))
+        .unwrap_or(text);
+    let html = message::html(text, writer.room());
+    if html.is_none() {
+        // A summary that cannot be HTML is text below its card.
+        push_line(writer, text);
+    }
+    writer.block("summary", |writer| {
+        writer.whole("of", kind.of());
+        writer.whole("title", kind.title());
+        writer.whole("html", &html.unwrap_or_default());
+        if let Some(replaced) = context.replaced {
+            writer.object("replaced", |writer| {
+                writer.whole("firstId", replaced.first);
+                writer.whole("lastId", replaced.last);
+            });
+        }
+        if let Some(details) = details.filter(|details| details.starts_with(b"{")) {
+            push_files(writer, details);
+        }
+        if let Some(tokens) = tokens.and_then(number) {
+            writer.number("tokens", tokens);
+        }
+    });
+}
+
+/// Writes the lists of files of a summary's details, if it has one.
+fn push_files(writer: &mut BlockWriter<'_>, details: &[u8]) {
+    let lists = json::get_each(details, ["readFiles", "modifiedFiles"]);
+    if lists.iter().all(Option::is_none) {
+        return;
+    }
+    writer.object("files", |writer| {
+        for (name, list) in ["readFiles", "modifiedFiles"].into_iter().zip(lists) {
+            writer.blocks(name, |writer| {
+                let Ok(mut elements) = Elements::open(list.unwrap_or_default(), 0) else {
+                    return;
+                };
+                while let Ok(Some(span)) = elements.next() {
+                    let path = list.and_then(|list| json::string(list.get(span)?));
+                    if let Some(path) = path {
+                        writer.element(&path);
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// A whole number that is not negative.
+pub(super) fn number(raw: &[u8]) -> Option<u64> {
+    let number: f64 = std::str::from_utf8(raw).ok()?.parse().ok()?;
+    number.is_finite().then(|| json::saturated(number))
+}

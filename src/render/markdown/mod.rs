@@ -1,0 +1,134 @@
+//! Markdown as HTML with a fixed set of elements and attributes (protocol.md §15.3).
+//!
+//! Owns the only markup that leaves the daemon. The parser reports events; [`html`] writes an element for some of them
+//! and escapes all text, so nothing of the source becomes markup as it is. Linear in the source: text that would nest
+//! deeply or become much longer than its source is refused, and its caller shows it as it is written.
+
+mod html;
+mod link;
+#[cfg(test)]
+mod tests;
+
+use self::html::HtmlWriter;
+pub(super) use self::html::language;
+use pulldown_cmark::{Options, Parser};
+
+/// The most bytes of Markdown that is parsed.
+pub(crate) const MARKDOWN_BYTES: usize = 1 << 20;
+/// The last column in which a container (a quote or an item of a list) may begin: containers within containers are
+/// visited for each blank line.
+const LAST_COLUMN: usize = 100;
+/// The most bytes of HTML for each byte of Markdown: cells that a table fills up, and references to long addresses,
+/// make HTML much longer than its source.
+const GROWTH: usize = 16;
+/// HTML of at most this many bytes is never too long.
+const SHORT_HTML: usize = 4096;
+
+/// A part of a text, in order.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Html(String),
+    /// Fenced or indented code outside of lists and quotes.
+    Code {
+        language: Option<String>,
+        text: String,
+    },
+}
+
+/// The meaning of a line break within a paragraph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SoftBreak {
+    /// White space, as Markdown has it.
+    Space,
+    /// A line break, as people mean it who type a message.
+    Line,
+}
+
+/// The parts of a text, with its outermost code by itself; `None` if the text is too long or too nested.
+pub(crate) fn parts(markdown: &str, soft_break: SoftBreak) -> Option<Vec<Part>> {
+    write(markdown, HtmlWriter::with_parts(soft_break))
+}
+
+/// A text as HTML; `None` if it is too long or too nested.
+pub(crate) fn html(markdown: &str) -> Option<String> {
+    let parts = write(markdown, HtmlWriter::whole(SoftBreak::Space))?;
+    let mut html = parts.into_iter().filter_map(|part| match part {
+        Part::Html(html) => Some(html),
+        Part::Code { .. } => None,
+    });
+    Some(html.next().unwrap_or_default())
+}
+
+/// Appends `text` with the characters escaped that have a meaning in HTML.
+pub(crate) fn push_escaped(out: &mut String, text: &str) {
+    let mut rest = text;
+    while let Some(at) = rest.find(['&', '<', '>', '"', '\'']) {
+        let (plain, special) = rest.split_at(at);
+        out.push_str(plain);
+        let mut chars = special.chars();
+        out.push_str(match chars.next() {
+            Some('&') => "&amp;",
+            Some('<') => "&lt;",
+            Some('>') => "&gt;",
+            Some('"') => "&quot;",
+            _ => "&#39;",
+        });
+        rest = chars.as_str();
+    }
+    out.push_str(rest);
+}
+
+fn write(markdown: &str, mut writer: HtmlWriter) -> Option<Vec<Part>> {
+    if markdown.len() > MARKDOWN_BYTES || nests_deeply(markdown) {
+        return None;
+    }
+    let options =
+        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    let limit = SHORT_HTML.max(markdown.len() * GROWTH);
+    for event in Parser::new_ext(markdown, options) {
+        writer.push(event);
+        if writer.bytes() > limit {
+            return None;
+        }
+    }
+    Some(writer.finish())
+}
+
+/// Whether a container begins after [`LAST_COLUMN`].
+fn nests_deeply(markdown: &str) -> bool {
+    let lines = memchr::memchr_iter(b'\n', markdown.as_bytes());
+    let starts = lines.map(|end| end + 1);
+    let mut starts = std::iter::once(0).chain(starts);
+    starts.any(|start| last_container(markdown.as_bytes().get(start..).unwrap_or_default()))
+}
+
+/// Whether the first line of `text` begins a container after [`LAST_COLUMN`].
+fn last_container(text: &[u8]) -> bool {
+    let (mut at, mut column) = (0, 0);
+    let ends = |at: usize| matches!(text.get(at), None | Some(b' ' | b'\t' | b'\n' | b'\r'));
+    loop {
+        let (length, is_container) = match text.get(at) {
+            Some(b' ') => (1, false),
+            Some(b'\t') => {
+                column += 3;
+                (1, false)
+            }
+            Some(b'>') => (1, true),
+            Some(b'-' | b'+' | b'*') if ends(at + 1) => (1, true),
+            Some(b'0'..=b'9') => {
+                let digits = text.get(at..).unwrap_or_default().iter().take(10);
+                let digits = digits.take_while(|byte| byte.is_ascii_digit()).count();
+                match text.get(at + digits) {
+                    Some(b'.' | b')') if ends(at + digits + 1) => (digits + 1, true),
+                    _ => return false,
+                }
+            }
+            _ => return false,
+        };
+        if is_container && column > LAST_COLUMN {
+            return true;
+        }
+        at += length;
+        column += length;
+    }
+}

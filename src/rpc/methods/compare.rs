@@ -1,0 +1,230 @@
+//! `compare_branches` and `get_stats` (protocol.md §15.4, §15.5).
+
+use super::read::ContextEntries;
+use super::render::position;
+use crate::context;
+use crate::daemon::reading::{INLINE_ENTRIES, kept, size_of, steps};
+use crate::error::{Error, Kind, Result};
+use crate::lock::lock;
+use crate::log::body::{Bodies, Fetch};
+use crate::parallel::{CHUNK, in_order};
+use crate::rpc::handler::{Read, ReadAnswer};
+use crate::stats::{ModelUse, PrefixStats, Stats, TimeSpan, Tokens};
+use crate::summary::files::FileCollector;
+use crate::timestamp::{self, Millis};
+use crate::tree::{Node, Tree};
+use crate::wire;
+use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+
+pub(in crate::rpc) fn compare_branches(
+    read: &Read<'_>,
+    params: &wire::CompareBranchesParams,
+) -> Result<ReadAnswer<wire::CompareBranchesResult>> {
+    if !read.may_block() && read.tree.node_count() > INLINE_ENTRIES {
+        return Ok(ReadAnswer::OnBlockingThread);
+    }
+    let (a, b) = (read.find(&params.a)?, read.find(&params.b)?);
+    let (ancestor, a_nodes) = read.tree.branch(Some(a), Some(b));
+    let (_, b_nodes) = read.tree.branch(Some(b), Some(a));
+    let ancestor_id = ancestor.map(|node| read.tree.id(node).to_owned());
+    let size = size_of(read, a_nodes.iter().chain(&b_nodes).copied());
+    let mut room = read.frame_bytes();
+    let a = PathEntries::new(read, a_nodes, &mut room)?;
+    let b = PathEntries::new(read, b_nodes, &mut room)?;
+    let bodies = read.bodies();
+    Ok(ReadAnswer::later(size, move || {
+        Ok(wire::CompareBranchesResult {
+            ancestor_id,
+            a: a.compared(&bodies)?,
+            b: b.compared(&bodies)?,
+        })
+    }))
+}
+
+/// The entries of a part of a path, to be read without the session.
+struct PathEntries {
+    ids: Vec<String>,
+    times: Vec<Millis>,
+    fetches: Vec<Fetch>,
+}
+
+impl PathEntries {
+    /// Fails with `responseTooLarge` if the ids have more than `room` bytes, and takes their bytes from it.
+    fn new(read: &Read<'_>, nodes: Vec<Node>, room: &mut usize) -> Result<Self> {
+        let ids = nodes.iter().map(|node| read.tree.id(*node));
+        let size = ids.clone().map(|id| id.len() + 3).sum();
+        *room = room.checked_sub(size).ok_or_else(|| {
+            let message = "the ids of the branches have more bytes than the client takes: \
+                           compare shorter branches";
+            Error::new(Kind::ResponseTooLarge, message)
+        })?;
+        Ok(Self {
+            ids: ids.map(str::to_owned).collect(),
+            times: times(&read.tree, nodes.iter().copied()),
+            fetches: read.fetch(nodes)?,
+        })
+    }
+
+    fn compared(self, bodies: &Bodies) -> Result<wire::ComparedBranch> {
+        let (stats, files) = count(bodies, &self.fetches)?;
+        let files = files.into_lists();
+        Ok(wire::ComparedBranch {
+            entry_ids: self.ids,
+            files: wire::TouchedFiles {
+                read_files: files.read_files,
+                modified_files: files.modified_files,
+            },
+            stats: wire_stats(stats, self.times),
+        })
+    }
+}
+
+/// The times of entries; those without a readable time are left out.
+fn times(tree: &Tree, nodes: impl Iterator<Item = Node>) -> Vec<Millis> {
+    nodes.filter_map(|node| tree.timestamp(node)).collect()
+}
+
+/// The sums over entries, and the files that they touched.
+fn count(bodies: &Bodies, fetches: &[Fetch]) -> Result<(Stats, FileCollector)> {
+    let part = |range: Range<usize>| {
+        let (mut stats, mut files) = (Stats::default(), FileCollector::default());
+        let mut reader = bodies.reader();
+        for fetch in fetches.get(range).unwrap_or_default() {
+            reader.see_entry(fetch, |entry| {
+                stats.add(entry);
+                files.note_entry(entry);
+            })?;
+        }
+        Ok((stats, files))
+    };
+    let (mut stats, mut files) = (Stats::default(), FileCollector::default());
+    in_order(0..fetches.len(), CHUNK, part, |(part, more)| {
+        stats += part;
+        files.merge(more);
+        ControlFlow::Continue(())
+    })?;
+    Ok((stats, files))
+}
+
+pub(in crate::rpc) fn get_stats(
+    read: &Read<'_>,
+    params: &wire::GetStatsParams,
+) -> Result<ReadAnswer<wire::GetStatsResult>> {
+    let is_of_path = params.since.is_some() || params.leaf_id != wire::GivenPosition::Leaf;
+    let leaf = position(read, &params.leaf_id)?;
+    let path = steps(read, leaf);
+    let kept = kept(read, &path)?;
+    let entries = ContextEntries::new(read, kept, &path)?;
+    let counted = match is_of_path {
+        true => None,
+        false => Some(lock(&read.open.last_count).for_tree(read.tree.origin())),
+    };
+    let (nodes, times): (Vec<Node>, _) = match &counted {
+        Some(counted) => {
+            let nodes = read.tree.entries().skip(counted.count).collect();
+            (nodes, times(&read.tree, read.tree.entries()))
+        }
+        None => {
+            let nodes: Vec<Node> = path.iter().map(|step| step.node).collect();
+            let nodes = below(read, nodes, params.since.as_deref())?;
+            let times = times(&read.tree, nodes.iter().copied());
+            (nodes, times)
+        }
+    };
+    let size = size_of(read, nodes.iter().copied());
+    let (bodies, fetches) = (read.bodies(), read.fetch(nodes)?);
+    let open = Arc::clone(read.open);
+    Ok(ReadAnswer::later(size, move || {
+        let context_tokens = context::tokens(&path, kept, &mut |node| entries.entry(node))?;
+        let stats = match counted {
+            Some(counted) => count_on(counted, &bodies, &fetches, |counted| {
+                *lock(&open.last_count) = counted.clone();
+            })?,
+            None => count(&bodies, &fetches)?.0,
+        };
+        Ok(wire::GetStatsResult {
+            stats: wire_stats(stats, times),
+            context_tokens,
+        })
+    }))
+}
+
+/// The nodes of a path below the entry `since`; all of them without one.
+fn below(read: &Read<'_>, path: Vec<Node>, since: Option<&str>) -> Result<Vec<Node>> {
+    let Some(since) = since else {
+        return Ok(path);
+    };
+    let node = read.find(since)?;
+    let mut path = path.into_iter();
+    match path.by_ref().any(|above| above == node) {
+        true => Ok(path.collect()),
+        false => Err(Error::invalid_params("since", "is not on the path")),
+    }
+}
+
+/// The sums over a whole session: of the entries counted before and of these, the rest. Calls `keep` with sums that the
+/// next request can begin with.
+fn count_on(
+    mut counted: PrefixStats,
+    bodies: &Bodies,
+    fetches: &[Fetch],
+    keep: impl Fn(&PrefixStats),
+) -> Result<Stats> {
+    let part = |range: Range<usize>| {
+        let mut stats = Stats::default();
+        let mut reader = bodies.reader();
+        let fetches = fetches.get(range).unwrap_or_default();
+        for fetch in fetches {
+            reader.see_entry(fetch, |entry| stats.add(entry))?;
+        }
+        Ok((fetches.len(), stats))
+    };
+    in_order(0..fetches.len(), CHUNK, part, |(count, part)| {
+        counted.stats += part;
+        counted.count += count;
+        // The parts are always the same, so that the sum of the floating-point costs is the same.
+        if count == CHUNK && counted.fits_budget() {
+            keep(&counted);
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(counted.stats)
+}
+
+fn wire_stats(stats: Stats, times: Vec<Millis>) -> wire::BranchStats {
+    let models = stats.models.into_iter().flat_map(|(provider, models)| {
+        let models = models.into_iter();
+        models.map(move |(model_id, used)| wire_model(provider.clone(), model_id, used))
+    });
+    let span = TimeSpan::of(times);
+    wire::BranchStats {
+        messages: stats.messages,
+        tool_calls: stats.tool_calls,
+        tokens: wire_tokens(stats.tokens),
+        cost: stats.cost,
+        models: models.collect(),
+        started_at: span.map(|span| timestamp::format(span.start)),
+        ended_at: span.map(|span| timestamp::format(span.end)),
+        active_ms: span.map(|span| span.active).unwrap_or_default(),
+    }
+}
+
+fn wire_model(provider: String, model_id: String, used: ModelUse) -> wire::ModelStats {
+    wire::ModelStats {
+        provider,
+        model_id,
+        messages: used.messages,
+        tokens: wire_tokens(used.tokens),
+        cost: used.cost,
+    }
+}
+
+fn wire_tokens(tokens: Tokens) -> wire::Tokens {
+    wire::Tokens {
+        input: tokens.input,
+        output: tokens.output,
+        cache_read: tokens.cache_read,
+        cache_write: tokens.cache_write,
+    }
+}

@@ -1,0 +1,113 @@
+//! `export_session` (protocol.md §16).
+
+use crate::daemon::call::Call;
+use crate::daemon::reading::INLINE_ENTRIES;
+use crate::error::{Error, Result};
+use crate::export::{ExportOptions, ExportSource, Format, Part, Target};
+use crate::lock::lock;
+use crate::rpc::handler::{Read, ReadAnswer};
+use crate::wire::{self, ExportFormat, ExportScope, ExportSessionParams, HomePaths};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// The pause between two notifications of progress.
+const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
+
+pub(in crate::rpc) fn export_session(
+    params: ExportSessionParams,
+) -> Result<impl Fn(&Read<'_>) -> Result<ReadAnswer<wire::ExportSessionResult>> + Send + Sync> {
+    let options = options(&params)?;
+    if params.scope == Some(ExportScope::Subtree) && params.entry_id.is_none() {
+        let reason = "is required with scope \"subtree\"";
+        return Err(Error::invalid_params("entryId", reason));
+    }
+    let scope = params.scope.unwrap_or(match params.format {
+        ExportFormat::Html | ExportFormat::Jsonl => ExportScope::Tree,
+        ExportFormat::Markdown | ExportFormat::Text => ExportScope::Branch,
+    });
+    if scope == ExportScope::Tree && params.entry_id.is_some() {
+        let reason = "goes with scope \"branch\" or \"subtree\" only";
+        return Err(Error::invalid_params("entryId", reason));
+    }
+    Ok(move |read: &Read<'_>| export(read, &params, scope, &options))
+}
+
+fn export(
+    read: &Read<'_>,
+    params: &ExportSessionParams,
+    scope: ExportScope,
+    options: &ExportOptions,
+) -> Result<ReadAnswer<wire::ExportSessionResult>> {
+    if !read.may_block() && read.tree.node_count() > INLINE_ENTRIES {
+        return Ok(ReadAnswer::OnBlockingThread);
+    }
+    let entry = params.entry_id.as_deref().map(|id| read.find(id));
+    let entry = entry.transpose()?;
+    let part = match (scope, entry) {
+        (ExportScope::Subtree, Some(top)) => Part::Subtree(top),
+        (ExportScope::Branch, entry) => Part::Branch(entry.or_else(|| read.leaf())),
+        (ExportScope::Tree | ExportScope::Subtree, _) => Part::Tree,
+    };
+    let daemon = &read.call.daemon;
+    let source = ExportSource::take(read, part, options, daemon.renderers(), &*daemon.source)?;
+    let target = match &params.path {
+        Some(path) => Target::File {
+            path: PathBuf::from(path),
+            overwrite: params.overwrite.unwrap_or_default(),
+        },
+        None => Target::Content {
+            limit: read.frame_bytes(),
+        },
+    };
+    let call = Arc::clone(read.call);
+    let path = params.path.clone();
+    // It writes a file, or may take long: always on a blocking thread.
+    Ok(ReadAnswer::later(u64::MAX, move || {
+        let last = Mutex::new(Instant::now());
+        let progress = |done, total| tell(&call, &last, done, total);
+        let exported = source.write(&target, &call.cancel, &progress)?;
+        Ok(wire::ExportSessionResult {
+            path,
+            content: exported.content,
+            bytes: exported.bytes,
+            redactions: exported.redactions,
+        })
+    }))
+}
+
+fn options(params: &ExportSessionParams) -> Result<ExportOptions> {
+    let format = match params.format {
+        ExportFormat::Html => Format::Html,
+        ExportFormat::Markdown => Format::Markdown,
+        ExportFormat::Jsonl => Format::Jsonl,
+        ExportFormat::Text => Format::Text,
+    };
+    let shortens = params.home == Some(HomePaths::Shorten);
+    let is_jsonl = format == Format::Jsonl;
+    let why = "a session file has the bytes of the session";
+    if is_jsonl && params.redact == Some(true) {
+        return Err(Error::invalid_params("redact", why));
+    }
+    if is_jsonl && shortens {
+        return Err(Error::invalid_params("home", why));
+    }
+    let home = std::env::home_dir().filter(|_| shortens);
+    Ok(ExportOptions {
+        format,
+        redacts: !is_jsonl && params.redact.unwrap_or(true),
+        home: home.map(|home| home.display().to_string()),
+    })
+}
+
+/// Reports the progress, unless it was reported just before.
+fn tell(call: &Call, last: &Mutex<Instant>, done: u64, total: u64) {
+    let Some(token) = call.id.as_ref() else {
+        return;
+    };
+    let mut last = lock(last);
+    if last.elapsed() >= PROGRESS_PAUSE {
+        *last = Instant::now();
+        call.connection.progress_toward(token, done, Some(total));
+    }
+}

@@ -1,0 +1,13 @@
+//! `open_web` (protocol.md §17).
+
+use crate::daemon::call::Call;
+use crate::error::Result;
+use crate::wire;
+use std::sync::Arc;
+
+pub(in crate::rpc) fn open_web(
+    call: &Arc<Call>,
+    _: wire::OpenWebParams,
+) -> Result<wire::OpenWebResult> {
+    call.daemon.open_web()
+}

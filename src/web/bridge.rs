@@ -1,0 +1,185 @@
+//! Joins a WebSocket to a connection of the daemon: one message a text frame on one side, `Content-Length` framing
+//! on the other.
+//!
+//! The daemon's side is a socket pair, served as a client of the Unix socket is. So queues, limits and the rules for a
+//! client that does not read are those of every connection: a full WebSocket fills the socket pair, and that stops
+//! the writer of the connection.
+
+use super::server::WebBackend;
+use futures_util::{Sink, SinkExt, Stream, StreamExt};
+use std::io::{self, ErrorKind};
+use std::pin::pin;
+use std::time::Duration;
+use tokio::io::{
+    AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, BufWriter,
+};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::time::timeout;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
+
+/// How long the daemon may answer the messages that came before the end of the WebSocket.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
+/// How long a client may take to end the WebSocket after the daemon has.
+const FAREWELL: Duration = Duration::from_secs(1);
+/// Bytes of the buffer that reads from the client.
+const READ_BUFFER: usize = 16 << 10;
+/// The header before each message of the daemon.
+const LENGTH: &str = "Content-Length: ";
+
+/// Serves a client until one side ends.
+pub(super) async fn run(stream: impl AsyncRead + AsyncWrite + Unpin, backend: &dyn WebBackend) {
+    let limit = backend.max_message_bytes();
+    let config = WebSocketConfig::default()
+        .read_buffer_size(READ_BUFFER)
+        .max_message_size(Some(limit))
+        .max_frame_size(Some(limit));
+    let socket = WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await;
+    let (mut to_client, mut from_client) = socket.split();
+    let code = match connect(backend) {
+        Ok(daemon) => join(&mut from_client, &mut to_client, daemon, backend).await,
+        Err(error) => {
+            let why = format!("a client of the page could not be served: {error:#}");
+            backend.refused(&why);
+            Some(end_code(backend, CloseCode::Again))
+        }
+    };
+    let farewell = async {
+        if let Some(code) = code {
+            let reason = Utf8Bytes::default();
+            let close = Message::Close(Some(CloseFrame { code, reason }));
+            to_client.send(close).await?;
+        }
+        while from_client.next().await.transpose()?.is_some() {}
+        to_client.close().await
+    };
+    // The client may be gone, or not read.
+    let _gone = timeout(FAREWELL, farewell).await;
+}
+
+fn connect(backend: &dyn WebBackend) -> anyhow::Result<UnixStream> {
+    let (near, far) = std::os::unix::net::UnixStream::pair()?;
+    near.set_nonblocking(true)?;
+    let near = UnixStream::from_std(near)?;
+    backend.connect(far)?;
+    Ok(near)
+}
+
+/// The code of an end that the daemon has decided on.
+fn end_code(backend: &dyn WebBackend, otherwise: CloseCode) -> CloseCode {
+    match backend.is_ending() {
+        true => CloseCode::Away,
+        false => otherwise,
+    }
+}
+
+/// Copies in both directions. Returns the code for the client; `None` if the client has ended the WebSocket.
+async fn join(
+    from_client: &mut (impl Stream<Item = Result<Message, Error>> + Unpin),
+    to_client: &mut (impl Sink<Message, Error = Error> + Unpin),
+    daemon: UnixStream,
+    backend: &dyn WebBackend,
+) -> Option<CloseCode> {
+    let (from_daemon, to_daemon) = daemon.into_split();
+    let mut send = pin!(send(from_daemon, to_client));
+    let code = tokio::select! {
+        sent = &mut send => {
+            let otherwise = match sent {
+                Ok(()) => CloseCode::Normal,
+                Err(_) => CloseCode::Error,
+            };
+            return Some(end_code(backend, otherwise));
+        }
+        code = receive(from_client, to_daemon) => code,
+    };
+    // The daemon has read the end of the input, and answers what came before. Reading on answers a close.
+    let read_on = async {
+        while from_client
+            .next()
+            .await
+            .is_some_and(|message| message.is_ok())
+        {}
+        std::future::pending::<()>().await;
+    };
+    let answered = async {
+        tokio::select! {
+            _ = send => {}
+            () = read_on => {}
+        }
+    };
+    let _unanswered = timeout(LAST_ANSWERS, answered).await;
+    code
+}
+
+/// Copies the client's messages to the daemon until the client ends the WebSocket, or breaks a rule that the code
+/// names.
+async fn receive(
+    from_client: &mut (impl Stream<Item = Result<Message, Error>> + Unpin),
+    to_daemon: OwnedWriteHalf,
+) -> Option<CloseCode> {
+    let mut to_daemon = BufWriter::new(to_daemon);
+    while let Some(message) = from_client.next().await {
+        match message {
+            Ok(Message::Text(text)) => {
+                if pass_on(&mut to_daemon, &text).await.is_err() {
+                    // The daemon has ended the connection: the other direction sees its last answers, and the end.
+                    std::future::pending::<()>().await;
+                }
+            }
+            Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => {}
+            Ok(Message::Binary(_)) => return Some(CloseCode::Unsupported),
+            Ok(Message::Close(_)) => return None,
+            Err(Error::Capacity(_)) => return Some(CloseCode::Size),
+            Err(Error::Utf8(_)) => return Some(CloseCode::Invalid),
+            Err(Error::Protocol(_)) => return Some(CloseCode::Protocol),
+            Err(_) => return None,
+        }
+    }
+    None
+}
+
+async fn pass_on(to_daemon: &mut BufWriter<OwnedWriteHalf>, message: &str) -> io::Result<()> {
+    let head = format!("{LENGTH}{}\r\n\r\n", message.len());
+    to_daemon.write_all(head.as_bytes()).await?;
+    to_daemon.write_all(message.as_bytes()).await?;
+    to_daemon.flush().await
+}
+
+/// Copies the daemon's messages to the client until the daemon ends the connection. Messages for a client that is gone
+/// are dropped, so that the daemon still executes what this client has sent.
+async fn send(
+    from_daemon: OwnedReadHalf,
+    to_client: &mut (impl Sink<Message, Error = Error> + Unpin),
+) -> io::Result<()> {
+    let mut from_daemon = BufReader::new(from_daemon);
+    while let Some(message) = next_message(&mut from_daemon).await? {
+        let sent = match from_daemon.buffer().is_empty() {
+            true => to_client.send(Message::Text(message)).await,
+            // Written together with the next one.
+            false => to_client.feed(Message::Text(message)).await,
+        };
+        if sent.is_err() {
+            tokio::io::copy(&mut from_daemon, &mut tokio::io::sink()).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The next message of the daemon; `None` at the end of the connection.
+async fn next_message(from_daemon: &mut BufReader<OwnedReadHalf>) -> io::Result<Option<Utf8Bytes>> {
+    let mut head = String::new();
+    if from_daemon.read_line(&mut head).await? == 0 {
+        return Ok(None);
+    }
+    let length = head.strip_prefix(LENGTH);
+    let length = length.and_then(|length| length.trim_ascii().parse().ok());
+    let length: usize = length.ok_or(ErrorKind::InvalidData)?;
+    from_daemon.read_line(&mut head).await?;
+    let mut message = vec![0; length];
+    from_daemon.read_exact(&mut message).await?;
+    let message = Utf8Bytes::try_from(message).map_err(|_| ErrorKind::InvalidData)?;
+    Ok(Some(message))
+}

@@ -1,0 +1,256 @@
+//! Accepts connections, and answers their requests: `GET /` is the page, `GET /ws` opens a WebSocket.
+
+use super::address::{WebAddress, WebListener};
+use super::bridge;
+use super::document;
+use super::first_message::{self, shows_token};
+use super::gate::Gate;
+use super::{HANDSHAKE, MAX_CLIENTS, MAX_GUESTS};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Extension, Request, State};
+use axum::http::header::{
+    CONNECTION, HeaderName, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::middleware::{self, Next};
+use axum::response::Response;
+use axum::routing::any;
+use hyper::server::conn::http1;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+
+/// Bytes of the longest head of a request.
+const MAX_HEAD_BYTES: usize = 16 << 10;
+/// The longest time from the connection to the end of the response.
+const LONGEST_REQUEST: Duration = Duration::from_secs(15);
+/// The pause after a failure to accept, such as a lack of descriptors.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How long the end of a daemon waits until its clients know of it.
+const LONGEST_FAREWELL: Duration = Duration::from_secs(1);
+
+/// The daemon that a WebSocket is a connection to.
+pub(crate) trait WebBackend: Send + Sync + 'static {
+    /// Serves a client that speaks the protocol with `Content-Length` framing on this socket.
+    fn connect(&self, stream: UnixStream) -> anyhow::Result<()>;
+    fn is_ending(&self) -> bool;
+    /// The limit of a message from a client, in bytes.
+    fn max_message_bytes(&self) -> usize;
+    /// Logs that a client was refused.
+    fn refused(&self, why: &str);
+}
+
+/// A port that serves the page and the WebSocket.
+pub(crate) struct WebServer {
+    address: WebAddress,
+    accept: JoinHandle<()>,
+    clients: Arc<Semaphore>,
+}
+
+impl WebServer {
+    /// Serves this port until [`WebServer::stop`].
+    pub(crate) fn start(
+        listener: WebListener,
+        runtime: &Handle,
+        backend: Arc<dyn WebBackend>,
+    ) -> io::Result<Self> {
+        let WebListener { listener, address } = listener;
+        listener.set_nonblocking(true)?;
+        let _entered = runtime.enter();
+        let listener = TcpListener::from_std(listener)?;
+        let clients = Arc::new(Semaphore::new(MAX_CLIENTS));
+        let site = Site {
+            gate: Gate::new(address.bound()),
+            address: address.clone(),
+            clients: Arc::clone(&clients),
+            backend,
+        };
+        let accept = runtime.spawn(accept(listener, Arc::new(site)));
+        Ok(Self {
+            address,
+            accept,
+            clients,
+        })
+    }
+
+    pub(crate) fn address(&self) -> &WebAddress {
+        &self.address
+    }
+
+    /// Frees the port. Clients stay.
+    pub(crate) fn stop(&self) {
+        self.accept.abort();
+    }
+
+    /// Waits until the clients, whose connections the daemon has ended, know of that.
+    pub(crate) async fn ended(&self) {
+        let all = u32::try_from(MAX_CLIENTS).unwrap_or(u32::MAX);
+        let _late = timeout(LONGEST_FAREWELL, self.clients.acquire_many(all)).await;
+    }
+}
+
+/// The parts that all requests share.
+struct Site {
+    gate: Gate,
+    address: WebAddress,
+    clients: Arc<Semaphore>,
+    backend: Arc<dyn WebBackend>,
+}
+
+/// The place of a client that has not shown the token.
+#[derive(Clone)]
+struct Guest(
+    #[expect(dead_code, reason = "it is given back when it is dropped")] Arc<OwnedSemaphorePermit>,
+);
+
+/// The value of `Host`, which is an address of this server.
+#[derive(Clone)]
+struct Host(String);
+
+async fn accept(listener: TcpListener, site: Arc<Site>) {
+    let guests = Arc::new(Semaphore::new(MAX_GUESTS));
+    let router = Router::new()
+        .route("/", any(page))
+        .route("/ws", any(web_socket))
+        .fallback(async || refusal(StatusCode::NOT_FOUND))
+        .layer(middleware::from_fn_with_state(Arc::clone(&site), check))
+        .with_state(Arc::clone(&site));
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => match Arc::clone(&guests).try_acquire_owned() {
+                Ok(place) => {
+                    let guest = Guest(Arc::new(place));
+                    tokio::spawn(serve(stream, router.clone().layer(Extension(guest))));
+                }
+                Err(_) => site.backend.refused(&format!(
+                    "more than {MAX_GUESTS} connections without a token: one was closed"
+                )),
+            },
+            Err(error) => {
+                let why = format!("no connection to the page could be accepted: {error}");
+                site.backend.refused(&why);
+                sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Answers one request.
+async fn serve(stream: TcpStream, router: Router) {
+    // Only speed is lost.
+    let _slower = stream.set_nodelay(true);
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HANDSHAKE)
+        .max_buf_size(MAX_HEAD_BYTES)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
+        .with_upgrades();
+    // The client may be gone, or too slow.
+    let _ended = timeout(LONGEST_REQUEST, connection).await;
+}
+
+/// A response without a word.
+fn refusal(status: StatusCode) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}
+
+/// Passes on requests that come from this server's own page or from no page, one on each connection.
+async fn check(State(site): State<Arc<Site>>, mut request: Request, next: Next) -> Response {
+    let host = site.gate.passed(request.uri(), request.headers());
+    let mut response = match host.map(|host| Host(host.to_owned())) {
+        Some(_) if request.method() != Method::GET => refusal(StatusCode::NOT_FOUND),
+        Some(host) => {
+            request.extensions_mut().insert(host);
+            next.run(request).await
+        }
+        None => {
+            site.backend
+                .refused("a request of another site was refused");
+            refusal(StatusCode::FORBIDDEN)
+        }
+    };
+    let close = HeaderValue::from_static("close");
+    response.headers_mut().entry(CONNECTION).or_insert(close);
+    response
+}
+
+async fn page(Extension(Host(host)): Extension<Host>) -> Response {
+    let mut response = Response::new(Body::from(document::text()));
+    match document::headers(&host) {
+        Some(headers) => *response.headers_mut() = headers,
+        None => return refusal(StatusCode::FORBIDDEN),
+    }
+    response
+}
+
+async fn web_socket(
+    State(site): State<Arc<Site>>,
+    Extension(guest): Extension<Guest>,
+    mut request: Request,
+) -> Response {
+    let upgrade = request.extensions_mut().remove::<OnUpgrade>();
+    let key = upgrade_key(request.headers());
+    let (Some(upgrade), Some(key)) = (upgrade, key) else {
+        return refusal(StatusCode::NOT_FOUND);
+    };
+    let mut response = refusal(StatusCode::SWITCHING_PROTOCOLS);
+    let headers = [
+        (CONNECTION, HeaderValue::from_static("upgrade")),
+        (UPGRADE, HeaderValue::from_static("websocket")),
+        (SEC_WEBSOCKET_ACCEPT, key),
+    ];
+    response.headers_mut().extend(headers);
+    tokio::spawn(admit(upgrade, site, guest));
+    response
+}
+
+/// The value of `Sec-WebSocket-Accept` for a request that opens a WebSocket.
+fn upgrade_key(headers: &HeaderMap) -> Option<HeaderValue> {
+    let has = |name: HeaderName, wanted: &str| {
+        let values = headers.get_all(name).into_iter();
+        let mut words = values
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','));
+        words.any(|word| word.trim().eq_ignore_ascii_case(wanted))
+    };
+    let is_upgrade =
+        has(CONNECTION, "upgrade") && has(UPGRADE, "websocket") && has(SEC_WEBSOCKET_VERSION, "13");
+    let key = headers.get(SEC_WEBSOCKET_KEY).filter(|_| is_upgrade)?;
+    derive_accept_key(key.as_bytes()).try_into().ok()
+}
+
+/// Serves a WebSocket whose client shows the token.
+async fn admit(upgrade: OnUpgrade, site: Arc<Site>, guest: Guest) {
+    let Ok(Ok(stream)) = timeout(HANDSHAKE, upgrade).await else {
+        return;
+    };
+    let mut stream = TokioIo::new(stream);
+    if !shows_token(&mut stream, &site.address.token).await {
+        site.backend
+            .refused("a client without the token was refused");
+        first_message::close(&mut stream, CloseCode::Policy).await;
+        return;
+    }
+    let Ok(_place) = Arc::clone(&site.clients).try_acquire_owned() else {
+        let why = format!("more than {MAX_CLIENTS} clients of the page: one was closed");
+        site.backend.refused(&why);
+        first_message::close(&mut stream, CloseCode::Again).await;
+        return;
+    };
+    drop(guest);
+    bridge::run(stream, &*site.backend).await;
+}

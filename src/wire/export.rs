@@ -1,0 +1,96 @@
+//! Exporting sessions (protocol.md §16).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+session_params! {
+    /// The params of `export_session`.
+    #[schemars(example = super::example(r#"{"format": "html", "path": "/home/ada/tour.html"}"#))]
+    ExportSessionParams {
+        /// The form of the export.
+        format: ExportFormat,
+        /// The part of the session to export. Default: `tree` for `html` and `jsonl`, else `branch`.
+        scope: Option<ExportScope>,
+        /// The last entry of the branch, or the first entry of the subtree, which requires it. Default for a branch: the
+        /// leaf.
+        entry_id: Option<String>,
+        /// The absolute path of the file to write. Default: the result has `content`.
+        path: Option<String>,
+        /// Whether an existing file is replaced; otherwise it fails the request with `fileExists`. Default: false.
+        overwrite: Option<bool>,
+        /// Whether secrets are replaced. Default: true for `html`, `markdown` and `text`. For `jsonl` true is refused.
+        redact: Option<bool>,
+        /// How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default:
+        /// `keep`.
+        home: Option<HomePaths>,
+    }
+}
+
+/// The form of an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ExportFormat {
+    /// One file with the page and the session in it.
+    Html,
+    /// A document for readers.
+    Markdown,
+    /// A session file.
+    Jsonl,
+    /// Plain text.
+    Text,
+}
+
+/// The part of a session that an export has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ExportScope {
+    /// All entries.
+    Tree,
+    /// The path to an entry.
+    Branch,
+    /// An entry and all entries below it.
+    Subtree,
+}
+
+/// How paths in a home directory are shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum HomePaths {
+    /// As they are.
+    #[default]
+    Keep,
+    /// With `~` in place of the home directory.
+    Shorten,
+}
+
+/// The result of `export_session`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{
+  "path": "/home/ada/tour.html", "bytes": 181204,
+  "redactions": [{"kind": "github-token", "count": 2, "entryIds": ["a1", "a2"]}]
+}"#))]
+pub(crate) struct ExportSessionResult {
+    /// The path of the file. Present if the request has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The export. Present if the request has no `path`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+    /// The size of the export, in bytes.
+    pub bytes: u64,
+    /// The replaced secrets, one item for each kind, ascending by kind.
+    pub redactions: Vec<Redaction>,
+}
+
+/// The secrets of one kind that an export replaces.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Redaction {
+    /// The kind of the secret, such as `github-token`.
+    pub kind: String,
+    /// The number of replaced secrets.
+    pub count: u64,
+    /// The entries that have them, at most 1,000, in the order of the session.
+    pub entry_ids: Vec<String>,
+}

@@ -1,0 +1,218 @@
+//! A WebSocket is a connection like any other.
+
+use super::*;
+
+const EVENT: &str = "session_before_tree";
+
+/// Three clients of one session, two of them pages: each hears of the others' moves, and may hold them back.
+#[test]
+fn clients_of_both_sockets_see_each_others_moves_and_vetoes() {
+    let daemon = WebDaemon::start();
+    let answering = json!({"answers": {EVENT: {}}});
+    let mut script = daemon.shared.client("script", json!({}));
+    let id = script.create();
+    script.chain(&["u1", "a1", "u2"]);
+    let mut page = daemon.client("page", json!({}));
+    let mut guard = daemon.client("guard", answering);
+    for client in [&mut page, &mut guard] {
+        client.ok("open_session", json!({"sessionId": id}));
+    }
+    let to_a1 = json!({"targetId": "a1", "summarize": false});
+    for (is_veto, mover) in [(true, &mut script), (false, &mut page)] {
+        let navigation = mover.send("navigate_tree", to_a1.clone());
+        let event = guard.notification(EVENT);
+        guard.answer(&event, json!({"cancel": is_veto}));
+        let result = mover.response(&navigation).unwrap();
+        assert_eq!(result["cancelled"], is_veto);
+    }
+    for client in [&mut script, &mut page, &mut guard] {
+        assert_eq!(client.leaf(), "a1");
+        assert_eq!(
+            client.received("session_tree").len(),
+            1,
+            "the move of the page"
+        );
+        client.ignore("event_resolved");
+        client.ignore(EVENT);
+    }
+    page.user("u3", "from the page");
+    for client in [&mut script, &mut guard] {
+        // The script has heard of its own entries before.
+        let last = json!(["u3"]);
+        while client.notification("entries_appended")["entryIds"] != last {}
+    }
+    page.ignore("entries_appended");
+    script.ignore("entries_appended");
+    guard.ignore("entries_appended");
+}
+
+#[test]
+fn messages_are_text_frames_whole_or_in_fragments_with_pings_between() {
+    let daemon = WebDaemon::start();
+    let mut socket = daemon.socket();
+    let (first, rest) = LIST.split_at(20);
+    socket.frame(0x01, first);
+    socket.frame(PING, b"are you there?");
+    assert_eq!(socket.receive(), Some((PONG, b"are you there?".to_vec())));
+    let (middle, last) = rest.split_at(1);
+    socket.frame(0x00, middle);
+    socket.frame(0x80, last);
+    assert_eq!(socket.message()["id"], 1);
+    // A line break is white space in a message, and no end of one.
+    socket.frame(
+        TEXT,
+        b"{\n \"jsonrpc\": \"2.0\",\r\n \"id\": \"two\",\n \"method\": \"list_sessions\"\n}\n",
+    );
+    assert_eq!(socket.message()["id"], "two");
+    for (text, code) in [
+        (&b"{"[..], -32700),
+        (b"", -32700),
+        (b"Content-Length: 2\r\n\r\n{}", -32700),
+        (b"[]", -32005),
+    ] {
+        socket.frame(TEXT, text);
+        assert_eq!(socket.message()["error"]["code"], code, "{text:?}");
+    }
+    socket.frame(PONG, b"unasked");
+    socket.frame(CLOSE, &1000_u16.to_be_bytes());
+    assert_eq!(socket.close_code(), Some(1000));
+}
+
+#[test]
+fn answers_of_every_size_arrive_whole_and_in_order() {
+    let daemon = WebDaemon::start();
+    let mut page = daemon.client("page", json!({}));
+    page.create();
+    let mut ids = Vec::new();
+    for size in [1, 125, 126, 65_535, 65_536, 300_000, 3_000_000] {
+        ids.push(page.user(&format!("u{size}"), &"é".repeat(size / 2 + 1))["entryId"].clone());
+    }
+    let asked: Vec<Json> = (0..50)
+        .map(|n| page.send("get_entry", json!({"entryId": ids[n % 7]})))
+        .collect();
+    for (n, id) in asked.iter().enumerate() {
+        let result = page.response(id).unwrap();
+        assert_eq!(result["entry"]["id"], ids[n % 7]);
+    }
+    page.ignore("entries_appended");
+}
+
+#[test]
+fn a_broken_rule_of_websockets_ends_the_connection_with_its_code() {
+    let daemon = WebDaemon::start_with(&["--max-frame-bytes", "65536"]);
+    let long = vec![b' '; 65_537];
+    for (first, payload, code) in [
+        (BINARY, LIST, 1003),
+        (TEXT, &long, 1009),
+        (TEXT, b"\"\xff\"", 1007),
+        (0x80, LIST, 1002),
+        (0xc1, LIST, 1002),
+        (0x83, LIST, 1002),
+    ] {
+        let mut socket = daemon.socket();
+        socket.frame(TEXT, LIST);
+        assert_eq!(socket.message()["id"], 1);
+        socket.frame(first, payload);
+        assert_eq!(socket.close_code(), Some(code), "{first:x}");
+    }
+    // Of a length that nobody sends.
+    let mut socket = daemon.socket();
+    let head = [
+        TEXT, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4,
+    ];
+    std::io::Write::write_all(&mut socket.stream, &head).unwrap();
+    assert_eq!(socket.close_code(), Some(1009));
+    // Of fragments that are short.
+    let mut socket = daemon.socket();
+    socket.frame(0x01, &long[..40_000]);
+    socket.frame(0x80, &long[..40_000]);
+    assert_eq!(socket.close_code(), Some(1009));
+    let mut socket = daemon.socket();
+    socket.frame(TEXT, &long[..65_536]);
+    assert_eq!(
+        socket.message()["error"]["code"],
+        -32700,
+        "the longest message"
+    );
+    daemon.check_serves();
+}
+
+#[test]
+fn messages_before_a_close_are_executed() {
+    let daemon = WebDaemon::start();
+    let mut reader = daemon.shared.client("reader", json!({}));
+    let id = reader.create();
+    for round in 0..10 {
+        let mut socket = daemon.socket();
+        let open = request(&json!(1), "open_session", &json!({"sessionId": id}));
+        socket.frame(TEXT, open.as_bytes());
+        for n in 0..20 {
+            let append =
+                json!({"message": user("fire and forget"), "entryId": format!("u{round}-{n}")});
+            socket.frame(
+                TEXT,
+                request(&json!(n + 2), "append_message", &append).as_bytes(),
+            );
+        }
+        socket.frame(CLOSE, &1001_u16.to_be_bytes());
+        drop(socket);
+    }
+    reader.ignore("entries_appended");
+    let until = Instant::now() + Duration::from_secs(30);
+    while reader.ids().len() < 200 {
+        assert!(Instant::now() < until, "{} entries", reader.ids().len());
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_page_that_stalls_or_is_killed_in_a_frame_harms_nobody() {
+    let daemon = WebDaemon::start_with(&["--max-queued-bytes", "65536"]);
+    let mut writer = daemon.shared.client("writer", json!({}));
+    let id = writer.create();
+    let mut page = daemon.client("page", json!({}));
+    let mut stalled = daemon.client("stalled", json!({}));
+    for client in [&mut page, &mut stalled] {
+        client.ok("open_session", json!({"sessionId": id}));
+        client.ignore("events_lost");
+        client.ignore("entries_appended");
+    }
+    stalled.stop_reading();
+    let whole = frame(TEXT, &[b' '; 9_000]);
+    for cut in [1, 2, 5, 8, 9, 4_000, 8_999] {
+        let mut killed = daemon.socket();
+        killed.frame(TEXT, LIST);
+        std::io::Write::write_all(&mut killed.stream, &whole[..cut]).unwrap();
+        drop(killed);
+    }
+    // More than the buffers of both sockets hold.
+    let text = "x".repeat(16 << 10);
+    for n in 0..1_500 {
+        let append = json!({"message": user(&text), "entryId": format!("e{n}")});
+        writer.send("append_message", append);
+        if n % 50 == 0 {
+            stalled.send("get_entries", json!({"limit": 200}));
+        }
+    }
+    assert!(page.ok("get_leaf", json!({}))["leafId"].is_string());
+    assert_eq!(writer.ok("get_leaf", json!({}))["leafId"], "e1499");
+    stalled.read_on();
+    // Numbers that were not delivered are reported lost: the harness checks them.
+    assert_eq!(stalled.ok("get_leaf", json!({}))["leafId"], "e1499");
+    writer.claim_responses();
+    stalled.claim_responses();
+}
+
+#[test]
+fn the_end_of_the_connection_and_of_the_daemon_have_codes_of_their_own() {
+    let daemon = WebDaemon::start();
+    let mut socket = daemon.socket();
+    socket.frame(TEXT, request(&json!(1), "shutdown", &json!({})).as_bytes());
+    assert_eq!(socket.message()["id"], 1);
+    assert_eq!(socket.close_code(), Some(1000));
+    let mut socket = daemon.socket();
+    socket.frame(TEXT, LIST);
+    assert_eq!(socket.message()["id"], 1);
+    daemon.shared.signal(rustix::process::Signal::TERM);
+    assert_eq!(socket.close_code(), Some(1001));
+}

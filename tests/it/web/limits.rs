@@ -1,0 +1,59 @@
+//! The numbers of clients.
+
+use super::*;
+
+#[test]
+fn one_client_more_than_64_is_told_to_come_again() {
+    let daemon = WebDaemon::that_refuses();
+    let mut clients: Vec<WebSocket> = (0..64).map(|_| daemon.socket()).collect();
+    for client in &mut clients {
+        client.frame(TEXT, LIST);
+        assert_eq!(client.message()["id"], 1);
+    }
+    assert_eq!(daemon.socket().close_code(), Some(1013));
+    let mut wrong = WebSocket::with_token(daemon.port, &"0".repeat(64));
+    assert_eq!(
+        wrong.close_code(),
+        Some(1008),
+        "without the token it learns nothing"
+    );
+    // Clients of the Unix socket have their own limit.
+    let mut script = daemon.shared.connect();
+    script.ok("list_sessions", json!({}));
+    let mut leaving = clients.pop().unwrap();
+    leaving.frame(CLOSE, &1000_u16.to_be_bytes());
+    assert_eq!(leaving.close_code(), Some(1000));
+    let until = Instant::now() + Duration::from_secs(10);
+    loop {
+        let mut next = daemon.socket();
+        next.frame(TEXT, LIST);
+        match next.receive() {
+            Some((TEXT, _)) => break,
+            other => assert!(Instant::now() < until, "{other:?}"),
+        }
+    }
+    for client in &mut clients {
+        client.frame(TEXT, LIST);
+        assert_eq!(client.message()["id"], 1);
+    }
+}
+
+/// Guests wait for their tokens, and take no place of a client.
+#[test]
+fn connections_without_a_token_hold_up_no_client() {
+    let daemon = WebDaemon::that_refuses();
+    let mut page = daemon.client("page", json!({}));
+    let guests: Vec<_> = (0..200).map(|_| connect(daemon.port)).collect();
+    page.ok("list_sessions", json!({}));
+    drop(guests);
+    let until = Instant::now() + Duration::from_secs(10);
+    while !http(
+        daemon.port,
+        &format!("GET / HTTP/1.1\r\nHost: localhost:{}\r\n\r\n", daemon.port),
+    )
+    .contains("200 OK")
+    {
+        assert!(Instant::now() < until);
+    }
+    daemon.check_serves();
+}
