@@ -141,6 +141,20 @@ check('the daemon dies, and the next command finds the place and the draft again
   await editor.row('◉ Still here, every key of it.').first().waitFor();
 });
 
+check('a window that is loaded again has its session and its draft', async () => {
+  await editor.command('Treelined: Write a Message');
+  await editor.draft('');
+  await editor.page.keyboard.type('Kept over a restart.');
+  // VS Code writes backups a second after the last key.
+  await editor.page.waitForTimeout(3000);
+  await editor.page.reload();
+  await editor.row('Add the import.').first().waitFor();
+  await editor.draft('Kept over a restart.');
+  await editor.page.locator('.editor-actions [aria-label*="Send"]').first().waitFor();
+  await editor.page.keyboard.press('Control+Enter');
+  await editor.row('◉ Kept over a restart.').first().waitFor();
+});
+
 check('a search of all sessions finds an entry, and shows it in the tree', async () => {
   await editor.command('Treelined: Search All Sessions');
   await editor.page.locator('.quick-input-widget input').first().fill('linker');
@@ -157,7 +171,7 @@ check('the page is shown in a webview, or says what to do while the build has no
   await editor.command('Treelined: Open the Page');
   const page = editor.page.frameLocator('iframe.webview').frameLocator('#active-frame');
   if (hasPage) {
-    await page.getByText('Still here, every key of it.').first().waitFor();
+    await page.getByText('Kept over a restart.').first().waitFor();
     await page.getByText('A stale cache, or a missing import.').last().waitFor();
     await editor.screenshot('page');
   } else await page.getByText('The page is not in this build').waitFor();
