@@ -213,7 +213,7 @@ pub(crate) enum ResultParts {
 }
 
 /// Changes an entry: takes and returns it as clients receive it.
-type EntryChange = dyn Fn(&[u8]) -> Vec<u8> + Sync;
+type EntryChange<'c> = dyn Fn(&[u8]) -> Vec<u8> + Sync + 'c;
 
 /// Renders planned entries; file order is fastest.
 pub(crate) struct EntryRenderer<'b> {
@@ -222,7 +222,7 @@ pub(crate) struct EntryRenderer<'b> {
     results: BodyReader<'b>,
     parts: ResultParts,
     renderers: Option<&'b Renderers>,
-    change: Option<&'b EntryChange>,
+    change: Option<&'b EntryChange<'b>>,
 }
 
 impl<'b> EntryRenderer<'b> {
@@ -245,8 +245,7 @@ impl<'b> EntryRenderer<'b> {
     }
 
     /// Changes each entry before it is rendered, results of calls too. `change` keeps the ids.
-    #[allow(dead_code, reason = "an export removes secrets")]
-    pub(crate) fn changed_by(self, change: &'b EntryChange) -> Self {
+    pub(crate) fn changed_by(self, change: &'b EntryChange<'b>) -> Self {
         Self {
             change: Some(change),
             ..self

@@ -12,8 +12,8 @@ mod machine;
 mod pi;
 mod rows;
 mod shared;
-mod web_socket;
 mod table;
+mod web_socket;
 mod world;
 
 use anyhow::{Context, Result, bail};

@@ -21,7 +21,7 @@ use anyhow::Result;
 type Group = fn(&Bench, &mut Table) -> Result<()>;
 
 /// In the order of the table.
-pub const GROUPS: [(&str, Group); 14] = [
+pub const GROUPS: [(&str, Group); 15] = [
     ("start", call::start),
     ("call", call::round_trip),
     ("socket", socket::round_trip),
