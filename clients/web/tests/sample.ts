@@ -164,6 +164,12 @@ export function tour(): SessionWriter {
   s.assistant('a4', 'r3', [text('The cache is **not** the cause: the error is the same.')]);
   s.user('q3', 'a4', 'Then look at the toolchain.');
   s.assistant('a5', 'q3', [text('It is `1.90`, which is recent enough.')]);
+  secondHalf(s);
+  return s;
+}
+
+/** Goes back to the first answer, with a summary, and on to the end. */
+function secondHalf(s: SessionWriter): void {
   s.add('s1', 'a2', 'branch_summary', {
     fromId: 'a5',
     summary:
@@ -236,7 +242,6 @@ export function tour(): SessionWriter {
   s.assistant('a10', 'q6', [text('A workspace would share the lock file. It is not needed here.')]);
   // The leaf record of a move comes last.
   s.add('x1', 'a9', 'label', { targetId: 'a9', label: 'green' });
-  return s;
 }
 
 /** A session of many entries: long chains with branches, as long work gives. */

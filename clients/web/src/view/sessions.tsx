@@ -8,23 +8,28 @@ import { age } from '../text/time.ts';
 import { plural, visible } from '../text/visible.ts';
 import { Icon, IconButton } from './icons.tsx';
 
+function onKey(app: App, live: Live, event: KeyboardEvent): boolean {
+  const { list } = live;
+  if (event.key === 'ArrowDown') list.move(1);
+  else if (event.key === 'ArrowUp') list.move(-1);
+  else if (event.key === 'PageDown') list.move(10);
+  else if (event.key === 'PageUp') list.move(-10);
+  else if (event.key === 'Enter') list.accept();
+  else if (event.key === 'Escape') {
+    if (list.typed !== '') list.search('');
+    else if (app.session) {
+      live.listing = false;
+      app.changed();
+    }
+  } else return false;
+  return true;
+}
+
 export function Sessions({ app, live }: { app: App; live: Live }) {
   const { list } = live;
   const rows = list.rows ?? [];
   const keys = (event: KeyboardEvent): void => {
-    if (event.key === 'ArrowDown') list.move(1);
-    else if (event.key === 'ArrowUp') list.move(-1);
-    else if (event.key === 'PageDown') list.move(10);
-    else if (event.key === 'PageUp') list.move(-10);
-    else if (event.key === 'Enter') list.accept();
-    else if (event.key === 'Escape') {
-      if (list.typed !== '') list.search('');
-      else if (app.session) {
-        live.listing = false;
-        app.changed();
-      }
-    } else return;
-    event.preventDefault();
+    if (onKey(app, live, event)) event.preventDefault();
   };
   return (
     <main class="sessions" onKeyDown={keys}>

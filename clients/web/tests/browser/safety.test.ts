@@ -58,7 +58,7 @@ async function walk(page: Page): Promise<string[]> {
       '#path details:not([open]) > summary, #path .picture, #path .more, #path [aria-label^=Copy], #path a[aria-label]';
     const path = document.querySelector('#path');
     if (!path) return ['no path'];
-    const until = Date.now() + 60_000;
+    const until = Date.now() + 150_000;
     for (let still = 0; still < 4;) {
       if (Date.now() > until) return [...found, `not at the top yet: ${path.scrollTop}`];
       for (const offer of document.querySelectorAll<HTMLElement>(offers)) offer.click();
