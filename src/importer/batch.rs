@@ -180,6 +180,9 @@ impl Batch {
             if held > 0 {
                 *file.held.get_or_insert(0) += held;
             }
+            if member.disagreements > 0 {
+                *file.disagreements.get_or_insert(0) += member.disagreements;
+            }
             if let Some(outcome) = self.forest.members.get(number) {
                 file.entries += outcome.entries;
                 file.gaps += outcome.gaps;

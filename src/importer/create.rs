@@ -13,7 +13,7 @@ use crate::name;
 use crate::os::file::Folder;
 use crate::store::Store;
 use crate::timestamp::{self, Millis};
-use crate::wire::{ImportedFile, ImportedSession};
+use crate::wire::{ImportedFile, ImportedSession, SpawnedBy};
 use serde_json::json;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -236,10 +236,10 @@ fn with_spawner(line: Vec<u8>, spawned_by: Option<&SpawnPoint>) -> Vec<u8> {
     let Some(spawn) = spawned_by else {
         return line;
     };
-    let value = json!({
-        "sessionId": spawn.session_id,
-        "entryId": spawn.entry.map(|entry| entry.to_string()),
-        "toolCallId": spawn.tool_call_id,
-    });
-    json::with_member(&line, "spawnedBy", value.to_string().as_bytes())
+    let spawn = SpawnedBy {
+        session_id: spawn.session_id.clone(),
+        entry_id: spawn.entry.map(|entry| entry.to_string()),
+        tool_call_id: spawn.tool_call_id.clone(),
+    };
+    json::with_member(&line, "spawnedBy", json!(spawn).to_string().as_bytes())
 }

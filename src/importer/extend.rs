@@ -289,6 +289,8 @@ impl Extension {
                 !is_known(entry) && has_changed(work, contents, entry, opened, latest)?;
             planned.revised += u64::from(is_changed);
             let renewal = match above {
+                // A gap has no versions.
+                _ if matches!(entry.content, EntryContent::Gap { .. }) => Renewal::None,
                 Renewal::Moved => Renewal::Moved,
                 _ if leaves_gap(entries, entry, opened, latest)? => Renewal::Moved,
                 Renewal::Revised if is_on_path => Renewal::Revised,
@@ -299,7 +301,7 @@ impl Extension {
                 Renewal::None => latest,
                 Renewal::Revised | Renewal::Moved => next,
             };
-            if counts == next {
+            if renewal != Renewal::None {
                 let node = tree.find(&latest.to_string());
                 let beside = node.and_then(|node| tree.parent(node));
                 let beside = beside.map(|parent| tree.id(parent).to_owned());

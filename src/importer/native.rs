@@ -37,7 +37,7 @@ impl FaultKind {
             Self::Damaged => "damaged",
             Self::NotDatabase => "notDatabase",
             Self::UnknownSchema => "unknownSchema",
-            Self::Unreadable => "unreadable",
+            Self::Unreadable => "pathDenied",
         }
     }
 }

@@ -155,6 +155,10 @@ pub(crate) struct ImportedFile {
     /// The number of entries held back because they may still grow. Absent without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<u64>,
+    /// The number of messages and parts for which the history that the tool keeps differs from its present state. The
+    /// present state counts. Absent without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disagreements: Option<u64>,
     /// Why it, or a part of it, was not imported. Absent if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ImportFailure>,

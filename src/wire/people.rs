@@ -48,7 +48,7 @@ pub(crate) struct AskUserParams {
 
 /// The value that a person gives: of a `confirm` true or false, else a text.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "must be true, false or a text")]
 pub(crate) enum UserValue {
     Choice(bool),
     Text(String),

@@ -13,7 +13,7 @@ mod tree;
 
 use super::Tool;
 use super::ids::NodeId;
-use super::member::{Member, NodeKind};
+use super::member::{Base, Member, NodeKind};
 use crate::timestamp::Millis;
 use std::collections::HashMap;
 
@@ -150,8 +150,10 @@ pub(crate) fn join(members: &mut [Member], rules: &Rules<'_>) -> Forest {
     tree::lay_out(members, &nodes, &links, &sessions, rules.tool)
 }
 
-/// The order in which members own shared nodes: earlier placements first, then by start.
+/// The order in which members own shared nodes: earlier placements first, then by start; of those that started at the
+/// same time, copies come after the session that they name.
 fn order(members: &[Member], rules: &Rules<'_>) -> Vec<MemberNumber> {
+    let copies = copies(members);
     let mut order: Vec<MemberNumber> = (0..members.len()).collect();
     order.sort_by_cached_key(|number| {
         let member = members.get(*number);
@@ -161,6 +163,7 @@ fn order(members: &[Member], rules: &Rules<'_>) -> Vec<MemberNumber> {
             (
                 placed.map_or(usize::MAX, |placed| placed.rank),
                 member.started.unwrap_or(Millis::MAX),
+                copies.get(&*member.native_id).copied().unwrap_or_default(),
                 member.native_id.clone(),
                 member.part_id.clone(),
                 longest_first,
@@ -168,6 +171,33 @@ fn order(members: &[Member], rules: &Rules<'_>) -> Vec<MemberNumber> {
         })
     });
     order
+}
+
+/// For each native session that is a copy the number of sessions above it, each a copy of the next.
+fn copies(members: &[Member]) -> HashMap<String, usize> {
+    let mut parents: HashMap<&str, &str> = HashMap::new();
+    for member in members {
+        if let Base::CopyOf { native_id } = &member.base {
+            parents.entry(&member.native_id).or_insert(native_id);
+        }
+    }
+    let mut copies: HashMap<String, usize> = HashMap::new();
+    for first in parents.keys() {
+        let (mut path, mut at) = (Vec::new(), *first);
+        // A cycle of names ends where it began.
+        while let Some(parent) = parents.get(at)
+            && !copies.contains_key(at)
+        {
+            copies.insert(at.to_owned(), 0);
+            path.push(at);
+            at = parent;
+        }
+        let above = copies.get(at).copied().unwrap_or_default();
+        for (number, native_id) in path.into_iter().rev().enumerate() {
+            copies.insert(native_id.to_owned(), above + number + 1);
+        }
+    }
+    copies
 }
 
 /// Of several parts of one native session, the tool shows the most recently started.

@@ -116,6 +116,28 @@ fn one_member_is_one_session() {
     );
 }
 
+/// The first by name became the root, and the end of the session that it copies got a label.
+#[test]
+fn the_parent_that_a_copy_names_is_the_root_even_if_both_began_at_one_time() {
+    let copy = |native_id: &str, of: &str, nodes: &[&str]| Member {
+        base: Base::CopyOf {
+            native_id: of.into(),
+        },
+        ..member(native_id, 1, nodes)
+    };
+    let members = vec![
+        copy("a", "b", &["u:1", "2", "5"]),
+        copy("b", "z", &["u:1", "2", "4"]),
+        member("z", 1, &["u:1", "2", "3"]),
+    ];
+    let sessions = joined(members, true, false);
+    assert_eq!(sessions.len(), 1);
+    assert!(sessions[0].starts_with("z: >1 1>2 2>3"), "{sessions:?}");
+    // Two that name each other are read all the same.
+    let members = vec![copy("a", "b", &["u:1", "2"]), copy("b", "a", &["u:1", "3"])];
+    assert_eq!(joined(members, true, false).len(), 1);
+}
+
 #[test]
 fn members_with_nothing_in_common_are_separate_sessions() {
     let members = vec![member("a", 1, &["u:1"]), member("b", 2, &["u:1"])];

@@ -48,13 +48,21 @@ fn count_idle(member: &mut Member, messages: &[Message], is_idle: &[bool]) {
     }
 }
 
-/// Events without a message below them. An error is kept: it says why the conversation ends there.
+/// Events without a message below them. An error is kept if nothing else is beside it: it says why the conversation ends
+/// there.
 fn idle_events(messages: &[Message]) -> Vec<bool> {
     let mut has_child = vec![false; messages.len()];
     let mut is_idle = vec![false; messages.len()];
+    let mut children = vec![0_usize; messages.len()];
+    for parent in messages.iter().filter_map(|message| message.parent) {
+        if let Some(count) = children.get_mut(parent) {
+            *count += 1;
+        }
+    }
+    let is_only = |parent: usize| children.get(parent) == Some(&1);
     for (at, message) in messages.iter().enumerate().rev() {
         let has_none = has_child.get(at) != Some(&true);
-        let is_kept = message.label() == "error" && message.parent.is_some();
+        let is_kept = message.label() == "error" && message.parent.is_some_and(is_only);
         let is_idle_event = message.kind == MessageKind::Event && !is_kept;
         if is_idle_event && (has_none || message.parent.is_none()) {
             is_idle

@@ -160,3 +160,24 @@ pub(super) fn call_key(id: Option<&[u8]>, index: usize) -> Box<str> {
 pub(super) fn response(part: &[u8]) -> Option<&[u8]> {
     json::get(part, "functionResponse").filter(|raw| raw.starts_with(b"{"))
 }
+
+/// Whether the program itself has written a text in the place of a user.
+pub(super) fn is_scaffolding(text: &str) -> bool {
+    const BEGINNINGS: [&str; 4] = [
+        "<session_context>",
+        "<hook_context>",
+        "This is the Gemini CLI. We are setting up the context",
+        "System: Please continue.",
+    ];
+    let text = text.trim_start();
+    BEGINNINGS
+        .iter()
+        .any(|beginning| text.starts_with(beginning))
+}
+
+/// The first workspace directory of the text that begins a session.
+pub(super) fn directory(text: &str) -> Option<String> {
+    let (_, listed) = text.split_once("**Workspace Directories:**\n")?;
+    let (_, first) = listed.lines().next()?.split_once("- ")?;
+    (!first.is_empty()).then(|| first.to_owned())
+}

@@ -1,7 +1,7 @@
 //! The list of messages that the tool keeps, and the messages it has removed.
 
 use super::emit;
-use super::message::{Fields, call_key, response};
+use super::message::{Fields, call_key, directory, is_scaffolding, response};
 use crate::import::Reader;
 use crate::import::member::{Member, Place, Record, Spawner};
 use crate::import::message::elements;
@@ -66,6 +66,16 @@ struct Item {
     end: usize,
 }
 
+/// A list with only the first messages. It is a compression if a new message follows; a resumed chat writes such a list
+/// before the whole one.
+struct ShorterList {
+    number: u64,
+    place: Place,
+    kept: Vec<usize>,
+    /// Whether other nodes have parts of the record.
+    is_used: bool,
+}
+
 pub(super) struct ChatReader {
     member: Member,
     pub(super) messages: Vec<Message>,
@@ -73,6 +83,7 @@ pub(super) struct ChatReader {
     /// Calls with a result, and those without one.
     answered: HashMap<Box<str>, bool>,
     list: Vec<Item>,
+    shorter: Option<ShorterList>,
     /// The positions of messages that checkpoints repeat.
     in_checkpoints: Vec<usize>,
     /// Positions in the list.
@@ -104,6 +115,7 @@ impl ChatReader {
             by_id: HashMap::new(),
             answered: HashMap::new(),
             list: Vec::new(),
+            shorter: None,
             in_checkpoints: Vec::new(),
             positions: HashMap::new(),
             stem: stem.into(),
@@ -165,6 +177,7 @@ impl ChatReader {
         if kind == MessageKind::Scaffolding && self.member.cwd.is_none() {
             self.member.cwd = directory(&fields.text());
         }
+        self.compress();
         let parent = self.list.last().map(|item| item.end);
         let before = self.messages.last().filter(|last| last.number == number);
         let index = before.map_or(0, |before| before.index + 1);
@@ -292,6 +305,7 @@ impl ChatReader {
 
     /// Cuts the list before a message; an unknown one empties it.
     fn rewind(&mut self, id: &str) {
+        self.forget_shorter();
         let message = self.by_id.get(id);
         let position = message.and_then(|message| self.positions.get(message));
         self.cut(position.copied().unwrap_or(0));
@@ -306,6 +320,7 @@ impl ChatReader {
 
     /// Takes the whole list again. `raw` is the array, which begins at `at`.
     fn whole(&mut self, record: &Record<'_>, at: usize, raw: &[u8]) -> bool {
+        self.forget_shorter();
         let (mut new, mut kept) = (Vec::new(), Vec::new());
         let mut is_used = false;
         for span in spans(raw) {
@@ -326,26 +341,33 @@ impl ChatReader {
         }
         let is_kept: HashSet<usize> = kept.iter().copied().collect();
         let mut repeated = self.in_checkpoints.iter();
-        let is_shorter = repeated.any(|position| {
-            let item = self.list.get(*position);
+        let lost = repeated.find(|position| {
+            let item = self.list.get(**position);
             item.is_some_and(|item| !is_kept.contains(&item.message))
         });
+        let lost = lost.copied();
         let bytes = |place: &Place| message_bytes(record, *place);
         let summary = new
             .iter()
             .position(|place| kind(&Fields::read(bytes(place))) == Some(MessageKind::User));
-        match (is_shorter, summary) {
-            (false, _) => self.restore(&kept),
-            (true, Some(summary)) => {
+        match (lost, summary) {
+            (None, _) => self.restore(&kept),
+            (Some(_), Some(summary)) => {
                 let place = new.remove(summary);
                 self.compact(record, Some(place), &kept);
                 is_used = true;
             }
-            (true, None) => {
-                let place = Place {
-                    at: record.at,
-                    len: record.bytes.len() as u64,
-                };
+            (Some(lost), None) if self.is_head(lost, &is_kept) => {
+                self.shorter = Some(ShorterList {
+                    number: record.number,
+                    place: place_of(record),
+                    kept,
+                    is_used,
+                });
+                is_used = true;
+            }
+            (Some(_), None) => {
+                let place = place_of(record);
                 self.compact(record, None, &kept);
                 is_used |= self.place_last(place);
             }
@@ -354,6 +376,32 @@ impl ChatReader {
             is_used |= self.message(record.number, place, bytes(&place), true);
         }
         is_used
+    }
+
+    /// Whether nothing is kept from this position on.
+    fn is_head(&self, lost: usize, is_kept: &HashSet<usize>) -> bool {
+        let mut behind = self.list.iter().skip(lost);
+        !behind.any(|item| is_kept.contains(&item.message))
+    }
+
+    /// A new message follows the shorter list.
+    fn compress(&mut self) {
+        if let Some(shorter) = self.shorter.take() {
+            let record = Record {
+                at: shorter.place.at,
+                number: shorter.number,
+                bytes: b"",
+            };
+            self.compact(&record, None, &shorter.kept);
+            self.place_last(shorter.place);
+        }
+    }
+
+    /// No new message follows the shorter list.
+    fn forget_shorter(&mut self) {
+        if self.shorter.take().is_some_and(|shorter| !shorter.is_used) {
+            self.count("$set/messages");
+        }
     }
 
     fn place_last(&mut self, place: Place) -> bool {
@@ -458,7 +506,8 @@ impl Reader for ChatReader {
         }
     }
 
-    fn finish(self: Box<Self>) -> Vec<Member> {
+    fn finish(mut self: Box<Self>) -> Vec<Member> {
+        self.forget_shorter();
         let Self {
             mut member,
             messages,
@@ -505,6 +554,13 @@ fn text_hash(fields: &Fields<'_>) -> u64 {
     }
 }
 
+fn place_of(record: &Record<'_>) -> Place {
+    Place {
+        at: record.at,
+        len: record.bytes.len() as u64,
+    }
+}
+
 /// The spans of the elements of an array.
 fn spans(array: &[u8]) -> impl Iterator<Item = json::Span> + '_ {
     let mut elements = json::Elements::open(array, 0).ok();
@@ -533,24 +589,4 @@ fn kind(fields: &Fields<'_>) -> Option<MessageKind> {
         }
         _ => None,
     }
-}
-
-fn is_scaffolding(text: &str) -> bool {
-    const BEGINNINGS: [&str; 4] = [
-        "<session_context>",
-        "<hook_context>",
-        "This is the Gemini CLI. We are setting up the context",
-        "System: Please continue.",
-    ];
-    let text = text.trim_start();
-    BEGINNINGS
-        .iter()
-        .any(|beginning| text.starts_with(beginning))
-}
-
-/// The first workspace directory of the text that begins a session.
-fn directory(text: &str) -> Option<String> {
-    let (_, listed) = text.split_once("**Workspace Directories:**\n")?;
-    let (_, first) = listed.lines().next()?.split_once("- ")?;
-    (!first.is_empty()).then(|| first.to_owned())
 }

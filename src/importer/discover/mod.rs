@@ -283,7 +283,7 @@ impl Search<'_> {
         }
         let of_opencode = |_: &PathBuf| tools.contains(&Tool::Opencode);
         let trees: Vec<PathBuf> = walk.trees().filter(of_opencode).collect();
-        self.found.failures.extend(walk.failures(None));
+        self.found.failures.extend(walk.failures(named(tools)));
         for tree in trees {
             self.container(Tool::Opencode, &tree);
         }
@@ -303,7 +303,7 @@ impl Search<'_> {
                     }
                 }
                 Err(error) if may_be_source(&file, &error) => {
-                    let failure = SourceFailure::io(None, &file, &error);
+                    let failure = SourceFailure::io(named(tools), &file, &error);
                     self.found.failures.push(failure);
                 }
                 Err(_) => {}
@@ -518,4 +518,12 @@ fn status_of(path: &Path) -> io::Result<Status> {
         _ => return Err(stream::not_regular()),
     };
     crate::os::file::Folder::open(parent)?.status(name)
+}
+
+/// The tool that the user names; `None` if it may be any.
+fn named(tools: &[Tool]) -> Option<Tool> {
+    match tools {
+        [tool] => Some(*tool),
+        _ => None,
+    }
 }

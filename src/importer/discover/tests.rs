@@ -348,6 +348,8 @@ fn folders_without_permission_are_failures_and_the_rest_is_found() {
     allow(0o000);
     let is_root = fs::read_dir(&folder).is_ok();
     let found = place.discover(None, &["c"]).unwrap();
+    // The folder itself is no home of Codex: its files are searched by content.
+    let named = place.discover(Some(Tool::Codex), &["c"]).unwrap();
     allow(0o700);
     assert!(
         place
@@ -358,6 +360,7 @@ fn folders_without_permission_are_failures_and_the_rest_is_found() {
         assert_eq!(found.failures.len(), 1);
         assert_eq!(found.failures[0].kind, "pathDenied");
         assert_eq!(found.failures[0].path, folder);
+        assert_eq!(named.failures[0].tool, Some(Tool::Codex));
     }
 }
 

@@ -334,3 +334,30 @@ fn a_truncated_or_damaged_database_is_reported_and_the_others_are_imported() {
         assert!(failed > 0, "no damage of {name} matters");
     }
 }
+
+/// The tables won, and nothing said that the events had another end.
+#[test]
+fn events_that_end_otherwise_than_the_tables_are_reported() {
+    let home = Home::new(Tool::Opencode);
+    let database = copy(&home, "opencode.db", OPENCODE);
+    let alike = home
+        .try_import(|request| request.is_dry_run = true)
+        .unwrap();
+    assert!(alike.files.iter().all(|file| file.disagreements.is_none()));
+    let changed = database
+        .execute(
+            "UPDATE part SET data = json_set(data, '$.text', 'another text') WHERE id =
+             (SELECT id FROM part WHERE json_extract(data, '$.type') = 'text' LIMIT 1)",
+            [],
+        )
+        .unwrap();
+    assert_eq!(changed, 1);
+    drop(database);
+    let done = home.import();
+    let counts: Vec<u64> = done
+        .files
+        .iter()
+        .filter_map(|file| file.disagreements)
+        .collect();
+    assert_eq!(counts, [1]);
+}

@@ -457,8 +457,12 @@ fn every_line_of_an_imported_session_is_valid_by_the_schema() {
     let document = serde_json::from_str(&text).unwrap();
     compiler.add_resource("urn:file", document).unwrap();
     let schema = compiler.compile("urn:file", &mut compiled).unwrap();
-    let sources = data("");
-    let args = ["import", "--final", "--json", sources.to_str().unwrap()];
+    let sources = ["claude-code", "codex", "gemini", "goose", "opencode", "pi"].map(data);
+    let sources = sources.iter().map(|source| source.to_str().unwrap());
+    let args: Vec<&str> = ["import", "--final", "--json"]
+        .into_iter()
+        .chain(sources)
+        .collect();
     let result: Json = serde_json::from_str(&home.run(&args, &[], "").text()).unwrap();
     let rows = result["sessions"].as_array().unwrap();
     assert!(rows.len() > 10, "{}", rows.len());
