@@ -3,10 +3,11 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:89af6f1ec7593befd6e14d6e5b3df19998828ab918d1276626f3d9902433334d',
+  schema_hash = 'sha256:39cc55436a0b11c9496911e1e5b813ffed8fcd7b4a535ec4fb6d30a9dd8c3536',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',
+    open_web = 'open_web',
     shutdown = 'shutdown',
     create_session = 'create_session',
     open_session = 'open_session',
@@ -23,6 +24,7 @@ return {
     set_session_name = 'set_session_name',
     fork_session = 'fork_session',
     get_fork_messages = 'get_fork_messages',
+    export_session = 'export_session',
     append_message = 'append_message',
     append_entries = 'append_entries',
     append_label = 'append_label',
@@ -47,6 +49,8 @@ return {
     get_label = 'get_label',
     get_context = 'get_context',
     get_stats = 'get_stats',
+    compare_branches = 'compare_branches',
+    render_entries = 'render_entries',
     prepare_compaction = 'prepare_compaction',
     compact = 'compact',
     begin_turn = 'begin_turn',

@@ -149,6 +149,17 @@
 ---@field oldLeafId? string The leaf before; null at the empty position.
 ---@field summaryEntry? treelined.Entry The branch_summary entry. Present if `summary` was given.
 
+--- Sums over entries.
+---@class treelined.BranchStats
+---@field activeMs integer The time between successive entries, in the order in which they were written, in milliseconds. Pauses of more than 10 minutes do not count.
+---@field cost number The cost, in the currency of the usage records.
+---@field endedAt? string When the latest of the entries was written, in ISO 8601. Absent without entries.
+---@field messages table<string, integer> The number of messages by role.
+---@field models treelined.ModelStats[] The models used, by provider and name.
+---@field startedAt? string When the earliest of the entries was written, in ISO 8601. Absent without entries.
+---@field tokens treelined.Tokens The tokens used.
+---@field toolCalls integer The number of tool calls in assistant messages.
+
 --- A summary of a branch that the leaf has left.
 ---@class treelined.BranchSummaryEntry
 ---@field details? table Any JSON from the author of the summary, such as the files that it is about.
@@ -296,6 +307,24 @@
 ---@field summary string The text of the summary.
 ---@field timestamp? number|string When the message was sent, in Unix milliseconds.
 ---@field tokensBefore? number The estimated number of tokens of the context before the compaction.
+
+--- The params of `compare_branches`.
+---@class treelined.CompareBranchesParams
+---@field a string The id of the last entry of one branch.
+---@field b string The id of the last entry of the other branch.
+---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
+
+--- The result of `compare_branches`.
+---@class treelined.CompareBranchesResult
+---@field a treelined.ComparedBranch The branch that ends with `a`.
+---@field ancestorId? string The id of the deepest entry on both paths; null if the paths have different roots.
+---@field b treelined.ComparedBranch The branch that ends with `b`.
+
+--- The entries of a path that the other path does not have.
+---@class treelined.ComparedBranch
+---@field entryIds string[] The ids of the entries below the common ancestor, in the order of the path. Empty if the branch ends with the common ancestor.
+---@field files treelined.TouchedFiles The files that the tool calls of these entries read and modified.
+---@field stats treelined.BranchStats The sums over these entries.
 
 --- A text, or content blocks.
 ---@alias treelined.Content string|treelined.ContentBlock[]
@@ -450,7 +479,7 @@
 ---@field retryable boolean True if the same request may succeed later, unchanged.
 
 --- The cause of a failure: the contract of `error.data.kind`.
----@alias treelined.ErrorKind 'parseError'|'invalidRequest'|'methodNotFound'|'invalidParams'|'internalError'|'shuttingDown'|'sessionNotFound'|'sessionBusy'|'sessionLocked'|'headerMissing'|'versionUnsupported'|'readOnly'|'sessionDeleted'|'sessionReplaced'|'sessionExists'|'importBusy'|'entryNotFound'|'leafMoved'|'entryInvalid'|'treeChanged'|'nestingTooDeep'|'duplicateEntryId'|'notAUserMessage'|'nothingToUndo'|'unansweredToolCalls'|'summarizerUnavailable'|'summarizerFailed'|'nothingToCompact'|'eventNotPending'|'noUser'|'commandExists'|'commandNotFound'|'commandFailed'|'storageFull'|'storageIo'|'pathDenied'|'durabilityUnknown'|'importFailed'|'batchUnsupported'|'requestTooLarge'|'responseTooLarge'|'overloaded'|'cancelled'
+---@alias treelined.ErrorKind 'parseError'|'invalidRequest'|'methodNotFound'|'invalidParams'|'internalError'|'shuttingDown'|'sessionNotFound'|'sessionBusy'|'sessionLocked'|'headerMissing'|'versionUnsupported'|'readOnly'|'sessionDeleted'|'sessionReplaced'|'sessionExists'|'importBusy'|'entryNotFound'|'leafMoved'|'entryInvalid'|'treeChanged'|'nestingTooDeep'|'duplicateEntryId'|'notAUserMessage'|'nothingToUndo'|'unansweredToolCalls'|'summarizerUnavailable'|'summarizerFailed'|'nothingToCompact'|'eventNotPending'|'noUser'|'commandExists'|'commandNotFound'|'commandFailed'|'storageFull'|'storageIo'|'pathDenied'|'durabilityUnknown'|'fileExists'|'importFailed'|'batchUnsupported'|'requestTooLarge'|'responseTooLarge'|'overloaded'|'cancelled'
 
 --- The error object of a response.
 ---@class treelined.ErrorObject
@@ -490,6 +519,30 @@
 ---@field fromSeq integer The number of the first notification that was dropped.
 ---@field sessionId string The id of the session.
 ---@field toSeq integer The number of the last notification that was dropped.
+
+--- The form of an export.
+---@alias treelined.ExportFormat 'html'|'markdown'|'jsonl'|'text'
+
+--- The part of a session that an export has.
+---@alias treelined.ExportScope 'tree'|'branch'|'subtree'
+
+--- The params of `export_session`.
+---@class treelined.ExportSessionParams
+---@field entryId? string The last entry of the branch, or the first entry of the subtree, which requires it. Default for a branch: the leaf.
+---@field format treelined.ExportFormat The form of the export.
+---@field home? treelined.HomePaths How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.
+---@field overwrite? boolean Whether an existing file is replaced; otherwise it fails the request with `fileExists`. Default: false.
+---@field path? string The absolute path of the file to write. Default: the result has `content`.
+---@field redact? boolean Whether secrets are replaced. Default: true for `html`, `markdown` and `text`. For `jsonl` true is refused.
+---@field scope? treelined.ExportScope The part of the session to export. Default: `tree` for `html` and `jsonl`, else `branch`.
+---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
+
+--- The result of `export_session`.
+---@class treelined.ExportSessionResult
+---@field bytes integer The size of the export, in bytes.
+---@field content? string The export. Present if the request has no `path`.
+---@field path? string The path of the file. Present if the request has one.
+---@field redactions treelined.Redaction[] The replaced secrets, one item for each kind, ascending by kind.
 
 --- The files that the summarized part touched, sorted.
 ---@class treelined.FileOps
@@ -630,13 +683,19 @@
 
 --- The params of `get_stats`.
 ---@class treelined.GetStatsParams
+---@field leafId? string The id of the last entry of a path: only the entries of that path count; null means the empty position. Default: all entries of the session, or with `since` the path to the leaf.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
+---@field since? string The id of an entry on the path: only the entries below it count. Default: all entries of the path.
 
 --- The result of `get_stats`.
 ---@class treelined.GetStatsResult
----@field contextTokens integer The number of tokens of the context at the leaf, estimated where no usage record has it.
+---@field activeMs integer The time between successive entries, in the order in which they were written, in milliseconds. Pauses of more than 10 minutes do not count.
+---@field contextTokens integer The number of tokens of the context at the end of the path, estimated where no usage record has it.
 ---@field cost number The cost, in the currency of the usage records.
+---@field endedAt? string When the latest of the entries was written, in ISO 8601. Absent without entries.
 ---@field messages table<string, integer> The number of messages by role.
+---@field models treelined.ModelStats[] The models used, by provider and name.
+---@field startedAt? string When the earliest of the entries was written, in ISO 8601. Absent without entries.
 ---@field tokens treelined.Tokens The tokens used.
 ---@field toolCalls integer The number of tool calls in assistant messages.
 
@@ -689,6 +748,9 @@
 ---@field leftAt? string The deepest entry above that is on the path to the leaf. Absent on the path, and if there is none.
 ---@field onActivePath boolean Whether the entry is on the path to the leaf.
 ---@field tipId string The tip of the branch: on the active path the leaf, else the last tip below the entry.
+
+--- How paths in a home directory are shown.
+---@alias treelined.HomePaths 'keep'|'shorten'
 
 --- An image.
 ---@class treelined.ImageBlock
@@ -753,6 +815,7 @@
 
 --- One file of an import, or one session of a database.
 ---@class treelined.ImportedFile
+---@field disagreements? integer The number of messages and parts for which the history that the tool keeps differs from its present state. The present state counts. Absent without any.
 ---@field duplicates integer The number of records that repeat others.
 ---@field entries integer The number of entries made of them.
 ---@field error? treelined.ImportFailure Why it, or a part of it, was not imported. Absent if it was.
@@ -914,6 +977,14 @@
 ---@field provider string The provider that serves the model.
 ---@field timestamp string When the entry was written, in ISO 8601 with milliseconds, UTC.
 ---@field type 'model_change' The type.
+
+--- The use of one model.
+---@class treelined.ModelStats
+---@field cost number The cost, in the currency of the usage records.
+---@field messages integer The number of the model's messages.
+---@field modelId string The provider's name for the model; empty if the entries do not name it.
+---@field provider string The provider that served the model; empty if the entries do not name it.
+---@field tokens treelined.Tokens The tokens used.
 
 --- One move of the leaf.
 ---@class treelined.Move
@@ -1118,6 +1189,15 @@
 ---@field diagnostics treelined.Diagnostic[] The damage that was found in the file.
 ---@field session treelined.Session The session, which is open.
 
+--- The params of `open_web`.
+---@alias treelined.OpenWebParams table
+
+--- The result of `open_web`.
+---@class treelined.OpenWebResult
+---@field address string The URL of the page. A browser opens it with `#t=` and the token.
+---@field token string The token, a secret: whoever has it can do all that this client can.
+---@field webSocket string The URL of the WebSocket.
+
 --- The writer of appended entries.
 ---@alias treelined.Origin 'self'|'other'
 
@@ -1174,6 +1254,12 @@
 ---@field token treelined.RequestId The id of the navigation, or of the request for a compaction or an import.
 ---@field total? number The number that `progress` will reach. Absent if it is not known.
 
+--- The secrets of one kind that an export replaces.
+---@class treelined.Redaction
+---@field count integer The number of replaced secrets.
+---@field entryIds string[] The entries that have them, at most 1,000, in the order of the session.
+---@field kind string The kind of the secret, such as `github-token`.
+
 --- The params of `redo_navigation`.
 ---@class treelined.RedoNavigationParams
 ---@field expectedLeafId? string The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
@@ -1210,6 +1296,115 @@
 ---@field by string The name of the client that offers it, else `client-` and the number of its connection.
 ---@field description? string Description of the command, for people.
 ---@field name string The name.
+
+--- The params of `render_entries`.
+---@class treelined.RenderEntriesParams
+---@field entryIds string[] The ids of the entries, at most 10000.
+---@field leafId? string The position whose path decides between several results of a call; null means the empty position. Default: the leaf.
+---@field maxBytes? integer The most bytes of the answer's entries, at least 4096. Default: the client's `maxFrameBytes`.
+---@field results? treelined.RenderedResults What a tool call says about its result. Default: `blocks`.
+---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
+
+--- The result of `render_entries`.
+---@class treelined.RenderEntriesResult
+---@field entries treelined.RenderedEntry[] The entries in the order asked, without those that are missing.
+---@field missing? string[] The ids that no entry has. Absent if there are none.
+---@field nextIndex? integer The index in `entryIds` of the first id that did not fit: ask for the rest. Absent if all fit.
+
+--- Data that is not shown: of another type than the images, damaged, or too large.
+---@class treelined.RenderedAttachment
+---@field bytes integer The size of the decoded data, in bytes.
+---@field kind 'attachment' The kind.
+---@field mimeType? string The type that the entry claims.
+
+--- A part of an entry, by its kind.
+---@alias treelined.RenderedBlock treelined.RenderedHtml|treelined.RenderedCode|treelined.RenderedDiff|treelined.RenderedImage|treelined.RenderedAttachment|treelined.RenderedToolCall|treelined.RenderedThinking|treelined.RenderedSummary|treelined.RenderedText
+
+--- Text to show as it is written, in a font of fixed width: fenced code of Markdown, the output of a tool or a command.
+---@class treelined.RenderedCode
+---@field kind 'code' The kind.
+---@field language? string The language, as the author or the name of the file says it: at most 32 of the characters `a-z`, `0-9`, `+`, `#`, `.`, `_` and `-`.
+---@field text string The text.
+---@field truncated? integer The number of bytes that the text was cut by. Absent if it is whole.
+
+--- A change of a file.
+---@class treelined.RenderedDiff
+---@field kind 'diff' The kind.
+---@field path? string The file, as the call names it.
+---@field text string The lines. Each begins with a space (unchanged), `+` (added), `-` (removed) or `@` (another place of the file begins).
+---@field truncated? integer The number of bytes that the text was cut by. Absent if it is whole.
+
+--- An entry as blocks. Every string but `html` is plain text.
+---@class treelined.RenderedEntry
+---@field blocks treelined.RenderedBlock[] The blocks in order.
+---@field customType? string The type of a custom entry or message, in the plugin's terms.
+---@field entryId string The id of the entry.
+---@field isError? boolean True for a failed tool result or command, and an answer that ended early. Absent otherwise.
+---@field model? string The model of an answer.
+---@field omittedBlocks? integer The number of blocks left out, if the entry has more than fit. Absent if it has all.
+---@field provider? string The provider that served the model of an answer.
+---@field role? string The role of a message.
+---@field timestamp? string When the entry was written, as stored: ISO 8601 if the writer kept to the format.
+---@field toolCallId? string The id of the call that a tool result answers.
+---@field toolName? string The tool of a tool result.
+---@field type string The type of the entry.
+
+--- Markdown as HTML. It has only the elements and attributes of protocol.md §15.2.
+---@class treelined.RenderedHtml
+---@field html string The HTML. A client may put it into its page as it is.
+---@field kind 'html' The kind.
+
+--- An image. Its first bytes are those of its type.
+---@class treelined.RenderedImage
+---@field data string The image in Base64, with the alphabet of RFC 4648 §4 and padding.
+---@field kind 'image' The kind.
+---@field mimeType string `image/png`, `image/jpeg`, `image/gif` or `image/webp`, by the first bytes.
+
+--- The result of a tool call.
+---@class treelined.RenderedResult
+---@field blocks? treelined.RenderedBlock[] The blocks of the result. Absent with `results: "ids"`.
+---@field entryId string The id of the result's entry.
+---@field isError boolean Whether the call failed.
+
+--- What a tool call says about its result.
+---@alias treelined.RenderedResults 'blocks'|'ids'
+
+--- A summary that takes the place of other entries.
+---@class treelined.RenderedSummary
+---@field files? treelined.TouchedFiles The files that the replaced entries read and modified. Absent if the summary does not list them.
+---@field html string The HTML of the summary, as of an `html` block.
+---@field kind 'summary' The kind.
+---@field of treelined.SummaryOf The kind of the summary.
+---@field replaced? treelined.ReplacedEntries The entries that it takes the place of. Absent if they are not known.
+---@field title string The kind of the summary, in words for people.
+---@field tokens? integer The estimated number of tokens of the context before a compaction.
+
+--- Text that is no Markdown: lines of the daemon, texts of entries without messages, and Markdown that is too large to be HTML.
+---@class treelined.RenderedText
+---@field kind 'text' The kind.
+---@field text string The text.
+---@field truncated? integer The number of bytes that the text was cut by. Absent if it is whole.
+
+--- Thinking of a model.
+---@class treelined.RenderedThinking
+---@field html string The HTML, as of an `html` block.
+---@field kind 'thinking' The kind.
+
+--- A tool call with its result.
+---@class treelined.RenderedToolCall
+---@field argument? string The argument that describes the call, such as the command or the path, on one line of at most 120 characters.
+---@field arguments string The arguments as JSON, as the entry has them.
+---@field blocks? treelined.RenderedBlock[] The changes that the call makes, each a `diff`, or the text of the file that it writes, as `code`. Absent for other calls.
+---@field id string The id of the call; empty if the entry has none.
+---@field kind 'toolCall' The kind.
+---@field name string The tool.
+---@field result? treelined.RenderedResult The result of the call. Absent if the session has none.
+---@field truncated? integer The number of bytes that the arguments were cut by. Absent if they are whole.
+
+--- The entries that a summary takes the place of: those of a path between two entries, both included.
+---@class treelined.ReplacedEntries
+---@field firstId string The id of the first entry.
+---@field lastId string The id of the last entry.
 
 --- The content that a context edit shows instead.
 ---@class treelined.Replacement
@@ -1293,6 +1488,7 @@
 
 --- Sums over all pages of a search.
 ---@class treelined.SearchTotals
+---@field atLeast? boolean Whether there may be more sessions and hits, since the search ended once the page was certain. Absent if not.
 ---@field entries integer The number of hits.
 ---@field scannedBytes integer The number of bytes of session files that were searched.
 ---@field sessions integer The number of sessions with a hit.
@@ -1494,6 +1690,9 @@
 ---@field navigationId string The id of the navigation.
 ---@field sessionId string The id of the session.
 
+--- The kind of a summary.
+---@alias treelined.SummaryOf 'branch'|'compaction'
+
 --- Instructions for the model.
 ---@class treelined.SystemMessage
 ---@field content treelined.Content The instructions.
@@ -1543,6 +1742,11 @@
 ---@field timestamp? number|string When the message was sent, in Unix milliseconds.
 ---@field toolCallId string The `id` of the tool call that it answers.
 ---@field toolName? string The name of the tool.
+
+--- Files, as tool calls name them, sorted, each in one list only.
+---@class treelined.TouchedFiles
+---@field modifiedFiles string[] Files written or edited.
+---@field readFiles string[] Files read and not modified.
 
 --- A deleted session.
 ---@class treelined.TrashedRow
@@ -1720,6 +1924,7 @@
 --- The methods of the daemon.
 ---@class treelined.Methods
 ---@field discover fun(self: treelined.Client, params?: treelined.DiscoverParams, callback?: fun(err: treelined.Error|nil, result: treelined.DiscoverResult|nil), options?: treelined.CallOptions): integer Returns the OpenRPC document of this daemon.
+---@field open_web fun(self: treelined.Client, params?: treelined.OpenWebParams, callback?: fun(err: treelined.Error|nil, result: treelined.OpenWebResult|nil), options?: treelined.CallOptions): integer Serves the page and the WebSocket if the daemon does not, and returns their addresses.
 ---@field shutdown fun(self: treelined.Client, params?: treelined.ShutdownParams, callback?: fun(err: treelined.Error|nil, result: treelined.ShutdownResult|nil), options?: treelined.CallOptions): integer Ends the connection after every request that it has sent is answered, and a daemon that serves nothing else.
 ---@field create_session fun(self: treelined.Client, params?: treelined.CreateSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.CreateSessionResult|nil), options?: treelined.CallOptions): integer Creates a session and opens it.
 ---@field open_session fun(self: treelined.Client, params?: treelined.OpenSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.OpenSessionResult|nil), options?: treelined.CallOptions): integer Opens a session by its id or by the path of its file.
@@ -1736,6 +1941,7 @@
 ---@field set_session_name fun(self: treelined.Client, params?: treelined.SetSessionNameParams, callback?: fun(err: treelined.Error|nil, result: treelined.SetSessionNameResult|nil), options?: treelined.CallOptions): integer Gives a session a name, or clears its name.
 ---@field fork_session fun(self: treelined.Client, params?: treelined.ForkSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.ForkSessionResult|nil), options?: treelined.CallOptions): integer Copies the path to an entry into a new session and opens that session.
 ---@field get_fork_messages fun(self: treelined.Client, params?: treelined.GetForkMessagesParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetForkMessagesResult|nil), options?: treelined.CallOptions): integer Lists the user messages of all branches, from which a client can offer forks.
+---@field export_session fun(self: treelined.Client, params?: treelined.ExportSessionParams, callback?: fun(err: treelined.Error|nil, result: treelined.ExportSessionResult|nil), options?: treelined.CallOptions): integer Writes a session, a branch or a subtree as a page, as text or as a session file.
 ---@field append_message fun(self: treelined.Client, params?: treelined.AppendMessageParams, callback?: fun(err: treelined.Error|nil, result: treelined.AppendMessageResult|nil), options?: treelined.CallOptions): integer Appends one message at the leaf or below another entry.
 ---@field append_entries fun(self: treelined.Client, params?: treelined.AppendEntriesParams, callback?: fun(err: treelined.Error|nil, result: treelined.AppendEntriesResult|nil), options?: treelined.CallOptions): integer Appends several entries in one write: all of them or none.
 ---@field append_label fun(self: treelined.Client, params?: treelined.AppendLabelParams, callback?: fun(err: treelined.Error|nil, result: treelined.AppendLabelResult|nil), options?: treelined.CallOptions): integer Labels an entry, or clears its label.
@@ -1759,7 +1965,9 @@
 ---@field get_path fun(self: treelined.Client, params?: treelined.GetPathParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetPathResult|nil), options?: treelined.CallOptions): integer Returns the entries from the root to an entry.
 ---@field get_label fun(self: treelined.Client, params?: treelined.GetLabelParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetLabelResult|nil), options?: treelined.CallOptions): integer Returns the label of an entry.
 ---@field get_context fun(self: treelined.Client, params?: treelined.GetContextParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetContextResult|nil), options?: treelined.CallOptions): integer Returns the messages that a model sees at the leaf or at another position.
----@field get_stats fun(self: treelined.Client, params?: treelined.GetStatsParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetStatsResult|nil), options?: treelined.CallOptions): integer Returns counts, tokens and cost of the whole session.
+---@field get_stats fun(self: treelined.Client, params?: treelined.GetStatsParams, callback?: fun(err: treelined.Error|nil, result: treelined.GetStatsResult|nil), options?: treelined.CallOptions): integer Returns counts, tokens, cost and time of the session, or of one path.
+---@field compare_branches fun(self: treelined.Client, params?: treelined.CompareBranchesParams, callback?: fun(err: treelined.Error|nil, result: treelined.CompareBranchesResult|nil), options?: treelined.CallOptions): integer Compares two branches: the entries, files and sums of each below their common ancestor.
+---@field render_entries fun(self: treelined.Client, params?: treelined.RenderEntriesParams, callback?: fun(err: treelined.Error|nil, result: treelined.RenderEntriesResult|nil), options?: treelined.CallOptions): integer Returns entries as blocks to show: HTML of Markdown, code, diffs, images, tool calls.
 ---@field prepare_compaction fun(self: treelined.Client, params?: treelined.PrepareCompactionParams, callback?: fun(err: treelined.Error|nil, result: treelined.PrepareCompactionResult|nil), options?: treelined.CallOptions): integer Returns what a compaction would summarize and keep, and changes nothing.
 ---@field compact fun(self: treelined.Client, params?: treelined.CompactParams, callback?: fun(err: treelined.Error|nil, result: treelined.CompactResult|nil), options?: treelined.CallOptions): integer Replaces the older part of the context by a summary.
 ---@field begin_turn fun(self: treelined.Client, params?: treelined.BeginTurnParams, callback?: fun(err: treelined.Error|nil, result: treelined.BeginTurnResult|nil), options?: treelined.CallOptions): integer Declares that the client's agent starts a turn; until it ends, the leaf moves only by appending.

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:89af6f1ec7593befd6e14d6e5b3df19998828ab918d1276626f3d9902433334d"
+SCHEMA_HASH = "sha256:39cc55436a0b11c9496911e1e5b813ffed8fcd7b4a535ec4fb6d30a9dd8c3536"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -224,6 +224,11 @@ class AsyncMethods(ABC):
     async def discover(self, *, timeout: float | None = None) -> types.DiscoverResult:
         """Returns the OpenRPC document of this daemon."""
         answered: types.DiscoverResult = await self.call("rpc.discover", {}, timeout=timeout)
+        return answered
+
+    async def open_web(self, *, timeout: float | None = None) -> types.OpenWebResult:
+        """Serves the page and the WebSocket if the daemon does not, and returns their addresses."""
+        answered: types.OpenWebResult = await self.call("open_web", {}, timeout=timeout)
         return answered
 
     async def shutdown(self, *, timeout: float | None = None) -> types.ShutdownResult:
@@ -636,6 +641,54 @@ class AsyncMethods(ABC):
         """
         answered: types.GetForkMessagesResult = await self.call(
             "get_fork_messages", {"sessionId": session_id}, timeout=timeout
+        )
+        return answered
+
+    async def export_session(
+        self,
+        *,
+        format: types.ExportFormat,
+        session_id: str | None | Omitted = OMITTED,
+        scope: types.ExportScope | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        path: str | None | Omitted = OMITTED,
+        overwrite: bool | None | Omitted = OMITTED,
+        redact: bool | None | Omitted = OMITTED,
+        home: types.HomePaths | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.ExportSessionResult:
+        """Writes a session, a branch or a subtree as a page, as text or as a session file.
+
+        `format`: The form of the export.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `scope`: The part of the session to export. Default: `tree` for `html` and `jsonl`, else `branch`.
+
+        `entry_id`: The last entry of the branch, or the first entry of the subtree, which requires it. Default for a branch: the leaf.
+
+        `path`: The absolute path of the file to write. Default: the result has `content`.
+
+        `overwrite`: Whether an existing file is replaced; otherwise it fails the request with `fileExists`. Default: false.
+
+        `redact`: Whether secrets are replaced. Default: true for `html`, `markdown` and `text`. For `jsonl` true is refused.
+
+        `home`: How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.
+
+        """
+        answered: types.ExportSessionResult = await self.call(
+            "export_session",
+            {
+                "format": format,
+                "sessionId": session_id,
+                "scope": scope,
+                "entryId": entry_id,
+                "path": path,
+                "overwrite": overwrite,
+                "redact": redact,
+                "home": home,
+            },
+            timeout=timeout,
         )
         return answered
 
@@ -1499,15 +1552,84 @@ class AsyncMethods(ABC):
         return answered
 
     async def get_stats(
-        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        leaf_id: str | None | Omitted = OMITTED,
+        since: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
     ) -> types.GetStatsResult:
-        """Returns counts, tokens and cost of the whole session.
+        """Returns counts, tokens, cost and time of the session, or of one path.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `leaf_id`: The id of the last entry of a path: only the entries of that path count; null means the empty position. Default: all entries of the session, or with `since` the path to the leaf.
+
+        `since`: The id of an entry on the path: only the entries below it count. Default: all entries of the path.
+
+        """
+        answered: types.GetStatsResult = await self.call(
+            "get_stats",
+            {"sessionId": session_id, "leafId": leaf_id, "since": since},
+            timeout=timeout,
+        )
+        return answered
+
+    async def compare_branches(
+        self,
+        *,
+        a: str,
+        b: str,
+        session_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.CompareBranchesResult:
+        """Compares two branches: the entries, files and sums of each below their common ancestor.
+
+        `a`: The id of the last entry of one branch.
+
+        `b`: The id of the last entry of the other branch.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
-        answered: types.GetStatsResult = await self.call(
-            "get_stats", {"sessionId": session_id}, timeout=timeout
+        answered: types.CompareBranchesResult = await self.call(
+            "compare_branches", {"a": a, "b": b, "sessionId": session_id}, timeout=timeout
+        )
+        return answered
+
+    async def render_entries(
+        self,
+        *,
+        entry_ids: list[str],
+        session_id: str | None | Omitted = OMITTED,
+        max_bytes: int | None | Omitted = OMITTED,
+        results: types.RenderedResults | None | Omitted = OMITTED,
+        leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.RenderEntriesResult:
+        """Returns entries as blocks to show: HTML of Markdown, code, diffs, images, tool calls.
+
+        `entry_ids`: The ids of the entries, at most 10000.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `max_bytes`: The most bytes of the answer's entries, at least 4096. Default: the client's `maxFrameBytes`.
+
+        `results`: What a tool call says about its result. Default: `blocks`.
+
+        `leaf_id`: The position whose path decides between several results of a call; null means the empty position. Default: the leaf.
+
+        """
+        answered: types.RenderEntriesResult = await self.call(
+            "render_entries",
+            {
+                "entryIds": entry_ids,
+                "sessionId": session_id,
+                "maxBytes": max_bytes,
+                "results": results,
+                "leafId": leaf_id,
+            },
+            timeout=timeout,
         )
         return answered
 
@@ -1949,6 +2071,11 @@ class Methods(ABC):
         answered: types.DiscoverResult = self.call("rpc.discover", {}, timeout=timeout)
         return answered
 
+    def open_web(self, *, timeout: float | None = None) -> types.OpenWebResult:
+        """Serves the page and the WebSocket if the daemon does not, and returns their addresses."""
+        answered: types.OpenWebResult = self.call("open_web", {}, timeout=timeout)
+        return answered
+
     def shutdown(self, *, timeout: float | None = None) -> types.ShutdownResult:
         """Ends the connection after every request that it has sent is answered, and a daemon that serves nothing else."""
         answered: types.ShutdownResult = self.call("shutdown", {}, timeout=timeout)
@@ -2355,6 +2482,54 @@ class Methods(ABC):
         """
         answered: types.GetForkMessagesResult = self.call(
             "get_fork_messages", {"sessionId": session_id}, timeout=timeout
+        )
+        return answered
+
+    def export_session(
+        self,
+        *,
+        format: types.ExportFormat,
+        session_id: str | None | Omitted = OMITTED,
+        scope: types.ExportScope | None | Omitted = OMITTED,
+        entry_id: str | None | Omitted = OMITTED,
+        path: str | None | Omitted = OMITTED,
+        overwrite: bool | None | Omitted = OMITTED,
+        redact: bool | None | Omitted = OMITTED,
+        home: types.HomePaths | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.ExportSessionResult:
+        """Writes a session, a branch or a subtree as a page, as text or as a session file.
+
+        `format`: The form of the export.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `scope`: The part of the session to export. Default: `tree` for `html` and `jsonl`, else `branch`.
+
+        `entry_id`: The last entry of the branch, or the first entry of the subtree, which requires it. Default for a branch: the leaf.
+
+        `path`: The absolute path of the file to write. Default: the result has `content`.
+
+        `overwrite`: Whether an existing file is replaced; otherwise it fails the request with `fileExists`. Default: false.
+
+        `redact`: Whether secrets are replaced. Default: true for `html`, `markdown` and `text`. For `jsonl` true is refused.
+
+        `home`: How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.
+
+        """
+        answered: types.ExportSessionResult = self.call(
+            "export_session",
+            {
+                "format": format,
+                "sessionId": session_id,
+                "scope": scope,
+                "entryId": entry_id,
+                "path": path,
+                "overwrite": overwrite,
+                "redact": redact,
+                "home": home,
+            },
+            timeout=timeout,
         )
         return answered
 
@@ -3218,15 +3393,84 @@ class Methods(ABC):
         return answered
 
     def get_stats(
-        self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
+        self,
+        *,
+        session_id: str | None | Omitted = OMITTED,
+        leaf_id: str | None | Omitted = OMITTED,
+        since: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
     ) -> types.GetStatsResult:
-        """Returns counts, tokens and cost of the whole session.
+        """Returns counts, tokens, cost and time of the session, or of one path.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `leaf_id`: The id of the last entry of a path: only the entries of that path count; null means the empty position. Default: all entries of the session, or with `since` the path to the leaf.
+
+        `since`: The id of an entry on the path: only the entries below it count. Default: all entries of the path.
+
+        """
+        answered: types.GetStatsResult = self.call(
+            "get_stats",
+            {"sessionId": session_id, "leafId": leaf_id, "since": since},
+            timeout=timeout,
+        )
+        return answered
+
+    def compare_branches(
+        self,
+        *,
+        a: str,
+        b: str,
+        session_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.CompareBranchesResult:
+        """Compares two branches: the entries, files and sums of each below their common ancestor.
+
+        `a`: The id of the last entry of one branch.
+
+        `b`: The id of the last entry of the other branch.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
-        answered: types.GetStatsResult = self.call(
-            "get_stats", {"sessionId": session_id}, timeout=timeout
+        answered: types.CompareBranchesResult = self.call(
+            "compare_branches", {"a": a, "b": b, "sessionId": session_id}, timeout=timeout
+        )
+        return answered
+
+    def render_entries(
+        self,
+        *,
+        entry_ids: list[str],
+        session_id: str | None | Omitted = OMITTED,
+        max_bytes: int | None | Omitted = OMITTED,
+        results: types.RenderedResults | None | Omitted = OMITTED,
+        leaf_id: str | None | Omitted = OMITTED,
+        timeout: float | None = None,
+    ) -> types.RenderEntriesResult:
+        """Returns entries as blocks to show: HTML of Markdown, code, diffs, images, tool calls.
+
+        `entry_ids`: The ids of the entries, at most 10000.
+
+        `session_id`: The id of the session. Default: the session that is open, if exactly one is.
+
+        `max_bytes`: The most bytes of the answer's entries, at least 4096. Default: the client's `maxFrameBytes`.
+
+        `results`: What a tool call says about its result. Default: `blocks`.
+
+        `leaf_id`: The position whose path decides between several results of a call; null means the empty position. Default: the leaf.
+
+        """
+        answered: types.RenderEntriesResult = self.call(
+            "render_entries",
+            {
+                "entryIds": entry_ids,
+                "sessionId": session_id,
+                "maxBytes": max_bytes,
+                "results": results,
+                "leafId": leaf_id,
+            },
+            timeout=timeout,
         )
         return answered
 

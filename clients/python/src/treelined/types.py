@@ -175,6 +175,7 @@ ErrorKind = Literal[
     "storageIo",
     "pathDenied",
     "durabilityUnknown",
+    "fileExists",
     "importFailed",
     "batchUnsupported",
     "requestTooLarge",
@@ -221,6 +222,7 @@ ErrorKind = Literal[
 `storageIo`: The operating system failed to read or write the file. Check the disk and the file; `details.writtenIds` lists the entries that were written.
 `pathDenied`: The operating system denies access to the file or its directory. Change the permissions of the file or the directory, or choose another session directory.
 `durabilityUnknown`: The data is written, but the operating system could not confirm that it is on the disk. Check the disk; send the same entries with the same ids again to learn whether they are safe.
+`fileExists`: A file with this path exists already. Choose another path, or send `overwrite: true` to replace the file.
 `importFailed`: A conversation of another tool could not be imported. Correct the cause that the message names, and import again; the rest is imported.
 `batchUnsupported`: The message is a batch. Send the requests one by one; you need not wait for the answers.
 `requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, for instance fewer entries.
@@ -243,6 +245,23 @@ EventOutcome = Literal[
 `dismissed`: A person gave no answer.
 """
 
+ExportFormat = Literal["html", "markdown", "jsonl", "text"]
+"""The form of an export.
+
+`html`: One file with the page and the session in it.
+`markdown`: A document for readers.
+`jsonl`: A session file.
+`text`: Plain text.
+"""
+
+ExportScope = Literal["tree", "branch", "subtree"]
+"""The part of a session that an export has.
+
+`tree`: All entries.
+`branch`: The path to an entry.
+`subtree`: An entry and all entries below it.
+"""
+
 FirstWrite = Literal["now", "first-entry"]
 """When the file of a new session is written. A `sessionId` that is taken is refused with `sessionExists` at that time.
 
@@ -262,6 +281,13 @@ ForkScope = Literal["branch", "tree"]
 
 `branch`: The path to an entry.
 `tree`: Every line of the file, with the same leaf. `entryId`, `position` and `closeToolCalls` are refused.
+"""
+
+HomePaths = Literal["keep", "shorten"]
+"""How paths in a home directory are shown.
+
+`keep`: As they are.
+`shorten`: With `~` in place of the home directory.
 """
 
 ImportFrom = Literal["claude-code", "codex", "opencode", "gemini", "goose", "pi", "auto"]
@@ -298,6 +324,9 @@ OnNoAnswer = Literal["proceed", "cancel"]
 OpenMode = Literal["write", "read"]
 """Whether an opened session may be changed. In `read` mode every change is refused, and the leaf follows the file."""
 
+OpenWebParams = dict[str, Any]
+"""The params of `open_web`."""
+
 Origin = Literal["self", "other"]
 """The writer of appended entries.
 
@@ -310,6 +339,13 @@ RegisterCommandResult = dict[str, Any]
 
 RegisterRendererResult = dict[str, Any]
 """The result of `register_renderer`."""
+
+RenderedResults = Literal["blocks", "ids"]
+"""What a tool call says about its result.
+
+`blocks`: The entry of the result and its blocks.
+`ids`: The entry of the result without its blocks, for clients that render that entry too.
+"""
 
 RequestId = str | int
 """The id of a request."""
@@ -358,6 +394,13 @@ ShutdownParams = dict[str, Any]
 
 ShutdownResult = dict[str, Any]
 """The result of `shutdown`."""
+
+SummaryOf = Literal["branch", "compaction"]
+"""The kind of a summary.
+
+`branch`: Of a branch.
+`compaction`: Of the older part of a context.
+"""
 
 TreeFilter = Literal["default", "no-tools", "user-only", "labeled-only", "all"]
 """Which entries to show.
@@ -691,6 +734,30 @@ class BranchResult(_BranchResult, total=False):
     """True. Present if `summary` was given."""
 
 
+class _BranchStats(TypedDict):
+    messages: dict[str, int]
+    """The number of messages by role."""
+    toolCalls: int
+    """The number of tool calls in assistant messages."""
+    tokens: Tokens
+    """The tokens used."""
+    cost: float
+    """The cost, in the currency of the usage records."""
+    models: list[ModelStats]
+    """The models used, by provider and name."""
+    activeMs: int
+    """The time between successive entries, in the order in which they were written, in milliseconds. Pauses of more than 10 minutes do not count."""
+
+
+class BranchStats(_BranchStats, total=False):
+    """Sums over entries."""
+
+    startedAt: str
+    """When the earliest of the entries was written, in ISO 8601. Absent without entries."""
+    endedAt: str
+    """When the latest of the entries was written, in ISO 8601. Absent without entries."""
+
+
 class _BranchSummaryEntry(TypedDict):
     type: Literal["branch_summary"]
     """The type."""
@@ -963,6 +1030,42 @@ class CompactionSummaryMessage(_CompactionSummaryMessage, total=False):
     """The estimated number of tokens of the context before the compaction."""
     timestamp: float | str | None
     """When the message was sent, in Unix milliseconds."""
+
+
+class _CompareBranchesParams(TypedDict):
+    a: str
+    """The id of the last entry of one branch."""
+    b: str
+    """The id of the last entry of the other branch."""
+
+
+class CompareBranchesParams(_CompareBranchesParams, total=False):
+    """The params of `compare_branches`."""
+
+    sessionId: str | None
+    """The id of the session. Default: the session that is open, if exactly one is."""
+
+
+class CompareBranchesResult(TypedDict):
+    """The result of `compare_branches`."""
+
+    ancestorId: str | None
+    """The id of the deepest entry on both paths; null if the paths have different roots."""
+    a: ComparedBranch
+    """The branch that ends with `a`."""
+    b: ComparedBranch
+    """The branch that ends with `b`."""
+
+
+class ComparedBranch(TypedDict):
+    """The entries of a path that the other path does not have."""
+
+    entryIds: list[str]
+    """The ids of the entries below the common ancestor, in the order of the path. Empty if the branch ends with the common ancestor."""
+    files: TouchedFiles
+    """The files that the tool calls of these entries read and modified."""
+    stats: BranchStats
+    """The sums over these entries."""
 
 
 class ContextEditEntry(TypedDict):
@@ -1266,6 +1369,46 @@ class EventsLost(TypedDict):
     """The number of the last notification that was dropped."""
 
 
+class _ExportSessionParams(TypedDict):
+    format: ExportFormat
+    """The form of the export."""
+
+
+class ExportSessionParams(_ExportSessionParams, total=False):
+    """The params of `export_session`."""
+
+    sessionId: str | None
+    """The id of the session. Default: the session that is open, if exactly one is."""
+    scope: ExportScope | None
+    """The part of the session to export. Default: `tree` for `html` and `jsonl`, else `branch`."""
+    entryId: str | None
+    """The last entry of the branch, or the first entry of the subtree, which requires it. Default for a branch: the leaf."""
+    path: str | None
+    """The absolute path of the file to write. Default: the result has `content`."""
+    overwrite: bool | None
+    """Whether an existing file is replaced; otherwise it fails the request with `fileExists`. Default: false."""
+    redact: bool | None
+    """Whether secrets are replaced. Default: true for `html`, `markdown` and `text`. For `jsonl` true is refused."""
+    home: HomePaths | None
+    """How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`."""
+
+
+class _ExportSessionResult(TypedDict):
+    bytes: int
+    """The size of the export, in bytes."""
+    redactions: list[Redaction]
+    """The replaced secrets, one item for each kind, ascending by kind."""
+
+
+class ExportSessionResult(_ExportSessionResult, total=False):
+    """The result of `export_session`."""
+
+    path: str
+    """The path of the file. Present if the request has one."""
+    content: str
+    """The export. Present if the request has no `path`."""
+
+
 class FileOps(TypedDict):
     """The files that the summarized part touched, sorted."""
 
@@ -1554,11 +1697,13 @@ class GetStatsParams(TypedDict, total=False):
 
     sessionId: str | None
     """The id of the session. Default: the session that is open, if exactly one is."""
+    leafId: str | None
+    """The id of the last entry of a path: only the entries of that path count; null means the empty position. Default: all entries of the session, or with `since` the path to the leaf."""
+    since: str | None
+    """The id of an entry on the path: only the entries below it count. Default: all entries of the path."""
 
 
-class GetStatsResult(TypedDict):
-    """The result of `get_stats`."""
-
+class _GetStatsResult(TypedDict):
     messages: dict[str, int]
     """The number of messages by role."""
     toolCalls: int
@@ -1567,8 +1712,21 @@ class GetStatsResult(TypedDict):
     """The tokens used."""
     cost: float
     """The cost, in the currency of the usage records."""
+    models: list[ModelStats]
+    """The models used, by provider and name."""
+    activeMs: int
+    """The time between successive entries, in the order in which they were written, in milliseconds. Pauses of more than 10 minutes do not count."""
     contextTokens: int
-    """The number of tokens of the context at the leaf, estimated where no usage record has it."""
+    """The number of tokens of the context at the end of the path, estimated where no usage record has it."""
+
+
+class GetStatsResult(_GetStatsResult, total=False):
+    """The result of `get_stats`."""
+
+    startedAt: str
+    """When the earliest of the entries was written, in ISO 8601. Absent without entries."""
+    endedAt: str
+    """When the latest of the entries was written, in ISO 8601. Absent without entries."""
 
 
 class GetTreeParams(TypedDict, total=False):
@@ -1785,6 +1943,8 @@ class ImportedFile(_ImportedFile, total=False):
     """The native session with which its beginning is shared. Absent without one."""
     held: int
     """The number of entries held back because they may still grow. Absent without any."""
+    disagreements: int
+    """The number of messages and parts for which the history that the tool keeps differs from its present state. The present state counts. Absent without any."""
     error: ImportFailure
     """Why it, or a part of it, was not imported. Absent if it was."""
 
@@ -2070,6 +2230,21 @@ class ModelChangeEntry(TypedDict):
     """The provider that serves the model."""
     modelId: str
     """The provider's name for the model."""
+
+
+class ModelStats(TypedDict):
+    """The use of one model."""
+
+    provider: str
+    """The provider that served the model; empty if the entries do not name it."""
+    modelId: str
+    """The provider's name for the model; empty if the entries do not name it."""
+    messages: int
+    """The number of the model's messages."""
+    tokens: Tokens
+    """The tokens used."""
+    cost: float
+    """The cost, in the currency of the usage records."""
 
 
 Move = TypedDict(
@@ -2483,6 +2658,17 @@ class OpenSessionResult(TypedDict):
     """The damage that was found in the file."""
 
 
+class OpenWebResult(TypedDict):
+    """The result of `open_web`."""
+
+    address: str
+    """The URL of the page. A browser opens it with `#t=` and the token."""
+    webSocket: str
+    """The URL of the WebSocket."""
+    token: str
+    """The token, a secret: whoever has it can do all that this client can."""
+
+
 class OtherBlock(TypedDict):
     """Any other type."""
 
@@ -2578,6 +2764,17 @@ class Progress(_Progress, total=False):
     """A sentence for people."""
 
 
+class Redaction(TypedDict):
+    """The secrets of one kind that an export replaces."""
+
+    kind: str
+    """The kind of the secret, such as `github-token`."""
+    count: int
+    """The number of replaced secrets."""
+    entryIds: list[str]
+    """The entries that have them, at most 1,000, in the order of the session."""
+
+
 class RedoNavigationParams(TypedDict, total=False):
     """The params of `redo_navigation`."""
 
@@ -2642,6 +2839,228 @@ class RegisteredCommand(_RegisteredCommand, total=False):
     """Description of the command, for people."""
     argumentHint: str
     """Description of its argument, for people."""
+
+
+class _RenderEntriesParams(TypedDict):
+    entryIds: list[str]
+    """The ids of the entries, at most 10000."""
+
+
+class RenderEntriesParams(_RenderEntriesParams, total=False):
+    """The params of `render_entries`."""
+
+    sessionId: str | None
+    """The id of the session. Default: the session that is open, if exactly one is."""
+    maxBytes: int | None
+    """The most bytes of the answer's entries, at least 4096. Default: the client's `maxFrameBytes`."""
+    results: RenderedResults | None
+    """What a tool call says about its result. Default: `blocks`."""
+    leafId: str | None
+    """The position whose path decides between several results of a call; null means the empty position. Default: the leaf."""
+
+
+class _RenderEntriesResult(TypedDict):
+    entries: list[RenderedEntry]
+    """The entries in the order asked, without those that are missing."""
+
+
+class RenderEntriesResult(_RenderEntriesResult, total=False):
+    """The result of `render_entries`."""
+
+    missing: list[str]
+    """The ids that no entry has. Absent if there are none."""
+    nextIndex: int
+    """The index in `entryIds` of the first id that did not fit: ask for the rest. Absent if all fit."""
+
+
+class _RenderedAttachment(TypedDict):
+    kind: Literal["attachment"]
+    """The kind."""
+    bytes: int
+    """The size of the decoded data, in bytes."""
+
+
+class RenderedAttachment(_RenderedAttachment, total=False):
+    """Data that is not shown: of another type than the images, damaged, or too large."""
+
+    mimeType: str
+    """The type that the entry claims."""
+
+
+class _RenderedCode(TypedDict):
+    kind: Literal["code"]
+    """The kind."""
+    text: str
+    """The text."""
+
+
+class RenderedCode(_RenderedCode, total=False):
+    """Text to show as it is written, in a font of fixed width: fenced code of Markdown, the output of a tool or a command."""
+
+    language: str
+    """The language, as the author or the name of the file says it: at most 32 of the characters `a-z`, `0-9`, `+`, `#`, `.`, `_` and `-`."""
+    truncated: int
+    """The number of bytes that the text was cut by. Absent if it is whole."""
+
+
+class _RenderedDiff(TypedDict):
+    kind: Literal["diff"]
+    """The kind."""
+    text: str
+    """The lines. Each begins with a space (unchanged), `+` (added), `-` (removed) or `@` (another place of the file begins)."""
+
+
+class RenderedDiff(_RenderedDiff, total=False):
+    """A change of a file."""
+
+    path: str
+    """The file, as the call names it."""
+    truncated: int
+    """The number of bytes that the text was cut by. Absent if it is whole."""
+
+
+class _RenderedEntry(TypedDict):
+    entryId: str
+    """The id of the entry."""
+    type: str
+    """The type of the entry."""
+    blocks: list[RenderedBlock]
+    """The blocks in order."""
+
+
+class RenderedEntry(_RenderedEntry, total=False):
+    """An entry as blocks. Every string but `html` is plain text."""
+
+    role: str
+    """The role of a message."""
+    timestamp: str
+    """When the entry was written, as stored: ISO 8601 if the writer kept to the format."""
+    customType: str
+    """The type of a custom entry or message, in the plugin's terms."""
+    provider: str
+    """The provider that served the model of an answer."""
+    model: str
+    """The model of an answer."""
+    toolCallId: str
+    """The id of the call that a tool result answers."""
+    toolName: str
+    """The tool of a tool result."""
+    isError: bool
+    """True for a failed tool result or command, and an answer that ended early. Absent otherwise."""
+    omittedBlocks: int
+    """The number of blocks left out, if the entry has more than fit. Absent if it has all."""
+
+
+class RenderedHtml(TypedDict):
+    """Markdown as HTML. It has only the elements and attributes of protocol.md §15.2."""
+
+    kind: Literal["html"]
+    """The kind."""
+    html: str
+    """The HTML. A client may put it into its page as it is."""
+
+
+class RenderedImage(TypedDict):
+    """An image. Its first bytes are those of its type."""
+
+    kind: Literal["image"]
+    """The kind."""
+    mimeType: str
+    """`image/png`, `image/jpeg`, `image/gif` or `image/webp`, by the first bytes."""
+    data: str
+    """The image in Base64, with the alphabet of RFC 4648 §4 and padding."""
+
+
+class _RenderedResult(TypedDict):
+    entryId: str
+    """The id of the result's entry."""
+    isError: bool
+    """Whether the call failed."""
+
+
+class RenderedResult(_RenderedResult, total=False):
+    """The result of a tool call."""
+
+    blocks: list[RenderedBlock]
+    """The blocks of the result. Absent with `results: "ids"`."""
+
+
+class _RenderedSummary(TypedDict):
+    kind: Literal["summary"]
+    """The kind."""
+    of: SummaryOf
+    """The kind of the summary."""
+    title: str
+    """The kind of the summary, in words for people."""
+    html: str
+    """The HTML of the summary, as of an `html` block."""
+
+
+class RenderedSummary(_RenderedSummary, total=False):
+    """A summary that takes the place of other entries."""
+
+    replaced: ReplacedEntries
+    """The entries that it takes the place of. Absent if they are not known."""
+    files: TouchedFiles
+    """The files that the replaced entries read and modified. Absent if the summary does not list them."""
+    tokens: int
+    """The estimated number of tokens of the context before a compaction."""
+
+
+class _RenderedText(TypedDict):
+    kind: Literal["text"]
+    """The kind."""
+    text: str
+    """The text."""
+
+
+class RenderedText(_RenderedText, total=False):
+    """Text that is no Markdown: lines of the daemon, texts of entries without messages, and Markdown that is too large to be HTML."""
+
+    truncated: int
+    """The number of bytes that the text was cut by. Absent if it is whole."""
+
+
+class RenderedThinking(TypedDict):
+    """Thinking of a model."""
+
+    kind: Literal["thinking"]
+    """The kind."""
+    html: str
+    """The HTML, as of an `html` block."""
+
+
+class _RenderedToolCall(TypedDict):
+    kind: Literal["toolCall"]
+    """The kind."""
+    id: str
+    """The id of the call; empty if the entry has none."""
+    name: str
+    """The tool."""
+    arguments: str
+    """The arguments as JSON, as the entry has them."""
+
+
+class RenderedToolCall(_RenderedToolCall, total=False):
+    """A tool call with its result."""
+
+    argument: str
+    """The argument that describes the call, such as the command or the path, on one line of at most 120 characters."""
+    truncated: int
+    """The number of bytes that the arguments were cut by. Absent if they are whole."""
+    blocks: list[RenderedBlock]
+    """The changes that the call makes, each a `diff`, or the text of the file that it writes, as `code`. Absent for other calls."""
+    result: RenderedResult
+    """The result of the call. Absent if the session has none."""
+
+
+class ReplacedEntries(TypedDict):
+    """The entries that a summary takes the place of: those of a path between two entries, both included."""
+
+    firstId: str
+    """The id of the first entry."""
+    lastId: str
+    """The id of the last entry."""
 
 
 class Replacement(TypedDict):
@@ -2772,15 +3191,20 @@ class SearchResult(_SearchResult, total=False):
     """Files that could not be searched. Absent if there are none."""
 
 
-class SearchTotals(TypedDict):
-    """Sums over all pages of a search."""
-
+class _SearchTotals(TypedDict):
     sessions: int
     """The number of sessions with a hit."""
     entries: int
     """The number of hits."""
     scannedBytes: int
     """The number of bytes of session files that were searched."""
+
+
+class SearchTotals(_SearchTotals, total=False):
+    """Sums over all pages of a search."""
+
+    atLeast: bool
+    """Whether there may be more sessions and hits, since the search ended once the page was certain. Absent if not."""
 
 
 class _SendMessageParams(TypedDict):
@@ -3269,6 +3693,15 @@ class ToolResultMessage(_ToolResultMessage, total=False):
     """When the message was sent, in Unix milliseconds."""
 
 
+class TouchedFiles(TypedDict):
+    """Files, as tool calls name them, sorted, each in one list only."""
+
+    readFiles: list[str]
+    """Files read and not modified."""
+    modifiedFiles: list[str]
+    """Files written or edited."""
+
+
 class _TrashedRow(TypedDict):
     sessionId: str
     """The id of the session; empty if the file has none."""
@@ -3631,6 +4064,19 @@ NewEntry = Union[
 
 PopResult = NavigateTreeResult
 """The result of `pop`, as that of `navigate_tree`."""
+
+RenderedBlock = Union[
+    RenderedHtml,
+    RenderedCode,
+    RenderedDiff,
+    RenderedImage,
+    RenderedAttachment,
+    RenderedToolCall,
+    RenderedThinking,
+    RenderedSummary,
+    RenderedText,
+]
+"""A part of an entry, by its kind."""
 
 TreeNodes = Union[list[TreeNode], list[NestedNode]]
 """The rows of the flat form, or the nodes of the nested form."""

@@ -209,6 +209,7 @@ string_enum! {
     /// `storageIo`: The operating system failed to read or write the file. Check the disk and the file; `details.writtenIds` lists the entries that were written.
     /// `pathDenied`: The operating system denies access to the file or its directory. Change the permissions of the file or the directory, or choose another session directory.
     /// `durabilityUnknown`: The data is written, but the operating system could not confirm that it is on the disk. Check the disk; send the same entries with the same ids again to learn whether they are safe.
+    /// `fileExists`: A file with this path exists already. Choose another path, or send `overwrite: true` to replace the file.
     /// `importFailed`: A conversation of another tool could not be imported. Correct the cause that the message names, and import again; the rest is imported.
     /// `batchUnsupported`: The message is a batch. Send the requests one by one; you need not wait for the answers.
     /// `requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, for instance fewer entries.
@@ -253,6 +254,7 @@ string_enum! {
         StorageIo = "storageIo",
         PathDenied = "pathDenied",
         DurabilityUnknown = "durabilityUnknown",
+        FileExists = "fileExists",
         ImportFailed = "importFailed",
         BatchUnsupported = "batchUnsupported",
         RequestTooLarge = "requestTooLarge",
@@ -280,6 +282,34 @@ string_enum! {
         Aborted = "aborted",
         Answered = "answered",
         Dismissed = "dismissed",
+    }
+}
+
+string_enum! {
+    /// The form of an export.
+    ///
+    /// `html`: One file with the page and the session in it.
+    /// `markdown`: A document for readers.
+    /// `jsonl`: A session file.
+    /// `text`: Plain text.
+    pub enum ExportFormat {
+        Html = "html",
+        Markdown = "markdown",
+        Jsonl = "jsonl",
+        Text = "text",
+    }
+}
+
+string_enum! {
+    /// The part of a session that an export has.
+    ///
+    /// `tree`: All entries.
+    /// `branch`: The path to an entry.
+    /// `subtree`: An entry and all entries below it.
+    pub enum ExportScope {
+        Tree = "tree",
+        Branch = "branch",
+        Subtree = "subtree",
     }
 }
 
@@ -313,6 +343,17 @@ string_enum! {
     pub enum ForkScope {
         Branch = "branch",
         Tree = "tree",
+    }
+}
+
+string_enum! {
+    /// How paths in a home directory are shown.
+    ///
+    /// `keep`: As they are.
+    /// `shorten`: With `~` in place of the home directory.
+    pub enum HomePaths {
+        Keep = "keep",
+        Shorten = "shorten",
     }
 }
 
@@ -398,6 +439,17 @@ string_enum! {
 }
 
 string_enum! {
+    /// What a tool call says about its result.
+    ///
+    /// `blocks`: The entry of the result and its blocks.
+    /// `ids`: The entry of the result without its blocks, for clients that render that entry too.
+    pub enum RenderedResults {
+        Blocks = "blocks",
+        Ids = "ids",
+    }
+}
+
+string_enum! {
     /// The style of a row, by its meaning. Clients choose the colour.
     pub enum RowStyle {
         Accent = "accent",
@@ -465,6 +517,17 @@ string_enum! {
         Created = "created",
         Name = "name",
         Threaded = "threaded",
+    }
+}
+
+string_enum! {
+    /// The kind of a summary.
+    ///
+    /// `branch`: Of a branch.
+    /// `compaction`: Of the older part of a context.
+    pub enum SummaryOf {
+        Branch = "branch",
+        Compaction = "compaction",
     }
 }
 

@@ -10,7 +10,7 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:89af6f1ec7593befd6e14d6e5b3df19998828ab918d1276626f3d9902433334d";
+    "sha256:39cc55436a0b11c9496911e1e5b813ffed8fcd7b4a535ec4fb6d30a9dd8c3536";
 
 impl Client {
     /// Returns the OpenRPC document of this daemon. `rpc.discover`
@@ -19,6 +19,15 @@ impl Client {
     pub fn discover(&self) -> Call<DiscoverParams, DiscoverResult> {
         let params = DiscoverParams {};
         self.call("rpc.discover", params)
+    }
+
+    /// Serves the page and the WebSocket if the daemon does not, and returns their addresses.
+    /// `open_web`
+    ///
+    /// Errors: `invalidParams`, `storageIo`.
+    pub fn open_web(&self) -> Call<OpenWebParams, OpenWebResult> {
+        let params = OpenWebParams {};
+        self.call("open_web", params)
     }
 
     /// Ends the connection after every request that it has sent is answered, and a daemon that
@@ -257,6 +266,31 @@ impl Client {
             session_id: self.session_id(),
         };
         self.call("get_fork_messages", params)
+    }
+
+    /// Writes a session, a branch or a subtree as a page, as text or as a session file.
+    /// `export_session`
+    ///
+    /// - `format`: The form of the export.
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `versionUnsupported`, `sessionDeleted`,
+    /// `sessionReplaced`, `entryNotFound`, `storageFull`, `storageIo`, `pathDenied`, `fileExists`,
+    /// `cancelled`.
+    pub fn export_session(
+        &self,
+        format: ExportFormat,
+    ) -> Call<ExportSessionParams, ExportSessionResult> {
+        let params = ExportSessionParams {
+            session_id: self.session_id(),
+            format,
+            scope: None,
+            entry_id: None,
+            path: None,
+            overwrite: None,
+            redact: None,
+            home: None,
+        };
+        self.call("export_session", params)
     }
 
     /// Appends one message at the leaf or below another entry. After the append the leaf is the new
@@ -678,15 +712,59 @@ impl Client {
         self.call("get_context", params)
     }
 
-    /// Returns counts, tokens and cost of the whole session. `get_stats`
+    /// Returns counts, tokens, cost and time of the session, or of one path. `get_stats`
     ///
     /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
-    /// `storageIo`, `pathDenied`, `cancelled`.
+    /// `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
     pub fn get_stats(&self) -> Call<GetStatsParams, GetStatsResult> {
         let params = GetStatsParams {
             session_id: self.session_id(),
+            leaf_id: None,
+            since: None,
         };
         self.call("get_stats", params)
+    }
+
+    /// Compares two branches: the entries, files and sums of each below their common ancestor.
+    /// `compare_branches`
+    ///
+    /// - `a`: The id of the last entry of one branch.
+    /// - `b`: The id of the last entry of the other branch.
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
+    pub fn compare_branches(
+        &self,
+        a: impl Into<String>,
+        b: impl Into<String>,
+    ) -> Call<CompareBranchesParams, CompareBranchesResult> {
+        let params = CompareBranchesParams {
+            session_id: self.session_id(),
+            a: a.into(),
+            b: b.into(),
+        };
+        self.call("compare_branches", params)
+    }
+
+    /// Returns entries as blocks to show: HTML of Markdown, code, diffs, images, tool calls.
+    /// `render_entries`
+    ///
+    /// - `entry_ids`: The ids of the entries, at most 10000.
+    ///
+    /// Errors: `invalidParams`, `sessionNotFound`, `sessionDeleted`, `sessionReplaced`,
+    /// `entryNotFound`, `storageIo`, `pathDenied`, `cancelled`.
+    pub fn render_entries(
+        &self,
+        entry_ids: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Call<RenderEntriesParams, RenderEntriesResult> {
+        let params = RenderEntriesParams {
+            session_id: self.session_id(),
+            entry_ids: entry_ids.into_iter().map(Into::into).collect(),
+            max_bytes: None,
+            results: None,
+            leaf_id: None,
+        };
+        self.call("render_entries", params)
     }
 
     /// Returns what a compaction would summarize and keep, and changes nothing. The method changes

@@ -193,6 +193,19 @@ pub struct CompactParams {
     pub expected_leaf_id: Option<Option<String>>,
 }
 
+/// The params of `compare_branches`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompareBranchesParams {
+    /// The id of the session. Default: the session that is open, if exactly one is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The id of the last entry of one branch.
+    pub a: String,
+    /// The id of the last entry of the other branch.
+    pub b: String,
+}
+
 /// The params of `create_session`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -240,6 +253,35 @@ pub struct EndTurnParams {
     /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
+}
+
+/// The params of `export_session`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExportSessionParams {
+    /// The id of the session. Default: the session that is open, if exactly one is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The form of the export.
+    pub format: ExportFormat,
+    /// The part of the session to export. Default: `tree` for `html` and `jsonl`, else `branch`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<ExportScope>,
+    /// The last entry of the branch, or the first entry of the subtree, which requires it. Default for a branch: the leaf.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry_id: Option<String>,
+    /// The absolute path of the file to write. Default: the result has `content`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Whether an existing file is replaced; otherwise it fails the request with `fileExists`. Default: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overwrite: Option<bool>,
+    /// Whether secrets are replaced. Default: true for `html`, `markdown` and `text`. For `jsonl` true is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redact: Option<bool>,
+    /// How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub home: Option<HomePaths>,
 }
 
 /// The params of `fork_session`. The source stays as it is. Ids of entries are kept in the copy.
@@ -381,6 +423,12 @@ pub struct GetStatsParams {
     /// The id of the session. Default: the session that is open, if exactly one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
+    /// The id of the last entry of a path: only the entries of that path count; null means the empty position. Default: all entries of the session, or with `since` the path to the leaf.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leaf_id: Option<Option<String>>,
+    /// The id of an entry on the path: only the entries below it count. Default: all entries of the path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
 }
 
 /// The params of `get_tree`.
@@ -618,6 +666,11 @@ pub struct OpenSessionParams {
     pub durability: Option<DurabilityPolicy>,
 }
 
+/// The params of `open_web`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenWebParams {}
+
 /// The params of `pop`. It works as `navigate_tree` with `rewind`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -712,6 +765,26 @@ pub struct RegisterRendererParams {
     /// The style of the rows. Default: `accent` for displayed messages, else none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub style: Option<RowStyle>,
+}
+
+/// The params of `render_entries`.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RenderEntriesParams {
+    /// The id of the session. Default: the session that is open, if exactly one is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The ids of the entries, at most 10000.
+    pub entry_ids: Vec<String>,
+    /// The most bytes of the answer's entries, at least 4096. Default: the client's `maxFrameBytes`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_bytes: Option<u64>,
+    /// What a tool call says about its result. Default: `blocks`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub results: Option<RenderedResults>,
+    /// The position whose path decides between several results of a call; null means the empty position. Default: the leaf.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leaf_id: Option<Option<String>>,
 }
 
 /// The params of `restore_session`. The session is not opened.

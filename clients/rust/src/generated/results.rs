@@ -153,6 +153,19 @@ pub struct CompactResult {
     pub durability: Durability,
 }
 
+/// The result of `compare_branches`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct CompareBranchesResult {
+    /// The id of the deepest entry on both paths; null if the paths have different roots.
+    pub ancestor_id: Option<String>,
+    /// The branch that ends with `a`.
+    pub a: ComparedBranch,
+    /// The branch that ends with `b`.
+    pub b: ComparedBranch,
+}
+
 /// The result of `create_session`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -181,6 +194,23 @@ pub type DiscoverResult = Json;
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct EndTurnResult {}
+
+/// The result of `export_session`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct ExportSessionResult {
+    /// The path of the file. Present if the request has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The export. Present if the request has no `path`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+    /// The size of the export, in bytes.
+    pub bytes: u64,
+    /// The replaced secrets, one item for each kind, ascending by kind.
+    pub redactions: Vec<Redaction>,
+}
 
 /// The result of `fork_session`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -331,7 +361,17 @@ pub struct GetStatsResult {
     pub tokens: Tokens,
     /// The cost, in the currency of the usage records.
     pub cost: f64,
-    /// The number of tokens of the context at the leaf, estimated where no usage record has it.
+    /// The models used, by provider and name.
+    pub models: Vec<ModelStats>,
+    /// When the earliest of the entries was written, in ISO 8601. Absent without entries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<String>,
+    /// When the latest of the entries was written, in ISO 8601. Absent without entries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<String>,
+    /// The time between successive entries, in the order in which they were written, in milliseconds. Pauses of more than 10 minutes do not count.
+    pub active_ms: u64,
+    /// The number of tokens of the context at the end of the path, estimated where no usage record has it.
     pub context_tokens: u64,
 }
 
@@ -441,6 +481,19 @@ pub struct OpenSessionResult {
     pub diagnostics: Vec<Diagnostic>,
 }
 
+/// The result of `open_web`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct OpenWebResult {
+    /// The URL of the page. A browser opens it with `#t=` and the token.
+    pub address: String,
+    /// The URL of the WebSocket.
+    pub web_socket: String,
+    /// The token, a secret: whoever has it can do all that this client can.
+    pub token: String,
+}
+
 /// The result of `prepare_compaction`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -474,6 +527,35 @@ pub struct RegisterCommandResult {}
 #[non_exhaustive]
 #[serde(rename_all = "camelCase")]
 pub struct RegisterRendererResult {}
+
+/// The result of `render_entries`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct RenderEntriesResult {
+    /// The entries in the order asked, without those that are missing.
+    pub entries: Vec<RenderedEntry>,
+    /// The ids that no entry has. Absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing: Option<Vec<String>>,
+    /// The index in `entryIds` of the first id that did not fit: ask for the rest. Absent if all fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_index: Option<u64>,
+}
+
+/// The result of a tool call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct RenderedResult {
+    /// The id of the result's entry.
+    pub entry_id: String,
+    /// Whether the call failed.
+    pub is_error: bool,
+    /// The blocks of the result. Absent with `results: "ids"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<Vec<RenderedBlock>>,
+}
 
 /// The result of `restore_session`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -349,6 +349,50 @@ impl<R> Call<GetForkMessagesParams, R> {
     }
 }
 
+impl<R> Call<ExportSessionParams, R> {
+    /// The id of the session. Default: the session that is open, if exactly one is.
+    pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
+        self.params.session_id = Some(session_id.into());
+        self
+    }
+
+    /// The part of the session to export. Default: `tree` for `html` and `jsonl`, else `branch`.
+    pub fn scope(mut self, scope: ExportScope) -> Self {
+        self.params.scope = Some(scope);
+        self
+    }
+
+    /// The last entry of the branch, or the first entry of the subtree, which requires it. Default for a branch: the leaf.
+    pub fn entry_id(mut self, entry_id: impl Into<String>) -> Self {
+        self.params.entry_id = Some(entry_id.into());
+        self
+    }
+
+    /// The absolute path of the file to write. Default: the result has `content`.
+    pub fn path(mut self, path: impl Into<String>) -> Self {
+        self.params.path = Some(path.into());
+        self
+    }
+
+    /// Whether an existing file is replaced; otherwise it fails the request with `fileExists`. Default: false.
+    pub fn overwrite(mut self, overwrite: bool) -> Self {
+        self.params.overwrite = Some(overwrite);
+        self
+    }
+
+    /// Whether secrets are replaced. Default: true for `html`, `markdown` and `text`. For `jsonl` true is refused.
+    pub fn redact(mut self, redact: bool) -> Self {
+        self.params.redact = Some(redact);
+        self
+    }
+
+    /// How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.
+    pub fn home(mut self, home: HomePaths) -> Self {
+        self.params.home = Some(home);
+        self
+    }
+}
+
 impl<R> Call<AppendMessageParams, R> {
     /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
@@ -885,6 +929,52 @@ impl<R> Call<GetStatsParams, R> {
     /// The id of the session. Default: the session that is open, if exactly one is.
     pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
         self.params.session_id = Some(session_id.into());
+        self
+    }
+
+    /// The id of the last entry of a path: only the entries of that path count; null means the empty position. Default: all entries of the session, or with `since` the path to the leaf.
+    pub fn leaf_id(mut self, leaf_id: Option<&str>) -> Self {
+        self.params.leaf_id = Some(leaf_id.map(str::to_owned));
+        self
+    }
+
+    /// The id of an entry on the path: only the entries below it count. Default: all entries of the path.
+    pub fn since(mut self, since: impl Into<String>) -> Self {
+        self.params.since = Some(since.into());
+        self
+    }
+}
+
+impl<R> Call<CompareBranchesParams, R> {
+    /// The id of the session. Default: the session that is open, if exactly one is.
+    pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
+        self.params.session_id = Some(session_id.into());
+        self
+    }
+}
+
+impl<R> Call<RenderEntriesParams, R> {
+    /// The id of the session. Default: the session that is open, if exactly one is.
+    pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
+        self.params.session_id = Some(session_id.into());
+        self
+    }
+
+    /// The most bytes of the answer's entries, at least 4096. Default: the client's `maxFrameBytes`.
+    pub fn max_bytes(mut self, max_bytes: u64) -> Self {
+        self.params.max_bytes = Some(max_bytes);
+        self
+    }
+
+    /// What a tool call says about its result. Default: `blocks`.
+    pub fn results(mut self, results: RenderedResults) -> Self {
+        self.params.results = Some(results);
+        self
+    }
+
+    /// The position whose path decides between several results of a call; null means the empty position. Default: the leaf.
+    pub fn leaf_id(mut self, leaf_id: Option<&str>) -> Self {
+        self.params.leaf_id = Some(leaf_id.map(str::to_owned));
         self
     }
 }

@@ -35,6 +35,31 @@ pub struct Branch {
     pub is_active: bool,
 }
 
+/// Sums over entries.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct BranchStats {
+    /// The number of messages by role.
+    pub messages: BTreeMap<String, u64>,
+    /// The number of tool calls in assistant messages.
+    pub tool_calls: u64,
+    /// The tokens used.
+    pub tokens: Tokens,
+    /// The cost, in the currency of the usage records.
+    pub cost: f64,
+    /// The models used, by provider and name.
+    pub models: Vec<ModelStats>,
+    /// When the earliest of the entries was written, in ISO 8601. Absent without entries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<String>,
+    /// When the latest of the entries was written, in ISO 8601. Absent without entries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<String>,
+    /// The time between successive entries, in the order in which they were written, in milliseconds. Pauses of more than 10 minutes do not count.
+    pub active_ms: u64,
+}
+
 /// The `details` of `commandExists` and `commandNotFound`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -120,6 +145,19 @@ pub struct CompactionPreparation {
     pub tokens_before: u64,
     /// The files that the summarized part touched.
     pub file_ops: FileOps,
+}
+
+/// The entries of a path that the other path does not have.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct ComparedBranch {
+    /// The ids of the entries below the common ancestor, in the order of the path. Empty if the branch ends with the common ancestor.
+    pub entry_ids: Vec<String>,
+    /// The files that the tool calls of these entries read and modified.
+    pub files: TouchedFiles,
+    /// The sums over these entries.
+    pub stats: BranchStats,
 }
 
 /// Damage in a session file, and its place.
@@ -493,6 +531,9 @@ pub struct ImportedFile {
     /// The number of entries held back because they may still grow. Absent without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<u64>,
+    /// The number of messages and parts for which the history that the tool keeps differs from its present state. The present state counts. Absent without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disagreements: Option<u64>,
     /// Why it, or a part of it, was not imported. Absent if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ImportFailure>,
@@ -605,6 +646,23 @@ pub struct Model {
     pub provider: String,
     /// The provider's name for the model.
     pub model_id: String,
+}
+
+/// The use of one model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct ModelStats {
+    /// The provider that served the model; empty if the entries do not name it.
+    pub provider: String,
+    /// The provider's name for the model; empty if the entries do not name it.
+    pub model_id: String,
+    /// The number of the model's messages.
+    pub messages: u64,
+    /// The tokens used.
+    pub tokens: Tokens,
+    /// The cost, in the currency of the usage records.
+    pub cost: f64,
 }
 
 /// One move of the leaf.
@@ -727,6 +785,19 @@ pub struct Progress {
     pub message: Option<String>,
 }
 
+/// The secrets of one kind that an export replaces.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct Redaction {
+    /// The kind of the secret, such as `github-token`.
+    pub kind: String,
+    /// The number of replaced secrets.
+    pub count: u64,
+    /// The entries that have them, at most 1,000, in the order of the session.
+    pub entry_ids: Vec<String>,
+}
+
 /// A command that a connection offers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -742,6 +813,193 @@ pub struct RegisteredCommand {
     pub argument_hint: Option<String>,
     /// The name of the client that offers it, else `client-` and the number of its connection.
     pub by: String,
+}
+
+/// Data that is not shown: of another type than the images, damaged, or too large.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct RenderedAttachment {
+    /// The type that the entry claims.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// The size of the decoded data, in bytes.
+    pub bytes: u64,
+}
+
+/// A part of an entry, by its kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct RenderedBlock {}
+
+/// Text to show as it is written, in a font of fixed width: fenced code of Markdown, the output of a tool or a command.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct RenderedCode {
+    /// The text.
+    pub text: String,
+    /// The language, as the author or the name of the file says it: at most 32 of the characters `a-z`, `0-9`, `+`, `#`, `.`, `_` and `-`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
+    /// The number of bytes that the text was cut by. Absent if it is whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub truncated: Option<u64>,
+}
+
+/// A change of a file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct RenderedDiff {
+    /// The file, as the call names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The lines. Each begins with a space (unchanged), `+` (added), `-` (removed) or `@` (another place of the file begins).
+    pub text: String,
+    /// The number of bytes that the text was cut by. Absent if it is whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub truncated: Option<u64>,
+}
+
+/// An entry as blocks. Every string but `html` is plain text.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct RenderedEntry {
+    /// The id of the entry.
+    pub entry_id: String,
+    /// The type of the entry.
+    pub r#type: String,
+    /// The role of a message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// When the entry was written, as stored: ISO 8601 if the writer kept to the format.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<String>,
+    /// The type of a custom entry or message, in the plugin's terms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub custom_type: Option<String>,
+    /// The provider that served the model of an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// The model of an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The id of the call that a tool result answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<String>,
+    /// The tool of a tool result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_name: Option<String>,
+    /// True for a failed tool result or command, and an answer that ended early. Absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_error: Option<bool>,
+    /// The blocks in order.
+    pub blocks: Vec<RenderedBlock>,
+    /// The number of blocks left out, if the entry has more than fit. Absent if it has all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub omitted_blocks: Option<u64>,
+}
+
+/// Markdown as HTML. It has only the elements and attributes of protocol.md §15.2.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct RenderedHtml {
+    /// The HTML. A client may put it into its page as it is.
+    pub html: String,
+}
+
+/// An image. Its first bytes are those of its type.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct RenderedImage {
+    /// `image/png`, `image/jpeg`, `image/gif` or `image/webp`, by the first bytes.
+    pub mime_type: String,
+    /// The image in Base64, with the alphabet of RFC 4648 §4 and padding.
+    pub data: String,
+}
+
+/// A summary that takes the place of other entries.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct RenderedSummary {
+    /// The kind of the summary.
+    pub of: SummaryOf,
+    /// The kind of the summary, in words for people.
+    pub title: String,
+    /// The HTML of the summary, as of an `html` block.
+    pub html: String,
+    /// The entries that it takes the place of. Absent if they are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaced: Option<ReplacedEntries>,
+    /// The files that the replaced entries read and modified. Absent if the summary does not list them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files: Option<TouchedFiles>,
+    /// The estimated number of tokens of the context before a compaction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+}
+
+/// Text that is no Markdown: lines of the daemon, texts of entries without messages, and Markdown that is too large to be HTML.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct RenderedText {
+    /// The text.
+    pub text: String,
+    /// The number of bytes that the text was cut by. Absent if it is whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub truncated: Option<u64>,
+}
+
+/// Thinking of a model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct RenderedThinking {
+    /// The HTML, as of an `html` block.
+    pub html: String,
+}
+
+/// A tool call with its result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct RenderedToolCall {
+    /// The id of the call; empty if the entry has none.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// The argument that describes the call, such as the command or the path, on one line of at most 120 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub argument: Option<String>,
+    /// The arguments as JSON, as the entry has them.
+    pub arguments: String,
+    /// The number of bytes that the arguments were cut by. Absent if they are whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub truncated: Option<u64>,
+    /// The changes that the call makes, each a `diff`, or the text of the file that it writes, as `code`. Absent for other calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<Vec<RenderedBlock>>,
+    /// The result of the call. Absent if the session has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<RenderedResult>,
+}
+
+/// The entries that a summary takes the place of: those of a path between two entries, both included.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct ReplacedEntries {
+    /// The id of the first entry.
+    pub first_id: String,
+    /// The id of the last entry.
+    pub last_id: String,
 }
 
 /// Why a session of a list cannot be opened.
@@ -791,6 +1049,9 @@ pub struct SearchTotals {
     pub entries: u64,
     /// The number of bytes of session files that were searched.
     pub scanned_bytes: u64,
+    /// Whether there may be more sessions and hits, since the search ended once the page was certain. Absent if not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<bool>,
 }
 
 /// The abilities of the daemon.
@@ -1118,6 +1379,17 @@ pub struct Tokens {
     pub cache_read: u64,
     /// Tokens written to the cache.
     pub cache_write: u64,
+}
+
+/// Files, as tool calls name them, sorted, each in one list only.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct TouchedFiles {
+    /// Files read and not modified.
+    pub read_files: Vec<String>,
+    /// Files written or edited.
+    pub modified_files: Vec<String>,
 }
 
 /// A deleted session.

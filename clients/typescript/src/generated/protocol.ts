@@ -26,6 +26,8 @@ import type {
   CommandInvoked,
   CompactParams,
   CompactResult,
+  CompareBranchesParams,
+  CompareBranchesResult,
   CreateSessionParams,
   CreateSessionResult,
   DeleteSessionParams,
@@ -41,6 +43,8 @@ import type {
   EntryNotFoundDetails,
   EventResolved,
   EventsLost,
+  ExportSessionParams,
+  ExportSessionResult,
   ForkSessionParams,
   ForkSessionResult,
   FoundHit,
@@ -90,6 +94,8 @@ import type {
   NotifyUserResult,
   OpenSessionParams,
   OpenSessionResult,
+  OpenWebParams,
+  OpenWebResult,
   PopParams,
   PopResult,
   PrepareCompactionParams,
@@ -101,6 +107,8 @@ import type {
   RegisterCommandResult,
   RegisterRendererParams,
   RegisterRendererResult,
+  RenderEntriesParams,
+  RenderEntriesResult,
   RestoreSessionParams,
   RestoreSessionResult,
   RunCommandParams,
@@ -147,11 +155,12 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:89af6f1ec7593befd6e14d6e5b3df19998828ab918d1276626f3d9902433334d';
+export const SCHEMA_HASH = 'sha256:39cc55436a0b11c9496911e1e5b813ffed8fcd7b4a535ec4fb6d30a9dd8c3536';
 
 /** Params and result by method. */
 export interface Methods {
   'rpc.discover': { params: DiscoverParams; result: DiscoverResult };
+  'open_web': { params: OpenWebParams; result: OpenWebResult };
   'shutdown': { params: ShutdownParams; result: ShutdownResult };
   'create_session': { params: CreateSessionParams; result: CreateSessionResult };
   'open_session': { params: OpenSessionParams; result: OpenSessionResult };
@@ -168,6 +177,7 @@ export interface Methods {
   'set_session_name': { params: SetSessionNameParams; result: SetSessionNameResult };
   'fork_session': { params: ForkSessionParams; result: ForkSessionResult };
   'get_fork_messages': { params: GetForkMessagesParams; result: GetForkMessagesResult };
+  'export_session': { params: ExportSessionParams; result: ExportSessionResult };
   'append_message': { params: AppendMessageParams; result: AppendMessageResult };
   'append_entries': { params: AppendEntriesParams; result: AppendEntriesResult };
   'append_label': { params: AppendLabelParams; result: AppendLabelResult };
@@ -192,6 +202,8 @@ export interface Methods {
   'get_label': { params: GetLabelParams; result: GetLabelResult };
   'get_context': { params: GetContextParams; result: GetContextResult };
   'get_stats': { params: GetStatsParams; result: GetStatsResult };
+  'compare_branches': { params: CompareBranchesParams; result: CompareBranchesResult };
+  'render_entries': { params: RenderEntriesParams; result: RenderEntriesResult };
   'prepare_compaction': { params: PrepareCompactionParams; result: PrepareCompactionResult };
   'compact': { params: CompactParams; result: CompactResult };
   'begin_turn': { params: BeginTurnParams; result: BeginTurnResult };
@@ -257,6 +269,14 @@ export abstract class MethodCalls {
     options?: CallOptions,
   ): Promise<DiscoverResult> {
     return this.call('rpc.discover', params, options);
+  }
+
+  /** Serves the page and the WebSocket if the daemon does not, and returns their addresses. `open_web` */
+  openWeb(
+    params: OpenWebParams = {},
+    options?: CallOptions,
+  ): Promise<OpenWebResult> {
+    return this.call('open_web', params, options);
   }
 
   /** Ends the connection after every request that it has sent is answered, and a daemon that serves nothing else. `shutdown` */
@@ -385,6 +405,14 @@ export abstract class MethodCalls {
     options?: CallOptions,
   ): Promise<GetForkMessagesResult> {
     return this.call('get_fork_messages', params, options);
+  }
+
+  /** Writes a session, a branch or a subtree as a page, as text or as a session file. `export_session` */
+  exportSession(
+    params: ExportSessionParams,
+    options?: CallOptions,
+  ): Promise<ExportSessionResult> {
+    return this.call('export_session', params, options);
   }
 
   /** Appends one message at the leaf or below another entry. `append_message` */
@@ -580,12 +608,28 @@ export abstract class MethodCalls {
     return this.call('get_context', params, options);
   }
 
-  /** Returns counts, tokens and cost of the whole session. `get_stats` */
+  /** Returns counts, tokens, cost and time of the session, or of one path. `get_stats` */
   getStats(
     params: GetStatsParams = {},
     options?: CallOptions,
   ): Promise<GetStatsResult> {
     return this.call('get_stats', params, options);
+  }
+
+  /** Compares two branches: the entries, files and sums of each below their common ancestor. `compare_branches` */
+  compareBranches(
+    params: CompareBranchesParams,
+    options?: CallOptions,
+  ): Promise<CompareBranchesResult> {
+    return this.call('compare_branches', params, options);
+  }
+
+  /** Returns entries as blocks to show: HTML of Markdown, code, diffs, images, tool calls. `render_entries` */
+  renderEntries(
+    params: RenderEntriesParams,
+    options?: CallOptions,
+  ): Promise<RenderEntriesResult> {
+    return this.call('render_entries', params, options);
   }
 
   /** Returns what a compaction would summarize and keep, and changes nothing. `prepare_compaction` */

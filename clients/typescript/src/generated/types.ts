@@ -233,6 +233,7 @@ export type Origin = 'self' | 'other';
  * `storageIo`: The operating system failed to read or write the file. Check the disk and the file; `details.writtenIds` lists the entries that were written.
  * `pathDenied`: The operating system denies access to the file or its directory. Change the permissions of the file or the directory, or choose another session directory.
  * `durabilityUnknown`: The data is written, but the operating system could not confirm that it is on the disk. Check the disk; send the same entries with the same ids again to learn whether they are safe.
+ * `fileExists`: A file with this path exists already. Choose another path, or send `overwrite: true` to replace the file.
  * `importFailed`: A conversation of another tool could not be imported. Correct the cause that the message names, and import again; the rest is imported.
  * `batchUnsupported`: The message is a batch. Send the requests one by one; you need not wait for the answers.
  * `requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, for instance fewer entries.
@@ -278,6 +279,7 @@ export type ErrorKind =
   | 'storageIo'
   | 'pathDenied'
   | 'durabilityUnknown'
+  | 'fileExists'
   | 'importFailed'
   | 'batchUnsupported'
   | 'requestTooLarge'
@@ -297,6 +299,30 @@ export type ErrorKind =
  */
 export type EventOutcome =
   'cancelled' | 'summary' | 'proceed' | 'timeout' | 'aborted' | 'answered' | 'dismissed';
+/**
+ * The form of an export.
+ *
+ * `html`: One file with the page and the session in it.
+ * `markdown`: A document for readers.
+ * `jsonl`: A session file.
+ * `text`: Plain text.
+ */
+export type ExportFormat = 'html' | 'markdown' | 'jsonl' | 'text';
+/**
+ * The part of a session that an export has.
+ *
+ * `tree`: All entries.
+ * `branch`: The path to an entry.
+ * `subtree`: An entry and all entries below it.
+ */
+export type ExportScope = 'tree' | 'branch' | 'subtree';
+/**
+ * How paths in a home directory are shown.
+ *
+ * `keep`: As they are.
+ * `shorten`: With `~` in place of the home directory.
+ */
+export type HomePaths = 'keep' | 'shorten';
 /**
  * Where a fork ends.
  *
@@ -419,6 +445,33 @@ export type OpenMode = 'write' | 'read';
  * The result of `pop`, as that of `navigate_tree`.
  */
 export type PopResult = NavigateTreeResult;
+/**
+ * What a tool call says about its result.
+ *
+ * `blocks`: The entry of the result and its blocks.
+ * `ids`: The entry of the result without its blocks, for clients that render that entry too.
+ */
+export type RenderedResults = 'blocks' | 'ids';
+/**
+ * A part of an entry, by its kind.
+ */
+export type RenderedBlock =
+  | RenderedHtml
+  | RenderedCode
+  | RenderedDiff
+  | RenderedImage
+  | RenderedAttachment
+  | RenderedToolCall
+  | RenderedThinking
+  | RenderedSummary
+  | RenderedText;
+/**
+ * The kind of a summary.
+ *
+ * `branch`: Of a branch.
+ * `compaction`: Of the older part of a context.
+ */
+export type SummaryOf = 'branch' | 'compaction';
 /**
  * The branches that a search takes.
  *
@@ -2080,6 +2133,91 @@ export interface OtherEntry {
   [k: string]: unknown;
 }
 /**
+ * Sums over entries.
+ */
+export interface BranchStats {
+  /**
+   * The number of messages by role.
+   */
+  messages: {
+    [k: string]: number;
+  };
+  /**
+   * The number of tool calls in assistant messages.
+   */
+  toolCalls: number;
+  /**
+   * The tokens used.
+   */
+  tokens: Tokens;
+  /**
+   * The cost, in the currency of the usage records.
+   */
+  cost: number;
+  /**
+   * The models used, by provider and name.
+   */
+  models: ModelStats[];
+  /**
+   * When the earliest of the entries was written, in ISO 8601. Absent without entries.
+   */
+  startedAt?: string;
+  /**
+   * When the latest of the entries was written, in ISO 8601. Absent without entries.
+   */
+  endedAt?: string;
+  /**
+   * The time between successive entries, in the order in which they were written, in milliseconds. Pauses of more than 10 minutes do not count.
+   */
+  activeMs: number;
+}
+/**
+ * The tokens that the conversation has used.
+ */
+export interface Tokens {
+  /**
+   * Tokens sent to the model, without those of the cache.
+   */
+  input: number;
+  /**
+   * Tokens received from the model.
+   */
+  output: number;
+  /**
+   * Tokens read from the cache.
+   */
+  cacheRead: number;
+  /**
+   * Tokens written to the cache.
+   */
+  cacheWrite: number;
+}
+/**
+ * The use of one model.
+ */
+export interface ModelStats {
+  /**
+   * The provider that served the model; empty if the entries do not name it.
+   */
+  provider: string;
+  /**
+   * The provider's name for the model; empty if the entries do not name it.
+   */
+  modelId: string;
+  /**
+   * The number of the model's messages.
+   */
+  messages: number;
+  /**
+   * The tokens used.
+   */
+  tokens: Tokens;
+  /**
+   * The cost, in the currency of the usage records.
+   */
+  cost: number;
+}
+/**
  * The params of `$/cancel_request`. A client sends it as a notification or as a request. A cancelled navigation answers `cancelled: true`, and any other request fails with `cancelled`. If the operation is already committed, its result stands.
  */
 export interface CancelRequestParams {
@@ -2384,6 +2522,70 @@ export interface FileOps {
   readFiles: string[];
   /**
    * The paths of files that were written or edited.
+   */
+  modifiedFiles: string[];
+}
+/**
+ * The params of `compare_branches`.
+ */
+export interface CompareBranchesParams {
+  /**
+   * The id of the session. Default: the session that is open, if exactly one is.
+   */
+  sessionId?: string | null;
+  /**
+   * The id of the last entry of one branch.
+   */
+  a: string;
+  /**
+   * The id of the last entry of the other branch.
+   */
+  b: string;
+}
+/**
+ * The result of `compare_branches`.
+ */
+export interface CompareBranchesResult {
+  /**
+   * The id of the deepest entry on both paths; null if the paths have different roots.
+   */
+  ancestorId: string | null;
+  /**
+   * The branch that ends with `a`.
+   */
+  a: ComparedBranch;
+  /**
+   * The branch that ends with `b`.
+   */
+  b: ComparedBranch;
+}
+/**
+ * The entries of a path that the other path does not have.
+ */
+export interface ComparedBranch {
+  /**
+   * The ids of the entries below the common ancestor, in the order of the path. Empty if the branch ends with the common ancestor.
+   */
+  entryIds: string[];
+  /**
+   * The files that the tool calls of these entries read and modified.
+   */
+  files: TouchedFiles;
+  /**
+   * The sums over these entries.
+   */
+  stats: BranchStats;
+}
+/**
+ * Files, as tool calls name them, sorted, each in one list only.
+ */
+export interface TouchedFiles {
+  /**
+   * Files read and not modified.
+   */
+  readFiles: string[];
+  /**
+   * Files written or edited.
    */
   modifiedFiles: string[];
 }
@@ -2787,6 +2989,81 @@ export interface EventsLost {
    * The number of the last notification that was dropped.
    */
   toSeq: number;
+}
+/**
+ * The params of `export_session`.
+ */
+export interface ExportSessionParams {
+  /**
+   * The id of the session. Default: the session that is open, if exactly one is.
+   */
+  sessionId?: string | null;
+  /**
+   * The form of the export.
+   */
+  format: ExportFormat;
+  /**
+   * The part of the session to export. Default: `tree` for `html` and `jsonl`, else `branch`.
+   */
+  scope?: ExportScope | null;
+  /**
+   * The last entry of the branch, or the first entry of the subtree, which requires it. Default for a branch: the leaf.
+   */
+  entryId?: string | null;
+  /**
+   * The absolute path of the file to write. Default: the result has `content`.
+   */
+  path?: string | null;
+  /**
+   * Whether an existing file is replaced; otherwise it fails the request with `fileExists`. Default: false.
+   */
+  overwrite?: boolean | null;
+  /**
+   * Whether secrets are replaced. Default: true for `html`, `markdown` and `text`. For `jsonl` true is refused.
+   */
+  redact?: boolean | null;
+  /**
+   * How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.
+   */
+  home?: HomePaths | null;
+}
+/**
+ * The result of `export_session`.
+ */
+export interface ExportSessionResult {
+  /**
+   * The path of the file. Present if the request has one.
+   */
+  path?: string;
+  /**
+   * The export. Present if the request has no `path`.
+   */
+  content?: string;
+  /**
+   * The size of the export, in bytes.
+   */
+  bytes: number;
+  /**
+   * The replaced secrets, one item for each kind, ascending by kind.
+   */
+  redactions: Redaction[];
+}
+/**
+ * The secrets of one kind that an export replaces.
+ */
+export interface Redaction {
+  /**
+   * The kind of the secret, such as `github-token`.
+   */
+  kind: string;
+  /**
+   * The number of replaced secrets.
+   */
+  count: number;
+  /**
+   * The entries that have them, at most 1,000, in the order of the session.
+   */
+  entryIds: string[];
 }
 /**
  * A user message.
@@ -3214,6 +3491,14 @@ export interface GetStatsParams {
    * The id of the session. Default: the session that is open, if exactly one is.
    */
   sessionId?: string | null;
+  /**
+   * The id of the last entry of a path: only the entries of that path count; null means the empty position. Default: all entries of the session, or with `since` the path to the leaf.
+   */
+  leafId?: string | null;
+  /**
+   * The id of an entry on the path: only the entries below it count. Default: all entries of the path.
+   */
+  since?: string | null;
 }
 /**
  * The result of `get_stats`.
@@ -3238,30 +3523,25 @@ export interface GetStatsResult {
    */
   cost: number;
   /**
-   * The number of tokens of the context at the leaf, estimated where no usage record has it.
+   * The models used, by provider and name.
+   */
+  models: ModelStats[];
+  /**
+   * When the earliest of the entries was written, in ISO 8601. Absent without entries.
+   */
+  startedAt?: string;
+  /**
+   * When the latest of the entries was written, in ISO 8601. Absent without entries.
+   */
+  endedAt?: string;
+  /**
+   * The time between successive entries, in the order in which they were written, in milliseconds. Pauses of more than 10 minutes do not count.
+   */
+  activeMs: number;
+  /**
+   * The number of tokens of the context at the end of the path, estimated where no usage record has it.
    */
   contextTokens: number;
-}
-/**
- * The tokens that the conversation has used.
- */
-export interface Tokens {
-  /**
-   * Tokens sent to the model, without those of the cache.
-   */
-  input: number;
-  /**
-   * Tokens received from the model.
-   */
-  output: number;
-  /**
-   * Tokens read from the cache.
-   */
-  cacheRead: number;
-  /**
-   * Tokens written to the cache.
-   */
-  cacheWrite: number;
 }
 /**
  * The params of `get_tree`.
@@ -3740,6 +4020,10 @@ export interface ImportedFile {
    * The number of entries held back because they may still grow. Absent without any.
    */
   held?: number;
+  /**
+   * The number of messages and parts for which the history that the tool keeps differs from its present state. The present state counts. Absent without any.
+   */
+  disagreements?: number;
   /**
    * Why it, or a part of it, was not imported. Absent if it was.
    */
@@ -4386,6 +4670,27 @@ export interface OpenSessionResult {
   diagnostics: Diagnostic[];
 }
 /**
+ * The params of `open_web`.
+ */
+export interface OpenWebParams {}
+/**
+ * The result of `open_web`.
+ */
+export interface OpenWebResult {
+  /**
+   * The URL of the page. A browser opens it with `#t=` and the token.
+   */
+  address: string;
+  /**
+   * The URL of the WebSocket.
+   */
+  webSocket: string;
+  /**
+   * The token, a secret: whoever has it can do all that this client can.
+   */
+  token: string;
+}
+/**
  * The `details` of `storageFull` and `storageIo`, if a part of the entries was written.
  */
 export interface PartialWriteDetails {
@@ -4567,6 +4872,321 @@ export interface RegisterRendererParams {
  */
 export interface RegisterRendererResult {}
 /**
+ * The params of `render_entries`.
+ */
+export interface RenderEntriesParams {
+  /**
+   * The id of the session. Default: the session that is open, if exactly one is.
+   */
+  sessionId?: string | null;
+  /**
+   * The ids of the entries, at most 10000.
+   */
+  entryIds: string[];
+  /**
+   * The most bytes of the answer's entries, at least 4096. Default: the client's `maxFrameBytes`.
+   */
+  maxBytes?: number | null;
+  /**
+   * What a tool call says about its result. Default: `blocks`.
+   */
+  results?: RenderedResults | null;
+  /**
+   * The position whose path decides between several results of a call; null means the empty position. Default: the leaf.
+   */
+  leafId?: string | null;
+}
+/**
+ * The result of `render_entries`.
+ */
+export interface RenderEntriesResult {
+  /**
+   * The entries in the order asked, without those that are missing.
+   */
+  entries: RenderedEntry[];
+  /**
+   * The ids that no entry has. Absent if there are none.
+   */
+  missing?: string[];
+  /**
+   * The index in `entryIds` of the first id that did not fit: ask for the rest. Absent if all fit.
+   */
+  nextIndex?: number;
+}
+/**
+ * An entry as blocks. Every string but `html` is plain text.
+ */
+export interface RenderedEntry {
+  /**
+   * The id of the entry.
+   */
+  entryId: string;
+  /**
+   * The type of the entry.
+   */
+  type: string;
+  /**
+   * The role of a message.
+   */
+  role?: string;
+  /**
+   * When the entry was written, as stored: ISO 8601 if the writer kept to the format.
+   */
+  timestamp?: string;
+  /**
+   * The type of a custom entry or message, in the plugin's terms.
+   */
+  customType?: string;
+  /**
+   * The provider that served the model of an answer.
+   */
+  provider?: string;
+  /**
+   * The model of an answer.
+   */
+  model?: string;
+  /**
+   * The id of the call that a tool result answers.
+   */
+  toolCallId?: string;
+  /**
+   * The tool of a tool result.
+   */
+  toolName?: string;
+  /**
+   * True for a failed tool result or command, and an answer that ended early. Absent otherwise.
+   */
+  isError?: boolean;
+  /**
+   * The blocks in order.
+   */
+  blocks: RenderedBlock[];
+  /**
+   * The number of blocks left out, if the entry has more than fit. Absent if it has all.
+   */
+  omittedBlocks?: number;
+  [k: string]: unknown;
+}
+/**
+ * Markdown as HTML. It has only the elements and attributes of protocol.md §15.2.
+ */
+export interface RenderedHtml {
+  /**
+   * The kind.
+   */
+  kind: 'html';
+  /**
+   * The HTML. A client may put it into its page as it is.
+   */
+  html: string;
+}
+/**
+ * Text to show as it is written, in a font of fixed width: fenced code of Markdown, the output of a tool or a command.
+ */
+export interface RenderedCode {
+  /**
+   * The kind.
+   */
+  kind: 'code';
+  /**
+   * The text.
+   */
+  text: string;
+  /**
+   * The language, as the author or the name of the file says it: at most 32 of the characters `a-z`, `0-9`, `+`, `#`, `.`, `_` and `-`.
+   */
+  language?: string;
+  /**
+   * The number of bytes that the text was cut by. Absent if it is whole.
+   */
+  truncated?: number;
+}
+/**
+ * A change of a file.
+ */
+export interface RenderedDiff {
+  /**
+   * The kind.
+   */
+  kind: 'diff';
+  /**
+   * The file, as the call names it.
+   */
+  path?: string;
+  /**
+   * The lines. Each begins with a space (unchanged), `+` (added), `-` (removed) or `@` (another place of the file begins).
+   */
+  text: string;
+  /**
+   * The number of bytes that the text was cut by. Absent if it is whole.
+   */
+  truncated?: number;
+}
+/**
+ * An image. Its first bytes are those of its type.
+ */
+export interface RenderedImage {
+  /**
+   * The kind.
+   */
+  kind: 'image';
+  /**
+   * `image/png`, `image/jpeg`, `image/gif` or `image/webp`, by the first bytes.
+   */
+  mimeType: string;
+  /**
+   * The image in Base64, with the alphabet of RFC 4648 §4 and padding.
+   */
+  data: string;
+}
+/**
+ * Data that is not shown: of another type than the images, damaged, or too large.
+ */
+export interface RenderedAttachment {
+  /**
+   * The kind.
+   */
+  kind: 'attachment';
+  /**
+   * The type that the entry claims.
+   */
+  mimeType?: string;
+  /**
+   * The size of the decoded data, in bytes.
+   */
+  bytes: number;
+}
+/**
+ * A tool call with its result.
+ */
+export interface RenderedToolCall {
+  /**
+   * The kind.
+   */
+  kind: 'toolCall';
+  /**
+   * The id of the call; empty if the entry has none.
+   */
+  id: string;
+  /**
+   * The tool.
+   */
+  name: string;
+  /**
+   * The argument that describes the call, such as the command or the path, on one line of at most 120 characters.
+   */
+  argument?: string;
+  /**
+   * The arguments as JSON, as the entry has them.
+   */
+  arguments: string;
+  /**
+   * The number of bytes that the arguments were cut by. Absent if they are whole.
+   */
+  truncated?: number;
+  /**
+   * The changes that the call makes, each a `diff`, or the text of the file that it writes, as `code`. Absent for other calls.
+   */
+  blocks?: RenderedBlock[];
+  /**
+   * The result of the call. Absent if the session has none.
+   */
+  result?: RenderedResult;
+}
+/**
+ * The result of a tool call.
+ */
+export interface RenderedResult {
+  /**
+   * The id of the result's entry.
+   */
+  entryId: string;
+  /**
+   * Whether the call failed.
+   */
+  isError: boolean;
+  /**
+   * The blocks of the result. Absent with `results: "ids"`.
+   */
+  blocks?: RenderedBlock[];
+}
+/**
+ * Thinking of a model.
+ */
+export interface RenderedThinking {
+  /**
+   * The kind.
+   */
+  kind: 'thinking';
+  /**
+   * The HTML, as of an `html` block.
+   */
+  html: string;
+}
+/**
+ * A summary that takes the place of other entries.
+ */
+export interface RenderedSummary {
+  /**
+   * The kind.
+   */
+  kind: 'summary';
+  /**
+   * The kind of the summary.
+   */
+  of: SummaryOf;
+  /**
+   * The kind of the summary, in words for people.
+   */
+  title: string;
+  /**
+   * The HTML of the summary, as of an `html` block.
+   */
+  html: string;
+  /**
+   * The entries that it takes the place of. Absent if they are not known.
+   */
+  replaced?: ReplacedEntries;
+  /**
+   * The files that the replaced entries read and modified. Absent if the summary does not list them.
+   */
+  files?: TouchedFiles;
+  /**
+   * The estimated number of tokens of the context before a compaction.
+   */
+  tokens?: number;
+}
+/**
+ * The entries that a summary takes the place of: those of a path between two entries, both included.
+ */
+export interface ReplacedEntries {
+  /**
+   * The id of the first entry.
+   */
+  firstId: string;
+  /**
+   * The id of the last entry.
+   */
+  lastId: string;
+}
+/**
+ * Text that is no Markdown: lines of the daemon, texts of entries without messages, and Markdown that is too large to be HTML.
+ */
+export interface RenderedText {
+  /**
+   * The kind.
+   */
+  kind: 'text';
+  /**
+   * The text.
+   */
+  text: string;
+  /**
+   * The number of bytes that the text was cut by. Absent if it is whole.
+   */
+  truncated?: number;
+}
+/**
  * The params of `restore_session`. The session is not opened.
  */
 export interface RestoreSessionParams {
@@ -4716,6 +5336,10 @@ export interface SearchTotals {
    * The number of bytes of session files that were searched.
    */
   scannedBytes: number;
+  /**
+   * Whether there may be more sessions and hits, since the search ended once the page was certain. Absent if not.
+   */
+  atLeast?: boolean;
 }
 /**
  * A file that could not be searched.
