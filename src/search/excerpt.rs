@@ -50,7 +50,8 @@ impl Excerpt {
         let is_cut = before.chars().any(is_shown);
         let (text, shown) = one_line(rest, first - start, is_cut);
         let last = shown.last().map_or(0, |shown| shown.at);
-        let shown_end = rest.ceil_char_boundary(last + 1);
+        let last_char = rest.get(last..).and_then(|rest| rest.chars().next());
+        let shown_end = last + last_char.map_or(0, char::len_utf8);
         let found = query.places(field, start, first, shown_end);
         let (whole, cut): (Vec<_>, Vec<_>) =
             found.into_iter().partition(|place| place.end <= shown_end);
