@@ -1,6 +1,6 @@
 /** Compares branches, and sums their statistics, from the numbers in a page file (FORMAT.md §7). */
 
-import type { Comparison, ComparedBranch, Files, Stats, Tokens } from '../wire.ts';
+import type { Block, Comparison, ComparedBranch, Files, Stats, Tokens } from '../wire.ts';
 import type { FileRows } from './file-rows.ts';
 
 /** What the file has of usage and files, by rows; older files have the totals only. */
@@ -83,4 +83,17 @@ function usageOf(stats: FileStats, path: ReadonlySet<number>): { tokens?: Tokens
     cost += usage.cost[at] ?? 0;
   });
   return { tokens, cost };
+}
+
+/** The files that tool calls change, by the changes that they show. */
+export function changedFiles(blocks: Block[]): string[] {
+  const names = new Set<string>();
+  for (const block of blocks) {
+    if (block.kind !== 'toolCall') continue;
+    for (const inner of block.blocks ?? []) {
+      const name = inner.kind === 'diff' ? (inner.path ?? block.argument) : block.argument;
+      if (name !== undefined) names.add(name);
+    }
+  }
+  return [...names].sort();
 }

@@ -4,7 +4,7 @@ import type { Comparison, Filter, Row, Stats } from '../wire.ts';
 import type { Query } from '../text/query.ts';
 import { fold, matches } from '../text/query.ts';
 import type { Chunks } from './chunks.ts';
-import { compareInFile, sumRows, type FileStats } from './file-compare.ts';
+import { changedFiles, compareInFile, sumRows, type FileStats } from './file-compare.ts';
 import {
   FileRows,
   FileTree,
@@ -46,6 +46,9 @@ interface Meta {
   redacted: boolean;
   redactions: { kind: string; count: number; entryIds?: string[] }[];
 }
+
+/** Entries of a compared branch in which changed files are looked for, if the file does not list them. */
+const FILES_FROM = 2000;
 
 /** How many chunks of bodies stay in memory once they were shown. */
 const BODIES_KEPT = 64;
@@ -138,7 +141,14 @@ export class FileSource implements Source {
 
   async compare(a: string, b: string): Promise<Comparison> {
     await this.allRows();
-    return compareInFile(this.rows, await this.fileStats(), a, b);
+    const stats = await this.fileStats();
+    const compared = compareInFile(this.rows, stats, a, b);
+    if (stats.files) return compared;
+    for (const side of [compared.a, compared.b]) {
+      const bodies = await this.render(side.entryIds.slice(0, FILES_FROM));
+      side.files.modifiedFiles = changedFiles(bodies.flatMap((body) => body.blocks));
+    }
+    return compared;
   }
 
   async stats(leafId?: string): Promise<Stats | undefined> {

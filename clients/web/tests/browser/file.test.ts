@@ -194,6 +194,10 @@ describe('the page from disk', () => {
     await page.locator('#compare').waitFor();
     assert.match(await page.locator('.compare-head').innerText(), /The build fails in/);
     assert.match(await page.locator('.side').first().innerText(), /13 entries/);
+    assert.match(
+      await page.locator('.side .files').first().innerText(),
+      /1 file modified\s+src\/main.rs/,
+    );
     await page.locator('.side').last().getByText('A workspace would share').waitFor();
     await press('Escape');
     await page.locator('#path').waitFor();
