@@ -194,8 +194,8 @@ blocks! {
         #[schemars(skip_serializing_if = "Option::is_none", with = "Option<Vec<RenderedBlock>>")]
         blocks: Option<Vec<RenderedBlock>>,
         /// The result of the call. Absent if the session has none.
-        #[schemars(skip_serializing_if = "Option::is_none", with = "Option<RenderedResult>")]
-        result: Option<RenderedResult>,
+        #[schemars(skip_serializing_if = "Option::is_none", with = "Option<RenderedOutput>")]
+        result: Option<RenderedOutput>,
     }
 
     /// Thinking of a model.
@@ -251,7 +251,7 @@ impl JsonSchema for RenderedBlock {
 /// The result of a tool call.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
-pub(crate) struct RenderedResult {
+pub(crate) struct RenderedOutput {
     /// The id of the result's entry.
     pub entry_id: String,
     /// Whether the call failed.

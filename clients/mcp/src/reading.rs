@@ -2,7 +2,7 @@
 
 use crate::history::{Failure, History, OpenSession, Result};
 use crate::portable::portable;
-use crate::text::{HEADING, Note, Passage, cut, one_line, plain, quoted};
+use crate::text::{HEADING, Note, Passage, boundary, cut, one_line, plain, quoted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -406,9 +406,7 @@ pub async fn read_entry(
     let start = usize::try_from(cursor)
         .unwrap_or(usize::MAX)
         .min(whole.len());
-    let rest = whole
-        .get(whole.floor_char_boundary(start)..)
-        .unwrap_or_default();
+    let rest = whole.get(boundary(&whole, start)..).unwrap_or_default();
     let (shown, left_out) = cut(rest, budget(Some(MAX_TOKENS)));
     let next_cursor = (left_out > 0).then(|| (whole.len() - left_out) as u64);
     let (id, at) = (plain(entry.id()), plain(entry.timestamp()));

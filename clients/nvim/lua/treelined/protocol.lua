@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:39cc55436a0b11c9496911e1e5b813ffed8fcd7b4a535ec4fb6d30a9dd8c3536',
+  schema_hash = 'sha256:68920a4365d3730a4eb41c4dd8204c5bc2feeb58ade488554c65ba3b6322f26b',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -1361,7 +1361,7 @@
 ---@field mimeType string `image/png`, `image/jpeg`, `image/gif` or `image/webp`, by the first bytes.
 
 --- The result of a tool call.
----@class treelined.RenderedResult
+---@class treelined.RenderedOutput
 ---@field blocks? treelined.RenderedBlock[] The blocks of the result. Absent with `results: "ids"`.
 ---@field entryId string The id of the result's entry.
 ---@field isError boolean Whether the call failed.
@@ -1398,7 +1398,7 @@
 ---@field id string The id of the call; empty if the entry has none.
 ---@field kind 'toolCall' The kind.
 ---@field name string The tool.
----@field result? treelined.RenderedResult The result of the call. Absent if the session has none.
+---@field result? treelined.RenderedOutput The result of the call. Absent if the session has none.
 ---@field truncated? integer The number of bytes that the arguments were cut by. Absent if they are whole.
 
 --- The entries that a summary takes the place of: those of a path between two entries, both included.

@@ -2971,14 +2971,14 @@ class RenderedImage(TypedDict):
     """The image in Base64, with the alphabet of RFC 4648 §4 and padding."""
 
 
-class _RenderedResult(TypedDict):
+class _RenderedOutput(TypedDict):
     entryId: str
     """The id of the result's entry."""
     isError: bool
     """Whether the call failed."""
 
 
-class RenderedResult(_RenderedResult, total=False):
+class RenderedOutput(_RenderedOutput, total=False):
     """The result of a tool call."""
 
     blocks: list[RenderedBlock]
@@ -3050,7 +3050,7 @@ class RenderedToolCall(_RenderedToolCall, total=False):
     """The number of bytes that the arguments were cut by. Absent if they are whole."""
     blocks: list[RenderedBlock]
     """The changes that the call makes, each a `diff`, or the text of the file that it writes, as `code`. Absent for other calls."""
-    result: RenderedResult
+    result: RenderedOutput
     """The result of the call. Absent if the session has none."""
 
 

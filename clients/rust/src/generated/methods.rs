@@ -10,7 +10,7 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:39cc55436a0b11c9496911e1e5b813ffed8fcd7b4a535ec4fb6d30a9dd8c3536";
+    "sha256:68920a4365d3730a4eb41c4dd8204c5bc2feeb58ade488554c65ba3b6322f26b";
 
 impl Client {
     /// Returns the OpenRPC document of this daemon. `rpc.discover`

@@ -543,20 +543,6 @@ pub struct RenderEntriesResult {
     pub next_index: Option<u64>,
 }
 
-/// The result of a tool call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-#[serde(rename_all = "camelCase")]
-pub struct RenderedResult {
-    /// The id of the result's entry.
-    pub entry_id: String,
-    /// Whether the call failed.
-    pub is_error: bool,
-    /// The blocks of the result. Absent with `results: "ids"`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub blocks: Option<Vec<RenderedBlock>>,
-}
-
 /// The result of `restore_session`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]

@@ -830,8 +830,39 @@ pub struct RenderedAttachment {
 /// A part of an entry, by its kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-#[serde(rename_all = "camelCase")]
-pub struct RenderedBlock {}
+#[serde(tag = "kind")]
+pub enum RenderedBlock {
+    /// Markdown as HTML. It has only the elements and attributes of protocol.md §15.2.
+    #[serde(rename = "html")]
+    Html(RenderedHtml),
+    /// Text to show as it is written, in a font of fixed width: fenced code of Markdown, the output of a tool or a command.
+    #[serde(rename = "code")]
+    Code(RenderedCode),
+    /// A change of a file.
+    #[serde(rename = "diff")]
+    Diff(RenderedDiff),
+    /// An image. Its first bytes are those of its type.
+    #[serde(rename = "image")]
+    Image(RenderedImage),
+    /// Data that is not shown: of another type than the images, damaged, or too large.
+    #[serde(rename = "attachment")]
+    Attachment(RenderedAttachment),
+    /// A tool call with its result.
+    #[serde(rename = "toolCall")]
+    ToolCall(RenderedToolCall),
+    /// Thinking of a model.
+    #[serde(rename = "thinking")]
+    Thinking(RenderedThinking),
+    /// A summary that takes the place of other entries.
+    #[serde(rename = "summary")]
+    Summary(RenderedSummary),
+    /// Text that is no Markdown: lines of the daemon, texts of entries without messages, and Markdown that is too large to be HTML.
+    #[serde(rename = "text")]
+    Text(RenderedText),
+    /// A kind that this client does not know.
+    #[serde(other)]
+    Unknown,
+}
 
 /// Text to show as it is written, in a font of fixed width: fenced code of Markdown, the output of a tool or a command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -923,6 +954,20 @@ pub struct RenderedImage {
     pub data: String,
 }
 
+/// The result of a tool call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct RenderedOutput {
+    /// The id of the result's entry.
+    pub entry_id: String,
+    /// Whether the call failed.
+    pub is_error: bool,
+    /// The blocks of the result. Absent with `results: "ids"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<Vec<RenderedBlock>>,
+}
+
 /// A summary that takes the place of other entries.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -988,7 +1033,7 @@ pub struct RenderedToolCall {
     pub blocks: Option<Vec<RenderedBlock>>,
     /// The result of the call. Absent if the session has none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub result: Option<RenderedResult>,
+    pub result: Option<RenderedOutput>,
 }
 
 /// The entries that a summary takes the place of: those of a path between two entries, both included.

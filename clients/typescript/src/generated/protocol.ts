@@ -155,7 +155,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:39cc55436a0b11c9496911e1e5b813ffed8fcd7b4a535ec4fb6d30a9dd8c3536';
+export const SCHEMA_HASH = 'sha256:68920a4365d3730a4eb41c4dd8204c5bc2feeb58ade488554c65ba3b6322f26b';
 
 /** Params and result by method. */
 export interface Methods {

@@ -5091,12 +5091,12 @@ export interface RenderedToolCall {
   /**
    * The result of the call. Absent if the session has none.
    */
-  result?: RenderedResult;
+  result?: RenderedOutput;
 }
 /**
  * The result of a tool call.
  */
-export interface RenderedResult {
+export interface RenderedOutput {
   /**
    * The id of the result's entry.
    */

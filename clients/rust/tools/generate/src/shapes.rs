@@ -67,6 +67,8 @@ fn structures(definitions: &Definitions, are_wanted: impl Fn(&str) -> bool) -> S
             writeln!(text, "pub type {name} = {};\n", last(other)).unwrap();
         } else if schema["additionalProperties"] == true {
             writeln!(text, "pub type {name} = Json;\n").unwrap();
+        } else if let Some(shapes) = schema["oneOf"].as_array() {
+            text += &tagged_union(definitions, name, shapes);
         } else {
             // Types that clients send can be written as literals; types that they receive may gain members.
             let sent = schema["additionalProperties"] == false;
@@ -79,6 +81,27 @@ fn structures(definitions: &Definitions, are_wanted: impl Fn(&str) -> bool) -> S
         }
     }
     text
+}
+
+/// An enum of objects whose member `kind` says which they are.
+fn tagged_union(definitions: &Definitions, name: &str, shapes: &[Value]) -> String {
+    let mut text = format!(
+        "#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]\n#[non_exhaustive]\n\
+         #[serde(tag = \"kind\")]\npub enum {name} {{\n"
+    );
+    for shape in shapes {
+        let shape = last(shape["$ref"].as_str().expect("$ref"));
+        let schema = &definitions.0[shape];
+        let tag = &schema["properties"]["kind"]["const"];
+        let variant = pascal(tag.as_str().expect("const"));
+        text += &docs(schema, "    ");
+        writeln!(
+            text,
+            "    #[serde(rename = {tag})]\n    {variant}({shape}),"
+        )
+        .unwrap();
+    }
+    text + "    /// A kind that this client does not know.\n    #[serde(other)]\n    Unknown,\n}\n\n"
 }
 
 pub fn params(definitions: &Definitions) -> String {
