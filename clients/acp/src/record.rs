@@ -136,38 +136,40 @@ impl Recorder {
             return Ok(());
         }
         let client = self.open(&position).await?;
+        let mut leaf = position.leaf.clone();
         let mut entries: Vec<Value> = Vec::new();
         for (number, item) in items.into_iter().enumerate() {
-            let mut entry = self.entry(item);
-            entry["id"] = json!(ids.id(number));
-            if number == 0 {
-                entry["parentId"] = json!(position.leaf);
-            }
-            entries.push(entry);
+            let id = ids.id(number);
+            entries.push(self.entry(item, &id, leaf.as_deref()));
+            leaf = Some(id);
         }
-        let leaf = entries.last().map(|entry| entry["id"].clone());
         match client.append_entries(entries).await {
             Ok(_) => {}
             // The run that was killed has written them, and its position too.
             Err(error) if error.is(ErrorKind::DuplicateEntryId) => return Ok(()),
             Err(error) => return Err(error.into()),
         }
-        let leaf = leaf.and_then(|id| id.as_str().map(str::to_owned));
         self.keep(agent_session, Position { leaf, ..position })
     }
 
-    fn entry(&self, item: Item) -> Value {
+    fn entry(&self, item: Item, id: &str, parent: Option<&str>) -> Value {
         match item {
             Item::Message(mut message) => {
-                if message["role"] == "assistant" {
-                    message["api"] = json!("acp");
-                    message["provider"] = json!(self.agent);
+                if let Value::Object(members) = &mut message
+                    && members.get("role").is_some_and(|role| role == "assistant")
+                {
+                    members.insert("api".to_owned(), json!("acp"));
+                    members.insert("provider".to_owned(), json!(self.agent));
                 }
-                json!({ "type": "message", "message": message })
+                json!({ "type": "message", "id": id, "parentId": parent, "message": message })
             }
-            Item::Custom(custom_type, data) => {
-                json!({ "type": "custom", "customType": custom_type, "data": data })
-            }
+            Item::Custom(custom_type, data) => json!({
+                "type": "custom",
+                "id": id,
+                "parentId": parent,
+                "customType": custom_type,
+                "data": data,
+            }),
         }
     }
 
