@@ -81,6 +81,7 @@ const OF_MESSAGES: &[&[u8]] = &[
     b"command",
     b"output",
     b"errorMessage",
+    b"toolName",
     b"customType",
 ];
 

@@ -46,7 +46,7 @@ fn the_text_of_an_entry_is_what_somebody_wrote() {
         (
             Kind::Message,
             r#"{"message":{"role":"toolResult","toolName":"atool","toolCallId":"no","content":[{"type":"text","text":"aresult"}],"details":{"x":"no"}}}"#,
-            "aresult",
+            "atool aresult",
         ),
         (
             Kind::Message,

@@ -11,8 +11,8 @@ session_params! {
         format: ExportFormat,
         /// The part of the session to export. Default: `tree` for `html` and `jsonl`, else `branch`.
         scope: Option<ExportScope>,
-        /// The last entry of the branch, or the first entry of the subtree, which requires it. Default for a branch: the
-        /// leaf.
+        /// The last entry of the branch, or the first entry of the subtree, which requires it. Default: the leaf, for a
+        /// branch.
         entry_id: Option<String>,
         /// The absolute path of the file to write. Default: the result has `content`.
         path: Option<String>,

@@ -67,6 +67,7 @@ mod repairing;
 mod resources;
 mod scale;
 mod search;
+mod search_index;
 mod sessions;
 mod stack;
 mod transport;

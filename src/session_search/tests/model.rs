@@ -74,7 +74,7 @@ fn text_of(entry: &Value, kind: Kind, role: Role, fields: &mut Vec<(FieldKind, S
                 Role::BranchSummary | Role::CompactionSummary => FieldKind::Summaries,
                 _ => FieldKind::Text,
             };
-            for member in ["content", "errorMessage", "customType"] {
+            for member in ["content", "errorMessage", "toolName", "customType"] {
                 add(said, &message[member]);
             }
             add(FieldKind::Summaries, &message["summary"]);

@@ -99,6 +99,11 @@ impl Shim {
         fs::read_to_string(&self.synced).unwrap_or_default()
     }
 
+    /// Whether all actions have happened, or begun if they are pauses.
+    pub(crate) fn has_acted(&self) -> bool {
+        fs::read_to_string(&self.actions).unwrap().is_empty()
+    }
+
     pub(crate) fn act(&self, actions: &str) {
         fs::write(&self.actions, actions).unwrap();
     }

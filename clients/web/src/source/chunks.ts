@@ -1,4 +1,4 @@
-/** Reads the chunks of a page file (FORMAT.md §2): base64 of gzip of JSON. */
+/** Reads the chunks of a page file (FORMAT.md): base64 of gzip of JSON. */
 
 interface FromBase64 {
   fromBase64?: (text: string) => Uint8Array<ArrayBuffer>;

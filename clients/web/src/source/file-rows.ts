@@ -1,4 +1,4 @@
-/** The rows and views of a page file (FORMAT.md §4 and §5). */
+/** The rows and views of a page file (FORMAT.md, "Rows" and "Views"). */
 
 import type { Row } from '../wire.ts';
 import { fold, matches, type Query } from '../text/query.ts';
