@@ -365,7 +365,7 @@ fn a_page_needs_only_the_parts_that_may_have_its_hits() {
         let scores = [FieldSet::ALL, FieldSet::of([FieldKind::ToolResults])];
         for (fields, limit) in scores
             .into_iter()
-            .flat_map(|fields| [(fields, 1), (fields, 7)])
+            .flat_map(|fields| [(fields, 3), (fields, 20)])
         {
             let whole = run(
                 &store,

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:68920a4365d3730a4eb41c4dd8204c5bc2feeb58ade488554c65ba3b6322f26b',
+  schema_hash = 'sha256:2e1483ce10c2fcc2db83ecd48952ac90ad39df00a55b74d05eb2db2df6821e30',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

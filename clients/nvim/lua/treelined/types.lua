@@ -528,7 +528,7 @@
 
 --- The params of `export_session`.
 ---@class treelined.ExportSessionParams
----@field entryId? string The last entry of the branch, or the first entry of the subtree, which requires it. Default for a branch: the leaf.
+---@field entryId? string The last entry of the branch, or the first entry of the subtree, which requires it. Default: the leaf, for a branch.
 ---@field format treelined.ExportFormat The form of the export.
 ---@field home? treelined.HomePaths How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.
 ---@field overwrite? boolean Whether an existing file is replaced; otherwise it fails the request with `fileExists`. Default: false.

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:68920a4365d3730a4eb41c4dd8204c5bc2feeb58ade488554c65ba3b6322f26b"
+SCHEMA_HASH = "sha256:2e1483ce10c2fcc2db83ecd48952ac90ad39df00a55b74d05eb2db2df6821e30"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -665,7 +665,7 @@ class AsyncMethods(ABC):
 
         `scope`: The part of the session to export. Default: `tree` for `html` and `jsonl`, else `branch`.
 
-        `entry_id`: The last entry of the branch, or the first entry of the subtree, which requires it. Default for a branch: the leaf.
+        `entry_id`: The last entry of the branch, or the first entry of the subtree, which requires it. Default: the leaf, for a branch.
 
         `path`: The absolute path of the file to write. Default: the result has `content`.
 
@@ -2506,7 +2506,7 @@ class Methods(ABC):
 
         `scope`: The part of the session to export. Default: `tree` for `html` and `jsonl`, else `branch`.
 
-        `entry_id`: The last entry of the branch, or the first entry of the subtree, which requires it. Default for a branch: the leaf.
+        `entry_id`: The last entry of the branch, or the first entry of the subtree, which requires it. Default: the leaf, for a branch.
 
         `path`: The absolute path of the file to write. Default: the result has `content`.
 

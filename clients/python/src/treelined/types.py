@@ -1382,7 +1382,7 @@ class ExportSessionParams(_ExportSessionParams, total=False):
     scope: ExportScope | None
     """The part of the session to export. Default: `tree` for `html` and `jsonl`, else `branch`."""
     entryId: str | None
-    """The last entry of the branch, or the first entry of the subtree, which requires it. Default for a branch: the leaf."""
+    """The last entry of the branch, or the first entry of the subtree, which requires it. Default: the leaf, for a branch."""
     path: str | None
     """The absolute path of the file to write. Default: the result has `content`."""
     overwrite: bool | None

@@ -267,7 +267,7 @@ pub struct ExportSessionParams {
     /// The part of the session to export. Default: `tree` for `html` and `jsonl`, else `branch`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<ExportScope>,
-    /// The last entry of the branch, or the first entry of the subtree, which requires it. Default for a branch: the leaf.
+    /// The last entry of the branch, or the first entry of the subtree, which requires it. Default: the leaf, for a branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_id: Option<String>,
     /// The absolute path of the file to write. Default: the result has `content`.

@@ -362,7 +362,7 @@ impl<R> Call<ExportSessionParams, R> {
         self
     }
 
-    /// The last entry of the branch, or the first entry of the subtree, which requires it. Default for a branch: the leaf.
+    /// The last entry of the branch, or the first entry of the subtree, which requires it. Default: the leaf, for a branch.
     pub fn entry_id(mut self, entry_id: impl Into<String>) -> Self {
         self.params.entry_id = Some(entry_id.into());
         self

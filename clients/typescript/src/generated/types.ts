@@ -3007,7 +3007,7 @@ export interface ExportSessionParams {
    */
   scope?: ExportScope | null;
   /**
-   * The last entry of the branch, or the first entry of the subtree, which requires it. Default for a branch: the leaf.
+   * The last entry of the branch, or the first entry of the subtree, which requires it. Default: the leaf, for a branch.
    */
   entryId?: string | null;
   /**
