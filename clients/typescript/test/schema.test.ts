@@ -272,6 +272,10 @@ async function talk(client: Client, call: Call): Promise<void> {
   await call('get_context', {});
   await call('get_context', { format: 'llm' });
   await call('get_stats', {});
+  await call('render_entries', { entryIds: ['a1', 'u2', 'nothing'] });
+  await call('compare_branches', { a: 'u2', b: 'a2' });
+  await call('export_session', { format: 'text' });
+  await call('open_web', {});
   await call('get_fork_messages', {});
   await call('begin_turn', {});
   await call('send_message', { customType: 'mine', content: 'in the queue', display: true });
