@@ -19,7 +19,7 @@ session_params! {
         #[serde(default, deserialize_with = "count")]
         #[schemars(with = "Option<Count>")]
         max_bytes: Option<u64>,
-        /// What a tool call says about its result. Default: `blocks`.
+        /// The members of the result within calls. Default: `blocks`.
         results: Option<RenderedResults>,
         /// The position whose path decides between several results of a call; null means the empty position. Default:
         /// the leaf.
@@ -29,7 +29,7 @@ session_params! {
     }
 }
 
-/// What a tool call says about its result.
+/// The members of the result within calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum RenderedResults {

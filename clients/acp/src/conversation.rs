@@ -1,5 +1,5 @@
-//! What both sides say, as changes of sessions. Pure: the same messages give the same changes, so that a journal can
-//! be read again.
+//! Turns the messages of both sides into changes of sessions. Pure: the same messages give the same changes, so that
+//! a journal can be read again.
 
 use crate::turn::{Item, Turn, user_message};
 use serde_json::Value;
@@ -158,7 +158,7 @@ impl Conversation {
         changes
     }
 
-    /// What came after the end of a turn.
+    /// Closes the updates that arrived after the end of a turn.
     fn late(&mut self, session: &str) -> Option<Change> {
         let open = self.sessions.get_mut(session)?;
         if open.turn.is_empty() {

@@ -141,7 +141,7 @@ async fn record(args: &Args, mut copies: CopyReceiver) -> anyhow::Result<()> {
     recorder.close().await
 }
 
-/// What was heard and is not written yet. Hearing does not wait for the daemon: a message is in the journal at once.
+/// The messages that are recorded but not yet written to sessions. Hearing does not wait for the daemon: a message is in the journal at once.
 struct Recording {
     journal: RefCell<Journal>,
     conversation: RefCell<Conversation>,

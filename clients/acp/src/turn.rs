@@ -171,8 +171,10 @@ impl Turn {
             return;
         };
         // Without ids, text goes on until something else comes.
-        let is_last =
-            matches!(self.parts.last(), Some(Part::Text { speaker, .. }) if *speaker == new);
+        let is_last = match self.parts.last() {
+            Some(Part::Text { speaker, .. }) => *speaker == new,
+            _ => false,
+        };
         let continued = self.parts.iter_mut().rev().find_map(|part| match part {
             Part::Text {
                 speaker,

@@ -538,7 +538,7 @@ pub struct WhyLeft {
     pub end: Vec<PassageLine>,
 }
 
-/// What the session says about the entries of a branch.
+/// The summaries, labels and notes about the entries of a branch.
 #[derive(Default)]
 struct Remarks {
     /// Entry, time and text.

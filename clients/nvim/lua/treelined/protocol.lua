@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:2e1483ce10c2fcc2db83ecd48952ac90ad39df00a55b74d05eb2db2df6821e30',
+  schema_hash = 'sha256:074c1049522c4b30799b879a1ec5c303e99d57c5f130d5f457119df40493bc6e',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

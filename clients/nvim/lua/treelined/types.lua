@@ -1302,7 +1302,7 @@
 ---@field entryIds string[] The ids of the entries, at most 10000.
 ---@field leafId? string The position whose path decides between several results of a call; null means the empty position. Default: the leaf.
 ---@field maxBytes? integer The most bytes of the answer's entries, at least 4096. Default: the client's `maxFrameBytes`.
----@field results? treelined.RenderedResults What a tool call says about its result. Default: `blocks`.
+---@field results? treelined.RenderedResults The members of the result within calls. Default: `blocks`.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
 
 --- The result of `render_entries`.
@@ -1366,7 +1366,7 @@
 ---@field entryId string The id of the result's entry.
 ---@field isError boolean Whether the call failed.
 
---- What a tool call says about its result.
+--- The members of the result within calls.
 ---@alias treelined.RenderedResults 'blocks'|'ids'
 
 --- A summary that takes the place of other entries.

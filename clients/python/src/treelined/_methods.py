@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:2e1483ce10c2fcc2db83ecd48952ac90ad39df00a55b74d05eb2db2df6821e30"
+SCHEMA_HASH = "sha256:074c1049522c4b30799b879a1ec5c303e99d57c5f130d5f457119df40493bc6e"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -1615,7 +1615,7 @@ class AsyncMethods(ABC):
 
         `max_bytes`: The most bytes of the answer's entries, at least 4096. Default: the client's `maxFrameBytes`.
 
-        `results`: What a tool call says about its result. Default: `blocks`.
+        `results`: The members of the result within calls. Default: `blocks`.
 
         `leaf_id`: The position whose path decides between several results of a call; null means the empty position. Default: the leaf.
 
@@ -3456,7 +3456,7 @@ class Methods(ABC):
 
         `max_bytes`: The most bytes of the answer's entries, at least 4096. Default: the client's `maxFrameBytes`.
 
-        `results`: What a tool call says about its result. Default: `blocks`.
+        `results`: The members of the result within calls. Default: `blocks`.
 
         `leaf_id`: The position whose path decides between several results of a call; null means the empty position. Default: the leaf.
 

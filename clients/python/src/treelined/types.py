@@ -341,7 +341,7 @@ RegisterRendererResult = dict[str, Any]
 """The result of `register_renderer`."""
 
 RenderedResults = Literal["blocks", "ids"]
-"""What a tool call says about its result.
+"""The members of the result within calls.
 
 `blocks`: The entry of the result and its blocks.
 `ids`: The entry of the result without its blocks, for clients that render that entry too.
@@ -2854,7 +2854,7 @@ class RenderEntriesParams(_RenderEntriesParams, total=False):
     maxBytes: int | None
     """The most bytes of the answer's entries, at least 4096. Default: the client's `maxFrameBytes`."""
     results: RenderedResults | None
-    """What a tool call says about its result. Default: `blocks`."""
+    """The members of the result within calls. Default: `blocks`."""
     leafId: str | None
     """The position whose path decides between several results of a call; null means the empty position. Default: the leaf."""
 

@@ -439,7 +439,7 @@ string_enum! {
 }
 
 string_enum! {
-    /// What a tool call says about its result.
+    /// The members of the result within calls.
     ///
     /// `blocks`: The entry of the result and its blocks.
     /// `ids`: The entry of the result without its blocks, for clients that render that entry too.

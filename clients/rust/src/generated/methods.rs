@@ -10,7 +10,7 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:2e1483ce10c2fcc2db83ecd48952ac90ad39df00a55b74d05eb2db2df6821e30";
+    "sha256:074c1049522c4b30799b879a1ec5c303e99d57c5f130d5f457119df40493bc6e";
 
 impl Client {
     /// Returns the OpenRPC document of this daemon. `rpc.discover`

@@ -779,7 +779,7 @@ pub struct RenderEntriesParams {
     /// The most bytes of the answer's entries, at least 4096. Default: the client's `maxFrameBytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<u64>,
-    /// What a tool call says about its result. Default: `blocks`.
+    /// The members of the result within calls. Default: `blocks`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub results: Option<RenderedResults>,
     /// The position whose path decides between several results of a call; null means the empty position. Default: the leaf.

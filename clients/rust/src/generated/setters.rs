@@ -966,7 +966,7 @@ impl<R> Call<RenderEntriesParams, R> {
         self
     }
 
-    /// What a tool call says about its result. Default: `blocks`.
+    /// The members of the result within calls. Default: `blocks`.
     pub fn results(mut self, results: RenderedResults) -> Self {
         self.params.results = Some(results);
         self

@@ -155,7 +155,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:2e1483ce10c2fcc2db83ecd48952ac90ad39df00a55b74d05eb2db2df6821e30';
+export const SCHEMA_HASH = 'sha256:074c1049522c4b30799b879a1ec5c303e99d57c5f130d5f457119df40493bc6e';
 
 /** Params and result by method. */
 export interface Methods {

@@ -446,7 +446,7 @@ export type OpenMode = 'write' | 'read';
  */
 export type PopResult = NavigateTreeResult;
 /**
- * What a tool call says about its result.
+ * The members of the result within calls.
  *
  * `blocks`: The entry of the result and its blocks.
  * `ids`: The entry of the result without its blocks, for clients that render that entry too.
@@ -4888,7 +4888,7 @@ export interface RenderEntriesParams {
    */
   maxBytes?: number | null;
   /**
-   * What a tool call says about its result. Default: `blocks`.
+   * The members of the result within calls. Default: `blocks`.
    */
   results?: RenderedResults | null;
   /**
