@@ -46,6 +46,7 @@ pub async fn run(args: Args) -> Result<ExitCode, String> {
         half: config.preview.unwrap_or(true),
         filter: config.filter.unwrap_or(Filter::Default),
         summary: config.summary.unwrap_or_default(),
+        double_escape: config.double_escape,
         cwd: cwd.clone(),
     };
     let (sender, messages) = unbounded_channel();

@@ -39,7 +39,7 @@ actions! {
     Last "last" "to the last",
     Accept "accept" "go here, open, choose",
     Back "back" "clear the search, then go back",
-    Search "search" "search; so does any letter that is no command",
+    Search "search" "search",
     FoldOrUp "fold-or-up" "fold, or to the start of the branch",
     UnfoldOrDown "unfold-or-down" "unfold, or to the next branch",
     ToggleFold "toggle-fold" "fold or unfold",
@@ -58,9 +58,18 @@ actions! {
     Copy "copy" "copy the text",
     Compose "compose" "write a message here",
     Rewind "rewind" "edit a user message again",
+    Fork "fork" "fork at a user message",
+    CherryPick "cherry-pick" "copy the marked entries to the leaf",
+    Merge "merge" "append a summary of this branch at the leaf",
+    Compact "compact" "summarize the older part of the context",
+    Branches "branches" "list the branches",
+    Export "export" "write the session into a file",
     Mark "mark" "mark for comparing",
     Compare "compare" "compare the marked entries",
+    Columns "columns" "time and tokens of each entry",
     TogglePreview "toggle-preview" "half or full screen",
+    LargerPreview "larger-preview" "a larger preview",
+    SmallerPreview "smaller-preview" "a smaller preview",
     FocusPreview "focus-preview" "to the preview and back",
     Sessions "sessions" "the list of sessions",
     SearchAll "search-all" "search the text of all sessions",
@@ -69,6 +78,9 @@ actions! {
     NamedOnly "named-only" "only sessions with a name",
     Rename "rename" "rename",
     Trash "trash" "move to the trash",
+    Create "new" "create a session",
+    Import "import" "import conversations of other tools",
+    Restore "restore" "restore a deleted session",
     Send "send" "send as the new user message",
     Newline "newline" "a new line",
     Command "command" "run a command",
@@ -132,24 +144,23 @@ impl Context {
 
 type Defaults = &'static [(Action, &'static [&'static str])];
 
-// In the tree and in the list, letters start a search. Commands are therefore on capital letters, except
-// for a few common small ones.
+// The keys of the key set `letters`. The set `typing` lacks the small letters that it does not list in `TYPING`.
 
 const TREE: Defaults = &[
     (Action::Up, &["up", "k"]),
     (Action::Down, &["down", "j"]),
     (Action::PageUp, &["pageup", "left"]),
     (Action::PageDown, &["pagedown", "right"]),
-    (Action::First, &["home"]),
+    (Action::First, &["home", "g"]),
     (Action::Last, &["end", "G"]),
     (Action::Accept, &["enter"]),
     (Action::Back, &["esc"]),
     (Action::Search, &["/"]),
-    (Action::FoldOrUp, &["ctrl+left", "alt+left"]),
-    (Action::UnfoldOrDown, &["ctrl+right", "alt+right"]),
+    (Action::FoldOrUp, &["ctrl+left", "alt+left", "h"]),
+    (Action::UnfoldOrDown, &["ctrl+right", "alt+right", "l"]),
     (Action::ToggleFold, &["space"]),
-    (Action::ToActive, &["A"]),
-    (Action::ToNews, &["N"]),
+    (Action::ToActive, &["A", "a"]),
+    (Action::ToNews, &["N", "n"]),
     (Action::FilterDefault, &["ctrl+d"]),
     (Action::FilterNoTools, &["ctrl+t"]),
     (Action::FilterUserOnly, &["ctrl+u"]),
@@ -158,23 +169,32 @@ const TREE: Defaults = &[
     (Action::NextFilter, &["ctrl+o"]),
     (Action::Label, &["L"]),
     (Action::LabelTimes, &["T"]),
+    (Action::Columns, &["t", "ctrl+e"]),
     (Action::Undo, &["u"]),
     (Action::Redo, &["ctrl+r"]),
     (Action::Copy, &["y"]),
-    (Action::Compose, &["I"]),
-    (Action::Rewind, &["E"]),
-    (Action::Mark, &["M"]),
-    (Action::Compare, &["C"]),
+    (Action::Compose, &["I", "i"]),
+    (Action::Rewind, &["E", "e"]),
+    (Action::Fork, &["f", "ctrl+g"]),
+    (Action::CherryPick, &["P", "p"]),
+    (Action::Merge, &["W", "w"]),
+    (Action::Compact, &["K"]),
+    (Action::Branches, &["b", "B"]),
+    (Action::Export, &["x", "X"]),
+    (Action::Mark, &["M", "m"]),
+    (Action::Compare, &["C", "c"]),
     (Action::TogglePreview, &["F"]),
+    (Action::LargerPreview, &["+", "="]),
+    (Action::SmallerPreview, &["-"]),
     (Action::FocusPreview, &["tab"]),
-    (Action::Sessions, &["S"]),
+    (Action::Sessions, &["S", "s"]),
     (Action::SearchAll, &["ctrl+f"]),
-    (Action::Reconnect, &["R"]),
-    (Action::Help, &["?"]),
+    (Action::Reconnect, &["R", "r"]),
+    (Action::Help, &["?", "f1"]),
     (Action::Suspend, &["ctrl+z"]),
     (Action::Command, &[":"]),
     (Action::Answer, &["ctrl+q"]),
-    (Action::Quit, &["Q", "ctrl+c"]),
+    (Action::Quit, &["q", "Q", "ctrl+c"]),
 ];
 
 const SESSIONS: Defaults = &[
@@ -182,23 +202,29 @@ const SESSIONS: Defaults = &[
     (Action::Down, &["down", "j", "ctrl+n"]),
     (Action::PageUp, &["pageup", "left"]),
     (Action::PageDown, &["pagedown", "right"]),
-    (Action::First, &["home"]),
+    (Action::First, &["home", "g"]),
     (Action::Last, &["end", "G"]),
     (Action::Accept, &["enter"]),
     (Action::Back, &["esc"]),
     (Action::Search, &["/"]),
     (Action::SearchAll, &["ctrl+f"]),
     (Action::Scope, &["tab"]),
-    (Action::NextSort, &["ctrl+s"]),
+    (Action::NextSort, &["ctrl+s", "o"]),
     (Action::NamedOnly, &["ctrl+o"]),
-    (Action::Rename, &["R", "f2"]),
-    (Action::Trash, &["D", "delete"]),
-    (Action::Help, &["?"]),
+    (Action::Create, &["n", "N"]),
+    (Action::Import, &["i", "I"]),
+    (Action::Rename, &["R", "r", "f2"]),
+    (Action::Trash, &["D", "d", "delete"]),
+    (Action::Restore, &["T", "t"]),
+    (Action::Help, &["?", "f1"]),
     (Action::Suspend, &["ctrl+z"]),
     (Action::Command, &[":"]),
     (Action::Answer, &["ctrl+q"]),
-    (Action::Quit, &["Q", "ctrl+c"]),
+    (Action::Quit, &["q", "Q", "ctrl+c"]),
 ];
+
+/// The small letters that are commands in the key set `typing`; all others begin a search.
+const TYPING: &[char] = &['j', 'k', 'u', 'y'];
 
 // Letters go into the query, and so do the keys that move in a line.
 const SEARCH: Defaults = &[
@@ -229,7 +255,7 @@ const PREVIEW: Defaults = &[
     (Action::Suspend, &["ctrl+z"]),
     (Action::Command, &[":"]),
     (Action::Answer, &["ctrl+q"]),
-    (Action::Quit, &["Q", "q", "ctrl+c"]),
+    (Action::Quit, &["q", "Q", "ctrl+c"]),
 ];
 
 const COMPARE: Defaults = &[
@@ -243,7 +269,7 @@ const COMPARE: Defaults = &[
     (Action::Help, &["?"]),
     (Action::Suspend, &["ctrl+z"]),
     (Action::Answer, &["ctrl+q"]),
-    (Action::Quit, &["Q", "q", "ctrl+c"]),
+    (Action::Quit, &["q", "Q", "ctrl+c"]),
 ];
 
 const EDITOR: Defaults = &[
@@ -409,26 +435,29 @@ pub enum Keys {
     Several(Vec<String>),
 }
 
+/// The use of letters in the tree and in the list of sessions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KeySet {
+    /// Letters are commands, and `/` begins a search.
+    #[default]
+    Letters,
+    /// Letters begin a search, except capitals and a few small ones.
+    Typing,
+}
+
 /// The actions of keys.
 #[derive(Debug, Clone)]
 pub struct Keymap {
+    /// Whether letters without an action begin a search.
+    pub searches_by_letters: bool,
     actions: HashMap<(Context, Key), Action>,
     keys: BTreeMap<(Context, Action), Vec<Key>>,
 }
 
 impl Default for Keymap {
     fn default() -> Self {
-        let mut keys = BTreeMap::new();
-        for context in Context::ALL {
-            for (action, names) in context.defaults() {
-                let parsed = names.iter().filter_map(|name| Key::parse(name)).collect();
-                keys.insert((context, *action), parsed);
-            }
-        }
-        Self {
-            actions: by_key(&keys),
-            keys,
-        }
+        Self::of(KeySet::Letters)
     }
 }
 
@@ -440,10 +469,33 @@ fn by_key(keys: &BTreeMap<(Context, Action), Vec<Key>>) -> HashMap<(Context, Key
 }
 
 impl Keymap {
-    /// Returns the defaults changed by `remaps`. An action that `remaps` names loses its default keys; a
+    /// Returns the keys of a key set.
+    pub fn of(set: KeySet) -> Self {
+        let is_kept = |context: Context, key: &Key| match key.text() {
+            Some(letter @ 'a'..='z') if set == KeySet::Typing => {
+                !matches!(context, Context::Tree | Context::Sessions) || TYPING.contains(&letter)
+            }
+            _ => true,
+        };
+        let mut keys = BTreeMap::new();
+        for context in Context::ALL {
+            for (action, names) in context.defaults() {
+                let parsed = names.iter().filter_map(|name| Key::parse(name));
+                let kept = parsed.filter(|key| is_kept(context, key)).collect();
+                keys.insert((context, *action), kept);
+            }
+        }
+        Self {
+            searches_by_letters: set == KeySet::Typing,
+            actions: by_key(&keys),
+            keys,
+        }
+    }
+
+    /// Returns the keys of `set` changed by `remaps`. An action that `remaps` names loses its default keys; a
     /// key that it names loses its default action. The error says what is wrong and where.
-    pub fn remapped(remaps: &Remaps) -> Result<Self, String> {
-        let mut keys = Self::default().keys;
+    pub fn remapped(set: KeySet, remaps: &Remaps) -> Result<Self, String> {
+        let mut keys = Self::of(set).keys;
         let mut given: HashMap<(Context, Key), Action> = HashMap::new();
         for (context_name, table) in remaps {
             let context = Context::ALL
@@ -486,6 +538,7 @@ impl Keymap {
             }
         }
         Ok(Self {
+            searches_by_letters: set == KeySet::Typing,
             actions: by_key(&keys),
             keys,
         })
@@ -533,6 +586,40 @@ mod tests {
         }
     }
 
+    /// The keys that users of similar tools press without looking.
+    #[test]
+    fn common_keys_work_in_every_key_set() {
+        for set in [KeySet::Letters, KeySet::Typing] {
+            let keymap = Keymap::of(set);
+            let action = |context, name: &str| keymap.action(context, Key::parse(name).unwrap());
+            for (name, expected) in [
+                ("ctrl+u", Action::FilterUserOnly),
+                ("ctrl+o", Action::NextFilter),
+                ("shift+l", Action::Label),
+                ("esc", Action::Back),
+                ("ctrl+c", Action::Quit),
+                ("Q", Action::Quit),
+                ("/", Action::Search),
+                ("?", Action::Help),
+                (":", Action::Command),
+            ] {
+                assert_eq!(
+                    action(Context::Tree, name),
+                    Some(expected),
+                    "{name} in {set:?}"
+                );
+            }
+            for context in Context::ALL {
+                assert_eq!(action(context, "ctrl+c"), Some(Action::Quit), "{context:?}");
+            }
+            assert!(action(Context::Preview, "q") == Some(Action::Quit));
+        }
+        let quit = Key::parse("q").unwrap();
+        let of = |set| Keymap::of(set).action(Context::Sessions, quit);
+        assert_eq!(of(KeySet::Letters), Some(Action::Quit));
+        assert_eq!(of(KeySet::Typing), None);
+    }
+
     #[test]
     fn letters_contain_their_shift() {
         let typed = Key::new(KeyCode::Char('L'), KeyModifiers::SHIFT);
@@ -552,7 +639,7 @@ mod tests {
 
     fn remap(toml: &str) -> Result<Keymap, String> {
         let remaps: Remaps = toml::from_str(toml).unwrap();
-        Keymap::remapped(&remaps)
+        Keymap::remapped(KeySet::default(), &remaps)
     }
 
     #[test]

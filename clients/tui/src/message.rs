@@ -4,8 +4,10 @@
 use crate::marked::MarkedText;
 use crate::model::compare::Comparison;
 use crate::model::document::Document;
+use crate::model::picker::{PickerItem, PickerKind};
 use crate::model::question::Question;
 use crate::model::rows::Row;
+use crate::operation::Operation;
 use crossterm::event::{KeyEvent, MouseEvent};
 use serde_json::Value;
 use std::time::Duration;
@@ -86,16 +88,13 @@ pub enum Effect {
         name: String,
         argument: String,
     },
-    /// Compact the context, as a command. The focus may be empty.
-    Compact {
+    /// Run an operation as a command.
+    Operate {
         id: u64,
-        focus: String,
+        operation: Operation,
     },
-    /// Fork at an entry, as a command, and open the new session.
-    Fork {
-        id: u64,
-        entry: String,
-    },
+    /// List the items of a picker.
+    ListItems(PickerKind),
     /// Cancel the running command.
     StopCommand,
     /// Answer a question of another client.
@@ -278,6 +277,11 @@ pub enum Daemon {
         id: u64,
         result: Result<CommandOutput, Failure>,
     },
+    /// The items of a picker.
+    Listed {
+        kind: PickerKind,
+        result: Result<Vec<PickerItem>, Failure>,
+    },
     /// The result of answering a question.
     Answered(Result<(), Failure>),
     Event(Event),
@@ -342,6 +346,8 @@ pub enum Event {
     },
     /// The session was closed.
     Closed,
+    /// The list of sessions has changed.
+    SessionsChanged,
     /// Another client asks the user.
     Asked(Box<Question>),
     /// A question needs no answer any more; `how` says why.
@@ -443,6 +449,8 @@ pub struct HitPage {
     pub total: u64,
     /// The number of sessions that have them.
     pub sessions: u64,
+    /// Whether there may be more hits and sessions than counted.
+    pub at_least: bool,
     /// The number of files that could not be searched.
     pub unread: usize,
     /// The cursor of the next page, if there is one.

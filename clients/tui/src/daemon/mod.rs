@@ -3,7 +3,7 @@
 
 mod compare;
 mod convert;
-mod own;
+mod operations;
 mod people;
 mod search;
 
@@ -67,10 +67,7 @@ impl Daemon {
             let before = self.state().comparing.take();
             before.inspect(AbortHandle::abort);
         }
-        let is_command = matches!(
-            effect,
-            Effect::RunCommand { .. } | Effect::Compact { .. } | Effect::Fork { .. }
-        );
+        let is_command = matches!(effect, Effect::RunCommand { .. } | Effect::Operate { .. });
         if is_command || effect == Effect::StopCommand {
             let before = self.state().running.take();
             before.inspect(AbortHandle::abort);
@@ -151,14 +148,14 @@ impl Daemon {
                 let session = self.state().session.clone();
                 return people::carry_out(&client, session, effect).await;
             }
-            Effect::Compact { id, focus } => {
-                let result = own::compact(&client, focus).await.map_err(failure);
+            Effect::Operate { id, operation } => {
+                let result = self.operate(&client, operation).await.map_err(failure);
                 Answer::CommandEnded { id, result }
             }
-            Effect::Fork { id, entry } => {
-                let result = self.fork(&client, entry).await.map_err(failure);
-                Answer::CommandEnded { id, result }
-            }
+            Effect::ListItems(kind) => Answer::Listed {
+                kind,
+                result: self.list_items(&client, kind).await.map_err(failure),
+            },
             Effect::ListSessions(query) => Answer::Sessions {
                 generation: query.generation,
                 result: self.list(&client, query).await.map_err(failure),
@@ -250,6 +247,11 @@ impl Daemon {
             state.client = Some(client);
             state.session = None;
         }
+        let watcher = of.clone();
+        tokio::spawn(async move {
+            // A daemon without this method sends no changes; the list is then read again when it is shown.
+            let _watching = watcher.watch_sessions().await;
+        });
         tokio::spawn(async move {
             while let Some(notification) = notifications.next().await {
                 listener.forward(&notification);
@@ -271,7 +273,8 @@ impl Daemon {
     fn forward(&self, notification: &Notification) {
         let of = match notification {
             // The daemon sends these only to clients that they concern.
-            Notification::UserAsked(_)
+            Notification::SessionsChanged(_)
+            | Notification::UserAsked(_)
             | Notification::UserNotified(_)
             | Notification::EventResolved(_) => None,
             _ => notification.session_id(),

@@ -74,6 +74,7 @@ impl Model {
                 Vec::new()
             }
             Daemon::Compared { id, result } => self.compared(id, result),
+            Daemon::Listed { kind, result } => self.listed(kind, result),
             Daemon::Answered(result) => self.answered(result),
             answer @ (Daemon::Commands(_) | Daemon::CommandEnded { .. }) => {
                 self.command_answer(answer)
@@ -334,6 +335,9 @@ impl Model {
             event @ (Event::Asked(_) | Event::Resolved { .. } | Event::Notified { .. }) => {
                 self.person_event(event)
             }
+            Event::SessionsChanged if self.screen == Screen::Sessions => self.sessions.reload(),
+            // The list is read again when it is shown.
+            Event::SessionsChanged => Vec::new(),
             Event::Closed => {
                 self.session = None;
                 self.screen = Screen::Sessions;

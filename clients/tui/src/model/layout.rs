@@ -30,8 +30,17 @@ pub struct Panes {
 /// Minimum width for the preview beside the tree.
 const WIDE: u16 = 110;
 
+/// Steps by which the user can change the size of the preview, in each direction.
+pub const MOST_STEPS: isize = 4;
+
+/// Width from which the preview gets more than half of it, since the tree has enough.
+const VERY_WIDE: u16 = 160;
+
 /// Minimum height for both tree and preview.
 const LOW: u16 = 14;
+
+/// Height from which the preview gets half of it.
+const HIGH: u16 = 36;
 
 pub fn panes(model: &Model) -> Panes {
     let (columns, rows) = model.size;
@@ -72,7 +81,12 @@ pub fn panes(model: &Model) -> Panes {
     } else if !model.half || rest.height < LOW - 4 || model.editor.is_some() && columns < WIDE {
         panes.tree = rest;
     } else if columns >= WIDE {
-        let width = rest.width / 2;
+        let width = rest.width
+            - share(
+                rest.width,
+                if columns >= VERY_WIDE { 55 } else { 45 },
+                model,
+            );
         panes.tree = Rect { width, ..rest };
         panes.divider = Rect {
             x: rest.x + width,
@@ -92,11 +106,19 @@ pub fn panes(model: &Model) -> Panes {
             ..below
         };
     } else {
-        let (tree, below) = cut_top(rest, rest.height - rest.height / 2);
+        let percent = if rows >= HIGH { 50 } else { 40 };
+        let (tree, below) = cut_top(rest, rest.height - share(rest.height, percent, model));
         panes.tree = tree;
         (panes.preview_title, panes.preview) = cut_top(below, 1);
     }
     panes
+}
+
+/// Returns the part of `whole` for the preview: `percent`, and 8 more or less for each of the user's steps.
+fn share(whole: u16, percent: u16, model: &Model) -> u16 {
+    let steps = i16::try_from(model.preview_size).unwrap_or(0);
+    let percent = u32::from(percent.saturating_add_signed(8 * steps).clamp(15, 85));
+    u16::try_from(u32::from(whole) * percent / 100).unwrap_or(whole)
 }
 
 fn cut_top(area: Rect, height: u16) -> (Rect, Rect) {

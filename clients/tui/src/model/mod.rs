@@ -4,6 +4,7 @@
 //! part of the screen keeps its state in a module of its own. `control` handles keys and the mouse,
 //! `answers` the messages of the daemon.
 
+mod advice;
 mod answers;
 pub mod command;
 pub mod compare;
@@ -13,6 +14,7 @@ pub mod document;
 pub mod editor;
 pub mod input;
 pub mod layout;
+pub mod picker;
 pub mod preview;
 pub mod question;
 pub mod rows;
@@ -55,6 +57,8 @@ pub struct Model {
     pub preview: Preview,
     /// Whether the preview takes half of the screen.
     pub half: bool,
+    /// Steps by which the preview is larger or smaller than the screen's size suggests.
+    pub preview_size: isize,
     /// Whether keys go to the preview.
     pub preview_focused: bool,
     pub editor: Option<Editor>,
@@ -85,6 +89,8 @@ pub struct Model {
     last_key: Option<Duration>,
     /// The leaf when the daemon ended, until the new daemon's leaf is known.
     old_leaf: Option<LeafPosition>,
+    /// The time of the last Esc in the tree with nothing left to close.
+    last_escape: Option<Duration>,
     /// The last click, to detect a double click: column, row, time.
     last_click: Option<(u16, u16, Duration)>,
     /// Where going back from the tree leads.
@@ -155,6 +161,7 @@ impl Model {
             tree: TreeView::new(filter),
             preview: Preview::default(),
             half,
+            preview_size: 0,
             preview_focused: false,
             editor: None,
             kept_draft: None,
@@ -174,6 +181,7 @@ impl Model {
             commands: 0,
             last_key: None,
             old_leaf: None,
+            last_escape: None,
             last_click: None,
             back: None,
             opening_hit: None,

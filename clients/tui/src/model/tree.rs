@@ -36,7 +36,9 @@ pub struct TreeView {
     pub folded: Vec<String>,
     pub label_times: bool,
     pub leaf: Option<String>,
-    /// Entries to compare, at most two: id and preview.
+    /// Whether the time and the tokens of each entry are shown.
+    pub columns: bool,
+    /// Entries to compare or to copy, in the order in which they were marked: id and preview.
     pub marks: Vec<(String, String)>,
     /// The number of entries by other writers that the user has not visited.
     pub news: usize,
@@ -88,6 +90,7 @@ impl TreeView {
             folded: Vec::new(),
             label_times: false,
             leaf: None,
+            columns: false,
             marks: Vec::new(),
             news: 0,
             others_at: None,
@@ -535,9 +538,6 @@ impl TreeView {
         self.marks.retain(|(id, _)| *id != row.id);
         if self.marks.len() < before {
             return;
-        }
-        if self.marks.len() == 2 {
-            self.marks.remove(0);
         }
         self.marks.push((row.id.clone(), row.preview.clone()));
     }

@@ -88,7 +88,10 @@ pub fn running(model: &Model, frame: &mut Frame, running: &RunningCommand) {
     let columns = popup::columns(screen, COLUMNS);
     let elapsed = model.now.saturating_sub(running.began);
     let title = moving_title(&format!("Running {}", running.name), elapsed);
-    let waiting = "Waiting for the client that offers it…";
+    let waiting = match running.operation {
+        Some(_) => "Waiting for the daemon…",
+        None => "Waiting for the client that offers it…",
+    };
     let mut lines: Vec<Line> = wrapped(waiting, columns, theme.dim).collect();
     lines.push(Line::default());
     lines.push(esc_hint(model, "cancels it"));

@@ -8,7 +8,9 @@ mod command;
 mod compare;
 mod dialog;
 mod editor;
+mod focus;
 mod help;
+mod picker;
 mod popup;
 mod preview;
 mod question;
@@ -27,7 +29,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 pub use command::pager_last;
-pub use dialog::choice_at;
+pub use dialog::{choice_at, focus_columns};
 pub use help::{height as help_height, lines_of as help_lines};
 pub use question::columns as question_columns;
 pub use tree::fold_mark_columns;

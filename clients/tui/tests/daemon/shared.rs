@@ -79,6 +79,7 @@ impl Place {
             half: true,
             filter: Filter::Default,
             summary: Summary::Never,
+            double_escape: Default::default(),
             cwd: "/p".into(),
         };
         let mut tui = Tui {

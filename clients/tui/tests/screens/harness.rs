@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::time::Duration;
-use treelined_tui::config::{Settings, Summary};
+use treelined_tui::config::{DoubleEscape, Settings, Summary};
 use treelined_tui::keys::{Key, Keymap};
 use treelined_tui::message::{
     Daemon, Effect, Filter, Message, PagePosition, Server, Session, SessionPage, SessionRow,
@@ -76,6 +76,7 @@ impl Screen {
             half: true,
             filter: Filter::Default,
             summary: Summary::Ask,
+            double_escape: DoubleEscape::None,
             cwd: "/home/ada/project".into(),
         };
         Self {

@@ -268,7 +268,7 @@ fn a_hit_that_the_filter_hides_is_shown_with_all_entries() {
 #[test]
 fn a_search_in_the_list_goes_on_in_all_sessions() {
     let mut screen = Screen::list(80, 12, Vec::new());
-    screen.typed("cache").keys("ctrl+f");
+    screen.typed("/cache").keys("ctrl+f");
     assert_eq!(last_query(&screen).query, "cache");
 }
 

@@ -65,15 +65,15 @@ fn scope_sort_and_named_only_have_a_key_each() {
 fn typing_searches() {
     let mut screen = Screen::list(80, 8, Vec::new());
     screen.check("sessions-empty");
-    screen.typed("build");
+    screen.typed("/build");
     screen.check("sessions-search");
     screen.keys("esc");
     assert!(screen.model.sessions.search.is_empty());
     // One Esc too many does not quit.
     screen.keys("esc");
     assert!(screen.asked.is_empty());
-    assert!(screen.text().contains("Q quits."));
-    screen.keys("Q");
+    assert!(screen.text().contains("q quits."));
+    screen.keys("q");
     assert_eq!(screen.asked, [Effect::Quit]);
 }
 

@@ -5,6 +5,7 @@ use crate::message::{Effect, NavigationRequest};
 use crate::model::Model;
 use crate::model::dialog::{CHOICES, Dialog, RunningNavigation};
 use crate::model::input::Input;
+use crate::operation::Operation;
 use crossterm::event::KeyCode;
 
 /// Moves the first visible line `top` of a text. Returns whether the action does that.
@@ -58,6 +59,19 @@ impl Model {
                     return Vec::new();
                 }
             }
+            Some(Dialog::Create { input }) => {
+                if is_enter {
+                    let name = input.text().trim().to_owned();
+                    self.dialog = None;
+                    return self.operate(Operation::Create { name });
+                }
+                if !is_esc {
+                    input.key(key);
+                    return Vec::new();
+                }
+            }
+            Some(Dialog::Focus { .. }) => return self.key_in_focus(key),
+            Some(Dialog::Picker(_)) => return self.key_in_picker(key),
             Some(Dialog::Trash { session_id, .. }) => {
                 if key.text() == Some('y') {
                     let session_id = session_id.clone();
@@ -93,18 +107,18 @@ impl Model {
     }
 
     pub(super) fn key_in_choice(&mut self, key: Key) -> Vec<Effect> {
+        let columns = crate::view::focus_columns(self.size);
+        let action = self.settings.keymap.action(Context::Editor, key);
         let Some(Dialog::Choose(choose)) = &mut self.dialog else {
             return Vec::new();
         };
         if let Some(focus) = &mut choose.focus {
             if key.is(KeyCode::Esc) {
                 choose.focus = None;
-            } else if self.settings.keymap.action(Context::Editor, key) == Some(Action::Newline) {
-                focus.insert("\n");
-            } else if key.is(KeyCode::Enter) {
+            } else if action == Some(Action::Send) {
                 return self.start_navigation();
             } else {
-                focus.key(key);
+                super::operations::edit(focus, key, action, columns);
             }
             return Vec::new();
         }

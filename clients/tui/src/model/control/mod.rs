@@ -4,7 +4,9 @@
 mod command;
 mod dialogs;
 mod mouse;
+mod operations;
 mod panes;
+mod picker;
 mod questions;
 mod search;
 mod sessions;

@@ -29,7 +29,11 @@ impl Model {
         }
         if let Some(dialog) = &mut self.dialog {
             match dialog {
-                Dialog::Label { input, .. } | Dialog::Rename { input, .. } => input.insert(text),
+                Dialog::Label { input, .. }
+                | Dialog::Rename { input, .. }
+                | Dialog::Create { input }
+                | Dialog::Focus { input, .. } => input.insert(text),
+                Dialog::Picker(picker) => picker.filter.insert(text),
                 Dialog::Choose(choose) => {
                     if let Some(focus) = &mut choose.focus {
                         focus.insert(text);
