@@ -5,7 +5,7 @@
 
 use crate::keys::{KeySet, Keymap, Remaps};
 use crate::message::Filter;
-use crate::theme::{Background, Theme};
+use crate::theme::{Background, Theme, ThemeName};
 use etcetera::BaseStrategy;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 #[serde(deny_unknown_fields)]
 pub struct Config {
     pub background: Option<Background>,
+    /// The colours. Default: `auto`.
+    pub theme: Option<ThemeName>,
     /// Whether the preview is open at the start. Default: true.
     pub preview: Option<bool>,
     /// The filter at the start. Default: `default`.
@@ -118,6 +120,7 @@ mod tests {
         for (text, error) in [
             ("backgruond = \"dark\"", "backgruond"),
             ("background = \"blue\"", "blue"),
+            ("theme = \"blue\"", "blue"),
             ("filter = \"everything\"", "everything"),
             ("summary = \"sometimes\"", "sometimes"),
             ("shared = \"yes\"", "shared"),

@@ -6,7 +6,7 @@
 //! - [`model`]: the state. [`Model::update`](model::Model::update) turns a [`message::Message`] into
 //!   [`message::Effect`]s. No I/O, no clock, no terminal.
 //! - [`view`]: draws the model on a frame.
-//! - [`text`], [`marked`], [`keys`], [`theme`], [`time`], [`operation`]: sanitized text, its marked parts, keys,
+//! - [`text`], [`marked`], [`markdown`], [`keys`], [`theme`], [`time`], [`operation`]: sanitized text, its marked parts, keys,
 //!   colours, formatted times, operations that end with a text.
 //!
 //! Around them, [`daemon`] runs effects and returns answers, [`terminal`] sets the terminal up and restores
@@ -17,6 +17,7 @@ pub mod args;
 pub mod config;
 pub mod daemon;
 pub mod keys;
+pub mod markdown;
 pub mod marked;
 pub mod message;
 pub mod model;

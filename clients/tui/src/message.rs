@@ -51,6 +51,10 @@ pub enum Effect {
     GetText {
         id: String,
     },
+    /// Read the tokens that entries took.
+    GetTokens {
+        ids: Vec<String>,
+    },
     /// Count the entries that a navigation would leave.
     Prepare {
         target: String,
@@ -239,6 +243,8 @@ pub enum Daemon {
         result: Result<Document, Failure>,
     },
     Text(Result<String, Failure>),
+    /// The tokens of entries; entries that could not be read have none.
+    Tokens(Vec<(String, Option<u64>)>),
     /// The number of entries that a navigation would summarize; `None` if it leads to the leaf itself.
     Prepared {
         target: String,

@@ -162,6 +162,7 @@ fn row(node: TreeNode) -> Row {
             .map(|found| marked(&found.snippet, &found.ranges)),
         label: node.label.as_deref().map(text::line),
         label_time: node.label_timestamp.as_deref().map(time::local),
+        time: time::local_short(&node.timestamp),
         children: node.child_count,
         on_active_path: node.on_active_path,
         is_leaf: node.is_leaf,

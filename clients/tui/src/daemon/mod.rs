@@ -164,6 +164,7 @@ impl Daemon {
             Effect::GetTree(_)
             | Effect::GetEntry { .. }
             | Effect::GetText { .. }
+            | Effect::GetTokens { .. }
             | Effect::Prepare { .. } => return read(&client, effect).await,
             Effect::Navigate(navigate) => {
                 let navigation_id = navigate.navigation_id.clone();
@@ -400,6 +401,16 @@ async fn read(client: &Client, effect: Effect) -> Option<message::Daemon> {
                     .map(|found| document::plain_text(&convert::value(&found.entry)))
                     .map_err(failure),
             )
+        }
+        Effect::GetTokens { ids } => {
+            // One after the other: they are few, and the daemon has just read them.
+            let mut tokens = Vec::with_capacity(ids.len());
+            for id in ids {
+                let found = client.get_entry(&id).await.ok();
+                let read = found.and_then(|it| document::tokens(&convert::value(&it.entry)));
+                tokens.push((id, read));
+            }
+            Answer::Tokens(tokens)
         }
         Effect::Prepare { target, rewind } => {
             let result = prepare(client, &target, rewind).await.map_err(failure);

@@ -280,6 +280,9 @@ fn imported(result: &ImportSessionsResult) -> String {
 
 async fn reports(client: &Client) -> Result<String, Error> {
     let reports = client.import_report().await?;
+    if reports.imports.is_empty() {
+        return Ok("No import has changed this session.".to_owned());
+    }
     let value = serde_json::to_value(&reports).unwrap_or_default();
     let pretty = serde_json::to_string_pretty(&value).unwrap_or_default();
     let lines: Vec<String> = text::lines(&pretty).collect();

@@ -54,6 +54,10 @@ impl Model {
                 vec![Effect::Copy(text)]
             }
             Daemon::Text(Err(failure)) => self.fail("Nothing was copied", failure),
+            Daemon::Tokens(tokens) => {
+                self.tree.columns.arrived(tokens);
+                Vec::new()
+            }
             Daemon::Prepared { target, result } => self.prepared(target, result),
             Daemon::Navigated {
                 navigation_id,
@@ -155,6 +159,7 @@ impl Model {
         self.sessions.failed();
         self.search.abandon();
         self.tree.abandon_questions();
+        self.tree.columns.abandon();
         self.preview.forget();
         let reopened = self.session.as_ref().map(|open| match &open.path {
             Some(path) => Target::Path(path.clone()),
@@ -214,6 +219,7 @@ impl Model {
         self.sessions.failed();
         self.search.abandon();
         self.tree.abandon_questions();
+        self.tree.columns.abandon();
         self.preview.forget();
         self.navigating = None;
         self.comparing = None;

@@ -9,14 +9,13 @@ use std::time::Duration;
 type Own = (&'static str, &'static str, &'static str);
 
 /// Commands that need no open session.
-const OWN: [Own; 7] = [
+const OWN: [Own; 6] = [
     ("new", "[NAME]", "create a session"),
     (
         "import",
         "[TOOL|PATH]",
         "import conversations of other tools",
     ),
-    ("import-report", "", "the reports of the imports"),
     ("trash", "", "restore a deleted session"),
     ("web", "", "the address of the page for browsers"),
     ("help", "", "all keys"),
@@ -24,7 +23,7 @@ const OWN: [Own; 7] = [
 ];
 
 /// Commands about the open session.
-const OF_SESSION: [Own; 17] = [
+const OF_SESSION: [Own; 18] = [
     ("tree", "", "to the leaf"),
     ("branch", "", "go to the selected entry"),
     ("branches", "", "list the branches"),
@@ -60,6 +59,7 @@ const OF_SESSION: [Own; 17] = [
     ("stats", "", "messages, tokens and cost"),
     ("context", "", "the messages that the model sees"),
     ("moves", "", "the moves of the leaf"),
+    ("import-report", "", "the imports that changed this session"),
     ("sessions", "", "the list of sessions"),
     ("search", "", "search the text of all sessions"),
 ];

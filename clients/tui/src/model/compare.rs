@@ -1,6 +1,7 @@
 //! Two branches side by side from their common ancestor on. Lines are wrapped once per width.
 
 use super::rows::Kind;
+use crate::markdown::Prose;
 use crate::text;
 use std::time::Duration;
 
@@ -88,7 +89,7 @@ pub enum Line {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Piece {
     pub look: TextStyle,
-    pub text: String,
+    pub prose: Prose,
 }
 
 /// The style of a text.
@@ -97,6 +98,7 @@ pub enum TextStyle {
     Ancestor,
     Heading,
     User,
+    Assistant,
     Dim,
     #[default]
     Text,
@@ -187,8 +189,13 @@ impl Comparison {
 }
 
 fn pieces(look: TextStyle, text: &str, columns: usize) -> impl Iterator<Item = Piece> {
-    let lines = text::wrap(text, columns).into_iter();
-    lines.map(move |text| Piece { look, text })
+    let prose = match look {
+        // Markdown of people and models.
+        TextStyle::User | TextStyle::Text | TextStyle::Assistant => Prose::parse(text),
+        _ => Prose::plain(text),
+    };
+    let lines = prose.wrap(columns).into_iter();
+    lines.map(move |prose| Piece { look, prose })
 }
 
 impl Side {
@@ -232,7 +239,7 @@ impl Side {
             }
             let (look, who) = match &message.kind {
                 Kind::User => (TextStyle::User, "user: "),
-                Kind::Assistant => (TextStyle::Text, "assistant: "),
+                Kind::Assistant => (TextStyle::Assistant, "assistant: "),
                 Kind::Summary => (TextStyle::Text, "summary: "),
                 Kind::Compaction => (TextStyle::Text, "compaction: "),
                 _ => (TextStyle::Dim, ""),

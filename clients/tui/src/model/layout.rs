@@ -7,6 +7,8 @@ use ratatui::layout::Rect;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Panes {
     pub header: Rect,
+    /// The names of the columns of the list of sessions.
+    pub list_head: Rect,
     /// The rows of the list of sessions.
     pub list: Rect,
     /// The hits of the search over all sessions.
@@ -26,6 +28,9 @@ pub struct Panes {
     pub search: Rect,
     pub status: Rect,
 }
+
+/// Minimum height for the names of the columns.
+const WITH_HEAD: u16 = 8;
 
 /// Minimum width for the preview beside the tree.
 const WIDE: u16 = 110;
@@ -63,7 +68,8 @@ pub fn panes(model: &Model) -> Panes {
     let (mut rest, search) = cut_bottom(rest, u16::from(has_line));
     panes.search = search;
     if model.screen == Screen::Sessions {
-        panes.list = rest;
+        let has_head = rest.height >= WITH_HEAD && !model.sessions.rows().is_empty();
+        (panes.list_head, panes.list) = cut_top(rest, u16::from(has_head));
         return panes;
     }
     if model.screen == Screen::Search {

@@ -6,6 +6,7 @@
 
 mod advice;
 mod answers;
+pub mod columns;
 pub mod command;
 pub mod compare;
 mod control;
@@ -16,6 +17,7 @@ pub mod input;
 pub mod layout;
 pub mod picker;
 pub mod preview;
+mod prose;
 pub mod question;
 pub mod rows;
 pub mod search;
@@ -317,6 +319,10 @@ impl Model {
             return Vec::new();
         }
         let mut effects = self.tree.fill();
+        let tree = &mut self.tree;
+        let visible = tree.top..tree.top + tree.height;
+        let visible = visible.filter_map(|at| tree.rows.get(at));
+        effects.extend(tree.columns.want(visible));
         let panes = layout::panes(self);
         if panes.preview.height > 0
             && let Some(row) = self.tree.selected()

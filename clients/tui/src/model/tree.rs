@@ -4,6 +4,7 @@
 //! requested again, so that the cursor stays on its entry and the entry on its line of the screen; the old
 //! rows stay on the screen until the answer arrives. At most one such request is open.
 
+use super::columns::EntryColumns;
 use super::input::Input;
 use super::rows::{Row, Rows};
 use crate::marked::MarkedText;
@@ -36,8 +37,7 @@ pub struct TreeView {
     pub folded: Vec<String>,
     pub label_times: bool,
     pub leaf: Option<String>,
-    /// Whether the time and the tokens of each entry are shown.
-    pub columns: bool,
+    pub columns: EntryColumns,
     /// Entries to compare or to copy, in the order in which they were marked: id and preview.
     pub marks: Vec<(String, String)>,
     /// The number of entries by other writers that the user has not visited.
@@ -90,7 +90,7 @@ impl TreeView {
             folded: Vec::new(),
             label_times: false,
             leaf: None,
-            columns: false,
+            columns: EntryColumns::default(),
             marks: Vec::new(),
             news: 0,
             others_at: None,

@@ -86,7 +86,7 @@ fn choose_head(model: &Model, choose: &NavigationChoice, columns: u16) -> Vec<Li
         lines.extend(wrapped("Its text opens in the editor.", columns, theme.dim));
     }
     // On a low screen the choices matter more than the lines above them.
-    let spare = usize::from(model.size.1).saturating_sub(CHOICES.len() + 4);
+    let spare = usize::from(model.size.1).saturating_sub(CHOICES.len() + 5);
     lines.truncate(spare);
     if spare > lines.len() {
         lines.push(Line::default());
@@ -113,8 +113,9 @@ fn choose_area(model: &Model, choose: &NavigationChoice) -> (Rect, Vec<Line<'sta
     let screen = Rect::new(0, 0, model.size.0, model.size.1);
     let columns = popup::columns(screen, COLUMNS);
     let head = choose_head(model, choose, columns);
-    let focus = focus_rows(choose, columns).map_or(0, |(rows, _)| rows.len() + 1);
-    let area = popup::area(screen, columns, head.len() + CHOICES.len() + focus);
+    let focus = focus_rows(choose, columns).map_or(0, |(rows, _)| rows.len());
+    // Below the choices are a line between and the keys.
+    let area = popup::area(screen, columns, head.len() + CHOICES.len() + focus + 2);
     (area, head)
 }
 
@@ -144,15 +145,23 @@ fn draw_choose(model: &Model, frame: &mut Frame, choose: &NavigationChoice) {
                 Span::styled(text, theme.text),
             ]));
         }
-        let newline = model.settings.keymap.hint(Context::Editor, Action::Newline);
-        lines.push(Line::from(vec![
-            Span::styled("    enter", theme.key),
-            Span::styled(" summarizes   ", theme.dim),
-            Span::styled(newline, theme.key),
-            Span::styled(" new line", theme.dim),
-        ]));
         (first + row, column + 4)
     });
+    let newline = model.settings.keymap.hint(Context::Editor, Action::Newline);
+    let keys = match cursor {
+        Some(_) => [
+            ("enter", "summarizes"),
+            (&*newline, "new line"),
+            ("esc", "back"),
+        ],
+        None => [
+            ("enter", "goes there"),
+            ("1 2 3", "choose"),
+            ("esc", "cancels"),
+        ],
+    };
+    lines.push(Line::default());
+    lines.push(key_line(model, &keys, columns));
     let inner = popup::draw(frame, theme, area, "Go to", theme.active, lines);
     if let Some((row, column)) = cursor {
         put_cursor(frame, inner, row, column);
@@ -302,12 +311,8 @@ fn trash(model: &Model, frame: &mut Frame, title: &str) {
         theme.dim,
     ));
     lines.push(Line::default());
-    lines.push(Line::from(vec![
-        Span::styled("y", theme.key),
-        Span::styled(" moves it there   ", theme.dim),
-        Span::styled("n", theme.key),
-        Span::styled(" cancels", theme.dim),
-    ]));
+    let keys = [("y", "moves it there"), ("n", "cancels")];
+    lines.push(key_line(model, &keys, usize::from(columns)));
     let area = popup::area(screen, columns, lines.len());
     popup::draw(frame, theme, area, "To the trash?", theme.error, lines);
 }
@@ -325,7 +330,9 @@ fn draw_failed(model: &Model, frame: &mut Frame, failed: &FailureDialog) {
         Connection::Up(server) => server.summarizer.as_deref(),
         _ => None,
     };
-    lines.extend(wrapped(failed.advice(summarizer), columns, theme.dim));
+    lines.extend(wrapped(failed.advice(summarizer), columns, theme.text));
+    lines.push(Line::default());
+    lines.push(key_line(model, &[("esc", "closes")], usize::from(columns)));
     let area = popup::area(screen, columns, lines.len());
     popup::draw(frame, theme, area, &failed.what, theme.error, lines);
 }

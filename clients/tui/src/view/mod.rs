@@ -18,6 +18,7 @@ mod search;
 mod sessions;
 mod tree;
 
+use crate::markdown::Prose;
 use crate::marked::MarkedText;
 use crate::model::dialog::Dialog;
 use crate::model::{Connection, Model, Screen, layout};
@@ -30,7 +31,7 @@ use ratatui::widgets::Paragraph;
 
 pub use command::pager_last;
 pub use dialog::{choice_at, focus_columns};
-pub use help::{height as help_height, lines_of as help_lines};
+pub use help::last_top as help_last;
 pub use question::columns as question_columns;
 pub use tree::fold_mark_columns;
 
@@ -41,7 +42,7 @@ pub fn draw(model: &Model, frame: &mut Frame) {
     if model.compare.is_some() {
         compare::draw(model, frame, panes.compare);
     } else if model.screen == Screen::Sessions {
-        sessions::draw(model, frame, panes.list);
+        sessions::draw(model, frame, panes.list_head, panes.list);
     } else if model.screen == Screen::Search {
         search::draw(model, frame, panes.hits);
     } else {
@@ -94,10 +95,27 @@ fn marked(theme: &Theme, text: &MarkedText, columns: usize, style: Style) -> Vec
     styled.collect()
 }
 
+/// Returns the spans of a text with Markdown.
+fn prose(theme: &Theme, prose: &Prose, style: Style) -> Vec<Span<'static>> {
+    let parts = prose.parts().into_iter();
+    let styled = parts
+        .map(|(text, emphasis)| Span::styled(text.to_owned(), theme.emphasis(style, emphasis)));
+    styled.collect()
+}
+
+/// Lines that may follow the reason for an empty pane.
+const MOST_BELOW_EMPTINESS: usize = 7;
+
+/// Returns the first line of the reason for an empty pane: in its upper third, if all lines fit below.
+fn first_line_of_emptiness(area: Rect, lines: usize) -> usize {
+    let height = usize::from(area.height);
+    (height / 3).min(height.saturating_sub(lines))
+}
+
 /// Draws the reason for an empty pane in its middle.
 fn put_emptiness(model: &Model, frame: &mut Frame, area: Rect, why: &str) {
     let lines = crate::text::wrap(why, usize::from(area.width.saturating_sub(4)));
-    let first = usize::from(area.height / 3);
+    let first = first_line_of_emptiness(area, MOST_BELOW_EMPTINESS);
     for (at, line) in lines.into_iter().enumerate() {
         let line = Line::styled(line, model.settings.theme.dim).centered();
         put(frame, area, first + at, line);

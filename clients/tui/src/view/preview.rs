@@ -1,13 +1,13 @@
 //! Draws the preview pane.
 
-use super::put;
+use super::{prose, put};
 use crate::model::Model;
 use crate::model::document::LineStyle;
 use crate::model::layout::Panes;
 use crate::text;
 use ratatui::Frame;
 use ratatui::style::Modifier;
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 
 pub fn draw(model: &Model, frame: &mut Frame, panes: &Panes) {
     let area = panes.preview;
@@ -33,8 +33,13 @@ pub fn draw(model: &Model, frame: &mut Frame, panes: &Panes) {
         None => String::new(),
     };
     let rest = columns.saturating_sub(text::width(&title));
-    let rule = format!("{title}{}", "─".repeat(rest));
-    put(frame, panes.preview_title, 0, Line::styled(rule, border));
+    let inner = title.strip_prefix("── ").unwrap_or_default();
+    let rule = vec![
+        Span::styled(if inner.is_empty() { "" } else { "── " }, border),
+        Span::styled(inner.to_owned(), theme.dim),
+        Span::styled("─".repeat(rest), border),
+    ];
+    put(frame, panes.preview_title, 0, Line::from(rule));
     if !arrived {
         // The pane still shows another entry.
         if selected.is_some() {
@@ -48,11 +53,14 @@ pub fn draw(model: &Model, frame: &mut Frame, panes: &Panes) {
             LineStyle::Text => theme.text,
             LineStyle::Heading => theme.heading,
             LineStyle::Code => theme.code,
+            LineStyle::Quote => theme.assistant.add_modifier(Modifier::ITALIC),
+            LineStyle::Table => theme.text,
             LineStyle::Thinking => theme.dim.add_modifier(Modifier::ITALIC),
             LineStyle::Note => theme.dim,
             LineStyle::Error => theme.error,
         };
-        put(frame, area, at, Line::styled(line.text.clone(), style));
+        let spans = prose(theme, &line.prose, style);
+        put(frame, area, at, Line::from(spans));
     }
 }
 

@@ -58,7 +58,7 @@ fn keys_lead_from_the_list_into_the_tree_and_back() {
     tmux.wait_for("To the trash?");
     tmux.keys("y");
     tmux.wait("one session less", |screen| !screen.contains("tests fail"));
-    tmux.typed("xyz");
+    tmux.typed("/xyz");
     tmux.wait_for("matches “xyz”");
     tmux.keys("Escape");
     tmux.wait_for("The build");
@@ -148,7 +148,7 @@ fn without_a_summarizer_the_failure_gives_advice() {
     tmux.keys("2");
     tmux.check("failed", "summarizerUnavailable");
     tmux.keys("Escape");
-    tmux.wait("no dialog", |screen| !screen.contains('┌'));
+    tmux.wait("no dialog", |screen| !screen.contains('╭'));
     tmux.keys("Q");
     tmux.is_restored();
 }
@@ -171,7 +171,7 @@ fn filters_search_labels_folds_preview_and_copy() {
         screen.contains("1/1 · labeled-only")
     });
     tmux.keys("C-d");
-    tmux.typed("still");
+    tmux.typed("/still");
     tmux.wait("what is found", |screen| {
         screen.contains("1/1 ") && screen.contains("/still")
     });
@@ -205,9 +205,9 @@ fn filters_search_labels_folds_preview_and_copy() {
     tmux.keys("Escape");
     tmux.wait_for("2 marked");
     tmux.keys("?");
-    tmux.wait_for("fold, or to the start of the branch");
+    tmux.wait_for("fold, or to the start of");
     tmux.keys("Escape");
-    tmux.wait("no dialog", |screen| !screen.contains('┌'));
+    tmux.wait("no dialog", |screen| !screen.contains('╭'));
     tmux.keys("Q");
     tmux.is_restored();
 }
@@ -237,7 +237,7 @@ fn the_mouse_works() {
     // Two clicks at once are a double click.
     tmux.typed(&"\u{1b}[<0;20;3M\u{1b}[<0;20;3m".repeat(2));
     tmux.wait_for("Go to");
-    click(20, 10);
+    click(20, 9);
     tmux.wait_for("Moved.");
     tmux.keys("Q");
     tmux.is_restored();

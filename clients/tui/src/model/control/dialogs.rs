@@ -33,6 +33,10 @@ impl Model {
     pub(super) fn key_in_dialog(&mut self, key: Key) -> Vec<Effect> {
         let is_esc = key.is(KeyCode::Esc);
         let is_enter = key.is(KeyCode::Enter);
+        let last = match self.dialog {
+            Some(Dialog::Help { .. }) => crate::view::help_last(self),
+            _ => 0,
+        };
         match &mut self.dialog {
             Some(Dialog::Choose(_)) => return self.key_in_choice(key),
             Some(Dialog::Label { id, input }) => {
@@ -83,8 +87,6 @@ impl Model {
                 }
             }
             Some(Dialog::Help { top }) => {
-                let last = crate::view::help_lines(&self.settings)
-                    .saturating_sub(crate::view::help_height(self.size));
                 let action = self.settings.keymap.action(Context::Preview, key);
                 if scroll(action, top, last, self.size.1) {
                     return Vec::new();

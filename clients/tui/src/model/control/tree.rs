@@ -78,7 +78,7 @@ impl Model {
                 Vec::new()
             }
             Action::Columns => {
-                self.tree.columns = !self.tree.columns;
+                self.tree.columns.shown = !self.tree.columns.shown;
                 Vec::new()
             }
             Action::LargerPreview => self.resize_preview(1),

@@ -7,6 +7,8 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
+mod defaults;
+
 macro_rules! actions {
     ($($variant:ident $name:literal $about:literal,)+) => {
         /// An action that a key can have.
@@ -130,156 +132,29 @@ impl Context {
         }
     }
 
-    const fn defaults(self) -> &'static [(Action, &'static [&'static str])] {
+    /// Returns the name for people.
+    pub const fn about(self) -> &'static str {
         match self {
-            Context::Sessions => SESSIONS,
-            Context::Search => SEARCH,
-            Context::Tree => TREE,
-            Context::Preview => PREVIEW,
-            Context::Compare => COMPARE,
-            Context::Editor => EDITOR,
+            Context::Sessions => "list of sessions",
+            Context::Search => "search of all sessions",
+            Context::Tree => "tree",
+            Context::Preview => "preview",
+            Context::Compare => "comparison",
+            Context::Editor => "editor",
+        }
+    }
+
+    const fn defaults(self) -> defaults::Table {
+        match self {
+            Context::Sessions => defaults::SESSIONS,
+            Context::Search => defaults::SEARCH,
+            Context::Tree => defaults::TREE,
+            Context::Preview => defaults::PREVIEW,
+            Context::Compare => defaults::COMPARE,
+            Context::Editor => defaults::EDITOR,
         }
     }
 }
-
-type Defaults = &'static [(Action, &'static [&'static str])];
-
-// The keys of the key set `letters`. The set `typing` lacks the small letters that it does not list in `TYPING`.
-
-const TREE: Defaults = &[
-    (Action::Up, &["up", "k"]),
-    (Action::Down, &["down", "j"]),
-    (Action::PageUp, &["pageup", "left"]),
-    (Action::PageDown, &["pagedown", "right"]),
-    (Action::First, &["home", "g"]),
-    (Action::Last, &["end", "G"]),
-    (Action::Accept, &["enter"]),
-    (Action::Back, &["esc"]),
-    (Action::Search, &["/"]),
-    (Action::FoldOrUp, &["ctrl+left", "alt+left", "h"]),
-    (Action::UnfoldOrDown, &["ctrl+right", "alt+right", "l"]),
-    (Action::ToggleFold, &["space"]),
-    (Action::ToActive, &["A", "a"]),
-    (Action::ToNews, &["N", "n"]),
-    (Action::FilterDefault, &["ctrl+d"]),
-    (Action::FilterNoTools, &["ctrl+t"]),
-    (Action::FilterUserOnly, &["ctrl+u"]),
-    (Action::FilterLabeled, &["ctrl+l"]),
-    (Action::FilterAll, &["ctrl+a"]),
-    (Action::NextFilter, &["ctrl+o"]),
-    (Action::Label, &["L"]),
-    (Action::LabelTimes, &["T"]),
-    (Action::Columns, &["t", "ctrl+e"]),
-    (Action::Undo, &["u"]),
-    (Action::Redo, &["ctrl+r"]),
-    (Action::Copy, &["y"]),
-    (Action::Compose, &["I", "i"]),
-    (Action::Rewind, &["E", "e"]),
-    (Action::Fork, &["f", "ctrl+g"]),
-    (Action::CherryPick, &["P", "p"]),
-    (Action::Merge, &["W", "w"]),
-    (Action::Compact, &["K"]),
-    (Action::Branches, &["b", "B"]),
-    (Action::Export, &["x", "X"]),
-    (Action::Mark, &["M", "m"]),
-    (Action::Compare, &["C", "c"]),
-    (Action::TogglePreview, &["F"]),
-    (Action::LargerPreview, &["+", "="]),
-    (Action::SmallerPreview, &["-"]),
-    (Action::FocusPreview, &["tab"]),
-    (Action::Sessions, &["S", "s"]),
-    (Action::SearchAll, &["ctrl+f"]),
-    (Action::Reconnect, &["R", "r"]),
-    (Action::Help, &["?", "f1"]),
-    (Action::Suspend, &["ctrl+z"]),
-    (Action::Command, &[":"]),
-    (Action::Answer, &["ctrl+q"]),
-    (Action::Quit, &["q", "Q", "ctrl+c"]),
-];
-
-const SESSIONS: Defaults = &[
-    (Action::Up, &["up", "k", "ctrl+p"]),
-    (Action::Down, &["down", "j", "ctrl+n"]),
-    (Action::PageUp, &["pageup", "left"]),
-    (Action::PageDown, &["pagedown", "right"]),
-    (Action::First, &["home", "g"]),
-    (Action::Last, &["end", "G"]),
-    (Action::Accept, &["enter"]),
-    (Action::Back, &["esc"]),
-    (Action::Search, &["/"]),
-    (Action::SearchAll, &["ctrl+f"]),
-    (Action::Scope, &["tab"]),
-    (Action::NextSort, &["ctrl+s", "o"]),
-    (Action::NamedOnly, &["ctrl+o"]),
-    (Action::Create, &["n", "N"]),
-    (Action::Import, &["i", "I"]),
-    (Action::Rename, &["R", "r", "f2"]),
-    (Action::Trash, &["D", "d", "delete"]),
-    (Action::Restore, &["T", "t"]),
-    (Action::Help, &["?", "f1"]),
-    (Action::Suspend, &["ctrl+z"]),
-    (Action::Command, &[":"]),
-    (Action::Answer, &["ctrl+q"]),
-    (Action::Quit, &["q", "Q", "ctrl+c"]),
-];
-
-/// The small letters that are commands in the key set `typing`; all others begin a search.
-const TYPING: &[char] = &['j', 'k', 'u', 'y'];
-
-// Letters go into the query, and so do the keys that move in a line.
-const SEARCH: Defaults = &[
-    (Action::Up, &["up", "ctrl+p"]),
-    (Action::Down, &["down", "ctrl+n"]),
-    (Action::PageUp, &["pageup"]),
-    (Action::PageDown, &["pagedown"]),
-    (Action::Accept, &["enter"]),
-    (Action::Back, &["esc"]),
-    (Action::Scope, &["tab"]),
-    (Action::Help, &["f1"]),
-    (Action::Suspend, &["ctrl+z"]),
-    (Action::Answer, &["ctrl+q"]),
-    (Action::Quit, &["ctrl+c"]),
-];
-
-const PREVIEW: Defaults = &[
-    (Action::Up, &["up", "k"]),
-    (Action::Down, &["down", "j"]),
-    (Action::PageUp, &["pageup", "left", "ctrl+b"]),
-    (Action::PageDown, &["pagedown", "right", "space", "ctrl+f"]),
-    (Action::First, &["home", "g"]),
-    (Action::Last, &["end", "G"]),
-    (Action::Copy, &["y"]),
-    (Action::FocusPreview, &["tab", "esc"]),
-    (Action::TogglePreview, &["F"]),
-    (Action::Help, &["?"]),
-    (Action::Suspend, &["ctrl+z"]),
-    (Action::Command, &[":"]),
-    (Action::Answer, &["ctrl+q"]),
-    (Action::Quit, &["q", "Q", "ctrl+c"]),
-];
-
-const COMPARE: Defaults = &[
-    (Action::Up, &["up", "k"]),
-    (Action::Down, &["down", "j"]),
-    (Action::PageUp, &["pageup", "left"]),
-    (Action::PageDown, &["pagedown", "right", "space"]),
-    (Action::First, &["home", "g"]),
-    (Action::Last, &["end", "G"]),
-    (Action::Back, &["esc", "C"]),
-    (Action::Help, &["?"]),
-    (Action::Suspend, &["ctrl+z"]),
-    (Action::Answer, &["ctrl+q"]),
-    (Action::Quit, &["q", "Q", "ctrl+c"]),
-];
-
-const EDITOR: Defaults = &[
-    (Action::Send, &["enter", "ctrl+s"]),
-    (Action::Newline, &["alt+enter", "ctrl+j", "shift+enter"]),
-    (Action::Copy, &["ctrl+y"]),
-    (Action::Back, &["esc"]),
-    (Action::Answer, &["ctrl+q"]),
-    (Action::Quit, &["ctrl+c"]),
-];
 
 /// A key with its modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -473,7 +348,8 @@ impl Keymap {
     pub fn of(set: KeySet) -> Self {
         let is_kept = |context: Context, key: &Key| match key.text() {
             Some(letter @ 'a'..='z') if set == KeySet::Typing => {
-                !matches!(context, Context::Tree | Context::Sessions) || TYPING.contains(&letter)
+                !matches!(context, Context::Tree | Context::Sessions)
+                    || defaults::TYPING.contains(&letter)
             }
             _ => true,
         };
