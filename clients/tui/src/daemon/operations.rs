@@ -78,7 +78,7 @@ impl Daemon {
         let id = call.await?.session.session_id;
         self.open_created(client, &id).await?;
         Ok(CommandOutput {
-            output: Some("This is the new session; it has no message yet.".to_owned()),
+            output: Some("This is the new session.".to_owned()),
             prompt: None,
         })
     }

@@ -158,7 +158,10 @@ impl CompareView {
 impl Comparison {
     fn layout(&self, columns: usize) -> Vec<Line> {
         let common = match &self.ancestor {
-            Some(ancestor) => format!("Common ancestor: {ancestor}"),
+            Some(ancestor) => {
+                let room = (2 * columns).saturating_sub("Common ancestor: ".len() + 2);
+                format!("Common ancestor: {}", text::cut(ancestor, room))
+            }
             None => "They have no common ancestor.".to_owned(),
         };
         let mut out: Vec<Line> = pieces(TextStyle::Ancestor, &common, columns)
@@ -191,8 +194,8 @@ impl Comparison {
 fn pieces(look: TextStyle, text: &str, columns: usize) -> impl Iterator<Item = Piece> {
     let prose = match look {
         // Markdown of people and models.
-        TextStyle::User | TextStyle::Text | TextStyle::Assistant => Prose::parse(text),
-        _ => Prose::plain(text),
+        TextStyle::File | TextStyle::Dim => Prose::plain(text),
+        _ => Prose::parse(text),
     };
     let lines = prose.wrap(columns).into_iter();
     lines.map(move |prose| Piece { look, prose })
@@ -238,10 +241,10 @@ impl Side {
                 );
             }
             let (look, who) = match &message.kind {
-                Kind::User => (TextStyle::User, "user: "),
-                Kind::Assistant => (TextStyle::Assistant, "assistant: "),
-                Kind::Summary => (TextStyle::Text, "summary: "),
-                Kind::Compaction => (TextStyle::Text, "compaction: "),
+                Kind::User => (TextStyle::User, "**user:** "),
+                Kind::Assistant => (TextStyle::Assistant, "**assistant:** "),
+                Kind::Summary => (TextStyle::Text, "**summary:** "),
+                Kind::Compaction => (TextStyle::Text, "**compaction:** "),
                 _ => (TextStyle::Dim, ""),
             };
             push(look, &format!("{who}{}", message.text));

@@ -17,6 +17,9 @@ pub struct Panes {
     pub tree: Rect,
     /// The column left of the preview, if the preview is beside the tree.
     pub divider: Rect,
+    /// The frames around the tree and the preview, on large screens.
+    pub tree_frame: Rect,
+    pub preview_frame: Rect,
     /// The line above the text of the preview.
     pub preview_title: Rect,
     /// The text of the preview.
@@ -28,6 +31,9 @@ pub struct Panes {
     pub search: Rect,
     pub status: Rect,
 }
+
+/// Minimum width and height for frames around the panes.
+const FRAMED: (u16, u16) = (100, 30);
 
 /// Minimum height for the names of the columns.
 const WITH_HEAD: u16 = 8;
@@ -81,18 +87,24 @@ pub fn panes(model: &Model) -> Panes {
         (panes.editor_title, panes.editor) = cut_top(editor, 1);
         rest = above;
     }
+    split(model, &mut panes, rest);
+    if columns >= FRAMED.0 && rows >= FRAMED.1 && model.editor.is_none() {
+        frame(&mut panes);
+    }
+    panes
+}
+
+/// Divides the space between header and status among the tree and the preview.
+fn split(model: &Model, panes: &mut Panes, rest: Rect) {
+    let (columns, rows) = model.size;
     let alone = model.preview_focused && (rows < LOW || !model.half);
     if alone && model.editor.is_none() {
         (panes.preview_title, panes.preview) = cut_top(rest, 1);
     } else if !model.half || rest.height < LOW - 4 || model.editor.is_some() && columns < WIDE {
         panes.tree = rest;
     } else if columns >= WIDE {
-        let width = rest.width
-            - share(
-                rest.width,
-                if columns >= VERY_WIDE { 55 } else { 45 },
-                model,
-            );
+        let percent = if columns >= VERY_WIDE { 55 } else { 45 };
+        let width = rest.width - share(rest.width, percent, model);
         panes.tree = Rect { width, ..rest };
         panes.divider = Rect {
             x: rest.x + width,
@@ -113,11 +125,53 @@ pub fn panes(model: &Model) -> Panes {
         };
     } else {
         let percent = if rows >= HIGH { 50 } else { 40 };
-        let (tree, below) = cut_top(rest, rest.height - share(rest.height, percent, model));
+        let below = share(rest.height, percent, model);
+        let (tree, below) = cut_top(rest, rest.height - below);
         panes.tree = tree;
         (panes.preview_title, panes.preview) = cut_top(below, 1);
     }
-    panes
+}
+
+/// Puts frames around the tree and the preview.
+fn frame(panes: &mut Panes) {
+    if panes.tree.height > 2 {
+        panes.tree_frame = panes.tree;
+        panes.tree = inside(panes.tree);
+    }
+    if panes.preview.height > 2 {
+        let (title, below) = (panes.preview_title, panes.preview);
+        let left = match panes.divider.height {
+            0 => title.x,
+            _ => panes.divider.x,
+        };
+        panes.preview_frame = Rect {
+            x: left,
+            y: title.y,
+            width: below.x + below.width - left,
+            height: below.height + 1,
+        };
+        let inside = inside(panes.preview_frame);
+        panes.preview = Rect {
+            x: inside.x + 1,
+            width: inside.width.saturating_sub(2),
+            ..inside
+        };
+        panes.preview_title = Rect {
+            x: left + 1,
+            width: panes.preview_frame.width.saturating_sub(2),
+            ..title
+        };
+        panes.divider = Rect::default();
+    }
+}
+
+fn inside(frame: Rect) -> Rect {
+    Rect {
+        x: frame.x + 1,
+        y: frame.y + 1,
+        width: frame.width.saturating_sub(2),
+        height: frame.height.saturating_sub(2),
+    }
 }
 
 /// Returns the part of `whole` for the preview: `percent`, and 8 more or less for each of the user's steps.

@@ -27,7 +27,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::Paragraph;
+use ratatui::widgets::{Block, BorderType, Paragraph};
 
 pub use command::pager_last;
 pub use dialog::{choice_at, focus_columns};
@@ -46,6 +46,8 @@ pub fn draw(model: &Model, frame: &mut Frame) {
     } else if model.screen == Screen::Search {
         search::draw(model, frame, panes.hits);
     } else {
+        put_frame(model, frame, panes.tree_frame, !model.preview_focused);
+        put_frame(model, frame, panes.preview_frame, model.preview_focused);
         tree::draw(model, frame, panes.tree);
         preview::draw(model, frame, &panes);
         editor::draw(model, frame, panes.editor_title, panes.editor);
@@ -70,6 +72,22 @@ pub fn draw(model: &Model, frame: &mut Frame) {
     } else {
         dialog::draw(model, frame);
     }
+}
+
+/// Draws the frame of a pane; that of the focused one is marked.
+fn put_frame(model: &Model, frame: &mut Frame, area: Rect, is_focused: bool) {
+    if area.height == 0 {
+        return;
+    }
+    let theme = &model.settings.theme;
+    let style = match is_focused {
+        true => theme.active,
+        false => theme.border,
+    };
+    let block = Block::bordered()
+        .border_type(BorderType::Rounded)
+        .border_style(style);
+    frame.render_widget(block, area);
 }
 
 /// Draws `line` in row `at` of `area`, if there is such a row.

@@ -28,14 +28,16 @@ pub fn draw(model: &Model, frame: &mut Frame, panes: &Panes) {
         put(frame, panes.divider, line, Line::styled(piece, border));
     }
     let columns = usize::from(panes.preview_title.width);
+    let is_framed = panes.preview_frame.height > 0;
     let title = match selected {
+        Some(_) if is_framed => format!("─ {} ", title(model, arrived, columns.saturating_sub(4))),
         Some(_) => format!("── {} ", title(model, arrived, columns.saturating_sub(4))),
         None => String::new(),
     };
     let rest = columns.saturating_sub(text::width(&title));
-    let inner = title.strip_prefix("── ").unwrap_or_default();
+    let inner = title.trim_start_matches('─');
     let rule = vec![
-        Span::styled(if inner.is_empty() { "" } else { "── " }, border),
+        Span::styled("─".repeat(text::width(&title) - text::width(inner)), border),
         Span::styled(inner.to_owned(), theme.dim),
         Span::styled("─".repeat(rest), border),
     ];

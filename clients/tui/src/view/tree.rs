@@ -1,6 +1,8 @@
 //! Draws the rows of the tree.
 
-use super::{marked, put, put_emptiness};
+use super::{marked, prose, put, put_emptiness};
+use crate::keys::{Action, Context};
+use crate::markdown::Prose;
 use crate::model::rows::{Kind, Row, RowStyle};
 use crate::model::{Connection, Model};
 use crate::text;
@@ -18,11 +20,14 @@ const GUTTER: usize = 3;
 const NARROW: usize = 60;
 
 /// Below this width there are no columns beside the text.
-const LEAST_WITH_COLUMNS: usize = 44;
+const LEAST_WITH_COLUMNS: usize = 36;
 
 /// Columns of the tokens and of the time.
 const TOKENS: usize = 5;
 const TIME: usize = 11;
+
+/// Columns of a time without its date, on narrow screens.
+const CLOCK: usize = 5;
 
 const ACTIVE: &str = " ← active";
 const OTHERS: &str = " ← others";
@@ -37,6 +42,12 @@ pub fn draw(model: &Model, frame: &mut Frame, area: Rect) {
             why = "Starting the daemon…".to_owned();
         } else if model.looks_for_latest() {
             why = "Looking for the session that was used last…".to_owned();
+        }
+        if model.tree.rows.is_known() && model.tree.search.is_empty() {
+            let (compose, all) = (Action::Compose, Action::FilterAll);
+            let hint = |action| model.settings.keymap.hint(Context::Tree, action);
+            why.push_str(&format!(" {} writes a message,", hint(compose)));
+            why.push_str(&format!(" {} shows every entry.", hint(all)));
         }
         put_emptiness(model, frame, area, &why);
         return;
@@ -118,7 +129,12 @@ fn right_columns(model: &Model, row: &Row, columns: usize) -> String {
         return String::new();
     }
     let tokens = model.tree.columns.tokens(row);
-    format!("  {tokens:>TOKENS$}  {:>TIME$}", row.time)
+    let time = match columns < NARROW {
+        true => row.time.rsplit(' ').next().unwrap_or_default(),
+        false => &row.time,
+    };
+    let wide = if columns < NARROW { CLOCK } else { TIME };
+    format!("  {tokens:>TOKENS$}  {time:>wide$}")
 }
 
 /// Returns the guides, with a fold mark where a branch begins. Long guides are cut at the front.
@@ -197,7 +213,14 @@ fn content(model: &Model, row: &Row, narrow: bool, room: usize) -> Vec<Span<'sta
         let mark = row.style.map_or(theme.plugin, |style| theme.row(style));
         spans.push(Span::styled(format!("{icon} "), mark));
     }
-    spans.push(Span::styled(row.preview.clone(), style));
+    match row.kind {
+        // Written by models, who write Markdown.
+        Kind::Assistant | Kind::Summary | Kind::Compaction => {
+            let text = row.preview.trim_start_matches('#').trim_start();
+            spans.extend(prose(theme, &Prose::parse(text), style));
+        }
+        _ => spans.push(Span::styled(row.preview.clone(), style)),
+    }
     spans
 }
 

@@ -1,7 +1,7 @@
 //! The list of sessions.
 
 use crate::harness::{Screen, session};
-use treelined_tui::message::{Effect, SessionRow, Sort};
+use treelined_tui::message::{Daemon, Effect, Event, SessionRow, Sort};
 
 fn some() -> Vec<SessionRow> {
     vec![
@@ -31,6 +31,20 @@ fn sessions_are_threaded() {
     Screen::list(40, 10, some())
         .keys("down down")
         .check("sessions-tiny");
+}
+
+/// The daemon says that the list has changed; the cursor stays on its session.
+#[test]
+fn the_list_follows_the_changes_of_the_directory() {
+    let mut screen = Screen::list(80, 12, some());
+    screen.keys("down down");
+    let new = session("new", "Written elsewhere", None, 1);
+    screen.sessions.insert(0, new);
+    screen.daemon(Daemon::Event(Event::SessionsChanged));
+    assert!(screen.text().contains("Written elsewhere"));
+    assert!(
+        screen.text().contains("›   │  └─ A detour") || screen.text().contains("› │  └─ A detour")
+    );
 }
 
 #[test]
