@@ -166,49 +166,19 @@ impl Daemon {
             | Effect::GetText { .. }
             | Effect::GetTokens { .. }
             | Effect::Prepare { .. } => return read(&client, effect).await,
-            Effect::Navigate(navigate) => {
-                let navigation_id = navigate.navigation_id.clone();
-                let result = navigate_tree(&client, navigate).await.map_err(failure);
-                Answer::Navigated {
-                    navigation_id,
-                    result,
-                }
-            }
-            Effect::AbortNavigation { navigation_id } => {
-                // The answer of the navigation itself reports the end.
-                let _aborted = client.abort_navigation().navigation_id(navigation_id).await;
-                return None;
-            }
-            Effect::Undo => Answer::Moved {
-                undo: true,
-                result: client.undo_navigation().await.map(drop).map_err(failure),
-            },
-            Effect::Redo => Answer::Moved {
-                undo: false,
-                result: client.redo_navigation().await.map(drop).map_err(failure),
-            },
-            Effect::Label { id, label } => {
-                let label = Some(&*label).filter(|label| !label.is_empty());
-                Answer::Labelled(
-                    client
-                        .append_label(id)
-                        .label(label)
-                        .await
-                        .map(drop)
-                        .map_err(failure),
-                )
-            }
+            Effect::Navigate(_)
+            | Effect::AbortNavigation { .. }
+            | Effect::Undo
+            | Effect::Redo
+            | Effect::Label { .. } => return change(&client, effect).await,
             Effect::Rename { session_id, name } => Answer::Renamed(
                 self.rename(&client, &session_id, name)
                     .await
                     .map_err(failure),
             ),
             Effect::Trash { session_id } => {
-                let result = client
-                    .delete_session(&session_id)
-                    .await
-                    .map(drop)
-                    .map_err(failure);
+                let result = client.delete_session(&session_id).await;
+                let result = result.map(drop).map_err(failure);
                 Answer::Trashed { session_id, result }
             }
             Effect::Send(draft) => {
@@ -373,6 +343,46 @@ impl Daemon {
         }
         named
     }
+}
+
+/// Carries out an effect that moves the leaf or labels an entry.
+async fn change(client: &Client, effect: Effect) -> Option<message::Daemon> {
+    use message::Daemon as Answer;
+    Some(match effect {
+        Effect::Navigate(navigate) => {
+            let navigation_id = navigate.navigation_id.clone();
+            let result = navigate_tree(client, navigate).await.map_err(failure);
+            Answer::Navigated {
+                navigation_id,
+                result,
+            }
+        }
+        Effect::AbortNavigation { navigation_id } => {
+            // The answer of the navigation itself reports the end.
+            let _aborted = client.abort_navigation().navigation_id(navigation_id).await;
+            return None;
+        }
+        Effect::Undo => Answer::Moved {
+            undo: true,
+            result: client.undo_navigation().await.map(drop).map_err(failure),
+        },
+        Effect::Redo => Answer::Moved {
+            undo: false,
+            result: client.redo_navigation().await.map(drop).map_err(failure),
+        },
+        Effect::Label { id, label } => {
+            let label = Some(&*label).filter(|label| !label.is_empty());
+            Answer::Labelled(
+                client
+                    .append_label(id)
+                    .label(label)
+                    .await
+                    .map(drop)
+                    .map_err(failure),
+            )
+        }
+        _ => return None,
+    })
 }
 
 /// Carries out an effect that only reads the open session.

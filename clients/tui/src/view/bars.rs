@@ -308,11 +308,14 @@ fn hints(model: &Model) -> Vec<(String, &'static str)> {
         let actions = &[
             (Action::Help, "help"),
             (Action::Accept, "open"),
+            (Action::Create, "new"),
             (Action::Scope, "here/all"),
             (Action::SearchAll, "search all"),
-            (Action::Rename, "rename"),
+            (Action::Import, "import"),
             (Action::Trash, "trash"),
+            (Action::Rename, "rename"),
             (Action::NextSort, "sort"),
+            (Action::Quit, "quit"),
         ];
         (Context::Sessions, actions)
     } else if model.screen == Screen::Search {
@@ -335,10 +338,13 @@ fn hints(model: &Model) -> Vec<(String, &'static str)> {
         let actions = &[
             (Action::Help, "help"),
             (Action::Accept, "go"),
+            (Action::Search, "search"),
+            (Action::Command, "commands"),
             (Action::Undo, "undo"),
             (Action::NextFilter, "filter"),
             (Action::Label, "label"),
-            (Action::Copy, "copy"),
+            (Action::Fork, "fork"),
+            (Action::Quit, "quit"),
         ];
         (Context::Tree, actions)
     };

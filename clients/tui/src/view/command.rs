@@ -54,7 +54,7 @@ pub fn candidates(model: &Model, frame: &mut Frame, line_area: Rect) {
             true => command.name.clone(),
             false => format!("{} {}", command.name, command.argument),
         };
-        let name = format!(" {name:<20} ");
+        let name = format!(" {name:<23} ");
         let by = command
             .by
             .as_ref()

@@ -26,11 +26,9 @@ pub fn draw(model: &Model, frame: &mut Frame, head: Rect, area: Rect) {
     if let Some(mut why) = list.emptiness() {
         if let Connection::Connecting = model.link {
             why = "Starting the daemon…".to_owned();
-        } else if list.here && !list.loading {
-            if !list.search.is_empty() {
-                let key = model.settings.keymap.hint(Context::Sessions, Action::Scope);
-                why.push_str(&format!(" {key} shows those of all directories."));
-            }
+        } else if list.here && !list.loading && !list.search.is_empty() {
+            let key = model.settings.keymap.hint(Context::Sessions, Action::Scope);
+            why.push_str(&format!(" {key} shows those of all directories."));
         }
         if !list.search.is_empty() && !list.loading {
             let keymap = &model.settings.keymap;

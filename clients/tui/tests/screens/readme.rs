@@ -15,7 +15,10 @@ fn readme() -> String {
 #[track_caller]
 fn is_to_be(made: &str) {
     if std::env::var_os("UPDATE_README").is_some() {
-        std::fs::write(here().join("README.md"), made).unwrap();
+        // Other tests read it meanwhile.
+        let new = here().join("README.md.new");
+        std::fs::write(&new, made).unwrap();
+        std::fs::rename(new, here().join("README.md")).unwrap();
         return;
     }
     let now = readme();

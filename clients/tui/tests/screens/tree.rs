@@ -14,7 +14,7 @@ pub fn tour() -> Vec<Row> {
         on_active_path: true,
         ..row
     };
-    vec![
+    let mut rows = vec![
         active(Row {
             children: 1,
             ..row("q1", "", "Why does the build fail?")
@@ -46,6 +46,14 @@ pub fn tour() -> Vec<Row> {
             is_leaf: true,
             ..row("q3", "│  ", "Add the import.")
         }),
+    ];
+    rows.extend(abandoned());
+    rows
+}
+
+/// Returns the rows that are not on the active path.
+fn abandoned() -> Vec<Row> {
+    vec![
         Row {
             parent: Some("a1".into()),
             children: 1,

@@ -19,10 +19,10 @@ const DOUBLE_ESCAPE: Duration = Duration::from_millis(600);
 
 impl Model {
     pub(super) fn key_in_tree(&mut self, key: Key) -> Vec<Effect> {
-        if self.tree.typing {
-            if let Some(effects) = self.type_in_tree_search(key) {
-                return effects;
-            }
+        if self.tree.typing
+            && let Some(effects) = self.type_in_tree_search(key)
+        {
+            return effects;
         }
         let Some(action) = self.action(Context::Tree, key) else {
             return match key.text() {
@@ -62,12 +62,6 @@ impl Model {
             }
             Action::Undo => vec![Effect::Undo],
             Action::Redo => vec![Effect::Redo],
-            Action::Fork => self.pick(PickerKind::Fork),
-            Action::CherryPick => self.cherry_pick(),
-            Action::Merge => self.merge(String::new()),
-            Action::Compact => self.ask_focus(FocusOf::Compaction),
-            Action::Branches => self.pick(PickerKind::Branches),
-            Action::Export => self.pick(PickerKind::Export),
             Action::Copy => self.copy_selected(),
             Action::Compose => {
                 let draft = self.kept_draft.take().unwrap_or_else(|| Draft {
@@ -83,11 +77,6 @@ impl Model {
             }
             Action::LargerPreview => self.resize_preview(1),
             Action::SmallerPreview => self.resize_preview(-1),
-            Action::Mark => {
-                self.tree.toggle_mark();
-                Vec::new()
-            }
-            Action::Compare => self.compare_marked(),
             Action::TogglePreview => {
                 self.half = !self.half;
                 Vec::new()
@@ -101,6 +90,24 @@ impl Model {
             Action::Help => self.help(),
             Action::Suspend => vec![Effect::Suspend],
             Action::Quit => vec![Effect::Quit],
+            action => self.act_on_branches(action),
+        }
+    }
+
+    /// Forks, marks, copies and summarizes.
+    fn act_on_branches(&mut self, action: Action) -> Vec<Effect> {
+        match action {
+            Action::Fork => self.pick(PickerKind::Fork),
+            Action::CherryPick => self.cherry_pick(),
+            Action::Merge => self.merge(String::new()),
+            Action::Compact => self.ask_focus(FocusOf::Compaction),
+            Action::Branches => self.pick(PickerKind::Branches),
+            Action::Export => self.pick(PickerKind::Export),
+            Action::Mark => {
+                self.tree.toggle_mark();
+                Vec::new()
+            }
+            Action::Compare => self.compare_marked(),
             _ => Vec::new(),
         }
     }
