@@ -132,7 +132,7 @@ impl Place {
         if !metadata.is_dir() {
             bail!("{shown} is not a folder: remove it, or give another path with --socket");
         }
-        let (uid, mode) = owner_and_mode(&metadata);
+        let (uid, mode) = owner_and_mode(&metadata).context("ask for the owner of the folder")?;
         let own = process::effective_user();
         // Root can do anything already, and owns /run and /tmp.
         if uid != own && (self.is_derived || uid != 0) {

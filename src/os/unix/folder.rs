@@ -175,6 +175,7 @@ impl Folder {
     }
 
     /// Permission bits of the folder.
+    #[allow(clippy::useless_conversion, reason = "macOS has modes of 16 bits")]
     pub fn mode(&self) -> io::Result<u32> {
         let mode = Mode::from_raw_mode(fs::fstat(self.fd()?)?.st_mode);
         Ok(u32::from(mode.bits()) & 0o777)

@@ -1,6 +1,5 @@
 //! Sockets of the file system, and the user on the other side.
 
-use super::folder::FILE_MODE;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::fs::{File, FileType};
@@ -59,7 +58,7 @@ fn private_socket() -> io::Result<OwnedFd> {
     #[cfg(not(target_os = "linux"))]
     rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC)?;
     #[cfg(target_os = "linux")]
-    rustix::fs::fchmod(&socket, FILE_MODE)?;
+    rustix::fs::fchmod(&socket, super::folder::FILE_MODE)?;
     Ok(socket)
 }
 

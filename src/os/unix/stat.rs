@@ -84,8 +84,9 @@ pub(crate) fn is_removed(file: &File) -> io::Result<bool> {
 }
 
 /// The user who owns a file, and its permission bits.
-pub(crate) fn owner_and_mode(metadata: &Metadata) -> (u32, u32) {
-    (metadata.uid(), metadata.mode())
+#[allow(clippy::unnecessary_wraps, reason = "other systems have neither")]
+pub(crate) fn owner_and_mode(metadata: &Metadata) -> io::Result<(u32, u32)> {
+    Ok((metadata.uid(), metadata.mode()))
 }
 
 /// Takes all rights of other users to a folder (0700).
