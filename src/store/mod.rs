@@ -4,6 +4,7 @@
 pub(crate) mod catalogue;
 mod imported;
 pub(crate) mod listing;
+mod ticks;
 pub(crate) mod trash;
 pub(crate) mod watch;
 pub(crate) mod watch_folder;
@@ -95,7 +96,7 @@ impl Store {
     }
 
     /// Watches the session files, whoever changes them. Makes the session directory if it does not exist.
-    pub(crate) fn watch(&self, changed: impl Fn() + Send + 'static) -> Result<FolderWatch> {
+    pub(crate) fn watch(&self, changed: impl Fn() + Send + Sync + 'static) -> Result<FolderWatch> {
         let root = self.root()?;
         FolderWatch::start(root.path(), changed).map_err(|error| {
             let why = format!("the session directory cannot be watched: {error}");
