@@ -92,6 +92,11 @@ impl Redactor {
         })
     }
 
+    /// Whether every text stays as it is.
+    pub fn keeps_text(&self) -> bool {
+        self.searcher.is_none() && self.home.is_none()
+    }
+
     /// The text with its secrets replaced.
     pub fn text<'t>(&self, text: &'t str, report: Report<'_>) -> Cow<'t, str> {
         let mut out = String::new();
