@@ -50,6 +50,9 @@ interface Meta {
 /** Entries of a compared branch in which changed files are looked for, if the file does not list them. */
 const FILES_FROM = 2000;
 
+/** How many entries a path keeps. */
+const ENTRIES_KEPT = 2000;
+
 /** How many chunks of bodies stay in memory once they were shown. */
 const BODIES_KEPT = 64;
 
@@ -279,6 +282,8 @@ export class FileSource implements Source {
 class FilePath implements Path {
   readonly length: number;
   private places: Map<string, number> | undefined;
+  /** The rows that were read, so that an entry stays the same object. */
+  private readonly made = new Map<number, Row>();
 
   constructor(
     readonly id: string,
@@ -289,10 +294,12 @@ class FilePath implements Path {
   }
 
   entry(at: number): Row | undefined {
+    const known = this.made.get(at);
+    if (known) return known;
     const row = this.rows.rows[this.path[at] ?? -1];
     if (!row) return undefined;
     const parent = this.rows.rows[row.parent];
-    return {
+    const made = {
       ...row,
       parentId: parent?.id ?? null,
       onActivePath: row.onActivePath ?? false,
@@ -303,6 +310,9 @@ class FilePath implements Path {
       indent: 0,
       prefix: '',
     };
+    if (this.made.size > ENTRIES_KEPT) this.made.clear();
+    this.made.set(at, made);
+    return made;
   }
 
   want(): void {

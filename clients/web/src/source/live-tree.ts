@@ -7,8 +7,8 @@ import { MARK, type Observer, type Overview, type TreeView, type ViewQuery } fro
 /** Rows of a page. */
 const PAGE = 200;
 
-/** Rows of a page of the overview. */
-const OVERVIEW_PAGE = 2000;
+/** Rows of a page of the overview: reading one takes less time than a frame. */
+const OVERVIEW_PAGE = 1000;
 
 /** Larger trees have no overview: reading all their rows would take too long. */
 const OVERVIEW_MOST = 300_000;
@@ -129,6 +129,7 @@ export class LiveTree implements TreeView {
     const indent = new Uint16Array(this.total).fill(65535);
     const marks = new Uint8Array(this.total);
     for (let offset = 0; offset < this.total; offset += OVERVIEW_PAGE) {
+      await idle();
       const page = await this.read({ ...selection(this.query), offset, limit: OVERVIEW_PAGE });
       if (page.total !== this.total) return;
       page.nodes.forEach((row, at) => {
@@ -143,6 +144,11 @@ export class LiveTree implements TreeView {
     this.drawn = { indent, marks };
     this.observer.loaded();
   }
+}
+
+/** Waits until the browser has nothing else to do. */
+function idle(): Promise<unknown> {
+  return new Promise((done) => requestIdleCallback(done, { timeout: 2000 }));
 }
 
 function resized(before: Overview, total: number): Overview {

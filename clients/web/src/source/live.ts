@@ -1,7 +1,7 @@
 /** A session of a daemon. */
 
 import type { Comparison, Row, Stats } from '../wire.ts';
-import type { Link } from './rpc.ts';
+import type { CallOptions, Link } from './rpc.ts';
 import { LiveTree, selection, type TreePage } from './live-tree.ts';
 import type {
   BranchRow,
@@ -33,6 +33,8 @@ export class LiveSource implements Source {
   session: SessionInfo;
   private leaf: string | null;
   private last: LiveTree | undefined;
+  /** Cancels the view that is being read. */
+  private asking: AbortController | undefined;
   /** Rows of the filter `all` by their ids, for paths. */
   readonly rows = new Map<string, Row>();
 
@@ -60,25 +62,29 @@ export class LiveSource implements Source {
     return this.leaf ?? undefined;
   }
 
-  call<T>(method: string, params: object = {}): Promise<T> {
-    return this.link.call<T>(method, { sessionId: this.session.sessionId, ...params });
+  call<T>(method: string, params: object = {}, options: CallOptions = {}): Promise<T> {
+    return this.link.call<T>(method, { sessionId: this.session.sessionId, ...params }, options);
   }
 
-  private readonly read = async (params: object): Promise<TreePage> => {
-    const page = await this.call<TreePage>('get_tree', params);
+  private readonly read = async (params: object, signal?: AbortSignal): Promise<TreePage> => {
+    const options = signal === undefined ? {} : { signal };
+    const page = await this.call<TreePage>('get_tree', params, options);
     this.leaf = page.leafId;
     return page;
   };
 
   async view(query: ViewQuery, around?: string): Promise<TreeView> {
+    // Somebody who types wants the last view only.
+    this.asking?.abort();
+    const { signal } = (this.asking = new AbortController());
     const place = around === undefined ? {} : { around };
     const chosen = selection(query);
     let page: TreePage;
     try {
-      page = await this.read({ ...chosen, ...place, limit: 200 });
+      page = await this.read({ ...chosen, ...place, limit: 200 }, signal);
     } catch (error) {
-      if (around === undefined) throw error;
-      page = await this.read({ ...chosen, limit: 200 });
+      if (around === undefined || signal.aborted) throw error;
+      page = await this.read({ ...chosen, limit: 200 }, signal);
     }
     this.last = new LiveTree(query, page, this.read, this.observer, this.last);
     return this.last;
