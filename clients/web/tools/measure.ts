@@ -4,9 +4,10 @@
  */
 
 import { statSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
 import type { CDPSession, Page } from 'playwright-core';
 import { large, SessionWriter } from '../tests/sample.ts';
-import { Stage, type Watched } from '../tests/browser/harness.ts';
+import { Stage, Watched } from '../tests/browser/harness.ts';
 
 /** Words that many rows have, few rows, and none. */
 const QUERIES = ['stale import', 'question missing cache', 'xylophone'];
@@ -23,15 +24,33 @@ async function paint(page: Page): Promise<number> {
   );
 }
 
-/** The milliseconds from the start of the document until the tree has rows. */
-async function rowsShown(page: Page): Promise<number> {
-  await page.waitForSelector('#tree [role=treeitem]', { state: 'attached' });
-  return page.evaluate(
-    () =>
-      new Promise<number>((done) => {
-        requestAnimationFrame(() => setTimeout(() => done(performance.now()), 0));
-      }),
-  );
+interface Shown {
+  rowsShown?: number;
+  textShown?: number;
+}
+
+/** Lets the page note when the tree has rows, and when the selected entry has its text, in each of its frames. */
+async function noteFirst(page: Page): Promise<void> {
+  await page.addInitScript(() => {
+    const shown = window as Shown;
+    const look = (): void => {
+      if (document.querySelector('#tree [role=treeitem]')) shown.rowsShown ??= performance.now();
+      if (document.querySelector('.entry.selected .body > :not(.waiting)'))
+        shown.textShown ??= performance.now();
+      if (shown.textShown === undefined) requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look);
+  });
+}
+
+/** The milliseconds from the start of the document until the tree has rows, and the conversation its text. */
+async function firstShown(page: Page): Promise<string> {
+  await page.waitForFunction(() => (window as Shown).textShown !== undefined);
+  const shown = await page.evaluate(() => {
+    const { rowsShown, textShown } = window as Shown;
+    return { rowsShown, textShown };
+  });
+  return `rows ${ms(shown.rowsShown ?? NaN)}, text ${ms(shown.textShown ?? NaN)}`;
 }
 
 /** The browser's own counters, since the last call. */
@@ -67,14 +86,29 @@ class Counters {
 class Traffic {
   private sent = new Map<string, number>();
   private bytes = 0;
+  private asked: { id: string; at: number } | undefined;
+  /** How long the daemon took for the last query of the tree, with the way there and back, in milliseconds. */
+  queried = NaN;
 
   constructor(page: Page) {
     page.on('websocket', (socket) => {
       socket.on('framesent', ({ payload }) => {
-        const method = /"method":"([^"]+)"/.exec(payload.toString())?.[1] ?? 'token';
+        const text = payload.toString();
+        const method = /"method":"([^"]+)"/.exec(text)?.[1] ?? 'token';
+        const id = /"id":(\d+)/.exec(text)?.[1];
+        if (text.includes('"query"') && id !== undefined && !text.includes('"limit":1}')) {
+          this.asked = { id, at: performance.now() };
+        }
         this.sent.set(method, (this.sent.get(method) ?? 0) + 1);
       });
-      socket.on('framereceived', ({ payload }) => (this.bytes += payload.length));
+      socket.on('framereceived', ({ payload }) => {
+        this.bytes += payload.length;
+        const id = /"id":(\d+)/.exec(payload.toString().slice(0, 100))?.[1];
+        if (this.asked && id === this.asked.id) {
+          this.queried = performance.now() - this.asked.at;
+          this.asked = undefined;
+        }
+      });
     });
   }
 
@@ -138,7 +172,9 @@ async function measure(watched: Watched, name: string, traffic?: Traffic): Promi
   if (traffic) row(`${name}: after opening`, traffic.take());
   const counters = await Counters.of(page);
   for (const words of QUERIES) {
-    row(`${name}: search for ${words}`, ms(await search(page, words)));
+    const took = await search(page, words);
+    row(`${name}: search for ${words}`, ms(took));
+    if (traffic) row(`${name}: of this the daemon and the way`, ms(traffic.queried));
     await page.locator('#search').fill('');
     await page.waitForTimeout(1500);
   }
@@ -165,22 +201,26 @@ const file = stage.export(session);
 row('export, with writing the session', ms(performance.now() - start));
 row('file', `${(statSync(file).size / 1e6).toFixed(1)} MB`);
 for (const round of ['first', 'again']) {
-  const fromFile = await stage.openFile(file);
-  row(`file, ${round}: rows shown`, ms(await rowsShown(fromFile.page)));
-  await fromFile.page.waitForTimeout(1500);
-  row(`file, ${round}: first paint`, ms(await paint(fromFile.page)));
-  if (round === 'again') await measure(fromFile, 'file');
-  await fromFile.close();
+  const watched = await Watched.in(await stage.context());
+  const { page } = watched;
+  await noteFirst(page);
+  await page.goto(pathToFileURL(file).href, { waitUntil: 'commit' });
+  row(`file, ${round}: first shown`, await firstShown(page));
+  await page.waitForLoadState();
+  await page.waitForTimeout(500);
+  row(`file, ${round}: first paint`, ms(await paint(page)));
+  if (round === 'again') await measure(watched, 'file');
+  await watched.close();
 }
 const served = await stage.serve(session);
 const live = await served.open('');
 const traffic = new Traffic(live.page);
+await noteFirst(live.page);
 for (const round of ['first', 'again', 'and again']) {
   await live.page.goto('about:blank');
+  traffic.take();
   await live.page.goto(`${served.url.split('&')[0] ?? ''}&s=${session.sessionId}`);
-  row(`live, ${round}: rows shown`, ms(await rowsShown(live.page)));
-  await live.page.waitForSelector('.entry.selected .body');
-  row(`live, ${round}: text shown`, ms(await live.page.evaluate(() => performance.now())));
+  row(`live, ${round}: first shown`, await firstShown(live.page));
   row(`live, ${round}: requests`, traffic.take());
 }
 await measure(live, 'live', traffic);

@@ -2,7 +2,7 @@
 
 import type { Comparison, Row, Stats } from '../wire.ts';
 import type { CallOptions, Link } from './rpc.ts';
-import { LiveTree, selection, type TreePage } from './live-tree.ts';
+import { LiveTree, Overviews, selection, type TreePage } from './live-tree.ts';
 import type {
   BranchRow,
   Observer,
@@ -33,6 +33,7 @@ export class LiveSource implements Source {
   session: SessionInfo;
   private leaf: string | null;
   private last: LiveTree | undefined;
+  private readonly overviews = new Overviews();
   /** Cancels the view that is being read. */
   private asking: AbortController | undefined;
   /** Rows of the filter `all` by their ids, for paths. */
@@ -86,8 +87,17 @@ export class LiveSource implements Source {
       if (around === undefined || signal.aborted) throw error;
       page = await this.read({ ...chosen, limit: 200 }, signal);
     }
-    this.last = new LiveTree(query, page, this.read, this.observer, this.last);
-    return this.last;
+    const tree: LiveTree = new LiveTree(
+      query,
+      page,
+      this.read,
+      this.observer,
+      this.last,
+      this.overviews,
+      () => this.last === tree,
+    );
+    this.last = tree;
+    return tree;
   }
 
   async path(id: string): Promise<Path | undefined> {
