@@ -36,7 +36,7 @@
 //! - `stats`: messages, tokens and cost of a session
 //! - `tools`: the well-known tools of agents: main argument, files read and changed
 //! - `search`: finds words and patterns in the text of entries
-//! - `redact`: finds secrets in text and replaces them
+//! - `redact`: replaces the secrets in entries; the crate of `clients/redact` finds them
 //!
 //! Operations:
 //! - `import`: the conversations of other tools as nodes and entries
@@ -59,11 +59,11 @@
 //! - `hooks`: the user's programs that answer and receive events
 //! - `extensions`: clients that the daemon starts, restarts and ends
 //! - `daemon`: what all connections share: open sessions, one ordered queue of requests each, notifications, questions
+//! - `page`: the page of `clients/web`, and the policy under which browsers run it
 //! - `export`: sessions as pages, Markdown, text and session files
 //! - `rpc`: the method table, and the way from a frame to a handler and back
 //!
 //! Program:
-//! - `page`: the page of `clients/web`, and the policy under which browsers run it
 //! - `web`: the page and the WebSocket for browsers
 //! - `endpoint`: the shared daemon's socket: its place, lock, runtime file and users
 //! - `config`: settings: command line, environment, configuration file

@@ -60,28 +60,34 @@ export function sumRows(rows: FileRows, stats: FileStats, path: number[]): Stats
     if (row?.type === 'message' && row.role !== undefined) {
       messages.set(row.role, (messages.get(row.role) ?? 0) + 1);
     }
-    const time = Date.parse(row?.timestamp ?? '');
+    const time = rows.time(at);
     if (Number.isNaN(time)) continue;
     const passed = time - (previous ?? time);
     if (passed > 0 && passed <= PAUSE) activeMs += passed;
     previous = time;
   }
-  return { messages: Object.fromEntries(messages), activeMs, ...usageOf(stats, new Set(path)) };
+  return { messages: Object.fromEntries(messages), activeMs, ...usageOf(stats, path) };
 }
 
-function usageOf(stats: FileStats, path: ReadonlySet<number>): { tokens?: Tokens; cost?: number } {
+/** For each row its place in the columns of usage. */
+const places = new WeakMap<FileStats, Map<number, number>>();
+
+function usageOf(stats: FileStats, path: number[]): { tokens?: Tokens; cost?: number } {
   const usage = stats.usage;
   if (!usage) return {};
+  const known = places.get(stats) ?? new Map(usage.rows.map((row, at) => [row, at]));
+  places.set(stats, known);
   const tokens: Tokens = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
   let cost = 0;
-  usage.rows.forEach((row, at) => {
-    if (!path.has(row)) return;
+  for (const row of path) {
+    const at = known.get(row);
+    if (at === undefined) continue;
     tokens.input += usage.input[at] ?? 0;
     tokens.output += usage.output[at] ?? 0;
     tokens.cacheRead += usage.cacheRead[at] ?? 0;
     tokens.cacheWrite += usage.cacheWrite[at] ?? 0;
     cost += usage.cost[at] ?? 0;
-  });
+  }
   return { tokens, cost };
 }
 
