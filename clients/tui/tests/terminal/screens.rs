@@ -39,10 +39,11 @@ fn walk(columns: u16, rows: u16) {
     let folder = format!("{columns}x{rows}");
     for (name, keys, typed, text) in STEPS {
         for key in keys.split(' ').filter(|key| !key.is_empty()) {
+            let before = tmux.screen();
             tmux.keys(key);
             if key == "Escape" {
-                // Esc directly before another key would be read as Alt.
-                std::thread::sleep(std::time::Duration::from_millis(150));
+                // Another key directly behind it would be read as one with Alt.
+                tmux.wait("an effect of Esc", |screen| screen != before);
             }
         }
         if !typed.is_empty() {
