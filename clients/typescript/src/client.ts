@@ -21,6 +21,7 @@ import type {
   RegisterCommandParams,
   RunCommandResult,
 } from './generated/types.js';
+import { findProgram } from './program.js';
 
 /** The events before an operation that a client can answer. */
 export type BeforeEventName =
@@ -66,7 +67,10 @@ export interface CallOptions {
 }
 
 export interface ConnectOptions {
-  /** The daemon's program. Default: `treelined`. */
+  /**
+   * The daemon's program. Default: the one that TREELINED_BIN names, the one installed with this package, or
+   * `treelined` on the PATH.
+   */
   command?: string | undefined;
   /** Further arguments of the daemon. */
   args?: readonly string[] | undefined;
@@ -192,9 +196,13 @@ export class Client extends MethodCalls {
     this.#answerers = new Map(given as [QuestionName, Answerer<never>][]);
     const names = isList(answers) ? answers : ([...this.#answerers.keys()] as QuestionName[]);
     this.#declared = ui?.length ? [...new Set(names).add('user_asked')] : names;
-    const { command = 'treelined', args = [], sessionDir, summarizer, socket } = options;
+    const { args = [], sessionDir, summarizer, socket } = options;
+    const named = options.command;
+    const { command, tried } =
+      named === undefined ? findProgram('treelined', options.env) : { command: named, tried: [] };
     this.#daemon = new Daemon({
       command,
+      tried,
       args: [
         ...(sessionDir === undefined ? [] : ['--session-dir', sessionDir]),
         ...(summarizer === undefined ? [] : ['--summarizer', summarizer]),

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ._methods import PROTOCOL_VERSION, AsyncAnswerer, AsyncAnswers, AsyncMethods, BeforeEventName
 from ._params import OMITTED, Omitted, given, named
 from ._parent import Parent, connect_parent
+from ._program import find_program
 from .errors import DeadlineError, DisconnectedError, TreelinedError, VersionMismatchError
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class AsyncClient(AsyncMethods):
 
     def __init__(  # noqa: PLR0913
         self,
-        command: str | None = "treelined",
+        command: str | Omitted | None = OMITTED,
         *,
         args: Iterable[str] = (),
         session_dir: str | os.PathLike[str] | None = None,
@@ -91,6 +92,8 @@ class AsyncClient(AsyncMethods):
         """Set what to start; `start` starts it.
 
         `command`, `args`, `session_dir`, `summarizer`, `cwd`, `env`: the daemon, and how it starts.
+        If left out, the program that `TREELINED_BIN` names, the one that was installed with this
+        package, or `treelined` on the `PATH`.
         None for an extension: the daemon that has started this program, at its stdin and stdout.
 
         `shared`: use the daemon that all clients of the session directory share, and start it if
@@ -114,6 +117,9 @@ class AsyncClient(AsyncMethods):
         `on_log`: called with what the daemon logs.
         """
         self._is_extension = command is None
+        self._tried: list[str] = []
+        if command is OMITTED:
+            command, self._tried = find_program(os.environ if env is None else env)
         self._argv = [command or ""]
         if session_dir is not None:
             self._argv += ["--session-dir", os.fspath(session_dir)]
@@ -356,10 +362,13 @@ class AsyncClient(AsyncMethods):
         if self._cwd is not None and not Path(self._cwd).exists():
             return f"{why}: there is no folder {os.fspath(self._cwd)} to start it in"
         env = os.environ if self._env is None else self._env
+        if self._tried == ["TREELINED_BIN"]:
+            return f"{why}: there is no such program; it is named by TREELINED_BIN"
         where = "" if os.sep in command else f" on the PATH ({env.get('PATH', '')})"
+        before = f"; tried before: {', '.join(self._tried)}" if self._tried else ""
         return (
-            f"{why}: there is no such program{where}. Install it with `cargo install --path .` "
-            "in treelined's repository, or name it: Client('/path/to/treelined')"
+            f"{why}: there is no such program{where}{before}. "
+            "Install it with `cargo install --path .` in treelined's repository, or name it: Client('/path/to/treelined')"
         )
 
     def _cancel(self, request: int) -> None:

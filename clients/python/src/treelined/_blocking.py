@@ -40,7 +40,7 @@ class Client(Methods):
 
     def __init__(  # noqa: PLR0913
         self,
-        command: str | None = "treelined",
+        command: str | Omitted | None = OMITTED,
         *,
         args: Iterable[str] = (),
         session_dir: str | os.PathLike[str] | None = None,
