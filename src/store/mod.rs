@@ -17,7 +17,7 @@ use crate::id::{self, SessionId};
 use crate::lock::lock;
 use crate::log::header::Header;
 use crate::log::{Log, OpenedLog};
-use crate::os::file::{Folder, FolderLock, Location, Status};
+use crate::os::file::{FileKind, Folder, FolderLock, Location, Status};
 use crate::os::temporary;
 use crate::terminal::is_control;
 use catalogue::{Catalogue, CatalogueRow, FolderFiles};
@@ -295,7 +295,7 @@ impl Store {
             if is_session_file(&name) {
                 names.push(name);
             } else if !is_hidden(&name)
-                && !kind.is_file()
+                && kind != FileKind::File
                 && let Ok(folder) = self.subfolder(&root, &name)
             {
                 let mut names = match folder.list() {
