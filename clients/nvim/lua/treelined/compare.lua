@@ -61,7 +61,7 @@ end
 
 --- Fills the buffer of a branch, and puts it into the current window.
 local function fill(session, side, lines, text)
-  local buf = windows.scratch(windows.name(session.id, side))
+  local buf = windows.scratch('treelined://compare/' .. side)
   windows.fill(buf, lines)
   vim.bo[buf].filetype = 'markdown'
   vim.b[buf].treelined_session = session.id
@@ -69,7 +69,8 @@ local function fill(session, side, lines, text)
   vim.api.nvim_set_current_buf(buf)
   windows.set_title(buf, text)
   vim.cmd('diffthis')
-  vim.opt_local.wrap = true
+  vim.opt_local.foldcolumn = '0'
+  windows.wrap_at_words()
 end
 
 --- Shows two branches from where they part.

@@ -1,6 +1,7 @@
 --- The buffer with all sessions, which follows their changes.
 
 local advice = require('treelined.advice')
+local highlights = require('treelined.draw')
 local keys = require('treelined.keys')
 local row = require('treelined.row')
 local sessions = require('treelined.session')
@@ -67,10 +68,12 @@ local function draw()
     ids[win], columns[win] = before[position[1]] or false, position
   end
   windows.fill(buf, lines)
+  vim.api.nvim_buf_clear_namespace(buf, namespace, 0, -1)
   local shown = {}
   for index, each in ipairs(rows) do
     shown[index] = each.sessionId
-    local options = { end_col = 22, hl_group = 'TreelinedInactive' }
+    local before_title = #lines[index] - #row.title(each)
+    local options = { end_col = before_title, hl_group = 'TreelinedInactive' }
     vim.api.nvim_buf_set_extmark(buf, namespace, index - 1, 0, options)
   end
   vim.b[buf].treelined_rows = shown
@@ -204,6 +207,7 @@ end
 
 local function make()
   buf = windows.scratch(NAME)
+  highlights.define_highlights()
   vim.bo[buf].filetype = 'treelined-list'
   windows.on_wipe(buf, function()
     buf = nil

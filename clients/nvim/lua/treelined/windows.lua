@@ -15,7 +15,7 @@ local STATUS = " treelined%{&modified?' [+]':''}%=%l/%L  %P "
 
 --- Returns the name of a session's buffer: that of the tree, or that of a role.
 ---@param session_id string
----@param role? 'prompt'|'entry'|'left'|'right'
+---@param role? 'prompt'|'entry'
 ---@return string
 function M.name(session_id, role)
   return 'treelined://' .. utf8.line(session_id) .. (role and '/' .. role or '')
@@ -30,8 +30,8 @@ local function find(name)
   end
 end
 
---- Wraps text at words, with the indent of the line.
-local function wrap_at_words()
+--- Wraps text of the current window at words, with the indent of the line.
+function M.wrap_at_words()
   vim.opt_local.wrap = true
   vim.opt_local.linebreak = true
   vim.opt_local.breakindent = true
@@ -56,7 +56,7 @@ function M.enter(session_id, role, buf, command)
   end
   vim.cmd(command)
   vim.api.nvim_set_current_buf(buf)
-  wrap_at_words()
+  M.wrap_at_words()
   return vim.api.nvim_get_current_win()
 end
 
@@ -121,7 +121,7 @@ function M.split_to(buf)
   end
   vim.cmd(config.get().entry_window)
   vim.api.nvim_set_current_buf(buf)
-  wrap_at_words()
+  M.wrap_at_words()
 end
 
 --- Makes `:bdelete` wipe the buffer out. A buffer shown again would lack its options and keys.
