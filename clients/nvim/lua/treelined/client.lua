@@ -432,7 +432,7 @@ function M.start(options, callback)
     ended = false,
   }, Client)
   local daemon, failure = process.start({
-    command = options.command or 'treelined',
+    command = options.command or vim.env.TREELINED_BIN or 'treelined',
     args = args,
     cwd = options.cwd,
     env = options.env,

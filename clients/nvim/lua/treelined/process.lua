@@ -81,7 +81,7 @@ local function why_not_started(options, said)
   local place = options.command:find('/', 1, true) and '' or (' on the PATH (%s)'):format(path)
   return why
     .. (': there is no such program%s. Install it with `cargo install --path .` in '):format(place)
-    .. "treelined's repository, or name it in setup({ command = '/path/to/treelined' })"
+    .. "treelined's repository, or name it: TREELINED_BIN, or setup({ command = '/path/to/treelined' })"
 end
 
 --- Starts a daemon.
