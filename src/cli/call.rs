@@ -75,6 +75,7 @@ pub(super) fn run(options: &Options, call: &CallArgs) -> anyhow::Result<ExitCode
                 let mut shown = ShellError::of(&ErrorResponse(object).into());
                 shown.code = FAILED;
                 if needs_session(&shown.message) {
+                    "no session is open".clone_into(&mut shown.message);
                     shown.remedy = format!("treelined call {} --open SESSION", call.method);
                 }
                 return Ok(shown.report());

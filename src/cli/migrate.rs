@@ -21,6 +21,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  treelined migrate old.jsonl    the original is kept beside it")]
 pub(crate) struct Migrate {
     #[command(flatten)]
     session: SessionChoice,

@@ -30,6 +30,11 @@ const OPENER: &str = match cfg!(target_os = "macos") {
 };
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  treelined web                  the list of sessions
+  treelined web --latest         the newest session of this directory
+  treelined web --no-open        prints the URL, with its secret token")]
 pub(crate) struct Web {
     /// The session to show: its file, its id, its name, or the beginning of its id; the list of sessions if not given
     #[arg(value_name = "SESSION", add = ArgValueCompleter::new(super::completions::sessions))]
