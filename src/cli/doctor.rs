@@ -67,7 +67,7 @@ enum Finding {
 
 pub(super) fn run(options: &Options, doctor: &Doctor) -> anyhow::Result<ExitCode> {
     if doctor.repair {
-        super::small_runtime()?.block_on(async { crate::os::process::outlive_the_size_limit() })?;
+        super::small_runtime()?.block_on(async { crate::os::signal::outlive_the_size_limit() })?;
     }
     let files = files(options, doctor)?;
     if doctor.json {

@@ -89,153 +89,62 @@ fn known(name: &str) -> Option<Kind> {
     Kind::ALL.iter().copied().find(|kind| kind.name() == name)
 }
 
-/// The exit code of a kind of failure, and its remedy for a person at a shell.
-fn remedy(kind: Kind) -> (u8, &'static str) {
-    match kind {
-        Kind::ParseError => (
-            USAGE,
-            "correct the JSON; `treelined call METHOD -` reads it from stdin",
-        ),
-        Kind::InvalidRequest => (
-            USAGE,
-            "send one JSON-RPC request a line, `initialize` first and once",
-        ),
-        Kind::MethodNotFound => (
-            USAGE,
-            "`treelined call rpc.discover` lists the methods; a newer one may need a newer treelined",
-        ),
-        Kind::InvalidParams => (
-            USAGE,
-            "correct what the message names; `treelined COMMAND --help` has the options",
-        ),
-        Kind::InternalError => (
-            FAILED,
-            "run the command again with TREELINED_LOG=debug, and report what it prints",
-        ),
-        Kind::ShuttingDown => (FAILED, "run the command again: it starts another daemon"),
-        Kind::SessionNotFound => (
-            NOT_FOUND,
-            "`treelined list --all` shows the sessions, `treelined restore` the deleted ones",
-        ),
-        Kind::SessionBusy => (
-            FAILED,
-            "wait until the move, the compaction or the turn ends",
-        ),
-        Kind::SessionLocked => (
-            FAILED,
-            "run the command again in a moment: another program is writing to the session",
-        ),
-        Kind::HeaderMissing => (FAILED, "`treelined doctor FILE` says what the file holds"),
-        Kind::VersionUnsupported => (
-            FAILED,
-            "update treelined: a newer program has written the file",
-        ),
-        Kind::ReadOnly => (FAILED, "make the file writable, or work on a copy of it"),
-        Kind::SessionDeleted => (FAILED, "`treelined restore SESSION` brings it back"),
-        Kind::SessionReplaced => (FAILED, "run the command again: it reads the new file"),
-        Kind::SessionExists => (FAILED, "use the existing session, or another id"),
-        Kind::ImportBusy => (
-            FAILED,
-            "run the command again when the other import has ended",
-        ),
-        Kind::EntryNotFound => (
-            NOT_FOUND,
-            "`treelined tree SESSION --ids` shows the ids of the entries",
-        ),
-        Kind::LeafMoved => (
-            FAILED,
-            "look at `treelined tree SESSION`, and decide again: somebody else has written",
-        ),
-        Kind::EntryInvalid => (USAGE, "correct the member that the message names"),
-        Kind::TreeChanged => (
-            FAILED,
-            "run the command again: the session has changed meanwhile",
-        ),
-        Kind::NestingTooDeep => (
-            FAILED,
-            "ask for the flat form, or for a part with `rootId` or `maxDepth`",
-        ),
-        Kind::DuplicateEntryId => (
-            FAILED,
-            "choose another id; the same id with the same content is no error",
-        ),
-        Kind::NotAUserMessage => (
-            FAILED,
-            "name a message of the user; `treelined tree SESSION --filter user-only --ids` lists them",
-        ),
-        Kind::NothingToUndo => (
-            FAILED,
-            "nothing is to be done; `treelined call get_navigation_log --open SESSION` lists the moves",
-        ),
-        Kind::UnansweredToolCalls => (
-            FAILED,
-            "name the results of the tools too, or send `closeToolCalls`",
-        ),
-        Kind::SummarizerUnavailable => (
-            FAILED,
-            "`--summarizer outline` makes summaries offline; or go without a summary",
-        ),
-        Kind::SummarizerFailed => (
-            FAILED,
-            "run the command again, or go without a summary: nothing was changed",
-        ),
-        Kind::NothingToCompact => (
-            FAILED,
-            "nothing is to be done until the conversation has grown",
-        ),
-        Kind::EventNotPending => (
-            FAILED,
-            "nothing is to be done: the question was decided, or its time is over",
-        ),
-        Kind::NoUser => (
-            FAILED,
-            "connect a client that shows questions, such as treelined-tui --shared",
-        ),
-        Kind::CommandExists => (
-            FAILED,
-            "choose another name; `treelined call list_commands` lists those in use",
-        ),
-        Kind::CommandNotFound => (
-            NOT_FOUND,
-            "`treelined call list_commands` lists the commands",
-        ),
-        Kind::CommandFailed => (
-            FAILED,
-            "look at the output of the program that offers the command",
-        ),
-        Kind::StorageFull => (
-            FAILED,
-            "free space on the disk, and run the command again; nothing is lost",
-        ),
-        Kind::StorageIo => (FAILED, "check that the file exists and that the disk works"),
-        Kind::PathDenied => (
-            FAILED,
-            "change the permissions of the file or its folder, or choose another one",
-        ),
-        Kind::DurabilityUnknown => (
-            FAILED,
-            "check the disk; `treelined doctor FILE` checks the file",
-        ),
-        Kind::FileExists => (
-            FAILED,
-            "choose another file, or replace it with `--overwrite`",
-        ),
-        Kind::ImportFailed => (
-            FAILED,
-            "correct the cause that the message names, and import again",
-        ),
-        Kind::BatchUnsupported => (USAGE, "send the requests one by one"),
-        Kind::RequestTooLarge => (FAILED, "send less at once, or raise --max-frame-bytes"),
-        Kind::ResponseTooLarge => (
-            FAILED,
-            "ask for less with `limit` or `maxBytes`, or raise --max-frame-bytes",
-        ),
-        Kind::Overloaded => (FAILED, "run the command again in a moment"),
-        Kind::Cancelled => (
-            INTERRUPTED,
-            "nothing was changed; run the command again if you still want it",
-        ),
-    }
+macro_rules! remedies {
+    ($($kind:ident $code:ident $remedy:literal;)+) => {
+        /// The exit code of a kind of failure, and its remedy for a person at a shell.
+        fn remedy(kind: Kind) -> (u8, &'static str) {
+            match kind {
+                $(Kind::$kind => ($code, $remedy),)+
+            }
+        }
+    };
+}
+
+remedies! {
+    ParseError USAGE "correct the JSON; `treelined call METHOD -` reads it from stdin";
+    InvalidRequest USAGE "send one JSON-RPC request a line, `initialize` first and once";
+    MethodNotFound USAGE "`treelined call rpc.discover` lists the methods; a newer one may need a newer treelined";
+    InvalidParams USAGE "correct what the message names; `treelined COMMAND --help` has the options";
+    InternalError FAILED "run the command again with TREELINED_LOG=debug, and report what it prints";
+    ShuttingDown FAILED "run the command again: it starts another daemon";
+    SessionNotFound NOT_FOUND "`treelined list --all` shows the sessions, `treelined restore` the deleted ones";
+    SessionBusy FAILED "wait until the move, the compaction or the turn ends";
+    SessionLocked FAILED "run the command again in a moment: another program is writing to the session";
+    HeaderMissing FAILED "`treelined doctor FILE` says what the file holds";
+    VersionUnsupported FAILED "update treelined: a newer program has written the file";
+    ReadOnly FAILED "make the file writable, or work on a copy of it";
+    SessionDeleted FAILED "`treelined restore SESSION` brings it back";
+    SessionReplaced FAILED "run the command again: it reads the new file";
+    SessionExists FAILED "use the existing session, or another id";
+    ImportBusy FAILED "run the command again when the other import has ended";
+    EntryNotFound NOT_FOUND "`treelined tree SESSION --ids` shows the ids of the entries";
+    LeafMoved FAILED "look at `treelined tree SESSION`, and decide again: somebody else has written";
+    EntryInvalid USAGE "correct the member that the message names";
+    TreeChanged FAILED "run the command again: the session has changed meanwhile";
+    NestingTooDeep FAILED "ask for the flat form, or for a part with `rootId` or `maxDepth`";
+    DuplicateEntryId FAILED "choose another id; the same id with the same content is no error";
+    NotAUserMessage FAILED "name a message of the user; `treelined tree SESSION --filter user-only --ids` lists them";
+    NothingToUndo FAILED "nothing is to be done; `treelined call get_navigation_log --open SESSION` lists the moves";
+    UnansweredToolCalls FAILED "name the results of the tools too, or send `closeToolCalls`";
+    SummarizerUnavailable FAILED "`--summarizer outline` makes summaries offline; or go without a summary";
+    SummarizerFailed FAILED "run the command again, or go without a summary: nothing was changed";
+    NothingToCompact FAILED "nothing is to be done until the conversation has grown";
+    EventNotPending FAILED "nothing is to be done: the question was decided, or its time is over";
+    NoUser FAILED "connect a client that shows questions, such as treelined-tui --shared";
+    CommandExists FAILED "choose another name; `treelined call list_commands` lists those in use";
+    CommandNotFound NOT_FOUND "`treelined call list_commands` lists the commands";
+    CommandFailed FAILED "look at the output of the program that offers the command";
+    StorageFull FAILED "free space on the disk, and run the command again; nothing is lost";
+    StorageIo FAILED "check that the file exists and that the disk works";
+    PathDenied FAILED "change the permissions of the file or its folder, or choose another one";
+    DurabilityUnknown FAILED "check the disk; `treelined doctor FILE` checks the file";
+    FileExists FAILED "choose another file, or replace it with `--overwrite`";
+    ImportFailed FAILED "correct the cause that the message names, and import again";
+    BatchUnsupported USAGE "send the requests one by one";
+    RequestTooLarge FAILED "send less at once, or raise --max-frame-bytes";
+    ResponseTooLarge FAILED "ask for less with `limit` or `maxBytes`, or raise --max-frame-bytes";
+    Overloaded FAILED "run the command again in a moment";
+    Cancelled INTERRUPTED "nothing was changed; run the command again if you still want it";
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 
 use super::Options;
 use super::failure::{FAILED, ShellError};
+use crate::os::process;
 use anyhow::Context;
 use clap::Args;
 use std::ffi::OsString;
-use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 #[derive(Debug, Args)]
@@ -39,7 +39,7 @@ pub(super) fn run(options: &Options, name: &str, args: &PackageArgs) -> anyhow::
         command.arg("--session-dir").arg(folder);
     }
     command.args(&args.arguments).env("TREELINED_BIN", own);
-    let error = command.exec();
+    let error = process::exec(&mut command);
     let message =
         format!("cannot start {name}, neither beside this program nor on the PATH: {error}");
     let remedy = format!("install the package {name}, which is one of its own");

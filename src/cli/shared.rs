@@ -1,7 +1,7 @@
 //! The shared daemon, as the commands find it: its place, its options, and its start.
 
 use super::Options;
-use super::failure::{NOT_FOUND, ShellError};
+use super::failure::{NOT_FOUND, ShellError, warn};
 use crate::clock::SystemSource;
 use crate::config::{IdleTime, Settings};
 use crate::endpoint::place::canonical;
@@ -9,13 +9,14 @@ use crate::endpoint::runtime_file::{DaemonInfo, EnvironmentOrigin, FoundInfo, St
 use crate::endpoint::start_lock::StartLock;
 use crate::endpoint::{self, Endpoint, PassedSocket, Place, detached, runtime_file};
 use crate::id::Source;
+use crate::os::process;
+use crate::os::socket::Listener;
 use crate::schema::PROTOCOL_VERSION;
 use crate::timestamp;
 use anyhow::bail;
 use clap::Args;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -105,7 +106,7 @@ impl SharedDaemon {
         starter: &StarterProcess,
         passed: Option<PassedSocket>,
         lock: Option<StartLock>,
-    ) -> anyhow::Result<(Endpoint, UnixListener)> {
+    ) -> anyhow::Result<(Endpoint, Listener)> {
         let info = DaemonInfo {
             pid: std::process::id(),
             socket: place.socket().display().to_string(),
@@ -116,7 +117,7 @@ impl SharedDaemon {
             session_dir: canonical(self.settings.session_dir()).display().to_string(),
             started_at: timestamp::format(SystemSource.now_ms()),
             environment: EnvironmentOrigin {
-                uid: rustix::process::getuid().as_raw(),
+                uid: process::user(),
                 user: std::env::var("USER").ok(),
                 started_by: starter.kind,
                 pid: starter.pid,
@@ -217,7 +218,7 @@ fn differing(daemon: &DaemonInfo, name: &str, its: &str, own: &str) -> String {
 }
 
 /// Fails if this program and the daemon speak different versions of the protocol. Another version of the program is
-/// logged.
+/// a warning.
 pub(super) fn check_version(daemon: &DaemonInfo) -> anyhow::Result<()> {
     let own = env!("CARGO_PKG_VERSION");
     let DaemonInfo {
@@ -234,9 +235,12 @@ pub(super) fn check_version(daemon: &DaemonInfo) -> anyhow::Result<()> {
         );
     }
     if version != own {
-        tracing::warn!(
-            "the running daemon (pid {pid}) is treelined {version}, and this program {own}; both speak version \
-             {PROTOCOL_VERSION} of the protocol. `treelined stop` makes room for this version"
+        warn(
+            &format!(
+                "the running daemon (pid {pid}) is treelined {version}, and this program {own}; both speak version \
+                 {PROTOCOL_VERSION} of the protocol"
+            ),
+            "treelined stop, so that the next client starts this version",
         );
     }
     Ok(())

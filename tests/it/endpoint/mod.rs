@@ -133,13 +133,13 @@ fn introduction() -> String {
     )
 }
 
-/// Checks that a command fails with an error that contains these texts: one line, and perhaps its remedy.
+/// Checks that a command ends with an error or a warning that contains these texts: one line, and its remedy.
 #[track_caller]
 fn fails(output: &Output, code: i32, texts: &[&str]) {
     assert_eq!(output.code, Some(code), "{output:?}");
     let mut lines = output.stderr.lines();
-    let is_error = |line: &str| line.starts_with("error: ");
-    assert!(lines.next().is_some_and(is_error), "{}", output.stderr);
+    let is_message = |line: &str| line.starts_with("error: ") || line.starts_with("warning: ");
+    assert!(lines.next().is_some_and(is_message), "{}", output.stderr);
     assert!(
         lines.next().is_none_or(|line| line.starts_with("  try: ")),
         "{}",
