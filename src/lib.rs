@@ -36,7 +36,7 @@
 //! - `stats`: messages, tokens and cost of a session
 //! - `tools`: the well-known tools of agents: main argument, files read and changed
 //! - `search`: finds words and patterns in the text of entries
-//! - `redact`: finds secrets in text and replaces them
+//! - `redact`: replaces the secrets in entries; the crate of `clients/redact` finds them
 //!
 //! Operations:
 //! - `import`: the conversations of other tools as nodes and entries

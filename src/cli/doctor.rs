@@ -50,7 +50,7 @@ enum Finding {
 
 pub(super) fn run(options: &Options, doctor: &Doctor) -> anyhow::Result<ExitCode> {
     if doctor.repair {
-        super::small_runtime()?.block_on(async { crate::os::process::outlive_the_size_limit() })?;
+        super::small_runtime()?.block_on(async { crate::os::signal::outlive_the_size_limit() })?;
     }
     let mut screen = Screen::new();
     let (mut sound, mut damaged, mut unreadable, mut diagnostics) = (0, 0, 0, 0);

@@ -48,7 +48,7 @@ pub(super) fn run(options: &Options, migrate: &Migrate) -> anyhow::Result<ExitCo
     let session = Session::new(opened, false, options.config()?.durability);
     let runtime = super::small_runtime()?;
     runtime.block_on(async {
-        crate::os::process::outlive_the_size_limit()?;
+        crate::os::signal::outlive_the_size_limit()?;
         anyhow::Ok(late_writes::commit(&session).await?)
     })?;
     let kept = original_kept(&location, &original).context("look for the original")?;

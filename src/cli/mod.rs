@@ -41,6 +41,7 @@ use crate::config::Config;
 use crate::config::{self, ConfigFlags, DurabilityName, Settings, SummarizerName};
 use crate::endpoint::log_file;
 use crate::os::running::{self, LAUNCH_COMMAND};
+use crate::os::stream::stderr;
 use crate::terminal;
 use anyhow::Context;
 use clap::builder::PossibleValue;
@@ -314,10 +315,10 @@ impl Write for StderrLog {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
         let text = terminal::line(text.trim_end());
-        let mut stderr = io::stderr().lock();
-        writeln!(stderr, "{text}")?;
+        let mut locked = io::stderr().lock();
+        writeln!(locked, "{text}")?;
         if LOGS_TO_FILE.load(Ordering::Relaxed) {
-            log_file::keep_small(&stderr)?;
+            log_file::keep_small(&stderr()?)?;
         }
         Ok(line.len())
     }

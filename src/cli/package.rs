@@ -1,10 +1,10 @@
 //! `treelined acp` and `treelined mcp`: programs of packages of their own, installed beside this one.
 
 use super::Options;
+use crate::os::process;
 use anyhow::Context;
 use clap::Args;
 use std::ffi::OsString;
-use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 #[derive(Debug, Args)]
@@ -33,7 +33,7 @@ pub(super) fn run(options: &Options, name: &str, args: &PackageArgs) -> anyhow::
         command.arg("--session-dir").arg(folder);
     }
     command.args(&args.arguments).env("TREELINED_BIN", own);
-    Err(command.exec()).with_context(|| {
+    Err(process::exec(&mut command)).with_context(|| {
         format!("start {name}, which is a package of its own and neither beside this program nor on the PATH")
     })
 }

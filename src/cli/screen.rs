@@ -2,8 +2,8 @@
 //!
 //! Owns the styles. Callers sanitize text with [`crate::terminal`] first.
 
+use crate::os::stream::terminal_columns;
 use crate::terminal;
-use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::{Command, Stdio};
 
@@ -118,7 +118,7 @@ impl Write for Screen {
 fn columns(is_terminal: bool) -> usize {
     let said = std::env::var("COLUMNS").ok();
     let said = said.and_then(|columns| columns.trim().parse().ok());
-    let known = said.or_else(|| is_terminal.then(columns_of_terminal).flatten());
+    let known = said.or_else(|| is_terminal.then(terminal_columns).flatten());
     known.map_or(COLUMNS, |columns: usize| columns.max(FEWEST_COLUMNS))
 }
 
@@ -153,15 +153,4 @@ impl Pager {
             false => io::stdout().lock().write_all(text.as_bytes()),
         }
     }
-}
-
-/// The width according to `stty`; the standard library has no function for it.
-fn columns_of_terminal() -> Option<usize> {
-    let terminal = File::open("/dev/tty").ok()?;
-    let mut stty = Command::new("stty");
-    let asked = stty.arg("size").stdin(terminal).stderr(Stdio::null());
-    let told = String::from_utf8(asked.output().ok()?.stdout).ok()?;
-    let columns = told.split_whitespace().nth(1)?.parse().ok()?;
-    // A terminal without a known width reports 0.
-    (columns > 0).then_some(columns)
 }

@@ -8,13 +8,14 @@ use crate::endpoint::runtime_file::{DaemonInfo, EnvironmentOrigin, FoundInfo, St
 use crate::endpoint::start_lock::StartLock;
 use crate::endpoint::{self, Endpoint, PassedSocket, Place, detached, runtime_file};
 use crate::id::Source;
+use crate::os::process;
+use crate::os::socket::Listener;
 use crate::schema::PROTOCOL_VERSION;
 use crate::timestamp;
 use anyhow::bail;
 use clap::Args;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -107,7 +108,7 @@ impl SharedDaemon {
         starter: &StarterProcess,
         passed: Option<PassedSocket>,
         lock: Option<StartLock>,
-    ) -> anyhow::Result<(Endpoint, UnixListener)> {
+    ) -> anyhow::Result<(Endpoint, Listener)> {
         let info = DaemonInfo {
             pid: std::process::id(),
             socket: place.socket().display().to_string(),
@@ -118,7 +119,7 @@ impl SharedDaemon {
             session_dir: canonical(self.settings.session_dir()).display().to_string(),
             started_at: timestamp::format(SystemSource.now_ms()),
             environment: EnvironmentOrigin {
-                uid: rustix::process::getuid().as_raw(),
+                uid: process::user(),
                 user: std::env::var("USER").ok(),
                 started_by: starter.kind,
                 pid: starter.pid,

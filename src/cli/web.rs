@@ -5,13 +5,13 @@ use super::shared::{self, SharedDaemon, SocketOption};
 use super::{Options, SessionName, report, serve};
 use crate::endpoint::{START_TIMEOUT, reach};
 use crate::error::Kind;
+use crate::os::process::{self, OPENER};
+use crate::os::socket::Stream;
 use crate::web::{WebFolder, page_url};
 use anyhow::{Context, bail};
 use clap::Args;
 use serde::Deserialize;
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::thread;
@@ -20,11 +20,6 @@ use std::time::{Duration, Instant};
 /// How long to wait until the program that opens a browser has failed, if it does. Some run as long as the browser.
 const BROWSER_START: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(20);
-/// The program that opens a file in the user's browser.
-const OPENER: &str = match cfg!(target_os = "macos") {
-    true => "open",
-    false => "xdg-open",
-};
 
 #[derive(Debug, Args)]
 pub(crate) struct Web {
@@ -105,7 +100,7 @@ fn shown_session(session: Option<&SessionName>) -> anyhow::Result<ShownSession> 
 }
 
 /// Asks the shared daemon to serve the page.
-fn ask(mut stream: UnixStream) -> anyhow::Result<WebResult> {
+fn ask(mut stream: Stream) -> anyhow::Result<WebResult> {
     stream.set_read_timeout(Some(START_TIMEOUT))?;
     stream.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"open_web\"}\n")?;
     let mut line = String::new();
@@ -162,7 +157,8 @@ fn open_in_browser(file: &Path) -> anyhow::Result<()> {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     // Ctrl+C in this terminal must not end the browser.
-    let mut opener = command.process_group(0).spawn().context(OPENER)?;
+    process::lead_group(&mut command);
+    let mut opener = command.spawn().context(OPENER)?;
     let until = Instant::now() + BROWSER_START;
     while Instant::now() < until {
         match opener.try_wait().context(OPENER)? {

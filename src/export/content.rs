@@ -3,7 +3,7 @@
 use crate::error::{Error, Kind, Result};
 use crate::json;
 use crate::log::body::{Bodies, BodyReader, Fetch};
-use crate::redact::Redactor;
+use crate::redact::{RedactEntry, Redactor};
 use crate::renderers::{self, Renderers};
 use crate::tree::{FilePlace, Node};
 use crate::view::{Caller, RowFacts, RowLook, Subject, ToolCall};
@@ -51,7 +51,8 @@ impl ContentSource {
         let redactor = Redactor::new(redacts, home);
         Ok(Self {
             bodies,
-            redactor: redactor.map_err(|reason| Error::new(Kind::InternalError, reason))?,
+            redactor: redactor
+                .map_err(|error| Error::new(Kind::InternalError, error.to_string()))?,
             renderers,
         })
     }

@@ -1,5 +1,6 @@
 //! The program `treelined-mcp`.
 
+mod clean;
 mod history;
 mod notes;
 mod portable;
@@ -14,6 +15,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use treelined_client::Client;
+use treelined_redact::Redactor;
 
 /// Serves the conversations of treelined to an agent, over MCP on stdin and stdout.
 ///
@@ -29,6 +31,9 @@ struct Args {
     /// Let the agent label entries, leave notes and name sessions
     #[arg(long)]
     allow_notes: bool,
+    /// Show secrets in old text, such as tokens and private keys, instead of replacing them
+    #[arg(long)]
+    show_secrets: bool,
     /// The session that the agent is in, by its id [default: the newest of the working directory]
     #[arg(long, env = "TREELINED_SESSION", value_name = "ID")]
     session: Option<String>,
@@ -77,9 +82,10 @@ async fn serve(args: Args) -> anyhow::Result<()> {
     if args.shared {
         builder = builder.shared();
     }
+    let redactor = Redactor::new(!args.show_secrets, None)?;
     let client = builder.spawn().await?;
     let scope = (!args.all).then(|| cwd.display().to_string());
-    let history = History::new(client.clone(), scope, args.session);
+    let history = History::new(client.clone(), scope, args.session, redactor);
     let served = server::serve(history, args.allow_notes).await;
     client.close().await?;
     served

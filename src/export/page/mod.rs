@@ -22,6 +22,7 @@ use crate::entry::Kind;
 use crate::error::Result;
 use crate::log::body::Fetch;
 use crate::parallel::{ThreadPlan, map_in_order};
+use crate::redact::RedactEntry;
 use crate::renderers::Renderers;
 use crate::session::SessionState;
 use crate::session_render::{RenderPlan, RenderPlanner};

@@ -295,7 +295,10 @@ fn test_faults(
 fn every_test_that_a_document_names_exists() {
     let sources = sources();
     let tests = tests_below("tests/it/", &sources);
-    let lib = tests_below("src/", &sources);
+    let mut lib = tests_below("src/", &sources);
+    // A part of `redact` is a crate, which the MCP server uses too.
+    let part = tests_below("clients/redact/src/", &sources);
+    lib.extend(part.into_iter().map(|name| format!("redact::{name}")));
     let mut faults = Vec::new();
     for source in &sources {
         if source.document().is_some() {

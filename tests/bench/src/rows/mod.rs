@@ -7,6 +7,7 @@ mod export;
 mod fork;
 mod idle;
 mod import;
+mod index;
 mod list;
 mod open;
 mod read;
@@ -21,7 +22,7 @@ use anyhow::Result;
 type Group = fn(&Bench, &mut Table) -> Result<()>;
 
 /// In the order of the table.
-pub const GROUPS: [(&str, Group); 15] = [
+pub const GROUPS: [(&str, Group); 16] = [
     ("start", call::start),
     ("call", call::round_trip),
     ("socket", socket::round_trip),
@@ -35,6 +36,7 @@ pub const GROUPS: [(&str, Group); 15] = [
     ("export", export::export),
     ("list", list::list),
     ("search", search::search),
+    ("index", index::index),
     ("import", import::import),
     ("idle", idle::idle),
 ];

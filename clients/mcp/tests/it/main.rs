@@ -1,8 +1,11 @@
 //! The server against a real daemon, over MCP as an agent speaks it.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
+mod secrets;
+
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
@@ -79,9 +82,13 @@ impl Folders {
     }
 
     fn server(&self, args: &[&str]) -> Peer {
+        self.server_with(&daemon(), args)
+    }
+
+    fn server_with(&self, daemon: &Path, args: &[&str]) -> Peer {
         let mut command = Command::new(env!("CARGO_BIN_EXE_treelined-mcp"));
         command.arg("--session-dir").arg(self.path("sessions"));
-        command.arg("--daemon").arg(daemon());
+        command.arg("--daemon").arg(daemon);
         command.args(args).current_dir(self.path("work"));
         command.env_remove("TREELINED_SESSION");
         let mut peer = Peer::start(command);
@@ -289,6 +296,65 @@ fn long_branches_and_entries_come_in_pages() {
         cursor = result["structuredContent"]["nextCursor"].clone();
     }
     assert_eq!(whole, long);
+}
+
+/// A daemon that writes a copy of its answers to `answers`.
+fn copying_daemon(folders: &Folders, answers: &Path) -> PathBuf {
+    let script = folders.path("daemon.sh");
+    let (daemon, answers) = (daemon(), answers.display());
+    let text = format!(
+        "#!/bin/sh\n'{}' \"$@\" | tee '{answers}'\n",
+        daemon.display()
+    );
+    std::fs::write(&script, text).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o700)).unwrap();
+    script
+}
+
+/// `get_path` without pages sent 30 MB for each page of such a branch.
+#[test]
+fn a_page_of_a_branch_of_100000_entries_reads_little_of_it() {
+    let folders = Folders::new();
+    let cwd = folders.path("work").display().to_string();
+    let header = json!({"type": "session", "version": 3, "id": "s1", "timestamp": "2026-01-01T00:00:00.000Z", "cwd": cwd});
+    let mut file = format!("{header}\n");
+    let mut add = |id: &str, parent: Option<&str>| {
+        let text = format!("message {id} {}", "word ".repeat(30));
+        let message = json!({"role": "user", "content": text});
+        let entry = json!({"type": "message", "id": id, "parentId": parent, "timestamp": "2026-01-01T00:00:01.000Z", "message": message});
+        file += &format!("{entry}\n");
+    };
+    let mut parent = None;
+    for number in 0..100_000 {
+        let id = format!("e{number}");
+        add(&id, parent.as_deref());
+        parent = Some(id);
+    }
+    add("leaf", Some("e9"));
+    std::fs::write(folders.path("sessions").join("s1.jsonl"), file).unwrap();
+    let answers = folders.path("answers");
+    let mut server = folders.server_with(&copying_daemon(&folders, &answers), &[]);
+    let mut sent = 0;
+    let mut sent_since = |most: u64| {
+        let all = std::fs::metadata(&answers).unwrap().len();
+        assert!(all - sent <= most, "{} bytes for one call", all - sent);
+        sent = all;
+    };
+
+    let (first, _) = server.data("read_branch", json!({"tip": "e99999"}));
+    assert_eq!(first["passages"][0]["entryId"], "e0");
+    sent_since(300_000);
+    let (last, _) = server.data("read_branch", json!({"tip": "e99999", "from": "e99990"}));
+    assert_eq!(last["passages"].as_array().unwrap().len(), 10);
+    assert!(last.get("nextFrom").is_none());
+    sent_since(300_000);
+    // The daemon answers a comparison with all ids.
+    let (why, _) = server.data("why_left", json!({"branch": "e99999"}));
+    assert_eq!(why["end"][5]["entryId"], "e99999");
+    sent_since(1_500_000);
+    let (compared, _) = server.data("compare_branches", json!({"a": "e99999", "b": "leaf"}));
+    assert_eq!(compared["a"]["entries"], 99_990);
+    sent_since(1_500_000);
 }
 
 #[test]
