@@ -1,4 +1,5 @@
-//! The numbers of a file: sums, and by row the usage and the files, from which the page sums any branch (FORMAT.md §7).
+//! The numbers of a file: sums, and by row the usage and the files, from which the page sums any branch (`stats` in
+//! `clients/web/FORMAT.md`).
 
 use crate::entry::{Kind, Role};
 use crate::error::{Error, Kind as ErrorKind, Result};
