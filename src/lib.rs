@@ -204,6 +204,10 @@ pub mod internals {
     pub mod json {
         pub use crate::json::{depth, value_span};
     }
+    /// Entries as blocks.
+    pub mod render {
+        pub use crate::render::{CallResult, EntryContext, ReplacedEntries, push_entry};
+    }
     /// Text for terminals.
     pub mod terminal {
         pub use crate::terminal::{cut, is_control, json, line};
