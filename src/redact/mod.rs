@@ -1,287 +1,93 @@
-//! Finds secrets in text, and replaces each by its kind (protocol.md §16).
-//!
-//! Pure. One search finds the literals of all [rules]; a pattern is tried only where its literal is. Time is linear in
-//! the text, whatever it is.
+//! Replaces the secrets in the strings of an entry, as raw JSON (protocol.md §16). The crate `treelined_redact` finds
+//! them.
 
-mod entry;
-mod key_block;
-mod rules;
+#[cfg(test)]
+#[path = "../../clients/redact/src/samples.rs"]
+mod samples;
 #[cfg(test)]
 mod tests;
 
-use aho_corasick::{AhoCorasick, Input, MatchKind};
-use regex::bytes::Regex;
-use rules::{Check, End, RULES, Rule, Start};
+use crate::json;
 use std::borrow::Cow;
-use std::ops::Range;
+use treelined_redact::{FOREIGN_MEMBERS, ID_MEMBERS};
+pub(crate) use treelined_redact::{Redactor, Report};
 
-/// Replaces secrets, and shortens paths in a home directory.
-pub(crate) struct Redactor {
-    /// `None` if secrets stay.
-    searcher: Option<SecretSearcher>,
-    home: Option<HomePath>,
+/// Redacts entries beside text.
+pub(crate) trait RedactEntry {
+    /// The entry with the secrets of its strings replaced, except ids. JSON that is no JSON stays as it is.
+    fn entry<'e>(&self, entry: &'e [u8], report: Report<'_>) -> Cow<'e, [u8]>;
 }
 
-struct SecretSearcher {
-    literals: AhoCorasick,
-    /// For each literal the numbers of its rules.
-    of_literal: Vec<Vec<usize>>,
-    /// For each of the [`RULES`] its pattern.
-    patterns: Vec<Regex>,
-}
-
-struct HomePath {
-    path: String,
-    finder: memchr::memmem::Finder<'static>,
-}
-
-/// A secret of a text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Secret {
-    kind: &'static str,
-    span: Range<usize>,
-}
-
-/// Receives the kind of each secret that is replaced.
-pub(crate) type Report<'r> = &'r mut dyn FnMut(&'static str);
-
-impl Redactor {
-    /// Shortens paths in `home` to `~`, if it is given.
-    pub(crate) fn new(redacts: bool, home: Option<&str>) -> Result<Self, String> {
-        let home = home.map(|home| home.trim_end_matches('/'));
-        let searcher = redacts.then(SecretSearcher::new).transpose()?;
-        Ok(Self {
-            searcher,
-            home: home.filter(|home| home.len() > 1).map(|home| HomePath {
-                path: home.to_owned(),
-                finder: memchr::memmem::Finder::new(home).into_owned(),
-            }),
-        })
-    }
-
-    /// The text with its secrets replaced.
-    pub(crate) fn text<'t>(&self, text: &'t str, report: Report<'_>) -> Cow<'t, str> {
-        let mut out = String::new();
-        let mut done = 0;
-        if let Some(searcher) = &self.searcher {
-            let mut at = 0;
-            while let Some(secret) = searcher.next(text.as_bytes(), at, done) {
-                out.push_str(text.get(done..secret.span.start).unwrap_or_default());
-                out.push_str(&mark(secret.kind));
-                report(secret.kind);
-                done = secret.span.end;
-                at = done;
-            }
+impl RedactEntry for Redactor {
+    fn entry<'e>(&self, entry: &'e [u8], report: Report<'_>) -> Cow<'e, [u8]> {
+        if !self.may_change(entry) {
+            return Cow::Borrowed(entry);
         }
-        let redacted = match done {
-            0 => Cow::Borrowed(text),
-            _ => {
-                out.push_str(text.get(done..).unwrap_or_default());
-                Cow::Owned(out)
-            }
-        };
-        match &self.home {
-            Some(home) => home.shorten(redacted),
-            None => redacted,
-        }
-    }
-
-    /// Whether some text in raw JSON may change. Reads every byte once.
-    fn may_change(&self, raw: &[u8]) -> bool {
-        let has_secret =
-            |searcher: &SecretSearcher| entry::has_escaped_text(raw) || searcher.may_match(raw);
-        self.searcher.as_ref().is_some_and(has_secret)
-            || self
-                .home
-                .as_ref()
-                .is_some_and(|home| entry::has_escaped_text(raw) || home.finder.find(raw).is_some())
-    }
-}
-
-/// The text in place of a secret.
-fn mark(kind: &str) -> String {
-    format!("[redacted:{kind}]")
-}
-
-impl HomePath {
-    fn shorten<'t>(&self, text: Cow<'t, str>) -> Cow<'t, str> {
-        let mut out = String::new();
+        let mut walk = StringWalk::default();
+        let mut out = Vec::with_capacity(entry.len());
         let mut done = 0;
-        for at in self.finder.find_iter(text.as_bytes()) {
-            let end = at + self.path.len();
-            let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| is_name_byte(*byte));
-            // `/home/ada` is not in `/mnt/home/ada` nor in `/home/adam`.
-            let before = at.checked_sub(1).and_then(|at| text.as_bytes().get(at));
-            if is_part(before) || is_part(text.as_bytes().get(end)) {
+        while let Some((span, is_id)) = walk.next(entry) {
+            let raw = entry.get(span.clone()).unwrap_or_default();
+            let Some(text) = json::string(raw).filter(|_| !is_id) else {
                 continue;
+            };
+            let redacted = self.text(&text, report);
+            if *redacted != *text {
+                out.extend_from_slice(entry.get(done..span.start).unwrap_or_default());
+                json::push_string(&mut out, &redacted);
+                done = span.end;
             }
-            out.push_str(text.get(done..at).unwrap_or_default());
-            out.push('~');
-            done = end;
         }
         if done == 0 {
-            return text;
+            return Cow::Borrowed(entry);
         }
-        out.push_str(text.get(done..).unwrap_or_default());
+        out.extend_from_slice(entry.get(done..).unwrap_or_default());
         Cow::Owned(out)
     }
 }
 
-fn is_name_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | 0x80..)
+/// The strings of a JSON text, in order.
+#[derive(Default)]
+struct StringWalk {
+    at: usize,
+    depth: usize,
+    /// Whether the last key names an id.
+    at_id: bool,
+    /// The depth of a foreign member's key, while the walk is in its value.
+    foreign: Option<usize>,
 }
 
-fn is_word_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
-}
-
-fn is_token_byte(byte: u8) -> bool {
-    is_word_byte(byte) || byte == b'-'
-}
-
-impl SecretSearcher {
-    fn new() -> Result<Self, String> {
-        let mut literals: Vec<&str> = Vec::new();
-        let mut of_literal: Vec<Vec<usize>> = Vec::new();
-        for (number, rule) in RULES.iter().enumerate() {
-            for literal in rule.literals {
-                let known = literals.iter().position(|known| known == literal);
-                match known.and_then(|at| of_literal.get_mut(at)) {
-                    Some(rules) => rules.push(number),
-                    None => {
-                        literals.push(literal);
-                        of_literal.push(vec![number]);
+impl StringWalk {
+    /// The next string with its quotes, and whether it is an id.
+    fn next(&mut self, text: &[u8]) -> Option<(json::Span, bool)> {
+        loop {
+            let byte = *text.get(self.at)?;
+            match byte {
+                b'"' => break,
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' => {
+                    self.depth = self.depth.saturating_sub(1);
+                    if self.foreign.is_some_and(|depth| self.depth < depth) {
+                        self.foreign = None;
                     }
                 }
+                _ => {}
             }
+            self.at += 1;
         }
-        let patterns = RULES.iter().map(|rule| {
-            let pattern = format!("^(?:{})", rule.pattern);
-            let built = regex::bytes::RegexBuilder::new(&pattern)
-                .unicode(false)
-                .build();
-            built.map_err(|error| error.to_string())
-        });
-        let searcher = AhoCorasick::builder()
-            .match_kind(MatchKind::LeftmostFirst)
-            .build(&literals);
-        Ok(Self {
-            literals: searcher.map_err(|error| error.to_string())?,
-            of_literal,
-            patterns: patterns.collect::<Result<_, _>>()?,
-        })
-    }
-
-    /// The first secret at or behind `at`. It does not begin before `done`.
-    fn next(&self, text: &[u8], mut at: usize, done: usize) -> Option<Secret> {
-        loop {
-            let hit = self.literals.find(Input::new(text).span(at..text.len()))?;
-            for number in self.of_literal.get(hit.pattern().as_usize())? {
-                let secret = self.secret(*number, text, hit.start(), done);
-                if secret.is_some() {
-                    return secret;
-                }
-            }
-            // Other literals may begin within this one.
-            at = hit.start() + 1;
+        let start = self.at;
+        self.at = json::skip_value(text, start).ok()?;
+        let span = start..self.at;
+        let is_key = text.get(json::skip_space(text, self.at)) == Some(&b':');
+        if !is_key {
+            return Some((span, self.at_id && self.foreign.is_none()));
         }
-    }
-
-    /// Whether raw JSON may have a secret. An escape may separate the parts of a pattern.
-    fn may_match(&self, raw: &[u8]) -> bool {
-        let mut at = 0;
-        let rest = |at: usize| Input::new(raw).span(at..raw.len());
-        while let Some(hit) = self.literals.find(rest(at)) {
-            let rules = self.of_literal.get(hit.pattern().as_usize());
-            let is_candidate = |number: &usize| {
-                let is_spaced = RULES
-                    .get(*number)
-                    .is_some_and(|rule| rule.pattern.contains(r"\t"));
-                is_spaced || self.secret(*number, raw, hit.start(), 0).is_some()
-            };
-            if rules.into_iter().flatten().any(is_candidate) {
-                return true;
-            }
-            at = hit.start() + 1;
+        let name = json::string(text.get(span.clone())?)?;
+        if self.foreign.is_none_or(|depth| self.depth <= depth) {
+            let is_foreign = FOREIGN_MEMBERS.contains(&&*name);
+            self.foreign = is_foreign.then_some(self.depth);
+            self.at_id = ID_MEMBERS.contains(&&*name);
         }
-        false
-    }
-
-    /// The secret of a rule whose literal is at `at`.
-    fn secret(&self, number: usize, text: &[u8], at: usize, done: usize) -> Option<Secret> {
-        let rule: &Rule = RULES.get(number)?;
-        let start = start_of(rule.start, text, at).filter(|start| *start >= done)?;
-        let found = self.patterns.get(number)?.captures(text.get(start..)?)?;
-        let secret = found.get(1).or_else(|| found.get(0))?;
-        let mut span = start + secret.start()..start + secret.end();
-        match rule.end {
-            End::Word if text.get(span.end).copied().is_some_and(is_word_byte) => return None,
-            End::Run => {
-                let rest = text.get(span.end..).unwrap_or_default();
-                span.end += rest.iter().take_while(|byte| is_token_byte(**byte)).count();
-            }
-            End::Word | End::Anywhere => {}
-        }
-        let shown = text.get(span.clone())?;
-        match rule.check {
-            Check::Nothing => {}
-            Check::Digit if !shown.iter().any(u8::is_ascii_digit) => return None,
-            Check::Password if is_placeholder(shown) => return None,
-            Check::Digit | Check::Password => {}
-            Check::KeyBlock => span.end = key_block::end(text, span.end)?,
-        }
-        let kind = rule.kind;
-        Some(Secret { kind, span })
+        Some((span, false))
     }
 }
-
-/// Whether a password is a variable of a template, or stars.
-fn is_placeholder(password: &[u8]) -> bool {
-    let is_variable = [&b"${"[..], b"{{", b"$(", b"[redacted:"];
-    is_variable.iter().any(|start| password.starts_with(start))
-        || password.iter().all(|byte| *byte == b'*')
-}
-
-fn start_of(start: Start, text: &[u8], at: usize) -> Option<usize> {
-    match start {
-        Start::Word => (!is_behind(text, at, is_word_byte)).then_some(at),
-        Start::Token => (!is_behind(text, at, is_token_byte)).then_some(at),
-        Start::Anywhere => Some(at),
-        Start::Before(count) => {
-            let start = at.checked_sub(count)?;
-            (!is_behind(text, start, is_word_byte)).then_some(start)
-        }
-        Start::Digits => {
-            // Longer numbers are no ids of bots.
-            let head = text.get(at.saturating_sub(16)..at)?;
-            let digits = head.iter().rev().take_while(|byte| byte.is_ascii_digit());
-            let start = at - digits.count();
-            (!is_behind(text, start, is_word_byte)).then_some(start)
-        }
-    }
-}
-
-/// Whether the byte before `at` is one of these, and not the end of an escape: of `\n` in a string, or of a colour
-/// of a terminal.
-fn is_behind(text: &[u8], at: usize, is_one: impl Fn(u8) -> bool) -> bool {
-    let head = text.get(at.saturating_sub(ESCAPE)..at).unwrap_or_default();
-    let Some((last, head)) = head.split_last().filter(|(last, _)| is_one(**last)) else {
-        return false;
-    };
-    let is_escaped =
-        head.last() == Some(&b'\\') && matches!(last, b'n' | b'r' | b't' | b'b' | b'f');
-    let numbers = head
-        .iter()
-        .rev()
-        .take_while(|byte| byte.is_ascii_digit() || **byte == b';');
-    let before = head.len() - numbers.count();
-    let before = head.get(..before).unwrap_or_default();
-    let is_coloured = *last == b'm'
-        && (before.ends_with(b"\x1b[")
-            || before.ends_with(b"\\u001b[")
-            || before.ends_with(b"\\u001B["));
-    !(is_escaped || is_coloured)
-}
-
-/// Bytes of the longest escape.
-const ESCAPE: usize = 32;

@@ -143,6 +143,16 @@ session_params! {
     GetPathParams {
         /// The id of the last entry of the path. Default: the leaf.
         entry_id: Option<String>,
+        /// The id of an entry of the path; the page begins below it. Default: the root.
+        since: Option<String>,
+        /// The most entries of the page. Default: no limit.
+        #[serde(default, deserialize_with = "count")]
+        #[schemars(with = "Option<Count>")]
+        limit: Option<u64>,
+        /// The most bytes of the page, which has at least one entry. Default: no page, the whole path.
+        #[serde(default, deserialize_with = "count")]
+        #[schemars(with = "Option<Count>")]
+        max_bytes: Option<u64>,
     }
 }
 
@@ -173,6 +183,9 @@ pub(crate) struct GetPathResult {
     /// The entries of the path, the root first; empty at the empty position.
     #[schemars(with = "Vec<Entry>")]
     pub entries: Vec<Raw>,
+    /// The `since` of the next page. Absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
 }
 
 session_params! {

@@ -25,11 +25,11 @@ class Agent:
         self.folder = Path(folder)
         self.project = self.folder / "project"
         self.project.mkdir(exist_ok=True)
-        self._program = Path(installed) / NAME / PROGRAM
+        self.program = Path(installed) / NAME / PROGRAM
         home = self.folder / ".gemini"
         home.mkdir()
         (home / "settings.json").write_text(json.dumps(SETTINGS))
-        self._environment = {
+        self.environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder),
             "GEMINI_API_KEY": "none",
@@ -51,14 +51,14 @@ class Agent:
     def turn(self, thread, prompt):
         option = "--resume" if thread in self._begun else "--session-id"
         self._begun.add(thread)
-        command = ["node", self._program, option, thread, "--yolo", "--model", "gemini-2.5-flash", "--prompt", prompt]
+        command = ["node", self.program, option, thread, "--yolo", "--model", "gemini-2.5-flash", "--prompt", prompt]
         done = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=PATIENCE,
-            env=self._environment,
+            env=self.environment,
             cwd=self.project,
         )
         if done.returncode:

@@ -22,8 +22,8 @@ class Agent:
         self.folder = Path(folder)
         self.project = self.folder / "project"
         self.project.mkdir(exist_ok=True)
-        self._program = Path(installed) / NAME / PROGRAM
-        self._environment = {
+        self.program = Path(installed) / NAME / PROGRAM
+        self.environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder),
             "GOOSE_PATH_ROOT": str(self.folder / "goose"),
@@ -79,12 +79,12 @@ class Agent:
 
     def _goose(self, *arguments, text=""):
         done = subprocess.run(
-            [self._program, *arguments],
+            [self.program, *arguments],
             input=text,
             capture_output=True,
             text=True,
             timeout=PATIENCE,
-            env=self._environment,
+            env=self.environment,
             cwd=self.project,
         )
         if done.returncode:

@@ -1,12 +1,16 @@
 //! The sessions that an agent may read, and those in which it may leave notes.
 
+use crate::clean::Cleaner;
+use serde::Deserialize;
+use serde_json::json;
 use std::fmt;
 use std::path::Path;
 use tokio::sync::{Mutex, MutexGuard};
 use treelined_client::{Client, Entry, Error, ErrorKind, OpenMode, SessionRow};
+use treelined_redact::Redactor;
 
-/// The entries of one request to the daemon.
-const PAGE: u64 = 500;
+/// The bytes of entries in one answer of the daemon.
+const PAGE_BYTES: u64 = 128 << 10;
 /// The times that a note is tried again after another writer was faster.
 const ROUNDS: usize = 5;
 
@@ -17,6 +21,7 @@ pub struct History {
     scope: Option<String>,
     /// The session that the agent is in, by its id.
     own: Option<String>,
+    redactor: Redactor,
     /// One session is open at a time: a note opens it anew, to see the leaf of the file.
     turn: Mutex<()>,
 }
@@ -37,7 +42,7 @@ impl From<Error> for Failure {
     }
 }
 
-pub type Result<T> = std::result::Result<T, Failure>;
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 /// An open session. [`OpenSession::close`] closes it.
 pub struct OpenSession<'a> {
@@ -50,17 +55,33 @@ pub struct OpenSession<'a> {
 }
 
 impl History {
-    pub fn new(client: Client, scope: Option<String>, own: Option<String>) -> History {
+    pub fn new(
+        client: Client,
+        scope: Option<String>,
+        own: Option<String>,
+        redactor: Redactor,
+    ) -> History {
         History {
             client,
             scope,
             own,
+            redactor,
             turn: Mutex::new(()),
         }
     }
 
     pub fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// A cleaner for the texts of one answer.
+    pub fn cleaner(&self) -> Cleaner<'_> {
+        Cleaner::new(&self.redactor)
+    }
+
+    /// Whether secrets are shown as they are.
+    pub fn shows_secrets(&self) -> bool {
+        self.redactor.keeps_text()
     }
 
     /// The working directory of the sessions in scope; `None`: all.
@@ -129,7 +150,7 @@ impl History {
     pub async fn append<T, F, C>(&self, id: Option<&str>, append: F) -> Result<T>
     where
         F: Fn(Client, Option<String>) -> C,
-        C: Future<Output = std::result::Result<T, Error>>,
+        C: Future<Output = Result<T, Error>>,
     {
         for _round in 0..ROUNDS {
             let open = self.open_as(id, OpenMode::Write).await?;
@@ -178,25 +199,29 @@ impl OpenSession<'_> {
         Ok(())
     }
 
-    /// The entries from the root to `tip`.
-    pub async fn path(&self, tip: &str) -> Result<Vec<Entry>> {
-        Ok(self.client.get_path().entry_id(tip).await?.entries)
+    /// Closes the session, also after a failure.
+    pub async fn close_after<T>(self, answer: Result<T>) -> Result<T> {
+        self.close().await?;
+        answer
     }
 
-    /// Calls `see` with each entry of the session, in file order, a page at a time.
-    pub async fn each_entry(&self, mut see: impl FnMut(&Entry)) -> Result<()> {
-        let mut since: Option<String> = None;
-        loop {
-            let mut call = self.client.get_entries().limit(PAGE);
-            if let Some(since) = since.take() {
-                call = call.since(since);
-            }
-            let page = call.await?;
-            page.entries.iter().for_each(&mut see);
-            match page.next_cursor {
-                Some(next) => since = Some(next),
-                None => return Ok(()),
-            }
-        }
+    /// A page of the entries from the root to `tip`: those below `since`, if it is given.
+    pub async fn path(&self, tip: &str, since: Option<&str>) -> Result<PathPage, Error> {
+        let params = json!({
+            "sessionId": self.id,
+            "entryId": tip,
+            "since": since,
+            "maxBytes": PAGE_BYTES,
+        });
+        self.client.call("get_path", params).await
     }
+}
+
+/// Entries of a path.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PathPage {
+    pub entries: Vec<Entry>,
+    /// The `since` of the next page.
+    pub next_cursor: Option<String>,
 }

@@ -1,5 +1,6 @@
 //! The program `treelined-mcp`.
 
+mod clean;
 mod history;
 mod notes;
 mod portable;
@@ -11,9 +12,9 @@ use anyhow::Context;
 use clap::Parser;
 use history::History;
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
-use treelined_client::Client;
+use treelined_client::DaemonArgs;
+use treelined_redact::Redactor;
 
 /// Serves the conversations of treelined to an agent, over MCP on stdin and stdout.
 ///
@@ -29,23 +30,14 @@ struct Args {
     /// Let the agent label entries, leave notes and name sessions
     #[arg(long)]
     allow_notes: bool,
+    /// Show secrets in old text, such as tokens and private keys, instead of replacing them
+    #[arg(long)]
+    show_secrets: bool,
     /// The session that the agent is in, by its id [default: the newest of the working directory]
     #[arg(long, env = "TREELINED_SESSION", value_name = "ID")]
     session: Option<String>,
-    /// The session directory
-    #[arg(long, value_name = "FOLDER")]
-    session_dir: Option<PathBuf>,
-    /// Use the shared daemon, and start one if none runs
-    #[arg(long)]
-    shared: bool,
-    /// The daemon's program
-    #[arg(
-        long,
-        env = "TREELINED_BIN",
-        value_name = "PROGRAM",
-        default_value = "treelined"
-    )]
-    daemon: PathBuf,
+    #[command(flatten)]
+    daemon: DaemonArgs,
 }
 
 fn main() -> ExitCode {
@@ -68,18 +60,12 @@ fn run(args: Args) -> anyhow::Result<()> {
 
 async fn serve(args: Args) -> anyhow::Result<()> {
     let cwd = std::env::current_dir().context("find the working directory")?;
-    let mut builder = Client::builder()
-        .program(args.daemon)
-        .client_info(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
-    if let Some(folder) = args.session_dir {
-        builder = builder.session_dir(folder);
-    }
-    if args.shared {
-        builder = builder.shared();
-    }
+    let builder = args.daemon.builder();
+    let builder = builder.client_info(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+    let redactor = Redactor::new(!args.show_secrets, None)?;
     let client = builder.spawn().await?;
     let scope = (!args.all).then(|| cwd.display().to_string());
-    let history = History::new(client.clone(), scope, args.session);
+    let history = History::new(client.clone(), scope, args.session, redactor);
     let served = server::serve(history, args.allow_notes).await;
     client.close().await?;
     served

@@ -88,8 +88,5 @@ fn check(what: &str, text: &str, most: usize) -> Result<()> {
 }
 
 fn done(text: &str, entry_id: Option<String>) -> Answer<Written> {
-    Answer {
-        text: text.to_owned(),
-        data: Written { entry_id },
-    }
+    Answer::without_records(text.to_owned(), Written { entry_id })
 }

@@ -3,7 +3,7 @@
 use crate::history::{Failure, History};
 use crate::notes;
 use crate::portable::portable;
-use crate::reading::{self, Answer, SearchRequest};
+use crate::reading::{self, Answer, BranchPart, SearchRequest, Shown};
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::tool::schema_for_output;
 use rmcp::handler::server::wrapper::Parameters;
@@ -216,7 +216,7 @@ impl HistoryServer {
     #[tool(
         description = "Finds text in earlier conversations, in branches that were left too. Answers what was tried here before.",
         annotations(read_only_hint = true, open_world_hint = false),
-        output_schema = schema_for_output::<reading::SearchHistory>()
+        output_schema = schema_for_output::<Shown<reading::SearchHistory>>()
     )]
     async fn search_history(&self, Parameters(params): Parameters<SearchParams>) -> ToolResult {
         let request = SearchRequest {
@@ -234,13 +234,13 @@ impl HistoryServer {
             limit: params.limit,
             cursor: params.cursor,
         };
-        answered(reading::search_history(&self.history, request).await)
+        self.answered(reading::search_history(&self.history, request).await)
     }
 
     #[tool(
         description = "Lists the conversations, the newest first.",
         annotations(read_only_hint = true, open_world_hint = false),
-        output_schema = schema_for_output::<reading::SessionList>()
+        output_schema = schema_for_output::<Shown<reading::SessionList>>()
     )]
     async fn list_sessions(&self, Parameters(params): Parameters<ListParams>) -> ToolResult {
         let ListParams {
@@ -248,58 +248,64 @@ impl HistoryServer {
             limit,
             cursor,
         } = params;
-        answered(reading::list_sessions(&self.history, query, limit, cursor).await)
+        self.answered(reading::list_sessions(&self.history, query, limit, cursor).await)
     }
 
     #[tool(
         description = "Lists the branches of a conversation: every way that was tried, the newest first.",
         annotations(read_only_hint = true, open_world_hint = false),
-        output_schema = schema_for_output::<reading::BranchList>()
+        output_schema = schema_for_output::<Shown<reading::BranchList>>()
     )]
     async fn list_branches(&self, Parameters(params): Parameters<SessionParams>) -> ToolResult {
-        answered(reading::list_branches(&self.history, params.session.as_deref()).await)
+        self.answered(reading::list_branches(&self.history, params.session.as_deref()).await)
     }
 
     #[tool(
         description = "Reads a branch from its beginning, or from an entry, to its tip.",
         annotations(read_only_hint = true, open_world_hint = false),
-        output_schema = schema_for_output::<reading::BranchText>()
+        output_schema = schema_for_output::<Shown<reading::BranchText>>()
     )]
     async fn read_branch(&self, Parameters(params): Parameters<BranchParams>) -> ToolResult {
-        let (session, from) = (params.session.as_deref(), params.from.as_deref());
-        let max_tokens = params.max_tokens;
-        answered(reading::read_branch(&self.history, session, &params.tip, from, max_tokens).await)
+        let part = BranchPart {
+            tip: &params.tip,
+            from: params.from.as_deref(),
+            max_tokens: params.max_tokens,
+        };
+        let session = params.session.as_deref();
+        self.answered(reading::read_branch(&self.history, session, part).await)
     }
 
     #[tool(
         description = "Reads one entry in full.",
         annotations(read_only_hint = true, open_world_hint = false),
-        output_schema = schema_for_output::<reading::EntryText>()
+        output_schema = schema_for_output::<Shown<reading::EntryText>>()
     )]
     async fn read_entry(&self, Parameters(params): Parameters<EntryParams>) -> ToolResult {
         let session = params.session.as_deref();
-        answered(reading::read_entry(&self.history, session, &params.entry, params.cursor).await)
+        self.answered(
+            reading::read_entry(&self.history, session, &params.entry, params.cursor).await,
+        )
     }
 
     #[tool(
         description = "Compares two branches: where they part, what each did, its files, tokens and cost.",
         annotations(read_only_hint = true, open_world_hint = false),
-        output_schema = schema_for_output::<reading::Comparison>()
+        output_schema = schema_for_output::<Shown<reading::Comparison>>()
     )]
     async fn compare_branches(&self, Parameters(params): Parameters<CompareParams>) -> ToolResult {
         let session = params.session.as_deref();
         let tips = (params.a.as_str(), params.b.as_str());
-        answered(reading::compare_branches(&self.history, session, tips).await)
+        self.answered(reading::compare_branches(&self.history, session, tips).await)
     }
 
     #[tool(
         description = "Says why a branch was left: the summary written then, notes and labels about it, and how it ended.",
         annotations(read_only_hint = true, open_world_hint = false),
-        output_schema = schema_for_output::<reading::WhyLeft>()
+        output_schema = schema_for_output::<Shown<reading::WhyLeft>>()
     )]
     async fn why_left(&self, Parameters(params): Parameters<WhyParams>) -> ToolResult {
         let session = params.session.as_deref();
-        answered(reading::why_left(&self.history, session, &params.branch).await)
+        self.answered(reading::why_left(&self.history, session, &params.branch).await)
     }
 }
 
@@ -308,45 +314,60 @@ impl HistoryServer {
     #[tool(
         description = "Labels an entry, to find it again.",
         annotations(read_only_hint = false, destructive_hint = false, open_world_hint = false),
-        output_schema = schema_for_output::<notes::Written>()
+        output_schema = schema_for_output::<Shown<notes::Written>>()
     )]
     async fn label_entry(&self, Parameters(params): Parameters<LabelParams>) -> ToolResult {
         let session = params.session.as_deref();
-        answered(notes::label_entry(&self.history, session, &params.entry, &params.label).await)
+        self.answered(
+            notes::label_entry(&self.history, session, &params.entry, &params.label).await,
+        )
     }
 
     #[tool(
         description = "Leaves a note about an entry: why this way ended, so that the next one knows.",
         annotations(read_only_hint = false, destructive_hint = false, open_world_hint = false),
-        output_schema = schema_for_output::<notes::Written>()
+        output_schema = schema_for_output::<Shown<notes::Written>>()
     )]
     async fn leave_note(&self, Parameters(params): Parameters<NoteParams>) -> ToolResult {
         let (session, entry) = (params.session.as_deref(), params.entry.as_str());
         let said = (params.reason.as_str(), params.outcome.as_str());
-        answered(notes::leave_note(&self.history, session, entry, said).await)
+        self.answered(notes::leave_note(&self.history, session, entry, said).await)
     }
 
     #[tool(
         description = "Names a conversation.",
         annotations(read_only_hint = false, destructive_hint = false, open_world_hint = false),
-        output_schema = schema_for_output::<notes::Written>()
+        output_schema = schema_for_output::<Shown<notes::Written>>()
     )]
     async fn name_session(&self, Parameters(params): Parameters<NameParams>) -> ToolResult {
-        answered(notes::name_session(&self.history, params.session.as_deref(), &params.name).await)
+        self.answered(
+            notes::name_session(&self.history, params.session.as_deref(), &params.name).await,
+        )
     }
 }
 
-fn answered<T: Serialize>(answer: Result<Answer<T>, Failure>) -> ToolResult {
-    Ok(match answer {
-        Ok(answer) => {
-            let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text)]);
-            let data = serde_json::to_value(&answer.data);
-            let data = data.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-            result.structured_content = Some(data);
-            result
-        }
-        Err(failure) => CallToolResult::error(vec![ContentBlock::text(failure.0)]),
-    })
+impl HistoryServer {
+    fn answered<T: Serialize>(&self, answer: Result<Answer<T>, Failure>) -> ToolResult {
+        Ok(match answer {
+            Ok(answer) => {
+                let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text)]);
+                let data = serde_json::to_value(&answer.data);
+                let data =
+                    data.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+                result.structured_content = Some(data);
+                result
+            }
+            Err(failure) => {
+                let text = self.history.cleaner().text(&failure.0);
+                CallToolResult::error(vec![ContentBlock::text(text)])
+            }
+        })
+    }
+
+    fn refused(&self, failure: Failure) -> ErrorData {
+        let text = self.history.cleaner().text(&failure.0);
+        ErrorData::resource_not_found(text, None)
+    }
 }
 
 #[tool_handler(router = self.tools)]
@@ -371,7 +392,7 @@ impl ServerHandler for HistoryServer {
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
         let page = reading::list_sessions(&self.history, None, LISTED, cursor).await;
-        let page = page.map_err(refused)?.data;
+        let page = page.map_err(|failure| self.refused(failure))?.data.data;
         let resources = page.sessions.into_iter().map(|session| {
             Resource::new(format!("{SCHEME}{}", session.session_id), session.title)
                 .with_mime_type("text/plain")
@@ -407,14 +428,13 @@ impl ServerHandler for HistoryServer {
         let path = uri.strip_prefix(SCHEME).unwrap_or_default();
         let text = match path.split_once("/branch/") {
             Some((id, tip)) => {
-                let page = reading::read_branch(
-                    &self.history,
-                    Some(id),
+                let part = BranchPart {
                     tip,
-                    None,
-                    Some(reading::MAX_TOKENS),
-                );
-                page.await.map_err(refused)?.text
+                    from: None,
+                    max_tokens: Some(reading::MAX_TOKENS),
+                };
+                let page = reading::read_branch(&self.history, Some(id), part);
+                page.await.map_err(|failure| self.refused(failure))?.text
             }
             None if path.is_empty() => {
                 let message = format!("{uri} is no resource here; {SCHEME}ID is");
@@ -422,13 +442,9 @@ impl ServerHandler for HistoryServer {
             }
             None => {
                 let list = reading::list_branches(&self.history, Some(path)).await;
-                list.map_err(refused)?.text
+                list.map_err(|failure| self.refused(failure))?.text
             }
         };
         Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri)]).into())
     }
-}
-
-fn refused(failure: Failure) -> ErrorData {
-    ErrorData::resource_not_found(failure.0, None)
 }

@@ -1,5 +1,6 @@
-//! Text of earlier conversations, made safe to show to a model: quoted, inert, cut and without secrets.
+//! Entries of earlier conversations as text, quoted and cut.
 
+use crate::clean::{Cleaner, folded, shortened};
 use serde::Deserialize;
 use serde_json::Value;
 use treelined_client::{Entry, EntryBody, Json, Message};
@@ -10,33 +11,52 @@ pub const HEADING: &str =
 
 /// The most bytes of one argument list in a record.
 const MAX_ARGUMENTS: usize = 400;
+/// The most characters of a role.
+const MAX_ROLE: usize = 200;
 
-/// An entry as a reader sees it.
+/// An entry as a reader sees it, without secrets.
 pub struct Passage {
     /// Such as `user`, `assistant`, `result of bash`, `summary`.
     pub role: String,
     pub text: String,
+    /// The kinds of the replaced secrets.
+    pub secrets: Vec<&'static str>,
 }
 
 impl Passage {
     /// `None` for an entry without text, such as a label or a setting.
-    pub fn of(entry: &Entry) -> Option<Passage> {
+    pub fn of(entry: &Entry, cleaner: &Cleaner<'_>) -> Option<Passage> {
+        let mut secrets = Vec::new();
         let (role, text) = match entry.body().ok()? {
-            EntryBody::Message(body) => of_message(&body.message),
+            EntryBody::Message(body) => of_message(&body.message, cleaner, &mut secrets),
             EntryBody::BranchSummary(body) => ("summary of a branch".to_owned(), body.summary),
             EntryBody::Compaction(body) => ("summary of what is above".to_owned(), body.summary),
             EntryBody::CustomMessage(body) => (body.custom_type.clone(), body.content.text()),
             EntryBody::Custom(body) => ("note".to_owned(), Note::parse(&body.data?)?.text()),
             _ => return None,
         };
-        (!text.trim().is_empty()).then(|| Passage {
-            role: plain(&role),
-            text: plain(&text),
-        })
+        let passage = Passage::new(&role, &text, cleaner);
+        secrets.extend(&passage.secrets);
+        (!text.trim().is_empty()).then_some(Passage { secrets, ..passage })
+    }
+
+    pub fn new(role: &str, text: &str, cleaner: &Cleaner<'_>) -> Passage {
+        let mut secrets = Vec::new();
+        // A role is shown outside of the quotation: on one line.
+        let role = cleaner.replace(&folded(role), &mut secrets);
+        Passage {
+            role: shortened(&role, MAX_ROLE),
+            text: cleaner.replace(text, &mut secrets),
+            secrets,
+        }
     }
 }
 
-fn of_message(message: &Message) -> (String, String) {
+fn of_message(
+    message: &Message,
+    cleaner: &Cleaner<'_>,
+    secrets: &mut Vec<&'static str>,
+) -> (String, String) {
     #[derive(Default, Deserialize)]
     #[serde(default, rename_all = "camelCase")]
     struct Parts {
@@ -53,7 +73,7 @@ fn of_message(message: &Message) -> (String, String) {
     let blocks = parts.content.as_array().map_or(&[][..], Vec::as_slice);
     for block in blocks {
         if block.get("type").and_then(Value::as_str) == Some("toolCall") {
-            add_line(&mut text, &call_line(block));
+            add_line(&mut text, &call_line(block, cleaner, secrets));
         }
     }
     for part in [&parts.summary, &parts.error_message] {
@@ -71,9 +91,11 @@ fn of_message(message: &Message) -> (String, String) {
     (role, text)
 }
 
-fn call_line(block: &Value) -> String {
+fn call_line(block: &Value, cleaner: &Cleaner<'_>, secrets: &mut Vec<&'static str>) -> String {
     let name = block.get("name").and_then(Value::as_str).unwrap_or("?");
-    let arguments = block.get("arguments").map(Value::to_string);
+    // Before they are cut: a part of a secret has no form.
+    let arguments = block.get("arguments").cloned();
+    let arguments = arguments.map(|value| cleaner.replace_foreign(value, secrets).to_string());
     let (arguments, left_out) = cut(arguments.as_deref().unwrap_or_default(), MAX_ARGUMENTS);
     match left_out {
         0 => format!("calls {name} {arguments}"),
@@ -124,28 +146,6 @@ impl Note {
             "about {}: {} ({})",
             self.target_id, self.reason, self.outcome
         )
-    }
-}
-
-/// Text without control and direction characters, and with links that no program follows.
-pub fn plain(text: &str) -> String {
-    let visible = |c: &char| match c {
-        '\n' | '\t' => true,
-        '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => false,
-        '\u{e0000}'..='\u{e007f}' | '\u{feff}' => false,
-        c => !c.is_control(),
-    };
-    let text: String = text.chars().filter(visible).collect();
-    text.replace("://", "[:]//")
-}
-
-/// One line of at most `max` characters.
-pub fn one_line(text: &str, max: usize) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let line = plain(&words.join(" "));
-    match line.char_indices().nth(max) {
-        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
-        None => line,
     }
 }
 

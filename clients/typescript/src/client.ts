@@ -22,6 +22,7 @@ import type {
   RunCommandResult,
 } from './generated/types.js';
 import { findProgram } from './program.js';
+import { Session } from './session.js';
 
 /** The events before an operation that a client can answer. */
 export type BeforeEventName =
@@ -67,10 +68,7 @@ export interface CallOptions {
 }
 
 export interface ConnectOptions {
-  /**
-   * The daemon's program. Default: the one that TREELINED_BIN names, the one installed with this package, or
-   * `treelined` on the PATH.
-   */
+  /** The daemon's program. Default: `TREELINED_BIN`, else that of the platform package, else `treelined` on the `PATH`. */
   command?: string | undefined;
   /** Further arguments of the daemon. */
   args?: readonly string[] | undefined;
@@ -197,9 +195,7 @@ export class Client extends MethodCalls {
     const names = isList(answers) ? answers : ([...this.#answerers.keys()] as QuestionName[]);
     this.#declared = ui?.length ? [...new Set(names).add('user_asked')] : names;
     const { args = [], sessionDir, summarizer, socket } = options;
-    const named = options.command;
-    const { command, tried } =
-      named === undefined ? findProgram('treelined', options.env) : { command: named, tried: [] };
+    const { command, tried } = findProgram(options.command, options.env);
     this.#daemon = new Daemon({
       command,
       tried,
@@ -259,6 +255,11 @@ export class Client extends MethodCalls {
   ): Promise<Methods[M]['result']> {
     const result: unknown = await this.#request(method, params, options);
     return result as Methods[M]['result'];
+  }
+
+  /** Returns the methods of this client, about this session unless a call names another. */
+  session(sessionId: string): Session {
+    return new Session(this, sessionId);
   }
 
   /** Calls `handler` with each notification of this name. Returns a function that removes the handler. */

@@ -18,8 +18,8 @@ const TERMINATE_MS = 6000;
 
 export interface DaemonOptions {
   command: string;
-  /** The places where the program was looked for before. */
-  tried: string[];
+  /** The places in which the program was looked for. */
+  tried: readonly string[];
   args: string[];
   cwd?: string | undefined;
   env?: NodeJS.ProcessEnv | undefined;
@@ -130,18 +130,14 @@ export class Daemon {
 }
 
 /** Says where a missing program was searched and how to install it. */
-function whyNotStarted({ command, tried, cwd, env }: DaemonOptions, error: Error): string {
+function whyNotStarted({ command, tried, cwd }: DaemonOptions, error: Error): string {
   const why = `cannot start ${command}: ${error.message}`;
   if (!('code' in error) || error.code !== 'ENOENT') return why;
   if (cwd !== undefined && !existsSync(cwd))
     return `${why}: there is no folder ${cwd} to start it in`;
-  const where = command.includes('/') ? '' : ` on the PATH (${(env ?? process.env).PATH ?? ''})`;
-  if (tried[0] === 'TREELINED_BIN')
-    return `${why}: there is no such program; it is named by TREELINED_BIN`;
-  const before = tried.length > 0 ? `; tried before: ${tried.join(', ')}` : '';
   return (
-    `${why}: there is no such program${where}${before}. ` +
+    `${why}: there is no such program; tried: ${tried.join(', ')}. ` +
     "Install it with `cargo install --path .` in treelined's repository, " +
-    "or name it: connect({ command: '/path/to/treelined' })"
+    "or name it: TREELINED_BIN, or connect({ command: '/path/to/treelined' })"
   );
 }

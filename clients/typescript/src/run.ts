@@ -1,17 +1,17 @@
 // Runs a program of the package for this platform in place of this process, for the commands that npm installs.
 
 import { spawn } from 'node:child_process';
-import { findProgram } from './program.js';
+import { PLATFORM, programOfPlatform } from './program.js';
 
 /** Signals that are for the program, too. */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** Runs the program with the arguments of this process, and ends this process as the program ends. */
 export function run(name: string): void {
-  // Without TREELINED_BIN, which may name this very command.
-  const { command, tried } = findProgram(name, {});
-  if (command === name) {
-    console.error(`error: there is no ${name} for this platform: ${tried.join('; ')}`);
+  // TREELINED_BIN may name this very command, and is not asked for.
+  const command = programOfPlatform(name);
+  if (command === undefined) {
+    console.error(`error: there is no ${name} for this platform: the package ${PLATFORM} is not installed`);
     console.error('  try: npm install --include=optional, or cargo install treelined');
     process.exitCode = 1;
     return;

@@ -1,6 +1,6 @@
 //! `compare_branches` and `get_stats` (protocol.md §15.4, §15.5).
 
-use super::read::ContextEntries;
+use super::read::{ContextEntries, below};
 use super::render::position;
 use crate::context;
 use crate::daemon::reading::{INLINE_ENTRIES, kept, size_of, steps};
@@ -148,19 +148,6 @@ pub(in crate::rpc) fn get_stats(
             context_tokens,
         })
     }))
-}
-
-/// The nodes of a path below the entry `since`; all of them without one.
-fn below(read: &Read<'_>, path: Vec<Node>, since: Option<&str>) -> Result<Vec<Node>> {
-    let Some(since) = since else {
-        return Ok(path);
-    };
-    let node = read.find(since)?;
-    let mut path = path.into_iter();
-    match path.by_ref().any(|above| above == node) {
-        true => Ok(path.collect()),
-        false => Err(Error::invalid_params("since", "is not on the path")),
-    }
 }
 
 /// The sums over a whole session: of the entries counted before and of these, the rest. Calls `keep` with sums that the

@@ -81,7 +81,33 @@ pub(in crate::rpc) fn get_path(
         Some(id) => Some(read.find(id)?),
         None => read.leaf(),
     };
-    entries_of(read, read.tree.path(end))
+    let path = below(read, read.tree.path(end), params.since.as_deref())?;
+    if params.limit.is_none() && params.max_bytes.is_none() {
+        return entries_of(read, path);
+    }
+    let page = Page::of(read, path.into_iter(), params.limit, params.max_bytes)?;
+    let size = page.size;
+    let write = move || {
+        let mut out = b"{".to_vec();
+        let next = page.push(&mut out)?;
+        push_next(&mut out, next.as_deref());
+        out.push(b'}');
+        Ok(Prepared::bytes(out))
+    };
+    Ok(ReadAnswer::later(size, write))
+}
+
+/// The nodes of a path below the entry `since`; all of them without one.
+pub(super) fn below(read: &Read<'_>, path: Vec<Node>, since: Option<&str>) -> Result<Vec<Node>> {
+    let Some(since) = since else {
+        return Ok(path);
+    };
+    let node = read.find(since)?;
+    let mut path = path.into_iter();
+    match path.by_ref().any(|above| above == node) {
+        true => Ok(path.collect()),
+        false => Err(Error::invalid_params("since", "is not on the path")),
+    }
 }
 
 /// Fails with `responseTooLarge` if these entries have more than `limit` bytes together. The sizes are known, so no
@@ -159,62 +185,83 @@ pub(in crate::rpc) fn get_entries(
         .as_deref()
         .map(|id| read.find(id))
         .transpose()?;
-    let limit = params
-        .limit
-        .map_or(usize::MAX, |limit| (limit as usize).max(1));
-    let fits = page_bytes(read.frame_bytes());
-    let max_bytes = params
-        .max_bytes
-        .map_or(fits, |max| (max as usize).min(fits));
-    let (nodes, more) = page(read, since, limit, max_bytes as u64);
+    let first = since.map_or(0, |since| since.number() + 1);
+    let after = read.tree.entries_from(first);
+    let page = Page::of(read, after, params.limit, params.max_bytes)?;
     let leaf_id = read.leaf_id().map(str::to_owned);
-    let (seq, size) = (read.seq(), size_of(read, nodes.iter().copied()));
-    let ids: Vec<String> = nodes
-        .iter()
-        .map(|node| read.tree.id(*node).to_owned())
-        .collect();
-    let (bodies, fetches) = (read.bodies(), read.fetch(nodes)?);
+    let (seq, size) = (read.seq(), page.size);
     let write = move || {
-        let mut out = b"{\"entries\":".to_vec();
-        let written = push_entries(&mut out, &bodies, &fetches, max_bytes)?;
+        let mut out = b"{".to_vec();
+        let next = page.push(&mut out)?;
         push_id_member(&mut out, "leafId", leaf_id.as_deref());
         push_number_member(&mut out, "seq", seq);
-        if let Some(last) = ids.get(written.wrapping_sub(1))
-            && (more || written < ids.len())
-        {
-            push_id_member(&mut out, "nextCursor", Some(last));
-        }
+        push_next(&mut out, next.as_deref());
         out.push(b'}');
         Ok(Prepared::bytes(out))
     };
     Ok(ReadAnswer::later(size, write))
 }
 
-/// The entries of a page, at least one if there are any, and whether more follow. The page is limited by stored bytes,
-/// since the written form can only be larger.
-fn page(
-    core: &SessionState,
-    since: Option<Node>,
-    limit: usize,
-    max_bytes: u64,
-) -> (Vec<Node>, bool) {
-    let first = since.map_or(0, |since| since.number() + 1);
-    let mut after = core
-        .tree
-        .entries_from(first)
-        .take(limit.saturating_add(1))
-        .peekable();
-    let mut nodes = Vec::new();
-    let mut left = max_bytes;
-    while let Some(node) = after.next_if(|_| nodes.len() < limit) {
-        nodes.push(node);
-        let size = u64::from(core.tree.place(node).len) + 1;
-        if size > left {
-            break;
+/// The entries of a page, to be read without the session.
+struct Page {
+    ids: Vec<String>,
+    bodies: Bodies,
+    fetches: Vec<Fetch>,
+    /// Bytes of the entries in the file.
+    size: u64,
+    max_bytes: usize,
+    /// Whether entries follow.
+    has_more: bool,
+}
+
+impl Page {
+    /// At least one entry if there are any. The page is limited by stored bytes, since the written form can only be
+    /// larger.
+    fn of(
+        read: &Read<'_>,
+        entries: impl Iterator<Item = Node>,
+        limit: Option<u64>,
+        max_bytes: Option<u64>,
+    ) -> Result<Self> {
+        let limit = limit.map_or(usize::MAX, |limit| (limit as usize).max(1));
+        let fits = page_bytes(read.frame_bytes());
+        let max_bytes = max_bytes.map_or(fits, |max| (max as usize).min(fits));
+        let mut entries = entries.peekable();
+        let mut nodes = Vec::new();
+        let mut left = max_bytes as u64;
+        while let Some(node) = entries.next_if(|_| nodes.len() < limit) {
+            nodes.push(node);
+            let size = u64::from(read.tree.place(node).len) + 1;
+            if size > left {
+                break;
+            }
+            left -= size;
         }
-        left -= size;
+        let ids = nodes.iter().map(|node| read.tree.id(*node).to_owned());
+        Ok(Self {
+            ids: ids.collect(),
+            bodies: read.bodies(),
+            size: size_of(read, nodes.iter().copied()),
+            fetches: read.fetch(nodes)?,
+            max_bytes,
+            has_more: entries.next().is_some(),
+        })
     }
-    (nodes, after.next().is_some())
+
+    /// Writes the member `entries`; returns the last id if more follow.
+    fn push(&self, out: &mut Vec<u8>) -> Result<Option<String>> {
+        out.extend_from_slice(b"\"entries\":");
+        let written = push_entries(out, &self.bodies, &self.fetches, self.max_bytes)?;
+        let last = self.ids.get(written.wrapping_sub(1));
+        let has_more = self.has_more || written < self.ids.len();
+        Ok(last.filter(|_| has_more).cloned())
+    }
+}
+
+fn push_next(out: &mut Vec<u8>, next: Option<&str>) {
+    if let Some(next) = next {
+        push_id_member(out, "nextCursor", Some(next));
+    }
 }
 
 /// Writes an array of entries until it has `max_bytes`, at least one entry; returns their number.

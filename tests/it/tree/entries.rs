@@ -71,6 +71,39 @@ fn children_and_roots_are_listed_in_order() {
 }
 
 #[test]
+fn a_path_is_read_in_pages() {
+    let mut d = opened(&two_branches());
+    let whole = d.path_ids(None);
+    let mut page = |params: Json| {
+        let page = d.ok("get_path", params);
+        (ids(&page["entries"]), page.get("nextCursor").cloned())
+    };
+    let (mut since, mut seen) = (None, Vec::new());
+    loop {
+        let (entries, next) = page(json!({"since": since, "limit": 4}));
+        assert!(entries.len() <= 4, "{entries:?}");
+        seen.extend(entries);
+        since = next;
+        if since.is_none() {
+            break;
+        }
+        assert_eq!(since, seen.last().map(|id| json!(id)));
+    }
+    assert_eq!(seen, whole);
+    assert_eq!(
+        page(json!({"entryId": "a2", "since": "a1", "maxBytes": 1})),
+        (vec!["u2".to_owned()], Some(json!("u2")))
+    );
+    assert_eq!(
+        page(json!({"entryId": "a2", "since": "a1"})),
+        (vec!["u2".to_owned(), "a2".to_owned()], None)
+    );
+    assert_eq!(page(json!({"since": "a3", "limit": 1})), (vec![], None));
+    let off_path = json!({"entryId": "a2", "since": "u3"});
+    d.err_kind("get_path", off_path, "invalidParams");
+}
+
+#[test]
 fn paths_run_from_the_root_to_the_entry() {
     let mut d = opened(&two_branches());
     assert_eq!(d.path_ids(None), ["u1", "a1", "u3", "c3", "t3", "a3"]);

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from ._methods import PROTOCOL_VERSION, AsyncAnswerer, AsyncAnswers, AsyncMethods, BeforeEventName
 from ._params import OMITTED, Omitted, given, named
 from ._parent import Parent, connect_parent
-from ._program import find_program
+from ._program import find
+from ._session import AsyncSession
 from .errors import DeadlineError, DisconnectedError, TreelinedError, VersionMismatchError
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class AsyncClient(AsyncMethods):
 
     def __init__(  # noqa: PLR0913
         self,
-        command: str | Omitted | None = OMITTED,
+        command: str | None = "treelined",
         *,
         args: Iterable[str] = (),
         session_dir: str | os.PathLike[str] | None = None,
@@ -92,8 +93,7 @@ class AsyncClient(AsyncMethods):
         """Set what to start; `start` starts it.
 
         `command`, `args`, `session_dir`, `summarizer`, `cwd`, `env`: the daemon, and how it starts.
-        If left out, the program that `TREELINED_BIN` names, the one that was installed with this
-        package, or `treelined` on the `PATH`.
+        Without `command`: `TREELINED_BIN`, else this package's program, else that on the PATH.
         None for an extension: the daemon that has started this program, at its stdin and stdout.
 
         `shared`: use the daemon that all clients of the session directory share, and start it if
@@ -117,10 +117,8 @@ class AsyncClient(AsyncMethods):
         `on_log`: called with what the daemon logs.
         """
         self._is_extension = command is None
-        self._tried: list[str] = []
-        if command is OMITTED:
-            command, self._tried = find_program(os.environ if env is None else env)
-        self._argv = [command or ""]
+        program, self._tried = find(command or "", env)
+        self._argv = [program]
         if session_dir is not None:
             self._argv += ["--session-dir", os.fspath(session_dir)]
         if summarizer is not None:
@@ -284,6 +282,10 @@ class AsyncClient(AsyncMethods):
             del self._pending[own]
             future.cancel()
 
+    def session(self, session_id: str) -> AsyncSession:
+        """Return the methods of this client, about this session unless they name another."""
+        return AsyncSession(self, session_id)
+
     async def offer_command(
         self,
         name: str,
@@ -361,14 +363,10 @@ class AsyncClient(AsyncMethods):
             return why
         if self._cwd is not None and not Path(self._cwd).exists():
             return f"{why}: there is no folder {os.fspath(self._cwd)} to start it in"
-        env = os.environ if self._env is None else self._env
-        if self._tried == ["TREELINED_BIN"]:
-            return f"{why}: there is no such program; it is named by TREELINED_BIN"
-        where = "" if os.sep in command else f" on the PATH ({env.get('PATH', '')})"
-        before = f"; tried before: {', '.join(self._tried)}" if self._tried else ""
         return (
-            f"{why}: there is no such program{where}{before}. "
-            "Install it with `cargo install --path .` in treelined's repository, or name it: Client('/path/to/treelined')"
+            f"{why}: there is no such program; tried: {', '.join(self._tried)}. Install it with "
+            "`cargo install --path .` in treelined's repository, or name it: TREELINED_BIN, or "
+            "Client('/path/to/treelined')"
         )
 
     def _cancel(self, request: int) -> None:

@@ -3,41 +3,40 @@
 from __future__ import annotations
 
 import os
-import sys
 import sysconfig
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
+
+NAME = "treelined"
+"""The program, if the caller names no other one."""
+
+VARIABLE = "TREELINED_BIN"
+"""The environment variable that names the program."""
 
 
-def find_program(env: Mapping[str, str]) -> tuple[str, list[str]]:
-    """Return the program to start, and the places that were tried before it.
+def find(command: str, env: Mapping[str, str] | None) -> tuple[str, list[str]]:
+    """Return the program to start, and the places that were tried.
 
-    It is the one that `TREELINED_BIN` names, the one that was installed with this package, else the
-    name alone, which is looked up on the `PATH`.
+    A program that the caller or `TREELINED_BIN` names is taken as it is. Otherwise this package's
+    own is taken, else the one on the `PATH`.
     """
-    named = env.get("TREELINED_BIN")
+    env = os.environ if env is None else env
+    if command != NAME:
+        return command, [_place(command, env)]
+    named = env.get(VARIABLE)
     if named:
-        return named, ["TREELINED_BIN"]
-    tried = ["TREELINED_BIN, which is not set"]
-    for path in _installed():
-        if path.is_file() and os.access(path, os.X_OK):
-            return str(path), tried
-        tried.append(str(path))
-    return "treelined", tried
+        return named, [f"{_place(named, env)} ({VARIABLE})"]
+    own = [Path(__file__).parent / "bin" / NAME, Path(sysconfig.get_path("scripts")) / NAME]
+    for program in own:
+        if os.access(program, os.X_OK) and program.is_file():
+            return str(program), [str(program)]
+    tried = [f"{VARIABLE} (not set)", *(f"{program} (of this package)" for program in own)]
+    return NAME, [*tried, _place(NAME, env)]
 
 
-def _installed() -> Iterator[Path]:
-    """Yield the places of the program that a wheel with a program installs."""
-    name = "treelined.exe" if sys.platform == "win32" else "treelined"
-    try:
-        files = metadata.files("treelined") or []
-    except metadata.PackageNotFoundError:
-        files = []
-    for file in files:
-        if file.name == name and file.parent.name in {"bin", "Scripts"}:
-            yield Path(str(file.locate())).resolve()
-    yield Path(sysconfig.get_path("scripts")) / name
+def _place(command: str, env: Mapping[str, str]) -> str:
+    """Describe where the system looks for the program."""
+    return command if os.sep in command else f"{command} on the PATH ({env.get('PATH', '')})"

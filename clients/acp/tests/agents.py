@@ -1,0 +1,142 @@
+"""Real agents, offline, behind the recorder: the recorded tree must say what the import of the agent's own store says.
+
+The arguments are the recorder, the daemon, the folder of the installed agents, and the names of agents.
+"""
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tests/import"))
+from model import Model  # noqa: E402
+
+RECORDER, DAEMON, INSTALLED, *NAMES = sys.argv[1:]
+INSTALLED = Path(INSTALLED)
+
+
+class Peer:
+    """A program that speaks JSON-RPC, a message a line."""
+
+    def __init__(self, command, cwd, env):
+        self._process = subprocess.Popen(
+            command, cwd=cwd, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self._next = 0
+
+    def ask(self, method, params):
+        self._next += 1
+        self._send({"id": self._next, "method": method, "params": params})
+        while line := self._process.stdout.readline():
+            message = json.loads(line)
+            if message.get("method") == "session/request_permission":
+                option = message["params"]["options"][0]["optionId"]
+                outcome = {"outcome": {"outcome": "selected", "optionId": option}}
+                self._send({"id": message["id"], "result": outcome})
+            elif message.get("id") == self._next and "method" not in message:
+                assert "error" not in message, (method, message)
+                return message["result"]
+        raise AssertionError(f"no answer to {method}")
+
+    def _send(self, message):
+        self._process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        self._process.stdin.flush()
+
+    def end(self):
+        self._process.stdin.close()
+        try:
+            self._process.wait(20)
+        except subprocess.TimeoutExpired:
+            self._process.terminate()
+            self._process.wait(20)
+
+
+def said(folder, sessions):
+    """Role, text and calls of the messages on the path of the only session, consecutive ones of a role joined."""
+    peer = Peer([DAEMON, "--session-dir", str(sessions)], folder, dict(os.environ))
+    # Gemini CLI also stores an empty conversation at its start.
+    rows = [row for row in peer.ask("list_sessions", {})["sessions"] if row["messageCount"]]
+    assert len(rows) == 1, rows
+    peer.ask("open_session", {"path": rows[0]["path"]})
+    entries = peer.ask("get_path", {})["entries"]
+    peer.end()
+    parts = []
+    for entry in entries:
+        message = entry.get("message")
+        if not message or message["role"] == "toolResult":
+            continue
+        for block in message["content"] if isinstance(message["content"], list) else []:
+            if block["type"] == "text":
+                parts.append((message["role"], block["text"].strip()))
+            elif block["type"] == "toolCall":
+                # Gemini CLI tells the editor the title of a call only, which is the command.
+                arguments = block["arguments"]
+                parts.append(("call", arguments.get("command", arguments.get("title"))))
+    return parts
+
+
+def opencode(folder, model_url):
+    # Its agent of the imports begins with a server, which ACP does not need.
+    (folder / "project").mkdir()
+    configuration = folder / "config/opencode/opencode.json"
+    configuration.parent.mkdir(parents=True)
+    configuration.write_text(json.dumps(importlib.import_module("opencode").settings(model_url)))
+    homes = {"DATA": "data", "CONFIG": "config", "CACHE": "cache", "STATE": "state"}
+    unwanted = ["AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS"]
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        **{f"XDG_{kind}_HOME": str(folder / home) for kind, home in homes.items()},
+        **{f"OPENCODE_DISABLE_{setting}": "1" for setting in unwanted},
+    }
+    return [str(INSTALLED / "opencode/bin/opencode"), "acp"], environment, folder / "data/opencode"
+
+
+def goose(folder, model_url):
+    agent = importlib.import_module("goose").Agent(INSTALLED, folder, model_url)
+    return [str(agent.program), "acp"], agent.environment, folder / "goose"
+
+
+def gemini(folder, model_url):
+    agent = importlib.import_module("gemini").Agent(INSTALLED, folder, model_url)
+    command = ["node", str(agent.program), "--acp", "--yolo", "--model", "gemini-2.5-flash"]
+    return command, agent.environment, folder / ".gemini"
+
+
+# Each prepares an agent in a folder: its command for ACP, its environment, and its store.
+AGENTS = {"opencode": opencode, "goose": goose, "gemini": gemini}
+
+
+def check(name, model_url, folder):
+    agent, environment, store = AGENTS[name](folder, model_url)
+    project, recorded = folder / "project", folder / "recorded"
+    command = [RECORDER, "--session-dir", str(recorded), "--state", str(folder / "acp"), "--daemon", DAEMON]
+    editor = Peer([*command, "--", *agent], project, environment)
+    editor.ask("initialize", {"protocolVersion": 1, "clientCapabilities": {}})
+    session = editor.ask("session/new", {"cwd": str(project), "mcpServers": []})["sessionId"]
+    for prompt in ("Prompt one", "Prompt RUN two", "Prompt three"):
+        blocks = [{"type": "text", "text": prompt}]
+        ended = editor.ask("session/prompt", {"sessionId": session, "prompt": blocks})
+        assert ended["stopReason"] == "end_turn", ended
+    editor.end()
+
+    imported = folder / "imported"
+    subprocess.run(
+        [DAEMON, "--session-dir", str(imported), "import", "--final", "--from", name, str(store)],
+        check=True, stdout=subprocess.DEVNULL, env=environment,
+    )
+    ours, theirs = said(folder, recorded), said(folder, imported)
+    assert ours == theirs and len(ours) > 6, f"{name}\nrecorded: {ours}\nimported: {theirs}"
+    print(f"{name}: {len(ours)} parts recorded as its own store has them")
+
+
+def main():
+    for name in NAMES:
+        with Model() as model, tempfile.TemporaryDirectory() as folder:
+            check(name, model.url, Path(folder).resolve())
+
+
+main()

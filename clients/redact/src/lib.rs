@@ -1,0 +1,356 @@
+//! Finds the secrets in text, and replaces each by its kind (protocol.md §16).
+//!
+//! Pure. A filter and one automaton find the literals of all rules; a pattern is tried only where its literal is. Time is
+//! linear in the text, whatever it is.
+
+mod key_block;
+mod literal_filter;
+mod rules;
+#[cfg(test)]
+mod samples;
+#[cfg(test)]
+mod tests;
+
+/// The example of README.md.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+use aho_corasick::{AhoCorasick, Anchored, Input, Match, MatchKind, StartKind};
+use literal_filter::LiteralFilter;
+use regex::bytes::Regex;
+use rules::{Check, End, RULES, Rule, Start};
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+
+/// Members of an entry whose strings stay, since they are ids to which other entries refer.
+pub const ID_MEMBERS: [&str; 8] = [
+    "id",
+    "parentId",
+    "targetId",
+    "fromId",
+    "firstKeptEntryId",
+    "toolCallId",
+    "sessionId",
+    "entryId",
+];
+/// Members of an entry with JSON of tools and plugins, in which no member is an id of an entry.
+pub const FOREIGN_MEMBERS: [&str; 4] = ["arguments", "details", "data", "input"];
+
+/// Replaces secrets, and shortens paths in a home directory.
+pub struct Redactor {
+    /// `None` if secrets stay.
+    searcher: Option<SecretSearcher>,
+    home: Option<HomePath>,
+}
+
+struct SecretSearcher {
+    filter: LiteralFilter,
+    literals: AhoCorasick,
+    /// For each literal the numbers of its rules.
+    of_literal: Vec<Vec<usize>>,
+    /// For each of the [`RULES`] its pattern.
+    patterns: Vec<Regex>,
+}
+
+struct HomePath {
+    path: String,
+    finder: memchr::memmem::Finder<'static>,
+}
+
+/// A secret of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Secret {
+    kind: &'static str,
+    span: Range<usize>,
+}
+
+/// Receives the kind of each secret that is replaced.
+pub type Report<'r> = &'r mut dyn FnMut(&'static str);
+
+/// The regular expressions of the rules cannot be built: a defect of this crate.
+#[derive(Debug)]
+pub struct InvalidRules(String);
+
+impl fmt::Display for InvalidRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the rules of secrets are invalid: {}", self.0)
+    }
+}
+
+impl std::error::Error for InvalidRules {}
+
+impl Redactor {
+    /// Replaces secrets if `redacts`. Shortens paths in `home` to `~`, if it is given.
+    pub fn new(redacts: bool, home: Option<&str>) -> Result<Self, InvalidRules> {
+        let home = home.map(|home| home.trim_end_matches('/'));
+        let searcher = redacts.then(SecretSearcher::new).transpose()?;
+        Ok(Self {
+            searcher,
+            home: home.filter(|home| home.len() > 1).map(|home| HomePath {
+                path: home.to_owned(),
+                finder: memchr::memmem::Finder::new(home).into_owned(),
+            }),
+        })
+    }
+
+    /// Whether every text stays as it is.
+    pub fn keeps_text(&self) -> bool {
+        self.searcher.is_none() && self.home.is_none()
+    }
+
+    /// The text with its secrets replaced.
+    pub fn text<'t>(&self, text: &'t str, report: Report<'_>) -> Cow<'t, str> {
+        let mut out = String::new();
+        let mut done = 0;
+        if let Some(searcher) = &self.searcher {
+            let mut at = 0;
+            while let Some(secret) = searcher.next(text.as_bytes(), at, done) {
+                out.push_str(text.get(done..secret.span.start).unwrap_or_default());
+                out.push_str(&mark(secret.kind));
+                report(secret.kind);
+                done = secret.span.end;
+                at = done;
+            }
+        }
+        let redacted = match done {
+            0 => Cow::Borrowed(text),
+            _ => {
+                out.push_str(text.get(done..).unwrap_or_default());
+                Cow::Owned(out)
+            }
+        };
+        match &self.home {
+            Some(home) => home.shorten(redacted),
+            None => redacted,
+        }
+    }
+
+    /// Whether some string in this raw JSON may change. Reads every byte once. JSON for which this is false needs not
+    /// be parsed.
+    pub fn may_change(&self, json: &[u8]) -> bool {
+        let has_secret =
+            |searcher: &SecretSearcher| has_escaped_text(json) || searcher.may_match(json);
+        self.searcher.as_ref().is_some_and(has_secret)
+            || self
+                .home
+                .as_ref()
+                .is_some_and(|home| has_escaped_text(json) || home.finder.find(json).is_some())
+    }
+}
+
+/// The text in place of a secret.
+fn mark(kind: &str) -> String {
+    format!("[redacted:{kind}]")
+}
+
+/// Whether raw JSON has an escape of a printable ASCII character, so that a search in its bytes misses text.
+fn has_escaped_text(json: &[u8]) -> bool {
+    let mut rest = json;
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        match rest.get(at + 1..) {
+            Some([b'u', b'0', b'0', b'2'..=b'7', ..] | [b'/', ..]) => return true,
+            Some([_, after @ ..]) => rest = after,
+            _ => return false,
+        }
+    }
+    false
+}
+
+impl HomePath {
+    fn shorten<'t>(&self, text: Cow<'t, str>) -> Cow<'t, str> {
+        let mut out = String::new();
+        let mut done = 0;
+        for at in self.finder.find_iter(text.as_bytes()) {
+            let end = at + self.path.len();
+            let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| is_name_byte(*byte));
+            // `/home/ada` is not in `/mnt/home/ada` nor in `/home/adam`.
+            let before = at.checked_sub(1).and_then(|at| text.as_bytes().get(at));
+            if is_part(before) || is_part(text.as_bytes().get(end)) {
+                continue;
+            }
+            out.push_str(text.get(done..at).unwrap_or_default());
+            out.push('~');
+            done = end;
+        }
+        if done == 0 {
+            return text;
+        }
+        out.push_str(text.get(done..).unwrap_or_default());
+        Cow::Owned(out)
+    }
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | 0x80..)
+}
+
+fn is_word_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+fn is_token_byte(byte: u8) -> bool {
+    is_word_byte(byte) || byte == b'-'
+}
+
+impl SecretSearcher {
+    fn new() -> Result<Self, InvalidRules> {
+        let mut literals: Vec<&str> = Vec::new();
+        let mut of_literal: Vec<Vec<usize>> = Vec::new();
+        for (number, rule) in RULES.iter().enumerate() {
+            for literal in rule.literals {
+                let known = literals.iter().position(|known| known == literal);
+                match known.and_then(|at| of_literal.get_mut(at)) {
+                    Some(rules) => rules.push(number),
+                    None => {
+                        literals.push(literal);
+                        of_literal.push(vec![number]);
+                    }
+                }
+            }
+        }
+        let patterns = RULES.iter().map(|rule| {
+            let pattern = format!("^(?:{})", rule.pattern);
+            let built = regex::bytes::RegexBuilder::new(&pattern)
+                .unicode(false)
+                .build();
+            built.map_err(|error| InvalidRules(error.to_string()))
+        });
+        let searcher = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostFirst)
+            .start_kind(StartKind::Anchored)
+            .build(&literals);
+        Ok(Self {
+            filter: LiteralFilter::new(&literals),
+            literals: searcher.map_err(|error| InvalidRules(error.to_string()))?,
+            of_literal,
+            patterns: patterns.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The first secret at or behind `at`. It does not begin before `done`.
+    fn next(&self, text: &[u8], mut at: usize, done: usize) -> Option<Secret> {
+        loop {
+            let hit = self.literal(text, at)?;
+            for number in self.of_literal.get(hit.pattern().as_usize())? {
+                let secret = self.secret(*number, text, hit.start(), done);
+                if secret.is_some() {
+                    return secret;
+                }
+            }
+            // Other literals may begin within this one.
+            at = hit.start() + 1;
+        }
+    }
+
+    /// The first literal at or behind `at`.
+    fn literal(&self, text: &[u8], mut at: usize) -> Option<Match> {
+        loop {
+            at = self.filter.next(text, at)?;
+            let here = Input::new(text).span(at..text.len());
+            let found = self.literals.find(here.anchored(Anchored::Yes));
+            if found.is_some() {
+                return found;
+            }
+            at += 1;
+        }
+    }
+
+    /// Whether raw JSON may have a secret. An escape may separate the parts of a pattern.
+    fn may_match(&self, raw: &[u8]) -> bool {
+        let mut at = 0;
+        while let Some(hit) = self.literal(raw, at) {
+            let rules = self.of_literal.get(hit.pattern().as_usize());
+            let is_candidate = |number: &usize| {
+                let is_spaced = RULES
+                    .get(*number)
+                    .is_some_and(|rule| rule.pattern.contains(r"\t"));
+                is_spaced || self.secret(*number, raw, hit.start(), 0).is_some()
+            };
+            if rules.into_iter().flatten().any(is_candidate) {
+                return true;
+            }
+            at = hit.start() + 1;
+        }
+        false
+    }
+
+    /// The secret of a rule whose literal is at `at`.
+    fn secret(&self, number: usize, text: &[u8], at: usize, done: usize) -> Option<Secret> {
+        let rule: &Rule = RULES.get(number)?;
+        let start = start_of(rule.start, text, at).filter(|start| *start >= done)?;
+        let found = self.patterns.get(number)?.captures(text.get(start..)?)?;
+        let secret = found.get(1).or_else(|| found.get(0))?;
+        let mut span = start + secret.start()..start + secret.end();
+        match rule.end {
+            End::Word if text.get(span.end).copied().is_some_and(is_word_byte) => return None,
+            End::Run => {
+                let rest = text.get(span.end..).unwrap_or_default();
+                span.end += rest.iter().take_while(|byte| is_token_byte(**byte)).count();
+            }
+            End::Word | End::Anywhere => {}
+        }
+        let shown = text.get(span.clone())?;
+        match rule.check {
+            Check::Nothing => {}
+            Check::Digit if !shown.iter().any(u8::is_ascii_digit) => return None,
+            Check::Password if is_placeholder(shown) => return None,
+            Check::Digit | Check::Password => {}
+            Check::KeyBlock => span.end = key_block::end(text, span.end)?,
+        }
+        let kind = rule.kind;
+        Some(Secret { kind, span })
+    }
+}
+
+/// Whether a password is a variable of a template, or stars.
+fn is_placeholder(password: &[u8]) -> bool {
+    let is_variable = [&b"${"[..], b"{{", b"$(", b"[redacted:"];
+    is_variable.iter().any(|start| password.starts_with(start))
+        || password.iter().all(|byte| *byte == b'*')
+}
+
+fn start_of(start: Start, text: &[u8], at: usize) -> Option<usize> {
+    match start {
+        Start::Word => (!is_behind(text, at, is_word_byte)).then_some(at),
+        Start::Token => (!is_behind(text, at, is_token_byte)).then_some(at),
+        Start::Anywhere => Some(at),
+        Start::Before(count) => {
+            let start = at.checked_sub(count)?;
+            (!is_behind(text, start, is_word_byte)).then_some(start)
+        }
+        Start::Digits => {
+            // Longer numbers are no ids of bots.
+            let head = text.get(at.saturating_sub(16)..at)?;
+            let digits = head.iter().rev().take_while(|byte| byte.is_ascii_digit());
+            let start = at - digits.count();
+            (!is_behind(text, start, is_word_byte)).then_some(start)
+        }
+    }
+}
+
+/// Whether the byte before `at` is one of these, and not the end of an escape: of `\n` in a string, or of a colour
+/// of a terminal.
+fn is_behind(text: &[u8], at: usize, is_one: impl Fn(u8) -> bool) -> bool {
+    let head = text.get(at.saturating_sub(ESCAPE)..at).unwrap_or_default();
+    let Some((last, head)) = head.split_last().filter(|(last, _)| is_one(**last)) else {
+        return false;
+    };
+    let is_escaped =
+        head.last() == Some(&b'\\') && matches!(last, b'n' | b'r' | b't' | b'b' | b'f');
+    let numbers = head
+        .iter()
+        .rev()
+        .take_while(|byte| byte.is_ascii_digit() || **byte == b';');
+    let before = head.len() - numbers.count();
+    let before = head.get(..before).unwrap_or_default();
+    let is_coloured = *last == b'm'
+        && (before.ends_with(b"\x1b[")
+            || before.ends_with(b"\\u001b[")
+            || before.ends_with(b"\\u001B["));
+    !(is_escaped || is_coloured)
+}
+
+/// Bytes of the longest escape.
+const ESCAPE: usize = 32;

@@ -1,0 +1,255 @@
+use super::samples::{ALNUM, chars, tokens};
+use super::*;
+
+fn redactor() -> &'static Redactor {
+    static SHARED: std::sync::LazyLock<Redactor> =
+        std::sync::LazyLock::new(|| Redactor::new(true, None).unwrap());
+    &SHARED
+}
+
+/// The text after redaction, and the kinds that were found.
+fn redacted(text: &str) -> (String, Vec<&'static str>) {
+    let mut kinds = Vec::new();
+    let out = redactor()
+        .text(text, &mut |kind| kinds.push(kind))
+        .into_owned();
+    (out, kinds)
+}
+
+#[test]
+fn tokens_of_each_provider_are_replaced_by_their_kind() {
+    for (kind, token) in tokens() {
+        let texts = [
+            token.clone(),
+            format!("KEY={token}\n"),
+            format!("\"{token}\","),
+            format!("export K='{token}'; run"),
+            format!("see\n{token}"),
+            format!("\x1b[31m{token}\x1b[0m"),
+            format!("ключ:{token}."),
+        ];
+        for text in texts {
+            let (out, kinds) = redacted(&text);
+            assert_eq!(kinds, [kind], "{text}");
+            let expected = text.replace(&token, &format!("[redacted:{kind}]"));
+            // A full stop may belong to a token.
+            assert_eq!(
+                out.trim_end_matches('.'),
+                expected.trim_end_matches('.'),
+                "{text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn secrets_beside_names_are_replaced_and_the_names_stay() {
+    let secret = chars(ALNUM, 40);
+    let check = |text: &str, kind: &str, expected: &str| {
+        let (out, kinds) = redacted(text);
+        assert_eq!(
+            (kinds.as_slice(), out.as_str()),
+            (&[kind][..], expected),
+            "{text}"
+        );
+    };
+    let shown = |kind: &str| format!("[redacted:{kind}]");
+    let key = shown("aws-secret-key");
+    check(
+        &format!("aws_secret_access_key = {secret}\n"),
+        "aws-secret-key",
+        &format!("aws_secret_access_key = {key}\n"),
+    );
+    check(
+        &format!("AWS_SECRET_ACCESS_KEY=\"{secret}\""),
+        "aws-secret-key",
+        &format!("AWS_SECRET_ACCESS_KEY=\"{key}\""),
+    );
+    let authorization = shown("authorization");
+    for head in [
+        "Authorization: Bearer ",
+        "authorization: basic ",
+        "\"Authorization\": \"token ",
+        "X-Api-Key: ",
+        "-H 'AUTHORIZATION: ",
+    ] {
+        check(
+            &format!("{head}{secret}\""),
+            "authorization",
+            &format!("{head}{authorization}\""),
+        );
+    }
+    check(
+        &format!("Bearer {secret}"),
+        "bearer-token",
+        &format!("Bearer {}", shown("bearer-token")),
+    );
+    let url = shown("url-credentials");
+    check(
+        "postgres://app:p4ss@wd!@db.example/x",
+        "url-credentials",
+        &format!("postgres://app:{url}@db.example/x"),
+    );
+    check(
+        "https://user:hunter2@host",
+        "url-credentials",
+        &format!("https://user:{url}@host"),
+    );
+    check(
+        &format!("AccountKey={secret}{secret}123456==;Endpoint"),
+        "azure-storage-key",
+        &format!("AccountKey={};Endpoint", shown("azure-storage-key")),
+    );
+}
+
+#[test]
+fn private_keys_are_replaced_whole_also_escaped_quoted_and_cut() {
+    let line = chars(ALNUM, 64);
+    let key = format!(
+        "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\n{line}\n{line}\nab+c==\n-----END RSA PRIVATE KEY-----"
+    );
+    let openssh = format!(
+        "-----BEGIN OPENSSH PRIVATE KEY-----\n{line}\n{line}\n-----END OPENSSH PRIVATE KEY-----"
+    );
+    let pgp = format!(
+        "-----BEGIN PGP PRIVATE KEY BLOCK-----\nVersion: 1\n\n{line}\n=abcd\n-----END PGP PRIVATE KEY BLOCK-----"
+    );
+    let whole = [
+        key.clone(),
+        openssh.clone(),
+        pgp,
+        key.replace('\n', "\\n"),
+        openssh.replace('\n', "\r\n"),
+        openssh.replace('\n', "\n    "),
+        openssh.replace('\n', "\n> "),
+    ];
+    for key in whole {
+        let (out, kinds) = redacted(&format!("before {key} after"));
+        assert_eq!(out, "before [redacted:private-key] after", "{key}");
+        assert_eq!(kinds, ["private-key"]);
+    }
+    let (out, _) = redacted(&format!("-----BEGIN PRIVATE KEY-----\n{line}\n{line}"));
+    assert_eq!(out, "[redacted:private-key]", "the end is missing");
+    for prose in [
+        "a file begins with -----BEGIN PRIVATE KEY----- and some more text",
+        "-----BEGIN PRIVATE KEY-----",
+        &format!("-----BEGIN CERTIFICATE-----\n{line}\n-----END CERTIFICATE-----"),
+        &format!("-----BEGIN PUBLIC KEY-----\n{line}\n-----END PUBLIC KEY-----"),
+    ] {
+        assert_eq!(redacted(prose).1, [] as [&str; 0], "{prose}");
+    }
+}
+
+#[test]
+fn look_alikes_stay() {
+    let base64 = chars(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
+        4000,
+    );
+    let texts = [
+        "d41d8cd98f00b204e9800998ecf8427e".to_owned(),
+        "da39a3ee5e6b4b0d3255bfef95601890afd80709".to_owned(),
+        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855".to_owned(),
+        "0199a1f2-7c3e-7d10-9b55-5a0c1b7f2d31".to_owned(),
+        format!("data:image/png;base64,{base64}"),
+        base64.clone(),
+        "task-force sk-learn sk-SK disk-usage risk-averse-and-otherwise-unknown-people".to_owned(),
+        "class sk-button-primary-large-and-some-more-of-them-without-digits".to_owned(),
+        "npm_config_registry npm_lifecycle_event hf_transfer key-value".to_owned(),
+        "SKIP TASK SKELETON SKU SG.md AKIA".to_owned(),
+        "Authorization: required. The authorization header is missing".to_owned(),
+        "Authorization: Bearer <token>, or Bearer $TOKEN, or Bearer authentication-is-needed-here-today".to_owned(),
+        "http://localhost:8080/@scope/pkg https://example.org:443/a@b ssh://host/a:b@c".to_owned(),
+        "https://user:${PASSWORD}@host https://user:***@host".to_owned(),
+        "git@github.com:owner/repo.git mailto:ada@example.org".to_owned(),
+        "eyJhbGciOiJIUzI1NiJ9 is the head of a token".to_owned(),
+        "version=AKIAprefix ghp_short glpat-short xoxb-short".to_owned(),
+        "12:30:AA and 1:AAA".to_owned(),
+        "sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg==".to_owned(),
+    ];
+    for text in texts {
+        assert_eq!(redacted(&text), (text.clone(), vec![]), "{text}");
+    }
+}
+
+#[test]
+fn redacted_text_has_nothing_more_to_redact() {
+    let all: Vec<String> = tokens().into_iter().map(|(_, token)| token).collect();
+    let all = format!(
+        "{} https://a:secret1@b Authorization: Bearer abcdefgh1234",
+        all.join(" ")
+    );
+    let (once, kinds) = redacted(&all);
+    assert!(kinds.len() >= 23, "{kinds:?}");
+    assert_eq!(redacted(&once), (once.clone(), vec![]));
+}
+
+#[test]
+fn only_paths_in_the_home_directory_are_shortened() {
+    let redactor = Redactor::new(false, Some("/home/ada/")).unwrap();
+    let shown = |text: &str| redactor.text(text, &mut |_| {}).into_owned();
+    assert_eq!(shown("/home/ada/x /home/ada"), "~/x ~");
+    assert_eq!(
+        shown("cd '/home/ada'; /home/adam /mnt/home/ada/x"),
+        "cd '~'; /home/adam /mnt~/x".replace("/mnt~", "/mnt/home/ada")
+    );
+    assert!(redactor.may_change(br#"{"cwd":"\/home\/ada\/x"}"#));
+    assert!(!redactor.may_change(br#"{"cwd":"/home/eve/x"}"#));
+}
+
+/// A search from each literal to the end of the text would take quadratic time: minutes for each of these.
+#[test]
+fn hostile_text_takes_linear_time() {
+    let began = std::time::Instant::now();
+    for part in [
+        "eyJ",
+        "eyJ-",
+        "eyJaaaaaaaaaaaa.",
+        "sk-ant-api03-",
+        "sk-",
+        "-----BEGIN PRIVATE KEY-----",
+        "://",
+        "://a:",
+        "://a:a@",
+        "SK",
+        "SG.",
+        "Authorization: Bearer ",
+        "1:AA",
+        "AKIA",
+        "ghp_",
+        "glpat-",
+        "\\u0020",
+        "Q~",
+        "-----BEGIN PRIVATE KEY-----\naaaaaaaaaaaaaaaaa\n",
+    ] {
+        let text = part.repeat(400_000 / part.len());
+        let _ = redactor().text(&text, &mut |_| {});
+        let _ = redactor().may_change(text.as_bytes());
+    }
+    assert!(began.elapsed().as_secs() < 30, "{:?}", began.elapsed());
+}
+
+/// JSON is searched as it is written: a line break is two characters, and any character may be an escape.
+#[test]
+fn json_that_may_change_is_found_however_it_is_escaped() {
+    for (kind, token) in tokens() {
+        let escaped: String = token
+            .chars()
+            .map(|char| format!("\\u{:04x}", char as u32))
+            .collect();
+        for text in [
+            token.clone(),
+            format!("line\\n{token}\\n"),
+            format!("\\t{token}"),
+            format!("\\u001b[1;31m{token}"),
+            format!("\\\"{token}\\\""),
+            escaped,
+        ] {
+            let json = format!("{{\"a\":\"{text}\"}}");
+            assert!(redactor().may_change(json.as_bytes()), "{kind}: {json}");
+        }
+    }
+    let keeps = Redactor::new(false, None).unwrap();
+    assert!(!keeps.may_change(br#"{"a":"\u0041"}"#));
+    assert!(!redactor().may_change(br#"{"a":"no \n secret \" at all"}"#));
+}
