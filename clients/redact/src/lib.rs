@@ -1,7 +1,7 @@
 //! Finds the secrets in text, and replaces each by its kind (protocol.md §16).
 //!
-//! Pure. A filter and one automaton find the literals of all rules; a pattern is tried only where its
-//! literal is. Time is linear in the text, whatever it is.
+//! Pure. A filter and one automaton find the literals of all rules; a pattern is tried only where its literal is. Time is
+//! linear in the text, whatever it is.
 
 mod key_block;
 mod literal_filter;

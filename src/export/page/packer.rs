@@ -98,7 +98,7 @@ impl<'s> PartPacker<'s> {
         let served = source.all.served(&source.snapshot, rows.clone());
         for ((at, served), entry) in rows.zip(served).zip(&entries.entries) {
             part.tally.add(served.entry.id, &entry.found);
-            part.stats.add(at, served.entry.subject(), &entry.json);
+            part.stats.add(at, &served.entry, &entry.json);
             if self.blocks.len() > 1 {
                 self.blocks.push(b',');
             }

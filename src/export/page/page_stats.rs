@@ -1,10 +1,12 @@
-//! The numbers of a file: sums, and by row the usage and the files, from which the page sums any branch (FORMAT.md §7).
+//! The numbers of a file: sums, and by row the usage and the files, from which the page sums any branch (`stats` in
+//! `clients/web/FORMAT.md`).
 
 use crate::entry::{Kind, Role};
 use crate::error::{Error, Kind as ErrorKind, Result};
-use crate::stats::{ModelUse, Stats, Tokens};
+use crate::stats::{ModelUse, Stats, TimeSpan, Tokens};
 use crate::summary::files::touched_files;
-use crate::view::Subject;
+use crate::timestamp::{self, Millis};
+use crate::view::Entry;
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -12,6 +14,8 @@ use std::collections::HashMap;
 #[derive(Default)]
 pub(super) struct PageStats {
     total: Stats,
+    /// The times of the rows that have one.
+    times: Vec<Millis>,
     usage: UsageColumns,
     files: FileTable,
     /// The place of each path in the table.
@@ -48,10 +52,11 @@ struct StatsChunk {
 
 impl PageStats {
     /// Adds the entry of a row.
-    pub(super) fn add(&mut self, row: usize, subject: Subject, entry: &[u8]) {
+    pub(super) fn add(&mut self, row: usize, of: &Entry<'_>, entry: &[u8]) {
+        self.times.extend(of.timestamp);
         let used = self.total.add(entry);
         self.usage.add(row, used);
-        let may_touch = match (subject.kind, subject.role) {
+        let may_touch = match (of.kind, of.role) {
             (Kind::Message, Role::Assistant | Role::ToolResult) => true,
             (Kind::BranchSummary | Kind::Compaction, _) => true,
             _ => false,
@@ -65,6 +70,7 @@ impl PageStats {
     /// Adds the numbers of later rows.
     pub(super) fn append(&mut self, later: Self) {
         self.total += later.total;
+        self.times.extend(later.times);
         self.usage.append(later.usage);
         let FileTable {
             paths,
@@ -81,6 +87,8 @@ impl PageStats {
     /// The content of the chunk `stats`.
     pub(super) fn into_json(self) -> Result<Vec<u8>> {
         let total = &self.total;
+        let span = TimeSpan::of(self.times);
+        let instant = |at: Option<i64>| at.map(timestamp::format);
         let total = serde_json::json!({
             "messages": total.messages,
             "toolCalls": total.tool_calls,
@@ -91,6 +99,9 @@ impl PageStats {
                 "cacheWrite": total.tokens.cache_write,
             },
             "cost": total.cost,
+            "startedAt": instant(span.map(|span| span.start)),
+            "endedAt": instant(span.map(|span| span.end)),
+            "activeMs": span.map_or(0, |span| span.active),
         });
         let chunk = StatsChunk {
             total,

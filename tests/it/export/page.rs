@@ -213,6 +213,17 @@ fn a_page_has_the_usage_and_the_files_of_each_row() {
         assert_eq!(json!(read), compared["files"]["readFiles"]);
     }
     assert_eq!(numbers(&stats["usage"]["rows"]).len(), 4);
+    let total = d.ok("get_stats", json!({}));
+    for member in [
+        "messages",
+        "tokens",
+        "cost",
+        "startedAt",
+        "endedAt",
+        "activeMs",
+    ] {
+        assert_eq!(stats["total"][member], total[member], "{member}");
+    }
 }
 
 #[test]

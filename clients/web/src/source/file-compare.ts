@@ -66,22 +66,36 @@ export function sumRows(rows: FileRows, stats: FileStats, path: number[]): Stats
     if (passed > 0 && passed <= PAUSE) activeMs += passed;
     previous = time;
   }
-  return { messages: Object.fromEntries(messages), activeMs, ...usageOf(stats, path) };
+  return { messages: Object.fromEntries(messages), activeMs, ...usageOf(rows, stats, path) };
 }
 
 /** For each row its place in the columns of usage. */
-const places = new WeakMap<FileStats, Map<number, number>>();
+const places = new WeakMap<FileStats, Int32Array>();
 
-function usageOf(stats: FileStats, path: number[]): { tokens?: Tokens; cost?: number } {
+function placesOf(stats: FileStats, usage: { rows: number[] }, count: number): Int32Array {
+  const known = places.get(stats);
+  if (known) return known;
+  const made = new Int32Array(count).fill(-1);
+  usage.rows.forEach((row, at) => {
+    made[row] = at;
+  });
+  places.set(stats, made);
+  return made;
+}
+
+function usageOf(
+  rows: FileRows,
+  stats: FileStats,
+  path: number[],
+): { tokens?: Tokens; cost?: number } {
   const usage = stats.usage;
   if (!usage) return {};
-  const known = places.get(stats) ?? new Map(usage.rows.map((row, at) => [row, at]));
-  places.set(stats, known);
+  const known = placesOf(stats, usage, rows.count);
   const tokens: Tokens = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
   let cost = 0;
   for (const row of path) {
-    const at = known.get(row);
-    if (at === undefined) continue;
+    const at = known[row] ?? -1;
+    if (at < 0) continue;
     tokens.input += usage.input[at] ?? 0;
     tokens.output += usage.output[at] ?? 0;
     tokens.cacheRead += usage.cacheRead[at] ?? 0;

@@ -30,11 +30,13 @@ export class FileRows {
   readonly rows: (FileRow | undefined)[];
   readonly numbers = new Map<string, number>();
   private readonly texts: (string | undefined)[];
-  private readonly times = new Map<number, number>();
+  /** Milliseconds; NaN for those that were not read, and those without a time. */
+  private readonly times: Float64Array;
 
   constructor(readonly count: number) {
     this.rows = new Array<FileRow | undefined>(count);
     this.texts = new Array<string | undefined>(count);
+    this.times = new Float64Array(count).fill(NaN);
   }
 
   add(first: number, rows: FileRow[]): void {
@@ -46,11 +48,9 @@ export class FileRows {
 
   /** The time of a row in milliseconds, or NaN. */
   time(at: number): number {
-    const known = this.times.get(at);
-    if (known !== undefined) return known;
-    const time = Date.parse(this.rows[at]?.timestamp ?? '');
-    this.times.set(at, time);
-    return time;
+    const known = this.times[at] ?? NaN;
+    if (!Number.isNaN(known)) return known;
+    return (this.times[at] = Date.parse(this.rows[at]?.timestamp ?? ''));
   }
 
   /** The folded text of a row, for searching. */

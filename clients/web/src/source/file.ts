@@ -172,6 +172,8 @@ export class FileSource implements Source {
     const stats = await this.fileStats();
     if (leafId === undefined) return stats.total;
     await this.allRows();
+    // Many branches are counted one after another: the page draws in between.
+    await pause();
     const at = this.rows.numbers.get(leafId);
     return at === undefined ? undefined : sumRows(this.rows, stats, this.rows.path(at));
   }
@@ -184,6 +186,7 @@ export class FileSource implements Source {
       const row = this.rows.rows[at];
       if (row && (hasChild.has(at) || !passed(row))) hasChild.add(row.parent);
     }
+    const { depth } = await this.fileView('all');
     const tips: BranchRow[] = [];
     for (let at = 0; at < this.rows.count; at++) {
       const row = this.rows.rows[at];
@@ -194,7 +197,7 @@ export class FileSource implements Source {
         tipId: row.id,
         preview: row.preview,
         isActive,
-        messageCount: this.rows.path(at).length,
+        messageCount: (depth[at] ?? 0) + 1,
         ...label,
       });
     }

@@ -59,7 +59,8 @@ export function TreePane({ app, session }: { app: App; session: Session }) {
   const end = Math.min(total, Math.ceil((top + size.height) / ROW) + SPARE);
   tree.view?.want(first, end);
   const rows = [];
-  const most = Math.max(3, Math.floor(size.width / 42));
+  // Two thirds of a row are for its text.
+  const most = Math.max(3, Math.floor(size.width / 64));
   for (let at = first; at < end; at++) {
     const row = tree.view?.row(at);
     rows.push(
@@ -133,6 +134,7 @@ function revealed(
 
 function emptiness(tree: Tree): string {
   if (tree.query?.error) return `This is no regular expression: ${tree.query.error}`;
+  if (tree.query && tree.searching !== undefined) return 'No row has this. Searching the text…';
   if (tree.query) return 'Nothing was found.';
   return tree.filter === 'labeled-only' ? 'No entry has a label.' : 'Nothing to show.';
 }
