@@ -170,7 +170,7 @@ fn lines(model: &Model) -> Vec<Line<'static>> {
 
 fn block_lines(block: Block, wide: usize, theme: &Theme) -> Vec<Line<'static>> {
     let keys_wide = KEYS.min(wide / 2);
-    let mut out = vec![Line::styled(block.heading, theme.heading)];
+    let mut out = vec![Line::from(Span::styled(block.heading, theme.heading))];
     for (keys, about) in block.rows {
         let keys = text::cut(&keys, keys_wide.saturating_sub(1));
         let gap = " ".repeat(keys_wide.saturating_sub(text::width(&keys)));
