@@ -174,6 +174,29 @@ return {
     end,
   },
   {
+    -- A user has 128 instances of inotify. When all were taken, the daemon noticed the entries of other processes only
+    -- at the next call, so the tree of an idle Neovim did not show them.
+    'entries of other programs are shown also if the platform refuses to watch files',
+    function(t)
+      local wrapper = t.folder() .. '/treelined'
+      vim.fn.writefile({
+        '#!/bin/sh',
+        '# In a user namespace of its own, where the limit can be set.',
+        'limit=/proc/sys/user/max_inotify_instances',
+        'program=' .. vim.fn.shellescape(vim.fn.exepath(f.command)),
+        'unshare -r true 2>/dev/null || exec "$program" "$@"',
+        'exec unshare -r sh -c "echo 0 >$limit"\'; exec "$@"\' sh "$program" "$@"',
+      }, wrapper)
+      vim.loop.fs_chmod(wrapper, 448)
+      local child = shown(t, { command = wrapper })
+      for _, id in ipairs({ 'u3', 'a3', 'u4' }) do
+        local said = { sessionId = child.talk.sessionId, entryId = id, message = f.message(id) }
+        assert(child.client:request_sync('append_message', said))
+        child:gives(LINE .. ":match('says .*')", 'says ' .. id)
+      end
+    end,
+  },
+  {
     'a message refused because of entries of others is kept; it can follow them, or make a branch',
     function(t)
       local child = shown(t)

@@ -34,6 +34,10 @@ local is_here = false
 ---@type {client: treelined.Client, stop: fun()}|nil
 local watched = nil
 
+--- The running call that reads the list.
+---@type {is_outdated: boolean}|nil
+local reading = nil
+
 local function is_valid()
   return buf ~= nil and vim.api.nvim_buf_is_valid(buf)
 end
@@ -92,6 +96,11 @@ end
 
 --- Puts changed rows in their places, and takes removed ones away.
 local function change(event)
+  if reading then
+    -- The answer may be older than this event, so the list is read once more.
+    reading.is_outdated = true
+    return
+  end
   local gone = {}
   for _, id in ipairs(event.removed) do
     gone[id] = true
@@ -120,6 +129,27 @@ local function unwatch()
   end
 end
 
+local function read(client, params, callback)
+  local mine = { is_outdated = false }
+  reading = mine
+  client:list_sessions(params, function(err, result)
+    if reading ~= mine then
+      return
+    end
+    reading = nil
+    if err then
+      return advice.report(err)
+    end
+    rows = result.sessions
+    draw()
+    if mine.is_outdated then
+      return read(client, params, callback)
+    elseif callback then
+      callback()
+    end
+  end)
+end
+
 --- Reads the list, and follows its changes from then on. Starts the daemon if it does not run.
 ---@param callback? fun()
 function M.refresh(callback)
@@ -132,19 +162,9 @@ function M.refresh(callback)
       watched.stop()
     end
     watched = { client = client, stop = client:on('sessions_changed', change) }
-    -- Changes between the two answers are announced, so none is missed.
+    -- Watched first, so that no change is missed.
     client:watch_sessions({ cwd = cwd })
-    local params = { sort = 'recent', limit = LIMIT, cwd = cwd }
-    client:list_sessions(params, function(failure, result)
-      if failure then
-        return advice.report(failure)
-      end
-      rows = result.sessions
-      draw()
-      if callback then
-        callback()
-      end
-    end)
+    read(client, { sort = 'recent', limit = LIMIT, cwd = cwd }, callback)
   end)
 end
 
