@@ -60,11 +60,11 @@
 //! - `hooks`: the user's programs that answer and receive events
 //! - `extensions`: clients that the daemon starts, restarts and ends
 //! - `daemon`: what all connections share: open sessions, one ordered queue of requests each, notifications, questions
+//! - `page`: the page of `clients/web`, and the policy under which browsers run it
 //! - `export`: sessions as pages, Markdown, text and session files
 //! - `rpc`: the method table, and the way from a frame to a handler and back
 //!
 //! Program:
-//! - `page`: the page of `clients/web`, and the policy under which browsers run it
 //! - `web`: the page and the WebSocket for browsers
 //! - `endpoint`: the shared daemon's socket: its place, lock, runtime file and users
 //! - `config`: settings: command line, environment, configuration file
@@ -203,6 +203,10 @@ pub mod internals {
     /// Raw JSON.
     pub mod json {
         pub use crate::json::{depth, value_span};
+    }
+    /// Entries as blocks.
+    pub mod render {
+        pub use crate::render::{CallResult, EntryContext, ReplacedEntries, push_entry};
     }
     /// Text for terminals.
     pub mod terminal {

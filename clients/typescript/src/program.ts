@@ -7,6 +7,9 @@ import { dirname, join } from 'node:path';
 /** The environment variable that names the program. */
 const VARIABLE = 'TREELINED_BIN';
 
+/** The package with the programs for this platform, which npm installs with this one. */
+export const PLATFORM = `treelined-${process.platform}-${process.arch}`;
+
 /** The program to start, and the places that were tried. */
 export interface FoundProgram {
   command: string;
@@ -25,17 +28,16 @@ export function findProgram(
   const variable = env[VARIABLE];
   if (variable) return { command: variable, tried: [`${place(variable, env)} (${VARIABLE})`] };
   const name = process.platform === 'win32' ? 'treelined.exe' : 'treelined';
-  const platform = `treelined-${process.platform}-${process.arch}`;
-  const own = programOf(platform, name);
+  const own = programOfPlatform(name);
   if (own !== undefined) return { command: own, tried: [own] };
-  const tried = [`${VARIABLE} (not set)`, `the package ${platform}`, place(name, env)];
+  const tried = [`${VARIABLE} (not set)`, `the package ${PLATFORM}`, place(name, env)];
   return { command: name, tried };
 }
 
-/** The program of an installed package. */
-function programOf(platform: string, name: string): string | undefined {
+/** The program of this name in the package for this platform; undefined if that is not installed. */
+export function programOfPlatform(name: string): string | undefined {
   try {
-    const manifest = createRequire(import.meta.url).resolve(`${platform}/package.json`);
+    const manifest = createRequire(import.meta.url).resolve(`${PLATFORM}/package.json`);
     const path = join(dirname(manifest), 'bin', name);
     accessSync(path, constants.X_OK);
     return path;

@@ -13,6 +13,7 @@ mod open;
 mod read;
 mod search;
 mod socket;
+mod text;
 mod tree;
 
 use crate::Bench;
@@ -22,7 +23,7 @@ use anyhow::Result;
 type Group = fn(&Bench, &mut Table) -> Result<()>;
 
 /// In the order of the table.
-pub const GROUPS: [(&str, Group); 16] = [
+pub const GROUPS: [(&str, Group); 17] = [
     ("start", call::start),
     ("call", call::round_trip),
     ("socket", socket::round_trip),
@@ -34,6 +35,7 @@ pub const GROUPS: [(&str, Group); 16] = [
     ("read", read::read),
     ("fork", fork::fork),
     ("export", export::export),
+    ("text", text::text),
     ("list", list::list),
     ("search", search::search),
     ("index", index::index),

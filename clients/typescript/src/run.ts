@@ -1,0 +1,31 @@
+// Runs a program of the package for this platform in place of this process, for the commands that npm installs.
+
+import { spawn } from 'node:child_process';
+import { PLATFORM, programOfPlatform } from './program.js';
+
+/** Signals that are for the program, too. */
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** Runs the program with the arguments of this process, and ends this process as the program ends. */
+export function run(name: string): void {
+  // TREELINED_BIN may name this very command, and is not asked for.
+  const command = programOfPlatform(name);
+  if (command === undefined) {
+    console.error(`error: there is no ${name} for this platform: the package ${PLATFORM} is not installed`);
+    console.error('  try: npm install --include=optional, or cargo install treelined');
+    process.exitCode = 1;
+    return;
+  }
+  const child = spawn(command, process.argv.slice(2), { stdio: 'inherit' });
+  const pass = (signal: NodeJS.Signals): unknown => child.kill(signal);
+  for (const signal of SIGNALS) process.on(signal, pass);
+  child.on('error', (error) => {
+    console.error(`error: ${command} cannot be started: ${error.message}`);
+    process.exitCode = 1;
+  });
+  child.on('exit', (code, signal) => {
+    for (const known of SIGNALS) process.off(known, pass);
+    if (signal) process.kill(process.pid, signal);
+    else process.exitCode = code ?? 1;
+  });
+}
