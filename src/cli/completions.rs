@@ -64,6 +64,10 @@ pub(super) fn run(completions: &Completions) -> anyhow::Result<ExitCode> {
         .filter(|command| !command.is_hide_set());
     let names: Vec<&str> = visible.map(Command::get_name).collect();
     let mut screen = Screen::new();
+    if completions.shell == Shell::Zsh {
+        // zsh loads a file of its folder of functions by this line.
+        writeln!(screen, "#compdef treelined {}", COMPANIONS.join(" "))?;
+    }
     writeln!(screen, "# Completes: {}", names.join(", "))?;
     screen.write_all(&script)?;
     screen.finish()?;

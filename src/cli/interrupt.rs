@@ -1,6 +1,7 @@
 //! Ends a command at an interrupt with exit code 130. An interrupt while the pager shows text is the pager's.
 
 use super::failure::INTERRUPTED;
+use crate::os::signal::EndSignal;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -14,7 +15,10 @@ pub(super) fn watch() {
             return;
         };
         runtime.block_on(async {
-            while tokio::signal::ctrl_c().await.is_ok() {
+            let Ok(mut interrupt) = EndSignal::interrupt() else {
+                return;
+            };
+            while interrupt.recv().await {
                 if !IS_PAGED.load(Ordering::Acquire) {
                     std::process::exit(INTERRUPTED.into());
                 }

@@ -7,8 +7,10 @@ use super::shared::{self, SharedDaemon, SocketOption};
 use super::{Options, serve};
 use crate::endpoint::{START_TIMEOUT, reach};
 use crate::error::Kind;
+use crate::os::file::Location;
 use crate::os::process::{self, OPENER};
 use crate::os::socket::Stream;
+use crate::store::listing::header_id;
 use crate::web::{WebFolder, page_url};
 use anyhow::{Context, bail};
 use clap::Args;
@@ -103,6 +105,11 @@ fn shown_session(options: &Options, query: Option<&SessionQuery>) -> anyhow::Res
         return Ok(None);
     };
     let path = query.find_alone(options)?;
+    // A file outside of the session directory is known by its path only.
+    let is_path = matches!(query, SessionQuery::Named(text) if Path::new(text).exists());
+    if !is_path && let Some(id) = header_id(&Location::of_path(&path)?) {
+        return Ok(Some(("sessionId", id)));
+    }
     let path = path
         .canonicalize()
         .with_context(|| path.display().to_string())?;

@@ -375,7 +375,7 @@ impl Store {
             if root.mode().is_ok_and(|mode| mode & 0o077 != 0) {
                 let folder = self.path.display();
                 tracing::warn!(
-                    "other users can read or change the session directory {folder}: `chmod 700 {folder}` keeps them out"
+                    "the session directory {folder} can be read or changed by other users: `chmod 700 {folder}` keeps them out"
                 );
             }
             Arc::new(root)

@@ -14,6 +14,11 @@ impl EndSignal {
         signals.collect()
     }
 
+    /// SIGINT, which a person sends with Ctrl+C. Call it in a runtime.
+    pub(crate) fn interrupt() -> io::Result<Self> {
+        Ok(Self(signal(SignalKind::interrupt())?))
+    }
+
     /// Waits for the signal; false if none can come any more.
     pub(crate) async fn recv(&mut self) -> bool {
         self.0.recv().await.is_some()

@@ -23,6 +23,11 @@ impl EndSignal {
         ])
     }
 
+    /// Ctrl+C. Call it in a runtime.
+    pub(crate) fn interrupt() -> io::Result<Self> {
+        Ok(Self::Interrupt(ctrl_c()?))
+    }
+
     /// Waits for the signal; false if none can come any more.
     pub(crate) async fn recv(&mut self) -> bool {
         let signal = match self {

@@ -212,6 +212,9 @@ impl Drop for Background {
 #[test]
 fn treelined_web_asks_the_shared_daemon_for_the_page() {
     let home = Home::new();
+    Log::new("some-id")
+        .user("u1", "", "hello")
+        .store(&home, "x_some-id.jsonl");
     home.run(&["connect", "--start"], &[], "").clean();
     let _background = Background(home.clone());
     let status = || {
