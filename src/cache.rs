@@ -6,13 +6,13 @@
 //! nobody else can have written them. Their users define what blocks and summary hold, and check it.
 
 use crate::bytes::{Cursor, Fields};
+use crate::os::FileAt;
 use crate::os::file::{Folder, Identity, Location, Status, is_private};
 use crate::os::handle::HandleAccess;
 use crate::os::temporary::{self, Temporary};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
@@ -174,7 +174,11 @@ impl Cache {
         let folder = self.folder().ok()?;
         let file = folder.file(OsStr::new(name), HandleAccess::Read).ok()?;
         if !is_private(&file).ok()? {
-            tracing::warn!(name, "a cache file that others can write to is ignored");
+            let path = folder.path().join(name);
+            let path = path.display();
+            tracing::warn!(
+                "other users can write to the cache file {path}, so it is ignored: delete it, it is made again"
+            );
             return None;
         }
         Some(file)

@@ -18,6 +18,7 @@
 //! - `shape`: the members of messages, by role, for checks and schema
 //! - `terminal`: makes text safe for a terminal
 //! - `name`: labels and session names on one line
+//! - `suggest`: finds the known name that somebody probably meant by a wrong one
 //! - `entry`: one line of a session as plain data
 //!
 //! File:
@@ -59,11 +60,11 @@
 //! - `hooks`: the user's programs that answer and receive events
 //! - `extensions`: clients that the daemon starts, restarts and ends
 //! - `daemon`: what all connections share: open sessions, one ordered queue of requests each, notifications, questions
+//! - `page`: the page of `clients/web`, and the policy under which browsers run it
 //! - `export`: sessions as pages, Markdown, text and session files
 //! - `rpc`: the method table, and the way from a frame to a handler and back
 //!
 //! Program:
-//! - `page`: the page of `clients/web`, and the policy under which browsers run it
 //! - `web`: the page and the WebSocket for browsers
 //! - `endpoint`: the shared daemon's socket: its place, lock, runtime file and users
 //! - `config`: settings: command line, environment, configuration file
@@ -134,6 +135,7 @@ mod shape;
 mod stats;
 mod stdio;
 mod store;
+mod suggest;
 mod summarizer;
 mod summary;
 mod terminal;
@@ -155,6 +157,9 @@ use std::process::ExitCode;
 
 /// Runs the program with the arguments of the process, and returns its exit code.
 pub fn run() -> ExitCode {
+    if cli::completes() {
+        return ExitCode::SUCCESS;
+    }
     match cli::Arguments::try_parse() {
         Ok(arguments) => cli::run(arguments),
         Err(error) => cli::refuse(error),
@@ -198,6 +203,10 @@ pub mod internals {
     /// Raw JSON.
     pub mod json {
         pub use crate::json::{depth, value_span};
+    }
+    /// Entries as blocks.
+    pub mod render {
+        pub use crate::render::{CallResult, EntryContext, ReplacedEntries, push_entry};
     }
     /// Text for terminals.
     pub mod terminal {

@@ -42,11 +42,14 @@ mod tests {
 
     #[test]
     fn style_and_script_cannot_end_their_elements() {
-        for (content, end) in [(STYLE, "</style"), (SCRIPT, "</script")] {
+        for content in [STYLE, SCRIPT] {
+            // Another encoding would change their hash.
             assert!(content.is_ascii());
-            assert!(!content.to_ascii_lowercase().contains(end));
-            // They would end the text of the element in other states of the parser.
-            assert!(!content.contains("<!--"));
+            let content = content.to_ascii_lowercase();
+            // A comment or another script would change the state of the parser.
+            for end in ["</style", "</script", "<!--", "<script"] {
+                assert!(!content.contains(end), "{end}");
+            }
         }
     }
 

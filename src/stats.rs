@@ -74,8 +74,8 @@ impl AddAssign for Tokens {
 }
 
 impl Stats {
-    /// Adds an entry. The cost of a copy from another branch was counted with its original.
-    pub(crate) fn add(&mut self, entry: &[u8]) {
+    /// Adds an entry, and returns its own use. The cost of a copy from another branch was counted with its original.
+    pub(crate) fn add(&mut self, entry: &[u8]) -> ModelUse {
         let names = ["message", "usage", "copiedFrom", "provider", "model"];
         let [message, usage, copied_from, provider, model] = json::get_each(entry, names);
         let mut of_entry = EntryUse {
@@ -101,19 +101,20 @@ impl Stats {
                 is_answer: role == "assistant",
             };
         }
-        if copied_from.is_none() {
-            self.add_use(&of_entry);
+        if copied_from.is_some() {
+            return ModelUse::default();
         }
+        let used = ModelUse {
+            messages: u64::from(of_entry.is_answer),
+            ..of_entry.usage.map(used).unwrap_or_default()
+        };
+        if used != ModelUse::default() {
+            self.add_use(&of_entry, used);
+        }
+        used
     }
 
-    fn add_use(&mut self, of: &EntryUse<'_>) {
-        let used = ModelUse {
-            messages: u64::from(of.is_answer),
-            ..of.usage.map(used).unwrap_or_default()
-        };
-        if used == ModelUse::default() {
-            return;
-        }
+    fn add_use(&mut self, of: &EntryUse<'_>, used: ModelUse) {
         self.tokens += used.tokens;
         self.cost = finite_sum(self.cost, used.cost);
         let [provider, model] =

@@ -3,18 +3,15 @@
 use super::Options;
 use super::shared::{self, SharedDaemon, SocketOption};
 use crate::config::IdleTime;
-use crate::endpoint::detached::is_readable;
 use crate::endpoint::{START_TIMEOUT, reach};
+use crate::os::ready::{is_readable, wait_to_read};
+use crate::os::socket::Stream;
+use crate::os::stream::{stdin, stdout};
+use crate::os::watch::Process;
 use anyhow::{Context, bail};
 use clap::Args;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fd::OwnedFd;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +24,9 @@ const BLOCK: usize = 64 << 10;
 const DEATH: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  treelined connect --start      in place of `treelined`, for clients that share a daemon")]
 pub(crate) struct Connect {
     /// Start a daemon with these options if none runs
     #[arg(long)]
@@ -59,8 +59,7 @@ pub(super) fn run(options: &Options, arguments: &Connect) -> anyhow::Result<Exit
     };
     shared::check_version(&daemon.info)?;
     shared.check_options(options, &daemon.info)?;
-    let pid = i32::try_from(daemon.info.pid).ok().and_then(Pid::from_raw);
-    let process = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    let process = Process::open(daemon.info.pid).ok();
     let process = process.with_context(|| gone(daemon.info.pid))?;
     match copy(&shared, stream, &process)? {
         CopyEnd::Done => Ok(ExitCode::SUCCESS),
@@ -80,11 +79,11 @@ enum CopyEnd {
 }
 
 /// Copies stdin to the connection in a thread, and the connection to stdout in this one, until the connection ends.
-fn copy(shared: &SharedDaemon, stream: UnixStream, process: &OwnedFd) -> anyhow::Result<CopyEnd> {
+fn copy(shared: &SharedDaemon, stream: Stream, process: &Process) -> anyhow::Result<CopyEnd> {
     let input_ended = Arc::new(AtomicBool::new(false));
     let to_daemon = stream.try_clone().context("copy the connection")?;
     let ended = Arc::clone(&input_ended);
-    let input = unbuffered(io::stdin())?;
+    let input = stdin().context("open the standard streams")?;
     let send = move || {
         // A connection that has ended is noticed by the other direction.
         let _ended = pass(input, &to_daemon);
@@ -95,16 +94,16 @@ fn copy(shared: &SharedDaemon, stream: UnixStream, process: &OwnedFd) -> anyhow:
         .name("stdin".into())
         .spawn(send)
         .context("start a thread")?;
-    if !is_readable(&stream, START_TIMEOUT)? {
+    if !is_readable(&stream, START_TIMEOUT).context("wait")? {
         // The client may have sent nothing that has an answer. A daemon that does not run would never be noticed.
         reach::probe(&shared.place)?;
     }
-    let output = unbuffered(io::stdout())?;
+    let output = stdout().context("open the standard streams")?;
     match pass(PolledInput(&stream), output) {
         Ok(()) if input_ended.load(Ordering::Acquire) => Ok(CopyEnd::Done),
         Err(CopyError::Write) => Ok(CopyEnd::Done),
         // The daemon ends a connection after `shutdown`; a connection also ends with the daemon.
-        Ok(()) | Err(CopyError::Read) => match is_readable(process, DEATH)? {
+        Ok(()) | Err(CopyError::Read) => match process.ends_within(DEATH).context("wait")? {
             true => Ok(CopyEnd::DaemonGone),
             false => Ok(CopyEnd::Done),
         },
@@ -113,11 +112,11 @@ fn copy(shared: &SharedDaemon, stream: UnixStream, process: &OwnedFd) -> anyhow:
 
 /// The connection, which is read once it has bytes: Linux wakes a thread that is blocked in `recv` also when the daemon
 /// reads a request, which costs a third of a short call.
-struct PolledInput<'a>(&'a UnixStream);
+struct PolledInput<'a>(&'a Stream);
 
 impl Read for PolledInput<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        poll(&mut [PollFd::new(self.0, PollFlags::IN)], None)?;
+        wait_to_read(self.0)?;
         self.0.read(bytes)
     }
 }
@@ -141,10 +140,4 @@ fn pass(mut from: impl Read, mut to: impl Write) -> Result<(), CopyError> {
         let bytes = block.get(..read).unwrap_or_default();
         to.write_all(bytes).map_err(|_| CopyError::Write)?;
     }
-}
-
-/// Opens the stream without the buffer of the standard handle.
-fn unbuffered(stream: impl AsFd) -> anyhow::Result<File> {
-    let descriptor = stream.as_fd().try_clone_to_owned();
-    Ok(File::from(descriptor.context("open the standard streams")?))
 }

@@ -1,8 +1,7 @@
 //! A temporary folder.
 
+use crate::os::file::make_private_folder;
 use anyhow::Context;
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
 /// A temporary folder (0700), removed with its contents.
@@ -13,7 +12,7 @@ impl Scratch {
     pub(super) fn new(purpose: &str) -> anyhow::Result<Self> {
         let name = format!("treelined-{purpose}-{}", uuid::Uuid::new_v4());
         let path = std::env::temp_dir().join(name);
-        let made = DirBuilder::new().mode(0o700).create(&path);
+        let made = make_private_folder(&path);
         made.with_context(|| format!("make {}", path.display()))?;
         Ok(Self(path))
     }

@@ -6,17 +6,21 @@ use crate::config::{IdleTime, Settings};
 use crate::endpoint::runtime_file::Starter;
 use crate::endpoint::{Detached, Endpoint, PassedSocket, Place};
 use crate::extensions::NAME_VARIABLE;
-use crate::os::running;
+use crate::os::socket::Listener;
+use crate::os::{process, running};
 use crate::serve::{self, Endpoints, ListenAddress};
 use crate::web::{WebAddress, WebListener};
 use anyhow::{Context, bail};
 use clap::Args;
-use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 #[derive(Debug, Default, Args)]
+#[command(after_help = "\
+Examples:
+  treelined serve --listen unix --idle-exit 10m    a daemon for several clients
+  treelined serve --listen ws:127.0.0.1:7000       the page, on a port of this machine")]
 pub(crate) struct ServeArgs {
     /// Serve this address: unix, unix:PATH, ws, ws:127.0.0.1:PORT or stdio; may be repeated [default: stdio]
     #[arg(long, value_name = "ADDRESS")]
@@ -150,7 +154,7 @@ fn log_problems(settings: &Settings) {
 
 fn starter(args: &ServeArgs, is_passed: bool) -> anyhow::Result<StarterProcess> {
     let cwd = std::env::current_dir().context("the working directory")?;
-    let parent = rustix::process::getppid().and_then(|pid| u32::try_from(pid.as_raw_pid()).ok());
+    let parent = process::parent_id();
     let (kind, pid) = match args.detached {
         Some(starter) => (Starter::Connect, Some(starter)),
         None if is_passed => (Starter::Systemd, parent),
@@ -196,7 +200,7 @@ fn listen(
     starter: &StarterProcess,
     passed: Option<PassedSocket>,
     detached: Option<&mut Detached>,
-) -> anyhow::Result<Vec<(Endpoint, UnixListener)>> {
+) -> anyhow::Result<Vec<(Endpoint, Listener)>> {
     let mut lock = detached.and_then(Detached::take_lock);
     let mut places = Vec::new();
     for address in &args.listen {

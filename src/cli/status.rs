@@ -4,6 +4,7 @@ use super::Options;
 use super::shared::{SharedDaemon, SocketOption};
 use crate::endpoint::reach;
 use crate::endpoint::runtime_file::{DaemonInfo, Starter};
+use crate::os::socket;
 use crate::terminal;
 use clap::Args;
 use serde::Serialize;
@@ -13,6 +14,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  treelined status --json | jq .pid
+
+Exit codes: 0 it answers, 1 it does not, 3 none runs.")]
 pub(crate) struct Status {
     /// Print the runtime file without the token, with the number of connections and the log, as JSON
     #[arg(long)]
@@ -49,7 +55,7 @@ pub(super) fn run(options: &Options, arguments: &Status) -> anyhow::Result<ExitC
     let is_logged = info.environment.started_by == Starter::Connect;
     let status = StatusJson {
         info,
-        connections: connections(Path::new(&info.socket)),
+        connections: socket::connections(Path::new(&info.socket)),
         log: is_logged.then(|| log.display().to_string()),
         problem: reach::probe(&shared.place)
             .err()
@@ -123,18 +129,4 @@ fn described(status: &StatusJson<'_>) -> String {
     }
     text.truncate(text.trim_end().len());
     text
-}
-
-/// The connections that the socket has, as the system lists them; `None` where it does not.
-fn connections(socket: &Path) -> Option<usize> {
-    let table = std::fs::read("/proc/net/unix").ok()?;
-    let table = String::from_utf8_lossy(&table);
-    let socket = socket.to_str()?;
-    // Num RefCount Protocol Flags Type St Inode Path; state 3 is connected.
-    let is_connection = |line: &&str| {
-        line.ends_with(socket)
-            && line.split_whitespace().nth(5) == Some("03")
-            && line.splitn(8, ' ').last() == Some(socket)
-    };
-    Some(table.lines().filter(is_connection).count())
 }

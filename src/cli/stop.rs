@@ -2,10 +2,9 @@
 
 use super::Options;
 use super::shared::{SharedDaemon, SocketOption};
-use crate::endpoint::detached::is_readable;
+use crate::os::watch::Process;
 use anyhow::{Context, bail};
 use clap::Args;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -25,14 +24,13 @@ pub(super) fn run(options: &Options, arguments: &Stop) -> anyhow::Result<ExitCod
         return Ok(shared.none_runs());
     };
     let number = daemon.info.pid;
-    let pid = i32::try_from(number).ok().and_then(Pid::from_raw);
-    let pid = pid.with_context(|| format!("the runtime file names no process: {number}"))?;
-    match pidfd_open(pid, PidfdFlags::empty()) {
+    match Process::open(number) {
         // Asked again: the number could belong to another process by now.
         Ok(process) if daemon.is_alive() => {
-            pidfd_send_signal(&process, Signal::TERM)
+            process
+                .terminate()
                 .with_context(|| format!("end the daemon (pid {number})"))?;
-            if !is_readable(&process, PATIENCE)? {
+            if !process.ends_within(PATIENCE).context("wait")? {
                 bail!(
                     "the daemon (pid {number}) has not ended after {} s; `kill -9 {number}` ends it, and loses no \
                      answered request",

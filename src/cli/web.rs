@@ -1,17 +1,20 @@
 //! `treelined web`: the page in a browser. A shared daemon that runs serves it; otherwise this process does, until it is
 //! interrupted.
 
+use super::failure::ShellError;
+use super::session_choice::SessionQuery;
 use super::shared::{self, SharedDaemon, SocketOption};
-use super::{Options, SessionName, report, serve};
+use super::{Options, serve};
 use crate::endpoint::{START_TIMEOUT, reach};
 use crate::error::Kind;
+use crate::os::process::{self, OPENER};
+use crate::os::socket::Stream;
 use crate::web::{WebFolder, page_url};
 use anyhow::{Context, bail};
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use serde::Deserialize;
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::thread;
@@ -20,16 +23,20 @@ use std::time::{Duration, Instant};
 /// How long to wait until the program that opens a browser has failed, if it does. Some run as long as the browser.
 const BROWSER_START: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(20);
-/// The program that opens a file in the user's browser.
-const OPENER: &str = match cfg!(target_os = "macos") {
-    true => "open",
-    false => "xdg-open",
-};
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  treelined web                  the list of sessions
+  treelined web --latest         the newest session of this directory
+  treelined web --no-open        prints the URL, with its secret token")]
 pub(crate) struct Web {
-    /// The session to show: its id or a path; the list of sessions if not given
-    session: Option<SessionName>,
+    /// The session to show: its file, its id, its name, or the beginning of its id; the list of sessions if not given
+    #[arg(value_name = "SESSION", add = ArgValueCompleter::new(super::completions::sessions))]
+    session: Option<String>,
+    /// Show the session of this directory with the last activity
+    #[arg(long, conflicts_with = "session")]
+    latest: bool,
     /// Print the URL with the secret token in place of opening a browser
     #[arg(long)]
     no_open: bool,
@@ -60,7 +67,8 @@ struct WebError {
 type ShownSession = Option<(&'static str, String)>;
 
 pub(super) fn run(options: &Options, arguments: &Web) -> anyhow::Result<ExitCode> {
-    let session = shown_session(arguments.session.as_ref())?;
+    let query = SessionQuery::of(arguments.session.as_ref(), arguments.latest);
+    let session = shown_session(options, query.as_ref())?;
     let shared = SharedDaemon::of(options, &arguments.socket, None)?;
     let browser = BrowserStart {
         session,
@@ -71,7 +79,7 @@ pub(super) fn run(options: &Options, arguments: &Web) -> anyhow::Result<ExitCode
         return serve::run_with_page(options, &arguments.socket, move |web| {
             let shown = browser.show(&web.page(), web.token.expose(), "Ctrl+C ends it");
             if let Err(error) = shown {
-                report(&error);
+                ShellError::of(&error).report();
             }
         });
     };
@@ -90,22 +98,21 @@ pub(super) fn run(options: &Options, arguments: &Web) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-fn shown_session(session: Option<&SessionName>) -> anyhow::Result<ShownSession> {
-    Ok(match session {
-        None => None,
-        Some(SessionName::Id(id)) => Some(("sessionId", id.clone())),
-        Some(SessionName::Path(path)) => {
-            let found = path.canonicalize();
-            let path = found.with_context(|| path.display().to_string())?;
-            let text = path.to_str();
-            let text = text.with_context(|| format!("{} is not UTF-8", path.display()))?;
-            Some(("path", text.to_owned()))
-        }
-    })
+fn shown_session(options: &Options, query: Option<&SessionQuery>) -> anyhow::Result<ShownSession> {
+    let Some(query) = query else {
+        return Ok(None);
+    };
+    let path = query.find_alone(options)?;
+    let path = path
+        .canonicalize()
+        .with_context(|| path.display().to_string())?;
+    let text = path.to_str();
+    let text = text.with_context(|| format!("{} is not UTF-8", path.display()))?;
+    Ok(Some(("path", text.to_owned())))
 }
 
 /// Asks the shared daemon to serve the page.
-fn ask(mut stream: UnixStream) -> anyhow::Result<WebResult> {
+fn ask(mut stream: Stream) -> anyhow::Result<WebResult> {
     stream.set_read_timeout(Some(START_TIMEOUT))?;
     stream.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"open_web\"}\n")?;
     let mut line = String::new();
@@ -162,7 +169,8 @@ fn open_in_browser(file: &Path) -> anyhow::Result<()> {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     // Ctrl+C in this terminal must not end the browser.
-    let mut opener = command.process_group(0).spawn().context(OPENER)?;
+    process::lead_group(&mut command);
+    let mut opener = command.spawn().context(OPENER)?;
     let until = Instant::now() + BROWSER_START;
     while Instant::now() < until {
         match opener.try_wait().context(OPENER)? {

@@ -1,11 +1,12 @@
 //! Finds and reads the configuration file, and refuses one that another user could write.
 
 use super::FileSections;
+use crate::os::file::is_pipe;
 use crate::os::program;
+use crate::os::stream::DESCRIPTORS;
 use anyhow::{Context, anyhow};
 use etcetera::BaseStrategy;
 use std::fs::Metadata;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 /// The configuration file that was found.
@@ -28,8 +29,8 @@ pub(crate) fn check(named: Option<&Path>) -> anyhow::Result<()> {
 /// The reason to refuse the file: a user who can write it decides which programs run and which hosts receive keys.
 fn refusal(path: &Path) -> Option<String> {
     // A pipe or descriptor of this process: only its parent could write to it.
-    let is_pipe = |metadata: Metadata| metadata.file_type().is_fifo();
-    if path.metadata().is_ok_and(is_pipe) && path.starts_with("/dev/fd") {
+    let is_pipe = |metadata: Metadata| is_pipe(metadata.file_type());
+    if path.metadata().is_ok_and(is_pipe) && path.starts_with(DESCRIPTORS) {
         return None;
     }
     match program::check_file(path) {

@@ -7,7 +7,7 @@ use crate::cancel::Cancel;
 use crate::extensions::ExtensionRun;
 use crate::id::ConnectionId;
 use crate::lock::lock;
-use crate::os::process::ProcessWatch;
+use crate::os::watch::ProcessWatch;
 use crate::stdio::{Class, Outbox};
 use crate::wire::methods::Notification;
 use crate::wire::{self, BeforeEvent, RequestId, notification};

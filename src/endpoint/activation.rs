@@ -1,14 +1,14 @@
 //! Socket activation: systemd binds the socket, and passes it to the daemon that it starts with the first
 //! connection.
 
+use crate::os::activation::PassedSockets;
+use crate::os::socket::Listener;
 use anyhow::{Context, bail};
-use listenfd::ListenFd;
-use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 /// The socket that systemd has passed.
 pub(crate) struct PassedSocket {
-    pub(super) listener: UnixListener,
+    pub(super) listener: Listener,
     pub path: PathBuf,
 }
 
@@ -16,20 +16,18 @@ impl PassedSocket {
     /// Takes the passed socket; `None` if there is none for this process. Call it before threads start, and before
     /// files are opened: it removes the variables, so that no child takes them for its own.
     pub(crate) fn take() -> anyhow::Result<Option<Self>> {
-        let pid = std::env::var("LISTEN_PID").ok();
-        if pid != Some(std::process::id().to_string()) {
+        let Some(mut passed) = PassedSockets::take() else {
             return Ok(None);
-        }
-        let mut passed = ListenFd::from_env();
-        if passed.len() != 1 {
+        };
+        if passed.count() != 1 {
             bail!(
                 "systemd has passed {} sockets (LISTEN_FDS): the unit must have exactly one ListenStream=",
-                passed.len()
+                passed.count()
             );
         }
-        let listener = passed.take_unix_listener(0);
-        let listener =
-            listener.context("take the socket that systemd has passed as descriptor 3")?;
+        let listener = passed
+            .first()
+            .context("take the socket that systemd has passed as descriptor 3")?;
         let listener = listener.context("systemd has passed no socket")?;
         let address = listener
             .local_addr()

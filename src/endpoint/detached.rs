@@ -8,14 +8,14 @@
 use super::place::Place;
 use super::start_lock::StartLock;
 use super::{START_TIMEOUT, log_file};
+use crate::os::process;
+use crate::os::ready::is_readable;
+use crate::os::stream::{self, into_file};
 use anyhow::{Context, bail};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::AsFd;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 /// The most bytes of a reason that are read.
 const MAX_REASON: u64 = 16 << 10;
@@ -40,15 +40,12 @@ pub(crate) fn start(place: &Place, lock: StartLock, arguments: &[OsString]) -> a
     if !status.success() {
         bail!(ended(place));
     }
-    wait(place, File::from(std::os::fd::OwnedFd::from(pipe)))
+    wait(place, into_file(pipe))
 }
 
 /// Leaves the terminal and runs this program with these arguments, without waiting for it.
 pub(crate) fn detach(arguments: &[OsString]) -> anyhow::Result<()> {
-    // It fails for the leader of a process group, which has no terminal to leave if it was started by `start`.
-    let _leader = rustix::process::setsid();
-    // A pipe of the client's parent that stayed open would keep its reader waiting.
-    close_fds::set_fds_cloexec(3, &[]);
+    process::leave_terminal();
     let program = std::env::current_exe().context("find this program")?;
     let mut command = Command::new(&program);
     command.args(arguments);
@@ -59,7 +56,7 @@ pub(crate) fn detach(arguments: &[OsString]) -> anyhow::Result<()> {
 
 /// Waits for the line feed of the daemon, or for the reason why it does not listen.
 fn wait(place: &Place, mut pipe: File) -> anyhow::Result<()> {
-    if !is_readable(&pipe, START_TIMEOUT)? {
+    if !is_readable(&pipe, START_TIMEOUT).context("wait")? {
         bail!(
             "the daemon was started, but does not listen after {} s{}",
             START_TIMEOUT.as_secs(),
@@ -84,20 +81,6 @@ fn ended(place: &Place) -> String {
     format!("the daemon has ended at once{}", log_file::tail(place))
 }
 
-/// Waits until there is something to read, or the other side has ended; false if neither happens in time.
-pub(crate) fn is_readable(file: impl AsFd, patience: Duration) -> anyhow::Result<bool> {
-    let until = Instant::now() + patience;
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        let left = Timespec::try_from(left).context("wait")?;
-        match poll(&mut [PollFd::new(&file, PollFlags::IN)], Some(&left)) {
-            Ok(ready) => return Ok(ready > 0),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error).context("wait"),
-        }
-    }
-}
-
 /// The daemon's side: the pipe to its starter, and the lock.
 pub(crate) struct Detached {
     starter: File,
@@ -108,13 +91,10 @@ impl Detached {
     /// Takes lock and pipe from stdin and stdout, which then are empty, and leaves the starter's working
     /// directory, which may be on a disk to be unmounted.
     pub(crate) fn begin(place: &Place) -> anyhow::Result<Self> {
-        let lock = StartLock::passed_on(place, io::stdin()).context("take the lock")?;
-        let starter = io::stdout().as_fd().try_clone_to_owned();
-        let starter = File::from(starter.context("take the starter's pipe")?);
-        let null = File::options().read(true).write(true).open("/dev/null");
-        let null = null.context("open /dev/null")?;
-        rustix::stdio::dup2_stdin(&null).context("close stdin")?;
-        rustix::stdio::dup2_stdout(&null).context("close stdout")?;
+        let stdin = stream::stdin().context("open stdin")?;
+        let lock = StartLock::passed_on(place, stdin).context("take the lock")?;
+        let starter = stream::stdout().context("take the starter's pipe")?;
+        stream::detach_stdin_and_stdout().context("close stdin and stdout")?;
         std::env::set_current_dir("/").context("leave the working directory")?;
         Ok(Self { starter, lock })
     }

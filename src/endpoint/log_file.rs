@@ -2,11 +2,9 @@
 
 use super::place::Place;
 use super::start_lock::open_private;
-use rustix::fs::{fstat, ftruncate};
+use crate::os::FileAt;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::AsFd;
-use std::os::unix::fs::FileExt;
 
 /// The size above which only the end of the log is kept, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
@@ -24,16 +22,13 @@ pub(super) fn open(place: &Place) -> anyhow::Result<File> {
 
 /// Removes the beginning of a log that has become too long. `log` is open for reading and appending; anything else,
 /// such as a terminal, is left alone. Nobody else may write meanwhile.
-pub(crate) fn keep_small(log: impl AsFd) -> io::Result<()> {
-    let log = log.as_fd();
-    let size = u64::try_from(fstat(log)?.st_size).unwrap_or(0);
-    if size <= MAX_BYTES {
+pub(crate) fn keep_small(mut log: &File) -> io::Result<()> {
+    if log.metadata()?.len() <= MAX_BYTES {
         return Ok(());
     }
-    let log = File::from(log.try_clone_to_owned()?);
-    let end = end_of(&log, KEPT_BYTES)?;
-    ftruncate(&log, 0)?;
-    (&log).write_all(&end)
+    let end = end_of(log, KEPT_BYTES)?;
+    log.set_len(0)?;
+    log.write_all(&end)
 }
 
 /// The whole lines at the end of a file, at most this many bytes.

@@ -21,15 +21,13 @@ pub(crate) use detached::Detached;
 pub(crate) use place::Place;
 pub(crate) use reach::peer_is_same_user;
 
-use crate::os::file::{FILE_MODE, Identity};
+use crate::os::file::{Identity, identity_of};
+use crate::os::socket::{self, Listener};
 use anyhow::{Context, bail};
-use place::identity_of;
 use reach::Reach;
 use runtime_file::{DaemonInfo, RuntimeFile};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use start_lock::StartLock;
 use std::fs;
-use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::Duration;
 
@@ -59,7 +57,7 @@ pub(crate) fn listen(
     info: &DaemonInfo,
     passed: Option<PassedSocket>,
     lock: Option<StartLock>,
-) -> anyhow::Result<(Endpoint, UnixListener)> {
+) -> anyhow::Result<(Endpoint, Listener)> {
     place.prepare()?;
     let _lock = match lock {
         Some(lock) => lock,
@@ -87,18 +85,6 @@ pub(crate) fn listen(
     }
 }
 
-/// A stream socket. Its file will be private, whatever the umask: `bind` takes the mode from the socket.
-fn socket() -> rustix::io::Result<rustix::fd::OwnedFd> {
-    let socket = rustix::net::socket_with(
-        AddressFamily::UNIX,
-        SocketType::STREAM,
-        SocketFlags::CLOEXEC,
-        None,
-    )?;
-    rustix::fs::fchmod(&socket, FILE_MODE)?;
-    Ok(socket)
-}
-
 /// Removes the socket of a daemon that has died. Fails if a daemon lives there. Call it with the lock.
 fn make_room(place: &Place) -> anyhow::Result<()> {
     match reach::reach(place)? {
@@ -123,18 +109,17 @@ fn make_room(place: &Place) -> anyhow::Result<()> {
 
 impl Endpoint {
     /// Binds the socket and listens. Call it with the lock.
-    fn bind(&mut self, info: &DaemonInfo) -> anyhow::Result<UnixListener> {
+    fn bind(&mut self, info: &DaemonInfo) -> anyhow::Result<Listener> {
         let path = self.place.socket();
         make_room(&self.place)?;
-        let socket = socket().context("make a socket")?;
-        rustix::net::bind(&socket, &self.place.address()?)
-            .with_context(|| format!("make the socket {}", path.display()))?;
+        let socket =
+            socket::bind(path).with_context(|| format!("make the socket {}", path.display()))?;
         self.bound = identity_of(path);
         // A client that connects finds the runtime file, since nobody can connect before `listen`.
         self.runtime_file = Some(RuntimeFile::write(&self.place, info)?);
-        rustix::net::listen(&socket, BACKLOG)
-            .with_context(|| format!("listen on {}", path.display()))?;
-        Ok(UnixListener::from(socket))
+        socket
+            .listen(BACKLOG)
+            .with_context(|| format!("listen on {}", path.display()))
     }
 
     /// Adds the URL of the WebSocket and its token to the runtime file.
@@ -184,9 +169,4 @@ fn remove(path: &Path) {
     if let Err(error) = fs::remove_file(path) {
         tracing::warn!(path = %path.display(), %error, "a file of the socket could not be removed");
     }
-}
-
-/// The address for a path, or the error of a path that is too long.
-fn address(path: &Path) -> rustix::io::Result<SocketAddrUnix> {
-    SocketAddrUnix::new(path)
 }

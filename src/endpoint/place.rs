@@ -2,22 +2,16 @@
 //!
 //! Another user must not be able to put a socket there: a client would send its messages to that user.
 
-use super::address;
-use crate::os::file::Identity;
-use crate::os::program;
+use crate::os::file::{make_private, make_private_folder, owner_and_mode};
+use crate::os::socket::MAX_PATH_BYTES;
+use crate::os::{path, process, program};
 use anyhow::{Context, bail};
-use rustix::net::SocketAddrUnix;
 use sha2::{Digest, Sha256};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt::Write;
-use std::fs::{self, DirBuilder, Permissions};
 use std::io::ErrorKind;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// The most bytes of a socket's path: the system's address holds 108 with the end.
-const MAX_PATH_BYTES: usize = 107;
 /// The environment variable of the user's folder for sockets.
 const RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
 
@@ -67,10 +61,6 @@ impl Place {
         self.is_derived
     }
 
-    pub(super) fn address(&self) -> anyhow::Result<SocketAddrUnix> {
-        address(&self.socket).with_context(|| format!("use the path {}", self.socket.display()))
-    }
-
     pub(crate) fn log_file(&self) -> PathBuf {
         self.beside(".log")
     }
@@ -86,8 +76,8 @@ impl Place {
     /// The socket's name with another ending in place of `.sock`.
     fn beside(&self, ending: &str) -> PathBuf {
         let name = self.socket.file_name().unwrap_or_default();
-        let stem = name.as_bytes().strip_suffix(b".sock");
-        let mut name = OsStr::from_bytes(stem.unwrap_or(name.as_bytes())).to_owned();
+        let stem = name.as_encoded_bytes().strip_suffix(b".sock");
+        let mut name = stem.and_then(path::from_bytes).unwrap_or(name).to_owned();
         name.push(ending);
         self.socket.with_file_name(name)
     }
@@ -101,7 +91,7 @@ impl Place {
     pub(crate) fn prepare(&self) -> anyhow::Result<()> {
         let folder = self.folder();
         if self.is_derived {
-            let made = DirBuilder::new().mode(0o700).create(folder);
+            let made = make_private_folder(folder);
             match made {
                 Err(error) if error.kind() != ErrorKind::AlreadyExists => {
                     return Err(error).with_context(|| {
@@ -142,7 +132,8 @@ impl Place {
         if !metadata.is_dir() {
             bail!("{shown} is not a folder: remove it, or give another path with --socket");
         }
-        let (uid, own) = (metadata.uid(), rustix::process::geteuid().as_raw());
+        let (uid, mode) = owner_and_mode(&metadata).context("ask for the owner of the folder")?;
+        let own = process::effective_user();
         // Root can do anything already, and owns /run and /tmp.
         if uid != own && (self.is_derived || uid != 0) {
             bail!(
@@ -150,7 +141,6 @@ impl Place {
                  this user, or give another path with --socket"
             );
         }
-        let mode = metadata.mode();
         if mode & 0o022 != 0 && (self.is_derived || mode & 0o1000 == 0) {
             bail!(
                 "{shown} can be written by others; use chmod go-w, or give another path with --socket"
@@ -161,8 +151,7 @@ impl Place {
             program::check_file(folder)
                 .map_err(|why| anyhow::anyhow!("the folder {shown} is refused: {why}"))?;
             if mode & 0o077 != 0 {
-                fs::set_permissions(folder, Permissions::from_mode(0o700))
-                    .with_context(|| format!("chmod 700 {shown}"))?;
+                make_private(folder).with_context(|| format!("chmod 700 {shown}"))?;
             }
         }
         Ok(true)
@@ -175,7 +164,7 @@ fn run_folder(environment: &dyn Fn(&str) -> Option<OsString>) -> PathBuf {
     match named.filter(|folder| folder.is_absolute()) {
         Some(folder) => folder.join("treelined"),
         None => {
-            let uid = rustix::process::getuid().as_raw();
+            let uid = process::user();
             PathBuf::from(format!("/tmp/treelined-{uid}"))
         }
     }
@@ -184,7 +173,7 @@ fn run_folder(environment: &dyn Fn(&str) -> Option<OsString>) -> PathBuf {
 /// `<8 hexadecimal digits of the SHA-256 of the canonical path>.sock`.
 fn name_for(session_dir: &Path) -> String {
     let canonical = canonical(session_dir);
-    let digest = Sha256::digest(canonical.as_os_str().as_bytes());
+    let digest = Sha256::digest(canonical.as_os_str().as_encoded_bytes());
     let mut name = String::new();
     for byte in digest.iter().take(4) {
         let _infallible = write!(name, "{byte:02x}");
@@ -206,13 +195,4 @@ pub(crate) fn canonical(path: &Path) -> PathBuf {
         }
     }
     path.to_owned()
-}
-
-/// The identity of a file, without following links; `None` if there is none.
-pub(super) fn identity_of(path: &Path) -> Option<Identity> {
-    let metadata = path.symlink_metadata().ok()?;
-    Some(Identity {
-        device: metadata.dev(),
-        inode: metadata.ino(),
-    })
 }

@@ -2,15 +2,12 @@
 
 use super::place::Place;
 use super::start_lock::StartLock;
-use super::{LOCK_TIMEOUT, START_TIMEOUT, socket};
+use super::{LOCK_TIMEOUT, START_TIMEOUT};
+use crate::os::file::owner_and_mode;
+use crate::os::process;
+use crate::os::socket::{self, Stream};
 use anyhow::{Context, bail};
-use rustix::io::Errno;
-use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
-use rustix::process::Pid;
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
-use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -21,7 +18,7 @@ const PROBE: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":0}\n";
 
 /// The state of a socket.
 pub(super) enum Reach {
-    Connected(UnixStream),
+    Connected(Stream),
     /// There is no socket.
     Absent,
     /// The socket of a daemon that has died.
@@ -30,8 +27,8 @@ pub(super) enum Reach {
 
 /// Whether the process on the other side of a connection belongs to this user. Call it on each accepted
 /// connection, before anything is read.
-pub(crate) fn peer_is_same_user(stream: impl AsFd) -> io::Result<bool> {
-    Ok(socket_peercred(stream)?.uid == rustix::process::geteuid())
+pub(crate) fn peer_is_same_user(stream: &Stream) -> io::Result<bool> {
+    Ok(socket::peer(stream)?.user == process::effective_user())
 }
 
 /// Connects. Fails if something other than a socket of this user is there, or if nobody accepts in time.
@@ -40,27 +37,25 @@ pub(super) fn reach(place: &Place) -> anyhow::Result<Reach> {
     if !is_socket(path)? {
         return Ok(Reach::Absent);
     }
-    let socket = socket().context("make a socket")?;
-    // `connect` waits as long as more connections wait than the listener has room for.
-    set_socket_timeout(&socket, Timeout::Send, Some(START_TIMEOUT)).context("set a timeout")?;
-    match rustix::net::connect(&socket, &place.address()?) {
-        Ok(()) => {}
-        Err(Errno::CONNREFUSED) => return Ok(Reach::Stale),
-        Err(Errno::NOENT) => return Ok(Reach::Absent),
-        Err(Errno::AGAIN) => bail!(silent(path, None)),
-        Err(error) => return Err(error).with_context(|| format!("connect to {}", path.display())),
-    }
-    set_socket_timeout(&socket, Timeout::Send, None).context("set a timeout")?;
-    let peer = socket_peercred(&socket).context("ask for the user of the socket")?;
+    let stream = match socket::connect(path, START_TIMEOUT) {
+        Ok(stream) => stream,
+        Err(error) => match error.kind() {
+            ErrorKind::ConnectionRefused => return Ok(Reach::Stale),
+            ErrorKind::NotFound => return Ok(Reach::Absent),
+            ErrorKind::WouldBlock => bail!(silent(path, None)),
+            _ => return Err(error).with_context(|| format!("connect to {}", path.display())),
+        },
+    };
+    let peer = socket::peer(&stream).context("ask for the user of the socket")?;
     // Root can do anything already, and binds sockets for the services of others.
-    if peer.uid != rustix::process::geteuid() && !peer.uid.is_root() {
+    if peer.user != process::effective_user() && peer.user != 0 {
         bail!(
             "{} is served by another user (uid {}): give another path with --socket",
             path.display(),
-            peer.uid.as_raw()
+            peer.user
         );
     }
-    Ok(Reach::Connected(UnixStream::from(socket)))
+    Ok(Reach::Connected(stream))
 }
 
 /// Whether there is a socket of this user. Fails if something else is there.
@@ -77,10 +72,11 @@ fn is_socket(path: &Path) -> anyhow::Result<bool> {
             "{shown} is a symbolic link in place of a socket: remove it, or give another path with --socket"
         );
     }
-    if !kind.is_socket() {
+    if !socket::is_socket(kind) {
         bail!("{shown} is not a socket: remove it, or give another path with --socket");
     }
-    let (uid, own) = (metadata.uid(), rustix::process::geteuid().as_raw());
+    let (uid, _) = owner_and_mode(&metadata).context("ask for the owner of the socket")?;
+    let own = process::effective_user();
     if uid != own && uid != 0 {
         bail!("{shown} belongs to another user (uid {uid}): give another path with --socket");
     }
@@ -88,7 +84,7 @@ fn is_socket(path: &Path) -> anyhow::Result<bool> {
 }
 
 /// Connects to the running daemon; `None` if none runs. Waits while another process starts one.
-pub(crate) fn find(place: &Place) -> anyhow::Result<Option<UnixStream>> {
+pub(crate) fn find(place: &Place) -> anyhow::Result<Option<Stream>> {
     if !place.check()? {
         return Ok(None);
     }
@@ -109,7 +105,7 @@ pub(crate) fn find(place: &Place) -> anyhow::Result<Option<UnixStream>> {
 pub(crate) fn find_or_start(
     place: &Place,
     start: impl FnOnce(StartLock) -> anyhow::Result<()>,
-) -> anyhow::Result<UnixStream> {
+) -> anyhow::Result<Stream> {
     place.prepare()?;
     let began = Instant::now();
     loop {
@@ -156,14 +152,14 @@ pub(crate) fn probe(place: &Place) -> anyhow::Result<()> {
             path.display()
         ),
         Err(error) if error.kind() == ErrorKind::WouldBlock => {
-            let peer = socket_peercred(&stream).ok().map(|peer| peer.pid);
+            let peer = socket::peer(&stream).ok().and_then(|peer| peer.process);
             bail!(silent(path, peer))
         }
         Err(error) => Err(error).with_context(|| format!("ask the daemon on {}", path.display())),
     }
 }
 
-fn silent(path: &Path, process: Option<Pid>) -> String {
+fn silent(path: &Path, process: Option<u32>) -> String {
     let path = path.display();
     let (name, remedy) = match process {
         Some(pid) => (format!("process {pid}"), format!("`kill -9 {pid}`")),

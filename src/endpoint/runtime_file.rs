@@ -3,8 +3,8 @@
 //! The daemon holds the file's lock as long as it lives. So the file of a daemon that was killed is known as such,
 //! even if another process has its number.
 
-use super::place::{Place, identity_of};
-use crate::os::file::{Location, is_private, status_of};
+use super::place::Place;
+use crate::os::file::{Location, identity_of, is_private, status_of};
 use crate::os::handle::HandleAccess;
 use crate::os::temporary::{self, Temporary};
 use anyhow::{Context, bail};

@@ -3,13 +3,12 @@
 //! The system releases it when its holder dies. No program inherits it, but for a daemon that is started: its
 //! starter passes the lock on as stdin.
 
-use super::place::{Place, identity_of};
-use crate::os::file::{Location, is_private, status_of};
+use super::place::Place;
+use crate::os::file::{Location, identity_of, is_private, status_of};
 use crate::os::handle::HandleAccess;
 use anyhow::{Context, bail};
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -68,8 +67,7 @@ impl StartLock {
     }
 
     /// The lock that a starter has passed on as this stream; `None` if the stream is another file.
-    pub(super) fn passed_on(place: &Place, stream: impl AsFd) -> io::Result<Option<Self>> {
-        let file = File::from(stream.as_fd().try_clone_to_owned()?);
+    pub(super) fn passed_on(place: &Place, file: File) -> io::Result<Option<Self>> {
         let is_lock = identity_of(&place.lock_file()) == Some(status_of(&file)?.identity);
         // On the starter's open file this takes nothing: the lock belongs to the file, not to a process.
         Ok((is_lock && file.try_lock().is_ok()).then_some(Self(file)))

@@ -56,14 +56,14 @@ fn info() -> DaemonInfo {
     }
 }
 
-fn listen_at(place: &Place) -> anyhow::Result<(Endpoint, UnixListener)> {
+fn listen_at(place: &Place) -> anyhow::Result<(Endpoint, Listener)> {
     listen(place, &info(), None, None)
 }
 
 /// A socket that nobody listens on.
 fn leave_stale_socket(place: &Place) {
     place.prepare().unwrap();
-    drop(UnixListener::bind(place.socket()).unwrap());
+    drop(Listener::bind(place.socket()).unwrap());
     assert!(place.socket().exists());
 }
 
@@ -211,7 +211,7 @@ fn something_else_in_place_of_the_socket_is_refused_and_kept() {
     assert_eq!(fs::read(place.socket()).unwrap(), b"mine");
     fs::remove_file(place.socket()).unwrap();
     let other = run.path().join("other.sock");
-    let _listener = UnixListener::bind(&other).unwrap();
+    let _listener = Listener::bind(&other).unwrap();
     symlink(&other, place.socket()).unwrap();
     refused(listen_at(&place), "is a symbolic link");
     refused(reach::find(&place), "is a symbolic link");
@@ -290,7 +290,7 @@ fn a_lock_that_was_passed_on_is_held_until_the_daemon_listens() {
     place.prepare().unwrap();
     let stream = start_lock::open_private(&place.lock_file()).unwrap();
     stream.try_lock().unwrap();
-    let lock = StartLock::passed_on(&place, &stream)
+    let lock = StartLock::passed_on(&place, stream.try_clone().unwrap())
         .unwrap()
         .expect("the lock");
     drop(stream);

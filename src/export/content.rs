@@ -86,7 +86,8 @@ impl ContentSource {
 
 impl EntryReader<'_> {
     pub(super) fn entry(&mut self, fetch: &Fetch) -> Result<ReadEntry> {
-        let stored = self.entries.entry(fetch)?;
+        let mut stored = Vec::with_capacity(fetch.place.len as usize);
+        self.entries.push_entry(&mut stored, fetch)?;
         let mut found = Vec::new();
         let redacted = self
             .source
@@ -105,8 +106,17 @@ impl EntryReader<'_> {
     /// The id of the call that a tool result answers.
     pub(super) fn call_id_of_result(&mut self, place: FilePlace) -> Result<Option<String>> {
         let stored = self.results.stored(place, usize::MAX)?;
-        let id = json::get_path(stored, &["message", "toolCallId"]);
-        Ok(id.and_then(json::id).map(std::borrow::Cow::into_owned))
+        Ok(answered_call(stored))
+    }
+
+    /// Keeps the calls of an assistant message, whose results usually follow it.
+    pub(super) fn keep_calls(&mut self, node: Node, calls: Vec<ToolCall<'_>>) {
+        let calls = calls.into_iter().map(ToolCall::into_owned);
+        let calls = calls.map(|call| (call.id.to_string(), call)).collect();
+        if self.known.len() >= KNOWN_CALLERS {
+            self.known.remove(0);
+        }
+        self.known.push((node, calls));
     }
 
     /// The call with this id: that of the nearest caller that has it.
@@ -117,11 +127,7 @@ impl EntryReader<'_> {
     ) -> Result<Option<ToolCall<'static>>> {
         for caller in callers {
             if !self.known.iter().any(|(node, _)| *node == caller.node) {
-                let calls = self.calls(caller)?;
-                if self.known.len() >= KNOWN_CALLERS {
-                    self.known.remove(0);
-                }
-                self.known.push((caller.node, calls));
+                self.read_calls(caller)?;
             }
             let calls = self.known.iter().find(|(node, _)| *node == caller.node);
             if let Some(call) = calls.and_then(|(_, calls)| calls.get(id)) {
@@ -131,11 +137,18 @@ impl EntryReader<'_> {
         Ok(None)
     }
 
-    fn calls(&mut self, caller: &Caller) -> Result<Calls> {
+    fn read_calls(&mut self, caller: &Caller) -> Result<()> {
         let stored = self.callers.stored(caller.place(), usize::MAX)?;
         let entry = self.source.redactor.entry(stored, &mut |_| {});
         let facts = RowFacts::of_line(&entry, caller.subject());
-        let calls = facts.calls.into_iter().map(ToolCall::into_owned);
-        Ok(calls.map(|call| (call.id.to_string(), call)).collect())
+        let calls = facts.calls.into_iter().map(ToolCall::into_owned).collect();
+        self.keep_calls(caller.node, calls);
+        Ok(())
     }
+}
+
+/// The id of the call that a tool result answers.
+pub(super) fn answered_call(result: &[u8]) -> Option<String> {
+    let id = json::get_path(result, &["message", "toolCallId"]);
+    id.and_then(json::id).map(std::borrow::Cow::into_owned)
 }

@@ -7,6 +7,7 @@ use crate::bytes::{self, index};
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::json;
+use crate::os::FileAt;
 use crate::os::file::Location;
 use crate::os::temporary::Temporary;
 use crate::parallel::Background;
@@ -14,7 +15,6 @@ use crate::wire::Redaction;
 use std::fs;
 use std::io::{self, Write};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 

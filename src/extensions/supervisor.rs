@@ -4,13 +4,13 @@
 
 use super::restart::{MAX_RESTARTS, Restarts};
 use super::{Extension, NAME_VARIABLE};
-use crate::os::process;
 use crate::os::program::Failure;
 use crate::os::running::RunningProgram;
+use crate::os::socket::{self, Stream};
+use crate::os::watch;
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::Shutdown;
-use std::os::unix::net::UnixStream;
 use std::process::{ChildStderr, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -86,9 +86,9 @@ pub(crate) type ServeExtension =
 /// The daemon's ends of the sockets of an extension. There are two, since programs take input on stdout for its end.
 pub(crate) struct ExtensionSockets {
     /// From the stdout of the extension.
-    pub(crate) input: UnixStream,
+    pub(crate) input: Stream,
     /// To the stdin of the extension.
-    pub(crate) output: UnixStream,
+    pub(crate) output: Stream,
 }
 
 impl ExtensionSockets {
@@ -225,7 +225,7 @@ impl Supervisor {
             sender: self.sender.clone(),
         };
         let died = signals.clone();
-        let watch = process::on_death(program.id(), move || died.send(RunChange::Died));
+        let watch = watch::on_death(program.id(), move || died.send(RunChange::Died));
         let connection = ExtensionRun {
             number: self.number,
             name: self.extension.name.clone(),
@@ -244,8 +244,8 @@ impl Supervisor {
 
     /// Starts the program. Returns it with this process's ends of its sockets.
     fn start(&self) -> Result<(RunningProgram, ExtensionSockets), Failure> {
-        let (output, stdin) = UnixStream::pair().map_err(Failure::NotStarted)?;
-        let (input, stdout) = UnixStream::pair().map_err(Failure::NotStarted)?;
+        let (output, stdin) = socket::pair().map_err(Failure::NotStarted)?;
+        let (input, stdout) = socket::pair().map_err(Failure::NotStarted)?;
         let name = &self.extension.name;
         let executable = &self.extension.executable;
         let mut program = executable.start(&[(NAME_VARIABLE, name)], (stdin, stdout))?;

@@ -7,11 +7,11 @@
 
 use super::native::{NativeError, NativeSession};
 use crate::json;
+use crate::os::file::status_of_metadata;
 use crate::timestamp::Millis;
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
@@ -113,7 +113,14 @@ impl JsonTree {
     fn trace(&self, file: &Path) -> u64 {
         let name = xxh3_64(self.name(file).as_bytes());
         let content = fs::symlink_metadata(file)
-            .map(|data| [data.len().cast_signed(), data.mtime(), data.mtime_nsec()]);
+            .map(|data| status_of_metadata(&data))
+            .map(|status| {
+                [
+                    status.size.cast_signed(),
+                    status.modified.0,
+                    status.modified.1,
+                ]
+            });
         let content = content.unwrap_or_default().map(i64::to_le_bytes);
         xxh3_64_with_seed(content.as_flattened(), name)
     }

@@ -13,7 +13,7 @@ use super::source::SourceStatus;
 use crate::budget::LAST_IMPORT_BYTES;
 use crate::error::Result;
 use crate::lock::lock;
-use crate::os::file::{Folder, Status};
+use crate::os::file::{FileKind, Folder, Status};
 use crate::wire::ImportSessionsResult;
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -100,7 +100,7 @@ impl ImportState {
         let mut folders = vec![FolderState::of(root.path(), root.own_status().ok()?)];
         for (name, kind) in root.list().ok()? {
             let is_hidden = name.as_encoded_bytes().starts_with(b".");
-            if !kind.is_dir() || is_hidden {
+            if kind != FileKind::Folder || is_hidden {
                 continue;
             }
             let folder = root.subfolder(&name).ok()?;

@@ -303,7 +303,7 @@ impl FileLog {
     /// Whether the last line of the file has no line break: it is torn or in flight. If it was in flight, our
     /// line break follows its own and makes a blank line, which every reader skips.
     fn has_tail(&self, file: &File) -> Result<bool> {
-        use std::os::unix::fs::FileExt;
+        use crate::os::FileAt;
         // The path was checked under this lock, but a writer without the lock may append at any time.
         let seen = self.open.as_ref().and_then(|open| open.seen.get());
         if seen.is_some_and(|seen| seen.size == self.end) {

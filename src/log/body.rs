@@ -7,11 +7,11 @@ use crate::bytes::index;
 use crate::entry::{Kind, Line, Role, scan};
 use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::json::{self, Members};
+use crate::os::FileAt;
 use crate::os::file::{self, Status};
 use crate::tree::{FilePlace, Flags, Node, Tree};
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 

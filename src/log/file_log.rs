@@ -8,13 +8,13 @@ use super::lines::{self, Lines};
 use super::{Claim, Log, LogStorage, OpenedLog, Standing, append, parallel_scan, preview_cache};
 use crate::cancel::Cancel;
 use crate::error::{Error, Result};
+use crate::os::FileAt;
 use crate::os::file::{self, Identity, Location, Status};
 use crate::os::handle::{Handle, HandleAccess};
 use crate::tree::Tree;
 use std::cell::Cell;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

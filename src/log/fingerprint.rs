@@ -11,10 +11,10 @@
 
 use crate::bytes::{Cursor, Fields};
 use crate::cache::{get_status, put_status};
+use crate::os::FileAt;
 use crate::os::file::{self, Status};
 use crate::tree::Tree;
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Bytes compared at the beginning and at the end.

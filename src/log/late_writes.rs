@@ -140,7 +140,7 @@ impl ReplacedFile {
 impl Log {
     /// The length of the file, if its last line has no line break.
     fn end_in_fragment(&self) -> Option<u64> {
-        use std::os::unix::fs::FileExt;
+        use crate::os::FileAt;
         let LogStorage::File(log) = &self.store else {
             return None;
         };

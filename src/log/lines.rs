@@ -4,10 +4,11 @@
 
 use crate::bytes::index;
 use crate::cancel::Cancel;
+use crate::os::FileAt;
+use crate::os::file::behind_hole;
 use memchr::{memchr, memrchr};
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 
 /// Bytes asked for at a time.
 pub(crate) const CHUNK: usize = 1 << 20;
@@ -232,25 +233,6 @@ impl<'f> Lines<'f> {
             }
         }
     }
-}
-
-/// The offset of the next stored bytes: `offset`, or the end of a hole that begins there.
-fn behind_hole(file: &File, offset: u64) -> u64 {
-    #[cfg(any(target_os = "linux", target_os = "macos"))]
-    {
-        use rustix::fs::{SeekFrom, seek};
-        match seek(file, SeekFrom::Data(offset)) {
-            Ok(data) => return data.max(offset),
-            // Only a hole follows.
-            Err(rustix::io::Errno::NXIO) => {
-                return file
-                    .metadata()
-                    .map_or(offset, |file| file.len().max(offset));
-            }
-            Err(_) => {}
-        }
-    }
-    offset
 }
 
 /// One `pread`, repeated if interrupted.

@@ -12,6 +12,7 @@ use crate::bytes::part;
 use crate::entry::{BadLine, Line, scan};
 use crate::error::{Error, Result};
 use crate::json;
+use crate::os::FileAt;
 use crate::os::file::{self, Location};
 use crate::os::handle::HandleAccess;
 use crate::os::temporary::{self, Temporary};
@@ -20,7 +21,6 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 
 /// Bytes copied or compared at a time.
 const COPIED: usize = 1 << 18;

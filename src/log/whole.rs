@@ -6,12 +6,12 @@
 use super::header::{CURRENT_VERSION, Header};
 use super::{FileLog, Log, LogStorage, OpenFile, OpenedLog, rewrite};
 use crate::error::{Error, Kind, Result};
+use crate::os::FileAt;
 use crate::os::file::Location;
 use crate::os::handle::HandleAccess;
 use crate::tree::Tree;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 /// Bytes read at a time.

@@ -3,6 +3,7 @@
 //!
 //! This module decides which of them are open; callers open them again.
 
+use super::system::process::descriptor_limit;
 use crate::lock::lock;
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -184,8 +185,7 @@ pub(crate) fn close_idle() -> bool {
 pub(crate) fn budget() -> usize {
     static BUDGET: OnceLock<usize> = OnceLock::new();
     *BUDGET.get_or_init(|| {
-        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-        let half = limit.map_or(MAX_OPEN, |limit| {
+        let half = descriptor_limit().map_or(MAX_OPEN, |limit| {
             usize::try_from(limit / 2).unwrap_or(MAX_OPEN)
         });
         half.clamp(MIN_OPEN, MAX_OPEN)

@@ -1,9 +1,21 @@
-//! Access to the operating system: files opened safely, temporary files, a bounded number of open descriptors,
-//! other processes and programs.
+//! Access to the operating system. No other module names one: files opened safely, temporary files, a bounded number
+//! of open descriptors, other processes and programs, sockets, signals and standard streams.
+//!
+//! [`system`] is the side of this system; each has the same items. Where a system has no equal of a call, the call
+//! fails with [`std::io::ErrorKind::Unsupported`].
 
 pub(crate) mod file;
 pub(crate) mod handle;
-pub(crate) mod process;
 pub(crate) mod program;
-pub(crate) mod running;
 pub(crate) mod temporary;
+
+#[cfg(unix)]
+#[path = "unix/mod.rs"]
+mod system;
+#[cfg(windows)]
+#[path = "windows/mod.rs"]
+mod system;
+
+pub(crate) use system::{
+    FileAt, activation, path, process, ready, running, shortcut, signal, socket, stream, watch,
+};

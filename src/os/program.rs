@@ -1,17 +1,17 @@
 //! Runs a program of the user: argv without a shell, input on stdin, output from stdout, limits of time and
 //! size, and a small environment. Refuses a program that another user could change.
 
-use rustix::process::{Pid, Signal, kill_process_group};
-use std::ffi::{OsStr, OsString};
+use super::system::{group, safety};
+use std::ffi::OsString;
 use std::fmt;
-use std::fs::Metadata;
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
+
+pub(crate) use super::system::safety::check_file;
 
 /// A program with its arguments and its environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,9 +54,6 @@ const USUAL: [&str; 11] = [
     "XDG_*",
     "TREELINED_*",
 ];
-
-/// The most links followed on the way to a file; more count as a cycle.
-const MAX_LINKS: usize = 40;
 
 /// The reason why a program gave no answer.
 #[derive(Debug)]
@@ -114,7 +111,7 @@ impl Executable {
                 }
                 check_file(path)?;
                 let metadata = path.metadata().map_err(Failure::NotStarted)?;
-                if !metadata.is_file() || metadata.permissions().mode() & 0o111 == 0 {
+                if !safety::is_executable(&metadata) {
                     let denied = io::Error::from(io::ErrorKind::PermissionDenied);
                     return Err(Failure::NotStarted(denied));
                 }
@@ -147,14 +144,15 @@ impl Program {
             .split_first()
             .ok_or_else(|| Failure::NotStarted(io::ErrorKind::InvalidInput.into()))?;
         self.executable.check()?;
-        let child = Command::new(program)
+        let mut command = Command::new(program);
+        group::lead(&mut command);
+        let child = command
             .args(arguments)
             .env_clear()
             .envs(self.executable.environment.variables())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            .process_group(0)
             .kill_on_drop(true)
             .spawn()
             .map_err(Failure::NotStarted)?;
@@ -165,70 +163,6 @@ impl Program {
             Err(_) => Err(Failure::TimedOut(self.timeout)),
         }
     }
-}
-
-/// Fails if another user could write the file or replace it: each folder and link on the way there must belong
-/// to this user or root, and only they may write the folders. In a sticky folder nobody else can replace this
-/// user's files.
-pub(crate) fn check_file(path: &Path) -> Result<(), Failure> {
-    let mut at = PathBuf::from("/");
-    check_owner(&at, &at.symlink_metadata().map_err(Failure::NotStarted)?)?;
-    let mut links = 0;
-    let mut left = parts_of(path);
-    while let Some(part) = left.pop() {
-        if part == ".." {
-            at.pop();
-            continue;
-        }
-        let next = at.join(&part);
-        let metadata = next.symlink_metadata().map_err(Failure::NotStarted)?;
-        check_owner(&next, &metadata)?;
-        if metadata.is_symlink() {
-            links += 1;
-            if links > MAX_LINKS {
-                let circle = io::Error::from(rustix::io::Errno::LOOP);
-                return Err(Failure::NotStarted(circle));
-            }
-            let target = next.read_link().map_err(Failure::NotStarted)?;
-            if target.is_absolute() {
-                at = PathBuf::from("/");
-            }
-            left.extend(parts_of(&target));
-            continue;
-        }
-        let mode = metadata.permissions().mode();
-        let is_sticky_folder = metadata.is_dir() && mode & 0o1000 != 0 && !left.is_empty();
-        // Bytes written to a device such as /dev/null are not read back from it.
-        let is_device = metadata.file_type().is_char_device();
-        if mode & 0o022 != 0 && !is_sticky_folder && !is_device {
-            let shown = next.display();
-            let why = format!("{shown} can be written by others; use chmod go-w");
-            return Err(Failure::Unsafe(why));
-        }
-        at = next;
-    }
-    Ok(())
-}
-
-/// The components of a path, last first, without the root.
-fn parts_of(path: &Path) -> Vec<OsString> {
-    let parts = path.components().filter_map(|part| match part {
-        Component::Normal(name) => Some(name.to_owned()),
-        Component::ParentDir => Some(OsStr::new("..").to_owned()),
-        _ => None,
-    });
-    let mut parts: Vec<OsString> = parts.collect();
-    parts.reverse();
-    parts
-}
-
-fn check_owner(path: &Path, metadata: &Metadata) -> Result<(), Failure> {
-    let own = rustix::process::geteuid().as_raw();
-    if metadata.uid() != own && metadata.uid() != 0 {
-        let why = format!("{} belongs to another user", path.display());
-        return Err(Failure::Unsafe(why));
-    }
-    Ok(())
 }
 
 /// A child that leads its process group, which is killed with it unless it has exited.
@@ -285,9 +219,8 @@ impl ProcessGroup {
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
         // Without an id the process has exited and was waited for: its number may belong to another process.
-        let id = self.0.id().and_then(|id| i32::try_from(id).ok());
-        if let Some(id) = id.and_then(Pid::from_raw) {
-            let _gone = kill_process_group(id, Signal::KILL);
+        if let Some(id) = self.0.id() {
+            group::kill(id);
         }
     }
 }

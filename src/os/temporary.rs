@@ -5,11 +5,9 @@
 
 use super::file::{self, Folder, Location};
 use super::handle::HandleAccess;
-use rustix::fs::fstat;
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
 use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -44,7 +42,7 @@ impl Temporary {
                 is_named: false,
             };
             match new.file.try_lock() {
-                Ok(()) if fstat(&new.file)?.st_nlink > 0 => return Ok(new),
+                Ok(()) if !file::is_removed(&new.file)? => return Ok(new),
                 Err(TryLockError::Error(error)) if file::is_lock_unsupported(&error) => {
                     return Ok(new);
                 }
@@ -106,19 +104,21 @@ impl Drop for Temporary {
 
 /// `.<name>.<random>.treelined.tmp`.
 fn temporary_name(name: &OsStr) -> OsString {
-    let name = name.as_bytes();
+    let bytes = name.as_encoded_bytes();
     // The end of a long name distinguishes it better than its start.
-    let start = name.len().saturating_sub(NAME_BYTES);
-    let mut temporary = b".".to_vec();
-    temporary.extend_from_slice(name.get(start..).unwrap_or_default());
+    let start = bytes.len().saturating_sub(NAME_BYTES);
+    let end = super::path::from_bytes(bytes.get(start..).unwrap_or_default());
+    let mut temporary = OsString::from(".");
+    // A cut within a character of a system whose names are text.
+    temporary.push(end.unwrap_or_default());
     let (random, _) = uuid::Uuid::new_v4().as_u64_pair();
-    temporary.extend_from_slice(format!(".{random:0DIGITS$x}{ENDING}").as_bytes());
-    OsString::from_vec(temporary)
+    temporary.push(format!(".{random:0DIGITS$x}{ENDING}"));
+    temporary
 }
 
 /// Whether a name was made by [`temporary_name`], in any process.
 pub(crate) fn is_temporary(name: &OsStr) -> bool {
-    let name = name.as_bytes().strip_prefix(b".");
+    let name = name.as_encoded_bytes().strip_prefix(b".");
     let name = name.and_then(|name| name.strip_suffix(ENDING.as_bytes()));
     let digits = name.and_then(|name| name.rsplit(|byte| *byte == b'.').next());
     digits.is_some_and(|digits| digits.len() == DIGITS && digits.iter().all(u8::is_ascii_hexdigit))

@@ -10,12 +10,7 @@ use crate::summary::{self, frame};
 /// are cut first, then blocks are left out.
 ///
 /// `entry` is the entry as clients receive it, in UTF-8; values of a wrong shape count as absent.
-pub(crate) fn push_entry(
-    out: &mut Vec<u8>,
-    entry: &[u8],
-    context: &EntryContext<'_>,
-    max_bytes: usize,
-) {
+pub fn push_entry(out: &mut Vec<u8>, entry: &[u8], context: &EntryContext<'_>, max_bytes: usize) {
     let mut writer = BlockWriter::new(out, max_bytes);
     let [kind, timestamp, message, custom_type] =
         json::get_each(entry, ["type", "timestamp", "message", "customType"]);

@@ -15,7 +15,7 @@ mod message;
 mod tests;
 mod writer;
 
-pub(crate) use self::entry::push_entry;
+pub use self::entry::push_entry;
 pub(crate) use self::message::call_ids;
 
 /// The most bytes of one string. Longer ones are cut.
@@ -23,7 +23,7 @@ pub(crate) const STRING_BYTES: usize = 1 << 20;
 
 /// What the session knows about an entry besides its bytes.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct EntryContext<'a> {
+pub struct EntryContext<'a> {
     /// The id of the entry in the tree.
     pub id: &'a str,
     /// Whether it is a failed tool result or command, or an answer that ended early.
@@ -38,7 +38,7 @@ pub(crate) struct EntryContext<'a> {
 
 /// The result of a tool call.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct CallResult<'a> {
+pub struct CallResult<'a> {
     pub call_id: &'a str,
     pub entry_id: &'a str,
     pub is_error: bool,
@@ -48,7 +48,7 @@ pub(crate) struct CallResult<'a> {
 
 /// The entries of a path from `first` to `last`, by their ids.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ReplacedEntries<'a> {
+pub struct ReplacedEntries<'a> {
     pub first: &'a str,
     pub last: &'a str,
 }

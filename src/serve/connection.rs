@@ -6,14 +6,13 @@
 use super::Server;
 use crate::daemon::connection::{Connection, Transport};
 use crate::extensions::{ExtensionRun, ExtensionSockets};
+use crate::os::socket::{self, Stream};
+use crate::os::{ready, stream::into_file};
 use crate::rpc::Dispatcher;
 use crate::stdio::{Frame, FrameReader, Outbox, Shortcut, id_in_head};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{Shutdown, shutdown};
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
+use std::net::Shutdown;
 use std::pin::pin;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -213,7 +212,7 @@ pub(super) fn serve_extension(
     run: ExtensionRun,
     sockets: ExtensionSockets,
 ) -> anyhow::Result<()> {
-    let file = |socket: UnixStream| Arc::new(File::from(OwnedFd::from(socket)));
+    let file = |socket: Stream| Arc::new(into_file(socket));
     let (input, output) = (file(sockets.input), file(sockets.output));
     serve_sockets(server, (&input, &output), Some(run))
 }
@@ -228,7 +227,7 @@ fn serve_sockets(
     let transport = Transport {
         // An extension runs in the working directory of the daemon.
         cwd: extension.as_ref().map(|_| server.daemon.config.cwd.clone()),
-        end_input: Box::new(move || end_socket(&ended, Shutdown::Read)),
+        end_input: Box::new(move || socket::end(&ended, Shutdown::Read)),
         extension,
     };
     let served = ServedConnection::new(server, transport)?;
@@ -237,8 +236,8 @@ fn serve_sockets(
         let connection = Arc::clone(&served.connection);
         move || {
             connection.cancel_all();
-            end_socket(&output, Shutdown::Both);
-            end_socket(&input, Shutdown::Both);
+            socket::end(&output, Shutdown::Both);
+            socket::end(&input, Shutdown::Both);
         }
     };
     let id = served.connection.id;
@@ -262,13 +261,13 @@ fn start_threads(
     let reader = move || {
         let shortcut = Shortcut::new(&output);
         let reason = served.read(Arc::clone(&input), shortcut.as_ref());
-        let reason = match is_hung_up(&input) {
+        let reason = match ready::is_hung_up(&input) {
             true => EndReason::OutputBroken,
             false => reason,
         };
         served.finish(reason, writer);
-        end_socket(&output, Shutdown::Both);
-        end_socket(&input, Shutdown::Both);
+        socket::end(&output, Shutdown::Both);
+        socket::end(&input, Shutdown::Both);
         if let Some(run) = served.connection.extension() {
             run.disconnected();
         }
@@ -277,19 +276,4 @@ fn start_threads(
     let started = thread.stack_size(READER_STACK).spawn(reader);
     // Without a reader, the writer ends.
     started.map(drop).inspect_err(|_| outbox.close())
-}
-
-fn end_socket(socket: &File, directions: Shutdown) {
-    // Fails if the client has closed it.
-    let _ended = shutdown(socket, directions);
-}
-
-/// Whether the client has closed the socket in both directions.
-fn is_hung_up(socket: &File) -> bool {
-    let mut polled = [PollFd::new(socket, PollFlags::empty())];
-    let at_once = Timespec::default();
-    poll(&mut polled, Some(&at_once)).is_ok()
-        && polled
-            .iter()
-            .any(|fd| fd.revents().contains(PollFlags::HUP))
 }

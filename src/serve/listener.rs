@@ -4,10 +4,9 @@ use super::Server;
 use super::connection::serve_socket;
 use super::refusals::Refusals;
 use crate::endpoint::peer_is_same_user;
-use std::fs::File;
+use crate::os::socket::{Listener, Stream};
+use crate::os::stream::into_file;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -18,7 +17,7 @@ pub(super) const MAX_CONNECTIONS: usize = 1024;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Starts the thread that accepts the clients of a socket. Nothing joins it, since it is blocked at the end.
-pub(super) fn start(server: &Arc<Server>, listener: UnixListener) -> io::Result<()> {
+pub(super) fn start(server: &Arc<Server>, listener: Listener) -> io::Result<()> {
     let server = Arc::clone(server);
     let accept = move || {
         let refusals = Refusals::default();
@@ -38,7 +37,7 @@ pub(super) fn start(server: &Arc<Server>, listener: UnixListener) -> io::Result<
 }
 
 /// Serves a connection, or closes it at once.
-fn accepted(server: &Arc<Server>, stream: UnixStream, refusals: &Refusals) {
+fn accepted(server: &Arc<Server>, stream: Stream, refusals: &Refusals) {
     let daemon = &server.daemon;
     if daemon.is_ending() {
         return;
@@ -53,7 +52,7 @@ fn accepted(server: &Arc<Server>, stream: UnixStream, refusals: &Refusals) {
         ));
         return;
     }
-    if let Err(error) = serve_socket(server, File::from(OwnedFd::from(stream))) {
+    if let Err(error) = serve_socket(server, into_file(stream)) {
         refusals.log(&format!("a connection could not be served: {error:#}"));
     }
 }

@@ -26,10 +26,11 @@ use crate::error::{Error, Kind};
 use crate::extensions::{ServeExtension, Supervisors};
 use crate::lock::lock;
 use crate::os::process;
+use crate::os::signal::{self, EndSignal};
+use crate::os::socket::Listener;
 use crate::web::{WebListener, WebServer};
 use anyhow::Context;
 use std::io::{self, IsTerminal, Write};
-use std::os::unix::net::UnixListener;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -37,7 +38,6 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Handle, Runtime};
-use tokio::signal::unix::{SignalKind, signal};
 
 /// An event that the main thread waits for.
 enum ServeEvent {
@@ -105,7 +105,7 @@ impl Server {
 /// The places where a daemon serves.
 pub(crate) struct Endpoints {
     pub(crate) stdio: bool,
-    pub(crate) sockets: Vec<(Endpoint, UnixListener)>,
+    pub(crate) sockets: Vec<(Endpoint, Listener)>,
     /// The port of the page and the WebSocket.
     pub(crate) web: Option<WebListener>,
     /// The daemon ends after this time without a connection, if it has sockets or this port.
@@ -303,17 +303,16 @@ fn finish(server: &Server, end: DaemonEnd, stdio: Option<StdioConnection>) {
 /// Ends the daemon at a signal. A signal during the end limits the time for running requests.
 fn watch_signals(runtime: &Runtime, server: &Arc<Server>) -> anyhow::Result<()> {
     let _entered = runtime.enter();
-    for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
-        let mut signals = signal(kind).context("watch signals")?;
+    for mut signal in EndSignal::all().context("watch signals")? {
         let server = Arc::clone(server);
         runtime.spawn(async move {
-            if signals.recv().await.is_some() {
+            if signal.recv().await {
                 server.report(ServeEvent::Asked);
                 server.end_connections();
             }
         });
     }
-    process::outlive_the_size_limit().context("watch signals")
+    signal::outlive_the_size_limit().context("watch signals")
 }
 
 /// Introduces the program to a user who starts it in a terminal.

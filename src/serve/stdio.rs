@@ -3,11 +3,9 @@
 use super::connection::{EndReason, ServedConnection};
 use super::{ServeEvent, Server};
 use crate::daemon::connection::Transport;
+use crate::os::stream;
 use crate::stdio::Shortcut;
 use anyhow::Context;
-use std::fs::File;
-use std::io;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
@@ -20,8 +18,8 @@ pub(super) struct StdioConnection {
 /// Serves stdin and stdout. Nothing joins the thread that reads, since it may be blocked in `read` at the end: the main
 /// thread ends the connection.
 pub(super) fn serve(server: &Arc<Server>) -> anyhow::Result<StdioConnection> {
-    let output = Arc::new(unbuffered(io::stdout())?);
-    let input = unbuffered(io::stdin())?;
+    let output = Arc::new(stream::stdout().context("open the standard streams")?);
+    let input = stream::stdin().context("open the standard streams")?;
     let ended = |reason: EndReason| {
         let server = Arc::clone(server);
         move || server.report(ServeEvent::StdioEnded(reason))
@@ -43,11 +41,4 @@ pub(super) fn serve(server: &Arc<Server>) -> anyhow::Result<StdioConnection> {
     };
     thread::Builder::new().name("reader".into()).spawn(reader)?;
     Ok(StdioConnection { served, writer })
-}
-
-/// Opens the stream without the buffer of the standard handle: frames and the outbox have buffers of their
-/// own.
-fn unbuffered(stream: impl AsFd) -> anyhow::Result<File> {
-    let descriptor = stream.as_fd().try_clone_to_owned();
-    Ok(File::from(descriptor.context("open the standard streams")?))
 }

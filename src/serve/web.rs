@@ -5,12 +5,11 @@ use super::connection::serve_socket;
 use super::listener::MAX_CONNECTIONS;
 use crate::error::{Error, Kind, Result};
 use crate::lock::lock;
+use crate::os::socket::Stream;
+use crate::os::stream::into_file;
 use crate::web::{WebAddress, WebBackend, WebListener, WebServer};
 use crate::wire::OpenWebResult;
 use anyhow::{Context, bail};
-use std::fs::File;
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -18,7 +17,7 @@ use std::sync::atomic::Ordering;
 struct Backend(Arc<Server>);
 
 impl WebBackend for Backend {
-    fn connect(&self, stream: UnixStream) -> anyhow::Result<()> {
+    fn connect(&self, stream: Stream) -> anyhow::Result<()> {
         let daemon = &self.0.daemon;
         if daemon.is_ending() {
             bail!("the daemon ends");
@@ -26,7 +25,7 @@ impl WebBackend for Backend {
         if daemon.connections.count() >= MAX_CONNECTIONS {
             bail!("more than {MAX_CONNECTIONS} connections");
         }
-        serve_socket(&self.0, File::from(OwnedFd::from(stream)))
+        serve_socket(&self.0, into_file(stream))
     }
 
     fn is_ending(&self) -> bool {

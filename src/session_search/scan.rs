@@ -6,6 +6,7 @@ use crate::cancel::Cancel;
 use crate::entry::{Facts, Kind, Line, Role, scan};
 use crate::error::{Error, Result};
 use crate::log::lines::{Lines, RawLine};
+use crate::os::FileAt;
 use crate::os::file::Location;
 use crate::os::handle::HandleAccess;
 use crate::timestamp::{self, Millis};
@@ -13,7 +14,6 @@ use memchr::{memchr, memmem, memrchr};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 
 /// Bytes read at a time: few enough to stay in the processor's cache until they are searched.
 const CHUNK: usize = 256 << 10;

@@ -10,6 +10,7 @@ use crate::error::{Kind, Result};
 use crate::log::OpenedLog;
 use crate::log::header::Header;
 use crate::log::index;
+use crate::os;
 use crate::os::file::{Folder, Location, Status};
 use crate::parallel::{self, ThreadPlan};
 use crate::store::listing::{Listing, RowScanner};
@@ -20,7 +21,6 @@ use std::cmp::Reverse;
 use std::ffi::{OsStr, OsString};
 use std::hash::{Hash, Hasher};
 use std::ops::ControlFlow;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -205,8 +205,9 @@ impl Catalogue {
                 return;
             };
             path.truncate(start);
-            path.extend_from_slice(name.as_bytes());
-            match self.rows.get(OsStr::from_bytes(&path)) {
+            path.extend_from_slice(name.as_encoded_bytes());
+            let known = os::path::from_bytes(&path).and_then(|path| self.rows.get(path));
+            match known {
                 Some(RowByPath(row)) if row.status == status => seen.known.push(Arc::clone(row)),
                 _ => {
                     let folder = Arc::clone(folder);
@@ -280,7 +281,7 @@ fn put(out: &mut Fields, row: &CatalogueRow) {
         ..
     } = row;
     put_status(out, *status);
-    out.bytes(row.path.as_os_str().as_bytes());
+    out.bytes(row.path.as_os_str().as_encoded_bytes());
     out.optional(row.header.as_ref(), |out, header| header.put(out));
     out.optional(row.name.as_deref(), Fields::text);
     out.i64(row.created);
@@ -293,7 +294,7 @@ fn put(out: &mut Fields, row: &CatalogueRow) {
 fn get(fields: &mut Cursor<'_>) -> Option<CatalogueRow> {
     let status = get_status(fields)?;
     let listing = Listing {
-        path: PathBuf::from(OsStr::from_bytes(fields.bytes()?)),
+        path: PathBuf::from(os::path::from_bytes(fields.bytes()?)?),
         header: fields.optional(Header::get)?,
         name: fields.optional(|fields| Some(fields.text()?.to_owned()))?,
         created: fields.i64()?,

@@ -4,6 +4,7 @@
 pub(crate) mod catalogue;
 mod imported;
 pub(crate) mod listing;
+mod ticks;
 pub(crate) mod trash;
 pub(crate) mod watch;
 pub(crate) mod watch_folder;
@@ -16,7 +17,7 @@ use crate::id::{self, SessionId};
 use crate::lock::lock;
 use crate::log::header::Header;
 use crate::log::{Log, OpenedLog};
-use crate::os::file::{Folder, FolderLock, Location, Status};
+use crate::os::file::{FileKind, Folder, FolderLock, Location, Status};
 use crate::os::temporary;
 use crate::terminal::is_control;
 use catalogue::{Catalogue, CatalogueRow, FolderFiles};
@@ -95,7 +96,7 @@ impl Store {
     }
 
     /// Watches the session files, whoever changes them. Makes the session directory if it does not exist.
-    pub(crate) fn watch(&self, changed: impl Fn() + Send + 'static) -> Result<FolderWatch> {
+    pub(crate) fn watch(&self, changed: impl Fn() + Send + Sync + 'static) -> Result<FolderWatch> {
         let root = self.root()?;
         FolderWatch::start(root.path(), changed).map_err(|error| {
             let why = format!("the session directory cannot be watched: {error}");
@@ -294,7 +295,7 @@ impl Store {
             if is_session_file(&name) {
                 names.push(name);
             } else if !is_hidden(&name)
-                && !kind.is_file()
+                && kind != FileKind::File
                 && let Ok(folder) = self.subfolder(&root, &name)
             {
                 let mut names = match folder.list() {
@@ -372,7 +373,10 @@ impl Store {
     fn adopt(&self, root: Folder) -> Arc<Folder> {
         Arc::clone(self.root.get_or_init(|| {
             if root.mode().is_ok_and(|mode| mode & 0o077 != 0) {
-                tracing::warn!("the session directory can be read or changed by others");
+                let folder = self.path.display();
+                tracing::warn!(
+                    "other users can read or change the session directory {folder}: `chmod 700 {folder}` keeps them out"
+                );
             }
             Arc::new(root)
         }))

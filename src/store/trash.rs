@@ -9,13 +9,13 @@ use crate::lock::lock;
 use crate::log::{self, Log};
 use crate::os::file::{self, Folder, Location};
 use crate::os::handle::HandleAccess;
+use crate::os::path;
 use crate::os::temporary::Temporary;
 use crate::store::catalogue::{CatalogueRow, FolderFiles};
 use crate::timestamp::Millis;
 use std::cmp::Reverse;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -155,7 +155,7 @@ impl Store {
 
 /// The original name of a session file in the trash, without the number that makes it unique.
 fn name_before(name: &OsStr) -> Option<&OsStr> {
-    let bytes = name.as_bytes();
+    let bytes = name.as_encoded_bytes();
     if is_hidden(name) {
         return None;
     }
@@ -165,7 +165,7 @@ fn name_before(name: &OsStr) -> Option<&OsStr> {
     let dot = bytes.iter().rposition(|byte| *byte == b'.')?;
     let (before, number) = bytes.split_at_checked(dot)?;
     let is_numbered = before.ends_with(b".jsonl") && is_number(number.get(1..)?);
-    is_numbered.then(|| OsStr::from_bytes(before))
+    path::from_bytes(before).filter(|_| is_numbered)
 }
 
 fn is_number(text: &[u8]) -> bool {
@@ -177,10 +177,11 @@ fn is_number(text: &[u8]) -> bool {
 fn belongings(of: &Location) -> io::Result<Vec<OsString>> {
     let mut found = Vec::new();
     for (name, _) in of.folder.list()? {
-        let suffix = name.as_bytes().strip_prefix(of.name.as_bytes());
-        if let Some(suffix) = suffix.filter(|suffix| is_belonging(suffix)) {
-            found.push(OsStr::from_bytes(suffix).to_owned());
-        }
+        let suffix = name
+            .as_encoded_bytes()
+            .strip_prefix(of.name.as_encoded_bytes());
+        let suffix = suffix.filter(|suffix| is_belonging(suffix));
+        found.extend(suffix.and_then(path::from_bytes).map(OsStr::to_owned));
     }
     Ok(found)
 }

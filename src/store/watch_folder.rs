@@ -2,30 +2,47 @@
 //! hint: it may come late or twice.
 
 use super::EXTENSION;
+use super::ticks::Ticks;
 use notify::event::{CreateKind, RemoveKind};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
-/// Watches the session directory and its folders until dropped. Idle while nothing changes.
-pub(crate) struct FolderWatch {
-    _watcher: RecommendedWatcher,
+/// Watches the session directory and its folders until dropped. Idle while nothing changes, unless the platform
+/// refuses the watch.
+pub(crate) enum FolderWatch {
+    Reported { _watcher: RecommendedWatcher },
+    Ticking { _ticks: Ticks },
 }
 
 impl FolderWatch {
-    /// Calls `changed` on the watcher's thread whenever a session file may have been made, changed or removed. It must
-    /// not block.
+    /// Calls `changed` on a thread of its own whenever a session file may have been made, changed or removed: if the
+    /// platform does not report changes, once a second. It must not block.
     pub(crate) fn start(
         folder: &Path,
-        changed: impl Fn() + Send + 'static,
-    ) -> notify::Result<Self> {
+        changed: impl Fn() + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let changed = Arc::new(changed);
+        let told = Arc::clone(&changed);
         let on_event = move |event: notify::Result<notify::Event>| {
             if event.is_ok_and(|event| concerns_sessions(&event)) {
-                changed();
+                told();
             }
         };
-        let mut watcher = notify::recommended_watcher(on_event)?;
-        watcher.watch(folder, RecursiveMode::Recursive)?;
-        Ok(Self { _watcher: watcher })
+        let watched = notify::recommended_watcher(on_event).and_then(|mut watcher| {
+            watcher.watch(folder, RecursiveMode::Recursive)?;
+            Ok(watcher)
+        });
+        match watched {
+            Ok(watcher) => Ok(Self::Reported { _watcher: watcher }),
+            Err(error) => {
+                let folder = folder.display();
+                tracing::warn!(%error, %folder, "cannot be watched, so it is listed once a second");
+                let ticks = Ticks::start(move || changed())?;
+                Ok(Self::Ticking { _ticks: ticks })
+            }
+        }
     }
 }
 

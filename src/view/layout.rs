@@ -178,6 +178,20 @@ impl Outline {
         }
     }
 
+    /// The same entries, of which those are kept that another filter keeps. `tree` must be the one of [`Outline::new`].
+    pub(crate) fn with_filter(&self, tree: &Tree, filter: Filter) -> Self {
+        let items = self.items.iter().enumerate();
+        let items = items.map(|(at, item)| Item {
+            kept: keeps(filter, tree, item.node, Some(at) == self.leaf),
+            ..*item
+        });
+        Self {
+            items: items.collect(),
+            callers: self.callers.clone(),
+            ..*self
+        }
+    }
+
     /// Adds the entries appended since, if they are a chain below the leaf, the leaf was the last item, and
     /// the end of the chain is the leaf. This is the usual case during a conversation. Returns false and
     /// changes nothing if the tree, which must be the same one, has changed in any other way. `scope` must

@@ -33,6 +33,6 @@ pub(crate) use layout::{Caller, Filter, Order, Outline, Scope};
 pub(crate) use line::PreviewLine;
 pub(crate) use prefix::Render;
 pub(crate) use preview::{FIRST_READ, RowFacts, Subject};
-pub(crate) use row::{RowLook, RowParts, ServedRow};
+pub(crate) use row::{RowLook, RowParts, ServedRow, push_number};
 pub(crate) use snapshot::{Entry, Snapshot};
 pub(crate) use visible::{Folding, Row, Start, Visible, page_range};

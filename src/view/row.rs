@@ -278,7 +278,8 @@ fn push_bool(out: &mut Vec<u8>, value: bool) {
     out.extend_from_slice(if value { b"true" } else { b"false" });
 }
 
-fn push_number(out: &mut Vec<u8>, number: u64) {
+/// Appends a number as JSON.
+pub(crate) fn push_number(out: &mut Vec<u8>, number: u64) {
     let mut power = 1;
     while number / power >= 10 {
         power *= 10;

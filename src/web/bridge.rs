@@ -6,6 +6,7 @@
 //! the writer of the connection.
 
 use super::server::WebBackend;
+use crate::os::socket;
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use std::io::{self, ErrorKind};
 use std::pin::pin;
@@ -13,8 +14,6 @@ use std::time::Duration;
 use tokio::io::{
     AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, BufWriter,
 };
-use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -60,10 +59,8 @@ pub(super) async fn run(stream: impl AsyncRead + AsyncWrite + Unpin, backend: &d
     let _gone = timeout(FAREWELL, farewell).await;
 }
 
-fn connect(backend: &dyn WebBackend) -> anyhow::Result<UnixStream> {
-    let (near, far) = std::os::unix::net::UnixStream::pair()?;
-    near.set_nonblocking(true)?;
-    let near = UnixStream::from_std(near)?;
+fn connect(backend: &dyn WebBackend) -> anyhow::Result<socket::AsyncStream> {
+    let (near, far) = socket::async_pair()?;
     backend.connect(far)?;
     Ok(near)
 }
@@ -80,7 +77,7 @@ fn end_code(backend: &dyn WebBackend, otherwise: CloseCode) -> CloseCode {
 async fn join(
     from_client: &mut (impl Stream<Item = Result<Message, Error>> + Unpin),
     to_client: &mut (impl Sink<Message, Error = Error> + Unpin),
-    daemon: UnixStream,
+    daemon: socket::AsyncStream,
     backend: &dyn WebBackend,
 ) -> Option<CloseCode> {
     let (from_daemon, to_daemon) = daemon.into_split();
@@ -118,7 +115,7 @@ async fn join(
 /// names.
 async fn receive(
     from_client: &mut (impl Stream<Item = Result<Message, Error>> + Unpin),
-    to_daemon: OwnedWriteHalf,
+    to_daemon: socket::WriteHalf,
 ) -> Option<CloseCode> {
     let mut to_daemon = BufWriter::new(to_daemon);
     while let Some(message) = from_client.next().await {
@@ -141,7 +138,7 @@ async fn receive(
     None
 }
 
-async fn pass_on(to_daemon: &mut BufWriter<OwnedWriteHalf>, message: &str) -> io::Result<()> {
+async fn pass_on(to_daemon: &mut BufWriter<socket::WriteHalf>, message: &str) -> io::Result<()> {
     let head = format!("{LENGTH}{}\r\n\r\n", message.len());
     to_daemon.write_all(head.as_bytes()).await?;
     to_daemon.write_all(message.as_bytes()).await?;
@@ -151,7 +148,7 @@ async fn pass_on(to_daemon: &mut BufWriter<OwnedWriteHalf>, message: &str) -> io
 /// Copies the daemon's messages to the client until the daemon ends the connection. Messages for a client that is gone
 /// are dropped, so that the daemon still executes what this client has sent.
 async fn send(
-    from_daemon: OwnedReadHalf,
+    from_daemon: socket::ReadHalf,
     to_client: &mut (impl Sink<Message, Error = Error> + Unpin),
 ) -> io::Result<()> {
     let mut from_daemon = BufReader::new(from_daemon);
@@ -169,7 +166,9 @@ async fn send(
 }
 
 /// The next message of the daemon; `None` at the end of the connection.
-async fn next_message(from_daemon: &mut BufReader<OwnedReadHalf>) -> io::Result<Option<Utf8Bytes>> {
+async fn next_message(
+    from_daemon: &mut BufReader<socket::ReadHalf>,
+) -> io::Result<Option<Utf8Bytes>> {
     let mut head = String::new();
     if from_daemon.read_line(&mut head).await? == 0 {
         return Ok(None);

@@ -6,6 +6,7 @@ use super::document;
 use super::first_message::{self, shows_token};
 use super::gate::Gate;
 use super::{HANDSHAKE, MAX_CLIENTS, MAX_GUESTS};
+use crate::os::socket::Stream;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Extension, Request, State};
@@ -21,7 +22,6 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::io;
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
@@ -44,7 +44,7 @@ const LONGEST_FAREWELL: Duration = Duration::from_secs(1);
 /// The daemon that a WebSocket is a connection to.
 pub(crate) trait WebBackend: Send + Sync + 'static {
     /// Serves a client that speaks the protocol with `Content-Length` framing on this socket.
-    fn connect(&self, stream: UnixStream) -> anyhow::Result<()>;
+    fn connect(&self, stream: Stream) -> anyhow::Result<()>;
     fn is_ending(&self) -> bool;
     /// The limit of a message from a client, in bytes.
     fn max_message_bytes(&self) -> usize;

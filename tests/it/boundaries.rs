@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 /// Names that pure modules must not use: the system, threads, locks, the runtime, the clock.
 const IMPURE: &str =
     r"\b(std::(fs|thread|net|process|env|os)|tokio|rustix|Mutex|RwLock|Instant|SystemTime)\b";
+/// The names of one operating system's items and devices, and the conditions on a system.
+const SYSTEM: &str = r#"\b(std::os|rustix|libc|nix|close_fds|listenfd|winapi_util|tokio::signal|tokio::net::(unix|Unix\w+))(::|\b)|process_group\(|cfg\(.*(unix|windows|target_os)|"/(proc|dev/fd|dev/tty)"#;
 const MAX_FILE_LINES: usize = 600;
 const MAX_FUNCTION_LINES: usize = 80;
 /// Tables, which may be longer: a table is read row by row.
@@ -159,6 +161,18 @@ fn pure_modules_name_no_system_thread_lock_or_clock() {
         let found = text.lines().find(|line| impure.is_match(line));
         let is_test = path.ends_with("tests.rs");
         assert!(is_test || found.is_none(), "{path} is pure: {found:?}");
+    }
+}
+
+/// Some 35 files named Unix items, so that the program could be built nowhere else, and nobody saw on what it depends.
+#[test]
+fn only_the_module_os_names_an_operating_system() {
+    let system = Regex::new(SYSTEM).unwrap();
+    let modules = modules();
+    assert!(system.is_match(&modules["os"]), "the pattern finds them");
+    for (module, code) in modules.iter().filter(|(module, _)| *module != "os") {
+        let found = code.lines().find(|line| system.is_match(line));
+        assert_eq!(found, None, "`{module}` names a system: put it behind `os`");
     }
 }
 

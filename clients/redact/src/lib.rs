@@ -1,9 +1,10 @@
 //! Finds the secrets in text, and replaces each by its kind (protocol.md §16).
 //!
-//! Pure. One search finds the literals of all rules; a pattern is tried only where its literal is. Time is linear in
-//! the text, whatever it is.
+//! Pure. A filter and one automaton find the literals of all rules; a pattern is tried only where its literal is. Time is
+//! linear in the text, whatever it is.
 
 mod key_block;
+mod literal_filter;
 mod rules;
 #[cfg(test)]
 mod samples;
@@ -15,7 +16,8 @@ mod tests;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-use aho_corasick::{AhoCorasick, Input, MatchKind};
+use aho_corasick::{AhoCorasick, Anchored, Input, Match, MatchKind, StartKind};
+use literal_filter::LiteralFilter;
 use regex::bytes::Regex;
 use rules::{Check, End, RULES, Rule, Start};
 use std::borrow::Cow;
@@ -44,6 +46,7 @@ pub struct Redactor {
 }
 
 struct SecretSearcher {
+    filter: LiteralFilter,
     literals: AhoCorasick,
     /// For each literal the numbers of its rules.
     of_literal: Vec<Vec<usize>>,
@@ -216,8 +219,10 @@ impl SecretSearcher {
         });
         let searcher = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostFirst)
+            .start_kind(StartKind::Anchored)
             .build(&literals);
         Ok(Self {
+            filter: LiteralFilter::new(&literals),
             literals: searcher.map_err(|error| InvalidRules(error.to_string()))?,
             of_literal,
             patterns: patterns.collect::<Result<_, _>>()?,
@@ -227,7 +232,7 @@ impl SecretSearcher {
     /// The first secret at or behind `at`. It does not begin before `done`.
     fn next(&self, text: &[u8], mut at: usize, done: usize) -> Option<Secret> {
         loop {
-            let hit = self.literals.find(Input::new(text).span(at..text.len()))?;
+            let hit = self.literal(text, at)?;
             for number in self.of_literal.get(hit.pattern().as_usize())? {
                 let secret = self.secret(*number, text, hit.start(), done);
                 if secret.is_some() {
@@ -239,11 +244,23 @@ impl SecretSearcher {
         }
     }
 
+    /// The first literal at or behind `at`.
+    fn literal(&self, text: &[u8], mut at: usize) -> Option<Match> {
+        loop {
+            at = self.filter.next(text, at)?;
+            let here = Input::new(text).span(at..text.len());
+            let found = self.literals.find(here.anchored(Anchored::Yes));
+            if found.is_some() {
+                return found;
+            }
+            at += 1;
+        }
+    }
+
     /// Whether raw JSON may have a secret. An escape may separate the parts of a pattern.
     fn may_match(&self, raw: &[u8]) -> bool {
         let mut at = 0;
-        let rest = |at: usize| Input::new(raw).span(at..raw.len());
-        while let Some(hit) = self.literals.find(rest(at)) {
+        while let Some(hit) = self.literal(raw, at) {
             let rules = self.of_literal.get(hit.pattern().as_usize());
             let is_candidate = |number: &usize| {
                 let is_spaced = RULES

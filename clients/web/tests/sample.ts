@@ -1,5 +1,7 @@
 /** Writes sessions for tests: JSONL as the daemon keeps it (schema/session-file.md). */
 
+import { readFileSync } from 'node:fs';
+
 export interface Line {
   type: string;
   id: string;
@@ -11,6 +13,7 @@ export interface Line {
 export class SessionWriter {
   readonly lines: Line[] = [];
   private minute = 0;
+  private stored: string | undefined;
 
   constructor(
     readonly sessionId: string,
@@ -65,7 +68,17 @@ export class SessionWriter {
     });
   }
 
+  /** A session that a file has already. */
+  static of(path: string): SessionWriter {
+    const text = readFileSync(path, 'utf8');
+    const { id } = JSON.parse(text.slice(0, text.indexOf('\n'))) as { id: string };
+    const session = new SessionWriter(id);
+    session.stored = text;
+    return session;
+  }
+
   jsonl(): string {
+    if (this.stored !== undefined) return this.stored;
     const header = {
       type: 'session',
       version: 3,

@@ -1,17 +1,19 @@
 /**
- * Measures the page with 100,000 entries: node tools/run.js measure. The file is that of `treelined export`, the live page
- * that of `treelined web`; both in headless Chromium, without a graphics processor.
+ * Measures the page with a large session: node tools/run.js measure [ENTRIES | SESSION.jsonl]. The file is that of
+ * `treelined export`, the live page that of `treelined web`; both in headless Chromium, without a graphics processor.
  */
 
 import { statSync } from 'node:fs';
-import type { Page } from 'playwright-core';
-import { large } from '../tests/sample.ts';
-import { Stage, type Watched } from '../tests/browser/harness.ts';
+import { pathToFileURL } from 'node:url';
+import type { CDPSession, Page } from 'playwright-core';
+import { large, SessionWriter } from '../tests/sample.ts';
+import { Stage, Watched } from '../tests/browser/harness.ts';
 
-const COUNT = Number(process.argv[2] ?? 100_000);
+/** Words that many rows have, few rows, and none. */
+const QUERIES = ['stale import', 'question missing cache', 'xylophone'];
 
 function row(name: string, value: string): void {
-  console.log(`${name.padEnd(44)} ${value}`);
+  console.log(`${name.padEnd(46)} ${value}`);
 }
 
 const ms = (value: number): string => `${Math.round(value)} ms`;
@@ -22,7 +24,106 @@ async function paint(page: Page): Promise<number> {
   );
 }
 
-/** The time until the rows that a search finds are there. */
+interface Shown {
+  rowsShown?: number;
+  textShown?: number;
+}
+
+/** Lets the page note when the tree has rows, and when the selected entry has its text, in each of its frames. */
+async function noteFirst(page: Page): Promise<void> {
+  await page.addInitScript(() => {
+    const shown = window as Shown;
+    const look = (): void => {
+      if (document.querySelector('#tree [role=treeitem]')) shown.rowsShown ??= performance.now();
+      if (document.querySelector('.entry.selected .body > :not(.waiting)'))
+        shown.textShown ??= performance.now();
+      if (shown.textShown === undefined) requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look);
+  });
+}
+
+/** The milliseconds from the start of the document until the tree has rows, and the conversation its text. */
+async function firstShown(page: Page): Promise<string> {
+  await page.waitForFunction(() => (window as Shown).textShown !== undefined);
+  const shown = await page.evaluate(() => {
+    const { rowsShown, textShown } = window as Shown;
+    return { rowsShown, textShown };
+  });
+  return `rows ${ms(shown.rowsShown ?? NaN)}, text ${ms(shown.textShown ?? NaN)}`;
+}
+
+/** The browser's own counters, since the last call. */
+class Counters {
+  private before = new Map<string, number>();
+
+  private constructor(private readonly session: CDPSession) {}
+
+  static async of(page: Page): Promise<Counters> {
+    const session = await page.context().newCDPSession(page);
+    await session.send('Performance.enable');
+    const counters = new Counters(session);
+    await counters.take();
+    return counters;
+  }
+
+  async take(): Promise<string> {
+    const { metrics } = await this.session.send('Performance.getMetrics');
+    const now = new Map(metrics.map(({ name, value }) => [name, value]));
+    const since = (name: string): number => (now.get(name) ?? 0) - (this.before.get(name) ?? 0);
+    const shown = [
+      `${since('LayoutCount')} layouts ${ms(since('LayoutDuration') * 1000)}`,
+      `styles ${ms(since('RecalcStyleDuration') * 1000)}`,
+      `script ${ms(since('ScriptDuration') * 1000)}`,
+      `all tasks ${ms(since('TaskDuration') * 1000)}`,
+    ];
+    this.before = now;
+    return shown.join(', ');
+  }
+}
+
+/** The messages on the page's WebSocket, since the last call. */
+class Traffic {
+  private sent = new Map<string, number>();
+  private bytes = 0;
+  private asked: { id: string; at: number } | undefined;
+  /** How long the daemon took for the last query of the tree, with the way there and back, in milliseconds. */
+  queried = NaN;
+
+  constructor(page: Page) {
+    page.on('websocket', (socket) => {
+      socket.on('framesent', ({ payload }) => {
+        const text = payload.toString();
+        const method = /"method":"([^"]+)"/.exec(text)?.[1] ?? 'token';
+        const id = /"id":(\d+)/.exec(text)?.[1];
+        if (text.includes('"query"') && id !== undefined && !text.includes('"limit":1}')) {
+          this.asked = { id, at: performance.now() };
+        }
+        this.sent.set(method, (this.sent.get(method) ?? 0) + 1);
+      });
+      socket.on('framereceived', ({ payload }) => {
+        this.bytes += payload.length;
+        const id = /"id":(\d+)/.exec(payload.toString().slice(0, 100))?.[1];
+        if (this.asked && id === this.asked.id) {
+          this.queried = performance.now() - this.asked.at;
+          this.asked = undefined;
+        }
+      });
+    });
+  }
+
+  take(): string {
+    const sent = [...this.sent].map(([method, count]) =>
+      count > 1 ? `${count} ${method}` : method,
+    );
+    const shown = `${sent.join(', ')}; ${(this.bytes / 1e3).toFixed(0)} kB`;
+    this.sent = new Map();
+    this.bytes = 0;
+    return shown;
+  }
+}
+
+/** The time until the rows that a search finds are on the screen. */
 async function search(page: Page, words: string): Promise<number> {
   return page.evaluate(async (words) => {
     const field = document.querySelector<HTMLInputElement>('#search');
@@ -36,66 +137,92 @@ async function search(page: Page, words: string): Promise<number> {
   }, words);
 }
 
-/** Scrolls for a while, and returns the frames a second and the longest time between two. */
+/** Scrolls with the wheel for three seconds; returns the frames a second and the longest time between two. */
 async function scroll(page: Page, selector: string): Promise<{ rate: number; longest: number }> {
-  return page.evaluate(async (selector) => {
+  await page.evaluate((selector) => {
     const box = document.querySelector(selector);
-    if (!box) return { rate: NaN, longest: NaN };
-    box.dispatchEvent(new WheelEvent('wheel'));
+    if (box) box.scrollTop = box.scrollHeight / 2;
+  }, selector);
+  const box = await page.locator(selector).boundingBox();
+  await page.waitForTimeout(700);
+  const frames = page.evaluate(async () => {
     const times: number[] = [];
-    box.scrollTop = box.scrollHeight / 3;
-    for (let frame = 0; frame < 180; frame++) {
-      times.push(await new Promise(requestAnimationFrame));
-      box.scrollTop -= 90;
-    }
+    const end = performance.now() + 3000;
+    while (performance.now() < end) times.push(await new Promise(requestAnimationFrame));
     const gaps = times.slice(1).map((time, at) => time - (times[at] ?? time));
     const whole = (times.at(-1) ?? 0) - (times[0] ?? 0);
     return { rate: (gaps.length / whole) * 1000, longest: Math.max(...gaps) };
-  }, selector);
+  });
+  const session = await page.context().newCDPSession(page);
+  await session.send('Input.synthesizeScrollGesture', {
+    x: (box?.x ?? 0) + (box?.width ?? 0) / 2,
+    y: (box?.y ?? 0) + (box?.height ?? 0) / 2,
+    yDistance: 5400,
+    speed: 1800,
+    gestureSourceType: 'mouse',
+  });
+  const { rate, longest } = await frames;
+  await session.detach();
+  return { rate, longest };
 }
 
-async function measure(watched: Watched, name: string): Promise<void> {
+async function measure(watched: Watched, name: string, traffic?: Traffic): Promise<void> {
   const { page } = watched;
   await page.waitForTimeout(4000);
-  row(`${name}: search, first`, ms(await search(page, 'stale import')));
-  await page.locator('#search').fill('');
-  await page.waitForTimeout(1000);
-  row(`${name}: search, again`, ms(await search(page, 'question missing cache')));
-  await page.locator('#search').fill('');
-  await page.waitForTimeout(1500);
+  if (traffic) row(`${name}: after opening`, traffic.take());
+  const counters = await Counters.of(page);
+  for (const words of QUERIES) {
+    const took = await search(page, words);
+    row(`${name}: search for ${words}`, ms(took));
+    if (traffic) row(`${name}: of this the daemon and the way`, ms(traffic.queried));
+    await page.locator('#search').fill('');
+    await page.waitForTimeout(1500);
+  }
+  if (traffic) row(`${name}: searching`, traffic.take());
+  await page.waitForTimeout(2500);
+  await counters.take();
   for (const [part, selector] of [
     ['tree', '#tree'],
     ['text', '#path'],
   ] as const) {
     const { rate, longest } = await scroll(page, selector);
-    row(`${name}: scrolling the ${part}`, `${rate.toFixed(1)} frames/s, longest ${ms(longest)}`);
+    row(
+      `${name}: scrolling the ${part}`,
+      `${rate.toFixed(1)} frames/s, longest ${ms(longest)} (${await counters.take()})`,
+    );
   }
 }
 
+const [given = '100000'] = process.argv.slice(2);
 const stage = await Stage.open();
-const session = large(COUNT);
-row('session', `${COUNT} entries, ${(session.jsonl().length / 1e6).toFixed(0)} MB`);
-let start = performance.now();
+const session = given.endsWith('.jsonl') ? SessionWriter.of(given) : large(Number(given));
+const start = performance.now();
 const file = stage.export(session);
 row('export, with writing the session', ms(performance.now() - start));
 row('file', `${(statSync(file).size / 1e6).toFixed(1)} MB`);
-start = performance.now();
-const fromFile = await stage.openFile(file);
-row('file: tree there', ms(performance.now() - start));
-await fromFile.page.waitForTimeout(1500);
-row('file: first paint', ms(await paint(fromFile.page)));
-await measure(fromFile, 'file');
-await fromFile.close();
+for (const round of ['first', 'again']) {
+  const watched = await Watched.in(await stage.context());
+  const { page } = watched;
+  await noteFirst(page);
+  await page.goto(pathToFileURL(file).href, { waitUntil: 'commit' });
+  row(`file, ${round}: first shown`, await firstShown(page));
+  await page.waitForLoadState();
+  await page.waitForTimeout(500);
+  row(`file, ${round}: first paint`, ms(await paint(page)));
+  if (round === 'again') await measure(watched, 'file');
+  await watched.close();
+}
 const served = await stage.serve(session);
-start = performance.now();
-const live = await served.open(`&s=${session.sessionId}`);
-await live.page.waitForSelector('#tree [role=treeitem]', { state: 'attached' });
-row('live: tree there, the daemon opening the file', ms(performance.now() - start));
-await live.page.waitForSelector('.entry.selected .body');
-await live.page.waitForTimeout(5000);
-start = performance.now();
-await live.page.reload();
-await live.page.waitForSelector('#tree [role=treeitem]', { state: 'attached' });
-row('live: tree there again', ms(performance.now() - start));
-await measure(live, 'live');
+const live = await served.open('');
+const traffic = new Traffic(live.page);
+await noteFirst(live.page);
+for (const round of ['first', 'again', 'and again']) {
+  await live.page.goto('about:blank');
+  traffic.take();
+  await live.page.goto(`${served.url.split('&')[0] ?? ''}&s=${session.sessionId}`);
+  row(`live, ${round}: first shown`, await firstShown(live.page));
+  row(`live, ${round}: requests`, traffic.take());
+}
+await measure(live, 'live', traffic);
+await live.close();
 await stage.close();

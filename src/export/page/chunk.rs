@@ -5,7 +5,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use libdeflater::{CompressionLvl, Compressor};
 
-/// The level of compression. Measured with 100,000 entries: level 2 saves 3 % of the file and takes 30 % longer.
+/// The level of compression, which takes a third of the time of an export. Level 2 takes half as long again, and its
+/// chunks are 3 % smaller.
 const LEVEL: i32 = 1;
 
 /// Compresses chunks, reusing its memory.

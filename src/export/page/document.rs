@@ -2,13 +2,7 @@
 
 use super::super::output::Output;
 use crate::error::Result;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use sha2::{Digest, Sha256};
-
-/// The page's script and style, built in `clients/web`.
-const SCRIPT: &str = include_str!("../../../clients/web/dist/page.js");
-const STYLE: &str = include_str!("../../../clients/web/dist/page.css");
+use crate::page::{self, SCRIPT, STYLE};
 
 /// The document up to the text for readers without script.
 pub(super) fn head(title: &str) -> String {
@@ -16,7 +10,7 @@ pub(super) fn head(title: &str) -> String {
         String::from("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     out.push_str(&format!(
         "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n",
-        policy(SCRIPT, STYLE)
+        page::policy()
     ));
     out.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     out.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n");
@@ -42,17 +36,6 @@ pub(super) fn script() -> String {
 /// The end of the document.
 pub(super) const END: &str = "</body>\n</html>\n";
 
-/// The policy of the file: nothing but its own script and style, and images in the file.
-fn policy(script: &str, style: &str) -> String {
-    let hash = |text: &str| STANDARD.encode(Sha256::digest(text.as_bytes()));
-    format!(
-        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; base-uri 'none'; \
-         form-action 'none'; require-trusted-types-for 'script'; trusted-types treelined",
-        hash(script),
-        hash(style)
-    )
-}
-
 /// Writes the element of a chunk.
 pub(super) fn write_chunk(out: &mut Output, name: &str, packed: &[u8]) -> Result<()> {
     let start = format!("<script type=\"application/octet-stream;base64\" id=\"c-{name}\">");
@@ -72,23 +55,6 @@ pub(super) fn push_escaped(out: &mut String, text: &str) {
             '\'' => out.push_str("&#39;"),
             '\0' => out.push('\u{fffd}'),
             char => out.push(char),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A `</script` or `</style` in them would end their element, and another encoding would change their hash.
-    #[test]
-    fn script_and_style_fit_into_their_elements() {
-        for text in [SCRIPT, STYLE] {
-            assert!(text.is_ascii());
-            let text = text.to_ascii_lowercase();
-            for end in ["</script", "</style", "<!--", "<script"] {
-                assert!(!text.contains(end), "{end}");
-            }
         }
     }
 }

@@ -8,6 +8,7 @@
 mod chunk;
 mod document;
 mod packer;
+mod page_stats;
 mod static_text;
 mod views;
 
@@ -31,6 +32,7 @@ use crate::view::{Filter, Folding, Order, Outline, Row, Scope, Snapshot, Visible
 use crate::wire::Redaction;
 use chunk::ChunkPacker;
 use packer::{PackedPart, RowBuffer};
+use page_stats::PageStats;
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -102,11 +104,10 @@ impl PageSource {
             filter,
             order: Order::ActiveFirst,
         };
-        let outlines: Vec<Outline> = FILTERS
-            .iter()
-            .map(|(_, filter)| Outline::new(tree, scope(*filter)))
-            .collect();
         let everything = Outline::new(tree, scope(Filter::All));
+        let outlines = FILTERS.iter();
+        let outlines = outlines.map(|(_, filter)| everything.with_filter(tree, *filter));
+        let outlines: Vec<Outline> = outlines.collect();
         let matched = match part {
             Part::Branch(tip) => Some(on_path(core, tip, &everything)),
             Part::Tree | Part::Subtree(_) => None,
@@ -182,13 +183,13 @@ impl PageSource {
         let total = self.bytes_of(0..self.fetches.len());
         let mut read = 0;
         let mut rows = RowBuffer::default();
-        let mut stats = crate::stats::Stats::default();
+        let mut stats = PageStats::default();
         let mut tally = RedactionTally::default();
         let mut bodies = Vec::with_capacity(self.parts.len());
         let mut take = |part: PackedPart, bytes: u64| -> Result<()> {
             bodies.push(spool.push(&part.body)?);
             rows.push(&part.rows)?;
-            stats += part.stats;
+            stats.append(part.stats);
             tally.append(part.tally);
             read += bytes;
             progress(read, total);
@@ -205,6 +206,11 @@ impl PageSource {
         let change = |entry: &[u8]| self.content.redactor.entry(entry, &mut |_| {}).into_owned();
         let state = || packer::PartPacker::new(self, &change);
         let plan = ThreadPlan::up_to(THREADS);
+        // While this thread packs rows, the others need not wait.
+        let plan = ThreadPlan {
+            ahead: plan.ahead * 2,
+            ..plan
+        };
         let done = map_in_order(self.parts.len(), plan, state, work, |part| {
             match part.and_then(|(part, bytes)| take(part, bytes)) {
                 Ok(()) => ControlFlow::Continue(()),
@@ -215,7 +221,7 @@ impl PageSource {
             ControlFlow::Break(error) => Err(error),
             ControlFlow::Continue(()) => Ok(PackedSession {
                 rows: rows.finish()?,
-                stats: packer::stats_json(&stats),
+                stats: stats.into_json()?,
                 bodies,
                 tally,
             }),

@@ -1,17 +1,16 @@
 //! Makes rows and blocks of entries, a part of the session at a time.
 
 use super::chunk::ChunkPacker;
+use super::page_stats::PageStats;
 use super::{CHUNK_ROWS, PageSource};
 use crate::entry::{Kind, Role};
 use crate::error::Result;
-use crate::export::content::{EntryReader, ReadEntry};
+use crate::export::content::{EntryReader, ReadEntry, answered_call};
 use crate::export::tally::RedactionTally;
 use crate::render::{self, CallResult, EntryContext};
 use crate::session_render::{EntryRenderer, ResultParts};
-use crate::stats::Stats;
 use crate::tree::Flags;
-use crate::view::{RowFacts, RowParts, ServedRow, ToolCall};
-use serde_json::json;
+use crate::view::{Outline, RowFacts, RowParts, ServedRow, Subject, ToolCall};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -26,7 +25,7 @@ pub(super) struct PackedPart {
     pub body: Vec<u8>,
     /// The rows, each as JSON.
     pub rows: Vec<Vec<u8>>,
-    pub stats: Stats,
+    pub stats: PageStats,
     pub tally: RedactionTally,
 }
 
@@ -41,6 +40,20 @@ pub(super) struct PartPacker<'s> {
     renderer: EntryRenderer<'s>,
     packer: ChunkPacker,
     blocks: Vec<u8>,
+}
+
+/// The entries of a part, read and without secrets.
+struct PartEntries {
+    /// The row of the first one.
+    first: usize,
+    entries: Vec<ReadEntry>,
+}
+
+impl PartEntries {
+    /// The entry of this row; `None` if it is in another part.
+    fn get(&self, row: usize) -> Option<&ReadEntry> {
+        self.entries.get(row.checked_sub(self.first)?)
+    }
 }
 
 /// A result of a call of an assistant message.
@@ -71,24 +84,26 @@ impl<'s> PartPacker<'s> {
         let mut part = PackedPart {
             body: Vec::new(),
             rows: Vec::with_capacity(rows.len()),
-            stats: Stats::default(),
+            stats: PageStats::default(),
             tally: RedactionTally::default(),
+        };
+        let fetches = source.fetches.get(rows.clone()).unwrap_or_default();
+        let read = fetches.iter().map(|fetch| self.reader.entry(fetch));
+        let entries = PartEntries {
+            first: rows.start,
+            entries: read.collect::<Result<_>>()?,
         };
         self.blocks.clear();
         self.blocks.push(b'[');
         let served = source.all.served(&source.snapshot, rows.clone());
-        for (at, served) in rows.zip(served) {
-            let Some(fetch) = source.fetches.get(at) else {
-                continue;
-            };
-            let entry = self.reader.entry(fetch)?;
+        for ((at, served), entry) in rows.zip(served).zip(&entries.entries) {
             part.tally.add(served.entry.id, &entry.found);
-            part.stats.add(&entry.json);
+            part.stats.add(at, &served.entry, &entry.json);
             if self.blocks.len() > 1 {
                 self.blocks.push(b',');
             }
-            let preview = self.push_row(&mut part.rows, number, &served, &entry)?;
-            self.push_blocks(at, &served, &entry, preview.as_deref())?;
+            let preview = self.push_row(&mut part.rows, number, &served, entry)?;
+            self.push_blocks(at, &served, &entries, preview.as_deref())?;
         }
         self.blocks.push(b']');
         part.body = self.packer.pack(&self.blocks)?;
@@ -104,7 +119,10 @@ impl<'s> PartPacker<'s> {
         entry: &ReadEntry,
     ) -> Result<Option<String>> {
         let content = &self.source.content;
-        let subject = served.entry.subject();
+        let subject = Subject {
+            calls: served.entry.role == Role::Assistant,
+            ..served.entry.subject()
+        };
         let look = content.look(&entry.json, subject);
         let facts = RowFacts::of_line(&entry.json, subject);
         let mut call: Option<ToolCall<'static>> = None;
@@ -125,6 +143,12 @@ impl<'s> PartPacker<'s> {
         let mut row = Vec::with_capacity(256);
         served.push_packed(&mut row, parts, served.row.parent(), body);
         rows.push(row);
+        let items = self.source.outlines.last().map(Outline::items);
+        if subject.calls
+            && let Some(item) = items.and_then(|items| items.get(served.row.item()))
+        {
+            self.reader.keep_calls(item.node, facts.calls);
+        }
         Ok(look.preview)
     }
 
@@ -132,14 +156,17 @@ impl<'s> PartPacker<'s> {
         &mut self,
         at: usize,
         served: &ServedRow<'_>,
-        entry: &ReadEntry,
+        entries: &PartEntries,
         preview: Option<&str>,
     ) -> Result<()> {
         if let Some(plan) = self.source.plans.get(&at) {
             return self.renderer.push(&mut self.blocks, plan, ENTRY_BYTES);
         }
+        let Some(entry) = entries.get(at) else {
+            return Ok(());
+        };
         let results = match served.entry.role {
-            Role::Assistant => self.results(at, &entry.json)?,
+            Role::Assistant => self.results(at, entries)?,
             _ => Vec::new(),
         };
         let results: Vec<CallResult<'_>> = results
@@ -163,20 +190,20 @@ impl<'s> PartPacker<'s> {
     }
 
     /// The results of the calls of the assistant message in row `at`: those that follow it, of each call the first.
-    fn results(&mut self, at: usize, entry: &[u8]) -> Result<Vec<FoundResult>> {
+    fn results(&mut self, at: usize, entries: &PartEntries) -> Result<Vec<FoundResult>> {
         let mut found: Vec<FoundResult> = Vec::new();
-        if memchr::memmem::find(entry, b"\"toolCall\"").is_none() {
+        let has_calls = |entry: &ReadEntry| memchr::memmem::find(&entry.json, b"\"toolCall\"");
+        if entries.get(at).and_then(has_calls).is_none() {
             return Ok(found);
         }
         let source = self.source;
         let rows = source.all.rows();
         let depth = rows.get(at).map_or(0, |row| row.depth);
-        let below = rows.get(at + 1..).unwrap_or_default();
+        let below = rows.iter().enumerate().skip(at + 1);
         let below = below
-            .iter()
             .take(RESULT_REACH)
-            .take_while(|row| row.depth > depth);
-        for row in below {
+            .take_while(|(_, row)| row.depth > depth);
+        for (number, row) in below {
             let Some(entry) = source.snapshot.entry(row.item()) else {
                 continue;
             };
@@ -185,7 +212,11 @@ impl<'s> PartPacker<'s> {
                 (Kind::Message, _) => break,
                 _ => continue,
             }
-            let Some(call_id) = self.reader.call_id_of_result(entry.place)? else {
+            let call_id = match entries.get(number) {
+                Some(read) => answered_call(&read.json),
+                None => self.reader.call_id_of_result(entry.place)?,
+            };
+            let Some(call_id) = call_id else {
                 continue;
             };
             if found.iter().all(|result| result.call_id != call_id) {
@@ -236,22 +267,6 @@ impl RowBuffer {
         self.count = 0;
         Ok(())
     }
-}
-
-/// The statistics of the file as JSON.
-pub(super) fn stats_json(stats: &Stats) -> Vec<u8> {
-    let total = json!({
-        "messages": stats.messages,
-        "toolCalls": stats.tool_calls,
-        "tokens": {
-            "input": stats.tokens.input,
-            "output": stats.tokens.output,
-            "cacheRead": stats.tokens.cache_read,
-            "cacheWrite": stats.tokens.cache_write,
-        },
-        "cost": stats.cost,
-    });
-    json!({ "total": total }).to_string().into_bytes()
 }
 
 /// An entry as clients receive it, rendered: `RenderedEntry` of protocol.md §15.

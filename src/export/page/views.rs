@@ -1,7 +1,7 @@
 //! The rows that each filter shows, as arrays of numbers.
 
 use crate::json;
-use crate::view::{Folding, Outline, Render, Row, Visible};
+use crate::view::{Folding, Outline, Render, Row, Visible, push_number};
 use std::collections::HashMap;
 
 /// The view of one filter. `all` has every row of the file, and `matched` the items that are in it.
@@ -19,12 +19,21 @@ pub(super) fn view_json(outline: &Outline, matched: Option<&[bool]>, all: &Visib
     let mut prefixes: Vec<String> = Vec::new();
     let mut numbers: HashMap<String, usize> = HashMap::new();
     out.extend_from_slice(b",\"prefix\":");
+    let mut last = (String::new(), None);
     let prefix = |row: &Row| {
         let prefix = row.prefix(Render::Unicode);
-        *numbers.entry(prefix).or_insert_with_key(|prefix| {
+        // Most rows have the guides of the row before.
+        if let (known, Some(number)) = &last
+            && *known == prefix
+        {
+            return *number;
+        }
+        let number = *numbers.entry(prefix.clone()).or_insert_with_key(|prefix| {
             prefixes.push(prefix.clone());
             prefixes.len() - 1
-        })
+        });
+        last = (prefix, Some(number));
+        number
     };
     push_numbers(&mut out, rows().map(prefix));
     out.extend_from_slice(b",\"prefixes\":");
@@ -39,7 +48,7 @@ fn push_numbers(out: &mut Vec<u8>, numbers: impl Iterator<Item = usize>) {
         if at > 0 {
             out.push(b',');
         }
-        out.extend_from_slice(number.to_string().as_bytes());
+        push_number(out, number as u64);
     }
     out.push(b']');
 }

@@ -2,6 +2,7 @@
 
 use super::Environment;
 use crate::import::Tool;
+use crate::os::path::APPLICATION_SUPPORT;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -172,10 +173,10 @@ pub(super) fn default_places(tool: Tool, environment: Environment<'_>) -> Vec<Pa
         }
         Tool::Goose => match variable("GOOSE_PATH_ROOT") {
             Some(root) => vec![root],
-            None if cfg!(target_os = "macos") => {
-                vec![home.join("Library/Application Support/Block/goose")]
-            }
-            None => vec![data.join("goose")],
+            None => vec![match APPLICATION_SUPPORT {
+                Some(folder) => home.join(folder).join("Block/goose"),
+                None => data.join("goose"),
+            }],
         },
         Tool::Pi => {
             let agent = variable("PI_CODING_AGENT_DIR");

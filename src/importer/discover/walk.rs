@@ -2,9 +2,8 @@
 
 use crate::import::Tool;
 use crate::importer::source::SourceFailure;
-use crate::os::file::{Folder, Status};
+use crate::os::file::{FileKind, Folder, Status};
 use hashbrown::HashMap;
-use rustix::fs::FileType;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -78,12 +77,12 @@ impl Walk {
             let path = folder.path().join(&name);
             let kind = match kind {
                 // The file system does not report it in the list.
-                FileType::Unknown => kind_of(&path),
+                FileKind::Unknown => kind_of(&path),
                 kind => kind,
             };
             match kind {
-                FileType::RegularFile => self.files.push(path),
-                FileType::Directory if path != self.except => match folder.subfolder(&name) {
+                FileKind::File => self.files.push(path),
+                FileKind::Folder if path != self.except => match folder.subfolder(&name) {
                     Ok(inner) => self.folders.push(Arc::new(inner)),
                     Err(error) => self.fail(&path, error),
                 },
@@ -100,11 +99,11 @@ impl Walk {
     }
 }
 
-fn kind_of(path: &Path) -> FileType {
+fn kind_of(path: &Path) -> FileKind {
     match std::fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_file() => FileType::RegularFile,
-        Ok(metadata) if metadata.is_dir() => FileType::Directory,
-        _ => FileType::Unknown,
+        Ok(metadata) if metadata.is_file() => FileKind::File,
+        Ok(metadata) if metadata.is_dir() => FileKind::Folder,
+        _ => FileKind::Unknown,
     }
 }
 

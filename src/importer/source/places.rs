@@ -3,10 +3,11 @@
 use super::{Medium, Scan, ScanFailure, Source};
 use crate::bytes::{index, part};
 use crate::import::member::Place;
+use crate::os::FileAt;
+use crate::os::file::unnamed_file;
 use sha2::{Digest, Sha256};
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 
 /// Bytes that are read around a place, since places are mostly ascending.
 const WINDOW: usize = 256 << 10;
@@ -147,19 +148,4 @@ impl Places {
             }
         }
     }
-}
-
-/// A temporary file (0600) that the system removes with the process.
-fn unnamed_file() -> io::Result<File> {
-    let name = format!("treelined-{}", uuid::Uuid::new_v4().simple());
-    let path = std::env::temp_dir().join(name);
-    let mut options = OpenOptions::new();
-    let file = options
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&path)?;
-    fs::remove_file(&path)?;
-    Ok(file)
 }

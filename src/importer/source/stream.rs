@@ -4,11 +4,9 @@ use super::{CHUNK, Medium, ScanFailure, Source, SourceFailure};
 use crate::bytes::part;
 use crate::import::Tool;
 use crate::os::file::{self, Status};
-use rustix::fs::OFlags;
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -124,13 +122,7 @@ fn other_name(path: &Path) -> PathBuf {
 
 /// Opens a regular file to read it; its last component is no symbolic link.
 pub(in crate::importer) fn open(path: &Path) -> io::Result<(File, Status)> {
-    // NONBLOCK: opening a FIFO must not wait for its other end.
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let flags = i32::try_from(flags.bits()).unwrap_or(0);
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags)
-        .open(path)?;
+    let file = file::open_regular(path)?;
     if !file.metadata()?.is_file() {
         return Err(not_regular());
     }

@@ -6,12 +6,12 @@
 
 use super::super::native::{FaultKind, NativeError};
 use super::failed;
+use crate::os::file::{Identity, make_private_folder, status_of};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -126,7 +126,7 @@ fn copy_files(path: &Path, copy: &Path) -> Result<bool, NativeError> {
 #[derive(Debug, PartialEq, Eq)]
 struct Trace {
     beginning: Vec<u8>,
-    identity: (u64, u64),
+    identity: Identity,
     /// Size and time; `None` for a log, which may grow.
     content: Option<(u64, i64, i64)>,
 }
@@ -149,10 +149,11 @@ impl Trace {
         let is_log = path.as_os_str().as_encoded_bytes().ends_with(b"-wal");
         let mut file = open_file(path)?;
         let (beginning, metadata) = read_beginning(&mut file, WAL_HEADER)?;
-        let content = (metadata.len(), metadata.mtime(), metadata.mtime_nsec());
+        let status = status_of(&file)?;
+        let content = (metadata.len(), status.modified.0, status.modified.1);
         Ok(Self {
             beginning,
-            identity: (metadata.dev(), metadata.ino()),
+            identity: status.identity,
             content: (!is_log).then_some(content),
         })
     }
@@ -193,7 +194,7 @@ impl PrivateFolder {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let name = format!(".import-{}-{number}.treelined.tmp", std::process::id());
             let folder = parent.join(name);
-            match DirBuilder::new().mode(0o700).create(&folder) {
+            match make_private_folder(&folder) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 created => return created.map(|()| Self(folder)),
             }

@@ -14,12 +14,12 @@ use crate::bytes::part;
 use crate::entry::{Line, Parent, scan};
 use crate::error::Result;
 use crate::lock::lock;
+use crate::os::FileAt;
 use crate::parallel;
 use crate::tree::{IdHash, IdHasher, PlainFacts};
 use memchr::{memchr, memchr_iter, memrchr};
 use std::fs::File;
 use std::ops::ControlFlow;
-use std::os::unix::fs::FileExt;
 use std::sync::Mutex;
 
 /// Below this size, in bytes, one thread is as fast.

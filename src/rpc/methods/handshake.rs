@@ -5,7 +5,7 @@ use crate::daemon::call::Call;
 use crate::daemon::connection::Client;
 use crate::daemon::convert;
 use crate::error::{Error, Kind, Result};
-use crate::os::process;
+use crate::os::watch;
 use crate::people;
 use crate::rpc::reply::Prepared;
 use crate::schema;
@@ -38,7 +38,7 @@ pub(in crate::rpc) fn initialize(
     }
     if let Some(id) = params.process_id {
         let connection = Arc::downgrade(&call.connection);
-        let watch = process::on_death(id, move || {
+        let watch = watch::on_death(id, move || {
             if let Some(connection) = connection.upgrade() {
                 connection.ask_to_end();
             }

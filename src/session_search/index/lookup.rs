@@ -3,6 +3,7 @@
 use super::segment::{BLOCK_BYTES, Block, FOOTER, GROUP_BYTES, take_number};
 use super::words::Piece;
 use crate::bytes::{Cursor, index};
+use crate::os::FileAt;
 use crate::session_search::page::Ceiling;
 use crate::session_search::request::ScoreSet;
 use memchr::memmem::Finder;
@@ -10,7 +11,6 @@ use memchr::{memchr, memrchr};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 
 /// A piece that occurs in more words than this does not narrow the search.
 const MOST_WORDS: usize = 2000;

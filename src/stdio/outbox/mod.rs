@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use super::Framing;
 use super::shared::Message;
-use super::shortcut::{self, Shortcut};
+use crate::os::shortcut::{self, Shortcut};
 
 /// Bytes that wake the writer while the outbox is corked.
 const CORKED: usize = 64 * 1024;

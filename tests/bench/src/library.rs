@@ -12,6 +12,9 @@ use std::time::{Duration, SystemTime};
 /// Entries of each session in a folder of many. 2,000 such sessions have about 490 MB.
 const MANY_ENTRIES: u32 = 120;
 
+/// Entries of each session of prose, which has about 5 MB.
+const PROSE_ENTRIES: u32 = 2_400;
+
 /// Numbers of Claude Code's files with this many bytes each, 710 MB together.
 const CLAUDE_CODE: [(u64, u64); 4] = [
     (300, 100_000),
@@ -79,6 +82,24 @@ impl Library {
             })
         });
         made.collect()
+    }
+
+    /// Sessions of prose with so many bytes, or a little more.
+    pub fn prose(&self, bytes: u64) -> Result<Vec<Generated>> {
+        let folder = self.folder.join("prose");
+        fs::create_dir_all(&folder)?;
+        let text = Text::prose();
+        let (mut sessions, mut sum) = (Vec::new(), 0);
+        while sum < bytes {
+            let name = format!("prose-{:05}", sessions.len());
+            let seed = 0x7072_6f73_6500 + sessions.len() as u64;
+            let made = self.made(&folder, &name, |out| {
+                generate::conversation(out, &name, PROSE_ENTRIES, &text, seed)
+            })?;
+            sum += made.facts.bytes;
+            sessions.push(made);
+        }
+        Ok(sessions)
     }
 
     /// A home of Claude Code, and the 550 files of its projects.

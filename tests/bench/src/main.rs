@@ -32,6 +32,8 @@ pub struct Bench {
     pub sizes: Vec<u32>,
     /// The numbers of sessions in a session directory.
     pub counts: Vec<u32>,
+    /// Bytes of a session directory that is searched with the index; none by default.
+    pub index_bytes: Option<u64>,
     /// Only rows whose group has this in its name.
     pub only: Option<String>,
     /// How many times each thing is measured at least. Large ones are measured fewer times.
@@ -93,7 +95,7 @@ fn parse() -> Result<Bench> {
     let mut arguments = std::env::args().skip(1);
     let (mut treelined, mut pi, mut oh_my_pi, mut folder) = (None, None, None, None);
     let (mut sizes, mut counts) = (vec![1_000, 10_000, 100_000, 1_000_000], vec![2_000, 10_000]);
-    let (mut only, mut rounds) = (None, 5);
+    let (mut only, mut rounds, mut index_bytes) = (None, 5, None);
     while let Some(flag) = arguments.next() {
         if flag == "--quick" {
             sizes.retain(|size| *size <= 100_000);
@@ -111,6 +113,7 @@ fn parse() -> Result<Bench> {
             "--folder" => folder = Some(PathBuf::from(value)),
             "--sizes" => sizes = numbers(&value)?,
             "--sessions" => counts = numbers(&value)?,
+            "--index-gigabytes" => index_bytes = Some(value.parse::<u64>()? * 1_000_000_000),
             "--only" => only = Some(value),
             "--rounds" => rounds = value.parse()?,
             _ => bail!("unknown argument {flag}"),
@@ -125,6 +128,7 @@ fn parse() -> Result<Bench> {
         folder,
         sizes,
         counts,
+        index_bytes,
         only,
         rounds,
     })

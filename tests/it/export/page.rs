@@ -124,6 +124,108 @@ fn a_page_has_the_blocks_of_each_entry_and_the_facts_of_the_session() {
     assert_eq!(chunks["stats"]["total"]["tokens"]["input"], 12);
 }
 
+/// A sum over the rows of a branch, by the numbers in a page.
+fn sum_of(usage: &Json, member: &str, branch: &[usize]) -> f64 {
+    let rows = numbers(&usage["rows"]);
+    let values = usage[member].as_array().unwrap();
+    assert_eq!(values.len(), rows.len(), "{member}");
+    let values = rows.iter().zip(values);
+    let values = values.filter(|(row, _)| branch.contains(row));
+    values.map(|(_, value)| value.as_f64().unwrap()).sum()
+}
+
+/// The files of the rows of a branch, sorted.
+fn files_of(files: &Json, member: &str, branch: &[usize]) -> Vec<String> {
+    let pairs = files[member].as_array().unwrap().iter().map(numbers);
+    let pairs = pairs.filter(|pair| branch.contains(&pair[0]));
+    let mut found: Vec<String> = pairs
+        .map(|pair| files["paths"][pair[1]].as_str().unwrap().to_owned())
+        .collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Without them the page could only show the sums over all branches.
+#[test]
+fn a_page_has_the_usage_and_the_files_of_each_row() {
+    let home = Home::new();
+    let call = |tool: &str, path: &str| json!({"type": "toolCall", "id": path, "name": tool, "arguments": {"path": path}});
+    let answer = |calls: Json, input: u32| {
+        json!({"role": "assistant", "content": calls, "provider": "p", "model": "m",
+            "usage": {"input": input, "output": 1, "cacheRead": 2, "cacheWrite": 3, "cost": {"total": 0.5}}})
+    };
+    let mut log = Log::new("s1")
+        .user("u1", "", "begin")
+        .message("a1", "u1", answer(json!([call("read", "shared.rs")]), 100))
+        .message(
+            "a2",
+            "a1",
+            answer(json!([call("edit", "one.rs"), call("read", "one.rs")]), 20),
+        )
+        .message("a3", "a1", answer(json!([call("write", "two.rs")]), 3))
+        .entry(
+            "compaction",
+            "c1",
+            "a3",
+            json!({"summary": "s", "firstKeptEntryId": "a3", "tokensBefore": 9,
+                "details": {"readFiles": ["old.rs"], "modifiedFiles": ["two.rs"]}}),
+        );
+    // More entries than a chunk of bodies takes, so that numbers of several parts are put together.
+    let mut parent = "c1".to_owned();
+    for number in 0..3000 {
+        let id = format!("b{number}");
+        log = log.user(&id, &parent, "more");
+        parent = id;
+    }
+    log = log.message("a4", &parent, answer(json!([call("edit", "shared.rs")]), 4));
+    let (mut d, _) = opened(&home, &log);
+    let path = home.files().join("page.html");
+    d.ok("export_session", json!({"format": "html", "path": path}));
+    let chunks = chunks(&std::fs::read_to_string(&path).unwrap());
+    assert!(chunks["meta"]["bodyChunks"].as_u64().unwrap() > 1);
+    let stats = &chunks["stats"];
+    let mut row_of = BTreeMap::new();
+    let row_chunks = chunks["meta"]["rowChunks"].as_u64().unwrap();
+    let rows = (0..row_chunks).flat_map(|chunk| {
+        let rows = chunks[&format!("rows-{chunk}")].as_array().unwrap();
+        rows.iter().map(|row| row["id"].as_str().unwrap())
+    });
+    for (number, id) in rows.enumerate() {
+        row_of.insert(id, number);
+    }
+    let compared = d.ok("compare_branches", json!({"a": "a2", "b": "a4"}));
+    for side in ["a", "b"] {
+        let compared = &compared[side];
+        let ids = compared["entryIds"].as_array().unwrap().iter();
+        let branch: Vec<usize> = ids.map(|id| row_of[id.as_str().unwrap()]).collect();
+        let usage = &stats["usage"];
+        for member in ["input", "output", "cacheRead", "cacheWrite"] {
+            let expected = compared["stats"]["tokens"][member].as_f64().unwrap();
+            assert_eq!(sum_of(usage, member, &branch), expected, "{side} {member}");
+        }
+        let cost = compared["stats"]["cost"].as_f64().unwrap();
+        assert_eq!(sum_of(usage, "cost", &branch), cost);
+        let modified = files_of(&stats["files"], "modified", &branch);
+        let mut read = files_of(&stats["files"], "read", &branch);
+        read.retain(|path| !modified.contains(path));
+        assert_eq!(json!(modified), compared["files"]["modifiedFiles"]);
+        assert_eq!(json!(read), compared["files"]["readFiles"]);
+    }
+    assert_eq!(numbers(&stats["usage"]["rows"]).len(), 4);
+    let total = d.ok("get_stats", json!({}));
+    for member in [
+        "messages",
+        "tokens",
+        "cost",
+        "startedAt",
+        "endedAt",
+        "activeMs",
+    ] {
+        assert_eq!(stats["total"][member], total[member], "{member}");
+    }
+}
+
 #[test]
 fn only_the_part_is_in_the_page_of_a_branch_or_a_subtree() {
     let home = Home::new();

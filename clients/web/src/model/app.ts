@@ -25,6 +25,8 @@ export class App {
   /** On narrow screens: whether the tree covers the text. On wide ones: whether it is hidden. */
   drawer = false;
   treeHidden = false;
+  /** How often the page was drawn. */
+  drawn = 0;
   private drawing = false;
 
   constructor(private readonly draw: () => void) {}
@@ -35,6 +37,7 @@ export class App {
     queueMicrotask(() => {
       this.drawing = false;
       this.session?.tree.follow();
+      this.drawn++;
       this.draw();
     });
   };

@@ -106,10 +106,15 @@ export class Live {
     this.questions = [];
     this.list.forget();
     if (this.dialog?.kind === 'question') this.dialog = undefined;
-    if (this.listing || !this.source) await this.list.load();
+    if (this.listing) await this.list.load();
     if (this.source) await this.reopen(this.source);
     else if (this.wanted.sessionId !== undefined || this.wanted.path !== undefined) {
-      await this.openSession(this.wanted);
+      try {
+        await this.openSession(this.wanted);
+      } catch (error) {
+        this.app.failed(error);
+        this.showList();
+      }
     }
     this.app.changed();
   }

@@ -262,7 +262,8 @@ export class Moves {
   compose(): void {
     this.composing = true;
     this.live.app.changed();
-    setTimeout(() => document.querySelector<HTMLElement>('#compose textarea')?.focus(), 30);
+    // Behind the drawing, and before the next key.
+    queueMicrotask(() => document.querySelector<HTMLElement>('#compose textarea')?.focus());
   }
 
   closeDraft(): void {

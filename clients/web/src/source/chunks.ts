@@ -32,15 +32,26 @@ export class DocumentChunks implements Chunks {
   }
 
   async read(name: string): Promise<unknown> {
-    let element = document.getElementById(`c-${name}`);
-    // The last element of a document that is still parsed may be incomplete.
-    if (document.readyState === 'loading' && !element?.nextElementSibling) {
-      await new Promise((done) => {
-        document.addEventListener('DOMContentLoaded', done, { once: true });
-      });
-      element = document.getElementById(`c-${name}`);
-    }
+    const element = await parsed(`c-${name}`);
     if (!element) throw new Error(`This file is incomplete: it has no part “${name}”.`);
     return decodeChunk(element.textContent.trim());
   }
+}
+
+/** The element with this id, as soon as the browser has parsed it. The rest of the file may take seconds more. */
+function parsed(id: string): Promise<HTMLElement | null> {
+  return new Promise((done) => {
+    const look = (): void => {
+      const element = document.getElementById(id);
+      // The last element of a document that is still parsed may be incomplete.
+      if (document.readyState === 'loading' && !element?.nextElementSibling) return;
+      observer.disconnect();
+      document.removeEventListener('DOMContentLoaded', look);
+      done(element);
+    };
+    const observer = new MutationObserver(look);
+    observer.observe(document.body, { childList: true });
+    document.addEventListener('DOMContentLoaded', look);
+    look();
+  });
 }

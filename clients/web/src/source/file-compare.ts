@@ -60,28 +60,48 @@ export function sumRows(rows: FileRows, stats: FileStats, path: number[]): Stats
     if (row?.type === 'message' && row.role !== undefined) {
       messages.set(row.role, (messages.get(row.role) ?? 0) + 1);
     }
-    const time = Date.parse(row?.timestamp ?? '');
+    const time = rows.time(at);
     if (Number.isNaN(time)) continue;
     const passed = time - (previous ?? time);
     if (passed > 0 && passed <= PAUSE) activeMs += passed;
     previous = time;
   }
-  return { messages: Object.fromEntries(messages), activeMs, ...usageOf(stats, new Set(path)) };
+  return { messages: Object.fromEntries(messages), activeMs, ...usageOf(rows, stats, path) };
 }
 
-function usageOf(stats: FileStats, path: ReadonlySet<number>): { tokens?: Tokens; cost?: number } {
+/** For each row its place in the columns of usage. */
+const places = new WeakMap<FileStats, Int32Array>();
+
+function placesOf(stats: FileStats, usage: { rows: number[] }, count: number): Int32Array {
+  const known = places.get(stats);
+  if (known) return known;
+  const made = new Int32Array(count).fill(-1);
+  usage.rows.forEach((row, at) => {
+    made[row] = at;
+  });
+  places.set(stats, made);
+  return made;
+}
+
+function usageOf(
+  rows: FileRows,
+  stats: FileStats,
+  path: number[],
+): { tokens?: Tokens; cost?: number } {
   const usage = stats.usage;
   if (!usage) return {};
+  const known = placesOf(stats, usage, rows.count);
   const tokens: Tokens = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
   let cost = 0;
-  usage.rows.forEach((row, at) => {
-    if (!path.has(row)) return;
+  for (const row of path) {
+    const at = known[row] ?? -1;
+    if (at < 0) continue;
     tokens.input += usage.input[at] ?? 0;
     tokens.output += usage.output[at] ?? 0;
     tokens.cacheRead += usage.cacheRead[at] ?? 0;
     tokens.cacheWrite += usage.cacheWrite[at] ?? 0;
     cost += usage.cost[at] ?? 0;
-  });
+  }
   return { tokens, cost };
 }
 

@@ -30,10 +30,13 @@ export class FileRows {
   readonly rows: (FileRow | undefined)[];
   readonly numbers = new Map<string, number>();
   private readonly texts: (string | undefined)[];
+  /** Milliseconds; NaN for those that were not read, and those without a time. */
+  private readonly times: Float64Array;
 
   constructor(readonly count: number) {
     this.rows = new Array<FileRow | undefined>(count);
     this.texts = new Array<string | undefined>(count);
+    this.times = new Float64Array(count).fill(NaN);
   }
 
   add(first: number, rows: FileRow[]): void {
@@ -41,6 +44,13 @@ export class FileRows {
       this.rows[first + at] = row;
       if (!this.numbers.has(row.id)) this.numbers.set(row.id, first + at);
     });
+  }
+
+  /** The time of a row in milliseconds, or NaN. */
+  time(at: number): number {
+    const known = this.times[at] ?? NaN;
+    if (!Number.isNaN(known)) return known;
+    return (this.times[at] = Date.parse(this.rows[at]?.timestamp ?? ''));
   }
 
   /** The folded text of a row, for searching. */
@@ -137,6 +147,9 @@ function familyOf(view: FileView, count: number): Family {
   return family;
 }
 
+/** The most rows that a tree keeps. */
+const MADE = 5000;
+
 export class FileTree implements TreeView {
   readonly total: number;
   readonly hidden: number;
@@ -144,6 +157,8 @@ export class FileTree implements TreeView {
   private readonly parents: Int32Array;
   private drawn: Overview | undefined;
   private drawnAll = false;
+  /** The rows that were read, so that a row stays the same object. */
+  private readonly made = new Map<number, Row>();
 
   constructor(
     readonly query: ViewQuery,
@@ -160,12 +175,15 @@ export class FileTree implements TreeView {
   }
 
   row(at: number): Row | undefined {
+    const known = this.made.get(at);
+    if (known) return known;
     const number = this.view.rows[at];
     const row = number === undefined ? undefined : this.rows.rows[number];
     if (!row || number === undefined) return undefined;
     const children = this.children[number] ?? 0;
     const parent = this.parents[number] ?? -1;
-    return {
+    if (this.made.size > MADE) this.made.clear();
+    const made = {
       ...row,
       parentId: parent < 0 ? null : (this.rows.rows[parent]?.id ?? null),
       onActivePath: row.onActivePath ?? false,
@@ -176,6 +194,8 @@ export class FileTree implements TreeView {
       indent: this.view.indent[at] ?? 0,
       prefix: this.view.prefixes[this.view.prefix[at] ?? 0] ?? '',
     };
+    this.made.set(at, made);
+    return made;
   }
 
   want(from: number, to: number): void {

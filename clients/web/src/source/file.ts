@@ -50,6 +50,12 @@ interface Meta {
 /** Entries of a compared branch in which changed files are looked for, if the file does not list them. */
 const FILES_FROM = 2000;
 
+/** How many entries of a path are read before it is shown. */
+const SHOWN_FIRST = 60;
+
+/** How many entries a path keeps. */
+const ENTRIES_KEPT = 2000;
+
 /** How many chunks of bodies stay in memory once they were shown. */
 const BODIES_KEPT = 64;
 
@@ -61,6 +67,8 @@ export class FileSource implements Source {
   private readonly chunks = new Map<number, Promise<void>>();
   private readonly bodies = new Map<number, Promise<Map<string, Rendered>>>();
   private numbers: FileStats | undefined;
+  /** The number of each row's parent. */
+  private parents: Int32Array | undefined;
 
   private constructor(
     private readonly store: Chunks,
@@ -99,7 +107,10 @@ export class FileSource implements Source {
 
   /** Reads all rows, and prepares the search in them, in short steps. */
   async prefetch(): Promise<void> {
-    await this.allRows();
+    for (let chunk = 0; chunk < this.meta.rowChunks; chunk++) {
+      await idle();
+      await this.loadChunk(chunk);
+    }
     for (let at = 0; at < this.rows.count; at += 2000) {
       this.rows.prepare(at, Math.min(this.rows.count, at + 2000));
       await pause();
@@ -120,10 +131,16 @@ export class FileSource implements Source {
 
   async path(id: string): Promise<Path | undefined> {
     if (!this.rows.numbers.has(id)) await this.allRows();
-    const at = this.rows.numbers.get(id);
-    if (at === undefined) return undefined;
-    if ((this.rows.rows[at]?.parent ?? -1) >= 0) await this.allRows();
-    return new FilePath(id, this.rows.path(at), this.rows);
+    const last = this.rows.numbers.get(id);
+    if (last === undefined) return undefined;
+    // The depths of all rows say which ones are above it, so that only those in view have to be read.
+    this.parents ??= parentsOf((await this.fileView('all')).depth);
+    const path: number[] = [];
+    for (let at = last; at >= 0; at = this.parents[at] ?? -1) path.push(at);
+    const load = (row: number): Promise<void> => this.loadRow(row);
+    const made = new FilePath(id, path.reverse(), this.rows, load);
+    await made.load(path.length - SHOWN_FIRST, path.length);
+    return made;
   }
 
   async render(ids: string[]): Promise<Rendered[]> {
@@ -155,6 +172,8 @@ export class FileSource implements Source {
     const stats = await this.fileStats();
     if (leafId === undefined) return stats.total;
     await this.allRows();
+    // Many branches are counted one after another: the page draws in between.
+    await pause();
     const at = this.rows.numbers.get(leafId);
     return at === undefined ? undefined : sumRows(this.rows, stats, this.rows.path(at));
   }
@@ -167,6 +186,7 @@ export class FileSource implements Source {
       const row = this.rows.rows[at];
       if (row && (hasChild.has(at) || !passed(row))) hasChild.add(row.parent);
     }
+    const { depth } = await this.fileView('all');
     const tips: BranchRow[] = [];
     for (let at = 0; at < this.rows.count; at++) {
       const row = this.rows.rows[at];
@@ -177,7 +197,7 @@ export class FileSource implements Source {
         tipId: row.id,
         preview: row.preview,
         isActive,
-        messageCount: this.rows.path(at).length,
+        messageCount: (depth[at] ?? 0) + 1,
         ...label,
       });
     }
@@ -278,21 +298,25 @@ export class FileSource implements Source {
 
 class FilePath implements Path {
   readonly length: number;
-  private places: Map<string, number> | undefined;
+  /** The rows that were read, so that an entry stays the same object. */
+  private readonly made = new Map<number, Row>();
 
   constructor(
     readonly id: string,
     private readonly path: number[],
     private readonly rows: FileRows,
+    private readonly loadRow: (row: number) => Promise<void>,
   ) {
     this.length = path.length;
   }
 
   entry(at: number): Row | undefined {
+    const known = this.made.get(at);
+    if (known) return known;
     const row = this.rows.rows[this.path[at] ?? -1];
     if (!row) return undefined;
     const parent = this.rows.rows[row.parent];
-    return {
+    const made = {
       ...row,
       parentId: parent?.id ?? null,
       onActivePath: row.onActivePath ?? false,
@@ -303,16 +327,42 @@ class FilePath implements Path {
       indent: 0,
       prefix: '',
     };
+    if (!parent && row.parent >= 0) return made;
+    if (this.made.size > ENTRIES_KEPT) this.made.clear();
+    this.made.set(at, made);
+    return made;
   }
 
-  want(): void {
-    // All rows are read before a path is made.
+  want(from: number, to: number): void {
+    void this.load(from, to);
+  }
+
+  /** Reads the rows of these places. */
+  async load(from: number, to: number): Promise<void> {
+    const missing = this.path.slice(Math.max(0, from), to).filter((row) => !this.rows.rows[row]);
+    await Promise.all(missing.map((row) => this.loadRow(row)));
   }
 
   indexOf(id: string): number {
-    this.places ??= new Map(this.path.map((number, at) => [this.rows.rows[number]?.id ?? '', at]));
-    return this.places.get(id) ?? -1;
+    return findSorted(this.path, this.rows.numbers.get(id) ?? -1);
   }
+}
+
+/** For each row the number of its parent, −1 for a root, by the depths of rows in pre-order. */
+export function parentsOf(depths: readonly number[]): Int32Array {
+  const parents = new Int32Array(depths.length);
+  const open: number[] = [];
+  depths.forEach((depth, at) => {
+    open.length = Math.min(depth, open.length);
+    parents[at] = open.at(-1) ?? -1;
+    open.push(at);
+  });
+  return parents;
+}
+
+/** Waits until the browser has nothing else to do. */
+function idle(): Promise<unknown> {
+  return new Promise((done) => requestIdleCallback(done, { timeout: 300 }));
 }
 
 function pause(): Promise<void> {

@@ -7,11 +7,14 @@ import { MARK, type Observer, type Overview, type TreeView, type ViewQuery } fro
 /** Rows of a page. */
 const PAGE = 200;
 
-/** Rows of a page of the overview. */
-const OVERVIEW_PAGE = 2000;
+/** Rows of a page of the overview: reading one takes less time than a frame. */
+const OVERVIEW_PAGE = 1000;
 
 /** Larger trees have no overview: reading all their rows would take too long. */
 const OVERVIEW_MOST = 300_000;
+
+/** Nor have more hits. */
+const OVERVIEW_HITS = 5000;
 
 export interface TreePage {
   nodes: Row[];
@@ -20,6 +23,22 @@ export interface TreePage {
   hidden: number;
   offset: number;
   revision: string;
+}
+
+/** Overviews that were drawn, by the selection of their rows, for as long as the tree is the same. */
+export class Overviews {
+  private readonly drawn = new Map<string, { revision: string; overview: Overview }>();
+
+  get(selected: string, revision: string): Overview | undefined {
+    const found = this.drawn.get(selected);
+    return found?.revision === revision ? found.overview : undefined;
+  }
+
+  /** Keeps those of the five filters, and no queries. */
+  set(selected: string, revision: string, overview: Overview): void {
+    if (this.drawn.size > 8) this.drawn.clear();
+    this.drawn.set(selected, { revision, overview });
+  }
 }
 
 export type ReadPage = (params: object) => Promise<TreePage>;
@@ -43,6 +62,7 @@ export class LiveTree implements TreeView {
   private readonly asked = new Set<number>();
   private drawn: Overview | undefined;
   private drawing = false;
+  private readonly revision: string;
 
   constructor(
     readonly query: ViewQuery,
@@ -50,11 +70,21 @@ export class LiveTree implements TreeView {
     private readonly read: ReadPage,
     private readonly observer: Observer,
     before: LiveTree | undefined,
+    private readonly overviews: Overviews,
+    /** Whether this is still the tree on the screen. */
+    private readonly isShown: () => boolean,
   ) {
     this.total = page.total;
     this.hidden = page.hidden;
+    this.revision = page.revision;
     this.rows = new Array<Row | undefined>(page.total);
     this.take(page);
+    const known = overviews.get(this.selected(), page.revision);
+    if (known?.indent.length === page.total) {
+      this.drawn = known;
+      this.drawing = true;
+      return;
+    }
     // The overview before is nearly right, and better than none.
     if (
       before?.drawn &&
@@ -63,6 +93,10 @@ export class LiveTree implements TreeView {
     ) {
       this.drawn = resized(before.drawn, this.total);
     }
+  }
+
+  private selected(): string {
+    return JSON.stringify(selection(this.query));
   }
 
   private take(page: TreePage): void {
@@ -115,7 +149,8 @@ export class LiveTree implements TreeView {
   }
 
   overview(): Overview | undefined {
-    if (!this.drawing && this.total <= OVERVIEW_MOST) {
+    const most = this.query.query ? OVERVIEW_HITS : OVERVIEW_MOST;
+    if (!this.drawing && this.total <= most) {
       this.drawing = true;
       setTimeout(
         () => void this.drawOverview().catch(() => undefined),
@@ -129,6 +164,8 @@ export class LiveTree implements TreeView {
     const indent = new Uint16Array(this.total).fill(65535);
     const marks = new Uint8Array(this.total);
     for (let offset = 0; offset < this.total; offset += OVERVIEW_PAGE) {
+      await idle();
+      if (!this.isShown()) return;
       const page = await this.read({ ...selection(this.query), offset, limit: OVERVIEW_PAGE });
       if (page.total !== this.total) return;
       page.nodes.forEach((row, at) => {
@@ -141,8 +178,14 @@ export class LiveTree implements TreeView {
       });
     }
     this.drawn = { indent, marks };
+    this.overviews.set(this.selected(), this.revision, this.drawn);
     this.observer.loaded();
   }
+}
+
+/** Waits until the browser has nothing else to do. */
+function idle(): Promise<unknown> {
+  return new Promise((done) => requestIdleCallback(done, { timeout: 2000 }));
 }
 
 function resized(before: Overview, total: number): Overview {

@@ -1,8 +1,8 @@
 /** A session of a daemon. */
 
 import type { Comparison, Row, Stats } from '../wire.ts';
-import type { Link } from './rpc.ts';
-import { LiveTree, selection, type TreePage } from './live-tree.ts';
+import type { CallOptions, Link } from './rpc.ts';
+import { LiveTree, Overviews, selection, type TreePage } from './live-tree.ts';
 import type {
   BranchRow,
   Observer,
@@ -33,6 +33,9 @@ export class LiveSource implements Source {
   session: SessionInfo;
   private leaf: string | null;
   private last: LiveTree | undefined;
+  private readonly overviews = new Overviews();
+  /** Cancels the view that is being read. */
+  private asking: AbortController | undefined;
   /** Rows of the filter `all` by their ids, for paths. */
   readonly rows = new Map<string, Row>();
 
@@ -60,28 +63,41 @@ export class LiveSource implements Source {
     return this.leaf ?? undefined;
   }
 
-  call<T>(method: string, params: object = {}): Promise<T> {
-    return this.link.call<T>(method, { sessionId: this.session.sessionId, ...params });
+  call<T>(method: string, params: object = {}, options: CallOptions = {}): Promise<T> {
+    return this.link.call<T>(method, { sessionId: this.session.sessionId, ...params }, options);
   }
 
-  private readonly read = async (params: object): Promise<TreePage> => {
-    const page = await this.call<TreePage>('get_tree', params);
+  private readonly read = async (params: object, signal?: AbortSignal): Promise<TreePage> => {
+    const options = signal === undefined ? {} : { signal };
+    const page = await this.call<TreePage>('get_tree', params, options);
     this.leaf = page.leafId;
     return page;
   };
 
   async view(query: ViewQuery, around?: string): Promise<TreeView> {
+    // Somebody who types wants the last view only.
+    this.asking?.abort();
+    const { signal } = (this.asking = new AbortController());
     const place = around === undefined ? {} : { around };
     const chosen = selection(query);
     let page: TreePage;
     try {
-      page = await this.read({ ...chosen, ...place, limit: 200 });
+      page = await this.read({ ...chosen, ...place, limit: 200 }, signal);
     } catch (error) {
-      if (around === undefined) throw error;
-      page = await this.read({ ...chosen, limit: 200 });
+      if (around === undefined || signal.aborted) throw error;
+      page = await this.read({ ...chosen, limit: 200 }, signal);
     }
-    this.last = new LiveTree(query, page, this.read, this.observer, this.last);
-    return this.last;
+    const tree: LiveTree = new LiveTree(
+      query,
+      page,
+      this.read,
+      this.observer,
+      this.last,
+      this.overviews,
+      () => this.last === tree,
+    );
+    this.last = tree;
+    return tree;
   }
 
   async path(id: string): Promise<Path | undefined> {

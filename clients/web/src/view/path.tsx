@@ -1,9 +1,10 @@
 /** The path to the selected entry, of which only the entries in view exist. */
 
-import { flushSync } from 'preact/compat';
-import { useEffect, useLayoutEffect, useReducer, useRef } from 'preact/hooks';
+import { flushSync, memo } from 'preact/compat';
+import { useEffect, useLayoutEffect, useMemo, useReducer, useRef } from 'preact/hooks';
 import type { App } from '../model/app.ts';
 import { shape, type Session } from '../model/session.ts';
+import type { Row } from '../wire.ts';
 import type { Path } from '../source/source.ts';
 import { Heights } from '../text/heights.ts';
 import { EntryView } from './entry.tsx';
@@ -82,8 +83,14 @@ export function PathPane({ app, session }: { app: App; session: Session }) {
   const box = useRef<HTMLDivElement>(null);
   const column = useRef(new Column()).current;
   const [, redraw] = useReducer((count: number) => count + 1, 0);
-  const observer = useRef<ResizeObserver | null>(null);
   const { path } = session;
+  const observer = useMemo(
+    () =>
+      new ResizeObserver((changes) => {
+        if (box.current && measure(column, session, changes, box.current)) redraw(undefined);
+      }),
+    [session],
+  );
   if (path && path !== column.path) column.take(path, session.heights);
 
   useEffect(() => {
@@ -100,13 +107,10 @@ export function PathPane({ app, session }: { app: App; session: Session }) {
   }, []);
 
   useLayoutEffect(() => {
-    observer.current = new ResizeObserver((changes) => {
-      if (box.current && measure(column, session, changes, box.current)) redraw(undefined);
-    });
     const shown = box.current;
-    if (shown) observer.current.observe(shown);
-    return () => observer.current?.disconnect();
-  }, [session]);
+    if (shown) observer.observe(shown);
+    return () => observer.disconnect();
+  }, [observer]);
 
   useLayoutEffect(() => {
     const element = box.current;
@@ -120,13 +124,16 @@ export function PathPane({ app, session }: { app: App; session: Session }) {
       element.scrollTop = column.target(element.clientHeight);
       if (Math.abs(element.scrollTop - before) > SPARE / 2) redraw(undefined);
     }
-    for (const child of element.querySelectorAll('.place')) observer.current?.observe(child);
-    markTexts(element, session.tree.query);
   });
 
   const top = box.current?.scrollTop ?? 0;
   const view = box.current?.clientHeight ?? 800;
   const start = column.pinned ? column.target(view) : top;
+  const shown = column.visible(start, view);
+  const marksOf = `${app.drawn} ${shown.join()} ${column.heights.total()}`;
+  useLayoutEffect(() => {
+    if (box.current) markTexts(box.current, session.tree.query);
+  }, [session.tree.query, marksOf]);
   const unpin = (): void => {
     column.pinned = false;
   };
@@ -144,13 +151,17 @@ export function PathPane({ app, session }: { app: App; session: Session }) {
       onKeyDown={unpin}
     >
       <div class="column" style={{ height: `${column.heights.total() + 32}px` }}>
-        {column.visible(start, view).map((at) => (
+        {shown.map((at) => (
           <Place
             key={path?.entry(at)?.id ?? at}
             app={app}
             session={session}
-            column={column}
+            observer={observer}
+            row={path?.entry(at)}
+            previous={path?.entry(at - 1)}
             at={at}
+            y={column.heights.offset(at) + 16}
+            drawn={app.drawn}
           />
         ))}
       </div>
@@ -190,18 +201,29 @@ function measure(
 interface PlaceProps {
   app: App;
   session: Session;
-  column: Column;
+  observer: ResizeObserver;
+  row: Row | undefined;
+  previous: Row | undefined;
   at: number;
+  /** Pixels above it. */
+  y: number;
+  /** Changes with the state of the page. */
+  drawn: number;
 }
 
-function Place({ app, session, column, at }: PlaceProps) {
-  const row = column.path?.entry(at);
-  const style = { transform: `translateY(${column.heights.offset(at) + 16}px)` };
-  if (!row) return <div class="place" style={style} data-at={at} />;
-  const previous = column.path?.entry(at - 1);
+/** The place of an entry. While the reader scrolls, only the places that come into view are drawn. */
+const Place = memo(({ app, session, observer, row, previous, at, y }: PlaceProps) => {
+  const box = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    observer.observe(element);
+    return () => observer.unobserve(element);
+  }, [observer]);
+  const style = { transform: `translateY(${y}px)` };
   return (
-    <div class="place" style={style} data-at={at} data-id={row.id}>
-      <EntryView app={app} session={session} row={row} previous={previous} />
+    <div class="place" ref={box} style={style} data-at={at} data-id={row?.id}>
+      {row && <EntryView app={app} session={session} row={row} previous={previous} />}
     </div>
   );
-}
+});

@@ -29,8 +29,10 @@ export function StatsView({ app, session }: { app: App; session: Session }) {
       const loaded: Line[] = [];
       for (const branch of branches) {
         loaded.push({ branch, stats: await session.source.stats(branch.tipId) });
+        if (!open) return;
+        if (loaded.length % 10 === 0) setLines([...loaded]);
       }
-      if (open) setLines(loaded);
+      setLines(loaded);
     };
     load().catch(app.failed);
     return () => {

@@ -1,11 +1,12 @@
 /** The tree: rows as the daemon draws them, of which only those in view exist. */
 
+import { memo } from 'preact/compat';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Row } from '../wire.ts';
 import type { App } from '../model/app.ts';
 import { foldable, headsBranch, type Reveal, type Tree } from '../model/tree.ts';
 import type { Session } from '../model/session.ts';
-import { marksOf } from '../text/query.ts';
+import { marksOf, type Query } from '../text/query.ts';
 import { visible } from '../text/visible.ts';
 import { Guides } from './guides.tsx';
 import { Minimap } from './minimap.tsx';
@@ -58,8 +59,25 @@ export function TreePane({ app, session }: { app: App; session: Session }) {
   const end = Math.min(total, Math.ceil((top + size.height) / ROW) + SPARE);
   tree.view?.want(first, end);
   const rows = [];
+  // Two thirds of a row are for its text.
+  const most = Math.max(3, Math.floor(size.width / 64));
   for (let at = first; at < end; at++) {
-    rows.push(<TreeRow key={at} app={app} tree={tree} at={at} width={size.width} />);
+    const row = tree.view?.row(at);
+    rows.push(
+      <TreeRow
+        key={at}
+        app={app}
+        tree={tree}
+        at={at}
+        row={row}
+        total={total}
+        most={most}
+        query={tree.query}
+        selected={at === tree.cursor}
+        folded={row !== undefined && tree.folded.has(row.id)}
+        marked={row !== undefined && tree.marks.includes(row.id)}
+      />,
+    );
   }
   const height = Math.min(total * ROW, TALLEST);
   return (
@@ -116,6 +134,7 @@ function revealed(
 
 function emptiness(tree: Tree): string {
   if (tree.query?.error) return `This is no regular expression: ${tree.query.error}`;
+  if (tree.query && tree.searching !== undefined) return 'No row has this. Searching the text…';
   if (tree.query) return 'Nothing was found.';
   return tree.filter === 'labeled-only' ? 'No entry has a label.' : 'Nothing to show.';
 }
@@ -124,23 +143,29 @@ interface RowProps {
   app: App;
   tree: Tree;
   at: number;
-  width: number;
+  row: Row | undefined;
+  total: number;
+  /** The most guides before the row. */
+  most: number;
+  query: Query | undefined;
+  selected: boolean;
+  folded: boolean;
+  marked: boolean;
 }
 
-function TreeRow({ app, tree, at, width }: RowProps) {
-  const row = tree.view?.row(at);
+/** A row. It is drawn again only if one of its properties is another one: most rows stay while the tree scrolls. */
+const TreeRow = memo(({ app, tree, at, row, ...shown }: RowProps) => {
+  const { selected, folded, marked } = shown;
   const style = { transform: `translateY(${at * ROW}px)` };
-  const selected = at === tree.cursor;
   if (!row) return <div class="row waiting" role="none" style={style} />;
   const folds = foldable(row);
-  const folded = tree.folded.has(row.id);
   const classes = [
     'row',
     toneOf(row),
     row.onActivePath ? 'on-path' : '',
     selected ? 'selected' : '',
     row.isError ? 'failed' : '',
-    tree.marks.includes(row.id) ? 'marked' : '',
+    marked ? 'marked' : '',
   ];
   const select = (): void => {
     app.drawer = false;
@@ -154,14 +179,14 @@ function TreeRow({ app, tree, at, width }: RowProps) {
       aria-level={row.depth + 1}
       aria-selected={selected}
       aria-posinset={at + 1}
-      aria-setsize={tree.view?.total}
+      aria-setsize={shown.total}
       {...(folds ? { 'aria-expanded': !folded } : {})}
       style={style}
       onClick={select}
       onDblClick={() => app.act('accept')}
     >
       <i class="dot" aria-hidden="true" />
-      <Guides prefix={row.prefix} most={Math.max(3, Math.floor(width / 42))} />
+      <Guides prefix={row.prefix} most={shown.most} />
       {folds && (headsBranch(row) || folded || row.isBranchPoint) && (
         <i
           class={`fold ${folded ? 'closed' : ''}`}
@@ -172,15 +197,15 @@ function TreeRow({ app, tree, at, width }: RowProps) {
           }}
         />
       )}
-      <RowText row={row} tree={tree} />
+      <RowText row={row} query={shown.query} marked={marked} />
       {row.isLeaf && <span class="leaf">active</span>}
     </div>
   );
-}
+});
 
-function RowText({ row, tree }: { row: Row; tree: Tree }) {
+function RowText(props: { row: Row; query: Query | undefined; marked: boolean }) {
+  const { row, query, marked } = props;
   const lead = leadOf(row);
-  const marked = tree.marks.includes(row.id);
   return (
     <>
       {marked && <span class="sr">marked </span>}
@@ -191,7 +216,7 @@ function RowText({ row, tree }: { row: Row; tree: Tree }) {
       {lead === '' ? <span class="sr">{speakerOf(row)}: </span> : <span class="lead">{lead}</span>}
       <span class="text" dir="auto">
         {row.icon !== undefined && !row.match && `${visible(row.icon)} `}
-        {row.match ? <Found row={row} /> : <Marked text={visible(row.preview)} tree={tree} />}
+        {row.match ? <Found row={row} /> : <Marked text={visible(row.preview)} query={query} />}
       </span>
     </>
   );
@@ -211,8 +236,8 @@ function Found({ row }: { row: Row }) {
   return <>{parts}</>;
 }
 
-export function Marked({ text, tree }: { text: string; tree: Tree }) {
-  const marks = marksOf(tree.query, text, 16);
+function Marked({ text, query }: { text: string; query: Query | undefined }) {
+  const marks = marksOf(query, text, 16);
   if (marks.length === 0) return <>{text}</>;
   const parts = [];
   let end = 0;

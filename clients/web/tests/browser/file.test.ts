@@ -198,6 +198,7 @@ describe('the page from disk', () => {
       await page.locator('.side .files').first().innerText(),
       /1 file modified\s+src\/main.rs/,
     );
+    assert.match(await page.locator('.side .figures').first().innerText(), /cost\s+0\.0[1-9]/);
     await page.locator('.side').last().getByText('A workspace would share').waitFor();
     await press('Escape');
     await page.locator('#path').waitFor();
@@ -207,7 +208,15 @@ describe('the page from disk', () => {
     await focusTree();
     await press('W');
     await page.locator('.branches tbody tr').first().waitFor();
-    assert.equal(await page.locator('.branches tbody tr').count(), 3);
+    const branches = await page.locator('.branches tbody tr').allInnerTexts();
+    assert.equal(branches.length, 3);
+    // Tokens and cost are those of the branch, not of the session.
+    const costs = branches.map((branch) => branch.split('\t').at(-2));
+    assert.ok(
+      costs.every((cost) => /^\d+\.\d\d$/.test(cost ?? '')),
+      branches.join('\n'),
+    );
+    assert.ok(new Set(costs).size > 1, costs.join());
     await press('Escape');
     await page.locator('dialog').waitFor({ state: 'detached' });
   });

@@ -49,7 +49,8 @@ export class Stage {
 
   async close(): Promise<void> {
     await this.browser.close();
-    for (const child of this.children) child.kill('SIGTERM');
+    // A daemon may write its caches while it ends.
+    await Promise.all(this.children.map(ended));
     rmSync(this.folder, { recursive: true, force: true });
   }
 
@@ -108,6 +109,20 @@ export class Stage {
 
   /** A daemon with these sessions and its page. */
   async serve(...sessions: SessionWriter[]): Promise<Served> {
+    return this.serveWith(['--summarizer', 'outline'], ...sessions);
+  }
+
+  /** A daemon whose summaries are written by a shell command, which gets the request on stdin. */
+  async serveWithSummarizer(command: string, ...sessions: SessionWriter[]): Promise<Served> {
+    const config = join(this.folder, 'config.toml');
+    const argv = JSON.stringify(['/bin/sh', '-c', command]);
+    writeFileSync(config, `[summarizer]\nuse = "command"\n[summarizer.command]\nargv = ${argv}\n`, {
+      mode: 0o600,
+    });
+    return this.serveWith(['--config', config], ...sessions);
+  }
+
+  private async serveWith(options: string[], ...sessions: SessionWriter[]): Promise<Served> {
     const folder = mkdtempSync(join(this.folder, 'sessions-'));
     for (const session of sessions) {
       writeFileSync(
@@ -115,7 +130,7 @@ export class Stage {
         session.jsonl(),
       );
     }
-    const served = new Served(this, folder, BINARY, this.environment());
+    const served = new Served(this, folder, BINARY, this.environment(), options);
     await served.start();
     return served;
   }
@@ -123,6 +138,14 @@ export class Stage {
   keep(child: ChildProcess): void {
     this.children.push(child);
   }
+}
+
+/** Ends a program, and waits until it has ended. */
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = new Promise((done) => child.once('exit', done));
+  child.kill('SIGTERM');
+  await exit;
 }
 
 function hash(text: string): string {
@@ -162,6 +185,7 @@ export class Served {
     readonly folder: string,
     private readonly binary: string,
     private readonly environment: NodeJS.ProcessEnv,
+    private readonly options: string[],
   ) {}
 
   async start(): Promise<void> {
@@ -173,8 +197,7 @@ export class Served {
       this.folder,
       '--socket',
       socket,
-      '--summarizer',
-      'outline',
+      ...this.options,
     ];
     const child = spawn(this.binary, args, {
       env: this.environment,
@@ -194,11 +217,7 @@ export class Served {
   }
 
   async stop(): Promise<void> {
-    const { child } = this;
-    if (child?.exitCode !== null) return;
-    const ended = new Promise((done) => child.once('exit', done));
-    child.kill('SIGTERM');
-    await ended;
+    if (this.child) await ended(this.child);
   }
 
   /** Opens the page; `fragment` is added to the one with the token. */

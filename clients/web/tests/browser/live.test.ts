@@ -16,18 +16,7 @@ function small(id: string): SessionWriter {
   return s;
 }
 
-const SESSIONS = [
-  'follow',
-  'go',
-  'draft',
-  'label',
-  'ask',
-  'refuse',
-  'command',
-  'lost',
-  'reload',
-  'cancel',
-];
+const SESSIONS = ['follow', 'go', 'draft', 'label', 'ask', 'refuse', 'command', 'lost', 'reload'];
 
 describe('the live page', () => {
   let stage: Stage;

@@ -11,7 +11,7 @@ mod talk;
 mod text;
 
 pub use claude_code::{claude_code, claude_code_id};
-pub use text::Text;
+pub use text::{Text, push_word};
 
 use std::io::{self, Write};
 use talk::Talk;

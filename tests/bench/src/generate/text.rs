@@ -77,12 +77,15 @@ const WORDS: [&str; 60] = [
     "🙂",
 ];
 
+/// Different words of a [`Text::prose`], a power of two.
+const PROSE_WORDS: u32 = 1 << 20;
+/// Bytes from which prose is cut.
+const PROSE_BYTES: usize = 64 << 20;
+
 impl Default for Text {
     fn default() -> Self {
         let mut random = Random(0x7465_7874);
-        let (mut words, mut starts) = (String::with_capacity(TEXT_BYTES + 64), Vec::new());
-        while words.len() < TEXT_BYTES {
-            starts.push(words.len());
+        Self::of(TEXT_BYTES, &mut random, |words, random| {
             // Rare words are at the end of the list.
             let among = if random.one_in(10) {
                 WORDS.len()
@@ -90,6 +93,25 @@ impl Default for Text {
                 WORDS.len() - 3
             };
             words.push_str(WORDS[random.below(among as u32) as usize]);
+        })
+    }
+}
+
+impl Text {
+    /// Text of a million different words, the n-th of which is as frequent as 1/n (Zipf's law).
+    pub fn prose() -> Self {
+        let mut random = Random(0x7072_6f73);
+        Self::of(PROSE_BYTES, &mut random, |words, random| {
+            let power = 1 << random.below(PROSE_WORDS.ilog2());
+            push_word(words, power + random.below(power));
+        })
+    }
+
+    fn of(bytes: usize, random: &mut Random, push: impl Fn(&mut String, &mut Random)) -> Self {
+        let (mut words, mut starts) = (String::with_capacity(bytes + 64), Vec::new());
+        while words.len() < bytes {
+            starts.push(words.len());
+            push(&mut words, random);
             words.push(' ');
         }
         let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -102,9 +124,7 @@ impl Default for Text {
             base64,
         }
     }
-}
 
-impl Text {
     /// About `size` bytes of whole words.
     pub(super) fn push(&self, line: &mut String, random: &mut Random, size: usize) {
         let last = self.words.len().saturating_sub(size + 64);
@@ -121,5 +141,17 @@ impl Text {
     pub(super) fn push_base64(&self, line: &mut String, random: &mut Random, size: usize) {
         let begin = random.below((self.base64.len() - size) as u32) as usize;
         line.push_str(&self.base64[begin..begin + size]);
+    }
+}
+
+/// The word with this rank, from 1 on: frequent words are shorter.
+pub fn push_word(to: &mut String, rank: u32) {
+    let mut rest = rank;
+    while rest > 0 {
+        let (consonants, vowels) = (b"bdfghklmnprstvwz", b"aeiouy");
+        to.push(char::from(consonants[rest as usize % consonants.len()]));
+        rest /= consonants.len() as u32;
+        to.push(char::from(vowels[rest as usize % vowels.len()]));
+        rest /= vowels.len() as u32;
     }
 }

@@ -7,11 +7,13 @@ mod export;
 mod fork;
 mod idle;
 mod import;
+mod index;
 mod list;
 mod open;
 mod read;
 mod search;
 mod socket;
+mod text;
 mod tree;
 
 use crate::Bench;
@@ -21,7 +23,7 @@ use anyhow::Result;
 type Group = fn(&Bench, &mut Table) -> Result<()>;
 
 /// In the order of the table.
-pub const GROUPS: [(&str, Group); 15] = [
+pub const GROUPS: [(&str, Group); 17] = [
     ("start", call::start),
     ("call", call::round_trip),
     ("socket", socket::round_trip),
@@ -33,8 +35,10 @@ pub const GROUPS: [(&str, Group); 15] = [
     ("read", read::read),
     ("fork", fork::fork),
     ("export", export::export),
+    ("text", text::text),
     ("list", list::list),
     ("search", search::search),
+    ("index", index::index),
     ("import", import::import),
     ("idle", idle::idle),
 ];

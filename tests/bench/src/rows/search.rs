@@ -22,7 +22,12 @@ const SESSION: &str = r#"{"type":"session","version":3,"id":"needle","timestamp"
 {"type":"message","id":"n1","parentId":null,"timestamp":"2026-01-02T00:00:00.000Z","message":{"role":"user","content":"where is findMeHere42"}}
 "#;
 /// How long the index may take.
-const PATIENCE: Duration = Duration::from_secs(600);
+const PATIENCE: Duration = Duration::from_secs(1800);
+const WITH_INDEX: StartOptions = StartOptions {
+    durability: "os",
+    pinned: false,
+    index_from: Some(0),
+};
 
 pub fn search(bench: &Bench, table: &mut Table) -> Result<()> {
     for count in bench.counts.iter().copied() {
@@ -33,7 +38,7 @@ pub fn search(bench: &Bench, table: &mut Table) -> Result<()> {
         for session in &sessions {
             world.link(session)?;
         }
-        fs::write(world.project().join("needle.jsonl"), SESSION)?;
+        add_needle(&world)?;
         let paths = || sessions.iter().map(|session| session.path.as_path());
         machine::utf8_pass(paths())?;
         let (mut rare, mut common) = (Vec::new(), Vec::new());
@@ -75,7 +80,7 @@ pub fn search(bench: &Bench, table: &mut Table) -> Result<()> {
 }
 
 /// The time of a search that finds one entry.
-fn found_one(daemon: &mut Daemon) -> Result<f64> {
+pub(super) fn found_one(daemon: &mut Daemon) -> Result<f64> {
     let time = daemon.timed("search", RARE)?;
     let response: Value = serde_json::from_slice(daemon.response())?;
     ensure!(response["result"]["totals"]["entries"] == 1, "{response}");
@@ -106,11 +111,32 @@ fn by_ripgrep(folder: &Path) -> Result<Option<f64>> {
 
 /// Making the index, its size, and a search with it in a new process.
 fn indexed(bench: &Bench, table: &mut Table, world: &World, what: &str, bytes: u64) -> Result<()> {
-    let how = StartOptions {
-        index_from: Some(0),
-        ..StartOptions::default()
-    };
-    let mut daemon = Daemon::start_as(bench, world, how)?;
+    make_index(bench, table, world, what, bytes)?;
+    let first = first_pages(bench, world, found_one)?;
+    let page = Row::new(
+        format!("{what}: a rare word with the index"),
+        Unit::Seconds,
+        first,
+    );
+    table.push(page.target(Target::AtMost(100e-3)));
+    Ok(())
+}
+
+/// Adds the session with the rare word.
+pub(super) fn add_needle(world: &World) -> Result<()> {
+    fs::write(world.project().join("needle.jsonl"), SESSION)?;
+    Ok(())
+}
+
+/// Makes the index of all sessions, which have so many bytes; adds rows for its speed and size.
+pub(super) fn make_index(
+    bench: &Bench,
+    table: &mut Table,
+    world: &World,
+    what: &str,
+    bytes: u64,
+) -> Result<()> {
+    let mut daemon = Daemon::start_as(bench, world, WITH_INDEX)?;
     daemon.settle()?;
     let started = Instant::now();
     daemon.timed("search", RARE)?;
@@ -125,13 +151,6 @@ fn indexed(bench: &Bench, table: &mut Table, world: &World, what: &str, bytes: u
     let speed = (bytes - scanned) as f64 / started.elapsed().as_secs_f64();
     let memory = daemon::peak_memory(daemon.pid());
     daemon.stop()?;
-    let mut first = Vec::new();
-    for _ in 0..bench.rounds {
-        let mut daemon = Daemon::start_as(bench, world, how)?;
-        daemon.settle()?;
-        first.push(found_one(&mut daemon)?);
-        daemon.stop()?;
-    }
     let made = Row::new(
         format!("{what}: making the index"),
         Unit::BytesPerSecond,
@@ -145,13 +164,23 @@ fn indexed(bench: &Bench, table: &mut Table, world: &World, what: &str, bytes: u
         vec![size],
     );
     table.push(size.target(Target::AtMost(bytes as f64 / 2.0)));
-    let page = Row::new(
-        format!("{what}: a rare word with the index"),
-        Unit::Seconds,
-        first,
-    );
-    table.push(page.target(Target::AtMost(100e-3)));
     Ok(())
+}
+
+/// The times of first searches with the index, each in a new process.
+pub(super) fn first_pages(
+    bench: &Bench,
+    world: &World,
+    mut search: impl FnMut(&mut Daemon) -> Result<f64>,
+) -> Result<Vec<f64>> {
+    let mut first = Vec::new();
+    for _ in 0..bench.rounds {
+        let mut daemon = Daemon::start_as(bench, world, WITH_INDEX)?;
+        daemon.settle()?;
+        first.push(search(&mut daemon)?);
+        daemon.stop()?;
+    }
+    Ok(first)
 }
 
 fn scanned_bytes(daemon: &mut Daemon) -> Result<u64> {

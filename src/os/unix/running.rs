@@ -4,20 +4,19 @@
 //! Between `fork` and `exec` only code of the standard library runs, so this program executes itself as a launcher
 //! ([`launch`]), which asks the system for the signal and becomes the program.
 
-use super::program::{Executable, Failure};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::set_parent_process_death_signal;
-use rustix::process::{Pid, PidfdFlags, Signal, getppid, kill_process_group, pidfd_open};
+use super::process::parent_id;
+use super::socket::Stream;
+use super::watch::Process;
+use crate::os::program::{Executable, Failure};
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// The file of this program, though it may have been replaced.
-const THIS_PROGRAM: &str = "/proc/self/exe";
 /// The hidden command of the launcher.
 pub(crate) const LAUNCH_COMMAND: &str = "launch";
 
@@ -26,8 +25,7 @@ pub(crate) const LAUNCH_COMMAND: &str = "launch";
 pub(crate) struct RunningProgram {
     child: Child,
     group: Pid,
-    /// Readable once the program has ended.
-    ended: OwnedFd,
+    process: Process,
     pub(crate) stderr: Option<ChildStderr>,
 }
 
@@ -38,10 +36,10 @@ impl Executable {
     pub(crate) fn start(
         &self,
         variables: &[(&str, &str)],
-        (stdin, stdout): (UnixStream, UnixStream),
+        (stdin, stdout): (Stream, Stream),
     ) -> Result<RunningProgram, Failure> {
         self.check()?;
-        let mut child = Command::new(THIS_PROGRAM)
+        let mut child = Command::new(this_program().map_err(Failure::NotStarted)?)
             .arg(LAUNCH_COMMAND)
             .arg(std::process::id().to_string())
             .arg("--")
@@ -56,13 +54,12 @@ impl Executable {
             .spawn()
             .map_err(Failure::NotStarted)?;
         let group = Pid::from_child(&child);
-        let ended = pidfd_open(group, PidfdFlags::empty());
-        let ended = ended.map_err(|error| Failure::NotStarted(error.into()))?;
+        let process = Process::open(child.id()).map_err(Failure::NotStarted)?;
         Ok(RunningProgram {
             stderr: child.stderr.take(),
             child,
             group,
-            ended,
+            process,
         })
     }
 }
@@ -80,17 +77,9 @@ impl RunningProgram {
 
     /// Whether the program ends within this time.
     pub(crate) fn ends_within(&self, time: Duration) -> bool {
-        let until = Instant::now() + time;
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            let left = Timespec::try_from(left).unwrap_or_default();
-            let mut handles = [PollFd::new(&self.ended, PollFlags::IN)];
-            match poll(&mut handles, Some(&left)) {
-                Ok(ready) => return ready > 0,
-                Err(rustix::io::Errno::INTR) => {}
-                Err(_) => return false,
-            }
-        }
+        self.process
+            .ends_within(time)
+            .is_ok_and(|has_ended| has_ended)
     }
 
     /// Kills the rest of the group, and returns how the program ended.
@@ -127,12 +116,32 @@ pub(crate) fn launch(parent: u32, argv: &[OsString]) -> io::Error {
     Command::new(program).args(arguments).exec()
 }
 
+/// The file of this program, though it may have been replaced.
+#[cfg(target_os = "linux")]
+#[allow(clippy::unnecessary_wraps, reason = "other systems have to ask for it")]
+fn this_program() -> io::Result<PathBuf> {
+    Ok(PathBuf::from("/proc/self/exe"))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn this_program() -> io::Result<PathBuf> {
+    std::env::current_exe()
+}
+
 /// Asks the system to kill this process once its parent has died. Fails if that has happened already.
 pub(crate) fn die_with(parent: u32) -> io::Result<()> {
-    set_parent_process_death_signal(Some(Signal::KILL))?;
+    #[cfg(target_os = "linux")]
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    // The system has no such signal: a thread of this process waits. A program that this process becomes has no such
+    // thread; it ends with its stdin.
+    #[cfg(not(target_os = "linux"))]
+    if let Some(watch) = super::watch::on_death(u64::from(parent), || {
+        let _killed = rustix::process::kill_process(rustix::process::getpid(), Signal::KILL);
+    }) {
+        std::mem::forget(watch);
+    }
     // The parent may have died before the request for the signal.
-    let actual = getppid().map(|pid| pid.as_raw_nonzero().get());
-    match actual.and_then(|id| u32::try_from(id).ok()) == Some(parent) {
+    match parent_id() == Some(parent) {
         true => Ok(()),
         false => Err(io::Error::other(
             "the process that started this one has ended",

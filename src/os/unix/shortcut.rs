@@ -17,7 +17,13 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 /// The most bytes per write: `PIPE_BUF`.
-pub(super) const MAX_BYTES: usize = 4096;
+pub(crate) const MAX_BYTES: usize = 4096;
+
+/// The runtime of the standard library ignores the signal of a broken pipe, too.
+#[cfg(target_os = "linux")]
+const SEND_FLAGS: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
+#[cfg(not(target_os = "linux"))]
+const SEND_FLAGS: SendFlags = SendFlags::DONTWAIT;
 
 /// An output that can be written without blocking.
 #[derive(Debug)]
@@ -57,7 +63,7 @@ impl Shortcut {
                 self.write_if_ready(bytes)
             }
             OutputKind::Socket => {
-                let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+                let flags = SEND_FLAGS;
                 match send(&*self.output, bytes, flags) {
                     Ok(sent) => {
                         // A stream socket accepts such small writes whole or not at all.
@@ -108,6 +114,7 @@ impl Shortcut {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::os::stream::into_file;
     use std::io::Read;
 
     /// The two ways to write: one call, or a poll before the write on kernels without that call.
@@ -118,8 +125,7 @@ mod tests {
     fn a_full_pipe_takes_nothing_and_is_not_waited_for() {
         for write in WAYS {
             let (mut reader, writer) = io::pipe().unwrap();
-            let shortcut =
-                Shortcut::new(&Arc::new(File::from(std::os::fd::OwnedFd::from(writer)))).unwrap();
+            let shortcut = Shortcut::new(&Arc::new(into_file(writer))).unwrap();
             let mut sent = Vec::new();
             let message =
                 |number: usize| vec![b'a' + (number % 26) as u8; 1 + number * 977 % MAX_BYTES];
@@ -141,8 +147,7 @@ mod tests {
     fn a_write_to_an_unread_pipe_fails_or_writes_nothing() {
         for write in WAYS {
             let (reader, writer) = io::pipe().unwrap();
-            let shortcut =
-                Shortcut::new(&Arc::new(File::from(std::os::fd::OwnedFd::from(writer)))).unwrap();
+            let shortcut = Shortcut::new(&Arc::new(into_file(writer))).unwrap();
             drop(reader);
             assert!(!write(&shortcut, b"x").is_ok_and(|written| written));
         }

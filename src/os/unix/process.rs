@@ -1,61 +1,55 @@
-//! Other processes: notices when the parent process dies (protocol.md §1), and finds those that have a file
-//! open.
+//! This process: its user, its limits and its terminal; and the other processes that have a file open.
 
 use crate::os::file::Identity;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal};
-use rustix::process::{getrlimit, pidfd_open, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{geteuid, getppid, getuid, setsid};
 use std::io;
-use std::os::fd::OwnedFd;
-use tokio::signal::unix::{SignalKind, signal};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
-/// Bytes of the stack of a thread that watches a process.
-const WATCH_STACK: usize = 64 << 10;
+/// The program that opens a file in the user's browser.
+pub(crate) const OPENER: &str = match cfg!(target_os = "macos") {
+    true => "open",
+    false => "xdg-open",
+};
 
-/// Watches a process until dropped.
-#[derive(Debug)]
-pub(crate) struct ProcessWatch {
-    /// The thread ends once this end of its pipe is closed.
-    _until: OwnedFd,
+/// The user who has started this process.
+pub(crate) fn user() -> u32 {
+    getuid().as_raw()
 }
 
-/// Calls `then` once the process has died, unless the watch is dropped first. `None` if the process is not alive.
-pub(crate) fn on_death(
-    process_id: u64,
-    then: impl FnOnce() + Send + 'static,
-) -> Option<ProcessWatch> {
-    let id = i32::try_from(process_id).ok().and_then(Pid::from_raw)?;
-    let process = pidfd_open(id, PidfdFlags::empty()).ok()?;
-    let (dropped, until) = pipe_with(PipeFlags::CLOEXEC).ok()?;
-    let watch = move || {
-        let watched = [&process, &dropped];
-        let mut handles = watched.map(|handle| PollFd::new(handle, PollFlags::IN));
-        while let Err(rustix::io::Errno::INTR) = poll(&mut handles, None) {}
-        let [process, _] = handles;
-        if !process.revents().is_empty() {
-            then();
-        }
-    };
-    let spawned = std::thread::Builder::new()
-        .name("process-watch".into())
-        .stack_size(WATCH_STACK)
-        .spawn(watch);
-    match spawned {
-        Ok(_) => Some(ProcessWatch { _until: until }),
-        Err(error) => {
-            tracing::warn!(%error, "the client's process is not watched");
-            None
-        }
-    }
+/// The user with whose rights this process acts.
+pub(crate) fn effective_user() -> u32 {
+    geteuid().as_raw()
 }
 
-/// Makes a write beyond the limit of a file's size fail instead of killing the process: a watched signal has
-/// no other effect. Call it in a runtime.
-pub(crate) fn outlive_the_size_limit() -> io::Result<()> {
-    let size_limit = SignalKind::from_raw(Signal::XFSZ.as_raw());
-    let _watched = signal(size_limit)?;
-    Ok(())
+/// The process that has started this one, if it lives.
+pub(crate) fn parent_id() -> Option<u32> {
+    getppid().and_then(|parent| u32::try_from(parent.as_raw_pid()).ok())
+}
+
+/// Leaves the session of the terminal, and lets the programs that this process starts inherit no other files than the
+/// standard streams.
+pub(crate) fn leave_terminal() {
+    // It fails for the leader of a process group, which has no terminal to leave if it was started for this.
+    let _leader = setsid();
+    // A pipe of the client's parent that stayed open would keep its reader waiting.
+    close_fds::set_fds_cloexec(3, &[]);
+}
+
+/// Lets the program lead a process group of its own: an interrupt at the terminal does not end it.
+pub(crate) fn lead_group(command: &mut Command) {
+    command.process_group(0);
+}
+
+/// Becomes the program of `command`. Returns only the reason why that failed.
+pub(crate) fn exec(command: &mut Command) -> io::Error {
+    command.exec()
+}
+
+/// The most open descriptors of this process; `None` if there is no limit.
+pub(crate) fn descriptor_limit() -> Option<u64> {
+    getrlimit(Resource::Nofile).current
 }
 
 /// Raises the limit of open descriptors of this process as far as the system allows it.
@@ -99,7 +93,7 @@ pub(crate) fn writers_of(identity: Identity) -> Option<Vec<u32>> {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub fn writers_of(_identity: Identity) -> Option<Vec<u32>> {
+pub(crate) fn writers_of(_identity: Identity) -> Option<Vec<u32>> {
     None
 }
 

@@ -1,0 +1,17 @@
+//! Process groups of programs: a group is killed as a whole.
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::process::Command;
+
+/// Lets the program lead a process group of its own.
+pub(crate) fn lead(command: &mut Command) {
+    command.process_group(0);
+}
+
+/// Kills the group that a child leads. Call it before the child is waited for: its number then belongs to no other
+/// process.
+pub(crate) fn kill(leader: u32) {
+    if let Some(leader) = i32::try_from(leader).ok().and_then(Pid::from_raw) {
+        let _gone = kill_process_group(leader, Signal::KILL);
+    }
+}
