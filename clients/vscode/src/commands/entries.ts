@@ -4,7 +4,7 @@ import type { TreeFilter } from 'treelined';
 import * as vscode from 'vscode';
 import { entryText } from '../core/entry.js';
 import { kindOf } from '../core/look.js';
-import { Session } from '../core/session.js';
+import { fork } from '../core/operations.js';
 import { shorten } from '../core/text.js';
 import type { EntryItem, Item } from '../core/tree.js';
 import type { Parts } from './parts.js';
@@ -77,14 +77,10 @@ export function entryCommands(parts: Parts) {
     },
     'treelined.fork': async (item?: Item) => {
       const { row } = chosen(parts, item);
-      const result = await app.shown().call('fork_session', { entryId: row.id });
-      if (result.cancelled || !result.session)
-        throw new Error('The fork was refused; nothing was made.');
-      const fork = await app.adopt(await Session.adopt(app.connection, result.session));
-      app.show(fork);
-      if (result.editorText !== undefined) {
-        await composer.begin(fork.id, result.editorText, result.editorImages ?? []);
-      }
+      const made = await fork(app.connection, app.shown(), row.id);
+      const session = await app.adopt(made.session);
+      app.show(session);
+      if (made.draft) await composer.begin(session.id, made.draft.text, made.draft.images);
     },
   };
 }

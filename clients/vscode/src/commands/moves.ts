@@ -1,6 +1,5 @@
 // Commands that move the leaf, or change what a model sees.
 
-import type { MergeBranchResult } from 'treelined';
 import * as vscode from 'vscode';
 import {
   move,
@@ -11,6 +10,7 @@ import {
   type SummaryChoice,
   summaryChoices,
 } from '../core/navigation.js';
+import { compact, mergeBranch } from '../core/operations.js';
 import type { Session } from '../core/session.js';
 import { shorten } from '../core/text.js';
 import type { Item } from '../core/tree.js';
@@ -24,6 +24,14 @@ export function moveCommands(parts: Parts) {
     const since = tree.selections;
     const { newLeafId } = await app.shown().call(method, {});
     await tree.follow(newLeafId, since);
+  };
+  /** Runs an operation that returns why it did not happen. */
+  const refusable = async (
+    title: string,
+    run: (signal: AbortSignal) => Promise<string | undefined>,
+  ) => {
+    const reason = await app.progress(title, run);
+    if (reason !== undefined) void vscode.window.showInformationMessage(reason);
   };
   return {
     'treelined.navigate': async (item?: Item) => {
@@ -64,12 +72,9 @@ export function moveCommands(parts: Parts) {
     },
     'treelined.merge': async (item?: Item) => {
       const { row } = chosen(parts, item);
-      const result: MergeBranchResult | undefined = await app.progress(
-        'Summarizing the branch',
-        (signal) => app.shown().call('merge_branch', { tipId: row.id }, { signal }),
+      await refusable('Summarizing the branch', (signal) =>
+        mergeBranch(app.shown(), row.id, signal),
       );
-      if (result?.reason)
-        void vscode.window.showInformationMessage(reasonText(result.reason, result.by));
     },
     'treelined.compact': async () => {
       const focus = await vscode.window.showInputBox({
@@ -78,12 +83,7 @@ export function moveCommands(parts: Parts) {
         ignoreFocusOut: true,
       });
       if (focus === undefined) return;
-      const params = focus.trim() ? { customInstructions: focus } : {};
-      const result = await app.progress('Compacting', (signal) =>
-        app.shown().call('compact', params, { signal }),
-      );
-      if (result?.reason)
-        void vscode.window.showInformationMessage(reasonText(result.reason, result.by));
+      await refusable('Compacting', (signal) => compact(app.shown(), focus, signal));
     },
   };
 }

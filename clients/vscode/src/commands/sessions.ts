@@ -2,6 +2,7 @@
 
 import type { ImportFrom, SessionRow } from 'treelined';
 import * as vscode from 'vscode';
+import { exportTo, FORMATS, importFrom } from '../core/operations.js';
 import { Session } from '../core/session.js';
 import { sessionTitle } from '../core/sessions.js';
 import { ago, count, shorten } from '../core/text.js';
@@ -64,7 +65,7 @@ export function sessionCommands({ app }: Parts) {
   };
 }
 
-/** Commands about many sessions: find, delete, restore, import. */
+/** Commands about many sessions: find, delete, restore, import, export. */
 export function storeCommands({ app, tree, sessions }: Parts) {
   return {
     'treelined.deleteSession': async (item?: SessionItem) => {
@@ -118,11 +119,24 @@ export function storeCommands({ app, tree, sessions }: Parts) {
       if (from === undefined) return;
       await app.progress('Importing', async (signal) => {
         const params = { from: from as ImportFrom };
-        const options = { signal, timeoutMs: Infinity };
-        const { totals } = await app.connection.call('import_sessions', params, options);
-        void vscode.window.showInformationMessage(`Imported: ${summaryOf(totals)}.`);
+        void vscode.window.showInformationMessage(await importFrom(app.connection, params, signal));
       });
       sessions.refresh();
+    },
+    'treelined.export': async () => {
+      const session = app.shown();
+      const picks = FORMATS.map((each) => ({ ...each, label: each.format, detail: each.says }));
+      const pick = await vscode.window.showQuickPick(picks, { title: 'Export the session as' });
+      if (pick === undefined) return;
+      const file = await vscode.window.showSaveDialog({
+        title: 'Export the session',
+        filters: { [pick.label]: [pick.ending] },
+      });
+      if (file === undefined) return;
+      const said = await app.progress('Exporting', (signal) =>
+        exportTo(session, pick.format, file.fsPath, signal),
+      );
+      if (said !== undefined) void vscode.window.showInformationMessage(said);
     },
   };
 }
@@ -139,13 +153,6 @@ async function rowOf(app: Parts['app'], item?: SessionItem): Promise<SessionRow 
   }));
   const options = { title: 'Session', matchOnDescription: true, matchOnDetail: true };
   return (await vscode.window.showQuickPick(picks, options))?.row;
-}
-
-function summaryOf(totals: object): string {
-  return Object.entries(totals)
-    .filter(([, value]) => typeof value === 'number')
-    .map(([name, value]) => `${value as number} ${name.replace(/([A-Z])/g, ' $1').toLowerCase()}`)
-    .join(', ');
 }
 
 /** The working directory of a new session: with several folders the person chooses. */

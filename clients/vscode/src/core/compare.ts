@@ -23,25 +23,52 @@ export interface Comparison {
   title: string;
 }
 
+/** Entries that are asked for at once. */
+const BATCH = 50;
+
+/** The text of a side is cut after so many characters: an editor shows differences of large texts slowly. */
+const MAX_CHARS = 1 << 20;
+
 /** Compares the branches that end with the entries `left` and `right`. */
 export async function compareBranches(
   session: Session,
   left: string,
   right: string,
+  maxChars = MAX_CHARS,
 ): Promise<Comparison> {
-  const [a, b] = await Promise.all(
-    [left, right].map(async (entryId) => (await session.call('get_path', { entryId })).entries),
-  );
-  const [leftPath, rightPath] = [a ?? [], b ?? []];
-  const common = leftPath.findIndex((entry, index) => entry.id !== rightPath[index]?.id);
-  const part = common === -1 ? leftPath.length : common;
-  const [own, other] = [leftPath, rightPath].map((path) =>
-    path.slice(part).filter(({ type }) => !BOOKKEEPING.includes(type)),
-  );
-  const sides = [own ?? [], other ?? []] as const;
-  const [l, r] = sides.map((entries) => entries.map(section).join('\n'));
-  const title = `${count(sides[0].length, 'entry', 'entries')} ↔ ${count(sides[1].length, 'entry', 'entries')}`;
-  return { left: l ?? '', right: r ?? '', title };
+  const { a, b } = await session.call('compare_branches', { a: left, b: right });
+  const [own, other] = [
+    await branchText(session, a.entryIds, maxChars),
+    await branchText(session, b.entryIds, maxChars),
+  ];
+  const sizes = [own, other].map(({ entries }) => count(entries, 'entry', 'entries'));
+  return { left: own.text, right: other.text, title: sizes.join(' ↔ ') };
+}
+
+/** The text of these entries as far as it has room, and the number of those that are in the conversation. */
+async function branchText(
+  session: Session,
+  ids: string[],
+  maxChars: number,
+): Promise<{ text: string; entries: number }> {
+  const sections: string[] = [];
+  let [chars, read] = [0, 0];
+  while (read < ids.length && chars < maxChars) {
+    const batch = ids.slice(read, read + BATCH);
+    read += batch.length;
+    const answers = await Promise.all(
+      batch.map((entryId) => session.call('get_entry', { entryId })),
+    );
+    for (const { entry } of answers) {
+      if (BOOKKEEPING.includes(entry.type)) continue;
+      sections.push(section(entry));
+      chars += sections.at(-1)?.length ?? 0;
+    }
+  }
+  const left = ids.length - read;
+  const entries = sections.length + left;
+  if (left > 0) sections.push(`### ${count(left, 'entry', 'entries')} more\n`);
+  return { text: sections.join('\n'), entries };
 }
 
 /** Without times, which differ always and say nothing. */
