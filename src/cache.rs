@@ -174,7 +174,11 @@ impl Cache {
         let folder = self.folder().ok()?;
         let file = folder.file(OsStr::new(name), HandleAccess::Read).ok()?;
         if !is_private(&file).ok()? {
-            tracing::warn!(name, "a cache file that others can write to is ignored");
+            let path = folder.path().join(name);
+            let path = path.display();
+            tracing::warn!(
+                "other users can write to the cache file {path}, so it is ignored: delete it, it is made again"
+            );
             return None;
         }
         Some(file)

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Kind, Result};
 use crate::id::ConnectionId;
+use crate::suggest;
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -85,7 +86,7 @@ impl OfferedCommands {
                 self.0.remove(name);
                 Ok(())
             }
-            _ => Err(not_found(name)),
+            _ => Err(self.not_found(name)),
         }
     }
 
@@ -103,8 +104,18 @@ impl OfferedCommands {
 
     /// The owner of a command; fails with `commandNotFound` if there is none of this name.
     pub(crate) fn owner(&self, name: &str) -> Result<ConnectionId> {
-        let command = self.0.get(name).ok_or_else(|| not_found(name))?;
+        let command = self.0.get(name).ok_or_else(|| self.not_found(name))?;
         Ok(command.owner)
+    }
+
+    fn not_found(&self, name: &str) -> Error {
+        let shown: String = name.chars().take(MAX_NAME_BYTES).collect();
+        let meant = suggest::hint(&shown, self.0.keys().map(String::as_str));
+        Error::new(
+            Kind::CommandNotFound,
+            format!("no command {shown:?} is offered{meant}"),
+        )
+        .with_details(json!({ "name": shown }))
     }
 }
 
@@ -120,15 +131,6 @@ fn check_name(name: &str) -> Result<()> {
             Err(Error::invalid_params("name", reason))
         }
     }
-}
-
-fn not_found(name: &str) -> Error {
-    let shown: String = name.chars().take(MAX_NAME_BYTES).collect();
-    Error::new(
-        Kind::CommandNotFound,
-        format!("no command {shown:?} is offered"),
-    )
-    .with_details(json!({ "name": shown }))
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@
 //! - `shape`: the members of messages, by role, for checks and schema
 //! - `terminal`: makes text safe for a terminal
 //! - `name`: labels and session names on one line
+//! - `suggest`: finds the known name that somebody probably meant by a wrong one
 //! - `entry`: one line of a session as plain data
 //!
 //! File:
@@ -134,6 +135,7 @@ mod shape;
 mod stats;
 mod stdio;
 mod store;
+mod suggest;
 mod summarizer;
 mod summary;
 mod terminal;
@@ -155,6 +157,9 @@ use std::process::ExitCode;
 
 /// Runs the program with the arguments of the process, and returns its exit code.
 pub fn run() -> ExitCode {
+    if cli::completes() {
+        return ExitCode::SUCCESS;
+    }
     match cli::Arguments::try_parse() {
         Ok(arguments) => cli::run(arguments),
         Err(error) => cli::refuse(error),

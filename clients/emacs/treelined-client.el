@@ -248,17 +248,28 @@ These are NUL and halves of surrogate pairs."
       (dolist (function treelined-end-functions)
         (treelined-client--guard (funcall function why))))))
 
+(defun treelined-client--command ()
+  "Return `treelined-command', with the program of TREELINED_BIN if it has none."
+  (let ((named (getenv "TREELINED_BIN")))
+    (if (and (equal (car treelined-command) "treelined")
+             (not (string-empty-p (or named ""))))
+        (cons named (cdr treelined-command))
+      treelined-command)))
+
 (defun treelined-client--start ()
   "Start the daemon and return its process."
-  (unless (executable-find (car treelined-command))
-    (signal 'file-missing '("no such program on the `exec-path'")))
+  (unless (executable-find (car (treelined-client--command)))
+    (signal 'file-missing
+            (list (format "no such program; tried: TREELINED_BIN (%s), `treelined-command', \
+the `exec-path'"
+                          (or (getenv "TREELINED_BIN") "not set")))))
   (let* ((default-directory (expand-file-name "~/"))
          (log (get-buffer-create treelined-client--log))
          (errors (make-pipe-process :name "treelined log" :buffer log :noquery t
                                     :sentinel #'ignore :coding 'utf-8-unix))
          (process (make-process
                    :name "treelined"
-                   :command (append treelined-command treelined-arguments)
+                   :command (append (treelined-client--command) treelined-arguments)
                    :buffer (generate-new-buffer " *treelined*" t)
                    :connection-type 'pipe
                    :coding 'utf-8-unix
@@ -405,7 +416,8 @@ one if that has been killed.  Return the id of the request, for
         (treelined-client-request (treelined-connection) method params then else)
       (file-error
        (funcall else (treelined-failure "notStarted"
-                                        (format "cannot start %s: %s" (car treelined-command)
+                                        (format "cannot start %s: %s"
+                                                (car (treelined-client--command))
                                                 (string-join (cdr why) ": "))))
        nil))))
 

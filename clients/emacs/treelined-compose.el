@@ -24,7 +24,11 @@ one that a command offers.  The plist has `:session', the
 
 (defvar-local treelined-compose--images nil "Images that are sent with the message.")
 (defvar-local treelined-compose--attempt nil
-  "The content, leaf and params of the last attempt to send, in a list.")
+  "The content, ANYWAY and params of an attempt whose answer was lost, in a list.")
+
+(defconst treelined-compose--lost '("disconnected" "timeout" "unreadable" "durabilityUnknown")
+  "Errors after which the message may be in the session.")
+
 (defvar-local treelined-compose--sending nil "Whether the message is being sent.")
 
 (defvar treelined-compose-mode-map
@@ -102,17 +106,19 @@ one that a command offers.  The plist has `:session', the
 
 (defun treelined-compose--params (content anyway)
   "Return the params to send CONTENT; ANYWAY: wherever the leaf is.
-The same content gets the same id, so that the daemon knows a retry."
-  (let ((leaf (treelined-session-leaf-id treelined-session)))
-    (unless (equal (seq-take treelined-compose--attempt 3) (list content leaf anyway))
-      (setq treelined-compose--attempt
-            (list content leaf anyway
-                  (append (list :entryId (format "%08x%08x" (random (ash 1 32))
-                                                 (random (ash 1 32)))
-                                :message (list :role "user" :content content
-                                               :timestamp (floor (* 1000 (float-time)))))
-                          (unless anyway (list :expectedLeafId leaf)))))))
-  (nth 3 treelined-compose--attempt))
+After a lost answer the same content has the same params, so that the
+daemon knows a retry: the leaf may be the message itself by then."
+  (unless (equal (seq-take treelined-compose--attempt 2) (list content anyway))
+    (setq treelined-compose--attempt
+          (list content anyway
+                (append (list :entryId (format "%08x%08x" (random (ash 1 32))
+                                               (random (ash 1 32)))
+                              :message (list :role "user" :content content
+                                             :timestamp (floor (* 1000 (float-time)))))
+                        (unless anyway
+                          (list :expectedLeafId
+                                (treelined-session-leaf-id treelined-session)))))))
+  (nth 2 treelined-compose--attempt))
 
 (defun treelined-compose--sent (tick)
   "Clear the buffer, unless it was edited since its modification TICK."
@@ -126,6 +132,8 @@ The same content gets the same id, so that the daemon knows a retry."
 (defun treelined-compose--refused (error)
   "Say that the message was not sent because of ERROR, and keep it."
   (setq treelined-compose--sending nil)
+  (unless (member (plist-get error :kind) treelined-compose--lost)
+    (setq treelined-compose--attempt nil))
   (if (equal (plist-get error :kind) "leafMoved")
       (message "treelined: not sent: others have written here.  j in the tree goes to \
 their leaf; C-u C-c C-c sends it here, as a branch")

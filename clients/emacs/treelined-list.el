@@ -20,6 +20,10 @@
 (defvar-local treelined-list--directory nil "The only directory that is listed, or nil.")
 (defvar-local treelined-list--cursor nil "The place of the next page, or nil.")
 (defvar-local treelined-list--loading nil "Whether a page is under way.")
+(defvar-local treelined-list--watching nil "The connection that reports changes, or nil.")
+(defvar-local treelined-list--timer nil "The timer that fetches changes, or nil.")
+
+(defconst treelined-list--delay 0.5 "Seconds for which changes are collected.")
 
 (defun treelined-list--time (timestamp)
   "Return TIMESTAMP, which a file may have in any form, in local time."
@@ -50,13 +54,14 @@
                               'face 'shadow)
                   title))))
 
-(defun treelined-list--fetch (cursor)
-  "Fetch the page at CURSOR, the first one if it is nil."
+(defun treelined-list--fetch (cursor &optional limit)
+  "Fetch the page at CURSOR, the first one if it is nil, of LIMIT rows."
   (setq treelined-list--loading t)
+  (treelined-list--watch)
   (treelined-request
    'list_sessions
    (list :sort treelined-list--sort :query treelined-list--words
-         :cwd treelined-list--directory :limit treelined-list--page :cursor cursor)
+         :cwd treelined-list--directory :limit (or limit treelined-list--page) :cursor cursor)
    (lambda (result)
      (when (derived-mode-p 'treelined-list-mode)
        (setq treelined-list--loading nil
@@ -64,12 +69,59 @@
              tabulated-list-entries
              (append (and cursor tabulated-list-entries)
                      (mapcar #'treelined-list--entry (plist-get result :sessions))))
-       (tabulated-list-print t)
+       (treelined-list--print)
        (treelined-list--say-nothing)
        (force-mode-line-update)))
    (lambda (error)
      (setq treelined-list--loading nil)
      (treelined-report error))))
+
+(defun treelined-list--print ()
+  "Draw the list, and keep point on its session, whose row may have changed."
+  (let ((id (plist-get (tabulated-list-get-id) :sessionId))
+        (column (current-column)))
+    (tabulated-list-print t)
+    (unless (or (null id) (equal id (plist-get (tabulated-list-get-id) :sessionId)))
+      (let ((place (save-excursion
+                     (goto-char (point-min))
+                     (while (not (or (eobp)
+                                     (equal id (plist-get (tabulated-list-get-id) :sessionId))))
+                       (forward-line 1))
+                     (and (not (eobp)) (point)))))
+        (when place
+          (goto-char place)
+          (move-to-column column))))))
+
+(defun treelined-list--watch ()
+  "Ask the daemon to say when the list is another, once for each connection."
+  (when-let* ((connection (ignore-errors (treelined-connection))))
+    (unless (eq connection treelined-list--watching)
+      (setq treelined-list--watching connection)
+      ;; An older daemon has no such method; then the list changes on demand.
+      (treelined-request 'watch_sessions nil #'ignore #'ignore))))
+
+(defun treelined-list--notified (name _params)
+  "Fetch the shown rows of lists again some time after a change, called NAME."
+  (when (eq name 'sessions_changed)
+    (dolist (buffer (buffer-list))
+      (with-current-buffer buffer
+        (when (and (derived-mode-p 'treelined-list-mode) (not treelined-list--timer))
+          (setq treelined-list--timer
+                (run-at-time treelined-list--delay nil #'treelined-list--follow buffer)))))))
+
+(defun treelined-list--follow (buffer)
+  "Fetch the shown rows of the list in BUFFER again."
+  (when (buffer-live-p buffer)
+    (with-current-buffer buffer
+      (setq treelined-list--timer nil)
+      ;; After the end of the daemon the next command starts it, not the list.
+      (when (treelined-running-p)
+        (if treelined-list--loading
+            (treelined-list--notified 'sessions_changed nil)
+          (treelined-list--fetch nil (max treelined-list--page
+                                          (length tabulated-list-entries))))))))
+
+(add-hook 'treelined-notification-functions #'treelined-list--notified)
 
 (defun treelined-list--say-nothing ()
   "Say in an empty list what to do."

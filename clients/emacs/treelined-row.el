@@ -140,6 +140,11 @@ Mark the text that was found if the snippet of MATCH is the label."
             (treelined-row-faced "]" 'treelined-label)
             " ")))
 
+(defconst treelined-row--styles
+  '(("accent" . treelined-summary) ("success" . treelined-active)
+    ("warning" . treelined-odd) ("error" . treelined-failed) ("dim" . shadow))
+  "The faces of the styles of custom messages.")
+
 (defun treelined-row-line (node folded found columns)
   "Return the line of the row NODE.
 FOLDED says whether rows below it are folded, FOUND is the match of a
@@ -147,7 +152,10 @@ search in it, and COLUMNS limits the guides."
   (let* ((active (plist-get node :onActivePath))
          (leaf (plist-get node :isLeaf))
          (speaker (treelined-row-speaker node))
-         (text-face (if active 'treelined-text 'treelined-inactive))
+         (style (cdr (assoc (plist-get node :style) treelined-row--styles)))
+         (text-face (cond ((not active) 'treelined-inactive)
+                          (style)
+                          (t 'treelined-text)))
          (label (plist-get node :label))
          (match (or (plist-get node :match) found))
          (flags (plist-get node :flags)))
@@ -167,6 +175,8 @@ search in it, and COLUMNS limits the guides."
      (and (plist-get node :isError)
           (not (plist-get node :toolCall))
           (treelined-row-faced (treelined-row-mark :failed) 'treelined-failed))
+     (when-let* ((icon (plist-get node :icon)))
+       (treelined-row-faced (concat icon " ") text-face))
      (if (and match (not (equal label (plist-get match :snippet))))
          (treelined-row-snippet match text-face)
        (treelined-row-faced (concat (when-let* ((tokens (plist-get node :tokens)))

@@ -24,6 +24,9 @@ const BLOCK: usize = 64 << 10;
 const DEATH: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  treelined connect --start      in place of `treelined`, for clients that share a daemon")]
 pub(crate) struct Connect {
     /// Start a daemon with these options if none runs
     #[arg(long)]

@@ -42,11 +42,6 @@ pub(super) struct ErrorResponse(pub RawJson);
 impl std::error::Error for ErrorResponse {}
 
 impl ErrorResponse {
-    pub(super) fn is_invalid_params(&self) -> bool {
-        let code = json::get(self.0.get().as_bytes(), "code");
-        code == Some(b"-32602")
-    }
-
     /// `data.kind`.
     pub(super) fn kind(&self) -> Option<String> {
         let kind = json::get_path(self.0.get().as_bytes(), &["data", "kind"]);
@@ -80,6 +75,15 @@ impl std::fmt::Display for ErrorResponse {
 impl ChildDaemon {
     /// Starts this program as a daemon with the same options, which dies with this process.
     pub(super) fn start(options: &Options) -> anyhow::Result<Self> {
+        Self::start_with(options, Stdio::inherit())
+    }
+
+    /// As [`Self::start`], without its log.
+    pub(super) fn start_silent(options: &Options) -> anyhow::Result<Self> {
+        Self::start_with(options, Stdio::null())
+    }
+
+    fn start_with(options: &Options, log: Stdio) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("find this program")?;
         let mut child = Command::new(&program)
             .args(options.as_arguments())
@@ -87,6 +91,8 @@ impl ChildDaemon {
             .arg(std::process::id().to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            .stderr(log)
+            .env_remove("TREELINED_COMPLETE")
             .spawn()
             .with_context(|| format!("start {}", program.display()))?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {

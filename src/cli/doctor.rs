@@ -4,9 +4,11 @@
 
 use super::Options;
 use super::doctor_import;
+use super::doctor_json;
 use super::doctor_origin;
 use super::doctor_repair;
 use super::screen::{Screen, Style};
+use super::session_choice::SessionQuery;
 use super::tree::count;
 use crate::entry::{Kind, Role};
 use crate::error::{Error, Result};
@@ -19,16 +21,31 @@ use crate::terminal;
 use crate::tree::Tree;
 use crate::tree::branches;
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  treelined doctor --latest                    the newest session of this directory
+  treelined doctor *.jsonl                     all files of a folder
+  treelined doctor FILE --repair --dry-run     what a repair would do
+
+Exit codes: 0 all is well, 1 damage or a file that cannot be read, 3 no such session.")]
 pub(crate) struct Doctor {
-    /// Session files
-    #[arg(required = true, value_name = "FILE")]
-    files: Vec<PathBuf>,
+    /// Sessions: files, ids, names, or beginnings of ids (4 characters or more)
+    #[arg(required_unless_present = "latest", value_name = "SESSION",
+          add = ArgValueCompleter::new(super::completions::sessions))]
+    sessions: Vec<String>,
+    /// The session of this directory with the last activity
+    #[arg(long, conflicts_with = "sessions")]
+    latest: bool,
+    /// Print a line of JSON for each file
+    #[arg(long, conflicts_with_all = ["repair", "origin"])]
+    json: bool,
     /// Take damaged lines out of the files; their bytes are kept in a folder beside each
     #[arg(long)]
     repair: bool,
@@ -52,9 +69,13 @@ pub(super) fn run(options: &Options, doctor: &Doctor) -> anyhow::Result<ExitCode
     if doctor.repair {
         super::small_runtime()?.block_on(async { crate::os::signal::outlive_the_size_limit() })?;
     }
+    let files = files(options, doctor)?;
+    if doctor.json {
+        return doctor_json::run(&files);
+    }
     let mut screen = Screen::new();
     let (mut sound, mut damaged, mut unreadable, mut diagnostics) = (0, 0, 0, 0);
-    for path in &doctor.files {
+    for path in &files {
         let mut finding = examine(&mut screen, path)?;
         if doctor.repair
             && matches!(finding, Finding::Damaged(_))
@@ -106,6 +127,19 @@ pub(super) fn run(options: &Options, doctor: &Doctor) -> anyhow::Result<ExitCode
     })
 }
 
+/// The files of the sessions.
+fn files(options: &Options, doctor: &Doctor) -> anyhow::Result<Vec<PathBuf>> {
+    if doctor.latest {
+        return Ok(vec![SessionQuery::Latest.find_alone(options)?]);
+    }
+    let find = |text: &String| match Path::new(text).exists() {
+        // The path is shown as it was given.
+        true => Ok(PathBuf::from(text)),
+        false => SessionQuery::Named(text.clone()).find_alone(options),
+    };
+    doctor.sessions.iter().map(find).collect()
+}
+
 /// Shows problems of the configuration and its programs. They do not affect the exit code.
 fn configuration(screen: &mut Screen, options: &Options) -> io::Result<()> {
     let settings = options.settings();
@@ -154,7 +188,7 @@ fn examine(screen: &mut Screen, path: &Path) -> io::Result<Finding> {
     }
 }
 
-fn open(path: &Path) -> Result<(OpenedLog, u64)> {
+pub(super) fn open(path: &Path) -> Result<(OpenedLog, u64)> {
     let location = Location::of_path(path)?;
     let size = location
         .status()
@@ -263,7 +297,7 @@ fn diagnostics(screen: &mut Screen, found: &[Diagnostic]) -> io::Result<()> {
 }
 
 /// The consequence of the damage for users of the session.
-fn meaning(damage: Damage) -> &'static str {
+pub(super) fn meaning(damage: Damage) -> &'static str {
     match damage {
         Damage::TornTail => {
             "The file ends inside a line. The piece is no entry; the next append begins a new line."

@@ -1,12 +1,12 @@
-//! `treelined schema` and `treelined completions`: files that are generated from the program.
+//! `treelined schema` and `treelined man`: files that are generated from the program.
 
 use super::Arguments;
+use super::completions::{COMPANIONS, help_of};
 use super::screen::Screen;
 use crate::schema;
 use crate::terminal;
 use anyhow::Context;
 use clap::{Args, CommandFactory};
-use clap_complete::Shell;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,9 +19,10 @@ pub(crate) struct Schema {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Completions {
-    /// The shell
-    shell: Shell,
+pub(crate) struct Man {
+    /// The folder for the pages; created if missing
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
 }
 
 /// Writes the documents of the protocol and the file format.
@@ -38,18 +39,40 @@ pub(super) fn schema(schema: &Schema) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints a completion script.
-pub(super) fn completions(completions: &Completions) -> anyhow::Result<ExitCode> {
-    // The script is written into memory first, since the generator panics if it cannot write.
-    let mut script = Vec::new();
-    clap_complete::generate(
-        completions.shell,
-        &mut Arguments::command(),
-        "treelined",
-        &mut script,
-    );
-    let mut screen = Screen::new();
-    screen.write_all(&script)?;
-    screen.flush()?;
+/// Writes a man page for this program, for each of its commands, and for each program of another package beside it.
+pub(super) fn man(man: &Man) -> anyhow::Result<ExitCode> {
+    let Man { out } = man;
+    std::fs::create_dir_all(out).with_context(|| format!("make {}", out.display()))?;
+    clap_mangen::generate_to(Arguments::command(), out)
+        .with_context(|| format!("write the pages into {}", out.display()))?;
+    for name in COMPANIONS {
+        if let Some(help) = help_of(name) {
+            let path = out.join(format!("{name}.1"));
+            let page = page_of_help(name, &help);
+            std::fs::write(&path, page).with_context(|| format!("write {}", path.display()))?;
+        }
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A page whose description is the help of the program.
+fn page_of_help(name: &str, help: &str) -> String {
+    let about = roff(help.lines().next().unwrap_or_default());
+    let help: Vec<String> = help.lines().map(roff).collect();
+    let version = env!("CARGO_PKG_VERSION");
+    format!(
+        ".TH {name} 1 \"\" \"treelined {version}\"\n.SH NAME\n{} \\- {about}\n.SH DESCRIPTION\n.nf\n{}\n.fi\n\
+         .SH SEE ALSO\ntreelined(1)\n",
+        roff(name),
+        help.join("\n")
+    )
+}
+
+/// A line of text without the characters that roff takes for its own.
+fn roff(line: &str) -> String {
+    let line = line.replace('\\', "\\e").replace('-', "\\-");
+    match line.starts_with(['.', '\'']) {
+        true => format!("\\&{line}"),
+        false => line,
+    }
 }

@@ -1,10 +1,11 @@
 //! `treelined export`: writes a session as a page, Markdown, text or a session file.
 
 use super::Options;
-use super::daemon::{ChildDaemon, ErrorResponse, RawJson};
-use super::progress::call_with_progress;
+use super::daemon::{ChildDaemon, RawJson};
+use super::failure::{ShellError, USAGE, warn};
+use super::progress::{self, call_with_progress};
 use super::scratch::Scratch;
-use super::session_choice::{ChoiceError, SessionChoice};
+use super::session_choice::SessionChoice;
 use crate::terminal;
 use anyhow::Context;
 use clap::Args;
@@ -15,12 +16,12 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The exit code for arguments that do not fit together, or that the daemon refuses.
-const USAGE: u8 = 2;
-/// The exit code if the session or the entry does not exist.
-const NOT_FOUND: u8 = 3;
-
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  treelined export --latest --html -o talk.html       a page of the newest session of this directory
+  treelined export \"A tour\" --markdown | less        the branch of the leaf as a document
+  treelined export a1b2c3d4 --jsonl --branch q2 -o part.jsonl")]
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     session: SessionChoice,
@@ -93,51 +94,29 @@ struct AnsweredRedaction {
 
 pub(super) fn run(options: &Options, export: &ExportArgs) -> anyhow::Result<ExitCode> {
     if export.format.html && export.output.is_none() && io::stdout().is_terminal() {
-        let message = "a page needs --output FILE, or a pipe";
-        return Ok(refuse(message, USAGE));
+        let message = "a page is not for a terminal";
+        let remedy = "--output FILE, or a pipe";
+        return Err(ShellError::new(USAGE, message, remedy).into());
     }
     let mut daemon = ChildDaemon::start(options)?;
     let exported = write(&mut daemon, export);
     daemon.end()?;
-    match exported {
-        Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(error) => match exit_code(&error) {
-            Some(code) => Ok(refuse(&error.to_string(), code)),
-            None => Err(error),
-        },
-    }
-}
-
-fn refuse(message: &str, code: u8) -> ExitCode {
-    // There is no other place for the message.
-    let _unsaid = writeln!(io::stderr(), "treelined: {message}");
-    ExitCode::from(code)
-}
-
-/// The exit code of errors that are neither success nor failure.
-fn exit_code(error: &anyhow::Error) -> Option<u8> {
-    if let Some(choice) = error.downcast_ref::<ChoiceError>() {
-        return Some(choice.exit_code());
-    }
-    let answered = error.downcast_ref::<ErrorResponse>()?;
-    match answered.kind().as_deref() {
-        Some("invalidParams") => Some(USAGE),
-        Some("entryNotFound" | "sessionNotFound") => Some(NOT_FOUND),
-        _ => None,
-    }
+    exported.map(|()| ExitCode::SUCCESS)
 }
 
 fn write(daemon: &mut ChildDaemon, export: &ExportArgs) -> anyhow::Result<()> {
-    let has_bar = io::stderr().is_terminal();
+    let has_bar = progress::is_wanted();
     if has_bar {
-        super::progress::introduce(daemon, "treelined export")?;
+        progress::introduce(daemon, "treelined export")?;
     }
     let session = export.session.find(daemon)?;
     let opening = json!({ "path": session.display().to_string(), "mode": "read" });
     daemon.call("open_session", &opening.to_string())?;
     if export.no_redact && !export.format.jsonl {
-        let note = "secrets are not redacted: look at the export before you send it";
-        writeln!(io::stderr(), "treelined: {note}")?;
+        warn(
+            "keys, tokens and passwords stay in the export",
+            "look at it before you send it; without --no-redact they are replaced",
+        );
     }
     let answered = match &export.output {
         Some(path) => {

@@ -1,11 +1,11 @@
 //! `treelined import`: brings the conversations of other tools into the session directory.
 
 use super::Options;
-use super::daemon::{ChildDaemon, ErrorResponse, RawJson};
+use super::daemon::{ChildDaemon, RawJson};
+use super::failure::{ShellError, USAGE};
 use super::import_watch;
 use super::progress::{self, call_with_progress};
 use super::screen::{Screen, Style};
-use crate::error::Kind;
 use crate::import::Tool;
 use crate::terminal;
 use crate::wire::{ImportedFile, ImportedSession};
@@ -15,16 +15,20 @@ use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The exit code if `--forget` names a session that no import has made.
-const NO_SESSION: u8 = 3;
 /// Failures that are shown; `--json` has all.
 const MAX_FAILURES: usize = 10;
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  treelined import                          everything new, from all tools
+  treelined import --dry-run                what there is to import
+  treelined import --from codex --cwd .     Codex's conversations of this directory
+  treelined import --watch                  again whenever a tool has written something")]
 pub(crate) struct ImportArgs {
     /// Files and folders; the places where the tools keep their sessions if not given
     #[arg(value_name = "PATH")]
@@ -111,10 +115,9 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
     }
     for path in &import.paths {
         if let Err(error) = std::fs::metadata(path) {
-            let path = path.display().to_string();
-            let message = format!("treelined: {}: {error}", terminal::line(&path));
-            writeln!(io::stderr(), "{message}")?;
-            return Ok(ExitCode::from(2));
+            let message = format!("{}: {error}", path.display());
+            let remedy = "another path, or none: then the places of the tools are searched";
+            return Err(ShellError::new(USAGE, message, remedy).into());
         }
     }
     if import.watch {
@@ -123,18 +126,7 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
     let mut daemon = ChildDaemon::start(options)?;
     let answered = ask(&mut daemon, import);
     daemon.end()?;
-    let answered = match answered {
-        Err(error)
-            if error
-                .downcast_ref()
-                .is_some_and(ErrorResponse::is_invalid_params) =>
-        {
-            let message = format!("treelined: {}", terminal::line(&error.to_string()));
-            writeln!(io::stderr(), "{message}")?;
-            return Ok(ExitCode::from(2));
-        }
-        answered => answered?,
-    };
+    let answered = answered?;
     let imported: Imported =
         serde_json::from_str(answered.get()).context("read the answer to import_sessions")?;
     if import.json {
@@ -151,21 +143,14 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
 
 fn forget(options: &Options, session: &str) -> anyhow::Result<ExitCode> {
     let store = crate::store::Store::new(options.config()?.session_dir);
-    let forgotten = match crate::importer::run::forget(store.path(), session) {
-        Err(error) if error.kind == Kind::SessionNotFound => {
-            let message = format!("treelined: {}", terminal::line(&error.message));
-            writeln!(io::stderr(), "{message}")?;
-            return Ok(ExitCode::from(NO_SESSION));
-        }
-        forgotten => forgotten.map_err(anyhow::Error::msg)?,
-    };
+    let forgotten = crate::importer::run::forget(store.path(), session)?;
     let origins = super::tree::count(forgotten as u64, "source", "sources");
     writeln!(io::stdout(), "deleted the kept bytes of {origins}")?;
     Ok(ExitCode::SUCCESS)
 }
 
 pub(super) fn ask(daemon: &mut ChildDaemon, import: &ImportArgs) -> anyhow::Result<RawJson> {
-    let is_drawn = io::stderr().is_terminal();
+    let is_drawn = progress::is_wanted();
     if is_drawn {
         progress::introduce(daemon, "treelined import")?;
     }
@@ -254,7 +239,7 @@ fn show(imported: &Imported, import: &ImportArgs) -> anyhow::Result<()> {
     };
     writeln!(screen, "\n{summary}")?;
     if totals.created > 0 && !import.dry_run {
-        let next = "next: treelined-tui, or treelined call list_sessions --pretty";
+        let next = "next: treelined list --all, or treelined-tui";
         writeln!(screen, "{}", screen.style(Style::Dim, next))?;
     }
     screen.flush()?;

@@ -2,6 +2,7 @@
 
 use super::Options;
 use super::daemon::ChildDaemon;
+use super::failure::{ShellError, warn};
 use super::import::{ImportArgs, Imported, ask};
 use super::screen::Screen;
 use super::tree::count;
@@ -28,16 +29,15 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
         // The watch begins before the import, so that it reports every later change.
         let watch = Watch::of(&watched_places(&request)).context("watch the tools' folders")?;
         for (path, error) in watch.failures() {
-            let line = format!("not watched: {}: {error}", path.display());
-            writeln!(io::stderr(), "{}", terminal::line(&line))?;
+            let message = format!("{} is not watched: {error}", path.display());
+            warn(&message, "treelined import, which reads it once");
         }
         loop {
             let limit = match round(options, import) {
                 Ok(is_held) => is_held.then_some(AFTER_QUIET),
                 Err(error) if is_first => return Err(error),
                 Err(error) => {
-                    let line = format!("treelined: {error:#}");
-                    writeln!(io::stderr(), "{}", terminal::line(&line))?;
+                    ShellError::of(&error).report();
                     Some(AFTER_FAILURE)
                 }
             };

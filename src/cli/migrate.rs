@@ -4,6 +4,7 @@
 //! The session rewrites its file before a commit; this commits no lines.
 
 use super::screen::Screen;
+use super::session_choice::SessionChoice;
 use super::{Options, late_writes};
 use crate::error::{Error, Kind};
 use crate::log::Log;
@@ -20,13 +21,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  treelined migrate old.jsonl    the original is kept beside it")]
 pub(crate) struct Migrate {
-    /// A session file
-    file: PathBuf,
+    #[command(flatten)]
+    session: SessionChoice,
 }
 
 pub(super) fn run(options: &Options, migrate: &Migrate) -> anyhow::Result<ExitCode> {
-    let location = Location::of_path(&migrate.file)?;
+    let location = Location::of_path(&migrate.session.query().find_alone(options)?)?;
     // This handle keeps the original when another file has its name.
     let original = location.folder.file(&location.name, HandleAccess::Read)?;
     let opened = Log::open(location.clone())?;

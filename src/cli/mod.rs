@@ -1,25 +1,31 @@
 //! The command line: arguments, the environment, logging and exit codes.
 //!
 //! In reading order: [`serve`] is the daemon. [`daemon`] runs one as a child and is its client, for [`call`],
-//! [`tree`], [`search`], [`restore`] and [`demo`]. [`doctor`] and [`migrate`] open a file without a daemon.
+//! [`list`], [`show`], [`tree`], [`search`], [`restore`] and [`demo`]. [`doctor`] and [`migrate`] open a file without a daemon.
 //! [`connect`], [`web`], [`status`] and [`stop`] find the shared daemon by [`shared`].
 //! [`documents`] writes generated files. [`screen`], [`drawing`], [`progress`] and [`pretty`] format output.
-//! [`session_choice`] finds the session that a person names.
+//! [`session_choice`] finds the session that a person names, [`completions`] offers them to a shell. [`failure`] shows
+//! errors, and has the exit codes; [`interrupt`] ends a command.
 
 mod call;
+mod completions;
 mod connect;
 mod daemon;
 mod demo;
 mod doctor;
 mod doctor_import;
+mod doctor_json;
 mod doctor_origin;
 mod doctor_repair;
 mod documents;
 mod drawing;
 mod export;
+mod failure;
 mod import;
 mod import_watch;
+mod interrupt;
 mod late_writes;
+mod list;
 mod migrate;
 mod package;
 mod pretty;
@@ -31,12 +37,14 @@ mod search;
 mod serve;
 mod session_choice;
 mod shared;
+mod show;
 mod status;
 mod stop;
 mod story;
 mod tree;
 mod web;
 
+use self::failure::ShellError;
 use crate::config::Config;
 use crate::config::{self, ConfigFlags, DurabilityName, Settings, SummarizerName};
 use crate::endpoint::log_file;
@@ -46,14 +54,11 @@ use crate::terminal;
 use anyhow::Context;
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use serde_json::json;
 use std::borrow::Cow;
-use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::runtime::Runtime;
 use tracing_subscriber::EnvFilter;
@@ -67,13 +72,21 @@ Content-Length headers, as language servers do), and answers on stdout until std
 const EXAMPLES: &str = "\
 Examples:
   treelined demo                             a conversation of the kind, offline
-  treelined call list_sessions --pretty      one call
-  treelined call get_context --open FILE     one call on a session
-  treelined tree FILE --filter user-only     draw a session
+  treelined import                           bring in the conversations of other tools
+  treelined list --all                       the sessions of all directories
+  treelined tree --latest                    draw the newest session of this directory
+  treelined show \"A tour\"                   read a branch of a session
   treelined search build cache               find words in all sessions
   treelined export --latest --html -o a.html a page with the newest session of this directory
   treelined web                              show the sessions in a browser, live
-  treelined doctor *.jsonl                   look for damage; exit code 1 if there is any
+  treelined call list_sessions --pretty      one call of the protocol
+  treelined doctor --latest                  look for damage
+
+SESSION is the path of a file, else an id, else a name, else the beginning of an id (4 characters
+or more); --latest is the session of this directory with the last activity.
+
+Exit codes: 0 done, 1 failed, 2 wrong arguments or several sessions fit, 3 not found,
+130 interrupted. Commands whose codes differ say so in their help.
 
 Environment:
   TREELINED_SESSION_DIR  where sessions are kept
@@ -81,7 +94,7 @@ Environment:
   TREELINED_IDLE_EXIT    as --idle-exit of serve
   TREELINED_LOG          what is logged to stderr: error, warn (default), info, debug, trace
   NO_COLOR, COLUMNS      no colours; width of what is drawn
-  PAGER                  what shows the hits of a search at a terminal [default: less]";
+  PAGER                  what shows long output at a terminal [default: less]; cat for none";
 
 /// Keeps the conversations of AI agents as trees, for any client: JSON-RPC on stdin and stdout
 #[derive(Debug, Parser)]
@@ -96,8 +109,11 @@ pub(crate) struct Arguments {
 
 /// The daemon's options. The configuration file gives those left out.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Options of the daemon, and of commands that ask one")]
+#[command(next_help_heading = "Options of every command")]
 pub(crate) struct Options {
+    /// Write long output to the terminal at once, without a pager
+    #[arg(long, global = true)]
+    pub no_pager: bool,
     /// The configuration file, in place of treelined/config.toml in the platform's folder for them
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -105,17 +121,17 @@ pub(crate) struct Options {
     #[arg(long, global = true, value_name = "DIR")]
     pub session_dir: Option<PathBuf>,
     /// The summarizer for summaries that no client writes [default: none]
-    #[arg(long, global = true, value_enum)]
+    #[arg(long, global = true, value_enum, hide_short_help = true)]
     pub summarizer: Option<SummarizerName>,
     /// The failures that an answered append survives [default: interval]
-    #[arg(long, global = true, value_enum)]
+    #[arg(long, global = true, value_enum, hide_short_help = true)]
     pub durability: Option<DurabilityName>,
     /// Longest message that is read, in bytes [default: 67108864]
-    #[arg(long, global = true, value_name = "BYTES",
+    #[arg(long, global = true, value_name = "BYTES", hide_short_help = true,
           value_parser = clap::value_parser!(u64).range(1024..=1 << 40))]
     pub max_frame_bytes: Option<u64>,
     /// Unread output above which reading pauses, in bytes [default: 16777216]
-    #[arg(long, global = true, value_name = "BYTES",
+    #[arg(long, global = true, value_name = "BYTES", hide_short_help = true,
           value_parser = clap::value_parser!(u64).range(1024..=1 << 40))]
     pub max_queued_bytes: Option<u64>,
 }
@@ -135,6 +151,11 @@ pub(crate) enum Command {
     /// Leave the terminal and run this program with these arguments
     #[command(hide = true)]
     Detach(shared::Detach),
+    /// List the sessions of this directory, or of all
+    #[command(visible_alias = "ls")]
+    List(list::ListArgs),
+    /// Read a branch of a session, from the first message to the last
+    Show(show::ShowArgs),
     /// Make one call and print its result
     Call(call::CallArgs),
     /// Draw a session
@@ -157,8 +178,10 @@ pub(crate) enum Command {
     Restore(restore::Restore),
     /// Write the JSON Schemas, the method list, the OpenRPC document and reference.md of this daemon
     Schema(documents::Schema),
-    /// Print a completion script
-    Completions(documents::Completions),
+    /// Write the man pages
+    Man(documents::Man),
+    /// Print a script that completes commands, methods and sessions in a shell
+    Completions(completions::Completions),
     /// Print the settings in force and the source of each
     Config,
     /// Show a conversation with a branch, offline
@@ -176,25 +199,40 @@ pub(crate) struct LaunchArgs {
     pub argv: Vec<OsString>,
 }
 
+/// Prints words for a shell that completes a command line, if one has asked. Returns whether one has.
+pub(crate) fn completes() -> bool {
+    completions::answer()
+}
+
 /// Runs the command that the arguments name.
 pub(crate) fn run(arguments: Arguments) -> ExitCode {
     log_to_stderr();
-    let outcome = outcome(&arguments);
-    outcome.unwrap_or_else(|error| {
-        if is_unread(&error) {
-            return ExitCode::SUCCESS;
-        }
-        report(&error);
-        ExitCode::FAILURE
+    if arguments.ends_at_interrupt() {
+        interrupt::watch();
+    }
+    outcome(&arguments).unwrap_or_else(|error| match is_unread(&error) {
+        true => ExitCode::SUCCESS,
+        false => ShellError::of(&error).report(),
     })
 }
 
-/// Writes an error to stderr.
-fn report(error: &anyhow::Error) {
-    let message = format!("{error:#}");
-    let mut stderr = io::stderr().lock();
-    // There is no other place for the message.
-    let _unsaid = writeln!(stderr, "treelined: {}", terminal::line(&message));
+impl Arguments {
+    /// Whether an interrupt ends the command at once. Daemons end in order, and other programs by themselves.
+    fn ends_at_interrupt(&self) -> bool {
+        let Some(command) = &self.command else {
+            return false;
+        };
+        !matches!(
+            command,
+            Command::Serve(_)
+                | Command::Connect(_)
+                | Command::Web(_)
+                | Command::Detach(_)
+                | Command::Launch(_)
+                | Command::Acp(_)
+                | Command::Mcp(_)
+        )
+    }
 }
 
 fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -215,6 +253,8 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Status(status)) => status::run(options, status),
         Some(Command::Stop(stop)) => stop::run(options, stop),
         Some(Command::Detach(detach)) => detach.run(),
+        Some(Command::List(list)) => list::run(options, list),
+        Some(Command::Show(show)) => show::run(options, show),
         Some(Command::Call(call)) => call::run(options, call),
         Some(Command::Tree(tree)) => tree::run(options, tree),
         Some(Command::Search(search)) => search::run(options, search),
@@ -226,7 +266,8 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Export(export)) => export::run(options, export),
         Some(Command::Restore(restore)) => restore::run(options, restore),
         Some(Command::Schema(schema)) => documents::schema(schema),
-        Some(Command::Completions(completions)) => documents::completions(completions),
+        Some(Command::Man(man)) => documents::man(man),
+        Some(Command::Completions(completions)) => completions::run(completions),
         Some(Command::Config) => print_config(options),
         Some(Command::Demo(demo)) => demo::run(options, demo),
         Some(Command::Launch(args)) => Err(running::launch(args.parent, &args.argv).into()),
@@ -255,38 +296,6 @@ pub(crate) fn refuse(error: clap::Error) -> ExitCode {
 fn is_unread(error: &anyhow::Error) -> bool {
     let error = error.downcast_ref::<io::Error>();
     error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-}
-
-/// A session named on the command line: an id or a path.
-#[derive(Debug, Clone)]
-pub(crate) enum SessionName {
-    Path(PathBuf),
-    Id(String),
-}
-
-impl FromStr for SessionName {
-    type Err = Infallible;
-
-    /// A path if the text has a slash, ends like a session file, or names an existing file; else an id.
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        let path = Path::new(text);
-        let is_path = text.contains('/') || text.ends_with(".jsonl") || path.is_file();
-        Ok(match is_path {
-            true => Self::Path(path.to_owned()),
-            false => Self::Id(text.to_owned()),
-        })
-    }
-}
-
-impl SessionName {
-    /// The params of `open_session` for this session.
-    fn to_open(&self, mode: &str) -> String {
-        let params = match self {
-            Self::Path(path) => json!({ "path": path.display().to_string(), "mode": mode }),
-            Self::Id(id) => json!({ "sessionId": id, "mode": mode }),
-        };
-        params.to_string()
-    }
 }
 
 /// Logs to stderr, since stdout carries the protocol. `TREELINED_LOG` sets the level, by default warnings.

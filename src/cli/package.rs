@@ -1,6 +1,7 @@
 //! `treelined acp` and `treelined mcp`: programs of packages of their own, installed beside this one.
 
 use super::Options;
+use super::failure::{FAILED, ShellError};
 use crate::os::process;
 use anyhow::Context;
 use clap::Args;
@@ -19,21 +20,28 @@ pub(crate) struct PackageArgs {
     arguments: Vec<OsString>,
 }
 
+/// The program of this name: the one beside this program, else the one on the `PATH`.
+pub(super) fn program_beside(name: &str) -> anyhow::Result<OsString> {
+    let own = std::env::current_exe().context("find this program")?;
+    let beside = own.with_file_name(name);
+    Ok(match beside.is_file() {
+        true => beside.into_os_string(),
+        false => name.into(),
+    })
+}
+
 /// Becomes the program of this name: the one beside this program, else the one on the `PATH`. It uses this program
 /// as its daemon.
 pub(super) fn run(options: &Options, name: &str, args: &PackageArgs) -> anyhow::Result<ExitCode> {
     let own = std::env::current_exe().context("find this program")?;
-    let beside = own.with_file_name(name);
-    let program = match beside.is_file() {
-        true => beside.into_os_string(),
-        false => name.into(),
-    };
-    let mut command = Command::new(&program);
+    let mut command = Command::new(program_beside(name)?);
     if let Some(folder) = &options.session_dir {
         command.arg("--session-dir").arg(folder);
     }
     command.args(&args.arguments).env("TREELINED_BIN", own);
-    Err(process::exec(&mut command)).with_context(|| {
-        format!("start {name}, which is a package of its own and neither beside this program nor on the PATH")
-    })
+    let error = process::exec(&mut command);
+    let message =
+        format!("cannot start {name}, neither beside this program nor on the PATH: {error}");
+    let remedy = format!("install the package {name}, which is one of its own");
+    Err(ShellError::new(FAILED, message, remedy).into())
 }

@@ -3,11 +3,17 @@
 use super::daemon::{ChildDaemon, ErrorResponse, Incoming, RawJson};
 use serde::Deserialize;
 use serde_json::json;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 /// Columns of the progress bar.
 const BAR: u8 = 30;
 const MEGABYTE: f64 = 1e6;
+
+/// Whether stderr can show a progress bar.
+pub(super) fn is_wanted() -> bool {
+    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    io::stderr().is_terminal() && !is_dumb
+}
 
 /// Introduces this program to the daemon as a client that receives progress.
 pub(super) fn introduce(daemon: &mut ChildDaemon, name: &str) -> anyhow::Result<()> {

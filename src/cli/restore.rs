@@ -1,24 +1,38 @@
 //! `treelined restore`: lists the trash, and restores a session from it.
 
 use super::Options;
-use super::daemon::ChildDaemon;
+use super::daemon::{ChildDaemon, RawJson};
+use super::failure::{NOT_FOUND, ShellError};
 use super::screen::{Screen, Style};
+use super::session_choice::{ChoiceProblem, ListedRow, SessionQuery, choose, current_directory};
 use super::tree::title;
 use crate::terminal;
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::Args;
 use serde::Deserialize;
-use serde_json::json;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use std::collections::HashSet;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  treelined restore              the deleted sessions, the last one first
+  treelined restore \"A tour\"     brings one back")]
 pub(crate) struct Restore {
-    /// The id of a deleted session, or its file in the trash; left out, the trash is listed
-    #[arg(value_name = "SESSION-ID|FILE")]
+    /// A deleted session: its file in the trash, its id, its name, or the beginning of its id (4 characters or more);
+    /// left out, the trash is listed
+    #[arg(value_name = "SESSION")]
     session: Option<String>,
+    /// Bring back the session of this directory that was deleted last
+    #[arg(long, conflicts_with = "session")]
+    latest: bool,
+    /// Print the rows of list_trash, or the result of restore_session, as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Deserialize)]
@@ -34,8 +48,8 @@ struct TrashRow {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct TrashPage {
-    sessions: Vec<TrashRow>,
+struct TrashPage<R> {
+    sessions: Vec<R>,
     next_cursor: Option<String>,
 }
 
@@ -46,8 +60,9 @@ struct RestoreResult {
 
 pub(super) fn run(options: &Options, restore: &Restore) -> anyhow::Result<ExitCode> {
     let mut daemon = ChildDaemon::start(options)?;
-    let done = match &restore.session {
-        Some(session) => bring_back(&mut daemon, session),
+    let done = match SessionQuery::of(restore.session.as_ref(), restore.latest) {
+        Some(query) => bring_back(&mut daemon, &query, restore.json),
+        None if restore.json => print_json(&mut daemon),
         None => list(&mut daemon),
     };
     daemon.end()?;
@@ -55,13 +70,13 @@ pub(super) fn run(options: &Options, restore: &Restore) -> anyhow::Result<ExitCo
 }
 
 /// The deleted sessions, most recent first.
-fn trashed(daemon: &mut ChildDaemon) -> anyhow::Result<Vec<TrashRow>> {
+fn trashed<R: DeserializeOwned>(daemon: &mut ChildDaemon) -> anyhow::Result<Vec<R>> {
     let mut trashed = Vec::new();
     let mut cursor = None;
     loop {
         let params = json!({ "cursor": cursor }).to_string();
         let answered = daemon.call("list_trash", &params)?;
-        let page: TrashPage =
+        let page: TrashPage<R> =
             serde_json::from_str(answered.get()).context("understand list_trash")?;
         trashed.extend(page.sessions);
         cursor = page.next_cursor;
@@ -73,7 +88,7 @@ fn trashed(daemon: &mut ChildDaemon) -> anyhow::Result<Vec<TrashRow>> {
 
 fn list(daemon: &mut ChildDaemon) -> anyhow::Result<()> {
     let mut screen = Screen::new();
-    let trashed = trashed(daemon)?;
+    let trashed: Vec<TrashRow> = trashed(daemon)?;
     if trashed.is_empty() {
         writeln!(screen, "the trash is empty")?;
     }
@@ -98,23 +113,74 @@ fn list(daemon: &mut ChildDaemon) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn bring_back(daemon: &mut ChildDaemon, wanted: &str) -> anyhow::Result<()> {
-    let params = match wanted.contains('/') {
-        false => json!({ "sessionId": wanted }),
-        true => {
-            let path = std::path::absolute(Path::new(wanted)).context("find the file")?;
-            let mut all = trashed(daemon)?.into_iter();
-            let Some(found) = all.find(|session| Path::new(&session.trashed_path) == path) else {
-                bail!("{wanted} is not in the trash; treelined restore lists what is");
-            };
-            json!({ "sessionId": found.session_id, "trashedPath": found.trashed_path })
-        }
+fn print_json(daemon: &mut ChildDaemon) -> anyhow::Result<()> {
+    let rows: Vec<RawJson> = trashed(daemon)?;
+    let rows: Vec<&str> = rows.iter().map(|row| row.get()).collect();
+    let text = format!("{{\"sessions\":[{}]}}", rows.join(","));
+    writeln!(io::stdout().lock(), "{}", terminal::json(&text))?;
+    Ok(())
+}
+
+/// The params of `restore_session` for the session that a person names.
+fn wanted(daemon: &mut ChildDaemon, query: &SessionQuery) -> anyhow::Result<Value> {
+    let rows: Vec<TrashRow> = trashed(daemon)?;
+    let of =
+        |row: &TrashRow| json!({ "sessionId": row.session_id, "trashedPath": row.trashed_path });
+    let SessionQuery::Named(text) = query else {
+        let cwd = current_directory()?;
+        let row = rows.iter().find(|row| row.cwd == cwd);
+        let missing = || nothing(&format!("no deleted session of the directory {cwd}"));
+        return Ok(row.map(of).ok_or_else(missing)?);
     };
+    let path = std::path::absolute(text).context("find the file")?;
+    if let Some(row) = rows.iter().find(|row| Path::new(&row.trashed_path) == path) {
+        return Ok(of(row));
+    }
+    // The daemon restores the last one of an id, and knows sessions that are not deleted.
+    if rows.iter().any(|row| row.session_id == *text) {
+        return Ok(json!({ "sessionId": text }));
+    }
+    let listed: Vec<ListedRow> = rows.iter().map(TrashRow::listed).collect();
+    match choose(text, &listed) {
+        Ok(row) => Ok(json!({ "sessionId": row.session_id, "trashedPath": row.path })),
+        Err(ChoiceProblem::Several(error)) => Err(error.into()),
+        Err(ChoiceProblem::None) if text.contains('/') => {
+            Err(nothing(&format!("{text} is not in the trash")).into())
+        }
+        Err(ChoiceProblem::None) => Ok(json!({ "sessionId": text })),
+    }
+}
+
+fn nothing(message: &str) -> ShellError {
+    ShellError::new(
+        NOT_FOUND,
+        message,
+        "treelined restore, which lists the deleted sessions",
+    )
+}
+
+fn bring_back(daemon: &mut ChildDaemon, query: &SessionQuery, json: bool) -> anyhow::Result<()> {
+    let params = wanted(daemon, query)?;
     let answered = daemon.call("restore_session", &params.to_string())?;
     let restored: RestoreResult =
         serde_json::from_str(answered.get()).context("understand restore_session")?;
     let mut screen = Screen::new();
-    writeln!(screen, "restored: {}", terminal::line(&restored.path))?;
+    match json {
+        true => writeln!(screen, "{}", terminal::json(answered.get()))?,
+        false => writeln!(screen, "restored: {}", terminal::line(&restored.path))?,
+    }
     screen.flush()?;
     Ok(())
+}
+
+impl TrashRow {
+    fn listed(&self) -> ListedRow {
+        ListedRow {
+            session_id: self.session_id.clone(),
+            path: self.trashed_path.clone().into(),
+            name: self.name.clone(),
+            first_message: self.first_message.clone(),
+            modified: self.deleted_at.clone(),
+        }
+    }
 }

@@ -1,7 +1,8 @@
-//! Stdout as a terminal: its width, its colours, and writing to it.
+//! Stdout as a terminal: its width, its colours, its pager, and writing to it.
 //!
 //! Owns the styles. Callers sanitize text with [`crate::terminal`] first.
 
+use super::{Options, interrupt};
 use crate::os::stream::terminal_columns;
 use crate::terminal;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
@@ -12,11 +13,20 @@ const COLUMNS: usize = 100;
 /// A smaller width counts as unknown.
 const FEWEST_COLUMNS: usize = 20;
 
-/// Locked stdout.
+/// The exit codes of a shell that has found no program, or may not run it.
+const NO_PROGRAM: [i32; 2] = [126, 127];
+
+/// Stdout, directly or through a pager.
 pub(super) struct Screen {
-    out: BufWriter<StdoutLock<'static>>,
+    out: ScreenOutput,
     pub columns: usize,
     colours: bool,
+}
+
+enum ScreenOutput {
+    Direct(BufWriter<StdoutLock<'static>>),
+    /// The text for the pager, until [`Screen::finish`].
+    Collected(Vec<u8>),
 }
 
 /// A style of text, for terminals with colours.
@@ -33,12 +43,26 @@ pub(super) enum Style {
 }
 
 impl Screen {
+    /// Stdout without a pager.
     pub(super) fn new() -> Self {
+        Self::of(ScreenOutput::Direct(BufWriter::new(io::stdout().lock())))
+    }
+
+    /// Stdout with the user's pager if it is a terminal. [`Self::finish`] shows the text.
+    pub(super) fn paged(options: &Options) -> Self {
+        let is_paged = !options.no_pager && io::stdout().is_terminal() && pager().is_some();
+        match is_paged {
+            true => Self::of(ScreenOutput::Collected(Vec::new())),
+            false => Self::new(),
+        }
+    }
+
+    fn of(out: ScreenOutput) -> Self {
         let is_terminal = io::stdout().is_terminal();
         let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let dumb = set("TERM").is_some_and(|term| term == "dumb");
         Self {
-            out: BufWriter::new(io::stdout().lock()),
+            out,
             columns: columns(is_terminal),
             colours: is_terminal && !dumb && set("NO_COLOR").is_none(),
         }
@@ -59,6 +83,17 @@ impl Screen {
             Style::Mark => return format!("\x1b[1;33m{text}\x1b[0m"),
         };
         format!("\x1b[{code}m{text}\x1b[0m")
+    }
+
+    /// Shows everything that was written; waits until the user leaves the pager.
+    pub(super) fn finish(self) -> io::Result<()> {
+        match (self.out, pager()) {
+            (ScreenOutput::Direct(mut out), _) => out.flush(),
+            (ScreenOutput::Collected(text), Some(program)) => {
+                interrupt::leave_to_pager(|| show_in(&program, &text))
+            }
+            (ScreenOutput::Collected(text), None) => io::stdout().lock().write_all(&text),
+        }
     }
 }
 
@@ -108,10 +143,16 @@ impl MarkedText<'_> {
 
 impl Write for Screen {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.out.write(bytes)
+        match &mut self.out {
+            ScreenOutput::Direct(out) => out.write(bytes),
+            ScreenOutput::Collected(text) => text.write(bytes),
+        }
     }
     fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
+        match &mut self.out {
+            ScreenOutput::Direct(out) => out.flush(),
+            ScreenOutput::Collected(_) => Ok(()),
+        }
     }
 }
 
@@ -122,35 +163,27 @@ fn columns(is_terminal: bool) -> usize {
     known.map_or(COLUMNS, |columns: usize| columns.max(FEWEST_COLUMNS))
 }
 
-/// A program through which text is shown page by page.
-pub(super) struct Pager;
+/// The command of the user's pager; `None` if the user wants none.
+fn pager() -> Option<String> {
+    let chosen = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
+    (!matches!(chosen.trim(), "" | "cat")).then_some(chosen)
+}
 
-impl Pager {
-    /// Shows the text in the user's pager if stdout is a terminal, else writes it there.
-    pub(super) fn show(mut screen: Screen, text: &str) -> io::Result<()> {
-        let chosen = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
-        let is_wanted = io::stdout().is_terminal() && !matches!(chosen.trim(), "" | "cat");
-        if !is_wanted {
-            screen.write_all(text.as_bytes())?;
-            return screen.flush();
-        }
-        // The pager writes to the same terminal.
-        drop(screen);
-        let mut pager = Command::new("sh");
-        pager.args(["-c", &chosen]).stdin(Stdio::piped());
-        if std::env::var_os("LESS").is_none() {
-            // Ends if one screen is enough, passes colours, and leaves the text on the screen.
-            pager.env("LESS", "FRX");
-        }
-        let mut pager = pager.spawn()?;
-        if let Some(mut input) = pager.stdin.take() {
-            // The user may leave before the end.
-            let _left = input.write_all(text.as_bytes());
-        }
-        match pager.wait()?.success() {
-            true => Ok(()),
-            // There is no such program.
-            false => io::stdout().lock().write_all(text.as_bytes()),
-        }
+/// Shows the text in this pager. A pager that ends before the end of the text has shown enough of it.
+fn show_in(program: &str, text: &[u8]) -> io::Result<()> {
+    let mut pager = Command::new("sh");
+    pager.args(["-c", program]).stdin(Stdio::piped());
+    if std::env::var_os("LESS").is_none() {
+        // Ends if one screen is enough, passes colours, and leaves the text on the screen.
+        pager.env("LESS", "FRX");
+    }
+    let mut pager = pager.spawn()?;
+    if let Some(mut input) = pager.stdin.take() {
+        // The user may leave before the end.
+        let _left = input.write_all(text);
+    }
+    match pager.wait()?.code() {
+        Some(code) if NO_PROGRAM.contains(&code) => io::stdout().lock().write_all(text),
+        _ => Ok(()),
     }
 }

@@ -5,7 +5,9 @@
 
 use super::Options;
 use super::daemon::{ChildDaemon, RawJson};
-use super::screen::{MarkedText, Pager, Screen, Style};
+use super::failure::{ShellError, USAGE};
+use super::progress::{self, call_with_progress};
+use super::screen::{MarkedText, Screen, Style};
 use super::tree::count;
 use crate::terminal;
 use anyhow::Context;
@@ -23,10 +25,15 @@ const PAGE: u64 = 1000;
 const FIELD: usize = 11;
 /// Most columns of an id.
 const ID_COLUMNS: usize = 16;
-/// The exit code if the search fails. 1 means that nothing was found.
-const FAILED: u8 = 2;
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  treelined search build cache                 entries that have both words
+  treelined search '\"stale cache\"' --cwd .     a phrase, in the sessions of this directory
+  treelined search --regex 'fix(ed|es)?' --in text,summaries --since 2026-11-01
+
+Exit codes: 0 found, 1 nothing found, 2 failed.")]
 pub(crate) struct SearchArgs {
     /// The words that an entry must have, in any case; "…" within an argument is a phrase
     #[arg(required = true)]
@@ -127,7 +134,7 @@ pub(super) fn run(options: &Options, search: &SearchArgs) -> anyhow::Result<Exit
     let shown = find(options, search).and_then(|page| {
         match search.json {
             true => print_json(&page)?,
-            false => print(&page)?,
+            false => print(options, &page)?,
         }
         Ok(match page.hits.is_empty() {
             true => ExitCode::FAILURE,
@@ -136,8 +143,10 @@ pub(super) fn run(options: &Options, search: &SearchArgs) -> anyhow::Result<Exit
     });
     match shown {
         Err(error) if !super::is_unread(&error) => {
-            super::report(&error);
-            Ok(ExitCode::from(FAILED))
+            // 1 says that nothing was found.
+            let mut shown = ShellError::of(&error);
+            shown.code = USAGE;
+            Ok(shown.report())
         }
         shown => shown,
     }
@@ -146,6 +155,9 @@ pub(super) fn run(options: &Options, search: &SearchArgs) -> anyhow::Result<Exit
 /// The hits of all pages up to the limit.
 fn find(options: &Options, search: &SearchArgs) -> anyhow::Result<Page> {
     let mut daemon = ChildDaemon::start(options)?;
+    if progress::is_wanted() {
+        progress::introduce(&mut daemon, "treelined search")?;
+    }
     let found = pages(&mut daemon, search);
     daemon.end()?;
     found
@@ -187,7 +199,8 @@ fn page(
         "limit": limit,
         "cursor": cursor,
     });
-    let answered = daemon.call("search", &params.to_string())?;
+    let answered =
+        call_with_progress(daemon, "search", &params.to_string(), progress::is_wanted())?;
     serde_json::from_str(answered.get()).context("read the answer to search")
 }
 
@@ -202,7 +215,7 @@ fn print_json(page: &Page) -> anyhow::Result<()> {
 }
 
 /// Prints hits by session: sessions in the order of their first hit.
-fn print(page: &Page) -> anyhow::Result<()> {
+fn print(options: &Options, page: &Page) -> anyhow::Result<()> {
     let mut sessions: Vec<Vec<Hit>> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for hit in &page.hits {
@@ -215,7 +228,7 @@ fn print(page: &Page) -> anyhow::Result<()> {
             None => sessions.push(vec![hit]),
         }
     }
-    let screen = Screen::new();
+    let mut screen = Screen::paged(options);
     let mut out = String::new();
     for session in &sessions {
         push_session(&mut out, &screen, session);
@@ -227,7 +240,8 @@ fn print(page: &Page) -> anyhow::Result<()> {
         out.push_str(&screen.style(Style::Dim, &note));
         out.push('\n');
     }
-    Pager::show(screen, &out)?;
+    screen.write_all(out.as_bytes())?;
+    screen.finish()?;
     Ok(())
 }
 

@@ -17,6 +17,10 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 #[derive(Debug, Default, Args)]
+#[command(after_help = "\
+Examples:
+  treelined serve --listen unix --idle-exit 10m    a daemon for several clients
+  treelined serve --listen ws:127.0.0.1:7000       the page, on a port of this machine")]
 pub(crate) struct ServeArgs {
     /// Serve this address: unix, unix:PATH, ws, ws:127.0.0.1:PORT or stdio; may be repeated [default: stdio]
     #[arg(long, value_name = "ADDRESS")]

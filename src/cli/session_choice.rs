@@ -1,13 +1,18 @@
-//! Finds the session that a person names: by its path, its id, its name, or the beginning of its id.
+//! Finds the session that a person names: by its path, its id, its name, or the beginning of its id, in this order;
+//! or the latest one of this directory. All commands that take a session find it here.
 
+use super::Options;
 use super::daemon::ChildDaemon;
+use super::failure::{NOT_FOUND, ShellError, USAGE};
 use super::tree::title;
-use crate::terminal;
+use crate::suggest;
 use anyhow::Context;
 use clap::Args;
+use clap::builder::ValueHint;
+use clap_complete::engine::ArgValueCompleter;
 use serde::Deserialize;
 use serde_json::json;
-use std::fmt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The fewest characters of the beginning of an id.
@@ -22,33 +27,39 @@ const PAGE: usize = 1000;
 #[group(required = true, multiple = false)]
 pub(super) struct SessionChoice {
     /// A session: its file, its id, its name, or the beginning of its id (4 characters or more)
-    #[arg(value_name = "SESSION")]
+    #[arg(value_name = "SESSION", value_hint = ValueHint::FilePath,
+          add = ArgValueCompleter::new(super::completions::sessions))]
     session: Option<String>,
     /// The session of this directory with the last activity
     #[arg(long)]
     latest: bool,
 }
 
-/// Why no session was found.
-#[derive(Debug)]
-pub(super) enum ChoiceError {
-    NotFound(String),
-    /// Several sessions have the name, or the beginning of the id.
-    Several {
-        text: String,
-        rows: Vec<ListedRow>,
-    },
+/// A session as a person names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum SessionQuery {
+    /// A path, an id, a name, or the beginning of an id.
+    Named(String),
+    /// The session of this directory with the last activity.
+    Latest,
 }
 
 /// A row of the list of sessions.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ListedRow {
-    session_id: String,
-    path: PathBuf,
-    name: Option<String>,
-    first_message: String,
-    modified: String,
+    pub session_id: String,
+    pub path: PathBuf,
+    pub name: Option<String>,
+    pub first_message: String,
+    /// When the session was last active; of a deleted one, when it was deleted.
+    pub modified: String,
+}
+
+/// Why none of the rows was chosen.
+pub(super) enum ChoiceProblem {
+    None,
+    Several(ShellError),
 }
 
 #[derive(Deserialize)]
@@ -59,49 +70,144 @@ struct ListPage {
 }
 
 impl SessionChoice {
-    /// The file of the session. An error is a [`ChoiceError`], or a failure of the daemon.
-    pub(super) fn find(&self, daemon: &mut ChildDaemon) -> anyhow::Result<PathBuf> {
-        let Some(text) = &self.session else {
-            return latest(daemon);
-        };
-        let path = Path::new(text);
-        if path.is_file() {
-            return std::path::absolute(path).context("find the file");
+    pub(super) fn query(&self) -> SessionQuery {
+        // clap requires one of the two.
+        match &self.session {
+            Some(text) => SessionQuery::Named(text.clone()),
+            None => SessionQuery::Latest,
         }
-        let rows = rows(daemon)?;
-        let choose = |fits: &dyn Fn(&ListedRow) -> bool| {
-            let found: Vec<&ListedRow> = rows.iter().filter(|row| fits(row)).collect();
-            match found.as_slice() {
-                [] => None,
-                [row] => Some(Ok(row.path.clone())),
-                several => Some(Err(ChoiceError::Several {
-                    text: text.clone(),
-                    rows: several.iter().map(|row| (*row).clone()).collect(),
-                })),
-            }
-        };
-        let chosen = choose(&|row| row.session_id == *text)
-            .or_else(|| choose(&|row| row.name.as_ref() == Some(text)))
-            .or_else(|| {
-                let is_long = text.chars().count() >= FEWEST;
-                choose(&|row| is_long && row.session_id.starts_with(text))
-            });
-        let not_found = || Err(ChoiceError::NotFound(format!("no session {text:?}")));
-        Ok(chosen.unwrap_or_else(not_found)?)
+    }
+
+    /// The file of the session.
+    pub(super) fn find(&self, daemon: &mut ChildDaemon) -> anyhow::Result<PathBuf> {
+        self.query().find(daemon)
     }
 }
 
+impl SessionQuery {
+    /// The query of two arguments that a command has in its own way; `None` without either.
+    pub(super) fn of(session: Option<&String>, is_latest: bool) -> Option<Self> {
+        match session {
+            Some(text) => Some(Self::Named(text.clone())),
+            None => is_latest.then_some(Self::Latest),
+        }
+    }
+
+    /// The file of the session. An error is a [`ShellError`], or a failure of the daemon.
+    pub(super) fn find(&self, daemon: &mut ChildDaemon) -> anyhow::Result<PathBuf> {
+        let Self::Named(text) = self else {
+            return latest(daemon);
+        };
+        if let Some(path) = existing_file(text)? {
+            return Ok(path);
+        }
+        let rows = rows(daemon)?;
+        match choose(text, &rows) {
+            Ok(row) => Ok(row.path.clone()),
+            Err(ChoiceProblem::Several(error)) => Err(error.into()),
+            Err(ChoiceProblem::None) => Err(not_found(text, &rows).into()),
+        }
+    }
+
+    /// As [`Self::find`], with a daemon of its own if the text is no path.
+    pub(super) fn find_alone(&self, options: &Options) -> anyhow::Result<PathBuf> {
+        if let Self::Named(text) = self
+            && let Some(path) = existing_file(text)?
+        {
+            return Ok(path);
+        }
+        let mut daemon = ChildDaemon::start(options)?;
+        let found = self.find(&mut daemon);
+        daemon.end()?;
+        found
+    }
+}
+
+/// The absolute path of an existing file. A file that may not be read counts: opening it says so.
+pub(super) fn existing_file(text: &str) -> anyhow::Result<Option<PathBuf>> {
+    let path = Path::new(text);
+    let exists = match path.metadata() {
+        Ok(metadata) => !metadata.is_dir(),
+        Err(error) => error.kind() == ErrorKind::PermissionDenied,
+    };
+    match exists {
+        true => Ok(Some(std::path::absolute(path).context("find the file")?)),
+        false => Ok(None),
+    }
+}
+
+/// The row with this id, with this name, or with an id that begins so.
+pub(super) fn choose<'r>(
+    text: &str,
+    rows: &'r [ListedRow],
+) -> Result<&'r ListedRow, ChoiceProblem> {
+    let is_long = text.chars().count() >= FEWEST;
+    let tests: [&dyn Fn(&ListedRow) -> bool; 3] = [
+        &|row| row.session_id == *text,
+        &|row| row.name.as_deref() == Some(text),
+        &|row| is_long && row.session_id.starts_with(text),
+    ];
+    for fits in tests {
+        let found: Vec<&ListedRow> = rows.iter().filter(|row| fits(row)).collect();
+        match found.as_slice() {
+            [] => {}
+            [row] => return Ok(row),
+            several => return Err(ChoiceProblem::Several(ambiguous(text, several))),
+        }
+    }
+    Err(ChoiceProblem::None)
+}
+
+fn ambiguous(text: &str, rows: &[&ListedRow]) -> ShellError {
+    let mut message = format!("{} sessions fit {text:?}:", rows.len());
+    for row in rows.iter().take(LISTED) {
+        let name = title(row.name.as_deref(), &row.first_message);
+        // A line break of a name would begin a line of the list.
+        let name = name.replace(['\n', '\r'], " ");
+        message += &format!("\n  {}  {}  {name}", row.session_id, row.modified);
+    }
+    if let Some(more @ 1..) = rows.len().checked_sub(LISTED) {
+        message += &format!("\n  and {more} more");
+    }
+    ShellError::new(USAGE, message, "more of the id, or the path of the file")
+}
+
+fn not_found(text: &str, rows: &[ListedRow]) -> ShellError {
+    let is_path = text.contains('/') || text.ends_with(".jsonl");
+    if is_path {
+        let message = format!("there is no file {text:?} (sessionNotFound)");
+        return ShellError::new(NOT_FOUND, message, "treelined list --all");
+    }
+    let short =
+        text.chars().count() < FEWEST && rows.iter().any(|row| row.session_id.starts_with(text));
+    let names = rows.iter().filter_map(|row| row.name.as_deref());
+    let meant = match short {
+        true => format!("; the beginning of an id has {FEWEST} characters or more"),
+        false => suggest::hint(text, names),
+    };
+    let message = format!("there is no session {text:?}{meant} (sessionNotFound)");
+    ShellError::new(NOT_FOUND, message, "treelined list --all")
+}
+
 fn latest(daemon: &mut ChildDaemon) -> anyhow::Result<PathBuf> {
-    let cwd = std::env::current_dir().context("find the current directory")?;
-    let cwd = cwd.display().to_string();
+    let cwd = current_directory()?;
     let params = json!({ "cwd": cwd, "limit": 1 }).to_string();
     let page = page(daemon, &params)?;
     let row = page.sessions.into_iter().next();
-    let missing = || ChoiceError::NotFound(format!("no session of the directory {cwd}"));
+    let missing = || {
+        let message = format!("there is no session of the directory {cwd} (sessionNotFound)");
+        ShellError::new(NOT_FOUND, message, "treelined list --all")
+    };
     Ok(row.map(|row| row.path).ok_or_else(missing)?)
 }
 
-fn rows(daemon: &mut ChildDaemon) -> anyhow::Result<Vec<ListedRow>> {
+pub(super) fn current_directory() -> anyhow::Result<String> {
+    let cwd = std::env::current_dir().context("find the current directory")?;
+    Ok(cwd.display().to_string())
+}
+
+/// All sessions, those with the last activity first.
+pub(super) fn rows(daemon: &mut ChildDaemon) -> anyhow::Result<Vec<ListedRow>> {
     let mut rows = Vec::new();
     let mut cursor = None;
     loop {
@@ -118,41 +224,4 @@ fn rows(daemon: &mut ChildDaemon) -> anyhow::Result<Vec<ListedRow>> {
 fn page(daemon: &mut ChildDaemon, params: &str) -> anyhow::Result<ListPage> {
     let answered = daemon.call("list_sessions", params)?;
     serde_json::from_str(answered.get()).context("read the answer to list_sessions")
-}
-
-impl ChoiceError {
-    /// The exit code: 3 if there is no such session, 2 if the name is not clear.
-    pub(super) fn exit_code(&self) -> u8 {
-        match self {
-            Self::NotFound(_) => 3,
-            Self::Several { .. } => 2,
-        }
-    }
-}
-
-impl std::error::Error for ChoiceError {}
-
-impl fmt::Display for ChoiceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotFound(message) => write!(f, "{}", terminal::line(message)),
-            Self::Several { text, rows } => {
-                write!(
-                    f,
-                    "{} sessions fit {}:",
-                    rows.len(),
-                    terminal::line(&format!("{text:?}"))
-                )?;
-                for row in rows.iter().take(LISTED) {
-                    let name = title(row.name.as_deref(), &row.first_message);
-                    let line = format!("{}  {}  {name}", row.session_id, row.modified);
-                    write!(f, "\n  {}", terminal::line(&line))?;
-                }
-                match rows.len().checked_sub(LISTED) {
-                    Some(more @ 1..) => write!(f, "\n  and {more} more"),
-                    _ => Ok(()),
-                }
-            }
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! The shared daemon, as the commands find it: its place, its options, and its start.
 
 use super::Options;
+use super::failure::{NOT_FOUND, ShellError, warn};
 use crate::clock::SystemSource;
 use crate::config::{IdleTime, Settings};
 use crate::endpoint::place::canonical;
@@ -19,8 +20,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// The exit code of commands that find no daemon.
-const NONE_RUNS: u8 = 3;
 /// The option that the runtime file of a daemon has only if it was given.
 const IDLE_EXIT: &str = "idle-exit";
 
@@ -92,13 +91,12 @@ impl SharedDaemon {
     /// Says that no daemon runs, and how to start one. Returns the exit code.
     pub(super) fn none_runs(&self) -> ExitCode {
         let message = format!(
-            "no daemon runs for {} (socket {}): `treelined connect --start` or `treelined serve --listen unix` \
-             starts one",
+            "no daemon runs for {} (socket {})",
             self.settings.session_dir().display(),
             self.place.socket().display()
         );
-        super::report(&anyhow::Error::msg(message));
-        ExitCode::from(NONE_RUNS)
+        let remedy = "`treelined connect --start` or `treelined serve --listen unix` starts one";
+        ShellError::new(NOT_FOUND, message, remedy).report()
     }
 
     /// Listens at this place, which differs from the daemon's own if `--listen` or systemd names another.
@@ -220,7 +218,7 @@ fn differing(daemon: &DaemonInfo, name: &str, its: &str, own: &str) -> String {
 }
 
 /// Fails if this program and the daemon speak different versions of the protocol. Another version of the program is
-/// logged.
+/// a warning.
 pub(super) fn check_version(daemon: &DaemonInfo) -> anyhow::Result<()> {
     let own = env!("CARGO_PKG_VERSION");
     let DaemonInfo {
@@ -237,9 +235,12 @@ pub(super) fn check_version(daemon: &DaemonInfo) -> anyhow::Result<()> {
         );
     }
     if version != own {
-        tracing::warn!(
-            "the running daemon (pid {pid}) is treelined {version}, and this program {own}; both speak version \
-             {PROTOCOL_VERSION} of the protocol. `treelined stop` makes room for this version"
+        warn(
+            &format!(
+                "the running daemon (pid {pid}) is treelined {version}, and this program {own}; both speak version \
+                 {PROTOCOL_VERSION} of the protocol"
+            ),
+            "treelined stop, so that the next client starts this version",
         );
     }
     Ok(())

@@ -14,6 +14,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  treelined status --json | jq .pid
+
+Exit codes: 0 it answers, 1 it does not, 3 none runs.")]
 pub(crate) struct Status {
     /// Print the runtime file without the token, with the number of connections and the log, as JSON
     #[arg(long)]

@@ -2,16 +2,18 @@
 //!
 //! The command starts a daemon and is its client, so it draws the rows that any client gets.
 
-use super::daemon::ChildDaemon;
+use super::Options;
+use super::daemon::{ChildDaemon, RawJson};
 use super::drawing::{Drawing, DrawnRow};
 use super::screen::{Screen, Style};
-use super::{Options, SessionName};
+use super::session_choice::SessionChoice;
 use crate::terminal;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::json;
-use std::io::Write;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// Rows of one page.
@@ -22,10 +24,14 @@ const FIRST_ROWS: usize = 16;
 const ID_COLUMNS: usize = 16;
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  treelined tree --latest                      the newest session of this directory
+  treelined tree \"A tour\" --filter user-only  the messages of the user, in a session by its name
+  treelined tree a1b2c3d4 --query '/fix(ed)?/' --ids")]
 pub(crate) struct TreeArgs {
-    /// A session file, or the id of a session in the session directory
-    #[arg(value_name = "FILE|SESSION-ID")]
-    session: SessionName,
+    #[command(flatten)]
+    session: SessionChoice,
     /// The entries to show
     #[arg(long, value_enum, default_value_t = FilterName::Default)]
     filter: FilterName,
@@ -38,6 +44,9 @@ pub(crate) struct TreeArgs {
     /// Draw with ASCII only
     #[arg(long)]
     ascii: bool,
+    /// Print a line of JSON for each entry that is shown: the rows of get_tree
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -73,26 +82,53 @@ struct OpenedSession {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Page {
-    nodes: Vec<DrawnRow>,
+struct Page<R> {
+    nodes: Vec<R>,
     hidden: u64,
     next_cursor: Option<String>,
 }
 
 pub(super) fn run(options: &Options, tree: &TreeArgs) -> anyhow::Result<ExitCode> {
     let mut daemon = ChildDaemon::start(options)?;
-    let drawn = draw(&mut daemon, tree);
+    let drawn = match tree.json {
+        true => print_json(&mut daemon, tree),
+        false => draw(options, &mut daemon, tree),
+    };
     daemon.end()?;
     drawn.map(|()| ExitCode::SUCCESS)
 }
 
-fn draw(daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow::Result<()> {
-    let opened = daemon.call("open_session", &tree.session.to_open("read"))?;
+fn open(daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow::Result<RawJson> {
+    let path = tree.session.find(daemon)?;
+    let params = json!({ "path": path.display().to_string(), "mode": "read" });
+    daemon.call("open_session", &params.to_string())
+}
+
+fn print_json(daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow::Result<()> {
+    open(daemon, tree)?;
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut cursor = None;
+    loop {
+        let page: Page<RawJson> = page(daemon, tree, cursor.as_deref())?;
+        for row in &page.nodes {
+            writeln!(out, "{}", terminal::json(row.get()))?;
+        }
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn draw(options: &Options, daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow::Result<()> {
+    let opened = open(daemon, tree)?;
     let OpenAnswer {
         session,
         diagnostics,
     } = serde_json::from_str(opened.get()).context("read the answer to open_session")?;
-    let mut screen = Screen::new();
+    let mut screen = Screen::paged(options);
     let first = match session.name {
         Some(_) => String::new(),
         None => first_message(daemon)?,
@@ -102,7 +138,7 @@ fn draw(daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow::Result<()> {
     let mut drawing = None;
     let mut rows = 0;
     let hidden = loop {
-        let page = page(daemon, tree, cursor.as_deref())?;
+        let page: Page<DrawnRow> = page(daemon, tree, cursor.as_deref())?;
         rows += page.nodes.len();
         // The first page decides the width of the ids' column, so that drawing can begin before the other
         // pages are read.
@@ -147,7 +183,7 @@ fn draw(daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow::Result<()> {
         let note = screen.style(Style::Dim, &note);
         writeln!(screen, "{note}")?;
     }
-    screen.flush()?;
+    screen.finish()?;
     Ok(())
 }
 
@@ -161,14 +197,22 @@ fn how_to_show(tree: &TreeArgs) -> &'static str {
     }
 }
 
-fn page(daemon: &mut ChildDaemon, tree: &TreeArgs, cursor: Option<&str>) -> anyhow::Result<Page> {
+fn page<R: DeserializeOwned>(
+    daemon: &mut ChildDaemon,
+    tree: &TreeArgs,
+    cursor: Option<&str>,
+) -> anyhow::Result<Page<R>> {
     let filter = tree.filter.to_possible_value();
     let (query, mode) = tree.query.as_deref().map(query).unzip();
     let params = json!({
         "filter": filter.as_ref().map(|filter| filter.get_name()),
         "query": query,
         "mode": mode,
-        "render": if tree.ascii { "ascii" } else { "unicode" },
+        "render": match (tree.json, tree.ascii) {
+            (true, _) => None,
+            (false, true) => Some("ascii"),
+            (false, false) => Some("unicode"),
+        },
         "limit": PAGE,
         "cursor": cursor,
     });

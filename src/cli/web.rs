@@ -1,8 +1,10 @@
 //! `treelined web`: the page in a browser. A shared daemon that runs serves it; otherwise this process does, until it is
 //! interrupted.
 
+use super::failure::ShellError;
+use super::session_choice::SessionQuery;
 use super::shared::{self, SharedDaemon, SocketOption};
-use super::{Options, SessionName, report, serve};
+use super::{Options, serve};
 use crate::endpoint::{START_TIMEOUT, reach};
 use crate::error::Kind;
 use crate::os::process::{self, OPENER};
@@ -10,6 +12,7 @@ use crate::os::socket::Stream;
 use crate::web::{WebFolder, page_url};
 use anyhow::{Context, bail};
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use serde::Deserialize;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -22,9 +25,18 @@ const BROWSER_START: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  treelined web                  the list of sessions
+  treelined web --latest         the newest session of this directory
+  treelined web --no-open        prints the URL, with its secret token")]
 pub(crate) struct Web {
-    /// The session to show: its id or a path; the list of sessions if not given
-    session: Option<SessionName>,
+    /// The session to show: its file, its id, its name, or the beginning of its id; the list of sessions if not given
+    #[arg(value_name = "SESSION", add = ArgValueCompleter::new(super::completions::sessions))]
+    session: Option<String>,
+    /// Show the session of this directory with the last activity
+    #[arg(long, conflicts_with = "session")]
+    latest: bool,
     /// Print the URL with the secret token in place of opening a browser
     #[arg(long)]
     no_open: bool,
@@ -55,7 +67,8 @@ struct WebError {
 type ShownSession = Option<(&'static str, String)>;
 
 pub(super) fn run(options: &Options, arguments: &Web) -> anyhow::Result<ExitCode> {
-    let session = shown_session(arguments.session.as_ref())?;
+    let query = SessionQuery::of(arguments.session.as_ref(), arguments.latest);
+    let session = shown_session(options, query.as_ref())?;
     let shared = SharedDaemon::of(options, &arguments.socket, None)?;
     let browser = BrowserStart {
         session,
@@ -66,7 +79,7 @@ pub(super) fn run(options: &Options, arguments: &Web) -> anyhow::Result<ExitCode
         return serve::run_with_page(options, &arguments.socket, move |web| {
             let shown = browser.show(&web.page(), web.token.expose(), "Ctrl+C ends it");
             if let Err(error) = shown {
-                report(&error);
+                ShellError::of(&error).report();
             }
         });
     };
@@ -85,18 +98,17 @@ pub(super) fn run(options: &Options, arguments: &Web) -> anyhow::Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-fn shown_session(session: Option<&SessionName>) -> anyhow::Result<ShownSession> {
-    Ok(match session {
-        None => None,
-        Some(SessionName::Id(id)) => Some(("sessionId", id.clone())),
-        Some(SessionName::Path(path)) => {
-            let found = path.canonicalize();
-            let path = found.with_context(|| path.display().to_string())?;
-            let text = path.to_str();
-            let text = text.with_context(|| format!("{} is not UTF-8", path.display()))?;
-            Some(("path", text.to_owned()))
-        }
-    })
+fn shown_session(options: &Options, query: Option<&SessionQuery>) -> anyhow::Result<ShownSession> {
+    let Some(query) = query else {
+        return Ok(None);
+    };
+    let path = query.find_alone(options)?;
+    let path = path
+        .canonicalize()
+        .with_context(|| path.display().to_string())?;
+    let text = path.to_str();
+    let text = text.with_context(|| format!("{} is not UTF-8", path.display()))?;
+    Ok(Some(("path", text.to_owned())))
 }
 
 /// Asks the shared daemon to serve the page.

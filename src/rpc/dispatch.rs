@@ -13,6 +13,7 @@ use crate::daemon::connection::Connection;
 use crate::error::{Error, Kind, Result};
 use crate::lock::lock;
 use crate::stdio::Class;
+use crate::suggest;
 use crate::wire::RequestId;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -148,7 +149,9 @@ impl Dispatcher {
         let Some(known) = known else {
             if let Some(raw_id) = raw_id {
                 let named: String = method.chars().take(MAX_ECHO).collect();
-                let error = Error::new(Kind::MethodNotFound, format!("no method {named:?}"));
+                let meant = suggest::hint(&named, table::names());
+                let message = format!("no method {named:?}{meant}");
+                let error = Error::new(Kind::MethodNotFound, message);
                 self.refuse(raw_id, &error);
             }
             return;

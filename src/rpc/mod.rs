@@ -13,3 +13,4 @@ mod response;
 mod table;
 
 pub use dispatch::Dispatcher;
+pub(crate) use table::names as method_names;

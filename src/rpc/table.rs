@@ -53,6 +53,11 @@ macro_rules! find_method {
                 _ => return None,
             })
         }
+
+        /// The names of all methods.
+        pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+            [$($($name,)+)+].into_iter()
+        }
     };
 }
 

@@ -373,7 +373,10 @@ impl Store {
     fn adopt(&self, root: Folder) -> Arc<Folder> {
         Arc::clone(self.root.get_or_init(|| {
             if root.mode().is_ok_and(|mode| mode & 0o077 != 0) {
-                tracing::warn!("the session directory can be read or changed by others");
+                let folder = self.path.display();
+                tracing::warn!(
+                    "other users can read or change the session directory {folder}: `chmod 700 {folder}` keeps them out"
+                );
             }
             Arc::new(root)
         }))

@@ -4,6 +4,7 @@
 use crate::error::Error;
 use crate::id::ExpectedLeaf;
 use crate::json;
+use crate::suggest;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, DeserializeOwned, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -514,8 +515,11 @@ fn refusal(at: &str, error: &serde_json::Error) -> Error {
         Some(name) => format!("{at}.{name}"),
         None => at.to_owned(),
     };
-    let reason = if reason.starts_with("unknown field `") {
-        "no such member".to_owned()
+    let reason = if let Some(rest) = reason.strip_prefix("unknown field `") {
+        // The rest is "name`, expected one of `a`, `b`".
+        let mut quoted = rest.split('`').step_by(2);
+        let wrong = quoted.next().unwrap_or_default();
+        format!("no such member{}", suggest::hint(wrong, quoted))
     } else if reason.starts_with("missing field `") {
         "is required".to_owned()
     } else if reason.starts_with("duplicate field `") {

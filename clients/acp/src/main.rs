@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use tokio::sync::Notify;
-use treelined_client::Client;
+use treelined_client::DaemonArgs;
 
 /// How long the recorder may take to write what it has heard once the agent has ended.
 const GRACE: Duration = Duration::from_secs(10);
@@ -36,20 +36,8 @@ const GRACE: Duration = Duration::from_secs(10);
 #[derive(Parser)]
 #[command(version)]
 struct Args {
-    /// The session directory
-    #[arg(long, value_name = "FOLDER")]
-    session_dir: Option<PathBuf>,
-    /// Use the shared daemon, and start one if none runs
-    #[arg(long)]
-    shared: bool,
-    /// The daemon's program
-    #[arg(
-        long,
-        env = "TREELINED_BIN",
-        value_name = "PROGRAM",
-        default_value = "treelined"
-    )]
-    daemon: PathBuf,
+    #[command(flatten)]
+    daemon: DaemonArgs,
     /// Where journals and positions are kept [default: treelined/acp in the platform's folder for states]
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
@@ -121,15 +109,8 @@ async fn record(args: &Args, mut copies: CopyReceiver) -> anyhow::Result<()> {
     let name = name
         .file_name()
         .map(|name| name.to_string_lossy().into_owned());
-    let mut daemon = Client::builder()
-        .program(&args.daemon)
-        .client_info(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
-    if let Some(folder) = &args.session_dir {
-        daemon = daemon.session_dir(folder);
-    }
-    if args.shared {
-        daemon = daemon.shared();
-    }
+    let daemon = args.daemon.builder();
+    let daemon = daemon.client_info(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
     let mut recorder = Recorder::new(daemon, name.unwrap_or_default(), &state)?;
     let recording = Recording::new(Journal::create(&state)?);
     let (listened, written) = tokio::join!(

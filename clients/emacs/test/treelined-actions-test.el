@@ -370,5 +370,32 @@
     (undo)
     (should (equal "Mine" (buffer-string)))))
 
+(ert-deftest treelined-actions-a-message-whose-answer-was-lost-is-in-the-session-once ()
+  (skip-unless (not treelined-test-shared))
+  (treelined-test-with-tree
+    (let ((session treelined-session)
+          (file (treelined-session-path treelined-session)))
+      (treelined-stop)
+      ;; A daemon whose answers to appends are lost.
+      (let ((treelined-command
+             (append '("sh" "-c" "\"$0\" \"$@\" | sed -u '/\"durability\"/d'")
+                     treelined-command)))
+        (treelined-session-await session 'get_leaf nil 60)
+        (treelined-compose session)
+        (insert "Only once")
+        (treelined-compose-send)
+        (treelined-test-wait (with-temp-buffer
+                               (insert-file-contents file)
+                               (search-forward "Only once" nil t)))
+        (treelined-test-hears "not sent.*signal 9"
+          (signal-process (oref (treelined-connection) process) 'KILL)))
+      (should (equal "Only once" (buffer-string)))
+      ;; The session is open again, and its leaf is the message.
+      (treelined-session-await session 'get_leaf nil 60)
+      (treelined-test-hears "sent" (treelined-compose-send))
+      (with-temp-buffer
+        (insert-file-contents file)
+        (should (= 1 (how-many "Only once")))))))
+
 (provide 'treelined-actions-test)
 ;;; treelined-actions-test.el ends here

@@ -107,6 +107,32 @@
       (treelined-test-open path)
       (should (= 6 treelined-tree-total)))))
 
+(ert-deftest treelined-list-follows-other-programs-and-keeps-point ()
+  (treelined-test-with
+    (treelined-test-converse "talk")
+    (treelined-test-call 'create_session :sessionId "more" :cwd "/" :name "more" :write "now")
+    (treelined)
+    (treelined-list-test--wait)
+    (goto-char (point-min))
+    (search-forward "talk")
+    (call-process-shell-command
+     (format "printf '%%s\\n' '%s' '%s' | %s --session-dir %s"
+             "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"create_session\",\"params\":{\"cwd\":\"/\",\"name\":\"of another\",\"write\":\"now\"}}"
+             "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"open_session\",\"params\":{\"sessionId\":\"talk\"}}"
+             (shell-quote-argument treelined-test-program)
+             (shell-quote-argument treelined-test-directory)))
+    (treelined-test-wait (member "of another" (treelined-list-test--titles)))
+    ;; The row itself changes, too.
+    (treelined-test-call 'set_session_name :sessionId "talk" :name "renamed talk")
+    (treelined-test-wait (member "renamed talk" (treelined-list-test--titles)))
+    (should (equal "talk" (plist-get (tabulated-list-get-id) :sessionId)))
+    ;; The next daemon is asked again.
+    (treelined-stop)
+    (treelined-list--fetch nil)
+    (treelined-list-test--wait)
+    (treelined-test-call 'create_session :cwd "/" :name "later" :write "now")
+    (treelined-test-wait (member "later" (treelined-list-test--titles)))))
+
 ;;;; The search over all sessions
 
 (defun treelined-list-test--search (query)

@@ -322,5 +322,20 @@
         (treelined-test-open path))
       (should (equal treelined-test-drawn (treelined-test-lines))))))
 
+;;;; Renderers
+
+(ert-deftest treelined-tree-a-renderer-gives-rows-their-icon-and-style ()
+  (treelined-test-with
+    (treelined-test-converse "talk")
+    (treelined-test-call 'register_renderer :customType "todo" :preview "{content}!"
+                         :icon "☑" :style "success")
+    (treelined-test-call 'append_entries :sessionId "talk"
+                         :entries [(:type "custom_message" :customType "todo" :display t
+                                          :content "Buy milk")])
+    (treelined-test-open "talk")
+    (goto-char (point-min))
+    (search-forward "☑ Buy milk!")
+    (should (eq 'treelined-active (get-text-property (match-beginning 0) 'face)))))
+
 (provide 'treelined-tree-test)
 ;;; treelined-tree-test.el ends here

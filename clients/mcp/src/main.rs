@@ -12,9 +12,8 @@ use anyhow::Context;
 use clap::Parser;
 use history::History;
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
-use treelined_client::Client;
+use treelined_client::DaemonArgs;
 use treelined_redact::Redactor;
 
 /// Serves the conversations of treelined to an agent, over MCP on stdin and stdout.
@@ -37,20 +36,8 @@ struct Args {
     /// The session that the agent is in, by its id [default: the newest of the working directory]
     #[arg(long, env = "TREELINED_SESSION", value_name = "ID")]
     session: Option<String>,
-    /// The session directory
-    #[arg(long, value_name = "FOLDER")]
-    session_dir: Option<PathBuf>,
-    /// Use the shared daemon, and start one if none runs
-    #[arg(long)]
-    shared: bool,
-    /// The daemon's program
-    #[arg(
-        long,
-        env = "TREELINED_BIN",
-        value_name = "PROGRAM",
-        default_value = "treelined"
-    )]
-    daemon: PathBuf,
+    #[command(flatten)]
+    daemon: DaemonArgs,
 }
 
 fn main() -> ExitCode {
@@ -73,15 +60,8 @@ fn run(args: Args) -> anyhow::Result<()> {
 
 async fn serve(args: Args) -> anyhow::Result<()> {
     let cwd = std::env::current_dir().context("find the working directory")?;
-    let mut builder = Client::builder()
-        .program(args.daemon)
-        .client_info(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
-    if let Some(folder) = args.session_dir {
-        builder = builder.session_dir(folder);
-    }
-    if args.shared {
-        builder = builder.shared();
-    }
+    let builder = args.daemon.builder();
+    let builder = builder.client_info(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
     let redactor = Redactor::new(!args.show_secrets, None)?;
     let client = builder.spawn().await?;
     let scope = (!args.all).then(|| cwd.display().to_string());

@@ -16,8 +16,5 @@ window.spell = false
 window.list = false
 window.cursorline = true
 
-if require('treelined.config').get().default_keys then
-  for _, key in ipairs(require('treelined.keys').tree) do
-    vim.keymap.set('n', key[1], key[2], { buffer = true, remap = true, desc = key[3] })
-  end
-end
+local keys = require('treelined.keys')
+keys.map(keys.tree, vim.api.nvim_get_current_buf())

@@ -6,9 +6,11 @@ end
 vim.g.loaded_treelined = true
 
 vim.api.nvim_create_user_command('Treelined', function(command)
-  require('treelined.command').run(command.args)
+  local lines = command.range > 0 and { command.line1, command.line2 } or nil
+  require('treelined.command').run(command.args, lines)
 end, {
   nargs = '*',
+  range = true,
   desc = 'Conversations of AI agents as trees',
   complete = function(lead, line)
     return require('treelined.command').complete(lead, line)
@@ -34,12 +36,34 @@ for _, name in ipairs({
   'search',
   'search-next',
   'search-previous',
+  'pop',
+  'merge',
+  'copy',
+  'compare',
+  'fork',
+  'branches',
   'refresh',
   'keys',
   'close',
 }) do
   vim.keymap.set('n', ('<Plug>(treelined-%s)'):format(name), function()
     require('treelined.actions').run((name:gsub('-', '_')))
+  end, { desc = 'treelined: ' .. name })
+end
+
+for _, name in ipairs({ 'copy', 'compare' }) do
+  local options = { silent = true, desc = 'treelined: ' .. name }
+  vim.keymap.set(
+    'x',
+    ('<Plug>(treelined-%s)'):format(name),
+    ':Treelined ' .. name .. '<CR>',
+    options
+  )
+end
+
+for _, name in ipairs({ 'open', 'new', 'delete', 'restore', 'import', 'here', 'refresh', 'keys' }) do
+  vim.keymap.set('n', ('<Plug>(treelined-list-%s)'):format(name), function()
+    require('treelined.list').run(name)
   end, { desc = 'treelined: ' .. name })
 end
 

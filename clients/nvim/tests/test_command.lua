@@ -28,7 +28,8 @@ return {
       local function complete(line)
         return child:lua("return vim.fn.getcompletion(..., 'cmdline')", line)
       end
-      equal(complete('Treelined l'), { 'label', 'leaf' })
+      equal(complete('Treelined la'), { 'label' })
+      equal(complete('Treelined import cod'), { 'codex' })
       equal(complete('Treelined filter no'), { 'no-tools' })
       equal(complete('Treelined undo x'), {})
       child:command('Treelined new talk')
@@ -178,7 +179,8 @@ return {
       for name in pairs(require('treelined.command').subcommands) do
         knows('*:Treelined-' .. name .. '*')
       end
-      for _, list in pairs(require('treelined.keys')) do
+      local keys = require('treelined.keys')
+      for _, list in ipairs({ keys.tree, keys.prompt, keys.list }) do
         for _, key in ipairs(list) do
           knows('*' .. key[2] .. '*')
           knows(key[3])

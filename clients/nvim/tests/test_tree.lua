@@ -424,37 +424,59 @@ return {
     end,
   },
   {
-    'the death of the daemon is shown, and R reopens the session',
+    -- Only R opened the session again, and the cursor jumped to the leaf.
+    'the death of the daemon is shown; the next key opens the session again, and the cursor stays',
     function(t)
       local child = shown(t)
-      child:type('gg')
-      local pid = child:lua("return require('treelined').client().pid")
-      vim.loop.kill(pid, 'sigkill')
+      child:type('ggj')
+      child:gives(LINE, '•  assistant  says a1')
+      vim.loop.kill(child:lua("return require('treelined').client().pid"), 'sigkill')
       child:sees('talk · the daemon has ended by signal 9')
-      child:type('<CR>')
-      child:gives('#notes', 1)
-      f.matches(child:lua('return notes[1]'), 'the daemon has ended by signal 9')
       equal(child:lines()[1], '•  user       says u1')
+      child:command('Treelined label back')
+      child:gives(LINE, '•  assistant  [back] says a1')
+      child:sees('talk · 4 rows')
+      vim.loop.kill(child:lua("return require('treelined').client().pid"), 'sigkill')
+      child:sees('talk · the daemon has ended by signal 9')
       child:type('R')
-      child:sees('talk · 4 rows · 1 hidden')
-      child:type('Lback<CR>')
-      child:sees('[back] says')
+      child:sees('talk · 4 rows')
+      equal(cursor_line(child), '•  assistant  [back] says a1')
+      equal(child:lua('return notes'), {})
     end,
   },
   {
-    'a message that cannot be sent stays in the prompt, and a retry sends it once',
+    -- The cursor was put back to where it had been when the rows were asked for.
+    'a cursor that moves while rows are read stays where the user has put it',
+    function(t)
+      local child = shown(t)
+      child:lua([[
+        local session = require('treelined.tree').get().session
+        local request = session.request
+        session.request = function(self, method, params, callback, options)
+          session.request = nil
+          request(self, method, params, function(...)
+            local arguments = { ... }
+            answer = function() callback(unpack(arguments)) end
+          end, options)
+        end
+        require('treelined.tree').get():refresh()
+      ]])
+      child:gives('answer ~= nil', true)
+      child:type('gg')
+      child:gives(LINE, '•  user       says u1')
+      child:lua('answer()')
+      child:gives("require('treelined.tree').get().reloading", false)
+      equal(cursor_line(child), '•  user       says u1')
+    end,
+  },
+  {
+    'a draft outlives the daemon, and sending it starts a new one',
     function(t)
       local child = shown(t)
       child:type('pprecious<Esc>')
       vim.loop.kill(child:lua("return require('treelined').client().pid"), 'sigkill')
       child:sees('by signal 9')
-      child:command('write')
-      child:gives("notes[1]:match('R` in its tree')", 'R` in its tree')
       equal(child:lines(), { 'precious' })
-      equal(child:lua('return vim.bo.modified'), true)
-      child:type('<C-w>kR')
-      child:sees('talk · 4 rows')
-      child:type('<C-w>j')
       child:command('write')
       child:sees('precious ← active')
       child:gives('vim.bo.modified', false)
@@ -462,6 +484,58 @@ return {
       child:gives('notes[#notes]', 'treelined: there is nothing to send')
       child:type('u')
       child:gives(ALL, { 'precious' })
+    end,
+  },
+  {
+    -- A repetition was recognized only while the leaf was the same, so after a lost answer, when the message itself
+    -- is the leaf, it was appended a second time.
+    'a message whose answer was lost is sent again with its id, and appended once',
+    function(t)
+      local child = shown(t)
+      child:lua([[
+        local client = require('treelined').client()
+        local request = client.request
+        client.request = function(self, method, params, callback, options)
+          if method ~= 'append_message' then
+            return request(self, method, params, callback, options)
+          end
+          return request(self, method, params, function(err)
+            answered = err == nil
+            vim.loop.kill(client.pid, 'sigkill')
+            callback({ kind = 'disconnected', details = {} }, nil)
+          end, options)
+        end
+      ]])
+      child:type('pprecious<C-s>')
+      child:gives('answered', true)
+      child:sees('by signal 9')
+      child:type('<Esc>')
+      equal(child:lines(), { 'precious' })
+      child:command('write')
+      child:gives('vim.bo.modified', false)
+      child:gives(ALL, { '' })
+      child:sees('talk · 5 rows')
+      local own = t.client(child:options())
+      assert(own:request_sync('open_session', { sessionId = child.talk.sessionId }))
+      equal(assert(own:request_sync('get_leaf')).entry.parentId, 'a2')
+    end,
+  },
+  {
+    -- The draft would follow entries that the user has not seen.
+    'a draft that is sent by a new daemon does not follow the entries of others silently',
+    function(t)
+      local child = shown(t)
+      child:type('pprecious<Esc>')
+      vim.loop.kill(child:lua("return require('treelined').client().pid"), 'sigkill')
+      child:sees('by signal 9')
+      local said = { sessionId = child.talk.sessionId, entryId = 'u3', message = f.message('u3') }
+      assert(child.client:request_sync('append_message', said))
+      child:command('write')
+      child:gives('#notes', 1)
+      f.matches(child:lua('return notes[1]'), 'not sent: other programs have appended here')
+      equal(child:lines(), { 'precious' })
+      child:command('write')
+      child:sees('precious ← active')
     end,
   },
   {

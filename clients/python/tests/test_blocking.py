@@ -229,7 +229,10 @@ def test_answers_make_the_daemon_wait(tmp_path: Path) -> None:
 
 def test_the_error_for_a_missing_program_names_the_path(tmp_path: Path) -> None:
     """The error was a bare errno, like that of a missing folder."""
-    looked = r"PATH \(/no/bin\)\. Install it with `cargo install --path \.`.*Client\("
+    looked = (
+        r"tried: no-such-treelined on the PATH \(/no/bin\)\. "
+        r"Install it with `cargo install --path \.`.*Client\("
+    )
     with pytest.raises(DisconnectedError, match=looked):
         Client("no-such-treelined", env={"PATH": "/no/bin"}).start()
     with pytest.raises(DisconnectedError, match=r"no folder .*gone to start it in"):

@@ -1,7 +1,7 @@
 //! Finds the places of a text where a literal may begin, by its first three bytes.
 
 /// A set of the hashes of three bytes, as bits: small enough for the fastest cache.
-pub(super) struct LiteralFilter {
+pub(crate) struct LiteralFilter {
     starts: Box<[u64; WORDS]>,
 }
 
@@ -10,7 +10,7 @@ const WORDS: usize = 1 << 10;
 
 impl LiteralFilter {
     /// Literals have at least two bytes.
-    pub(super) fn new(literals: &[&str]) -> Self {
+    pub(crate) fn new(literals: &[&str]) -> Self {
         let mut starts = Box::new([0; WORDS]);
         for literal in literals {
             debug_assert!(literal.len() > 1);
@@ -28,7 +28,7 @@ impl LiteralFilter {
     }
 
     /// The first place at or behind `at` where a literal may begin.
-    pub(super) fn next(&self, text: &[u8], at: usize) -> Option<usize> {
+    pub(crate) fn next(&self, text: &[u8], at: usize) -> Option<usize> {
         let rest = text.get(at..)?;
         // One load for each place is faster than the steps of an automaton, of which each waits for the one before.
         let found = rest.windows(4).position(|bytes| {

@@ -51,7 +51,9 @@ pub struct Builder {
 impl Builder {
     pub(crate) fn new() -> Builder {
         Builder {
-            program: "treelined".into(),
+            program: std::env::var_os("TREELINED_BIN")
+                .filter(|program| !program.is_empty())
+                .unwrap_or_else(|| "treelined".into()),
             args: Vec::new(),
             session_dir: None,
             summarizer: None,
@@ -71,7 +73,8 @@ impl Builder {
         }
     }
 
-    /// Sets the daemon's program. Default: `treelined` on the `PATH`.
+    /// Sets the daemon's program. Default: the one that the environment variable `TREELINED_BIN` names, else `treelined`
+    /// on the `PATH`.
     pub fn program(mut self, program: impl Into<OsString>) -> Self {
         self.program = program.into();
         self

@@ -88,7 +88,7 @@ fn remedy(program: &str, source: &io::Error) -> String {
     };
     format!(
         ": there is no such program{place}, or no folder to start it in. Install it with `cargo install --path .` \
-         in treelined's repository, or name it with `Client::builder().program(…)`"
+         in treelined's repository, or name it with TREELINED_BIN or `Client::builder().program(…)`"
     )
 }
 

@@ -41,6 +41,8 @@
 #![warn(missing_docs)]
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+#[cfg(feature = "clap")]
+mod args;
 mod builder;
 mod call;
 mod client;
@@ -58,6 +60,8 @@ mod pipe;
 mod process;
 mod question;
 
+#[cfg(feature = "clap")]
+pub use args::DaemonArgs;
 pub use builder::Builder;
 pub use call::{Call, DryRun};
 pub use client::Client;

@@ -42,10 +42,11 @@ pub async fn run(args: Args) -> Result<ExitCode, String> {
         .unwrap_or(Background::Auto);
     let settings = Settings {
         keymap: config.keymap()?,
-        theme: terminal::theme(background),
+        theme: terminal::theme(args.theme.or(config.theme).unwrap_or_default(), background),
         half: config.preview.unwrap_or(true),
         filter: config.filter.unwrap_or(Filter::Default),
         summary: config.summary.unwrap_or_default(),
+        double_escape: config.double_escape,
         cwd: cwd.clone(),
     };
     let (sender, messages) = unbounded_channel();

@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::message::Target;
-use crate::theme::Background;
+use crate::theme::{Background, ThemeName};
 use clap::Parser;
 use std::path::{Path, PathBuf};
 
@@ -43,6 +43,10 @@ pub struct Args {
     /// Background of the terminal; the terminal is asked if left out
     #[arg(long, value_enum)]
     pub background: Option<Background>,
+
+    /// Colours
+    #[arg(long, value_enum)]
+    pub theme: Option<ThemeName>,
 }
 
 impl Args {

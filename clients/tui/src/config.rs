@@ -3,9 +3,9 @@
 //! `treelined/tui.toml` in the platform's configuration folder, or `--config FILE`. Every setting is
 //! optional. An unknown setting is an error, so that a typo does not pass silently.
 
-use crate::keys::{Keymap, Remaps};
+use crate::keys::{KeySet, Keymap, Remaps};
 use crate::message::Filter;
-use crate::theme::{Background, Theme};
+use crate::theme::{Background, Theme, ThemeName};
 use etcetera::BaseStrategy;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 #[serde(deny_unknown_fields)]
 pub struct Config {
     pub background: Option<Background>,
+    /// The colours. Default: `auto`.
+    pub theme: Option<ThemeName>,
     /// Whether the preview is open at the start. Default: true.
     pub preview: Option<bool>,
     /// The filter at the start. Default: `default`.
@@ -28,6 +30,12 @@ pub struct Config {
     pub shared: Option<bool>,
     /// The socket of a daemon to share, as with `--socket`.
     pub socket: Option<PathBuf>,
+    /// Whether letters are commands or begin a search. Default: `letters`.
+    #[serde(default, rename = "key-set")]
+    pub key_set: KeySet,
+    /// The action of Esc twice where nothing is left to close. Default: `none`.
+    #[serde(default, rename = "double-escape")]
+    pub double_escape: DoubleEscape,
     #[serde(default)]
     pub keys: Remaps,
 }
@@ -45,6 +53,21 @@ pub enum Summary {
     Always,
 }
 
+/// The action of Esc twice in the tree, where nothing is left to close.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DoubleEscape {
+    #[default]
+    None,
+    /// Choose a user message to fork at.
+    Fork,
+    /// Put the cursor on the leaf.
+    Tree,
+    /// Show the list of sessions.
+    Sessions,
+    Quit,
+}
+
 /// The settings that the model uses.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -55,6 +78,7 @@ pub struct Settings {
     /// The filter at the start.
     pub filter: Filter,
     pub summary: Summary,
+    pub double_escape: DoubleEscape,
     /// The directory whose sessions are listed first.
     pub cwd: String,
 }
@@ -76,7 +100,7 @@ impl Config {
 
     /// Returns the keys; the error says what is wrong with them.
     pub fn keymap(&self) -> Result<Keymap, String> {
-        Keymap::remapped(&self.keys)
+        Keymap::remapped(self.key_set, &self.keys)
     }
 }
 
@@ -96,9 +120,12 @@ mod tests {
         for (text, error) in [
             ("backgruond = \"dark\"", "backgruond"),
             ("background = \"blue\"", "blue"),
+            ("theme = \"blue\"", "blue"),
             ("filter = \"everything\"", "everything"),
             ("summary = \"sometimes\"", "sometimes"),
             ("shared = \"yes\"", "shared"),
+            ("key-set = \"vi\"", "vi"),
+            ("double-escape = \"pop\"", "pop"),
             ("[keys.tree]\nundo = 1", "undo"),
         ] {
             std::fs::write(&path, text).unwrap();
@@ -113,7 +140,8 @@ mod tests {
 
     #[test]
     fn a_complete_file_is_read() {
-        let text = "background = \"light\"\npreview = false\nmouse = false\n\
+        let text = "key-set = \"typing\"\ndouble-escape = \"fork\"\n\
+                    background = \"light\"\npreview = false\nmouse = false\n\
                     filter = \"no-tools\"\nsummary = \"never\"\n\
                     daemon = [\"treelined\", \"--summarizer\", \"outline\"]\n\
                     shared = true\nsocket = \"/run/user/1000/tree.sock\"\n\
@@ -127,6 +155,7 @@ mod tests {
             config.socket,
             Some(PathBuf::from("/run/user/1000/tree.sock"))
         );
-        assert!(config.keymap().is_ok());
+        assert_eq!(config.double_escape, DoubleEscape::Fork);
+        assert!(config.keymap().unwrap().searches_by_letters);
     }
 }

@@ -6,8 +6,8 @@
 //! - [`model`]: the state. [`Model::update`](model::Model::update) turns a [`message::Message`] into
 //!   [`message::Effect`]s. No I/O, no clock, no terminal.
 //! - [`view`]: draws the model on a frame.
-//! - [`text`], [`marked`], [`keys`], [`theme`], [`time`]: sanitized text, its marked parts, keys, colours, formatted
-//!   times.
+//! - [`text`], [`marked`], [`markdown`], [`keys`], [`theme`], [`time`], [`operation`]: sanitized text, its marked parts, keys,
+//!   colours, formatted times, operations that end with a text.
 //!
 //! Around them, [`daemon`] runs effects and returns answers, [`terminal`] sets the terminal up and restores
 //! it, [`app`] is the event loop, and [`args`] and [`config`] read what the user has configured.
@@ -17,9 +17,11 @@ pub mod args;
 pub mod config;
 pub mod daemon;
 pub mod keys;
+pub mod markdown;
 pub mod marked;
 pub mod message;
 pub mod model;
+pub mod operation;
 pub mod terminal;
 pub mod text;
 pub mod theme;

@@ -4,8 +4,10 @@
 use crate::marked::MarkedText;
 use crate::model::compare::Comparison;
 use crate::model::document::Document;
+use crate::model::picker::{PickerItem, PickerKind};
 use crate::model::question::Question;
 use crate::model::rows::Row;
+use crate::operation::Operation;
 use crossterm::event::{KeyEvent, MouseEvent};
 use serde_json::Value;
 use std::time::Duration;
@@ -49,6 +51,10 @@ pub enum Effect {
     GetText {
         id: String,
     },
+    /// Read the tokens that entries took.
+    GetTokens {
+        ids: Vec<String>,
+    },
     /// Count the entries that a navigation would leave.
     Prepare {
         target: String,
@@ -86,16 +92,13 @@ pub enum Effect {
         name: String,
         argument: String,
     },
-    /// Compact the context, as a command. The focus may be empty.
-    Compact {
+    /// Run an operation as a command.
+    Operate {
         id: u64,
-        focus: String,
+        operation: Operation,
     },
-    /// Fork at an entry, as a command, and open the new session.
-    Fork {
-        id: u64,
-        entry: String,
-    },
+    /// List the items of a picker.
+    ListItems(PickerKind),
     /// Cancel the running command.
     StopCommand,
     /// Answer a question of another client.
@@ -240,6 +243,8 @@ pub enum Daemon {
         result: Result<Document, Failure>,
     },
     Text(Result<String, Failure>),
+    /// The tokens of entries; entries that could not be read have none.
+    Tokens(Vec<(String, Option<u64>)>),
     /// The number of entries that a navigation would summarize; `None` if it leads to the leaf itself.
     Prepared {
         target: String,
@@ -277,6 +282,11 @@ pub enum Daemon {
     CommandEnded {
         id: u64,
         result: Result<CommandOutput, Failure>,
+    },
+    /// The items of a picker.
+    Listed {
+        kind: PickerKind,
+        result: Result<Vec<PickerItem>, Failure>,
     },
     /// The result of answering a question.
     Answered(Result<(), Failure>),
@@ -342,6 +352,8 @@ pub enum Event {
     },
     /// The session was closed.
     Closed,
+    /// The list of sessions has changed.
+    SessionsChanged,
     /// Another client asks the user.
     Asked(Box<Question>),
     /// A question needs no answer any more; `how` says why.
@@ -443,6 +455,8 @@ pub struct HitPage {
     pub total: u64,
     /// The number of sessions that have them.
     pub sessions: u64,
+    /// Whether there may be more hits and sessions than counted.
+    pub at_least: bool,
     /// The number of files that could not be searched.
     pub unread: usize,
     /// The cursor of the next page, if there is one.

@@ -3,7 +3,7 @@
 //! It is also restored on errors, on a panic (before its message is written) and on signals, which the event
 //! loop receives. No other module writes to it.
 
-use crate::theme::{Background, Theme};
+use crate::theme::{Background, Theme, ThemeName};
 use crossterm::clipboard::CopyToClipboard;
 use crossterm::event::{
     DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
@@ -112,22 +112,30 @@ fn stop() {
 }
 
 /// Returns the theme for this terminal. Asks the terminal for its background only if it is not configured.
-pub fn theme(background: Background) -> Theme {
+pub fn theme(name: ThemeName, background: Background) -> Theme {
     if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
         || std::env::var("TERM").is_ok_and(|term| term == "dumb")
     {
         return Theme::plain();
     }
-    let is_light = match background {
-        Background::Dark => false,
-        Background::Light => true,
-        Background::Auto => looks_light(),
+    let is_light = match (name, background) {
+        (ThemeName::Dark, _) | (_, Background::Dark) => false,
+        (ThemeName::Light, _) | (_, Background::Light) => true,
+        (ThemeName::Plain, Background::Auto) => false,
+        (_, Background::Auto) => looks_light(),
     };
-    if is_light {
-        Theme::light()
-    } else {
-        Theme::dark()
-    }
+    let name = match name {
+        ThemeName::Auto if has_few_colours() => ThemeName::Terminal,
+        name => name,
+    };
+    Theme::named(name, is_light)
+}
+
+/// Returns whether the terminal has only the colours of its palette.
+fn has_few_colours() -> bool {
+    let term = std::env::var("TERM").unwrap_or_default();
+    let begins = ["linux", "vt", "ansi", "cons", "sun"];
+    term.ends_with("-16color") || begins.iter().any(|name| term.starts_with(name))
 }
 
 fn looks_light() -> bool {

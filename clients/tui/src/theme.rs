@@ -1,8 +1,9 @@
 //! Colours and emphasis by meaning. Without colour, emphasis alone makes the differences visible.
 //!
-//! Colours come from the terminal's palette, which the user has chosen; dark and light backgrounds use
-//! different ones. Faint text is dimmed instead of grey, because in some palettes grey is the background.
+//! The themes for 256 colours use its fixed part, so that the contrast of every text is known (a test computes it).
+//! Terminals with fewer colours get those of their palette, which the user has chosen.
 
+use crate::markdown::Emphasis;
 use crate::model::rows::RowStyle;
 use ratatui::style::{Color, Modifier, Style};
 
@@ -16,13 +17,37 @@ pub enum Background {
     Light,
 }
 
+/// The theme; the background decides about its dark or light form.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum ThemeName {
+    /// 256 colours, or those of the palette if the terminal has fewer.
+    #[default]
+    Auto,
+    /// 256 colours on a dark background.
+    Dark,
+    /// 256 colours on a light background.
+    Light,
+    /// A contrast of at least 7:1.
+    HighContrast,
+    /// 24-bit colours.
+    TrueColor,
+    /// The 16 colours of the terminal's palette.
+    Terminal,
+    /// Bold, dim, underlined and reversed text, without colours.
+    Plain,
+}
+
 /// The styles of everything that is drawn.
 #[derive(Debug, Clone, Copy)]
 pub struct Theme {
     pub text: Style,
     pub dim: Style,
     pub guide: Style,
+    /// The word before a user message.
     pub user: Style,
+    /// The mark before a custom message.
+    pub plugin: Style,
     pub assistant: Style,
     pub tool: Style,
     pub error: Style,
@@ -44,29 +69,42 @@ pub struct Theme {
     pub border: Style,
 }
 
+/// The colours of a theme; `None` is the terminal's own.
+struct Palette {
+    assistant: Option<Color>,
+    tool: Option<Color>,
+    dim: Option<Color>,
+    guide: Option<Color>,
+    accent: Color,
+    label: Color,
+    summary: Color,
+    good: Color,
+    error: Color,
+    code: Color,
+    /// Text and background of the selected row.
+    selected: Option<(Color, Color)>,
+}
+
 impl Theme {
-    pub fn dark() -> Self {
-        Self::of(Palette {
-            accent: Color::Cyan,
-            label: Color::Yellow,
-            summary: Color::Magenta,
-            good: Color::Green,
-            error: Color::LightRed,
-            code: Color::LightBlue,
-        })
+    /// Returns the theme in its form for the background.
+    pub fn named(name: ThemeName, is_light: bool) -> Self {
+        match name {
+            ThemeName::Dark => Self::of(&indexed(false)),
+            ThemeName::Light => Self::of(&indexed(true)),
+            ThemeName::Auto => Self::of(&indexed(is_light)),
+            ThemeName::HighContrast => Self::of(&high_contrast(is_light)),
+            ThemeName::TrueColor => Self::of(&true_color(is_light)),
+            ThemeName::Terminal => Self::of(&terminal(is_light)),
+            ThemeName::Plain => Self::plain(),
+        }
     }
 
-    /// Uses only colours that are dark in every palette: green, cyan and yellow are too pale on white in many
-    /// terminals, and the bright colours in most.
+    pub fn dark() -> Self {
+        Self::named(ThemeName::Dark, false)
+    }
+
     pub fn light() -> Self {
-        Self::of(Palette {
-            accent: Color::Blue,
-            label: Color::Red,
-            summary: Color::Magenta,
-            good: Color::Blue,
-            error: Color::Red,
-            code: Color::Blue,
-        })
+        Self::named(ThemeName::Light, true)
     }
 
     /// For `NO_COLOR` and for terminals without colours.
@@ -79,7 +117,8 @@ impl Theme {
             dim,
             guide: dim,
             user: bold,
-            assistant: dim,
+            plugin: bold,
+            assistant: none,
             tool: dim,
             error: bold,
             accent: none.add_modifier(Modifier::ITALIC),
@@ -111,13 +150,49 @@ impl Theme {
         }
     }
 
-    /// Returns all styles.
-    pub fn styles(&self) -> [Style; 22] {
+    /// Returns the style of a part of Markdown whose text has the style `base`.
+    pub fn emphasis(&self, base: Style, emphasis: Emphasis) -> Style {
+        let mut style = base;
+        if emphasis.code {
+            style = style.patch(self.code);
+        }
+        if emphasis.link {
+            style = style.patch(self.accent).add_modifier(Modifier::UNDERLINED);
+        }
+        for (is, modifier) in [
+            (emphasis.strong, Modifier::BOLD),
+            (emphasis.slanted, Modifier::ITALIC),
+            (emphasis.struck, Modifier::CROSSED_OUT),
+        ] {
+            if is {
+                style = style.add_modifier(modifier);
+            }
+        }
+        style
+    }
+
+    /// Returns the style of a part of the selected row. Shades of the text become one, since they would be too dim
+    /// there; colours with a meaning stay, where the theme has a background for them.
+    pub fn on_selection(&self, style: Style, selection: Style) -> Style {
+        let kept = Style::new()
+            .add_modifier(style.add_modifier)
+            .remove_modifier(Modifier::DIM)
+            .patch(selection);
+        let shades = [self.text, self.assistant, self.tool, self.dim, self.guide];
+        let is_shade = shades.iter().any(|shade| shade.fg == style.fg);
+        match style.fg {
+            Some(colour) if selection.bg.is_some() && !is_shade => kept.fg(colour),
+            _ => kept,
+        }
+    }
+
+    /// Returns all styles of texts, without those of lines and of the selected row.
+    pub fn texts(&self) -> [Style; 19] {
         [
             self.text,
             self.dim,
-            self.guide,
             self.user,
+            self.plugin,
             self.assistant,
             self.tool,
             self.error,
@@ -130,21 +205,33 @@ impl Theme {
             self.active,
             self.mark,
             self.found,
-            self.selected,
-            self.unfocused,
             self.heading,
             self.code,
             self.key,
-            self.border,
         ]
     }
 
-    fn of(palette: Palette) -> Self {
+    fn of(palette: &Palette) -> Self {
         let plain = Self::plain();
         let none = Style::new();
         let bold = none.add_modifier(Modifier::BOLD);
+        let shade = |colour: Option<Color>, style: Style| match colour {
+            Some(colour) => none.fg(colour),
+            None => style,
+        };
+        let guide = shade(palette.guide, plain.guide);
+        let selected = match palette.selected {
+            Some((text, background)) => none.fg(text).bg(background),
+            None => plain.selected,
+        };
         Self {
+            dim: shade(palette.dim, plain.dim),
+            guide,
+            border: guide,
             user: bold.fg(palette.accent),
+            plugin: bold.fg(palette.summary),
+            assistant: shade(palette.assistant, plain.assistant),
+            tool: shade(palette.tool, plain.tool),
             error: none.fg(palette.error),
             accent: none.fg(palette.accent),
             success: none.fg(palette.good),
@@ -155,6 +242,7 @@ impl Theme {
             active: bold.fg(palette.good),
             mark: bold.fg(palette.label),
             found: bold.fg(palette.label).add_modifier(Modifier::UNDERLINED),
+            selected,
             heading: bold.fg(palette.accent),
             code: none.fg(palette.code),
             key: bold.fg(palette.accent),
@@ -163,11 +251,182 @@ impl Theme {
     }
 }
 
-struct Palette {
-    accent: Color,
-    label: Color,
-    summary: Color,
-    good: Color,
-    error: Color,
-    code: Color,
+/// Colours of the fixed part of 256 colours.
+fn indexed(is_light: bool) -> Palette {
+    let pick = |dark, light| Color::Indexed(if is_light { light } else { dark });
+    Palette {
+        assistant: Some(pick(250, 239)),
+        tool: Some(pick(246, 242)),
+        dim: Some(pick(246, 242)),
+        guide: Some(pick(241, 249)),
+        accent: pick(81, 25),
+        label: pick(221, 58),
+        summary: pick(183, 90),
+        good: pick(114, 22),
+        error: pick(217, 124),
+        code: pick(180, 24),
+        selected: Some((pick(255, 232), pick(237, 254))),
+    }
+}
+
+fn high_contrast(is_light: bool) -> Palette {
+    let pick = |dark, light| Color::Indexed(if is_light { light } else { dark });
+    Palette {
+        assistant: Some(pick(253, 235)),
+        tool: Some(pick(250, 237)),
+        dim: Some(pick(250, 237)),
+        guide: Some(pick(246, 242)),
+        accent: pick(123, 18),
+        label: pick(228, 52),
+        summary: pick(225, 53),
+        good: pick(120, 22),
+        error: pick(224, 88),
+        code: pick(223, 17),
+        selected: Some((pick(231, 16), pick(18, 195))),
+    }
+}
+
+fn true_color(is_light: bool) -> Palette {
+    let pick = |dark: u32, light: u32| Color::from_u32(if is_light { light } else { dark });
+    Palette {
+        assistant: Some(pick(0xb4_bad0, 0x44_4a60)),
+        tool: Some(pick(0x96_9eb8, 0x62_6880)),
+        dim: Some(pick(0x96_9eb8, 0x62_6880)),
+        guide: Some(pick(0x56_5f89, 0xa8_aecb)),
+        accent: pick(0x7d_cfff, 0x00_6a83),
+        label: pick(0xe0_af68, 0x7a_4f00),
+        summary: pick(0xc7_a9ff, 0x78_47bd),
+        good: pick(0x9e_ce6a, 0x3f_6212),
+        error: pick(0xff_9eb0, 0xb3_153b),
+        code: pick(0xff_b787, 0x8a_3b12),
+        selected: Some((pick(0xff_ffff, 0x10_1018), pick(0x2e_3450, 0xe3_e7f5))),
+    }
+}
+
+/// Colours of the terminal's palette. On white, green, cyan, yellow and most bright colours are too pale in many
+/// palettes, and on black, blue is too dark.
+fn terminal(is_light: bool) -> Palette {
+    let pick = |dark, light| if is_light { light } else { dark };
+    Palette {
+        assistant: None,
+        tool: None,
+        dim: None,
+        guide: None,
+        accent: pick(Color::Cyan, Color::Blue),
+        label: pick(Color::Yellow, Color::Red),
+        summary: Color::Magenta,
+        good: pick(Color::Green, Color::Blue),
+        error: pick(Color::LightRed, Color::Red),
+        code: pick(Color::LightBlue, Color::Blue),
+        selected: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Common backgrounds of terminals.
+    const DARK: [u32; 3] = [0x00_0000, 0x1e_1e1e, 0x28_2a36];
+    const LIGHT: [u32; 3] = [0xff_ffff, 0xfa_fafa, 0xfd_f6e3];
+
+    /// Returns red, green and blue of a colour that is the same in every terminal.
+    fn rgb(colour: Color) -> [u8; 3] {
+        match colour {
+            Color::Rgb(red, green, blue) => [red, green, blue],
+            Color::Indexed(at @ 232..) => [8 + 10 * (at - 232); 3],
+            Color::Indexed(at @ 16..) => {
+                let part = |by: u8| match (at - 16) / by % 6 {
+                    0 => 0,
+                    level => 55 + 40 * level,
+                };
+                [part(36), part(6), part(1)]
+            }
+            colour => panic!("{colour} differs between terminals"),
+        }
+    }
+
+    /// Relative luminance, as WCAG 2 defines it.
+    fn luminance(colour: [u8; 3]) -> f64 {
+        let linear = colour.map(|part| {
+            let part = f64::from(part) / 255.0;
+            match part <= 0.04045 {
+                true => part / 12.92,
+                false => ((part + 0.055) / 1.055).powf(2.4),
+            }
+        });
+        0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    }
+
+    fn contrast(one: [u8; 3], other: [u8; 3]) -> f64 {
+        let (one, other) = (luminance(one), luminance(other));
+        (one.max(other) + 0.05) / (one.min(other) + 0.05)
+    }
+
+    fn background(hex: u32) -> [u8; 3] {
+        rgb(Color::from_u32(hex))
+    }
+
+    const COMPUTED: [(ThemeName, f64); 3] = [
+        (ThemeName::Auto, 4.5),
+        (ThemeName::HighContrast, 7.0),
+        (ThemeName::TrueColor, 4.5),
+    ];
+
+    #[test]
+    fn every_text_has_enough_contrast() {
+        for (name, least) in COMPUTED {
+            for (is_light, backgrounds) in [(false, DARK), (true, LIGHT)] {
+                let theme = Theme::named(name, is_light);
+                for style in theme.texts() {
+                    let Some(colour) = style.fg else {
+                        // The terminal's own.
+                        continue;
+                    };
+                    for hex in backgrounds {
+                        let found = contrast(rgb(colour), background(hex));
+                        assert!(
+                            found >= least,
+                            "{name:?}, light: {is_light}: {colour} on {hex:06x} has {found:.2}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    /// The selected row keeps the colours with a meaning.
+    #[test]
+    fn every_text_has_enough_contrast_in_the_selected_row() {
+        for (name, least) in COMPUTED {
+            for is_light in [false, true] {
+                let theme = Theme::named(name, is_light);
+                for style in theme.texts() {
+                    let style = theme.on_selection(style, theme.selected);
+                    let (text, behind) = (style.fg.unwrap(), style.bg.unwrap());
+                    let found = contrast(rgb(text), rgb(behind));
+                    assert!(
+                        found >= least,
+                        "{name:?}, light: {is_light}: {text} on {behind} has {found:.2}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn messages_are_shaded_by_their_role() {
+        for (name, _) in COMPUTED {
+            for (is_light, hex) in [(false, DARK[0]), (true, LIGHT[0])] {
+                let theme = Theme::named(name, is_light);
+                assert_eq!(theme.text.fg, None, "the terminal's normal colour");
+                let of = |style: Style| contrast(rgb(style.fg.unwrap()), background(hex));
+                let (assistant, tool) = (of(theme.assistant), of(theme.tool));
+                assert!(
+                    assistant < 17.0 && tool + 1.0 < assistant,
+                    "{assistant} {tool}"
+                );
+            }
+        }
+    }
 }

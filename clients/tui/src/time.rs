@@ -9,6 +9,12 @@ pub fn local(stored: &str) -> String {
     in_zone(stored, &TimeZone::system())
 }
 
+/// Formats an ISO 8601 time without its year.
+pub fn local_short(stored: &str) -> String {
+    let full = local(stored);
+    full.get(5..16).unwrap_or_default().to_owned()
+}
+
 fn in_zone(stored: &str, zone: &TimeZone) -> String {
     match stored.parse::<Timestamp>() {
         Ok(instant) => instant
@@ -55,10 +61,11 @@ pub fn bytes(count: usize) -> String {
     }
 }
 
-/// Formats a count of tokens: `950`, `12k`.
+/// Formats a count of tokens: `950`, `1.2k`, `12k`.
 pub fn tokens(count: u64) -> String {
     match count {
         0..1000 => count.to_string(),
+        1000..10_000 => format!("{}.{}k", count / 1000, count / 100 % 10),
         _ => format!("{}k", count / 1000),
     }
 }
@@ -78,6 +85,10 @@ mod tests {
         ] {
             assert_eq!(ago(1_000_000_000, 1_000_000_000 + seconds), shown);
         }
+        assert_eq!(
+            (tokens(950), tokens(1260), tokens(12_600)),
+            ("950".into(), "1.2k".into(), "12k".into())
+        );
         assert_eq!(ago(10, 5), "now");
         assert_eq!(elapsed(Duration::from_secs(125)), "2:05");
     }

@@ -21,6 +21,8 @@ import type {
   RegisterCommandParams,
   RunCommandResult,
 } from './generated/types.js';
+import { findProgram } from './program.js';
+import { Session } from './session.js';
 
 /** The events before an operation that a client can answer. */
 export type BeforeEventName =
@@ -66,7 +68,7 @@ export interface CallOptions {
 }
 
 export interface ConnectOptions {
-  /** The daemon's program. Default: `treelined`. */
+  /** The daemon's program. Default: `TREELINED_BIN`, else that of the platform package, else `treelined` on the `PATH`. */
   command?: string | undefined;
   /** Further arguments of the daemon. */
   args?: readonly string[] | undefined;
@@ -192,9 +194,11 @@ export class Client extends MethodCalls {
     this.#answerers = new Map(given as [QuestionName, Answerer<never>][]);
     const names = isList(answers) ? answers : ([...this.#answerers.keys()] as QuestionName[]);
     this.#declared = ui?.length ? [...new Set(names).add('user_asked')] : names;
-    const { command = 'treelined', args = [], sessionDir, summarizer, socket } = options;
+    const { args = [], sessionDir, summarizer, socket } = options;
+    const { command, tried } = findProgram(options.command, options.env);
     this.#daemon = new Daemon({
       command,
+      tried,
       args: [
         ...(sessionDir === undefined ? [] : ['--session-dir', sessionDir]),
         ...(summarizer === undefined ? [] : ['--summarizer', summarizer]),
@@ -251,6 +255,11 @@ export class Client extends MethodCalls {
   ): Promise<Methods[M]['result']> {
     const result: unknown = await this.#request(method, params, options);
     return result as Methods[M]['result'];
+  }
+
+  /** Returns the methods of this client, about this session unless a call names another. */
+  session(sessionId: string): Session {
+    return new Session(this, sessionId);
   }
 
   /** Calls `handler` with each notification of this name. Returns a function that removes the handler. */

@@ -18,6 +18,8 @@ const TERMINATE_MS = 6000;
 
 export interface DaemonOptions {
   command: string;
+  /** The places in which the program was looked for. */
+  tried: readonly string[];
   args: string[];
   cwd?: string | undefined;
   env?: NodeJS.ProcessEnv | undefined;
@@ -128,15 +130,14 @@ export class Daemon {
 }
 
 /** Says where a missing program was searched and how to install it. */
-function whyNotStarted({ command, cwd, env }: DaemonOptions, error: Error): string {
+function whyNotStarted({ command, tried, cwd }: DaemonOptions, error: Error): string {
   const why = `cannot start ${command}: ${error.message}`;
   if (!('code' in error) || error.code !== 'ENOENT') return why;
   if (cwd !== undefined && !existsSync(cwd))
     return `${why}: there is no folder ${cwd} to start it in`;
-  const where = command.includes('/') ? '' : ` on the PATH (${(env ?? process.env).PATH ?? ''})`;
   return (
-    `${why}: there is no such program${where}. ` +
+    `${why}: there is no such program; tried: ${tried.join(', ')}. ` +
     "Install it with `cargo install --path .` in treelined's repository, " +
-    "or name it: connect({ command: '/path/to/treelined' })"
+    "or name it: TREELINED_BIN, or connect({ command: '/path/to/treelined' })"
   );
 }

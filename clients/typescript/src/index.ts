@@ -21,3 +21,4 @@ export {
   SCHEMA_HASH,
 } from './generated/protocol.js';
 export type * from './generated/types.js';
+export { Session } from './session.js';

@@ -106,7 +106,7 @@ test('the error for a missing program names the PATH and a remedy', async () => 
   const env = { PATH: '/no/bin:/no/sbin' };
   assert.match(
     await missing({ command: 'no-such-treelined', env }),
-    /PATH \(\/no\/bin:\/no\/sbin\)\. Install it with `cargo install --path \.`.*connect\(\{ command: /,
+    /tried: no-such-treelined on the PATH \(\/no\/bin:\/no\/sbin\)\. Install it with `cargo install --path \.`.*connect\(\{ command: /,
   );
   assert.doesNotMatch(await missing({ command: '/nowhere/treelined' }), /PATH/);
   assert.match(await missing({ command, cwd: '/nowhere' }), /no folder \/nowhere to start it in/);

@@ -80,6 +80,14 @@ function protocol(list, definitions) {
     .map(({ kind }) => [kind, `${pascal(kind)}Details`])
     .filter(([, type]) => type in definitions);
 
+  // Others name a session that is not open.
+  const others = ['create_session', 'open_session', 'restore_session'];
+  const aboutSession = methods
+    .filter(
+      ({ name, params }) => definitions[params].properties?.sessionId && !others.includes(name),
+    )
+    .map(({ name }) => name);
+
   const rows = methods.map(
     ({ name, params, result }) => `  '${name}': { params: ${params}; result: ${result} };`,
   );
@@ -130,6 +138,11 @@ export const SCHEMA_HASH = '${list.schemaHash}';
 export interface Methods {
 ${rows.join('\n')}
 }
+
+/** The methods that are about an open session. */
+export const SESSION_METHODS: ReadonlySet<keyof Methods> = new Set<keyof Methods>([
+${aboutSession.map((name) => `  '${name}',`).join('\n')}
+]);
 
 /** Params by notification. */
 export interface Notifications {

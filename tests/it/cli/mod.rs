@@ -3,8 +3,12 @@
 mod call;
 mod doctor;
 mod help;
+mod interrupt;
+mod list;
 mod scripts;
 mod search;
+mod sessions;
+mod suggestions;
 mod tree;
 
 use std::fs;

@@ -55,7 +55,7 @@ fn tree_draws_a_session_file() {
     assert_eq!(fs::read(&path).unwrap(), before);
     assert_eq!(
         home.run(&["tree", "/no/such/file.jsonl"], &[], "").code,
-        Some(1)
+        Some(3)
     );
 }
 
@@ -131,7 +131,7 @@ fn tree_takes_filters_and_queries() {
     let all = drawn(&home, &[path, "--filter", "all"], "100");
     assert!(all.contains("label") && !all.contains("not shown"), "{all}");
     let output = home.run(&["tree", "nobody"], &[], "");
-    assert_eq!(output.code, Some(1));
+    assert_eq!(output.code, Some(3));
     assert!(output.stderr.contains("sessionNotFound"), "{output:?}");
 }
 

@@ -133,11 +133,19 @@ fn introduction() -> String {
     )
 }
 
-/// Checks that a command fails with an error that contains these texts, on one line.
+/// Checks that a command ends with an error or a warning that contains these texts: one line, and its remedy.
 #[track_caller]
 fn fails(output: &Output, code: i32, texts: &[&str]) {
     assert_eq!(output.code, Some(code), "{output:?}");
-    assert_eq!(output.stderr.lines().count(), 1, "{}", output.stderr);
+    let mut lines = output.stderr.lines();
+    let is_message = |line: &str| line.starts_with("error: ") || line.starts_with("warning: ");
+    assert!(lines.next().is_some_and(is_message), "{}", output.stderr);
+    assert!(
+        lines.next().is_none_or(|line| line.starts_with("  try: ")),
+        "{}",
+        output.stderr
+    );
+    assert_eq!(lines.next(), None, "{}", output.stderr);
     for text in texts {
         assert!(output.stderr.contains(text), "{text} in {}", output.stderr);
     }

@@ -39,7 +39,8 @@ fn an_export_goes_to_stdout_and_the_report_to_stderr() {
     assert!(code == 0 && out.contains(&token()), "{out}");
     assert_eq!(
         err,
-        "treelined: secrets are not redacted: look at the export before you send it\n"
+        "warning: keys, tokens and passwords stay in the export\n  try: look at it before you send it; without \
+         --no-redact they are replaced\n"
     );
 }
 

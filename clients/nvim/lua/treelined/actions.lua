@@ -1,14 +1,18 @@
 --- Actions on a tree. Each takes the tree, asks the user where necessary, and calls the daemon.
 
 local Tree = require('treelined.tree')
+local advice = require('treelined.advice')
 local ask = require('treelined.ask')
 local config = require('treelined.config')
 local draw = require('treelined.draw')
 local entry = require('treelined.entry')
 local keys = require('treelined.keys')
+local moves = require('treelined.moves')
 local prompt = require('treelined.prompt')
 local queries = require('treelined.query')
 local sessions = require('treelined.session')
+local utf8 = require('treelined.utf8')
+local when = require('treelined.when')
 
 local M = {}
 
@@ -16,175 +20,10 @@ local function say(text, level)
   vim.notify('treelined: ' .. text, level or vim.log.levels.INFO)
 end
 
-local HINTS = {
-  summarizerUnavailable = 'no summarizer is configured; set `summarizer`, or go without a summary',
-  sessionBusy = 'the session is busy; x aborts a move',
-  nothingToUndo = 'nothing to undo or redo',
-}
+local report = advice.report
 
-local function report(err)
-  local level = err.kind == 'nothingToUndo' and vim.log.levels.INFO or vim.log.levels.ERROR
-  say(HINTS[err.kind] or tostring(err), level)
-end
-
-local WITHOUT, WITH, FOCUS = 'No summary', 'Summarize', 'Summarize with focus…'
-
-local REASONS = {
-  cancelledByClient = 'the move was refused',
-  noAnswer = 'the move was not answered in time',
-  hookFailed = 'a hook failed, and nothing was moved; `treelined config` may say why',
-  aborted = 'the move was aborted',
-  alreadyThere = 'the leaf is here already',
-  nothingToSummarize = 'moved; there was nothing to summarize',
-}
-
-local function new_navigation_id()
-  local uv = vim.uv or vim.loop
-  return ('nvim-%d-%d'):format(uv.os_getpid(), uv.hrtime())
-end
-
---- Navigates to an entry, and puts text that is returned for editing into the prompt.
----@param tree treelined.Tree
----@param params treelined.NavigateTreeParams
----@param callback? treelined.Callback
-function M.move(tree, params, callback)
-  local session = tree.session
-  local navigation_id = new_navigation_id()
-  local append, abandon = entry.stream(session)
-  local stop = session:listen(function(event, piece)
-    if event == 'summary_delta' and piece.navigationId == navigation_id then
-      append(piece.delta)
-    end
-  end)
-  session.navigation_id = session.navigation_id or navigation_id
-  tree:update_header()
-  params = vim.tbl_extend('force', params, { navigationId = navigation_id })
-  session:request('navigate_tree', params, function(err, result)
-    stop()
-    if session.navigation_id == navigation_id then
-      session.navigation_id = nil
-    end
-    if vim.api.nvim_buf_is_valid(tree.buf) then
-      tree:update_header()
-    end
-    if err then
-      abandon()
-      report(err)
-    else
-      if result.reason then
-        say(REASONS[result.reason] or result.reason)
-      end
-      if result.summaryEntry then
-        entry.show(session, entry.text(result.summaryEntry), 'summary')
-      else
-        abandon()
-      end
-      if vim.api.nvim_buf_is_valid(tree.buf) and not result.cancelled then
-        tree:refresh(result.newLeafId)
-      end
-      if result.editorText then
-        prompt.put(session, result.editorText, result.editorImages)
-      end
-    end
-    if callback then
-      callback(err, result)
-    end
-  end)
-end
-
---- How long a navigation waits for the number of entries it leaves behind, in milliseconds. After that it
---- asks without the number. Neovim blocks meanwhile, so that typed keys answer the question.
-local PREPARATION_MS = 2000
-
---- Returns the question before a navigation. Leaves out the number of entries if it is nil.
-local function question(count)
-  if not count then
-    return 'Summarize what is left behind?'
-  elseif count == 1 then
-    return '1 entry is left behind; it stays in the tree. Summarize it?'
-  end
-  return ('%d entries are left behind; they stay in the tree. Summarize them?'):format(count)
-end
-
---- Says how many entries a navigation leaves behind, asks whether to summarize them, and navigates to the
---- entry under the cursor. Does not ask if no entry is left behind.
-function M.navigate(tree)
-  local node = tree:current()
-  if not node then
-    return
-  end
-  -- At the leaf only a user message has a target: the place before it, to edit it again.
-  local params = { targetId = node.id, rewind = node.role == 'user' and node.isLeaf or nil }
-  local dry_run = vim.tbl_extend('force', params, { dryRun = true })
-  local options = { timeout_ms = PREPARATION_MS }
-  local result, err = tree.session:request_sync('navigate_tree', dry_run, options)
-  if err and err.kind ~= 'timeout' then
-    return report(err)
-  elseif result and result.reason then
-    return say(REASONS[result.reason] or result.reason)
-  end
-  local count = result and result.preparation.abandonedCount
-  if count == 0 then
-    return M.move(tree, params)
-  end
-  local choice = { prompt = question(count), kind = 'treelined.summarize' }
-  vim.ui.select({ WITHOUT, WITH, FOCUS }, choice, function(chosen)
-    if chosen == WITHOUT then
-      M.move(tree, params)
-    elseif chosen == WITH then
-      params.summarize = true
-      M.move(tree, params)
-    elseif chosen == FOCUS then
-      ask.input({ prompt = 'Focus of the summary: ' }, function(focus)
-        params.summarize = true
-        params.customInstructions = focus ~= '' and focus or nil
-        M.move(tree, params)
-      end)
-    end
-  end)
-end
-
-local function step(method)
-  return function(tree)
-    tree.session:request(method, {}, function(err, result)
-      if err then
-        return report(err)
-      end
-      tree:refresh(result.newLeafId)
-    end)
-  end
-end
-
---- Undoes the last move of the leaf.
-M.undo = step('undo_navigation')
-
---- Undoes the last undo.
-M.redo = step('redo_navigation')
-
---- Moves the leaf behind the entries of other programs, so that the next message follows theirs.
-function M.join(tree)
-  local session = tree.session
-  if not session.others_leaf_id then
-    return say('no other program has appended here')
-  end
-  local params = { leafId = session.others_leaf_id }
-  session:request('set_leaf', params, function(err, result)
-    if err then
-      return report(err)
-    end
-    tree:refresh(result.newLeafId)
-  end)
-end
-
---- Aborts the running navigation.
-function M.abort(tree)
-  tree.session:request('abort_navigation', {}, function(err, result)
-    if err then
-      report(err)
-    elseif not result.aborted then
-      say('no navigation is running')
-    end
-  end)
+for _, name in ipairs({ 'navigate', 'pop', 'merge', 'compact', 'undo', 'redo', 'join', 'abort' }) do
+  M[name] = moves[name]
 end
 
 local function set_label(tree, node, label)
@@ -353,17 +192,9 @@ function M.prompt(tree)
   prompt.show(tree.session)
 end
 
---- Draws the tree again. If the daemon has ended, starts it and reopens the session.
+--- Draws the tree again.
 function M.refresh(tree)
-  if not tree.session.over then
-    return tree:refresh()
-  end
-  sessions.open(tree.session.path or tree.session.id, function(err, session)
-    if not session then
-      return report(err)
-    end
-    tree:reopen(session)
-  end)
+  tree:refresh()
 end
 
 function M.fold_toggle(tree)
@@ -384,12 +215,128 @@ end
 
 --- Lists the keys.
 function M.keys()
-  local lines = {}
-  for _, key in ipairs(keys.tree) do
-    lines[#lines + 1] = { ('%-6s'):format(key[1]), 'Special' }
-    lines[#lines + 1] = { key[3] .. '\n' }
+  keys.show(keys.tree)
+end
+
+--- Returns the rows of lines, those that were fetched.
+---@param tree treelined.Tree
+---@param lines? {[1]: integer, [2]: integer} the first and the last line; the cursor's if left out
+---@return treelined.TreeNode[]
+local function nodes_of(tree, lines)
+  if not lines then
+    return { (tree:current()) }
   end
-  vim.api.nvim_echo(lines, false, {})
+  local nodes = {}
+  for line = lines[1], lines[2] do
+    nodes[#nodes + 1] = tree.rows:get(line)
+  end
+  return nodes
+end
+
+--- Copies the messages of lines to the leaf, in their order.
+---@param tree treelined.Tree
+---@param _ nil
+---@param lines? {[1]: integer, [2]: integer} the cursor's line if left out
+function M.copy(tree, _, lines)
+  local ids = {}
+  for _, node in ipairs(nodes_of(tree, lines)) do
+    if node.type == 'message' or node.type == 'custom_message' then
+      ids[#ids + 1] = node.id
+    end
+  end
+  if #ids == 0 then
+    return say('only messages can be copied')
+  end
+  local params = { entryIds = ids, expectedLeafId = tree.session.leaf_id or vim.NIL }
+  tree.session:request('cherry_pick', params, function(err, result)
+    if err then
+      return report(err)
+    end
+    say(#ids == 1 and '1 message is copied' or ('%d messages are copied'):format(#ids))
+    tree:refresh(result.leafId)
+  end)
+end
+
+--- Shows two branches side by side: those of the first and the last line, or that of the cursor and that of the leaf.
+---@param tree treelined.Tree
+---@param _ nil
+---@param lines? {[1]: integer, [2]: integer}
+function M.compare(tree, _, lines)
+  local nodes = nodes_of(tree, lines)
+  local first = nodes[1] and nodes[1].id
+  local second = #nodes > 1 and nodes[#nodes].id or tree.session.leaf_id
+  if not first or not second then
+    return say('there is nothing to compare')
+  elseif first == second then
+    return say('this is the leaf; go to another branch, or select two lines')
+  end
+  require('treelined.compare').show(tree.session, first, second)
+end
+
+--- Makes a session of the path to the entry under the cursor, and shows it. Before a user message, whose text is put
+--- into its prompt.
+function M.fork(tree)
+  local node = tree:current()
+  if not node then
+    return
+  end
+  local session = tree.session
+  -- Calls without results would make the fork unusable for a model.
+  local params = { entryId = node.id, closeToolCalls = true }
+  session:request('fork_session', params, function(err, result)
+    if err then
+      return report(err)
+    elseif result.cancelled then
+      return say('the fork was refused')
+    end
+    local fork = sessions.adopt(session.client, result.session)
+    Tree.show(fork, function()
+      say('this is the fork; the session that it comes from is unchanged')
+      if result.editorText then
+        prompt.put(fork, result.editorText, result.editorImages)
+      end
+    end)
+  end)
+end
+
+local function describe_branch(branch)
+  local count = branch.messageCount == 1 and '1 message' or branch.messageCount .. ' messages'
+  local label = branch.label and ('[%s] '):format(branch.label) or ''
+  local mark = branch.isActive and '◉ ' or '  '
+  local text = '%s%s  %s%s · %s'
+  return utf8.line(text:format(mark, when.text(branch.lastActivity), label, branch.preview, count))
+end
+
+--- Lets the user choose a branch, and puts the cursor on its last entry.
+function M.branches(tree)
+  tree.session:request('list_branches', {}, function(err, result)
+    if err then
+      return report(err)
+    end
+    local options = { prompt = 'Branch:', kind = 'treelined.branch', format_item = describe_branch }
+    vim.ui.select(result.branches, options, function(branch)
+      if branch then
+        tree:go_to(branch.tipId)
+      end
+    end)
+  end)
+end
+
+--- Writes the session into a file.
+---@param tree treelined.Tree
+---@param path? string asks for it if left out
+function M.export(tree, path)
+  require('treelined.export').export(tree.session, path)
+end
+
+--- Moves the session to the trash, after a question, and leaves its tree.
+function M.delete(tree)
+  local session = tree.session
+  require('treelined.trash').delete(session.id, session:title(), function()
+    if vim.api.nvim_buf_is_valid(tree.buf) then
+      vim.api.nvim_buf_delete(tree.buf, { force = true })
+    end
+  end)
 end
 
 --- Closes the window, or leaves the buffer if it is the only window.
@@ -399,14 +346,33 @@ function M.close()
   end
 end
 
---- Runs an action on the tree of the current buffer.
+--- Actions that need no daemon.
+local LOCAL = { keys = true, close = true }
+
+--- Runs an action on the tree of the current buffer. If the session is not open any more, opens it first, with a new
+--- daemon if necessary.
 ---@param name string
 function M.run(name, ...)
   local tree = Tree.get()
   if not tree then
     return say('this buffer is not a tree', vim.log.levels.ERROR)
+  elseif LOCAL[name] or not tree.session.over then
+    return M[name](tree, ...)
   end
-  M[name](tree, ...)
+  local arguments = { ... }
+  sessions.reopen(tree.session.id, function(err)
+    if err then
+      return report(err)
+    elseif name == 'refresh' then
+      return
+    end
+    -- After the rows are drawn: the action is about the entry under the cursor.
+    tree:when_drawn(function()
+      if Tree.get() == tree then
+        M[name](tree, unpack(arguments))
+      end
+    end)
+  end)
 end
 
 return M

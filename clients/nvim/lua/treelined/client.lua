@@ -11,13 +11,16 @@ local M = {}
 --- Default deadline of calls, in milliseconds.
 local TIMEOUT_MS = 30000
 
---- The same for calls that wait for people and models. A question is open for at most 10 minutes.
+--- The same for calls that wait for people and models, or work on many files. A question is open for at most
+--- 10 minutes.
 local WAITING_TIMEOUT_MS = 660000
 
 local WAITING = {
   ask_user = true,
   compact = true,
+  export_session = true,
   fork_session = true,
+  import_sessions = true,
   merge_branch = true,
   navigate_tree = true,
   pop = true,
@@ -33,7 +36,7 @@ local CLOSE_MS = 10000
 local FLUSH_MS = 1000
 
 ---@class treelined.ClientOptions
----@field command? string program of the daemon; default `treelined`
+---@field command? string program of the daemon; default $TREELINED_BIN, else `treelined`
 ---@field args? string[] further arguments of the daemon
 ---@field session_dir? string session directory
 ---@field summarizer? string summarizer, for instance `outline`
@@ -432,7 +435,7 @@ function M.start(options, callback)
     ended = false,
   }, Client)
   local daemon, failure = process.start({
-    command = options.command or 'treelined',
+    command = options.command or process.default_command(),
     args = args,
     cwd = options.cwd,
     env = options.env,

@@ -30,14 +30,21 @@ local function complete_filter(lead)
   end, config.filters)
 end
 
+local function complete_import(lead)
+  local tools = vim.tbl_filter(function(tool)
+    return vim.startswith(tool, lead)
+  end, require('treelined.import').tools)
+  return vim.list_extend(tools, vim.fn.getcompletion(lead, 'file'))
+end
+
 local function on_tree(name)
-  return function(argument)
-    actions().run(name, argument)
+  return function(argument, lines)
+    actions().run(name, argument, lines)
   end
 end
 
 ---@class treelined.Subcommand
----@field run fun(argument: string|nil)
+---@field run fun(argument: string|nil, lines: {[1]: integer, [2]: integer}|nil)
 ---@field complete? fun(lead: string): string[]
 
 ---@type table<string, treelined.Subcommand>
@@ -58,6 +65,41 @@ M.subcommands = {
     end,
   },
   navigate = { run = on_tree('navigate') },
+  pop = { run = on_tree('pop') },
+  merge = { run = on_tree('merge') },
+  copy = { run = on_tree('copy') },
+  compare = { run = on_tree('compare') },
+  compact = { run = on_tree('compact') },
+  fork = { run = on_tree('fork') },
+  branches = { run = on_tree('branches') },
+  delete = { run = on_tree('delete') },
+  export = {
+    run = on_tree('export'),
+    complete = function(lead)
+      return vim.fn.getcompletion(lead, 'file')
+    end,
+  },
+  list = {
+    run = function()
+      require('treelined').list()
+    end,
+  },
+  import = {
+    run = function(argument)
+      require('treelined').import(argument)
+    end,
+    complete = complete_import,
+  },
+  restore = {
+    run = function()
+      require('treelined').restore()
+    end,
+  },
+  log = {
+    run = function()
+      require('treelined.log').show()
+    end,
+  },
   undo = { run = on_tree('undo') },
   redo = { run = on_tree('redo') },
   abort = { run = on_tree('abort') },
@@ -110,7 +152,7 @@ M.subcommands = {
       end
       session:request('set_session_name', { name = name or '' }, function(err)
         if err then
-          vim.notify('treelined: ' .. tostring(err), vim.log.levels.ERROR)
+          require('treelined.advice').report(err)
         end
       end)
     end,
@@ -124,13 +166,14 @@ M.subcommands = {
 
 --- Runs `:Treelined ARGUMENTS`.
 ---@param arguments string
-function M.run(arguments)
+---@param lines? {[1]: integer, [2]: integer} the lines before the command
+function M.run(arguments, lines)
   local name, rest = vim.trim(arguments):match('^(%S*)%s*(.*)$')
   local subcommand = M.subcommands[name == '' and 'open' or name]
   if not subcommand then
     return vim.notify(('treelined: there is no `%s`'):format(name), vim.log.levels.ERROR)
   end
-  local ok, why = pcall(subcommand.run, rest ~= '' and rest or nil)
+  local ok, why = pcall(subcommand.run, rest ~= '' and rest or nil, lines)
   if not ok then
     why = tostring(why)
     why = vim.startswith(why, 'treelined: ') and why or 'treelined: ' .. why

@@ -3,7 +3,7 @@
 local M = {}
 
 ---@class treelined.Config
----@field command? string program of the daemon; default `treelined`
+---@field command? string program of the daemon; default $TREELINED_BIN, else `treelined`
 ---@field args? string[] further arguments of the daemon
 ---@field session_dir? string session directory; default the daemon's
 ---@field summarizer? string summarizer, for instance `outline`; default the daemon's configuration
@@ -23,7 +23,6 @@ local M = {}
 ---@field prompt_window? string command that makes the prompt's window
 ---@field entry_window? string command that makes the window of entries and summaries
 M.defaults = {
-  command = 'treelined',
   args = {},
   shared = false,
   render = 'unicode',

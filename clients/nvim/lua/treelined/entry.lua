@@ -1,6 +1,7 @@
 --- The window for text of a session: a whole entry, or a summary while it is written.
 
 local config = require('treelined.config')
+local draw = require('treelined.draw')
 local utf8 = require('treelined.utf8')
 local windows = require('treelined.windows')
 
@@ -42,6 +43,15 @@ function M.text(entry)
   return content_text(message.content) or string_or(message.summary, nil) or vim.inspect(entry)
 end
 
+--- Returns the speaker of an entry as a heading.
+---@param entry treelined.Entry|table
+---@return string
+function M.heading(entry)
+  local message = type(entry.message) == 'table' and entry.message or {}
+  local node = { type = string_or(entry.type, 'entry'), role = string_or(message.role, nil) }
+  return '# ' .. draw.speaker(node)
+end
+
 ---@type table<string, integer> by session
 local buffers = {}
 
@@ -57,6 +67,7 @@ local function buffer(session)
     vim.bo[buf].bufhidden = 'hide'
     vim.bo[buf].modifiable = false
     vim.bo[buf].filetype = 'markdown'
+    vim.b[buf].treelined_session = session.id
     vim.keymap.set('n', 'q', '<Cmd>close<CR>', { buffer = buf, desc = 'treelined: close' })
   end
   return buf

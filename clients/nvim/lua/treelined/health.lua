@@ -42,14 +42,15 @@ end
 local function check_daemon()
   start('treelined: daemon')
   local settings = config.get()
-  if vim.fn.executable(settings.command) == 0 then
-    return fail(('`%s` is not executable'):format(settings.command), {
+  local command = settings.command or require('treelined.process').default_command()
+  if vim.fn.executable(command) == 0 then
+    return fail(('`%s` is not executable'):format(command), {
       'install it: cargo install --path . in the treelined repository',
       "or name it: vim.g.treelined = { command = '/path/to/treelined' }",
     })
   end
   local client, err = require('treelined.client').start_sync({
-    command = settings.command,
+    command = command,
     args = settings.args,
     session_dir = settings.session_dir,
     summarizer = settings.summarizer,
@@ -59,10 +60,10 @@ local function check_daemon()
     timeout_ms = 10000,
   })
   if not client then
-    return fail(tostring(err), { 'run it yourself: ' .. settings.command .. ' --help' })
+    return fail(tostring(err), { 'run it yourself: ' .. command .. ' --help' })
   end
   local server = client.server
-  local path = vim.fn.exepath(settings.command)
+  local path = vim.fn.exepath(command)
   ok(('%s %s speaks protocol %d'):format(path, server.serverInfo.version, server.protocolVersion))
   if server.schemaHash ~= protocol.schema_hash then
     info(

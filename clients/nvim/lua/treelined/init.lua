@@ -11,7 +11,7 @@ function M.setup(config)
 end
 
 local function report(err)
-  vim.notify('treelined: ' .. tostring(err), vim.log.levels.ERROR)
+  require('treelined.advice').report(err)
 end
 
 local function shower(callback)
@@ -43,14 +43,6 @@ function M.new(name, callback)
   require('treelined.session').create(name, shower(callback))
 end
 
-local function describe(row)
-  local utf8 = require('treelined.utf8')
-  local what = row.name or row.firstMessage
-  what = utf8.line(what == '' and row.sessionId or what)
-  local count = row.messageCount == 1 and '1 message' or row.messageCount .. ' messages'
-  return ('%s  %s · %s'):format(row.modified:sub(1, 16):gsub('T', ' '), what, count)
-end
-
 --- Lets the user choose a recent session, and opens it.
 function M.pick()
   require('treelined.session').connect(function(err, client)
@@ -63,6 +55,7 @@ function M.pick()
       elseif #result.sessions == 0 then
         return vim.notify('treelined: there are no sessions yet; `:Treelined new` makes one')
       end
+      local describe = require('treelined.row').describe
       local options = { prompt = 'Session:', kind = 'treelined.session', format_item = describe }
       vim.ui.select(result.sessions, options, function(row)
         if row then
@@ -71,6 +64,35 @@ function M.pick()
       end)
     end)
   end)
+end
+
+--- Shows the list of all sessions, which follows their changes.
+---@param callback? fun() called when it is drawn
+function M.list(callback)
+  require('treelined.list').show(callback)
+end
+
+--- Imports the conversations of other tools, after a question, and shows the list of sessions.
+---@param argument? string a tool, or the path of a file or a folder; all places of all tools if left out
+function M.import(argument)
+  require('treelined.import').import(argument, M.list)
+end
+
+--- Lets the user choose a deleted session, restores and opens it.
+function M.restore()
+  require('treelined.trash').restore(M.open)
+end
+
+--- Returns a text for the status line: the title of a session, its number of rows, and what goes on there. '' until a
+--- tree was shown.
+---@param is_escaped? boolean doubles percent signs, for places that interpret them, such as the plugin lualine
+---@return string
+function M.status(is_escaped)
+  if not package.loaded['treelined.tree'] then
+    return ''
+  end
+  local text = require('treelined.utf8').line(require('treelined.header').status())
+  return is_escaped and (text:gsub('%%', '%%%%')) or text
 end
 
 --- Searches the text of all sessions, and lists the hits in the quickfix window. Choosing one opens its tree there.

@@ -66,6 +66,13 @@ local function close(handle)
   end
 end
 
+--- Returns the program of the daemon for those who name none.
+---@return string
+function M.default_command()
+  local given = vim.env.TREELINED_BIN
+  return given and given ~= '' and given or 'treelined'
+end
+
 --- Says where a missing program was searched and how to install it.
 ---@param options treelined.ProcessOptions
 ---@param said string
@@ -79,9 +86,13 @@ local function why_not_started(options, said)
   end
   local path = (options.env or {}).PATH or vim.env.PATH or ''
   local place = options.command:find('/', 1, true) and '' or (' on the PATH (%s)'):format(path)
+  if options.command == vim.env.TREELINED_BIN then
+    place = place .. '; $TREELINED_BIN names it'
+  end
   return why
     .. (': there is no such program%s. Install it with `cargo install --path .` in '):format(place)
-    .. "treelined's repository, or name it in setup({ command = '/path/to/treelined' })"
+    .. "treelined's repository, or name it in setup({ command = '/path/to/treelined' }) "
+    .. 'or in $TREELINED_BIN'
 end
 
 --- Starts a daemon.

@@ -1,5 +1,6 @@
 --- The buffer for the next user message of a session. `:write` sends it.
 
+local advice = require('treelined.advice')
 local config = require('treelined.config')
 local keys = require('treelined.keys')
 local session_module = require('treelined.session')
@@ -10,8 +11,14 @@ local M = {}
 ---@class treelined.Prompt
 ---@field session_id string
 ---@field images table[] content blocks that are sent with the text
----@field attempt? {text: string, leaf_id?: string, force: boolean, params: table} a send that may have failed
+---@field attempt? treelined.SendAttempt the last send, if no answer says that the daemon has the message
 ---@field is_sending boolean
+
+--- A message with its id, kept until its text is changed: if the answer was lost, the daemon recognizes the repetition.
+---@class treelined.SendAttempt
+---@field content string|table[]
+---@field entry_id string
+---@field message table
 
 ---@type table<integer, treelined.Prompt>
 local prompts = {}
@@ -70,12 +77,7 @@ local function buffer(session)
   windows.on_wipe(buf, function()
     prompts[buf] = nil
   end)
-  if config.get().default_keys then
-    for _, key in ipairs(keys.prompt) do
-      local options = { buffer = buf, remap = true, desc = 'treelined: ' .. key[3] }
-      vim.keymap.set({ 'n', 'i' }, key[1], key[2], options)
-    end
-  end
+  keys.map(keys.prompt, buf, { 'n', 'i' })
   return buf
 end
 
@@ -145,57 +147,38 @@ local function sent(buf, changedtick)
   end
 end
 
---- Sends the prompt as a user message. Clears the prompt when the daemon has the message, and keeps it
---- otherwise.
----@param buf? integer the current buffer if left out
----@param options? {force?: boolean} force: send even if other programs have appended here; it makes a branch
-function M.send(buf, options)
-  buf = (buf == nil or buf == 0) and vim.api.nvim_get_current_buf() or buf
-  local force = options and options.force or false
-  local prompt = prompts[buf]
-  if not prompt then
-    return say('this buffer is not a prompt', vim.log.levels.ERROR)
-  end
-  local session = session_module.get(prompt.session_id)
-  if not session then
-    return say('the session is not open: `R` in its tree opens it', vim.log.levels.ERROR)
-  elseif prompt.is_sending then
-    return say('the message is being sent')
-  end
-  local text = text_of(buf)
-  if vim.trim(text) == '' and #prompt.images == 0 then
-    return say('there is nothing to send')
-  end
+--- Returns the attempt to send what the prompt has: the last one if nothing was changed, else a new one.
+---@param prompt treelined.Prompt
+---@param text string
+---@return treelined.SendAttempt
+local function attempt_of(prompt, text)
   local content = text
   if #prompt.images > 0 then
     content = vim.list_extend({ { type = 'text', text = text } }, prompt.images)
   end
-  -- The same text gets the same id, so that the daemon recognizes a retry.
-  local attempt = prompt.attempt
-  local is_retry = attempt
-    and attempt.text == text
-    and attempt.leaf_id == session.leaf_id
-    and attempt.force == force
-  if not is_retry then
-    local seconds, microseconds = (vim.uv or vim.loop).gettimeofday()
-    attempt = {
-      text = text,
-      leaf_id = session.leaf_id,
-      force = force,
-      params = {
-        entryId = new_id(),
-        expectedLeafId = not force and (session.leaf_id or vim.NIL) or nil,
-        message = {
-          role = 'user',
-          content = content,
-          timestamp = seconds * 1000 + math.floor(microseconds / 1000),
-        },
-      },
-    }
+  if prompt.attempt and vim.deep_equal(prompt.attempt.content, content) then
+    return prompt.attempt
   end
-  prompt.attempt, prompt.is_sending = attempt, true
+  local seconds, microseconds = (vim.uv or vim.loop).gettimeofday()
+  local timestamp = seconds * 1000 + math.floor(microseconds / 1000)
+  return {
+    content = content,
+    entry_id = new_id(),
+    message = { role = 'user', content = content, timestamp = timestamp },
+  }
+end
+
+---@param expected_leaf_id? string|userdata the leaf behind which the message goes; nil for any
+local function append(buf, session, text, expected_leaf_id)
+  local prompt = prompts[buf]
+  prompt.attempt = attempt_of(prompt, text)
+  local params = {
+    entryId = prompt.attempt.entry_id,
+    expectedLeafId = expected_leaf_id,
+    message = prompt.attempt.message,
+  }
   local changedtick = vim.api.nvim_buf_get_changedtick(buf)
-  session:request('append_message', attempt.params, function(err)
+  session:request('append_message', params, function(err)
     prompt.is_sending = false
     if not err then
       sent(buf, changedtick)
@@ -206,8 +189,40 @@ function M.send(buf, options)
         vim.log.levels.WARN
       )
     else
-      say('not sent: ' .. tostring(err), vim.log.levels.ERROR)
+      say('not sent: ' .. advice.text(err), vim.log.levels.ERROR)
     end
+  end)
+end
+
+--- Sends the prompt as a user message. Clears the prompt when the daemon has the message, and keeps it
+--- otherwise. If the session is not open any more, opens it first, with a new daemon if necessary.
+---@param buf? integer the current buffer if left out
+---@param options? {force?: boolean} force: send even if other programs have appended here; it makes a branch
+function M.send(buf, options)
+  buf = (buf == nil or buf == 0) and vim.api.nvim_get_current_buf() or buf
+  local prompt = prompts[buf]
+  if not prompt then
+    return say('this buffer is not a prompt', vim.log.levels.ERROR)
+  elseif prompt.is_sending then
+    return say('the message is being sent')
+  end
+  local text = text_of(buf)
+  if vim.trim(text) == '' and #prompt.images == 0 then
+    return say('there is nothing to send')
+  end
+  prompt.is_sending = true
+  -- The leaf that the user has seen: if the session is opened again, others may have moved it.
+  local seen = session_module.known(prompt.session_id)
+  local expected_leaf_id = seen and seen.leaf_id or vim.NIL
+  if options and options.force then
+    expected_leaf_id = nil
+  end
+  session_module.reopen(prompt.session_id, function(err, session)
+    if not session then
+      prompt.is_sending = false
+      return say('not sent: ' .. advice.text(err), vim.log.levels.ERROR)
+    end
+    append(buf, session, text, expected_leaf_id)
   end)
 end
 
@@ -216,7 +231,7 @@ end
 ---@return treelined.OpenSession|nil
 function M.session_of(buf)
   local prompt = prompts[(buf == nil or buf == 0) and vim.api.nvim_get_current_buf() or buf]
-  return prompt and session_module.get(prompt.session_id)
+  return prompt and session_module.known(prompt.session_id)
 end
 
 return M

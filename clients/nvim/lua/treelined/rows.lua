@@ -41,6 +41,12 @@ function Rows:get(row)
   return self.nodes[row]
 end
 
+--- Returns the rows that were fetched, by number. A reload makes a new table.
+---@return table<integer, treelined.TreeNode>
+function Rows:fetched()
+  return self.nodes
+end
+
 --- Returns the number of an entry's row, if it was fetched.
 ---@param id string
 ---@return integer|nil

@@ -1,5 +1,6 @@
 --- Runs the commands that other clients offer.
 
+local advice = require('treelined.advice')
 local session_module = require('treelined.session')
 local utf8 = require('treelined.utf8')
 
@@ -39,8 +40,8 @@ function M.run(name, args, callback)
       if result then
         show(session, result)
       else
-        local said = failure.details and failure.details.message
-        local text = said and ('%s: %s'):format(name, said) or tostring(failure)
+        local said = failure.kind == 'commandFailed' and failure.details.message
+        local text = said and ('%s: %s'):format(name, said) or advice.text(failure)
         vim.notify('treelined: ' .. text, vim.log.levels.ERROR)
       end
       if callback then
@@ -65,11 +66,11 @@ end
 function M.pick()
   session_module.connect(function(err, client)
     if not client then
-      return vim.notify('treelined: ' .. tostring(err), vim.log.levels.ERROR)
+      return advice.report(err)
     end
     client:list_commands({}, function(failure, result)
       if failure then
-        return vim.notify('treelined: ' .. tostring(failure), vim.log.levels.ERROR)
+        return advice.report(failure)
       elseif #result.commands == 0 then
         return vim.notify('treelined: no client offers commands')
       end

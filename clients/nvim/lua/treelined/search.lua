@@ -3,6 +3,7 @@
 --- Each list has a scratch buffer with a line per hit, to which its items point. Entering a line of that buffer opens
 --- the session of the hit instead.
 
+local advice = require('treelined.advice')
 local config = require('treelined.config')
 local draw = require('treelined.draw')
 local queries = require('treelined.query')
@@ -33,9 +34,7 @@ local running = nil
 local FIELDS =
   { toolCalls = 'call', toolResults = 'result', labels = 'label', summaries = 'summary' }
 
-local function report(err)
-  vim.notify('treelined: ' .. tostring(err), vim.log.levels.ERROR)
-end
+local report = advice.report
 
 local function cut(text, columns)
   if vim.fn.strdisplaywidth(text) <= columns then

@@ -1,11 +1,14 @@
 --- The open sessions of this Neovim, and the one daemon that has them open.
 ---
---- Keeps the leaf of each session, and informs listeners of changes.
+--- Keeps the leaf of each session, and informs listeners of changes. A session that is not open any more is kept, so
+--- that its tree and its draft go on when it is opened again.
 
 local Client = require('treelined.client')
 local config = require('treelined.config')
 local errors = require('treelined.errors')
+local log = require('treelined.log')
 local person = require('treelined.person')
+local when = require('treelined.when')
 
 local M = {}
 
@@ -14,11 +17,14 @@ local M = {}
 ---@field path? string file of the session; nil if it is ephemeral
 ---@field name? string
 ---@field cwd string
+---@field created? string
+---@field first_message? string of a session without a name
 ---@field read_only boolean
 ---@field leaf_id? string nil: the place before the first entry
 ---@field others_leaf_id? string the file's leaf, if other programs have moved it elsewhere
 ---@field over? treelined.Error why it is not open any more
 ---@field navigation_id? string the running navigation, if this Neovim started it
+---@field compaction? integer the id of the call that compacts the session
 ---@field private client treelined.Client
 ---@field private listeners table[]
 local Session = {}
@@ -33,8 +39,11 @@ local client = nil
 ---@type fun(err: treelined.Error|nil, client: treelined.Client|nil)[]|nil
 local waiting = nil
 
---- Events of a session: `changed` (the tree), `renamed`, `summary_delta`, `over`.
----@alias treelined.SessionEvent 'changed'|'renamed'|'summary_delta'|'over'
+--- Events of a session: `changed` (the tree), `renamed`, `summary_delta`, `over`, `reopened`.
+---@alias treelined.SessionEvent 'changed'|'renamed'|'summary_delta'|'over'|'reopened'
+
+--- Columns of a first message that is the title.
+local TITLE = 40
 
 function Session:emit(event, params)
   for _, entry in ipairs({ unpack(self.listeners) }) do
@@ -60,6 +69,7 @@ end
 ---@param params? table
 ---@param callback? treelined.Callback
 ---@param options? treelined.CallOptions
+---@return integer|nil id for `cancel`; nil if the session is not open
 function Session:request(method, params, callback, options)
   params = vim.tbl_extend('force', params or {}, { sessionId = self.id })
   if self.over then
@@ -70,7 +80,13 @@ function Session:request(method, params, callback, options)
     end)
     return
   end
-  self.client:request(method, params, callback, options)
+  return self.client:request(method, params, callback, options)
+end
+
+--- Cancels a call of this session.
+---@param id integer
+function Session:cancel(id)
+  self.client:cancel(id)
 end
 
 --- Calls a method on this session and waits for the response.
@@ -87,15 +103,35 @@ function Session:request_sync(method, params, options)
   return self.client:request_sync(method, params, options)
 end
 
---- Returns the session's title.
+--- Returns the session's title: its name, else its first message, else when it was created.
+---@return string
 function Session:title()
-  return self.name or self.id
+  if self.name and self.name ~= '' then
+    return self.name
+  elseif self.first_message and self.first_message ~= '' then
+    local cut = vim.fn.strcharpart(self.first_message, 0, TITLE)
+    return cut == self.first_message and cut or cut .. '…'
+  end
+  return self.created and when.text(self.created) or self.id
+end
+
+--- Reads the first message of a session without a name.
+local function read_first_message(session)
+  if session.first_message or (session.name and session.name ~= '') then
+    return
+  end
+  session:request('get_tree', { filter = 'user-only', limit = 1 }, function(_, result)
+    local first = result and result.nodes[1]
+    if first then
+      session.first_message = first.preview
+      session:emit('renamed', {})
+    end
+  end)
 end
 
 local function close(session, why)
   session.over = why
-  session.navigation_id = nil
-  sessions[session.id] = nil
+  session.navigation_id, session.compaction = nil, nil
   session:emit('over', { reason = why })
 end
 
@@ -112,6 +148,7 @@ function on.entries_appended(session, params)
   local is_elsewhere = params.origin == 'other' and params.fileLeafId ~= params.leafId
   session.others_leaf_id = is_elsewhere and params.fileLeafId or nil
   session:emit('changed', params)
+  read_first_message(session)
 end
 
 function on.session_compact(session, params)
@@ -124,6 +161,7 @@ on.events_lost = on.session_compact
 function on.session_info_changed(session, params)
   session.name = params.name
   session:emit('renamed', params)
+  read_first_message(session)
 end
 
 function on.summary_delta(session, params)
@@ -136,7 +174,7 @@ end
 
 local function hear(params, name)
   local session = sessions[params.sessionId]
-  if session and on[name] then
+  if session and not session.over and on[name] then
     on[name](session, params)
   end
 end
@@ -146,8 +184,10 @@ local function gone(ended)
     if client == ended.client then
       client = nil
     end
-    for _, session in pairs(vim.tbl_extend('force', {}, sessions)) do
-      close(session, why)
+    for _, session in pairs(sessions) do
+      if not session.over and session.client == ended.client then
+        close(session, why)
+      end
     end
   end
 end
@@ -155,7 +195,7 @@ end
 --- Returns the client of Neovim's sessions; starts the daemon if it does not run.
 ---@param callback fun(err: treelined.Error|nil, client: treelined.Client|nil)
 function M.connect(callback)
-  if client then
+  if client and not client.over then
     return callback(nil, client)
   elseif waiting then
     waiting[#waiting + 1] = callback
@@ -175,6 +215,7 @@ function M.connect(callback)
     socket = settings.socket,
     answers = vim.tbl_extend('keep', settings.answers or {}, { user_asked = person.answer }),
     on_arrival = person.hear,
+    on_log = log.add,
     summary_deltas = true,
     on_end = gone(holder),
   }, function(err, started)
@@ -201,15 +242,26 @@ function M.client()
   return client
 end
 
-local function adopt(owner, info)
+--- Keeps a session that the client has opened, such as a fork.
+---@param owner treelined.Client
+---@param info treelined.Session
+---@return treelined.OpenSession
+function M.adopt(owner, info)
   local session = sessions[info.sessionId]
   if not session then
     session = setmetatable({ id = info.sessionId, listeners = {} }, Session)
     sessions[session.id] = session
   end
-  session.client = owner
+  local was_over = session.over
+  session.client, session.over = owner, nil
   session.path, session.name, session.cwd = info.path, info.name, info.cwd
   session.leaf_id, session.read_only = info.leafId, info.readOnly
+  session.created = info.created
+  if was_over then
+    session.others_leaf_id = nil
+    session:emit('reopened', {})
+  end
+  read_first_message(session)
   return session
 end
 
@@ -219,7 +271,7 @@ local function enter(method, params, callback)
       return callback(err, nil)
     end
     owner:request(method, params, function(failure, result)
-      callback(failure, result and adopt(owner, result.session))
+      callback(failure, result and M.adopt(owner, result.session))
     end)
   end)
 end
@@ -234,6 +286,17 @@ function M.open(what, callback)
   enter('open_session', params, callback)
 end
 
+--- Opens a session of this Neovim again, after it was closed or its daemon has ended.
+---@param id string
+---@param callback fun(err: treelined.Error|nil, session: treelined.OpenSession|nil)
+function M.reopen(id, callback)
+  local session = sessions[id]
+  if session and not session.over then
+    return callback(nil, session)
+  end
+  M.open(session and session.path or id, callback)
+end
+
 --- Creates a session for the working directory.
 ---@param name? string
 ---@param callback fun(err: treelined.Error|nil, session: treelined.OpenSession|nil)
@@ -245,6 +308,14 @@ end
 ---@param id string
 ---@return treelined.OpenSession|nil
 function M.get(id)
+  local session = sessions[id]
+  return session and not session.over and session or nil
+end
+
+--- Returns the session with this id, also if it is not open any more.
+---@param id string
+---@return treelined.OpenSession|nil
+function M.known(id)
   return sessions[id]
 end
 

@@ -5,8 +5,10 @@
 --- implements the keys.
 
 local Rows = require('treelined.rows')
+local advice = require('treelined.advice')
 local config = require('treelined.config')
 local draw = require('treelined.draw')
+local header = require('treelined.header')
 local queries = require('treelined.query')
 local windows = require('treelined.windows')
 
@@ -43,6 +45,9 @@ Tree.__index = Tree
 ---@type table<integer, treelined.Tree>
 local trees = {}
 
+---@type treelined.Tree|nil the tree that was shown last
+local latest = nil
+
 --- Returns the tree of a buffer.
 ---@param buf? integer the current buffer if left out
 ---@return treelined.Tree|nil
@@ -61,8 +66,17 @@ function M.of_session(session_id)
   end
 end
 
+--- Shows an error, except the end of the daemon or of the session: the header reports it.
 local function report(err)
-  vim.notify('treelined: ' .. tostring(err), vim.log.levels.ERROR)
+  if err.kind ~= 'disconnected' and err.kind ~= 'sessionNotFound' then
+    advice.report(err)
+  end
+end
+
+--- Returns the tree that was shown last.
+---@return treelined.Tree|nil
+function M.latest()
+  return latest
 end
 
 --- Replaces lines of the buffer, which is not modifiable otherwise.
@@ -206,43 +220,9 @@ function Tree:current(win)
   return self.rows:get(row), row
 end
 
---- Returns the text of the header.
-function Tree:describe()
-  local parts = { self.session:title() }
-  if self.session.over then
-    parts[#parts + 1] = tostring(self.session.over):match('^[^\n]*')
-    return table.concat(parts, ' · ')
-  end
-  parts[#parts + 1] = self.rows.total == 1 and '1 row' or self.rows.total .. ' rows'
-  if self.rows.hidden > 0 then
-    parts[#parts + 1] = self.rows.hidden .. ' hidden'
-  end
-  if self.filter ~= 'default' then
-    parts[#parts + 1] = self.filter
-  end
-  if self.query then
-    parts[#parts + 1] = ('only "%s"'):format(self.query)
-  end
-  if self.search then
-    local search = self.search
-    local text = '/%s %d of %d'
-    parts[#parts + 1] = text:format(search.query, search.index, search.total)
-  end
-  if self.session.others_leaf_id then
-    parts[#parts + 1] = 'others have written'
-  end
-  if self.session.read_only then
-    parts[#parts + 1] = 'read only'
-  end
-  if self.session.navigation_id then
-    parts[#parts + 1] = 'moving…'
-  end
-  return table.concat(parts, ' · ')
-end
-
 --- Updates the header.
 function Tree:update_header()
-  windows.set_title(self.buf, self:describe())
+  windows.set_title(self.buf, header.title(self))
 end
 
 local function blank(count)
@@ -286,12 +266,13 @@ function Tree:draw_nothing()
 end
 
 --- Returns the position of each window, to restore it in the new tree.
-function Tree:places()
+---@param nodes table<integer, treelined.TreeNode> the rows that the windows show
+function Tree:places(nodes)
   local places = {}
   for _, win in ipairs(self:windows()) do
-    local node, row = self:current(win)
+    local row = vim.api.nvim_win_get_cursor(win)[1]
     places[win] = {
-      id = node and node.id,
+      id = nodes[row] and nodes[row].id,
       row = row,
       above = row - vim.api.nvim_win_call(win, function()
         return vim.fn.line('w0')
@@ -345,7 +326,8 @@ function Tree:refresh(focus, callback)
     return
   end
   self.reloading = true
-  local places = self:places()
+  local shown = self.rows:fetched()
+  local places = self:places(shown)
   local here = places[main] or { row = 1 }
   local around = goals[main] or here.id or select(2, next(goals))
   local offset = math.max(here.row - 1 - math.floor(self.settings.page_size / 2), 0)
@@ -357,21 +339,32 @@ function Tree:refresh(focus, callback)
     elseif err then
       return self:reload_failed(err)
     end
+    local now = self:places(shown)
     self:clear()
     if self.rows.total == 0 then
       self:draw_nothing()
     else
       self:draw(first, last)
     end
-    for win, was in pairs(places) do
-      if vim.api.nvim_win_is_valid(win) then
-        local anchor = was.id and self:row_of(was.id) or was.row
-        local goal = goals[win] and self:row_of(goals[win])
-        self:stand(win, goal or anchor, anchor, was)
-      end
+    for win, is in pairs(now) do
+      local anchor = is.id and self:row_of(is.id) or is.row
+      -- A cursor that the user has moved meanwhile stays there.
+      local has_moved = places[win] and places[win].row ~= is.row
+      local goal = not has_moved and goals[win] and self:row_of(goals[win])
+      self:stand(win, goal or anchor, anchor, is)
     end
     self:settle()
   end)
+end
+
+--- Calls a function when no refresh runs.
+---@param callback fun()
+function Tree:when_drawn(callback)
+  if self.reloading then
+    table.insert(self.settled, callback)
+  else
+    callback()
+  end
 end
 
 function Tree:reload_failed(err)
@@ -388,10 +381,7 @@ function Tree:reload_failed(err)
     report(err)
     return self:refresh()
   end
-  -- The header reports the end of the daemon.
-  if err.kind ~= 'disconnected' then
-    report(err)
-  end
+  report(err)
   self:settle()
 end
 
@@ -510,6 +500,7 @@ local function watch(tree, group)
   windows.on_wipe(tree.buf, function()
     tree.stop_listening()
     trees[tree.buf] = nil
+    latest = latest ~= tree and latest or select(2, next(trees))
     vim.api.nvim_del_augroup_by_id(group)
   end)
 end
@@ -518,20 +509,24 @@ local function listen(tree)
   tree.stop_listening = tree.session:listen(function(event)
     if event == 'changed' then
       tree:changed()
+    elseif event == 'reopened' and vim.api.nvim_buf_is_valid(tree.buf) then
+      tree:reopened()
     elseif event ~= 'summary_delta' and vim.api.nvim_buf_is_valid(tree.buf) then
       tree:update_header()
     end
   end)
 end
 
---- Shows a reopened session in place of the closed one.
----@param session treelined.OpenSession
-function Tree:reopen(session)
-  self.stop_listening()
-  self.session = session
-  self.rows = Rows.new(session, self.settings.page_size)
-  listen(self)
-  self:refresh(session.leaf_id)
+--- Draws a session that was opened again. Cursors stay on their entries; one on the leaf follows the leaf.
+function Tree:reopened()
+  local goals = {}
+  for _, win in ipairs(self:windows()) do
+    local node = self:current(win)
+    if not node or node.isLeaf then
+      goals[win] = self.session.leaf_id
+    end
+  end
+  self:refresh(goals)
 end
 
 --- Shows the tree of a session in the window that `tree_window` makes.
@@ -569,9 +564,8 @@ function M.show(session, callback)
     options.undolevels = -1
     options.modifiable = false
     watch(tree, vim.api.nvim_create_augroup('treelined_tree_' .. buf, {}))
-  elseif tree.session ~= session then
-    tree:reopen(session)
   end
+  latest = tree
   local win = tree:windows()[1]
   if win then
     vim.api.nvim_set_current_win(win)

@@ -10,6 +10,9 @@ local M = {}
 local BESIDE = { prompt = 'leftabove vsplit', entry = 'rightbelow vsplit' }
 local OTHER = { prompt = 'entry', entry = 'prompt' }
 
+--- The status line below a title, if the user has none.
+local STATUS = " treelined%{&modified?' [+]':''}%=%l/%L  %P "
+
 --- Returns the name of a session's buffer: that of the tree, or that of a role.
 ---@param session_id string
 ---@param role? 'prompt'|'entry'
@@ -27,8 +30,8 @@ local function find(name)
   end
 end
 
---- Wraps text at words, with the indent of the line.
-local function wrap_at_words()
+--- Wraps text of the current window at words, with the indent of the line.
+function M.wrap_at_words()
   vim.opt_local.wrap = true
   vim.opt_local.linebreak = true
   vim.opt_local.breakindent = true
@@ -53,7 +56,7 @@ function M.enter(session_id, role, buf, command)
   end
   vim.cmd(command)
   vim.api.nvim_set_current_buf(buf)
-  wrap_at_words()
+  M.wrap_at_words()
   return vim.api.nvim_get_current_win()
 end
 
@@ -72,10 +75,53 @@ function M.set_title(buf, title)
     if vim.wo[win][option] ~= text then
       vim.api.nvim_win_call(win, function()
         vim.opt_local[option] = text
+        -- Neovim's own status line would show the name of the buffer, which has the raw id of the session.
+        if option == 'winbar' and vim.go.statusline == '' then
+          vim.opt_local.statusline = STATUS
+        end
       end)
     end
   end
   vim.cmd('redrawstatus!')
+end
+
+--- Returns the scratch buffer of this name, which cannot be modified; makes it if there is none. `q` closes its window.
+---@param name string
+---@return integer buf
+function M.scratch(name)
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.api.nvim_buf_get_name(buf) == name then
+      return buf
+    end
+  end
+  local buf = vim.api.nvim_create_buf(false, true)
+  vim.api.nvim_buf_set_name(buf, name)
+  vim.bo[buf].bufhidden = 'hide'
+  vim.bo[buf].modifiable = false
+  vim.keymap.set('n', 'q', '<Cmd>close<CR>', { buffer = buf, desc = 'treelined: close' })
+  return buf
+end
+
+--- Replaces the lines of a buffer that cannot be modified.
+---@param buf integer
+---@param lines string[]
+function M.fill(buf, lines)
+  vim.bo[buf].modifiable = true
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
+  vim.bo[buf].modifiable = false
+  vim.bo[buf].modified = false
+end
+
+--- Goes to the window of this tab page that shows a buffer, or shows it in a new one below.
+---@param buf integer
+function M.split_to(buf)
+  local win = vim.fn.bufwinid(buf)
+  if win ~= -1 then
+    return vim.api.nvim_set_current_win(win)
+  end
+  vim.cmd(config.get().entry_window)
+  vim.api.nvim_set_current_buf(buf)
+  M.wrap_at_words()
 end
 
 --- Makes `:bdelete` wipe the buffer out. A buffer shown again would lack its options and keys.

@@ -18,6 +18,7 @@ from ._methods import (
     NotificationName,
 )
 from ._params import OMITTED, Omitted
+from ._session import AsyncSession, Session
 from .errors import DeadlineError, DisconnectedError, TreelinedError, VersionMismatchError
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "AsyncAnswers",
     "AsyncClient",
     "AsyncCommand",
+    "AsyncSession",
     "BeforeEventName",
     "Client",
     "Command",
@@ -37,6 +39,7 @@ __all__ = [
     "DisconnectedError",
     "NotificationName",
     "Omitted",
+    "Session",
     "TreelinedError",
     "VersionMismatchError",
     "types",

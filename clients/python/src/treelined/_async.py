@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 from ._methods import PROTOCOL_VERSION, AsyncAnswerer, AsyncAnswers, AsyncMethods, BeforeEventName
 from ._params import OMITTED, Omitted, given, named
 from ._parent import Parent, connect_parent
+from ._program import find
+from ._session import AsyncSession
 from .errors import DeadlineError, DisconnectedError, TreelinedError, VersionMismatchError
 
 if TYPE_CHECKING:
@@ -91,6 +93,7 @@ class AsyncClient(AsyncMethods):
         """Set what to start; `start` starts it.
 
         `command`, `args`, `session_dir`, `summarizer`, `cwd`, `env`: the daemon, and how it starts.
+        Without `command`: `TREELINED_BIN`, else this package's program, else that on the PATH.
         None for an extension: the daemon that has started this program, at its stdin and stdout.
 
         `shared`: use the daemon that all clients of the session directory share, and start it if
@@ -114,7 +117,8 @@ class AsyncClient(AsyncMethods):
         `on_log`: called with what the daemon logs.
         """
         self._is_extension = command is None
-        self._argv = [command or ""]
+        program, self._tried = find(command or "", env)
+        self._argv = [program]
         if session_dir is not None:
             self._argv += ["--session-dir", os.fspath(session_dir)]
         if summarizer is not None:
@@ -278,6 +282,10 @@ class AsyncClient(AsyncMethods):
             del self._pending[own]
             future.cancel()
 
+    def session(self, session_id: str) -> AsyncSession:
+        """Return the methods of this client, about this session unless they name another."""
+        return AsyncSession(self, session_id)
+
     async def offer_command(
         self,
         name: str,
@@ -355,11 +363,10 @@ class AsyncClient(AsyncMethods):
             return why
         if self._cwd is not None and not Path(self._cwd).exists():
             return f"{why}: there is no folder {os.fspath(self._cwd)} to start it in"
-        env = os.environ if self._env is None else self._env
-        where = "" if os.sep in command else f" on the PATH ({env.get('PATH', '')})"
         return (
-            f"{why}: there is no such program{where}. Install it with `cargo install --path .` "
-            "in treelined's repository, or name it: Client('/path/to/treelined')"
+            f"{why}: there is no such program; tried: {', '.join(self._tried)}. Install it with "
+            "`cargo install --path .` in treelined's repository, or name it: TREELINED_BIN, or "
+            "Client('/path/to/treelined')"
         )
 
     def _cancel(self, request: int) -> None:

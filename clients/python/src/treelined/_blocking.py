@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ._async import AsyncClient
 from ._methods import Answerer, Answers, BeforeEventName, Methods
 from ._params import OMITTED, Omitted, named
+from ._session import Session
 from .errors import DisconnectedError
 
 if TYPE_CHECKING:
@@ -168,6 +169,10 @@ class Client(Methods):
         If it is interrupted, or at the deadline, the daemon is asked to cancel the call.
         """
         return self._wait(self._started().call(method, params, timeout=timeout))
+
+    def session(self, session_id: str) -> Session:
+        """Return the methods of this client, about this session unless they name another."""
+        return Session(self, session_id)
 
     def offer_command(
         self,

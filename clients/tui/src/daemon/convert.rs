@@ -133,6 +133,7 @@ pub fn hit_page(found: client::SearchResult) -> HitPage {
     HitPage {
         total: found.totals.entries,
         sessions: found.totals.sessions,
+        at_least: found.totals.at_least == Some(true),
         unread: found.partial.map_or(0, |files| files.len()),
         next: found.next_cursor,
         hits: found.hits.into_iter().map(hit).collect(),
@@ -161,6 +162,7 @@ fn row(node: TreeNode) -> Row {
             .map(|found| marked(&found.snippet, &found.ranges)),
         label: node.label.as_deref().map(text::line),
         label_time: node.label_timestamp.as_deref().map(time::local),
+        time: time::local_short(&node.timestamp),
         children: node.child_count,
         on_active_path: node.on_active_path,
         is_leaf: node.is_leaf,
@@ -226,6 +228,7 @@ pub fn event(notification: &Notification) -> Option<Event> {
         Notification::SessionInfoChanged(params) => {
             Event::Named(params.name.as_deref().map(text::line))
         }
+        Notification::SessionsChanged(_) => Event::SessionsChanged,
         Notification::SessionClosed(_) => Event::Closed,
         Notification::SummaryDelta(params) => Event::Delta {
             navigation_id: params.navigation_id.clone(),

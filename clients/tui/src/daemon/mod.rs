@@ -3,7 +3,7 @@
 
 mod compare;
 mod convert;
-mod own;
+mod operations;
 mod people;
 mod search;
 
@@ -67,10 +67,7 @@ impl Daemon {
             let before = self.state().comparing.take();
             before.inspect(AbortHandle::abort);
         }
-        let is_command = matches!(
-            effect,
-            Effect::RunCommand { .. } | Effect::Compact { .. } | Effect::Fork { .. }
-        );
+        let is_command = matches!(effect, Effect::RunCommand { .. } | Effect::Operate { .. });
         if is_command || effect == Effect::StopCommand {
             let before = self.state().running.take();
             before.inspect(AbortHandle::abort);
@@ -151,14 +148,14 @@ impl Daemon {
                 let session = self.state().session.clone();
                 return people::carry_out(&client, session, effect).await;
             }
-            Effect::Compact { id, focus } => {
-                let result = own::compact(&client, focus).await.map_err(failure);
+            Effect::Operate { id, operation } => {
+                let result = self.operate(&client, operation).await.map_err(failure);
                 Answer::CommandEnded { id, result }
             }
-            Effect::Fork { id, entry } => {
-                let result = self.fork(&client, entry).await.map_err(failure);
-                Answer::CommandEnded { id, result }
-            }
+            Effect::ListItems(kind) => Answer::Listed {
+                kind,
+                result: self.list_items(&client, kind).await.map_err(failure),
+            },
             Effect::ListSessions(query) => Answer::Sessions {
                 generation: query.generation,
                 result: self.list(&client, query).await.map_err(failure),
@@ -167,50 +164,21 @@ impl Daemon {
             Effect::GetTree(_)
             | Effect::GetEntry { .. }
             | Effect::GetText { .. }
+            | Effect::GetTokens { .. }
             | Effect::Prepare { .. } => return read(&client, effect).await,
-            Effect::Navigate(navigate) => {
-                let navigation_id = navigate.navigation_id.clone();
-                let result = navigate_tree(&client, navigate).await.map_err(failure);
-                Answer::Navigated {
-                    navigation_id,
-                    result,
-                }
-            }
-            Effect::AbortNavigation { navigation_id } => {
-                // The answer of the navigation itself reports the end.
-                let _aborted = client.abort_navigation().navigation_id(navigation_id).await;
-                return None;
-            }
-            Effect::Undo => Answer::Moved {
-                undo: true,
-                result: client.undo_navigation().await.map(drop).map_err(failure),
-            },
-            Effect::Redo => Answer::Moved {
-                undo: false,
-                result: client.redo_navigation().await.map(drop).map_err(failure),
-            },
-            Effect::Label { id, label } => {
-                let label = Some(&*label).filter(|label| !label.is_empty());
-                Answer::Labelled(
-                    client
-                        .append_label(id)
-                        .label(label)
-                        .await
-                        .map(drop)
-                        .map_err(failure),
-                )
-            }
+            Effect::Navigate(_)
+            | Effect::AbortNavigation { .. }
+            | Effect::Undo
+            | Effect::Redo
+            | Effect::Label { .. } => return change(&client, effect).await,
             Effect::Rename { session_id, name } => Answer::Renamed(
                 self.rename(&client, &session_id, name)
                     .await
                     .map_err(failure),
             ),
             Effect::Trash { session_id } => {
-                let result = client
-                    .delete_session(&session_id)
-                    .await
-                    .map(drop)
-                    .map_err(failure);
+                let result = client.delete_session(&session_id).await;
+                let result = result.map(drop).map_err(failure);
                 Answer::Trashed { session_id, result }
             }
             Effect::Send(draft) => {
@@ -250,6 +218,11 @@ impl Daemon {
             state.client = Some(client);
             state.session = None;
         }
+        let watcher = of.clone();
+        tokio::spawn(async move {
+            // A daemon without this method sends no changes; the list is then read again when it is shown.
+            let _watching = watcher.watch_sessions().await;
+        });
         tokio::spawn(async move {
             while let Some(notification) = notifications.next().await {
                 listener.forward(&notification);
@@ -271,7 +244,8 @@ impl Daemon {
     fn forward(&self, notification: &Notification) {
         let of = match notification {
             // The daemon sends these only to clients that they concern.
-            Notification::UserAsked(_)
+            Notification::SessionsChanged(_)
+            | Notification::UserAsked(_)
             | Notification::UserNotified(_)
             | Notification::EventResolved(_) => None,
             _ => notification.session_id(),
@@ -371,6 +345,46 @@ impl Daemon {
     }
 }
 
+/// Carries out an effect that moves the leaf or labels an entry.
+async fn change(client: &Client, effect: Effect) -> Option<message::Daemon> {
+    use message::Daemon as Answer;
+    Some(match effect {
+        Effect::Navigate(navigate) => {
+            let navigation_id = navigate.navigation_id.clone();
+            let result = navigate_tree(client, navigate).await.map_err(failure);
+            Answer::Navigated {
+                navigation_id,
+                result,
+            }
+        }
+        Effect::AbortNavigation { navigation_id } => {
+            // The answer of the navigation itself reports the end.
+            let _aborted = client.abort_navigation().navigation_id(navigation_id).await;
+            return None;
+        }
+        Effect::Undo => Answer::Moved {
+            undo: true,
+            result: client.undo_navigation().await.map(drop).map_err(failure),
+        },
+        Effect::Redo => Answer::Moved {
+            undo: false,
+            result: client.redo_navigation().await.map(drop).map_err(failure),
+        },
+        Effect::Label { id, label } => {
+            let label = Some(&*label).filter(|label| !label.is_empty());
+            Answer::Labelled(
+                client
+                    .append_label(id)
+                    .label(label)
+                    .await
+                    .map(drop)
+                    .map_err(failure),
+            )
+        }
+        _ => return None,
+    })
+}
+
 /// Carries out an effect that only reads the open session.
 async fn read(client: &Client, effect: Effect) -> Option<message::Daemon> {
     use message::Daemon as Answer;
@@ -397,6 +411,16 @@ async fn read(client: &Client, effect: Effect) -> Option<message::Daemon> {
                     .map(|found| document::plain_text(&convert::value(&found.entry)))
                     .map_err(failure),
             )
+        }
+        Effect::GetTokens { ids } => {
+            // One after the other: they are few, and the daemon has just read them.
+            let mut tokens = Vec::with_capacity(ids.len());
+            for id in ids {
+                let found = client.get_entry(&id).await.ok();
+                let read = found.and_then(|it| document::tokens(&convert::value(&it.entry)));
+                tokens.push((id, read));
+            }
+            Answer::Tokens(tokens)
         }
         Effect::Prepare { target, rewind } => {
             let result = prepare(client, &target, rewind).await.map_err(failure);

@@ -54,6 +54,10 @@ impl Model {
                 vec![Effect::Copy(text)]
             }
             Daemon::Text(Err(failure)) => self.fail("Nothing was copied", failure),
+            Daemon::Tokens(tokens) => {
+                self.tree.columns.arrived(tokens);
+                Vec::new()
+            }
             Daemon::Prepared { target, result } => self.prepared(target, result),
             Daemon::Navigated {
                 navigation_id,
@@ -74,6 +78,7 @@ impl Model {
                 Vec::new()
             }
             Daemon::Compared { id, result } => self.compared(id, result),
+            Daemon::Listed { kind, result } => self.listed(kind, result),
             Daemon::Answered(result) => self.answered(result),
             answer @ (Daemon::Commands(_) | Daemon::CommandEnded { .. }) => {
                 self.command_answer(answer)
@@ -154,6 +159,7 @@ impl Model {
         self.sessions.failed();
         self.search.abandon();
         self.tree.abandon_questions();
+        self.tree.columns.abandon();
         self.preview.forget();
         let reopened = self.session.as_ref().map(|open| match &open.path {
             Some(path) => Target::Path(path.clone()),
@@ -213,6 +219,7 @@ impl Model {
         self.sessions.failed();
         self.search.abandon();
         self.tree.abandon_questions();
+        self.tree.columns.abandon();
         self.preview.forget();
         self.navigating = None;
         self.comparing = None;
@@ -334,6 +341,9 @@ impl Model {
             event @ (Event::Asked(_) | Event::Resolved { .. } | Event::Notified { .. }) => {
                 self.person_event(event)
             }
+            Event::SessionsChanged if self.screen == Screen::Sessions => self.sessions.reload(),
+            // The list is read again when it is shown.
+            Event::SessionsChanged => Vec::new(),
             Event::Closed => {
                 self.session = None;
                 self.screen = Screen::Sessions;

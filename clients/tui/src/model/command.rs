@@ -2,24 +2,66 @@
 
 use super::input::Input;
 use crate::message::Command;
+use crate::operation::Operation;
 use std::time::Duration;
 
-/// Commands of this program: name, argument, about.
-const OWN: [(&str, &str, &str); 6] = [
+/// A command of this program: name, argument, about.
+type Own = (&'static str, &'static str, &'static str);
+
+/// Commands that need no open session.
+const OWN: [Own; 6] = [
+    ("new", "[NAME]", "create a session"),
+    (
+        "import",
+        "[TOOL|PATH]",
+        "import conversations of other tools",
+    ),
+    ("trash", "", "restore a deleted session"),
+    ("web", "", "the address of the page for browsers"),
+    ("help", "", "all keys"),
+    ("quit", "", "quit"),
+];
+
+/// Commands about the open session.
+const OF_SESSION: [Own; 18] = [
     ("tree", "", "to the leaf"),
     ("branch", "", "go to the selected entry"),
-    ("pop", "", "edit the selected user message again"),
+    ("branches", "", "list the branches"),
+    ("pop", "", "edit a user message again"),
     ("label", "TEXT", "label the selected entry"),
     (
         "fork",
-        "",
-        "fork at the selected entry, into a session that is opened",
+        "[here]",
+        "fork at a user message, into a session that is opened",
     ),
     (
         "compact",
         "[FOCUS]",
         "summarize the older part of the context",
     ),
+    (
+        "merge",
+        "[FOCUS]",
+        "append a summary of the selected branch at the leaf",
+    ),
+    (
+        "cherry-pick",
+        "",
+        "copy the marked entries, or the selected one, to the leaf",
+    ),
+    ("root", "", "move the leaf to before the first message"),
+    (
+        "export",
+        "[FORMAT] [PATH]",
+        "write the session as html, markdown, jsonl or text",
+    ),
+    ("name", "[NAME]", "name this session"),
+    ("stats", "", "messages, tokens and cost"),
+    ("context", "", "the messages that the model sees"),
+    ("moves", "", "the moves of the leaf"),
+    ("import-report", "", "the imports that changed this session"),
+    ("sessions", "", "the list of sessions"),
+    ("search", "", "search the text of all sessions"),
 ];
 
 /// The line in which a command is typed.
@@ -40,6 +82,8 @@ pub struct RunningCommand {
     pub name: String,
     /// Time since the program's start.
     pub began: Duration,
+    /// The operation, if the command is one of this program.
+    pub operation: Option<Operation>,
 }
 
 impl RunningCommand {
@@ -50,15 +94,17 @@ impl RunningCommand {
 }
 
 impl CommandLine {
-    /// Begins with the program's own commands, which need an open session.
+    /// Begins with the program's own commands.
     pub fn new(has_session: bool) -> Self {
-        let own = OWN.iter().filter(|_| has_session);
-        let own = own.map(|(name, argument, about)| Command {
-            name: (*name).to_owned(),
-            argument: (*argument).to_owned(),
-            about: (*about).to_owned(),
-            by: None,
-        });
+        let of_session = OF_SESSION.iter().filter(|_| has_session);
+        let own = of_session
+            .chain(&OWN)
+            .map(|(name, argument, about)| Command {
+                name: (*name).to_owned(),
+                argument: (*argument).to_owned(),
+                about: (*about).to_owned(),
+                by: None,
+            });
         Self {
             commands: own.collect(),
             listing: true,

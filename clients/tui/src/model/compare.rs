@@ -1,6 +1,7 @@
 //! Two branches side by side from their common ancestor on. Lines are wrapped once per width.
 
 use super::rows::Kind;
+use crate::markdown::Prose;
 use crate::text;
 use std::time::Duration;
 
@@ -88,7 +89,7 @@ pub enum Line {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Piece {
     pub look: TextStyle,
-    pub text: String,
+    pub prose: Prose,
 }
 
 /// The style of a text.
@@ -97,6 +98,7 @@ pub enum TextStyle {
     Ancestor,
     Heading,
     User,
+    Assistant,
     Dim,
     #[default]
     Text,
@@ -156,7 +158,10 @@ impl CompareView {
 impl Comparison {
     fn layout(&self, columns: usize) -> Vec<Line> {
         let common = match &self.ancestor {
-            Some(ancestor) => format!("Common ancestor: {ancestor}"),
+            Some(ancestor) => {
+                let room = (2 * columns).saturating_sub("Common ancestor: ".len() + 2);
+                format!("Common ancestor: {}", text::cut(ancestor, room))
+            }
             None => "They have no common ancestor.".to_owned(),
         };
         let mut out: Vec<Line> = pieces(TextStyle::Ancestor, &common, columns)
@@ -187,8 +192,13 @@ impl Comparison {
 }
 
 fn pieces(look: TextStyle, text: &str, columns: usize) -> impl Iterator<Item = Piece> {
-    let lines = text::wrap(text, columns).into_iter();
-    lines.map(move |text| Piece { look, text })
+    let prose = match look {
+        // Markdown of people and models.
+        TextStyle::File | TextStyle::Dim => Prose::plain(text),
+        _ => Prose::parse(text),
+    };
+    let lines = prose.wrap(columns).into_iter();
+    lines.map(move |prose| Piece { look, prose })
 }
 
 impl Side {
@@ -231,10 +241,10 @@ impl Side {
                 );
             }
             let (look, who) = match &message.kind {
-                Kind::User => (TextStyle::User, "user: "),
-                Kind::Assistant => (TextStyle::Text, "assistant: "),
-                Kind::Summary => (TextStyle::Text, "summary: "),
-                Kind::Compaction => (TextStyle::Text, "compaction: "),
+                Kind::User => (TextStyle::User, "**user:** "),
+                Kind::Assistant => (TextStyle::Assistant, "**assistant:** "),
+                Kind::Summary => (TextStyle::Text, "**summary:** "),
+                Kind::Compaction => (TextStyle::Text, "**compaction:** "),
                 _ => (TextStyle::Dim, ""),
             };
             push(look, &format!("{who}{}", message.text));

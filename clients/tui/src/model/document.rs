@@ -1,9 +1,12 @@
 //! A whole entry as the preview shows it: parsed once from its JSON, laid out for a width.
 //!
-//! Text is wrapped between words. Code in fences, tool calls and the output of tools keep their columns.
+//! Text is wrapped between words, and its Markdown is rendered. Code in fences, tool calls and the output of tools keep
+//! their columns.
 //! Images are named, not drawn. At most [`SHOWN`] bytes of an entry are shown, since nobody reads a tool
 //! result of 20 MB in a preview; copying takes all of it.
 
+use super::prose;
+use crate::markdown::Prose;
 use crate::text;
 use serde_json::Value;
 
@@ -22,7 +25,24 @@ pub struct Document {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Part {
     style: LineStyle,
-    lines: Vec<String>,
+    lines: Vec<SourceLine>,
+}
+
+/// A line before it is wrapped.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SourceLine {
+    /// Text before the first of its wrapped lines; the others are indented by as much.
+    pub marker: String,
+    pub prose: Prose,
+}
+
+impl SourceLine {
+    pub fn plain(text: impl Into<String>) -> Self {
+        Self {
+            marker: String::new(),
+            prose: Prose::plain(text),
+        }
+    }
 }
 
 /// The style of a line.
@@ -30,7 +50,11 @@ struct Part {
 pub enum LineStyle {
     Text,
     Heading,
+    /// A quotation.
+    Quote,
     Code,
+    /// A row of a table, which keeps its columns.
+    Table,
     /// Thinking of the model.
     Thinking,
     /// A tool call, an image, or a rule between parts.
@@ -42,7 +66,7 @@ pub enum LineStyle {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     pub style: LineStyle,
-    pub text: String,
+    pub prose: Prose,
 }
 
 impl Document {
@@ -55,6 +79,7 @@ impl Document {
         if let Some(model) = entry.pointer("/message/model").and_then(Value::as_str) {
             title.push(text::line(model));
         }
+        title.extend(tokens(entry).map(|count| format!("{} tokens", crate::time::tokens(count))));
         if let Some(time) = entry.get("timestamp").and_then(Value::as_str) {
             title.push(crate::time::local(time));
         }
@@ -72,16 +97,50 @@ impl Document {
         let mut out: Vec<Line> = Vec::new();
         for part in &self.parts {
             for line in &part.lines {
-                let pieces = match part.style {
-                    LineStyle::Code => text::fold(line, columns),
-                    _ => text::wrap(line, columns),
-                };
                 let style = part.style;
-                out.extend(pieces.into_iter().map(|text| Line { style, text }));
+                let pieces = laid_out(line, style, columns);
+                out.extend(pieces.into_iter().map(|prose| Line { style, prose }));
             }
         }
         out
     }
+}
+
+/// Returns the tokens that an answer of a model took: those it read and those it wrote.
+pub fn tokens(entry: &Value) -> Option<u64> {
+    let usage = entry.pointer("/message/usage")?;
+    let of = |member: &str| usage.get(member).and_then(Value::as_u64).unwrap_or(0);
+    let members = ["input", "output", "cacheRead", "cacheWrite"];
+    Some(
+        members
+            .iter()
+            .map(|member| of(member))
+            .fold(0, u64::saturating_add),
+    )
+}
+
+/// Breaks a line into lines of at most `columns`.
+fn laid_out(line: &SourceLine, style: LineStyle, columns: usize) -> Vec<Prose> {
+    if matches!(style, LineStyle::Code | LineStyle::Table) {
+        let whole = format!("{}{}", line.marker, line.prose.text);
+        let folded = text::fold(&whole, columns);
+        return folded.into_iter().map(Prose::plain).collect();
+    }
+    let wide = text::width(&line.marker);
+    if wide == 0 || wide >= columns {
+        return line.prose.wrap(columns);
+    }
+    let indent = match style {
+        // The bar of a quotation is before each line.
+        LineStyle::Quote => line.marker.clone(),
+        _ => " ".repeat(wide),
+    };
+    let wrapped = line.prose.wrap(columns - wide).into_iter().enumerate();
+    let placed = wrapped.map(|(at, prose)| match at {
+        0 => prose.behind(&line.marker),
+        _ => prose.behind(&indent),
+    });
+    placed.collect()
 }
 
 fn title(entry: &Value, kind: &str) -> String {
@@ -257,48 +316,37 @@ impl Writer {
         }
     }
 
-    /// Adds text of people and models; headings and code in fences have styles of their own.
+    /// Adds Markdown of people and models.
     fn prose(&mut self, text: &str) {
-        let mut fence: Option<&str> = None;
-        let mut style = LineStyle::Text;
-        let mut from = 0;
-        let mut at = 0;
-        for line in text.split_inclusive('\n') {
-            let trimmed = line.trim_start();
-            let mark = ["```", "~~~"]
-                .into_iter()
-                .find(|mark| trimmed.starts_with(mark));
-            let (here, next) = match (fence, mark) {
-                (None, Some(mark)) => {
-                    fence = Some(mark);
-                    (LineStyle::Note, LineStyle::Code)
-                }
-                (Some(open), Some(mark)) if open == mark => {
-                    fence = None;
-                    (LineStyle::Note, LineStyle::Text)
-                }
-                (Some(_), _) => (LineStyle::Code, LineStyle::Code),
-                (None, _) if is_heading(trimmed) => (LineStyle::Heading, LineStyle::Text),
-                (None, _) => (LineStyle::Text, LineStyle::Text),
-            };
-            if here != style {
-                self.push(style, text.get(from..at).unwrap_or_default());
-                from = at;
-                style = here;
-            }
-            at += line.len();
-            if next != here {
-                self.push(style, text.get(from..at).unwrap_or_default());
-                from = at;
-                style = next;
+        let Some(shown) = self.take(text) else {
+            return;
+        };
+        let lines: Vec<String> = text::lines(shown).collect();
+        for (style, line) in prose::lines(&lines) {
+            match self.parts.last_mut().filter(|part| part.style == style) {
+                Some(part) => part.lines.push(line),
+                None => self.parts.push(Part {
+                    style,
+                    lines: vec![line],
+                }),
             }
         }
-        self.push(style, text.get(from..).unwrap_or_default());
+        self.note_the_rest(text, shown);
     }
 
     fn push(&mut self, style: LineStyle, text: &str) {
-        if text.is_empty() || self.is_cut {
+        let Some(shown) = self.take(text) else {
             return;
+        };
+        let lines = text::lines(shown).map(SourceLine::plain).collect();
+        self.parts.push(Part { style, lines });
+        self.note_the_rest(text, shown);
+    }
+
+    /// Returns the part of the text for which there is room; `None` if there is nothing to add.
+    fn take<'a>(&mut self, text: &'a str) -> Option<&'a str> {
+        if text.is_empty() || self.is_cut {
+            return None;
         }
         let room = SHOWN - self.bytes;
         let shown = match text.char_indices().find(|(at, _)| *at >= room) {
@@ -306,22 +354,20 @@ impl Writer {
             None => text,
         };
         self.bytes += shown.len();
-        let lines = text::lines(shown).collect();
-        self.parts.push(Part { style, lines });
+        Some(shown)
+    }
+
+    fn note_the_rest(&mut self, text: &str, shown: &str) {
         if shown.len() < text.len() {
             self.is_cut = true;
             let more = crate::time::bytes(text.len() - shown.len());
+            let note = format!("… {more} more; copying takes all of it");
             self.parts.push(Part {
                 style: LineStyle::Note,
-                lines: vec![format!("… {more} more; copying takes all of it")],
+                lines: vec![SourceLine::plain(note)],
             });
         }
     }
-}
-
-fn is_heading(line: &str) -> bool {
-    let hashes = line.len() - line.trim_start_matches('#').len();
-    (1..=6).contains(&hashes) && line.get(hashes..).is_some_and(|rest| rest.starts_with(' '))
 }
 
 #[cfg(test)]
@@ -335,6 +381,8 @@ mod tests {
         let mark = |style| match style {
             LineStyle::Text => ' ',
             LineStyle::Heading => '#',
+            LineStyle::Quote => '>',
+            LineStyle::Table => 'T',
             LineStyle::Code => '|',
             LineStyle::Thinking => '?',
             LineStyle::Note => '-',
@@ -342,7 +390,7 @@ mod tests {
         };
         lines
             .iter()
-            .map(|line| format!("{} {}", mark(line.style), line.text))
+            .map(|line| format!("{} {}", mark(line.style), line.prose.text))
             .collect()
     }
 
@@ -355,12 +403,10 @@ mod tests {
                 20
             ),
             [
-                "# # Plan",
+                "# Plan",
                 "  First read the file.",
-                "- ```rust",
-                "| fn main() {    print",
-                "| ln!(\"a\") }",
-                "- ```",
+                "|   fn main() {    pri",
+                "| ntln!(\"a\") }",
                 "  Then run it.",
             ]
         );
@@ -405,7 +451,7 @@ mod tests {
         let entry = json!({"type": "message", "message": {"role": "toolResult", "content": text}});
         let lines = Document::of(&entry).layout(80);
         assert_eq!(
-            lines.last().unwrap().text,
+            lines.last().unwrap().prose.text,
             "… 524 kB more; copying takes all of it"
         );
         assert_eq!(plain_text(&entry), text);
@@ -419,7 +465,7 @@ mod tests {
             Document::of(&json!(null))
                 .layout(20)
                 .iter()
-                .any(|line| line.text == "null")
+                .any(|line| line.prose.text == "null")
         );
     }
 }

@@ -7,6 +7,8 @@ use ratatui::layout::Rect;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Panes {
     pub header: Rect,
+    /// The names of the columns of the list of sessions.
+    pub list_head: Rect,
     /// The rows of the list of sessions.
     pub list: Rect,
     /// The hits of the search over all sessions.
@@ -15,6 +17,9 @@ pub struct Panes {
     pub tree: Rect,
     /// The column left of the preview, if the preview is beside the tree.
     pub divider: Rect,
+    /// The frames around the tree and the preview, on large screens.
+    pub tree_frame: Rect,
+    pub preview_frame: Rect,
     /// The line above the text of the preview.
     pub preview_title: Rect,
     /// The text of the preview.
@@ -27,11 +32,26 @@ pub struct Panes {
     pub status: Rect,
 }
 
+/// Minimum width and height for frames around the panes.
+const FRAMED: (u16, u16) = (100, 30);
+
+/// Minimum height for the names of the columns.
+const WITH_HEAD: u16 = 8;
+
 /// Minimum width for the preview beside the tree.
 const WIDE: u16 = 110;
 
+/// Steps by which the user can change the size of the preview, in each direction.
+pub const MOST_STEPS: isize = 4;
+
+/// Width from which the preview gets more than half of it, since the tree has enough.
+const VERY_WIDE: u16 = 160;
+
 /// Minimum height for both tree and preview.
 const LOW: u16 = 14;
+
+/// Height from which the preview gets half of it.
+const HIGH: u16 = 36;
 
 pub fn panes(model: &Model) -> Panes {
     let (columns, rows) = model.size;
@@ -54,7 +74,8 @@ pub fn panes(model: &Model) -> Panes {
     let (mut rest, search) = cut_bottom(rest, u16::from(has_line));
     panes.search = search;
     if model.screen == Screen::Sessions {
-        panes.list = rest;
+        let has_head = rest.height >= WITH_HEAD && !model.sessions.rows().is_empty();
+        (panes.list_head, panes.list) = cut_top(rest, u16::from(has_head));
         return panes;
     }
     if model.screen == Screen::Search {
@@ -66,13 +87,24 @@ pub fn panes(model: &Model) -> Panes {
         (panes.editor_title, panes.editor) = cut_top(editor, 1);
         rest = above;
     }
+    split(model, &mut panes, rest);
+    if columns >= FRAMED.0 && rows >= FRAMED.1 && model.editor.is_none() {
+        frame(&mut panes);
+    }
+    panes
+}
+
+/// Divides the space between header and status among the tree and the preview.
+fn split(model: &Model, panes: &mut Panes, rest: Rect) {
+    let (columns, rows) = model.size;
     let alone = model.preview_focused && (rows < LOW || !model.half);
     if alone && model.editor.is_none() {
         (panes.preview_title, panes.preview) = cut_top(rest, 1);
     } else if !model.half || rest.height < LOW - 4 || model.editor.is_some() && columns < WIDE {
         panes.tree = rest;
     } else if columns >= WIDE {
-        let width = rest.width / 2;
+        let percent = if columns >= VERY_WIDE { 55 } else { 45 };
+        let width = rest.width - share(rest.width, percent, model);
         panes.tree = Rect { width, ..rest };
         panes.divider = Rect {
             x: rest.x + width,
@@ -92,11 +124,61 @@ pub fn panes(model: &Model) -> Panes {
             ..below
         };
     } else {
-        let (tree, below) = cut_top(rest, rest.height - rest.height / 2);
+        let percent = if rows >= HIGH { 50 } else { 40 };
+        let below = share(rest.height, percent, model);
+        let (tree, below) = cut_top(rest, rest.height - below);
         panes.tree = tree;
         (panes.preview_title, panes.preview) = cut_top(below, 1);
     }
-    panes
+}
+
+/// Puts frames around the tree and the preview.
+fn frame(panes: &mut Panes) {
+    if panes.tree.height > 2 {
+        panes.tree_frame = panes.tree;
+        panes.tree = inside(panes.tree);
+    }
+    if panes.preview.height > 2 {
+        let (title, below) = (panes.preview_title, panes.preview);
+        let left = match panes.divider.height {
+            0 => title.x,
+            _ => panes.divider.x,
+        };
+        panes.preview_frame = Rect {
+            x: left,
+            y: title.y,
+            width: below.x + below.width - left,
+            height: below.height + 1,
+        };
+        let inside = inside(panes.preview_frame);
+        panes.preview = Rect {
+            x: inside.x + 1,
+            width: inside.width.saturating_sub(2),
+            ..inside
+        };
+        panes.preview_title = Rect {
+            x: left + 1,
+            width: panes.preview_frame.width.saturating_sub(2),
+            ..title
+        };
+        panes.divider = Rect::default();
+    }
+}
+
+fn inside(frame: Rect) -> Rect {
+    Rect {
+        x: frame.x + 1,
+        y: frame.y + 1,
+        width: frame.width.saturating_sub(2),
+        height: frame.height.saturating_sub(2),
+    }
+}
+
+/// Returns the part of `whole` for the preview: `percent`, and 8 more or less for each of the user's steps.
+fn share(whole: u16, percent: u16, model: &Model) -> u16 {
+    let steps = i16::try_from(model.preview_size).unwrap_or(0);
+    let percent = u32::from(percent.saturating_add_signed(8 * steps).clamp(15, 85));
+    u16::try_from(u32::from(whole) * percent / 100).unwrap_or(whole)
 }
 
 fn cut_top(area: Rect, height: u16) -> (Rect, Rect) {

@@ -4,7 +4,9 @@
 //! part of the screen keeps its state in a module of its own. `control` handles keys and the mouse,
 //! `answers` the messages of the daemon.
 
+mod advice;
 mod answers;
+pub mod columns;
 pub mod command;
 pub mod compare;
 mod control;
@@ -13,7 +15,9 @@ pub mod document;
 pub mod editor;
 pub mod input;
 pub mod layout;
+pub mod picker;
 pub mod preview;
+mod prose;
 pub mod question;
 pub mod rows;
 pub mod search;
@@ -55,6 +59,8 @@ pub struct Model {
     pub preview: Preview,
     /// Whether the preview takes half of the screen.
     pub half: bool,
+    /// Steps by which the preview is larger or smaller than the screen's size suggests.
+    pub preview_size: isize,
     /// Whether keys go to the preview.
     pub preview_focused: bool,
     pub editor: Option<Editor>,
@@ -85,6 +91,8 @@ pub struct Model {
     last_key: Option<Duration>,
     /// The leaf when the daemon ended, until the new daemon's leaf is known.
     old_leaf: Option<LeafPosition>,
+    /// The time of the last Esc in the tree with nothing left to close.
+    last_escape: Option<Duration>,
     /// The last click, to detect a double click: column, row, time.
     last_click: Option<(u16, u16, Duration)>,
     /// Where going back from the tree leads.
@@ -155,6 +163,7 @@ impl Model {
             tree: TreeView::new(filter),
             preview: Preview::default(),
             half,
+            preview_size: 0,
             preview_focused: false,
             editor: None,
             kept_draft: None,
@@ -174,6 +183,7 @@ impl Model {
             commands: 0,
             last_key: None,
             old_leaf: None,
+            last_escape: None,
             last_click: None,
             back: None,
             opening_hit: None,
@@ -309,6 +319,10 @@ impl Model {
             return Vec::new();
         }
         let mut effects = self.tree.fill();
+        let tree = &mut self.tree;
+        let visible = tree.top..tree.top + tree.height;
+        let visible = visible.filter_map(|at| tree.rows.get(at));
+        effects.extend(tree.columns.want(visible));
         let panes = layout::panes(self);
         if panes.preview.height > 0
             && let Some(row) = self.tree.selected()

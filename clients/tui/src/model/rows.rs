@@ -21,6 +21,8 @@ pub struct Row {
     pub label: Option<String>,
     /// The time when the label was set, formatted.
     pub label_time: Option<String>,
+    /// The time when it was written: month, day and minute, formatted.
+    pub time: String,
     /// The number of visible children, folded ones included.
     pub children: u64,
     pub on_active_path: bool,

@@ -30,6 +30,8 @@ pub struct SearchView {
     pub total: usize,
     /// The number of sessions with hits.
     pub sessions: usize,
+    /// Whether there may be more hits and sessions than counted.
+    pub at_least: bool,
     /// The number of files that could not be searched.
     pub unread: usize,
     /// The reason why the query cannot be searched.
@@ -81,6 +83,7 @@ impl SearchView {
             searching: false,
             total: 0,
             sessions: 0,
+            at_least: false,
             unread: 0,
             failure: None,
             next: None,
@@ -197,6 +200,7 @@ impl SearchView {
         let place = self.cursor_place();
         add(&mut self.groups, 0, hit);
         self.sessions = self.groups.len();
+        self.at_least = false;
         self.restore(place);
     }
 
@@ -237,6 +241,7 @@ impl SearchView {
         let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         self.total = count(page.total);
         self.sessions = count(page.sessions);
+        self.at_least = page.at_least;
         self.unread = page.unread;
         self.next = page.next;
         self.restore(place);

@@ -4,6 +4,7 @@
 //! requested again, so that the cursor stays on its entry and the entry on its line of the screen; the old
 //! rows stay on the screen until the answer arrives. At most one such request is open.
 
+use super::columns::EntryColumns;
 use super::input::Input;
 use super::rows::{Row, Rows};
 use crate::marked::MarkedText;
@@ -36,7 +37,8 @@ pub struct TreeView {
     pub folded: Vec<String>,
     pub label_times: bool,
     pub leaf: Option<String>,
-    /// Entries to compare, at most two: id and preview.
+    pub columns: EntryColumns,
+    /// Entries to compare or to copy, in the order in which they were marked: id and preview.
     pub marks: Vec<(String, String)>,
     /// The number of entries by other writers that the user has not visited.
     pub news: usize,
@@ -88,6 +90,7 @@ impl TreeView {
             folded: Vec::new(),
             label_times: false,
             leaf: None,
+            columns: EntryColumns::default(),
             marks: Vec::new(),
             news: 0,
             others_at: None,
@@ -536,9 +539,6 @@ impl TreeView {
         if self.marks.len() < before {
             return;
         }
-        if self.marks.len() == 2 {
-            self.marks.remove(0);
-        }
         self.marks.push((row.id.clone(), row.preview.clone()));
     }
 
@@ -561,10 +561,7 @@ impl TreeView {
             (true, _) => match self.filter {
                 Filter::Labeled => "No entry has a label.".to_owned(),
                 Filter::UserOnly => "There is no user message.".to_owned(),
-                _ => format!(
-                    "The filter “{}” hides all {hidden} entries.",
-                    self.filter.name()
-                ),
+                _ => format!("The filter “{}” shows no entry.", self.filter.name()),
             },
         })
     }

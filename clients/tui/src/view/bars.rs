@@ -264,10 +264,15 @@ fn search_status(model: &Model) -> Vec<String> {
     let search = &model.search;
     let count = search.count();
     let position = if count == 0 { 0 } else { search.cursor + 1 };
-    let position = format!("{position}/{}", search.total.max(count));
+    let total = search.total.max(count);
+    let position = match search.at_least {
+        true => format!("{position} of at least {total}"),
+        false => format!("{position}/{total}"),
+    };
     let searching = if search.searching { "searching…" } else { "" };
     let sessions = match search.sessions {
         0 => String::new(),
+        sessions if search.at_least => format!("at least {sessions} sessions"),
         1 => "1 session".to_owned(),
         sessions => format!("{sessions} sessions"),
     };
@@ -303,11 +308,14 @@ fn hints(model: &Model) -> Vec<(String, &'static str)> {
         let actions = &[
             (Action::Help, "help"),
             (Action::Accept, "open"),
+            (Action::Create, "new"),
             (Action::Scope, "here/all"),
             (Action::SearchAll, "search all"),
-            (Action::Rename, "rename"),
+            (Action::Import, "import"),
             (Action::Trash, "trash"),
+            (Action::Rename, "rename"),
             (Action::NextSort, "sort"),
+            (Action::Quit, "quit"),
         ];
         (Context::Sessions, actions)
     } else if model.screen == Screen::Search {
@@ -330,10 +338,13 @@ fn hints(model: &Model) -> Vec<(String, &'static str)> {
         let actions = &[
             (Action::Help, "help"),
             (Action::Accept, "go"),
+            (Action::Search, "search"),
+            (Action::Command, "commands"),
             (Action::Undo, "undo"),
             (Action::NextFilter, "filter"),
             (Action::Label, "label"),
-            (Action::Copy, "copy"),
+            (Action::Fork, "fork"),
+            (Action::Quit, "quit"),
         ];
         (Context::Tree, actions)
     };

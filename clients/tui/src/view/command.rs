@@ -41,7 +41,9 @@ pub fn candidates(model: &Model, frame: &mut Frame, line_area: Rect) {
     let columns = usize::from(line_area.width);
     let found = line.candidates();
     let most = CANDIDATES.min(usize::from(line_area.y.saturating_sub(1)));
-    let top = line.selected.map_or(0, |at| (at + 1).saturating_sub(most));
+    // The last line may say that there are more.
+    let least = most.saturating_sub(1);
+    let top = line.selected.map_or(0, |at| (at + 1).saturating_sub(least));
     let mut lines: Vec<Line> = Vec::new();
     for (at, command) in found.iter().enumerate().skip(top).take(most) {
         let style = match line.selected == Some(at) {
@@ -52,7 +54,7 @@ pub fn candidates(model: &Model, frame: &mut Frame, line_area: Rect) {
             true => command.name.clone(),
             false => format!("{} {}", command.name, command.argument),
         };
-        let name = format!(" {name:<20} ");
+        let name = format!(" {name:<23} ");
         let by = command
             .by
             .as_ref()
@@ -63,6 +65,12 @@ pub fn candidates(model: &Model, frame: &mut Frame, line_area: Rect) {
             Span::styled(text::cut(&name, columns), style),
             Span::styled(about, theme.dim),
         ]));
+    }
+    let below = found.len().saturating_sub(top + most);
+    if below > 0 {
+        lines.truncate(most.saturating_sub(1));
+        let more = format!(" … {} more", below + 1);
+        lines.push(Line::styled(more, theme.dim));
     }
     if line.listing {
         lines.truncate(most.saturating_sub(1));
@@ -88,7 +96,10 @@ pub fn running(model: &Model, frame: &mut Frame, running: &RunningCommand) {
     let columns = popup::columns(screen, COLUMNS);
     let elapsed = model.now.saturating_sub(running.began);
     let title = moving_title(&format!("Running {}", running.name), elapsed);
-    let waiting = "Waiting for the client that offers it…";
+    let waiting = match running.operation {
+        Some(_) => "Waiting for the daemon…",
+        None => "Waiting for the client that offers it…",
+    };
     let mut lines: Vec<Line> = wrapped(waiting, columns, theme.dim).collect();
     lines.push(Line::default());
     lines.push(esc_hint(model, "cancels it"));

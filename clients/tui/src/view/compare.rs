@@ -1,8 +1,8 @@
 //! Draws a comparison.
 
-use super::put;
+use super::{prose, put};
 use crate::model::Model;
-use crate::model::compare::{Line as CompareLine, TextStyle};
+use crate::model::compare::{Line as CompareLine, Piece, TextStyle};
 use crate::text;
 use crate::theme::Theme;
 use ratatui::Frame;
@@ -21,17 +21,17 @@ pub fn draw(model: &Model, frame: &mut Frame, area: Rect) {
     }
 }
 
-fn drawn<'a>(line: &'a CompareLine, theme: &Theme) -> Line<'a> {
+fn drawn(line: &CompareLine, theme: &Theme) -> Line<'static> {
+    let spans = |piece: &Piece| prose(theme, &piece.prose, style(piece.look, theme));
     match line {
-        CompareLine::Whole(piece) => Line::styled(&*piece.text, style(piece.look, theme)),
+        CompareLine::Whole(piece) => Line::from(spans(piece)),
         CompareLine::Halves(wide, left, right) => {
-            let gap = " ".repeat(wide.saturating_sub(text::width(&left.text)));
-            Line::from(vec![
-                Span::styled(&*left.text, style(left.look, theme)),
-                Span::raw(gap),
-                Span::styled(" │ ", theme.border),
-                Span::styled(&*right.text, style(right.look, theme)),
-            ])
+            let gap = " ".repeat(wide.saturating_sub(text::width(&left.prose.text)));
+            let mut line = spans(left);
+            line.push(Span::raw(gap));
+            line.push(Span::styled(" │ ", theme.border));
+            line.extend(spans(right));
+            Line::from(line)
         }
     }
 }
@@ -40,9 +40,9 @@ fn style(look: TextStyle, theme: &Theme) -> Style {
     match look {
         TextStyle::Ancestor => theme.label,
         TextStyle::Heading => theme.heading,
-        TextStyle::User => theme.user,
+        TextStyle::User | TextStyle::Text => theme.text,
+        TextStyle::Assistant => theme.assistant,
         TextStyle::Dim => theme.dim,
-        TextStyle::Text => theme.text,
         TextStyle::File => theme.code,
     }
 }

@@ -1,6 +1,6 @@
 //! Draws the dialogs.
 
-use super::{command, help, popup, question};
+use super::{command, focus, help, picker, popup, question};
 use crate::keys::{Action, Context};
 use crate::message::End;
 use crate::model::compare::RunningComparison;
@@ -28,23 +28,25 @@ pub fn draw(model: &Model, frame: &mut Frame) {
         None => {}
         Some(Dialog::Choose(choose)) => draw_choose(model, frame, choose),
         Some(Dialog::Label { input, .. }) => {
-            prompt(
-                model,
-                frame,
-                "Label",
-                input,
-                "Enter sets it; empty removes it. Esc cancels.",
-            );
+            let hints = [("enter", "sets it; empty removes it"), ("esc", "cancels")];
+            prompt(model, frame, "Label", input, &hints);
         }
         Some(Dialog::Rename { input, .. }) => {
-            prompt(
-                model,
-                frame,
-                "Rename",
-                input,
-                "Enter renames; empty removes the name. Esc cancels.",
-            );
+            let hints = [
+                ("enter", "renames; empty removes the name"),
+                ("esc", "cancels"),
+            ];
+            prompt(model, frame, "Rename", input, &hints);
         }
+        Some(Dialog::Create { input }) => {
+            let hints = [
+                ("enter", "creates it; the name may be empty"),
+                ("esc", "cancels"),
+            ];
+            prompt(model, frame, "New session", input, &hints);
+        }
+        Some(Dialog::Focus { focus_of, input }) => focus::draw(model, frame, focus_of, input),
+        Some(Dialog::Picker(list)) => picker::draw(model, frame, list),
         Some(Dialog::Trash { title, .. }) => trash(model, frame, title),
         Some(Dialog::Failed(failed)) => draw_failed(model, frame, failed),
         // It is drawn over running operations too.
@@ -84,12 +86,18 @@ fn choose_head(model: &Model, choose: &NavigationChoice, columns: u16) -> Vec<Li
         lines.extend(wrapped("Its text opens in the editor.", columns, theme.dim));
     }
     // On a low screen the choices matter more than the lines above them.
-    let spare = usize::from(model.size.1).saturating_sub(CHOICES.len() + 4);
+    let spare = usize::from(model.size.1).saturating_sub(CHOICES.len() + 5);
     lines.truncate(spare);
     if spare > lines.len() {
         lines.push(Line::default());
     }
     lines
+}
+
+/// Returns the columns of the focus in the choices of a navigation.
+pub fn focus_columns(size: (u16, u16)) -> usize {
+    let columns = popup::columns(Rect::new(0, 0, size.0, size.1), COLUMNS);
+    usize::from(columns).saturating_sub(4)
 }
 
 /// Returns the last rows of the focus, and the row and column of the cursor in them.
@@ -105,8 +113,9 @@ fn choose_area(model: &Model, choose: &NavigationChoice) -> (Rect, Vec<Line<'sta
     let screen = Rect::new(0, 0, model.size.0, model.size.1);
     let columns = popup::columns(screen, COLUMNS);
     let head = choose_head(model, choose, columns);
-    let focus = focus_rows(choose, columns).map_or(0, |(rows, _)| rows.len() + 1);
-    let area = popup::area(screen, columns, head.len() + CHOICES.len() + focus);
+    let focus = focus_rows(choose, columns).map_or(0, |(rows, _)| rows.len());
+    // Below the choices are a line between and the keys.
+    let area = popup::area(screen, columns, head.len() + CHOICES.len() + focus + 2);
     (area, head)
 }
 
@@ -136,15 +145,23 @@ fn draw_choose(model: &Model, frame: &mut Frame, choose: &NavigationChoice) {
                 Span::styled(text, theme.text),
             ]));
         }
-        let newline = model.settings.keymap.hint(Context::Editor, Action::Newline);
-        lines.push(Line::from(vec![
-            Span::styled("    enter", theme.key),
-            Span::styled(" summarizes   ", theme.dim),
-            Span::styled(newline, theme.key),
-            Span::styled(" new line", theme.dim),
-        ]));
         (first + row, column + 4)
     });
+    let newline = model.settings.keymap.hint(Context::Editor, Action::Newline);
+    let keys = match cursor {
+        Some(_) => [
+            ("enter", "summarizes"),
+            (&*newline, "new line"),
+            ("esc", "back"),
+        ],
+        None => [
+            ("enter", "goes there"),
+            ("1 2 3", "choose"),
+            ("esc", "cancels"),
+        ],
+    };
+    lines.push(Line::default());
+    lines.push(key_line(model, &keys, columns));
     let inner = popup::draw(frame, theme, area, "Go to", theme.active, lines);
     if let Some((row, column)) = cursor {
         put_cursor(frame, inner, row, column);
@@ -212,6 +229,26 @@ pub(super) fn esc_hint(model: &Model, what: &str) -> Line<'static> {
     ])
 }
 
+/// Returns the keys of a dialog with their effects, as many as fit into `columns`.
+pub(super) fn key_line(model: &Model, keys: &[(&str, &str)], columns: usize) -> Line<'static> {
+    let theme = &model.settings.theme;
+    let mut spans = Vec::new();
+    let mut used = 0;
+    for (key, about) in keys {
+        let wide = text::width(key) + text::width(about) + if used > 0 { 4 } else { 1 };
+        if used > 0 && used + wide > columns {
+            break;
+        }
+        if used > 0 {
+            spans.push(Span::raw("   "));
+        }
+        used += wide;
+        spans.push(Span::styled((*key).to_owned(), theme.key));
+        spans.push(Span::styled(format!(" {about}"), theme.dim));
+    }
+    Line::from(spans)
+}
+
 pub fn comparing(model: &Model, frame: &mut Frame, comparing: &RunningComparison) {
     let theme = &model.settings.theme;
     let screen = Rect::new(0, 0, model.size.0, model.size.1);
@@ -248,13 +285,13 @@ pub(super) fn put_cursor(frame: &mut Frame, inner: Rect, row: usize, column: usi
     frame.set_cursor_position(Position::new(inner.x + x, inner.y + y));
 }
 
-fn prompt(model: &Model, frame: &mut Frame, title: &str, input: &Input, hint: &str) {
+fn prompt(model: &Model, frame: &mut Frame, title: &str, input: &Input, hints: &[(&str, &str)]) {
     let theme = &model.settings.theme;
     let screen = Rect::new(0, 0, model.size.0, model.size.1);
     let columns = popup::columns(screen, COLUMNS);
     let (line, column) = input_line(input, usize::from(columns).saturating_sub(1));
     let mut lines = vec![Line::styled(line, theme.text), Line::default()];
-    lines.extend(wrapped(hint, columns, theme.dim));
+    lines.push(key_line(model, hints, usize::from(columns)));
     let area = popup::area(screen, columns, lines.len());
     let inner = popup::draw(frame, theme, area, title, theme.active, lines);
     put_cursor(frame, inner, 0, column);
@@ -274,12 +311,8 @@ fn trash(model: &Model, frame: &mut Frame, title: &str) {
         theme.dim,
     ));
     lines.push(Line::default());
-    lines.push(Line::from(vec![
-        Span::styled("y", theme.key),
-        Span::styled(" moves it there   ", theme.dim),
-        Span::styled("n", theme.key),
-        Span::styled(" cancels", theme.dim),
-    ]));
+    let keys = [("y", "moves it there"), ("n", "cancels")];
+    lines.push(key_line(model, &keys, usize::from(columns)));
     let area = popup::area(screen, columns, lines.len());
     popup::draw(frame, theme, area, "To the trash?", theme.error, lines);
 }
@@ -297,7 +330,9 @@ fn draw_failed(model: &Model, frame: &mut Frame, failed: &FailureDialog) {
         Connection::Up(server) => server.summarizer.as_deref(),
         _ => None,
     };
-    lines.extend(wrapped(failed.advice(summarizer), columns, theme.dim));
+    lines.extend(wrapped(failed.advice(summarizer), columns, theme.text));
+    lines.push(Line::default());
+    lines.push(key_line(model, &[("esc", "closes")], usize::from(columns)));
     let area = popup::area(screen, columns, lines.len());
     popup::draw(frame, theme, area, &failed.what, theme.error, lines);
 }

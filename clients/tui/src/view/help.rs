@@ -1,83 +1,186 @@
-//! Draws the help: all keys, from the current key tables.
+//! Draws the help: all keys by topic, from the current key tables, in as many columns as fit.
 
 use super::popup;
-use crate::config::Settings;
-use crate::keys::{Context, Key};
+use crate::keys::{Action, Context, Key};
 use crate::model::{Model, Screen};
 use crate::text;
+use crate::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-const COLUMNS: u16 = 64;
+/// Preferred columns of a column of the help.
+const COLUMN: usize = 48;
 
-/// Columns of the keys.
-const KEYS: usize = 26;
+/// Columns between two columns.
+const GAP: usize = 3;
 
-/// Returns the number of lines of the help.
-pub fn lines_of(settings: &Settings) -> usize {
-    lines(settings, Context::Tree, usize::from(COLUMNS)).len()
+/// Columns of the keys, at most.
+const KEYS: usize = 25;
+
+/// The topics in their order.
+const TOPICS: [&str; 8] = [
+    "Moving",
+    "Finding",
+    "Going and changing",
+    "Branches",
+    "Looks",
+    "Sessions",
+    "Writing",
+    "Program",
+];
+
+const fn topic(action: Action) -> &'static str {
+    use Action as A;
+    match action {
+        A::Up | A::Down | A::PageUp | A::PageDown | A::First | A::Last | A::FoldOrUp => "Moving",
+        A::UnfoldOrDown | A::ToggleFold | A::ToActive | A::ToNews => "Moving",
+        A::Search | A::SearchAll | A::FilterDefault | A::FilterNoTools => "Finding",
+        A::FilterUserOnly | A::FilterLabeled | A::FilterAll | A::NextFilter => "Finding",
+        A::Accept | A::Back | A::Label | A::Undo | A::Redo | A::Copy => "Going and changing",
+        A::Compose | A::Rewind | A::Compact | A::Export => "Going and changing",
+        A::Fork | A::CherryPick | A::Merge | A::Branches | A::Mark | A::Compare => "Branches",
+        A::LabelTimes | A::Columns | A::TogglePreview | A::LargerPreview => "Looks",
+        A::SmallerPreview | A::FocusPreview => "Looks",
+        A::Sessions | A::Scope | A::NextSort | A::NamedOnly | A::Rename | A::Trash => "Sessions",
+        A::Create | A::Import | A::Restore => "Sessions",
+        A::Send | A::Newline => "Writing",
+        A::Command | A::Answer | A::Reconnect | A::Help | A::Suspend | A::Quit => "Program",
+    }
+}
+
+/// A heading with the keys below it.
+struct Block {
+    heading: String,
+    /// Keys and their effect.
+    rows: Vec<(String, &'static str)>,
+}
+
+/// Returns the last line that can be the first visible one.
+pub fn last_top(model: &Model) -> usize {
+    lines(model).len().saturating_sub(height(model.size))
 }
 
 /// Returns the number of visible lines.
-pub fn height(size: (u16, u16)) -> usize {
-    usize::from(size.1).saturating_sub(2).max(1)
+fn height(size: (u16, u16)) -> usize {
+    usize::from(size.1).saturating_sub(3).max(1)
 }
 
 pub fn draw(model: &Model, frame: &mut Frame, top: usize) {
     let screen = Rect::new(0, 0, model.size.0, model.size.1);
-    let columns = popup::columns(screen, COLUMNS);
-    let first = match (model.screen, &model.compare, model.preview_focused) {
+    let theme = &model.settings.theme;
+    let lines = lines(model);
+    let shown = height(model.size).min(lines.len());
+    let more = lines.len() - shown;
+    let columns = lines.iter().map(Line::width).max().unwrap_or(0);
+    let columns = popup::columns(screen, u16::try_from(columns).unwrap_or(u16::MAX));
+    let mut visible: Vec<Line> = lines.into_iter().skip(top).take(shown).collect();
+    let mut keys = vec![("esc", "closes")];
+    if more > 0 {
+        keys.insert(0, ("↑↓", if top < more { "more" } else { "back" }));
+    }
+    visible.push(super::dialog::key_line(model, &keys, usize::from(columns)));
+    let area = popup::area(screen, columns, visible.len());
+    popup::draw(frame, theme, area, "Keys", theme.active, visible);
+}
+
+fn context(model: &Model) -> Context {
+    match (model.screen, &model.compare, model.preview_focused) {
         (_, Some(_), _) => Context::Compare,
         (Screen::Sessions, ..) => Context::Sessions,
         (Screen::Search, ..) => Context::Search,
         (Screen::Tree, None, true) => Context::Preview,
         (Screen::Tree, None, false) => Context::Tree,
-    };
-    let lines = lines(&model.settings, first, usize::from(columns));
-    let shown = height(model.size).min(lines.len());
-    let area = popup::area(screen, columns, shown);
-    let more = lines.len() > shown;
-    let title = if more {
-        "Keys (↓ more, esc closes)"
-    } else {
-        "Keys (esc closes)"
-    };
-    let visible = lines.into_iter().skip(top).take(shown).collect();
-    popup::draw(
-        frame,
-        &model.settings.theme,
-        area,
-        title,
-        model.settings.theme.active,
-        visible,
-    );
+    }
 }
 
-/// Returns the lines of all contexts; those of `first` come first.
-fn lines(settings: &Settings, first: Context, columns: usize) -> Vec<Line<'static>> {
-    let theme = &settings.theme;
-    let wide = KEYS.min(columns / 2);
-    let mut out = Vec::new();
-    let mut contexts = Context::ALL;
-    contexts.sort_by_key(|context| *context != first);
-    for context in contexts {
-        if !out.is_empty() {
-            out.push(Line::default());
+/// Returns the keys of the focused part by topic, then those of the other parts that differ.
+fn blocks(model: &Model) -> Vec<Block> {
+    let keymap = &model.settings.keymap;
+    let first = context(model);
+    let row = |action: Action, keys: &[Key]| {
+        let keys: Vec<String> = keys.iter().map(Key::to_string).collect();
+        (keys.join(" "), action.about())
+    };
+    let mut blocks: Vec<Block> = TOPICS
+        .iter()
+        .map(|name| Block {
+            heading: (*name).to_owned(),
+            rows: keymap
+                .bound(first)
+                .filter(|(action, _)| topic(*action) == *name)
+                .map(|(action, keys)| row(action, keys))
+                .collect(),
+        })
+        .collect();
+    for other in Context::ALL.into_iter().filter(|context| *context != first) {
+        let differing = keymap.bound(other).filter(|(action, keys)| {
+            topic(*action) != "Moving" && keymap.keys(first, *action) != *keys
+        });
+        blocks.push(Block {
+            heading: format!("In the {}", other.about()),
+            rows: differing.map(|(action, keys)| row(action, keys)).collect(),
+        });
+    }
+    blocks.retain(|block| !block.rows.is_empty());
+    blocks
+}
+
+fn lines(model: &Model) -> Vec<Line<'static>> {
+    let theme = &model.settings.theme;
+    let room = usize::from(model.size.0).saturating_sub(6).max(1);
+    let count = ((room + GAP) / (COLUMN + GAP)).clamp(1, 3);
+    let wide = ((room + GAP) / count - GAP).min(COLUMN + 8);
+    let blocks = blocks(model);
+    let total: usize = blocks.iter().map(|block| block.rows.len() + 2).sum();
+    let mut columns: Vec<Vec<Line>> = vec![Vec::new()];
+    for block in blocks {
+        // Blocks are in reading order: the next column begins once this one has its share.
+        let is_full = columns.last().is_some_and(|column| {
+            column.len() + block.rows.len() / 2 > total / count && !column.is_empty()
+        });
+        if is_full && columns.len() < count {
+            columns.push(Vec::new());
         }
-        out.push(Line::styled(context.name(), theme.heading));
-        for (action, keys) in settings.keymap.bound(context) {
-            let keys: Vec<String> = keys.iter().map(Key::to_string).collect();
-            let keys = text::cut(&keys.join(" "), wide.saturating_sub(2));
-            let gap = " ".repeat(wide.saturating_sub(text::width(&keys) + 1));
-            let room = columns.saturating_sub(wide + 1);
-            out.push(Line::from(vec![
-                Span::raw(" "),
-                Span::styled(keys, theme.key),
-                Span::raw(gap),
-                Span::styled(text::cut(action.about(), room), theme.text),
-            ]));
+        if let Some(column) = columns.last_mut() {
+            if !column.is_empty() {
+                column.push(Line::default());
+            }
+            column.extend(block_lines(block, wide, theme));
         }
+    }
+    let high = columns.iter().map(Vec::len).max().unwrap_or(0);
+    let mut rows = Vec::with_capacity(high);
+    let mut columns: Vec<_> = columns.into_iter().map(Vec::into_iter).collect();
+    for _ in 0..high {
+        let mut spans: Vec<Span> = Vec::new();
+        let last = columns.len() - 1;
+        for (at, column) in columns.iter_mut().enumerate() {
+            let line = column.next().unwrap_or_default();
+            let gap = (wide + GAP).saturating_sub(line.width());
+            spans.extend(line.spans);
+            if at < last {
+                spans.push(Span::raw(" ".repeat(gap)));
+            }
+        }
+        rows.push(Line::from(spans));
+    }
+    rows
+}
+
+fn block_lines(block: Block, wide: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let keys_wide = KEYS.min(wide / 2);
+    let mut out = vec![Line::styled(block.heading, theme.heading)];
+    for (keys, about) in block.rows {
+        let keys = text::cut(&keys, keys_wide.saturating_sub(1));
+        let gap = " ".repeat(keys_wide.saturating_sub(text::width(&keys)));
+        let room = wide.saturating_sub(keys_wide + 1);
+        out.push(Line::from(vec![
+            Span::raw(" "),
+            Span::styled(keys, theme.key),
+            Span::raw(gap),
+            Span::styled(text::cut(about, room), theme.text),
+        ]));
     }
     out
 }

@@ -8,7 +8,9 @@ mod command;
 mod compare;
 mod dialog;
 mod editor;
+mod focus;
 mod help;
+mod picker;
 mod popup;
 mod preview;
 mod question;
@@ -16,6 +18,7 @@ mod search;
 mod sessions;
 mod tree;
 
+use crate::markdown::Prose;
 use crate::marked::MarkedText;
 use crate::model::dialog::Dialog;
 use crate::model::{Connection, Model, Screen, layout};
@@ -24,11 +27,11 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::Paragraph;
+use ratatui::widgets::{Block, BorderType, Paragraph};
 
 pub use command::pager_last;
-pub use dialog::choice_at;
-pub use help::{height as help_height, lines_of as help_lines};
+pub use dialog::{choice_at, focus_columns};
+pub use help::last_top as help_last;
 pub use question::columns as question_columns;
 pub use tree::fold_mark_columns;
 
@@ -39,10 +42,12 @@ pub fn draw(model: &Model, frame: &mut Frame) {
     if model.compare.is_some() {
         compare::draw(model, frame, panes.compare);
     } else if model.screen == Screen::Sessions {
-        sessions::draw(model, frame, panes.list);
+        sessions::draw(model, frame, panes.list_head, panes.list);
     } else if model.screen == Screen::Search {
         search::draw(model, frame, panes.hits);
     } else {
+        put_frame(model, frame, panes.tree_frame, !model.preview_focused);
+        put_frame(model, frame, panes.preview_frame, model.preview_focused);
         tree::draw(model, frame, panes.tree);
         preview::draw(model, frame, &panes);
         editor::draw(model, frame, panes.editor_title, panes.editor);
@@ -69,6 +74,22 @@ pub fn draw(model: &Model, frame: &mut Frame) {
     }
 }
 
+/// Draws the frame of a pane; that of the focused one is marked.
+fn put_frame(model: &Model, frame: &mut Frame, area: Rect, is_focused: bool) {
+    if area.height == 0 {
+        return;
+    }
+    let theme = &model.settings.theme;
+    let style = match is_focused {
+        true => theme.active,
+        false => theme.border,
+    };
+    let block = Block::bordered()
+        .border_type(BorderType::Rounded)
+        .border_style(style);
+    frame.render_widget(block, area);
+}
+
 /// Draws `line` in row `at` of `area`, if there is such a row.
 fn put(frame: &mut Frame, area: Rect, at: usize, line: Line) {
     let Some(row) = u16::try_from(at).ok().filter(|row| *row < area.height) else {
@@ -92,10 +113,27 @@ fn marked(theme: &Theme, text: &MarkedText, columns: usize, style: Style) -> Vec
     styled.collect()
 }
 
+/// Returns the spans of a text with Markdown.
+fn prose(theme: &Theme, prose: &Prose, style: Style) -> Vec<Span<'static>> {
+    let parts = prose.parts().into_iter();
+    let styled = parts
+        .map(|(text, emphasis)| Span::styled(text.to_owned(), theme.emphasis(style, emphasis)));
+    styled.collect()
+}
+
+/// Lines that may follow the reason for an empty pane.
+const MOST_BELOW_EMPTINESS: usize = 7;
+
+/// Returns the first line of the reason for an empty pane: in its upper third, if all lines fit below.
+fn first_line_of_emptiness(area: Rect, lines: usize) -> usize {
+    let height = usize::from(area.height);
+    (height / 3).min(height.saturating_sub(lines))
+}
+
 /// Draws the reason for an empty pane in its middle.
 fn put_emptiness(model: &Model, frame: &mut Frame, area: Rect, why: &str) {
     let lines = crate::text::wrap(why, usize::from(area.width.saturating_sub(4)));
-    let first = usize::from(area.height / 3);
+    let first = first_line_of_emptiness(area, MOST_BELOW_EMPTINESS);
     for (at, line) in lines.into_iter().enumerate() {
         let line = Line::styled(line, model.settings.theme.dim).centered();
         put(frame, area, first + at, line);

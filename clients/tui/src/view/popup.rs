@@ -5,7 +5,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Line;
-use ratatui::widgets::{Block, Clear, Paragraph};
+use ratatui::widgets::{Block, BorderType, Clear, Paragraph};
 
 /// Returns the outer area of a box for `lines` lines of `columns`, centred, as far as it fits.
 pub fn area(screen: Rect, columns: u16, lines: usize) -> Rect {
@@ -62,6 +62,7 @@ pub fn draw(
         crate::text::cut(title, usize::from(area.width.saturating_sub(4)))
     );
     let block = Block::bordered()
+        .border_type(BorderType::Rounded)
         .border_style(border)
         .title(Line::styled(title, theme.heading));
     frame.render_widget(block, area);

@@ -1,13 +1,13 @@
 //! Draws the preview pane.
 
-use super::put;
+use super::{prose, put};
 use crate::model::Model;
 use crate::model::document::LineStyle;
 use crate::model::layout::Panes;
 use crate::text;
 use ratatui::Frame;
 use ratatui::style::Modifier;
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 
 pub fn draw(model: &Model, frame: &mut Frame, panes: &Panes) {
     let area = panes.preview;
@@ -28,13 +28,20 @@ pub fn draw(model: &Model, frame: &mut Frame, panes: &Panes) {
         put(frame, panes.divider, line, Line::styled(piece, border));
     }
     let columns = usize::from(panes.preview_title.width);
+    let is_framed = panes.preview_frame.height > 0;
     let title = match selected {
+        Some(_) if is_framed => format!("─ {} ", title(model, arrived, columns.saturating_sub(4))),
         Some(_) => format!("── {} ", title(model, arrived, columns.saturating_sub(4))),
         None => String::new(),
     };
     let rest = columns.saturating_sub(text::width(&title));
-    let rule = format!("{title}{}", "─".repeat(rest));
-    put(frame, panes.preview_title, 0, Line::styled(rule, border));
+    let inner = title.trim_start_matches('─');
+    let rule = vec![
+        Span::styled("─".repeat(text::width(&title) - text::width(inner)), border),
+        Span::styled(inner.to_owned(), theme.dim),
+        Span::styled("─".repeat(rest), border),
+    ];
+    put(frame, panes.preview_title, 0, Line::from(rule));
     if !arrived {
         // The pane still shows another entry.
         if selected.is_some() {
@@ -48,11 +55,14 @@ pub fn draw(model: &Model, frame: &mut Frame, panes: &Panes) {
             LineStyle::Text => theme.text,
             LineStyle::Heading => theme.heading,
             LineStyle::Code => theme.code,
+            LineStyle::Quote => theme.assistant.add_modifier(Modifier::ITALIC),
+            LineStyle::Table => theme.text,
             LineStyle::Thinking => theme.dim.add_modifier(Modifier::ITALIC),
             LineStyle::Note => theme.dim,
             LineStyle::Error => theme.error,
         };
-        put(frame, area, at, Line::styled(line.text.clone(), style));
+        let spans = prose(theme, &line.prose, style);
+        put(frame, area, at, Line::from(spans));
     }
 }
 

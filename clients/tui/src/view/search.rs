@@ -8,7 +8,6 @@ use crate::text;
 use crate::time;
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 /// Columns of the kind of a field.
@@ -89,12 +88,9 @@ fn hit_line(model: &Model, hit: &Hit, index: usize, columns: usize) -> Line<'sta
     if !selected {
         return Line::from(spans);
     }
-    // The selected row has one colour, as in the tree.
-    let plain = spans.into_iter().map(|span| {
-        let keep = Style::new()
-            .add_modifier(span.style.add_modifier)
-            .remove_modifier(ratatui::style::Modifier::DIM);
-        Span::styled(span.content, keep.patch(theme.selected))
+    let restyled = spans.into_iter().map(|span| {
+        let on_selection = theme.on_selection(span.style, theme.selected);
+        Span::styled(span.content, on_selection)
     });
-    Line::from_iter(plain)
+    Line::from_iter(restyled)
 }

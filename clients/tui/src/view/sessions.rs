@@ -1,40 +1,47 @@
 //! Draws the list of sessions.
 
-use super::{put, put_emptiness};
+use super::{MOST_BELOW_EMPTINESS, first_line_of_emptiness, put, put_emptiness};
+use crate::keys::{Action, Context};
 use crate::message::SessionRow;
 use crate::model::{Connection, Model};
 use crate::text;
 use crate::time;
 use ratatui::Frame;
 use ratatui::layout::Rect;
+use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 
 /// Minimum width for the column of directories.
 const WIDE: usize = 72;
 
-pub fn draw(model: &Model, frame: &mut Frame, area: Rect) {
+/// The name of the first column.
+const NAME: &str = "  session";
+
+/// Columns of the number of messages and of the time.
+const MESSAGES: usize = 9;
+const WHEN: usize = 4;
+
+pub fn draw(model: &Model, frame: &mut Frame, head: Rect, area: Rect) {
     let list = &model.sessions;
     if let Some(mut why) = list.emptiness() {
         if let Connection::Connecting = model.link {
             why = "Starting the daemon…".to_owned();
-        } else if list.here && !list.loading {
-            let key = model
-                .settings
-                .keymap
-                .hint(crate::keys::Context::Sessions, crate::keys::Action::Scope);
+        } else if list.here && !list.loading && !list.search.is_empty() {
+            let key = model.settings.keymap.hint(Context::Sessions, Action::Scope);
             why.push_str(&format!(" {key} shows those of all directories."));
         }
         if !list.search.is_empty() && !list.loading {
             let keymap = &model.settings.keymap;
-            let key = keymap.hint(
-                crate::keys::Context::Sessions,
-                crate::keys::Action::SearchAll,
-            );
+            let key = keymap.hint(Context::Sessions, Action::SearchAll);
             why.push_str(&format!(" {key} searches the text of all sessions."));
         }
         put_emptiness(model, frame, area, &why);
+        if !list.loading && list.search.is_empty() && matches!(model.link, Connection::Up(_)) {
+            put_offers(model, frame, area);
+        }
         return;
     }
+    put(frame, head, 0, head_line(model, usize::from(area.width)));
     let rows = list.rows().iter().enumerate().skip(list.top);
     for (line, (at, row)) in rows.take(usize::from(area.height)).enumerate() {
         put(
@@ -46,6 +53,61 @@ pub fn draw(model: &Model, frame: &mut Frame, area: Rect) {
     }
 }
 
+/// The next steps in a directory without sessions.
+const OFFERS: [Action; 5] = [
+    Action::Create,
+    Action::Import,
+    Action::Scope,
+    Action::Restore,
+    Action::Help,
+];
+
+/// Offers what to do in a directory without sessions, below the reason for the emptiness.
+fn put_offers(model: &Model, frame: &mut Frame, area: Rect) {
+    let theme = &model.settings.theme;
+    let first = first_line_of_emptiness(area, MOST_BELOW_EMPTINESS) + 2;
+    let keymap = &model.settings.keymap;
+    let rows: Vec<(String, &str)> = OFFERS
+        .iter()
+        .map(|action| {
+            let about = match action {
+                Action::Scope if model.sessions.here => "the sessions of all directories",
+                Action::Scope => "the sessions of this directory",
+                action => action.about(),
+            };
+            (keymap.hint(Context::Sessions, *action), about)
+        })
+        .collect();
+    let wide = rows
+        .iter()
+        .map(|(key, about)| key.len().max(4) + about.len() + 2);
+    let indent = usize::from(area.width).saturating_sub(wide.max().unwrap_or(0)) / 2;
+    for (at, (key, about)) in rows.into_iter().enumerate() {
+        let line = Line::from(vec![
+            Span::raw(" ".repeat(indent)),
+            Span::styled(format!("{key:>4}"), theme.key),
+            Span::styled(format!("  {about}"), theme.text),
+        ]);
+        put(frame, area, first + at, line);
+    }
+}
+
+/// Returns the names of the columns.
+fn head_line(model: &Model, columns: usize) -> Line<'static> {
+    let theme = &model.settings.theme;
+    let mut tail = format!("{:>MESSAGES$}  {:>WHEN$}", "messages", "when");
+    if let Some(wide) = directory(model, columns) {
+        tail = format!("  {:<wide$} {tail}", "directory");
+    }
+    let gap = columns.saturating_sub(text::width(&tail) + text::width(NAME));
+    Line::styled(format!("{NAME}{}{tail}", " ".repeat(gap)), theme.dim)
+}
+
+/// Returns the width of the column of directories, if it is shown.
+fn directory(model: &Model, columns: usize) -> Option<usize> {
+    (!model.sessions.here && columns >= WIDE).then_some(columns / 4)
+}
+
 fn row_line(model: &Model, row: &SessionRow, at: usize, columns: usize) -> Line<'static> {
     let theme = &model.settings.theme;
     let selected = at == model.sessions.cursor;
@@ -53,14 +115,16 @@ fn row_line(model: &Model, row: &SessionRow, at: usize, columns: usize) -> Line<
     let now = model.started + i64::try_from(model.now.as_secs()).unwrap_or(0);
     let pointer = if selected { "› " } else { "  " };
     let guide = text::cut_front(model.sessions.guide(at), columns / 4);
-    let mut tail = format!(" {:>5}  {:>4}", row.messages, time::ago(row.modified, now));
-    if !model.sessions.here && columns >= WIDE {
-        tail = format!("  {}{tail}", text::cut_front(&row.cwd, columns / 4));
+    let when = time::ago(row.modified, now);
+    let mut tail = format!("{:>MESSAGES$}  {when:>WHEN$}", row.messages);
+    if let Some(wide) = directory(model, columns) {
+        let cwd = text::cut_front(&row.cwd, wide);
+        let gap = " ".repeat(wide.saturating_sub(text::width(&cwd)));
+        tail = format!("  {cwd}{gap} {tail}");
     }
-    let mut title_style = if row.name.is_some() {
-        theme.user
-    } else {
-        theme.text
+    let mut title_style = match row.name {
+        Some(_) => theme.text.add_modifier(Modifier::BOLD),
+        None => theme.text,
     };
     let mut title = row.title().to_owned();
     if let Some(damage) = &row.damage {

@@ -1,13 +1,15 @@
 //! Draws the rows of the tree.
 
-use super::{marked, put, put_emptiness};
-use crate::model::rows::{Kind, Row};
+use super::{marked, prose, put, put_emptiness};
+use crate::keys::{Action, Context};
+use crate::markdown::Prose;
+use crate::model::rows::{Kind, Row, RowStyle};
 use crate::model::{Connection, Model};
 use crate::text;
 use crate::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use std::ops::Range;
 
@@ -16,6 +18,16 @@ const GUTTER: usize = 3;
 
 /// Below this width roles are abbreviated.
 const NARROW: usize = 60;
+
+/// Below this width there are no columns beside the text.
+const LEAST_WITH_COLUMNS: usize = 36;
+
+/// Columns of the tokens and of the time.
+const TOKENS: usize = 5;
+const TIME: usize = 11;
+
+/// Columns of a time without its date, on narrow screens.
+const CLOCK: usize = 5;
 
 const ACTIVE: &str = " ← active";
 const OTHERS: &str = " ← others";
@@ -30,6 +42,12 @@ pub fn draw(model: &Model, frame: &mut Frame, area: Rect) {
             why = "Starting the daemon…".to_owned();
         } else if model.looks_for_latest() {
             why = "Looking for the session that was used last…".to_owned();
+        }
+        if model.tree.rows.is_known() && model.tree.search.is_empty() {
+            let (compose, all) = (Action::Compose, Action::FilterAll);
+            let hint = |action| model.settings.keymap.hint(Context::Tree, action);
+            why.push_str(&format!(" {} writes a message,", hint(compose)));
+            why.push_str(&format!(" {} shows every entry.", hint(all)));
         }
         put_emptiness(model, frame, area, &why);
         return;
@@ -75,7 +93,8 @@ fn row_line(model: &Model, row: &Row, at: usize, columns: usize) -> Line<'static
         (false, false) => "",
     };
     let used: usize = spans.iter().map(Span::width).sum();
-    let room = columns.saturating_sub(used + text::width(tail));
+    let right = right_columns(model, row, columns);
+    let room = columns.saturating_sub(used + text::width(tail) + text::width(&right));
     let mut content = content(model, row, columns < NARROW, room);
     cut_spans(&mut content, room);
     spans.extend(content);
@@ -83,26 +102,39 @@ fn row_line(model: &Model, row: &Row, at: usize, columns: usize) -> Line<'static
         let style = if active { theme.active } else { theme.mark };
         spans.push(Span::styled(tail, style));
     }
+    if selected || !right.is_empty() {
+        let used: usize = spans.iter().map(Span::width).sum();
+        let gap = columns.saturating_sub(used + text::width(&right));
+        spans.push(Span::raw(" ".repeat(gap)));
+        spans.push(Span::styled(right, theme.dim));
+    }
     if !selected {
         return Line::from(spans);
     }
-    let used: usize = spans.iter().map(Span::width).sum();
-    spans.push(Span::raw(" ".repeat(columns.saturating_sub(used))));
     let style = if model.preview_focused {
         theme.unfocused
     } else {
         theme.selected
     };
-    let plain = spans.into_iter().map(|span| {
-        // The selected row has one colour: colours on the selection are unreadable in some palettes.
-        let keep = Style::new().add_modifier(span.style.add_modifier);
-        Span::styled(
-            span.content,
-            keep.remove_modifier(ratatui::style::Modifier::DIM)
-                .patch(style),
-        )
+    let restyled = spans.into_iter().map(|span| {
+        let on_selection = theme.on_selection(span.style, style);
+        Span::styled(span.content, on_selection)
     });
-    Line::from_iter(plain)
+    Line::from_iter(restyled)
+}
+
+/// Returns the time and the tokens of a row, if they are shown and leave enough room for the text.
+fn right_columns(model: &Model, row: &Row, columns: usize) -> String {
+    if !model.tree.columns.shown || columns < LEAST_WITH_COLUMNS {
+        return String::new();
+    }
+    let tokens = model.tree.columns.tokens(row);
+    let time = match columns < NARROW {
+        true => row.time.rsplit(' ').next().unwrap_or_default(),
+        false => &row.time,
+    };
+    let wide = if columns < NARROW { CLOCK } else { TIME };
+    format!("  {tokens:>TOKENS$}  {time:>wide$}")
 }
 
 /// Returns the guides, with a fold mark where a branch begins. Long guides are cut at the front.
@@ -157,28 +189,59 @@ fn content(model: &Model, row: &Row, narrow: bool, room: usize) -> Vec<Span<'sta
         return spans;
     }
     let (speaker, style) = speaker(row, theme, narrow);
-    let preview = match &row.icon {
-        Some(icon) => format!("{icon} {}", row.preview),
-        None => row.preview.clone(),
-    };
     let style = failed(style);
     // If the call of a result is known, the preview begins with the tool's name.
     let is_named = |tool: &str| row.preview.starts_with(tool);
     match &row.kind {
-        Kind::Tool if row.tool.as_deref().is_some_and(is_named) => {}
+        Kind::Tool if row.tool.as_deref().is_some_and(is_named) => {
+            spans.extend(call(row, theme));
+            return spans;
+        }
         Kind::Other(_) if row.icon.is_some() || row.style.is_some() => {}
         Kind::Other(kind) => {
-            let text = match preview.is_empty() {
+            let text = match row.preview.is_empty() {
                 true => format!("[{kind}]"),
-                false => format!("[{kind}: {preview}]"),
+                false => format!("[{kind}: {}]", row.preview),
             };
             spans.push(Span::styled(text, theme.dim));
             return spans;
         }
+        Kind::Plugin if row.icon.is_some() => {}
         _ => spans.push(speaker),
     }
-    spans.push(Span::styled(preview, style));
+    if let Some(icon) = &row.icon {
+        let mark = row.style.map_or(theme.plugin, |style| theme.row(style));
+        spans.push(Span::styled(format!("{icon} "), mark));
+    }
+    match row.kind {
+        // Written by models, who write Markdown.
+        Kind::Assistant | Kind::Summary | Kind::Compaction => {
+            let text = row.preview.trim_start_matches('#').trim_start();
+            spans.extend(prose(theme, &Prose::parse(text), style));
+        }
+        _ => spans.push(Span::styled(row.preview.clone(), style)),
+    }
     spans
+}
+
+/// Returns a call with its result: the tool, its argument, and its failure in the colour of errors.
+fn call(row: &Row, theme: &Theme) -> Vec<Span<'static>> {
+    let name = row.tool.as_deref().unwrap_or_default();
+    let rest = row.preview.get(name.len()..).unwrap_or_default();
+    let (argument, result) = match rest.find(" → ") {
+        Some(at) => rest.split_at(at),
+        None => (rest, ""),
+    };
+    let (argument_style, result_style) = match (row.is_error, result.is_empty()) {
+        (true, true) => (theme.error, theme.error),
+        (true, false) => (theme.tool, theme.error),
+        (false, _) => (theme.tool, theme.tool),
+    };
+    vec![
+        Span::styled(name.to_owned(), theme.tool.add_modifier(Modifier::BOLD)),
+        Span::styled(argument.to_owned(), argument_style),
+        Span::styled(result.to_owned(), result_style),
+    ]
 }
 
 /// Returns the words before the text of a row, and the style of the text.
@@ -188,7 +251,7 @@ fn speaker(row: &Row, theme: &Theme, narrow: bool) -> (Span<'static>, Style) {
     match &row.kind {
         Kind::User => {
             let speaker = if narrow { "❯ " } else { "user: " };
-            (Span::styled(speaker, theme.user), theme.user)
+            (Span::styled(speaker, theme.user), theme.text)
         }
         Kind::Assistant => {
             let speaker = if narrow { "" } else { "assistant: " };
@@ -213,7 +276,14 @@ fn speaker(row: &Row, theme: &Theme, narrow: bool) -> (Span<'static>, Style) {
             Span::styled("[branch summary] ", theme.summary),
             theme.summary,
         ),
-        Kind::Plugin => (Span::raw(""), custom.unwrap_or(theme.text)),
+        Kind::Plugin => (
+            Span::styled("▪ ", custom.unwrap_or(theme.plugin)),
+            // The accent is for the mark: the text is for people, like a message of the user.
+            match row.style {
+                Some(RowStyle::Accent) | None => theme.text,
+                Some(style) => theme.row(style),
+            },
+        ),
         Kind::Other(kind) => (
             Span::styled(format!("[{kind}] "), theme.dim),
             custom.unwrap_or(theme.dim),

@@ -79,6 +79,7 @@ impl Place {
             half: true,
             filter: Filter::Default,
             summary: Summary::Never,
+            double_escape: Default::default(),
             cwd: "/p".into(),
         };
         let mut tui = Tui {
@@ -200,7 +201,13 @@ async fn two_programs_on_one_session_see_each_others_moves_at_once() {
 async fn a_fork_is_opened_and_its_message_is_in_the_draft() {
     let place = Place::new();
     let mut tui = place.tui().await;
-    tui.keys("home : f o r k enter");
+    tui.keys("home f");
+    let is_listed = |model: &Model| match &model.dialog {
+        Some(Dialog::Picker(picker)) => !picker.is_loading(),
+        _ => false,
+    };
+    tui.until("the user messages", is_listed).await;
+    tui.keys("enter");
     let is_forked = |model: &Model| model.editor.is_some() && model.running.is_none();
     tui.until("the draft", is_forked).await;
     let session = tui.model.session.as_ref().unwrap();

@@ -3,6 +3,8 @@
 use crate::harness::Screen;
 use crate::tree::tour;
 use treelined_tui::message::{Command, CommandOutput, Daemon, Effect, Failure};
+use treelined_tui::model::picker::{PickerItem, PickerKind};
+use treelined_tui::operation::{ExportFormat, ImportSource, Operation};
 
 fn command(name: &str, argument: &str) -> Command {
     Command {
@@ -49,7 +51,7 @@ fn ended(id: u64, output: Option<&str>, prompt: Option<&str>) -> Daemon {
 fn names_are_completed() {
     let mut screen = line("t");
     screen.check("command-line");
-    screen.keys("down down tab").typed("Ship it");
+    screen.keys("down down down tab").typed("Ship it");
     assert!(screen.text().contains(":todo Ship it"), "{}", screen.text());
     screen.keys("enter");
     let Some(Effect::RunCommand { name, argument, .. }) = screen.asked.pop() else {
@@ -99,30 +101,203 @@ fn own_commands_do_what_their_keys_do() {
     assert_eq!(screen.model.tree.selected().unwrap().id, "q3");
 }
 
+/// Returns the operation that was started last, and its number.
+fn operation(screen: &mut Screen) -> (u64, Operation) {
+    match screen.asked.pop() {
+        Some(Effect::Operate { id, operation }) => (id, operation),
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
-fn forks_and_compactions_run_as_commands() {
+fn forks_are_made_at_a_user_message_from_a_list() {
     let mut screen = line("fork");
     screen.keys("enter");
-    let Some(Effect::Fork { id, entry }) = screen.asked.pop() else {
-        panic!()
+    assert_eq!(
+        screen.asked.pop(),
+        Some(Effect::ListItems(PickerKind::Fork))
+    );
+    assert!(screen.text().contains("Reading…"));
+    let item = |id: &str, text: &str| PickerItem {
+        id: id.into(),
+        text: text.into(),
+        is_active: id != "q2",
+        ..PickerItem::default()
     };
-    assert_eq!(entry, "q3");
+    screen.daemon(Daemon::Listed {
+        kind: PickerKind::Fork,
+        result: Ok(vec![
+            item("q3", "Add the import."),
+            item("q2", "Clear the cache."),
+            item("q1", "Why does the build fail?"),
+        ]),
+    });
+    screen.check("fork");
+    // Letters filter the list.
+    screen.typed("clear").keys("enter");
+    let (id, started) = operation(&mut screen);
+    assert_eq!(started, Operation::Fork { entry: "q2".into() });
     screen.daemon(ended(
         id,
         Some("This is the fork."),
-        Some("Add the import."),
+        Some("Clear the cache."),
     ));
     assert!(screen.model.editor.is_some(), "the message is in the draft");
+    let mut screen = line("fork here");
+    screen.keys("enter");
+    let (_, started) = operation(&mut screen);
+    assert_eq!(started, Operation::Fork { entry: "q3".into() });
+}
+
+#[test]
+fn compactions_and_merges_have_a_focus_of_several_lines() {
     let mut screen = line("com");
+    screen
+        .keys("enter")
+        .typed("the build")
+        .keys("alt+enter")
+        .typed("and why")
+        .keys("up home");
+    screen.typed("only ").check("focus");
     screen.keys("enter");
-    assert!(matches!(screen.asked.pop(), Some(Effect::Compact { focus, .. }) if focus.is_empty()));
-    let mut screen = line("compact the build");
-    screen.keys("enter");
-    assert!(
-        matches!(screen.asked.pop(), Some(Effect::Compact { focus, .. }) if focus == "the build")
-    );
+    let focus = "only the build\nand why".to_owned();
+    assert_eq!(operation(&mut screen).1, Operation::Compact { focus });
     screen.keys("esc");
     assert_eq!(screen.asked.pop(), Some(Effect::StopCommand));
+    let mut screen = line("compact the build");
+    screen.keys("enter");
+    let focus = "the build".to_owned();
+    assert_eq!(operation(&mut screen).1, Operation::Compact { focus });
+    let mut screen = line("merge");
+    screen.keys("enter");
+    assert!(
+        screen.text().contains("another branch"),
+        "{}",
+        screen.text()
+    );
+    screen.keys("home down down down down down w enter");
+    let merge = Operation::Merge {
+        tip: "q2".into(),
+        focus: String::new(),
+    };
+    assert_eq!(operation(&mut screen).1, merge);
+}
+
+#[test]
+fn marked_entries_are_copied_in_the_order_of_the_tree() {
+    let mut screen = Screen::tree(80, 24, tour());
+    screen.keys("end up M home M down down M P");
+    let entries = ["q1", "a1", "p1"].map(str::to_owned).to_vec();
+    let (id, started) = operation(&mut screen);
+    assert_eq!(started, Operation::CherryPick { entries });
+    screen.daemon(ended(id, Some("Copied 3 messages."), None));
+    assert!(screen.model.tree.marks.is_empty());
+    assert!(screen.text().contains("Copied 3 messages."));
+    screen.keys("home P");
+    let entries = vec!["q1".to_owned()];
+    assert_eq!(operation(&mut screen).1, Operation::CherryPick { entries });
+}
+
+#[test]
+fn exports_and_imports_are_typed_or_chosen() {
+    let mut screen = line("export md /tmp/a tour.md");
+    screen.keys("enter");
+    let export = |format, path: &str| Operation::Export {
+        format,
+        path: path.into(),
+    };
+    let typed = export(ExportFormat::Markdown, "/tmp/a tour.md");
+    assert_eq!(operation(&mut screen).1, typed);
+    let mut screen = Screen::tree(80, 24, tour());
+    screen.keys("x");
+    screen.check("export");
+    screen.keys("down down enter");
+    let chosen = export(ExportFormat::Jsonl, "/home/ada/project/A-tour.jsonl");
+    assert_eq!(operation(&mut screen).1, chosen);
+    let mut screen = line("import codex");
+    screen.keys("enter");
+    let source = ImportSource::Tool("codex".into());
+    assert_eq!(operation(&mut screen).1, Operation::Import(source));
+    let mut screen = Screen::list(80, 24, Vec::new());
+    screen.keys("i");
+    screen.check("import");
+    screen.keys("enter");
+    let (id, started) = operation(&mut screen);
+    assert_eq!(started, Operation::Import(ImportSource::Here));
+    screen.sessions = vec![crate::harness::session("a", "Imported", None, 30)];
+    screen.daemon(ended(id, Some("Imported 1 session."), None));
+    assert!(screen.text().contains("Imported"), "{}", screen.text());
+}
+
+#[test]
+fn branches_trash_and_earlier_messages_are_chosen_from_lists() {
+    let item = |id: &str, text: &str, note: &str| PickerItem {
+        id: id.into(),
+        text: text.into(),
+        note: note.into(),
+        is_active: id == "q3",
+        path: format!("/trash/{id}.jsonl"),
+    };
+    let mut screen = Screen::tree(80, 24, tour());
+    screen.keys("home b");
+    screen.daemon(Daemon::Listed {
+        kind: PickerKind::Branches,
+        result: Ok(vec![
+            item(
+                "q3",
+                "[start] Add the import.",
+                "4 messages · 2026-11-21 19:07",
+            ),
+            item("b1", "git status", "6 messages · 2026-11-21 19:05"),
+        ]),
+    });
+    screen.check("branches");
+    screen.keys("down enter");
+    assert_eq!(screen.model.tree.selected().unwrap().id, "b1");
+    screen.asked.clear();
+    screen.typed(":pop").keys("enter");
+    let listed = Some(Effect::ListItems(PickerKind::Pop));
+    assert_eq!(screen.asked.pop(), listed);
+    screen.daemon(Daemon::Listed {
+        kind: PickerKind::Pop,
+        result: Ok(vec![item("q3", "Add the import.", "")]),
+    });
+    screen.keys("enter");
+    assert!(matches!(
+        screen.asked.pop(),
+        Some(Effect::Prepare { target, rewind: true }) if target == "q3"
+    ));
+    let mut screen = Screen::list(80, 24, Vec::new());
+    screen.keys("T");
+    screen.daemon(Daemon::Listed {
+        kind: PickerKind::Trash,
+        result: Ok(vec![item("old", "An old tour", "2026-11-20 08:00")]),
+    });
+    screen.check("trash");
+    screen.keys("enter");
+    let restore = Operation::Restore {
+        session_id: "old".into(),
+        trashed: "/trash/old.jsonl".into(),
+    };
+    assert_eq!(operation(&mut screen).1, restore);
+}
+
+#[test]
+fn a_session_is_created_with_or_without_a_name() {
+    let mut screen = Screen::list(80, 24, Vec::new());
+    screen.keys("n").typed("Plans");
+    screen.check("new-session");
+    screen.keys("enter");
+    let created = Operation::Create {
+        name: "Plans".into(),
+    };
+    assert_eq!(operation(&mut screen).1, created);
+    let mut screen = line("new");
+    screen.keys("enter enter");
+    let created = Operation::Create {
+        name: String::new(),
+    };
+    assert_eq!(operation(&mut screen).1, created);
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn answer(screen: &mut Screen, id: u64, comparison: Comparison) {
 fn a_long_comparison_shows_progress_and_esc_stops_it() {
     let mut screen = Screen::tree(80, 24, tour());
     screen.keys("M up C");
-    assert!(!screen.text().contains('┌'), "most are over at once");
+    assert!(!screen.text().contains('╭'), "most are over at once");
     assert!(screen.model.animates());
     screen.tick(2300);
     screen.daemon(Daemon::Comparing {

@@ -120,7 +120,7 @@ fn the_summary_setting_replaces_the_choices() {
 fn text_behind_a_dialog_is_dim_and_does_not_touch_it() {
     let screen = choosing("home");
     for line in screen.text().lines() {
-        for border in ['┌', '└'] {
+        for border in ['╭', '└'] {
             if let Some((before, _)) = line.split_once(border) {
                 assert!(before.is_empty() || before.ends_with(' '), "{line}");
             }

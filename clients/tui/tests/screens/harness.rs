@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::time::Duration;
-use treelined_tui::config::{Settings, Summary};
+use treelined_tui::config::{DoubleEscape, Settings, Summary};
 use treelined_tui::keys::{Key, Keymap};
 use treelined_tui::message::{
     Daemon, Effect, Filter, Message, PagePosition, Server, Session, SessionPage, SessionRow,
@@ -76,6 +76,7 @@ impl Screen {
             half: true,
             filter: Filter::Default,
             summary: Summary::Ask,
+            double_escape: DoubleEscape::None,
             cwd: "/home/ada/project".into(),
         };
         Self {
@@ -291,7 +292,7 @@ impl Screen {
             let mut before = String::new();
             for x in 0..buffer.area.width {
                 let cell = &buffer[(x, y)];
-                let style = style_name(cell.fg, cell.modifier);
+                let style = style_name(cell.fg, cell.bg, cell.modifier);
                 if style != before {
                     line.push_str(&format!("{{{style}}}"));
                     before = style;
@@ -332,10 +333,13 @@ fn compare(name: &str, screen: &str) {
     );
 }
 
-fn style_name(fg: Color, modifier: Modifier) -> String {
+fn style_name(fg: Color, bg: Color, modifier: Modifier) -> String {
     let mut words = Vec::new();
     if fg != Color::Reset {
         words.push(fg.to_string().to_lowercase());
+    }
+    if bg != Color::Reset {
+        words.push(format!("on {bg}").to_lowercase());
     }
     words.extend(modifier.iter_names().map(|(name, _)| name.to_lowercase()));
     words.join(" ")

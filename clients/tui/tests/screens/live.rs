@@ -8,7 +8,7 @@ use treelined_tui::model::rows::Row;
 /// Another client appends; the cursor stays on its entry and on its line.
 #[test]
 fn entries_of_others_appear_and_the_cursor_stays() {
-    let mut screen = Screen::tree(80, 24, tour());
+    let mut screen = Screen::tree(80, 20, tour());
     screen.keys("home down down down down down");
     let line = screen.model.tree.cursor - screen.model.tree.top;
     let new = Row {

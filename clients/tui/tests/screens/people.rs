@@ -263,8 +263,8 @@ fn a_message_has_the_style_of_its_level_and_stays_for_a_while() {
         assert!(!screen.text().contains("watcher"));
         let style = match level {
             Level::Info => "watcher",
-            Level::Warning => "{yellow}watcher",
-            Level::Error => "{lightred}watcher",
+            Level::Warning => "{221}watcher",
+            Level::Error => "{217}watcher",
         };
         assert!(last.starts_with(style), "{name}: {last}");
     }

@@ -4,7 +4,7 @@ use crate::harness::Screen;
 use crate::tree::tour;
 use crossterm::event::MouseEventKind;
 use serde_json::json;
-use treelined_tui::message::Message;
+use treelined_tui::message::{Daemon, Effect, Message};
 
 fn long() -> Screen {
     let mut screen = Screen::tree(70, 20, tour());
@@ -35,6 +35,51 @@ fn the_preview_shows_the_whole_entry_and_scrolls_independently() {
         (screen.model.tree.cursor, screen.model.preview.top),
         (cursor + 1, 0)
     );
+}
+
+#[test]
+fn markdown_is_rendered() {
+    let mut screen = Screen::tree(80, 30, tour());
+    let text = "## Two **reasons**\n1. a *stale* `cache`, which is a long item that is wrapped below its first word\n- [x] done\n> said\n\n| file | state |\n|---|---|\n| a.rs | **bad** |\n\n```sh\nls\n```\n[the page](https://example.com)";
+    let entry =
+        json!({"type": "message", "id": "q1", "message": {"role": "user", "content": text}});
+    screen.entries.insert("q1".into(), entry);
+    screen.keys("home");
+    screen.check_styled("preview-markdown");
+}
+
+#[test]
+fn the_size_of_the_preview_follows_the_screen_and_the_keys() {
+    let rows = |screen: &Screen| screen.model.tree.height;
+    let mut screen = Screen::tree(80, 24, tour());
+    assert_eq!(rows(&screen), 14);
+    screen.keys("+");
+    assert_eq!(rows(&screen), 12);
+    screen.keys("- -");
+    assert_eq!(rows(&screen), 15);
+    // Large screens have frames.
+    screen.send(Message::Resize(120, 40));
+    screen.check("framed");
+    screen.send(Message::Resize(100, 40));
+    screen.check("framed-below");
+}
+
+/// The tokens of the visible answers are requested, once.
+#[test]
+fn time_and_tokens_have_columns() {
+    let mut rows = tour();
+    for row in &mut rows {
+        row.time = "11-21 19:07".into();
+    }
+    let mut screen = Screen::tree(80, 24, rows);
+    screen.keys("t");
+    let ids = ["a1", "a2"].map(str::to_owned).to_vec();
+    assert_eq!(screen.asked.pop(), Some(Effect::GetTokens { ids }));
+    let tokens = vec![("a1".to_owned(), Some(5_340)), ("a2".to_owned(), None)];
+    screen.daemon(Daemon::Tokens(tokens));
+    screen.keys("up");
+    assert!(screen.asked.is_empty());
+    screen.check("tree-columns");
 }
 
 #[test]

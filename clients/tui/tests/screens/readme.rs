@@ -11,30 +11,66 @@ fn readme() -> String {
     std::fs::read_to_string(here().join("README.md")).unwrap()
 }
 
-#[test]
-fn the_screens_are_those_of_the_tests() {
-    let readme = readme();
+/// Compares the README with what it is to be; `UPDATE_README=1` writes it instead.
+#[track_caller]
+fn is_to_be(made: &str) {
+    if std::env::var_os("UPDATE_README").is_some() {
+        // Other tests read it meanwhile.
+        let new = here().join("README.md.new");
+        std::fs::write(&new, made).unwrap();
+        std::fs::rename(new, here().join("README.md")).unwrap();
+        return;
+    }
+    let now = readme();
+    let pairs = now.lines().zip(made.lines());
+    let differing = pairs.into_iter().find(|(one, other)| one != other);
+    assert!(
+        now == made,
+        "UPDATE_README=1 makes it anew; the first difference is\n{differing:#?}"
+    );
+}
+
+/// Returns the README with the screens and the table of keys of the program.
+fn made_anew() -> String {
+    let mut made = String::new();
+    let now = readme();
     let mut shown = 0;
-    for block in readme.split("<!-- ").skip(1) {
+    for (at, block) in now.split("<!-- screen: ").enumerate() {
+        if at == 0 {
+            made.push_str(block);
+            continue;
+        }
         let (name, rest) = block.split_once(" -->\n```\n").unwrap();
-        let (screen, _) = rest.split_once("```").unwrap();
-        let expected = std::fs::read_to_string(here().join("tests").join(name)).unwrap();
-        assert!(screen == expected, "{name} is\n{expected}");
+        let (_, behind) = rest.split_once("```").unwrap();
+        let screen = std::fs::read_to_string(here().join("tests").join(name)).unwrap();
+        made.push_str(&format!(
+            "<!-- screen: {name} -->\n```\n{screen}```{behind}"
+        ));
         shown += 1;
     }
     assert!(shown >= 4, "{shown}");
+    let (before, rest) = made.split_once("<!-- keys -->\n").unwrap();
+    let (_, behind) = rest.split_once("<!-- end of keys -->").unwrap();
+    format!(
+        "{before}<!-- keys -->\n{}<!-- end of keys -->{behind}",
+        key_table()
+    )
 }
 
-#[test]
-fn the_keys_are_those_of_the_program() {
-    let readme = readme();
+fn key_table() -> String {
     let keymap = Keymap::default();
+    let mut table = "| keys | name | |\n|---|---|---|\n".to_owned();
     for (action, keys) in keymap.bound(Context::Tree) {
         let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
         let (keys, name, about) = (keys.join(" "), action.name(), action.about());
-        let row = format!("| {keys} | `{name}` | {about} |");
-        assert!(readme.contains(&row), "the README lacks\n{row}");
+        table.push_str(&format!("| {keys} | `{name}` | {about} |\n"));
     }
+    table
+}
+
+#[test]
+fn the_screens_and_keys_are_those_of_the_program() {
+    is_to_be(&made_anew());
 }
 
 #[test]

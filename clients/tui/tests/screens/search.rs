@@ -96,6 +96,22 @@ fn hits_are_grouped_by_session_with_marks_and_branch() {
     screen.check("search-tiny");
 }
 
+/// The daemon ends a search once the page is certain; the counts are then the least ones.
+#[test]
+fn counts_that_are_only_the_least_are_said_to_be_so() {
+    let mut screen = searching(80, 12, "build");
+    let page = HitPage {
+        at_least: true,
+        ..page(hits())
+    };
+    find(&mut screen, page);
+    let text = screen.text();
+    assert!(
+        text.contains("1 of at least 3 · at least 2 sessions"),
+        "{text}"
+    );
+}
+
 #[test]
 fn every_change_of_the_query_starts_a_new_search() {
     let mut screen = searching(80, 12, "bu");
@@ -268,7 +284,7 @@ fn a_hit_that_the_filter_hides_is_shown_with_all_entries() {
 #[test]
 fn a_search_in_the_list_goes_on_in_all_sessions() {
     let mut screen = Screen::list(80, 12, Vec::new());
-    screen.typed("cache").keys("ctrl+f");
+    screen.typed("/cache").keys("ctrl+f");
     assert_eq!(last_query(&screen).query, "cache");
 }
 

@@ -1,7 +1,7 @@
 //! The list of sessions.
 
 use crate::harness::{Screen, session};
-use treelined_tui::message::{Effect, SessionRow, Sort};
+use treelined_tui::message::{Daemon, Effect, Event, SessionRow, Sort};
 
 fn some() -> Vec<SessionRow> {
     vec![
@@ -31,6 +31,20 @@ fn sessions_are_threaded() {
     Screen::list(40, 10, some())
         .keys("down down")
         .check("sessions-tiny");
+}
+
+/// The daemon says that the list has changed; the cursor stays on its session.
+#[test]
+fn the_list_follows_the_changes_of_the_directory() {
+    let mut screen = Screen::list(80, 12, some());
+    screen.keys("down down");
+    let new = session("new", "Written elsewhere", None, 1);
+    screen.sessions.insert(0, new);
+    screen.daemon(Daemon::Event(Event::SessionsChanged));
+    assert!(screen.text().contains("Written elsewhere"));
+    assert!(
+        screen.text().contains("›   │  └─ A detour") || screen.text().contains("› │  └─ A detour")
+    );
 }
 
 #[test]
@@ -65,15 +79,15 @@ fn scope_sort_and_named_only_have_a_key_each() {
 fn typing_searches() {
     let mut screen = Screen::list(80, 8, Vec::new());
     screen.check("sessions-empty");
-    screen.typed("build");
+    screen.typed("/build");
     screen.check("sessions-search");
     screen.keys("esc");
     assert!(screen.model.sessions.search.is_empty());
     // One Esc too many does not quit.
     screen.keys("esc");
     assert!(screen.asked.is_empty());
-    assert!(screen.text().contains("Q quits."));
-    screen.keys("Q");
+    assert!(screen.text().contains("q quits."));
+    screen.keys("q");
     assert_eq!(screen.asked, [Effect::Quit]);
 }
 

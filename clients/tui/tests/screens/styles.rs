@@ -5,7 +5,7 @@ use crate::harness::row;
 use crate::tree::tour;
 use ratatui::style::Color;
 use treelined_tui::model::rows::{Kind, Row, RowStyle};
-use treelined_tui::theme::Theme;
+use treelined_tui::theme::{Theme, ThemeName};
 
 fn with(theme: Theme) -> Screen {
     let mut screen = Screen::tree(60, 10, tour());
@@ -23,16 +23,27 @@ fn light() {
     with(Theme::light()).check_styled("styles-light");
 }
 
+#[test]
+fn high_contrast_true_colour_and_the_palette_of_the_terminal() {
+    for (name, theme) in [
+        ("styles-high-contrast", ThemeName::HighContrast),
+        ("styles-true-color", ThemeName::TrueColor),
+        ("styles-terminal", ThemeName::Terminal),
+    ] {
+        with(Theme::named(theme, false)).check_styled(name);
+    }
+}
+
 /// On white, green and the bright colours are too pale to read in many palettes.
 #[test]
-fn the_light_theme_uses_only_dark_palette_colours() {
+fn the_terminals_palette_is_used_where_it_is_readable() {
     let light = [Color::Reset, Color::Red, Color::Blue, Color::Magenta];
-    for style in Theme::light().styles() {
+    for style in Theme::named(ThemeName::Terminal, true).texts() {
         let colour = style.fg.unwrap_or(Color::Reset);
         assert!(light.contains(&colour), "{colour}");
         assert_eq!(style.bg, None);
     }
-    for style in Theme::dark().styles() {
+    for style in Theme::named(ThemeName::Terminal, false).texts() {
         let colour = style.fg.unwrap_or(Color::Reset);
         assert!(!matches!(colour, Color::Rgb(..) | Color::Indexed(_)));
         // Blue is too dark on black, and in some palettes grey is the background.

@@ -2,7 +2,10 @@
 
 use crate::harness::{Screen, row};
 use crossterm::event::MouseEventKind;
+use treelined_tui::config::DoubleEscape;
+use treelined_tui::keys::{KeySet, Keymap};
 use treelined_tui::message::{Effect, Filter, PagePosition, TreeQuery};
+use treelined_tui::model::picker::PickerKind;
 use treelined_tui::model::rows::{Kind, Row};
 
 /// Returns a conversation with all kinds of rows.
@@ -11,7 +14,7 @@ pub fn tour() -> Vec<Row> {
         on_active_path: true,
         ..row
     };
-    vec![
+    let mut rows = vec![
         active(Row {
             children: 1,
             ..row("q1", "", "Why does the build fail?")
@@ -43,6 +46,14 @@ pub fn tour() -> Vec<Row> {
             is_leaf: true,
             ..row("q3", "│  ", "Add the import.")
         }),
+    ];
+    rows.extend(abandoned());
+    rows
+}
+
+/// Returns the rows that are not on the active path.
+fn abandoned() -> Vec<Row> {
+    vec![
         Row {
             parent: Some("a1".into()),
             children: 1,
@@ -231,7 +242,7 @@ fn an_empty_view_shows_the_reason() {
     screen.hidden = 12;
     screen.keys("ctrl+l");
     screen.check("tree-empty-labels");
-    screen.keys("ctrl+d").typed("zebra");
+    screen.keys("ctrl+d").typed("/zebra");
     screen.check("tree-empty-search");
     screen.keys("esc");
     assert!(!screen.text().contains("zebra"));
@@ -241,7 +252,7 @@ fn an_empty_view_shows_the_reason() {
 fn typing_searches_and_esc_clears_but_never_quits() {
     let mut screen = Screen::tree(80, 16, tour());
     screen.silent = true;
-    screen.typed("b");
+    screen.typed("/b");
     screen.typed("uild j");
     screen.check("tree-search");
     assert_eq!(screen.model.tree.search.text(), "build j");
@@ -251,16 +262,49 @@ fn typing_searches_and_esc_clears_but_never_quits() {
     // A second Esc quitted the program.
     screen.keys("esc esc");
     assert!(!screen.asked.contains(&Effect::Quit));
-    assert!(screen.text().contains("Q quits, S shows the sessions."));
-    screen.keys("Q");
+    assert!(screen.text().contains("q quits, S shows the sessions."));
+    screen.keys("q");
     assert!(screen.asked.contains(&Effect::Quit));
+}
+
+/// In the key set `typing`, letters search at once; in the other one they say which key does.
+#[test]
+fn letters_without_an_action_search_or_say_which_key_does() {
+    let mut screen = Screen::tree(80, 16, tour());
+    screen.typed("z");
+    assert!(
+        screen
+            .text()
+            .contains("z has no action. / searches, ? lists the keys.")
+    );
+    assert!(!screen.model.tree.typing);
+    screen.model.settings.keymap = Keymap::of(KeySet::Typing);
+    screen.typed("quiz");
+    assert_eq!(screen.model.tree.search.text(), "quiz");
+    assert!(!screen.asked.contains(&Effect::Quit));
+}
+
+#[test]
+fn esc_twice_has_the_configured_action() {
+    let mut screen = Screen::tree(80, 16, tour());
+    screen.model.settings.double_escape = DoubleEscape::Fork;
+    screen.tick(1_000);
+    screen.keys("esc");
+    assert!(screen.text().contains("esc again forks."));
+    // The second one came too late.
+    screen.tick(5_000);
+    screen.keys("esc");
+    assert!(screen.asked.is_empty());
+    screen.tick(5_200);
+    screen.keys("esc");
+    assert_eq!(screen.asked, [Effect::ListItems(PickerKind::Fork)]);
 }
 
 #[test]
 fn a_search_has_at_most_one_open_request() {
     let mut screen = Screen::tree(80, 16, tour());
     screen.silent = true;
-    screen.typed("bild");
+    screen.typed("/bild");
     let asked = screen
         .asked
         .iter()
@@ -319,7 +363,7 @@ fn undo_redo_copy_and_help_are_a_key_each() {
 fn keys_can_be_remapped() {
     let mut screen = Screen::tree(80, 24, tour());
     let remaps = toml::from_str("[tree]\nundo = \"x\"\ndown = [\"u\", \"down\"]").unwrap();
-    screen.model.settings.keymap = treelined_tui::keys::Keymap::remapped(&remaps).unwrap();
+    screen.model.settings.keymap = Keymap::remapped(KeySet::Letters, &remaps).unwrap();
     screen.keys("home u x");
     assert_eq!(screen.model.tree.cursor, 1);
     assert_eq!(screen.asked, [Effect::Undo]);

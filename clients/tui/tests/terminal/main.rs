@@ -6,6 +6,7 @@
 
 #[path = "../program/mod.rs"]
 mod program;
+mod screens;
 mod tmux;
 
 use program::daemon;
@@ -15,7 +16,7 @@ use std::process::Command;
 use tmux::{Tmux, is_missing};
 
 /// A session with two attempts at a failing build, a label, and a tool call.
-const TOUR: &str = r#"{"type":"session","version":3,"id":"tour","timestamp":"2026-11-21T19:00:00.000Z","cwd":"CWD"}
+pub const TOUR: &str = r#"{"type":"session","version":3,"id":"tour","timestamp":"2026-11-21T19:00:00.000Z","cwd":"CWD"}
 {"type":"message","id":"q1","parentId":null,"timestamp":"2026-11-21T19:00:01.000Z","message":{"role":"user","content":"Why does the build fail?"}}
 {"type":"message","id":"a1","parentId":"q1","timestamp":"2026-11-21T19:00:02.000Z","message":{"role":"assistant","content":[{"type":"text","text":"A stale cache, or a missing import."}]}}
 {"type":"message","id":"q2","parentId":"a1","timestamp":"2026-11-21T19:00:03.000Z","message":{"role":"user","content":"Clear the cache."}}
@@ -58,7 +59,7 @@ fn keys_lead_from_the_list_into_the_tree_and_back() {
     tmux.wait_for("To the trash?");
     tmux.keys("y");
     tmux.wait("one session less", |screen| !screen.contains("tests fail"));
-    tmux.typed("xyz");
+    tmux.typed("/xyz");
     tmux.wait_for("matches “xyz”");
     tmux.keys("Escape");
     tmux.wait_for("The build");
@@ -148,7 +149,7 @@ fn without_a_summarizer_the_failure_gives_advice() {
     tmux.keys("2");
     tmux.check("failed", "summarizerUnavailable");
     tmux.keys("Escape");
-    tmux.wait("no dialog", |screen| !screen.contains('┌'));
+    tmux.wait("no dialog", |screen| !screen.contains('╭'));
     tmux.keys("Q");
     tmux.is_restored();
 }
@@ -171,7 +172,7 @@ fn filters_search_labels_folds_preview_and_copy() {
         screen.contains("1/1 · labeled-only")
     });
     tmux.keys("C-d");
-    tmux.typed("still");
+    tmux.typed("/still");
     tmux.wait("what is found", |screen| {
         screen.contains("1/1 ") && screen.contains("/still")
     });
@@ -205,9 +206,9 @@ fn filters_search_labels_folds_preview_and_copy() {
     tmux.keys("Escape");
     tmux.wait_for("2 marked");
     tmux.keys("?");
-    tmux.wait_for("fold, or to the start of the branch");
+    tmux.wait_for("fold, or to the start of");
     tmux.keys("Escape");
-    tmux.wait("no dialog", |screen| !screen.contains('┌'));
+    tmux.wait("no dialog", |screen| !screen.contains('╭'));
     tmux.keys("Q");
     tmux.is_restored();
 }
@@ -237,7 +238,7 @@ fn the_mouse_works() {
     // Two clicks at once are a double click.
     tmux.typed(&"\u{1b}[<0;20;3M\u{1b}[<0;20;3m".repeat(2));
     tmux.wait_for("Go to");
-    click(20, 10);
+    click(20, 9);
     tmux.wait_for("Moved.");
     tmux.keys("Q");
     tmux.is_restored();
@@ -296,6 +297,43 @@ fn the_death_of_the_daemon_shows_a_dialog_and_r_restarts_it() {
         assert!(began.elapsed().as_secs() < 20, "a daemon was left behind");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
+}
+
+/// A draft, the place of the cursor and the filter are there again when the daemon is.
+#[test]
+fn the_death_of_the_daemon_leaves_the_draft_and_the_place() {
+    if is_missing() {
+        return;
+    }
+    let tmux = tour(80, 24);
+    tmux.start("tour");
+    tmux.wait_for("← active");
+    tmux.keys("C-t Home Down");
+    tmux.wait_for("›• [both ways] assistant");
+    tmux.keys("i");
+    tmux.wait_for("New user message");
+    tmux.typed("Half a thought");
+    tmux.wait_for("Half a thought");
+    kill("-KILL", tmux.daemons()[0]);
+    tmux.wait_for("R starts it again");
+    tmux.keys("R");
+    tmux.wait("the draft", |screen| {
+        !screen.contains("has ended") && screen.contains("Half a thought")
+    });
+    tmux.typed(", finished");
+    tmux.wait_for("Half a thought, finished");
+    // The session may not be open again; then the program says so, and sends nothing.
+    tmux.wait("the sent message", |screen| {
+        let is_sent = screen.contains("user: Half a thought, finished ← active");
+        if !is_sent && screen.contains("New user message") {
+            tmux.keys("C-s");
+        }
+        is_sent
+    });
+    tmux.keys("Up");
+    tmux.wait_for("no-tools");
+    tmux.keys("q");
+    tmux.is_restored();
 }
 
 fn kill(signal: &str, pid: u32) {
@@ -383,7 +421,10 @@ fn every_size_of_the_terminal_works() {
     tmux.check("tiny", "← active");
     tmux.resize(200, 50);
     tmux.wait("the preview beside", |screen| {
-        screen.lines().nth(1).is_some_and(|line| line.contains('┬'))
+        screen
+            .lines()
+            .nth(1)
+            .is_some_and(|line| line.contains("╮╭"))
     });
     tmux.resize(12, 4);
     tmux.wait("something", |screen| {

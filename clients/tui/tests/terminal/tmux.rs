@@ -180,6 +180,44 @@ impl Tmux {
         self.wait(text, |screen| screen.contains(text))
     }
 
+    /// Waits until the screen with its colours is that of `expected/FOLDER/NAME.ansi`. `UPDATE_SCREENS=1` writes the
+    /// file instead, once the screen contains `text`.
+    #[track_caller]
+    pub fn check_coloured(&self, folder: &str, name: &str, text: &str) {
+        let here = self.folder.path().to_string_lossy().into_owned();
+        let clean = |screen: &str| {
+            let screen = screen.replace(&here, &format!("{:…<1$}", "/tmp/", here.len()));
+            let lines: Vec<String> = screen.lines().map(without_age).collect();
+            lines.join("\n").trim_end().to_owned() + "\n"
+        };
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/terminal/expected")
+            .join(folder);
+        let path = folder.join(format!("{name}.ansi"));
+        if std::env::var_os("UPDATE_SCREENS").is_some() {
+            self.wait_for(text);
+            // The rest of the screen may not have been drawn yet.
+            std::thread::sleep(Duration::from_millis(700));
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(&path, clean(&self.coloured())).unwrap();
+            return;
+        }
+        let expected = std::fs::read_to_string(&path).unwrap();
+        let began = Instant::now();
+        loop {
+            let found = clean(&self.coloured());
+            if found == expected {
+                return;
+            }
+            assert!(
+                began.elapsed() < PATIENCE,
+                "{}:\n{expected}\nis\n{found}\n{found:?}",
+                path.display()
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Waits until the screen is that of `expected/NAME.txt`. `UPDATE_SCREENS=1` writes the file instead,
     /// once the screen contains `text`.
     #[track_caller]
@@ -247,6 +285,22 @@ impl Tmux {
             }
         }
         found
+    }
+}
+
+/// Replaces the age of a session at the end of a line, which depends on the clock.
+fn without_age(line: &str) -> String {
+    let Some((before, rest)) = line.trim_end().rsplit_once(' ') else {
+        return line.to_owned();
+    };
+    let (age, style) = rest.split_once('\u{1b}').unwrap_or((rest, ""));
+    let digits = age.trim_end_matches(['m', 'h', 'd', 'y']);
+    let is_age = age == "now"
+        || digits.len() + 1 == age.len() && digits.chars().all(|char| char.is_ascii_digit());
+    match is_age && !digits.is_empty() {
+        true if style.is_empty() => format!("{} AGE", before.trim_end()),
+        true => format!("{} AGE\u{1b}{style}", before.trim_end()),
+        false => line.trim_end().to_owned(),
     }
 }
 

@@ -218,6 +218,50 @@ export interface Methods {
   'notify_user': { params: NotifyUserParams; result: NotifyUserResult };
 }
 
+/** The methods that are about an open session. */
+export const SESSION_METHODS: ReadonlySet<keyof Methods> = new Set<keyof Methods>([
+  'close_session',
+  'delete_session',
+  'import_report',
+  'set_session_name',
+  'fork_session',
+  'get_fork_messages',
+  'export_session',
+  'append_message',
+  'append_entries',
+  'append_label',
+  'cherry_pick',
+  'merge_branch',
+  'send_message',
+  'set_leaf',
+  'branch',
+  'navigate_tree',
+  'abort_navigation',
+  'undo_navigation',
+  'redo_navigation',
+  'get_navigation_log',
+  'pop',
+  'get_leaf',
+  'get_tree',
+  'list_branches',
+  'get_entries',
+  'get_entry',
+  'get_children',
+  'get_path',
+  'get_label',
+  'get_context',
+  'get_stats',
+  'compare_branches',
+  'render_entries',
+  'prepare_compaction',
+  'compact',
+  'begin_turn',
+  'end_turn',
+  'run_command',
+  'ask_user',
+  'notify_user',
+]);
+
 /** Params by notification. */
 export interface Notifications {
   session_before_tree: SessionBeforeTree;

@@ -1,11 +1,12 @@
 //! The keys of the `:` line, and commands.
 
 use crate::keys::Key;
-use crate::message::{CommandOutput, Daemon, Draft, Effect, Failure, PagePosition};
+use crate::message::{CommandOutput, Daemon, Draft, Effect, Failure};
 use crate::model::command::{CommandLine, RunningCommand};
 use crate::model::dialog::Dialog;
 use crate::model::editor::Editor;
 use crate::model::{Model, Screen};
+use crate::operation::Operation;
 use crossterm::event::KeyCode;
 
 impl Model {
@@ -64,7 +65,7 @@ impl Model {
         if command.by.is_none() {
             return self.run_own(&command.name, argument);
         }
-        let id = self.start_command(&command.name);
+        let id = self.start_command(&command.name, None);
         vec![Effect::RunCommand {
             id,
             name: command.name,
@@ -73,45 +74,15 @@ impl Model {
     }
 
     /// Shows a command as running. Returns the number that its end has.
-    fn start_command(&mut self, name: &str) -> u64 {
+    pub(super) fn start_command(&mut self, name: &str, operation: Option<Operation>) -> u64 {
         self.commands += 1;
         self.running = Some(RunningCommand {
             id: self.commands,
             name: name.to_owned(),
             began: self.now,
+            operation,
         });
         self.commands
-    }
-
-    fn run_own(&mut self, name: &str, argument: String) -> Vec<Effect> {
-        match name {
-            "tree" => self.tree.go_to(PagePosition::Leaf),
-            "branch" => self.navigate_to_cursor(false),
-            "pop" => self.navigate_to_cursor(true),
-            "fork" => {
-                let Some(entry) = self.tree.selected().map(|row| row.id.clone()) else {
-                    return Vec::new();
-                };
-                let id = self.start_command(name);
-                vec![Effect::Fork { id, entry }]
-            }
-            "compact" => {
-                let id = self.start_command(name);
-                vec![Effect::Compact {
-                    id,
-                    focus: argument,
-                }]
-            }
-            _ if argument.is_empty() => self.label_selected(),
-            _ => {
-                let row = self.tree.selected().map(|row| row.id.clone());
-                let label = row.map(|id| Effect::Label {
-                    id,
-                    label: argument,
-                });
-                label.into_iter().collect()
-            }
-        }
     }
 
     pub(super) fn key_while_running(&mut self, key: Key) -> Vec<Effect> {
@@ -168,7 +139,10 @@ impl Model {
             _ if has_prompt => {}
             _ => self.say(format!("{} has ended.", command.name)),
         }
-        Vec::new()
+        match command.operation {
+            Some(operation) => self.after_operation(&operation),
+            None => Vec::new(),
+        }
     }
 
     /// Opens the editor with the text behind what was drafted before.

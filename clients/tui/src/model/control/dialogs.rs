@@ -5,6 +5,7 @@ use crate::message::{Effect, NavigationRequest};
 use crate::model::Model;
 use crate::model::dialog::{CHOICES, Dialog, RunningNavigation};
 use crate::model::input::Input;
+use crate::operation::Operation;
 use crossterm::event::KeyCode;
 
 /// Moves the first visible line `top` of a text. Returns whether the action does that.
@@ -32,6 +33,10 @@ impl Model {
     pub(super) fn key_in_dialog(&mut self, key: Key) -> Vec<Effect> {
         let is_esc = key.is(KeyCode::Esc);
         let is_enter = key.is(KeyCode::Enter);
+        let last = match self.dialog {
+            Some(Dialog::Help { .. }) => crate::view::help_last(self),
+            _ => 0,
+        };
         match &mut self.dialog {
             Some(Dialog::Choose(_)) => return self.key_in_choice(key),
             Some(Dialog::Label { id, input }) => {
@@ -58,6 +63,19 @@ impl Model {
                     return Vec::new();
                 }
             }
+            Some(Dialog::Create { input }) => {
+                if is_enter {
+                    let name = input.text().trim().to_owned();
+                    self.dialog = None;
+                    return self.operate(Operation::Create { name });
+                }
+                if !is_esc {
+                    input.key(key);
+                    return Vec::new();
+                }
+            }
+            Some(Dialog::Focus { .. }) => return self.key_in_focus(key),
+            Some(Dialog::Picker(_)) => return self.key_in_picker(key),
             Some(Dialog::Trash { session_id, .. }) => {
                 if key.text() == Some('y') {
                     let session_id = session_id.clone();
@@ -69,8 +87,6 @@ impl Model {
                 }
             }
             Some(Dialog::Help { top }) => {
-                let last = crate::view::help_lines(&self.settings)
-                    .saturating_sub(crate::view::help_height(self.size));
                 let action = self.settings.keymap.action(Context::Preview, key);
                 if scroll(action, top, last, self.size.1) {
                     return Vec::new();
@@ -93,18 +109,18 @@ impl Model {
     }
 
     pub(super) fn key_in_choice(&mut self, key: Key) -> Vec<Effect> {
+        let columns = crate::view::focus_columns(self.size);
+        let action = self.settings.keymap.action(Context::Editor, key);
         let Some(Dialog::Choose(choose)) = &mut self.dialog else {
             return Vec::new();
         };
         if let Some(focus) = &mut choose.focus {
             if key.is(KeyCode::Esc) {
                 choose.focus = None;
-            } else if self.settings.keymap.action(Context::Editor, key) == Some(Action::Newline) {
-                focus.insert("\n");
-            } else if key.is(KeyCode::Enter) {
+            } else if action == Some(Action::Send) {
                 return self.start_navigation();
             } else {
-                focus.key(key);
+                super::operations::edit(focus, key, action, columns);
             }
             return Vec::new();
         }

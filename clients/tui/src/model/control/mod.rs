@@ -4,7 +4,9 @@
 mod command;
 mod dialogs;
 mod mouse;
+mod operations;
 mod panes;
+mod picker;
 mod questions;
 mod search;
 mod sessions;
@@ -86,6 +88,11 @@ impl Model {
 
     /// Ignores keys whose requests would be lost.
     fn key_while_waiting(&mut self, key: Key) -> Vec<Effect> {
+        // A draft can be written on: only sending it needs the session.
+        let sends = self.action(Context::Editor, key) == Some(Action::Send);
+        if self.editor.is_some() && self.dialog.is_none() && !sends {
+            return self.key_in_editor(key);
+        }
         match self.action(Context::Tree, key) {
             Some(Action::Quit) => return vec![Effect::Quit],
             Some(action) if self.screen == Screen::Tree && self.move_cursor(action) => {}

@@ -29,7 +29,11 @@ impl Model {
         }
         if let Some(dialog) = &mut self.dialog {
             match dialog {
-                Dialog::Label { input, .. } | Dialog::Rename { input, .. } => input.insert(text),
+                Dialog::Label { input, .. }
+                | Dialog::Rename { input, .. }
+                | Dialog::Create { input }
+                | Dialog::Focus { input, .. } => input.insert(text),
+                Dialog::Picker(picker) => picker.filter.insert(text),
                 Dialog::Choose(choose) => {
                     if let Some(focus) = &mut choose.focus {
                         focus.insert(text);
@@ -69,9 +73,11 @@ impl Model {
 
     pub(super) fn wheel(&mut self, at: Position, lines: isize) {
         let panes = layout::panes(self);
+        let last = match self.dialog {
+            Some(Dialog::Help { .. }) => crate::view::help_last(self),
+            _ => 0,
+        };
         if let Some(Dialog::Help { top }) = &mut self.dialog {
-            let last = crate::view::help_lines(&self.settings)
-                .saturating_sub(crate::view::help_height(self.size));
             *top = top.saturating_add_signed(lines).min(last);
         } else if let Some(Dialog::Pager { text, top, .. }) = &mut self.dialog {
             *top = top

@@ -4,6 +4,7 @@ use crate::keys::{Action, Context, Key};
 use crate::message::{Effect, Target};
 use crate::model::dialog::Dialog;
 use crate::model::input::Input;
+use crate::model::picker::PickerKind;
 use crate::model::{Model, Screen};
 use crossterm::event::KeyCode;
 
@@ -13,17 +14,23 @@ impl Model {
         if let Some(effects) = self.type_in_session_search(key, action) {
             return effects;
         }
-        match action {
-            Some(action) if self.move_in_sessions(action) => Vec::new(),
-            Some(action) => self.act_in_sessions(action),
-            None => Vec::new(),
+        match (action, key.text()) {
+            (Some(action), _) if self.move_in_sessions(action) => Vec::new(),
+            (Some(action), _) => self.act_in_sessions(action),
+            (None, Some(letter)) if letter != ' ' => {
+                self.say_no_action(Context::Sessions, letter);
+                Vec::new()
+            }
+            (None, _) => Vec::new(),
         }
     }
 
     /// Handles a key in the search, or one that begins it. `None` if it has its usual action.
     fn type_in_session_search(&mut self, key: Key, action: Option<Action>) -> Option<Vec<Effect>> {
+        let by_letters = self.settings.keymap.searches_by_letters;
         let list = &mut self.sessions;
-        let starts = !list.typing && action.is_none() && key.text().is_some_and(|c| c != ' ');
+        let is_letter = action.is_none() && key.text().is_some_and(|c| c != ' ');
+        let starts = by_letters && !list.typing && is_letter;
         let is_edit = key.text().is_some() || key.is(KeyCode::Backspace) || key.is_ctrl('w');
         if !(starts || list.typing && is_edit) {
             return None;
@@ -110,6 +117,9 @@ impl Model {
                 }
                 Vec::new()
             }
+            Action::Create => self.ask_name_of_new(),
+            Action::Import => self.pick(PickerKind::Import),
+            Action::Restore => self.pick(PickerKind::Trash),
             Action::Command => self.begin_command(),
             Action::Answer => self.answer_waiting(),
             Action::Help => self.help(),

@@ -1,30 +1,34 @@
 //! The keys of the tree.
 
-use crate::config::Summary;
+use crate::config::{DoubleEscape, Summary};
 use crate::keys::{Action, Context, Key};
 use crate::message::{Draft, Effect, Filter, PagePosition};
 use crate::model::compare::RunningComparison;
-use crate::model::dialog::{Dialog, NavigationChoice};
+use crate::model::dialog::{Dialog, FocusOf, NavigationChoice};
 use crate::model::editor::Editor;
 use crate::model::input::Input;
+use crate::model::layout::MOST_STEPS;
+use crate::model::picker::PickerKind;
 use crate::model::rows::Kind;
 use crate::model::{Model, Screen};
 use crossterm::event::KeyCode;
+use std::time::Duration;
+
+/// The time between two Escs that belong together.
+const DOUBLE_ESCAPE: Duration = Duration::from_millis(600);
 
 impl Model {
     pub(super) fn key_in_tree(&mut self, key: Key) -> Vec<Effect> {
-        if self.tree.typing {
-            if let Some(effects) = self.type_in_tree_search(key) {
-                return effects;
-            }
-        } else if self.action(Context::Tree, key).is_none() && key.text().is_some_and(|c| c != ' ')
+        if self.tree.typing
+            && let Some(effects) = self.type_in_tree_search(key)
         {
-            self.tree.typing = true;
-            self.tree.search.key(key);
-            return self.tree.searched();
+            return effects;
         }
         let Some(action) = self.action(Context::Tree, key) else {
-            return Vec::new();
+            return match key.text() {
+                Some(letter) if letter != ' ' => self.letter_without_action(key, letter),
+                _ => Vec::new(),
+            };
         };
         if self.move_cursor(action) {
             self.tree.typing = false;
@@ -67,11 +71,12 @@ impl Model {
                 self.editor = Some(Editor::new(draft));
                 Vec::new()
             }
-            Action::Mark => {
-                self.tree.toggle_mark();
+            Action::Columns => {
+                self.tree.columns.shown = !self.tree.columns.shown;
                 Vec::new()
             }
-            Action::Compare => self.compare_marked(),
+            Action::LargerPreview => self.resize_preview(1),
+            Action::SmallerPreview => self.resize_preview(-1),
             Action::TogglePreview => {
                 self.half = !self.half;
                 Vec::new()
@@ -85,8 +90,53 @@ impl Model {
             Action::Help => self.help(),
             Action::Suspend => vec![Effect::Suspend],
             Action::Quit => vec![Effect::Quit],
+            action => self.act_on_branches(action),
+        }
+    }
+
+    /// Forks, marks, copies and summarizes.
+    fn act_on_branches(&mut self, action: Action) -> Vec<Effect> {
+        match action {
+            Action::Fork => self.pick(PickerKind::Fork),
+            Action::CherryPick => self.cherry_pick(),
+            Action::Merge => self.merge(String::new()),
+            Action::Compact => self.ask_focus(FocusOf::Compaction),
+            Action::Branches => self.pick(PickerKind::Branches),
+            Action::Export => self.pick(PickerKind::Export),
+            Action::Mark => {
+                self.tree.toggle_mark();
+                Vec::new()
+            }
+            Action::Compare => self.compare_marked(),
             _ => Vec::new(),
         }
+    }
+
+    /// A letter without an action begins a search, or says which key does.
+    fn letter_without_action(&mut self, key: Key, letter: char) -> Vec<Effect> {
+        if self.settings.keymap.searches_by_letters {
+            self.tree.typing = true;
+            self.tree.search.key(key);
+            return self.tree.searched();
+        }
+        self.say_no_action(Context::Tree, letter);
+        Vec::new()
+    }
+
+    pub(super) fn say_no_action(&mut self, context: Context, letter: char) {
+        let hint = |action| self.settings.keymap.hint(context, action);
+        let (search, help) = (hint(Action::Search), hint(Action::Help));
+        let letter = crate::text::line(&letter.to_string());
+        self.say(format!(
+            "{letter} has no action. {search} searches, {help} lists the keys."
+        ));
+    }
+
+    /// Makes the preview larger or smaller.
+    fn resize_preview(&mut self, steps: isize) -> Vec<Effect> {
+        self.half = true;
+        self.preview_size = (self.preview_size + steps).clamp(-MOST_STEPS, MOST_STEPS);
+        Vec::new()
     }
 
     /// Goes to the entry where another program has moved the file's leaf.
@@ -149,6 +199,9 @@ impl Model {
             self.tree.marks.clear();
             return Vec::new();
         }
+        if self.settings.double_escape != DoubleEscape::None {
+            return self.escaped_at_the_top();
+        }
         match self.back {
             Some(Screen::Sessions) => self.show_sessions(),
             Some(Screen::Search) => {
@@ -156,6 +209,31 @@ impl Model {
                 Vec::new()
             }
             _ => self.is_at_the_top(),
+        }
+    }
+
+    /// The second Esc within a short time has the configured action.
+    fn escaped_at_the_top(&mut self) -> Vec<Effect> {
+        let now = self.now;
+        let before = self.last_escape.replace(now);
+        if before.is_none_or(|before| now.saturating_sub(before) > DOUBLE_ESCAPE) {
+            let action = match self.settings.double_escape {
+                DoubleEscape::None => return self.is_at_the_top(),
+                DoubleEscape::Fork => "forks",
+                DoubleEscape::Tree => "goes to the leaf",
+                DoubleEscape::Sessions => "shows the sessions",
+                DoubleEscape::Quit => "quits",
+            };
+            self.say(format!("esc again {action}."));
+            return Vec::new();
+        }
+        self.last_escape = None;
+        match self.settings.double_escape {
+            DoubleEscape::None => Vec::new(),
+            DoubleEscape::Fork => self.pick(PickerKind::Fork),
+            DoubleEscape::Tree => self.tree.go_to(PagePosition::Leaf),
+            DoubleEscape::Sessions => self.show_sessions(),
+            DoubleEscape::Quit => vec![Effect::Quit],
         }
     }
 
@@ -184,8 +262,9 @@ impl Model {
 
     pub(super) fn compare_marked(&mut self) -> Vec<Effect> {
         let cursor = self.tree.selected().map(|row| row.id.clone());
+        // Of more than two marked entries, the last two are compared.
         let pair = match (&*self.tree.marks, cursor) {
-            ([(left, _), (right, _)], _) => Some((left.clone(), right.clone())),
+            ([.., (left, _), (right, _)], _) => Some((left.clone(), right.clone())),
             ([(left, _)], Some(right)) if *left != right => Some((left.clone(), right)),
             _ => None,
         };
@@ -221,14 +300,15 @@ impl Model {
             self.already_there();
             return Vec::new();
         }
+        self.choose_way(NavigationChoice::new(target, preview, is_user, rewind))
+    }
+
+    /// Asks how to navigate, or navigates at once as it is configured.
+    pub(super) fn choose_way(&mut self, choice: NavigationChoice) -> Vec<Effect> {
+        let (target, rewind) = (choice.target.clone(), choice.rewind);
         self.dialog = Some(Dialog::Choose(NavigationChoice {
-            target: target.clone(),
-            preview,
-            is_user,
-            rewind,
-            abandoned: None,
             selected: usize::from(self.settings.summary == Summary::Always),
-            focus: None,
+            ..choice
         }));
         if self.settings.summary != Summary::Ask {
             return self.start_navigation();

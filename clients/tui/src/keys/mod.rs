@@ -7,6 +7,8 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
+mod defaults;
+
 macro_rules! actions {
     ($($variant:ident $name:literal $about:literal,)+) => {
         /// An action that a key can have.
@@ -39,7 +41,7 @@ actions! {
     Last "last" "to the last",
     Accept "accept" "go here, open, choose",
     Back "back" "clear the search, then go back",
-    Search "search" "search; so does any letter that is no command",
+    Search "search" "search",
     FoldOrUp "fold-or-up" "fold, or to the start of the branch",
     UnfoldOrDown "unfold-or-down" "unfold, or to the next branch",
     ToggleFold "toggle-fold" "fold or unfold",
@@ -58,9 +60,18 @@ actions! {
     Copy "copy" "copy the text",
     Compose "compose" "write a message here",
     Rewind "rewind" "edit a user message again",
+    Fork "fork" "fork at a user message",
+    CherryPick "cherry-pick" "copy the marked entries to the leaf",
+    Merge "merge" "append a summary of this branch at the leaf",
+    Compact "compact" "summarize the older part of the context",
+    Branches "branches" "list the branches",
+    Export "export" "write the session into a file",
     Mark "mark" "mark for comparing",
     Compare "compare" "compare the marked entries",
+    Columns "columns" "time and tokens of each entry",
     TogglePreview "toggle-preview" "half or full screen",
+    LargerPreview "larger-preview" "a larger preview",
+    SmallerPreview "smaller-preview" "a smaller preview",
     FocusPreview "focus-preview" "to the preview and back",
     Sessions "sessions" "the list of sessions",
     SearchAll "search-all" "search the text of all sessions",
@@ -69,6 +80,9 @@ actions! {
     NamedOnly "named-only" "only sessions with a name",
     Rename "rename" "rename",
     Trash "trash" "move to the trash",
+    Create "new" "create a session",
+    Import "import" "import conversations of other tools",
+    Restore "restore" "restore a deleted session",
     Send "send" "send as the new user message",
     Newline "newline" "a new line",
     Command "command" "run a command",
@@ -118,142 +132,29 @@ impl Context {
         }
     }
 
-    const fn defaults(self) -> &'static [(Action, &'static [&'static str])] {
+    /// Returns the name for people.
+    pub const fn about(self) -> &'static str {
         match self {
-            Context::Sessions => SESSIONS,
-            Context::Search => SEARCH,
-            Context::Tree => TREE,
-            Context::Preview => PREVIEW,
-            Context::Compare => COMPARE,
-            Context::Editor => EDITOR,
+            Context::Sessions => "list of sessions",
+            Context::Search => "search of all sessions",
+            Context::Tree => "tree",
+            Context::Preview => "preview",
+            Context::Compare => "comparison",
+            Context::Editor => "editor",
+        }
+    }
+
+    const fn defaults(self) -> defaults::Table {
+        match self {
+            Context::Sessions => defaults::SESSIONS,
+            Context::Search => defaults::SEARCH,
+            Context::Tree => defaults::TREE,
+            Context::Preview => defaults::PREVIEW,
+            Context::Compare => defaults::COMPARE,
+            Context::Editor => defaults::EDITOR,
         }
     }
 }
-
-type Defaults = &'static [(Action, &'static [&'static str])];
-
-// In the tree and in the list, letters start a search. Commands are therefore on capital letters, except
-// for a few common small ones.
-
-const TREE: Defaults = &[
-    (Action::Up, &["up", "k"]),
-    (Action::Down, &["down", "j"]),
-    (Action::PageUp, &["pageup", "left"]),
-    (Action::PageDown, &["pagedown", "right"]),
-    (Action::First, &["home"]),
-    (Action::Last, &["end", "G"]),
-    (Action::Accept, &["enter"]),
-    (Action::Back, &["esc"]),
-    (Action::Search, &["/"]),
-    (Action::FoldOrUp, &["ctrl+left", "alt+left"]),
-    (Action::UnfoldOrDown, &["ctrl+right", "alt+right"]),
-    (Action::ToggleFold, &["space"]),
-    (Action::ToActive, &["A"]),
-    (Action::ToNews, &["N"]),
-    (Action::FilterDefault, &["ctrl+d"]),
-    (Action::FilterNoTools, &["ctrl+t"]),
-    (Action::FilterUserOnly, &["ctrl+u"]),
-    (Action::FilterLabeled, &["ctrl+l"]),
-    (Action::FilterAll, &["ctrl+a"]),
-    (Action::NextFilter, &["ctrl+o"]),
-    (Action::Label, &["L"]),
-    (Action::LabelTimes, &["T"]),
-    (Action::Undo, &["u"]),
-    (Action::Redo, &["ctrl+r"]),
-    (Action::Copy, &["y"]),
-    (Action::Compose, &["I"]),
-    (Action::Rewind, &["E"]),
-    (Action::Mark, &["M"]),
-    (Action::Compare, &["C"]),
-    (Action::TogglePreview, &["F"]),
-    (Action::FocusPreview, &["tab"]),
-    (Action::Sessions, &["S"]),
-    (Action::SearchAll, &["ctrl+f"]),
-    (Action::Reconnect, &["R"]),
-    (Action::Help, &["?"]),
-    (Action::Suspend, &["ctrl+z"]),
-    (Action::Command, &[":"]),
-    (Action::Answer, &["ctrl+q"]),
-    (Action::Quit, &["Q", "ctrl+c"]),
-];
-
-const SESSIONS: Defaults = &[
-    (Action::Up, &["up", "k", "ctrl+p"]),
-    (Action::Down, &["down", "j", "ctrl+n"]),
-    (Action::PageUp, &["pageup", "left"]),
-    (Action::PageDown, &["pagedown", "right"]),
-    (Action::First, &["home"]),
-    (Action::Last, &["end", "G"]),
-    (Action::Accept, &["enter"]),
-    (Action::Back, &["esc"]),
-    (Action::Search, &["/"]),
-    (Action::SearchAll, &["ctrl+f"]),
-    (Action::Scope, &["tab"]),
-    (Action::NextSort, &["ctrl+s"]),
-    (Action::NamedOnly, &["ctrl+o"]),
-    (Action::Rename, &["R", "f2"]),
-    (Action::Trash, &["D", "delete"]),
-    (Action::Help, &["?"]),
-    (Action::Suspend, &["ctrl+z"]),
-    (Action::Command, &[":"]),
-    (Action::Answer, &["ctrl+q"]),
-    (Action::Quit, &["Q", "ctrl+c"]),
-];
-
-// Letters go into the query, and so do the keys that move in a line.
-const SEARCH: Defaults = &[
-    (Action::Up, &["up", "ctrl+p"]),
-    (Action::Down, &["down", "ctrl+n"]),
-    (Action::PageUp, &["pageup"]),
-    (Action::PageDown, &["pagedown"]),
-    (Action::Accept, &["enter"]),
-    (Action::Back, &["esc"]),
-    (Action::Scope, &["tab"]),
-    (Action::Help, &["f1"]),
-    (Action::Suspend, &["ctrl+z"]),
-    (Action::Answer, &["ctrl+q"]),
-    (Action::Quit, &["ctrl+c"]),
-];
-
-const PREVIEW: Defaults = &[
-    (Action::Up, &["up", "k"]),
-    (Action::Down, &["down", "j"]),
-    (Action::PageUp, &["pageup", "left", "ctrl+b"]),
-    (Action::PageDown, &["pagedown", "right", "space", "ctrl+f"]),
-    (Action::First, &["home", "g"]),
-    (Action::Last, &["end", "G"]),
-    (Action::Copy, &["y"]),
-    (Action::FocusPreview, &["tab", "esc"]),
-    (Action::TogglePreview, &["F"]),
-    (Action::Help, &["?"]),
-    (Action::Suspend, &["ctrl+z"]),
-    (Action::Command, &[":"]),
-    (Action::Answer, &["ctrl+q"]),
-    (Action::Quit, &["Q", "q", "ctrl+c"]),
-];
-
-const COMPARE: Defaults = &[
-    (Action::Up, &["up", "k"]),
-    (Action::Down, &["down", "j"]),
-    (Action::PageUp, &["pageup", "left"]),
-    (Action::PageDown, &["pagedown", "right", "space"]),
-    (Action::First, &["home", "g"]),
-    (Action::Last, &["end", "G"]),
-    (Action::Back, &["esc", "C"]),
-    (Action::Help, &["?"]),
-    (Action::Suspend, &["ctrl+z"]),
-    (Action::Answer, &["ctrl+q"]),
-    (Action::Quit, &["Q", "q", "ctrl+c"]),
-];
-
-const EDITOR: Defaults = &[
-    (Action::Send, &["enter", "ctrl+s"]),
-    (Action::Newline, &["alt+enter", "ctrl+j", "shift+enter"]),
-    (Action::Copy, &["ctrl+y"]),
-    (Action::Back, &["esc"]),
-    (Action::Answer, &["ctrl+q"]),
-    (Action::Quit, &["ctrl+c"]),
-];
 
 /// A key with its modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -409,26 +310,29 @@ pub enum Keys {
     Several(Vec<String>),
 }
 
+/// The use of letters in the tree and in the list of sessions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KeySet {
+    /// Letters are commands, and `/` begins a search.
+    #[default]
+    Letters,
+    /// Letters begin a search, except capitals and a few small ones.
+    Typing,
+}
+
 /// The actions of keys.
 #[derive(Debug, Clone)]
 pub struct Keymap {
+    /// Whether letters without an action begin a search.
+    pub searches_by_letters: bool,
     actions: HashMap<(Context, Key), Action>,
     keys: BTreeMap<(Context, Action), Vec<Key>>,
 }
 
 impl Default for Keymap {
     fn default() -> Self {
-        let mut keys = BTreeMap::new();
-        for context in Context::ALL {
-            for (action, names) in context.defaults() {
-                let parsed = names.iter().filter_map(|name| Key::parse(name)).collect();
-                keys.insert((context, *action), parsed);
-            }
-        }
-        Self {
-            actions: by_key(&keys),
-            keys,
-        }
+        Self::of(KeySet::Letters)
     }
 }
 
@@ -440,10 +344,34 @@ fn by_key(keys: &BTreeMap<(Context, Action), Vec<Key>>) -> HashMap<(Context, Key
 }
 
 impl Keymap {
-    /// Returns the defaults changed by `remaps`. An action that `remaps` names loses its default keys; a
+    /// Returns the keys of a key set.
+    pub fn of(set: KeySet) -> Self {
+        let is_kept = |context: Context, key: &Key| match key.text() {
+            Some(letter @ 'a'..='z') if set == KeySet::Typing => {
+                !matches!(context, Context::Tree | Context::Sessions)
+                    || defaults::TYPING.contains(&letter)
+            }
+            _ => true,
+        };
+        let mut keys = BTreeMap::new();
+        for context in Context::ALL {
+            for (action, names) in context.defaults() {
+                let parsed = names.iter().filter_map(|name| Key::parse(name));
+                let kept = parsed.filter(|key| is_kept(context, key)).collect();
+                keys.insert((context, *action), kept);
+            }
+        }
+        Self {
+            searches_by_letters: set == KeySet::Typing,
+            actions: by_key(&keys),
+            keys,
+        }
+    }
+
+    /// Returns the keys of `set` changed by `remaps`. An action that `remaps` names loses its default keys; a
     /// key that it names loses its default action. The error says what is wrong and where.
-    pub fn remapped(remaps: &Remaps) -> Result<Self, String> {
-        let mut keys = Self::default().keys;
+    pub fn remapped(set: KeySet, remaps: &Remaps) -> Result<Self, String> {
+        let mut keys = Self::of(set).keys;
         let mut given: HashMap<(Context, Key), Action> = HashMap::new();
         for (context_name, table) in remaps {
             let context = Context::ALL
@@ -486,6 +414,7 @@ impl Keymap {
             }
         }
         Ok(Self {
+            searches_by_letters: set == KeySet::Typing,
             actions: by_key(&keys),
             keys,
         })
@@ -533,6 +462,40 @@ mod tests {
         }
     }
 
+    /// The keys that users of similar tools press without looking.
+    #[test]
+    fn common_keys_work_in_every_key_set() {
+        for set in [KeySet::Letters, KeySet::Typing] {
+            let keymap = Keymap::of(set);
+            let action = |context, name: &str| keymap.action(context, Key::parse(name).unwrap());
+            for (name, expected) in [
+                ("ctrl+u", Action::FilterUserOnly),
+                ("ctrl+o", Action::NextFilter),
+                ("shift+l", Action::Label),
+                ("esc", Action::Back),
+                ("ctrl+c", Action::Quit),
+                ("Q", Action::Quit),
+                ("/", Action::Search),
+                ("?", Action::Help),
+                (":", Action::Command),
+            ] {
+                assert_eq!(
+                    action(Context::Tree, name),
+                    Some(expected),
+                    "{name} in {set:?}"
+                );
+            }
+            for context in Context::ALL {
+                assert_eq!(action(context, "ctrl+c"), Some(Action::Quit), "{context:?}");
+            }
+            assert!(action(Context::Preview, "q") == Some(Action::Quit));
+        }
+        let quit = Key::parse("q").unwrap();
+        let of = |set| Keymap::of(set).action(Context::Sessions, quit);
+        assert_eq!(of(KeySet::Letters), Some(Action::Quit));
+        assert_eq!(of(KeySet::Typing), None);
+    }
+
     #[test]
     fn letters_contain_their_shift() {
         let typed = Key::new(KeyCode::Char('L'), KeyModifiers::SHIFT);
@@ -552,7 +515,7 @@ mod tests {
 
     fn remap(toml: &str) -> Result<Keymap, String> {
         let remaps: Remaps = toml::from_str(toml).unwrap();
-        Keymap::remapped(&remaps)
+        Keymap::remapped(KeySet::default(), &remaps)
     }
 
     #[test]

@@ -1,0 +1,236 @@
+--- The buffer with all sessions, which follows their changes.
+
+local advice = require('treelined.advice')
+local highlights = require('treelined.draw')
+local keys = require('treelined.keys')
+local row = require('treelined.row')
+local sessions = require('treelined.session')
+local utf8 = require('treelined.utf8')
+local when = require('treelined.when')
+local windows = require('treelined.windows')
+
+local M = {}
+
+local NAME = 'treelined://sessions'
+
+--- Rows that are shown at most; the daemon returns the latest.
+local LIMIT = 2000
+
+--- Columns of the working directory.
+local FOLDER = 24
+
+local namespace = vim.api.nvim_create_namespace('treelined-list')
+
+---@type integer|nil
+local buf = nil
+
+---@type treelined.SessionRow[] the rows that are shown, the latest first
+local rows = {}
+
+--- Whether only the sessions of Neovim's working directory are shown.
+local is_here = false
+
+--- The client that announces changes, and the function that ends this.
+---@type {client: treelined.Client, stop: fun()}|nil
+local watched = nil
+
+local function is_valid()
+  return buf ~= nil and vim.api.nvim_buf_is_valid(buf)
+end
+
+--- Returns a folder in so many columns; the end is kept.
+local function folder(path)
+  local text = utf8.line(vim.fn.fnamemodify(path, ':~'))
+  local count = vim.fn.strchars(text)
+  if count > FOLDER then
+    text = '…' .. vim.fn.strcharpart(text, count - FOLDER + 1)
+  end
+  return text .. (' '):rep(FOLDER - vim.fn.strdisplaywidth(text))
+end
+
+local function draw()
+  if not is_valid() then
+    return
+  end
+  local lines = {}
+  for index, each in ipairs(rows) do
+    local text = '%s %5d  %s  %s'
+    lines[index] =
+      text:format(when.text(each.modified), each.messageCount, folder(each.cwd), row.title(each))
+  end
+  if #rows == 0 then
+    lines = { 'There are no sessions. `o` makes one, `i` imports those of other tools.' }
+  end
+  local ids, columns = {}, {}
+  for _, win in ipairs(vim.fn.win_findbuf(buf)) do
+    local position = vim.api.nvim_win_get_cursor(win)
+    local before = vim.b[buf].treelined_rows or {}
+    ids[win], columns[win] = before[position[1]] or false, position
+  end
+  windows.fill(buf, lines)
+  vim.api.nvim_buf_clear_namespace(buf, namespace, 0, -1)
+  local shown = {}
+  for index, each in ipairs(rows) do
+    shown[index] = each.sessionId
+    local before_title = #lines[index] - #row.title(each)
+    local options = { end_col = before_title, hl_group = 'TreelinedInactive' }
+    vim.api.nvim_buf_set_extmark(buf, namespace, index - 1, 0, options)
+  end
+  vim.b[buf].treelined_rows = shown
+  -- The cursor stays on its session.
+  for win, id in pairs(ids) do
+    local line = math.min(columns[win][1], #lines)
+    for index, other in ipairs(shown) do
+      line = other == id and index or line
+    end
+    vim.api.nvim_win_set_cursor(win, { line, columns[win][2] })
+  end
+  local count = #rows == 1 and '1 session' or #rows .. ' sessions'
+  local where = is_here and ' · of ' .. vim.fn.fnamemodify(vim.fn.getcwd(), ':~') or ''
+  windows.set_title(buf, count .. where .. ' · g? lists the keys')
+end
+
+--- Puts changed rows in their places, and takes removed ones away.
+local function change(event)
+  local gone = {}
+  for _, id in ipairs(event.removed) do
+    gone[id] = true
+  end
+  for _, each in ipairs(event.changed) do
+    gone[each.sessionId] = true
+  end
+  rows = vim.tbl_filter(function(each)
+    return not gone[each.sessionId]
+  end, rows)
+  vim.list_extend(rows, event.changed)
+  table.sort(rows, function(a, b)
+    if a.modified ~= b.modified then
+      return a.modified > b.modified
+    end
+    return a.sessionId < b.sessionId
+  end)
+  draw()
+end
+
+local function unwatch()
+  if watched then
+    watched.stop()
+    watched.client:unwatch_sessions({})
+    watched = nil
+  end
+end
+
+--- Reads the list, and follows its changes from then on. Starts the daemon if it does not run.
+---@param callback? fun()
+function M.refresh(callback)
+  sessions.connect(function(err, client)
+    if not client then
+      return advice.report(err)
+    end
+    local cwd = is_here and vim.fn.getcwd() or nil
+    if watched then
+      watched.stop()
+    end
+    watched = { client = client, stop = client:on('sessions_changed', change) }
+    -- Changes between the two answers are announced, so none is missed.
+    client:watch_sessions({ cwd = cwd })
+    local params = { sort = 'recent', limit = LIMIT, cwd = cwd }
+    client:list_sessions(params, function(failure, result)
+      if failure then
+        return advice.report(failure)
+      end
+      rows = result.sessions
+      draw()
+      if callback then
+        callback()
+      end
+    end)
+  end)
+end
+
+--- Returns the session under the cursor.
+local function current()
+  return rows[vim.api.nvim_win_get_cursor(0)[1]]
+end
+
+local ACTIONS = {}
+
+function ACTIONS.open()
+  local each = current()
+  if each then
+    require('treelined').open(each.path)
+  end
+end
+
+function ACTIONS.new()
+  require('treelined.ask').input({ prompt = 'Name of the new session: ' }, function(name)
+    require('treelined').new(name ~= '' and name or nil)
+  end)
+end
+
+function ACTIONS.delete()
+  local each = current()
+  if each then
+    require('treelined.trash').delete(each.sessionId, row.title(each), M.refresh)
+  end
+end
+
+function ACTIONS.restore()
+  require('treelined').restore()
+end
+
+function ACTIONS.import()
+  require('treelined').import()
+end
+
+function ACTIONS.here()
+  is_here = not is_here
+  M.refresh()
+end
+
+function ACTIONS.refresh()
+  M.refresh()
+end
+
+function ACTIONS.keys()
+  keys.show(keys.list)
+end
+
+--- Runs an action of the list.
+---@param name string
+function M.run(name)
+  if buf ~= vim.api.nvim_get_current_buf() then
+    return vim.notify('treelined: this buffer is not the list', vim.log.levels.ERROR)
+  end
+  ACTIONS[name]()
+end
+
+local function make()
+  buf = windows.scratch(NAME)
+  highlights.define_highlights()
+  vim.bo[buf].filetype = 'treelined-list'
+  windows.on_wipe(buf, function()
+    buf = nil
+    unwatch()
+  end)
+  keys.map(keys.list, buf)
+end
+
+--- Shows the list in the current window.
+---@param callback? fun() called when it is drawn
+function M.show(callback)
+  if not is_valid() then
+    make()
+  end
+  local win = vim.fn.bufwinid(buf)
+  if win ~= -1 then
+    vim.api.nvim_set_current_win(win)
+  else
+    vim.api.nvim_set_current_buf(buf)
+  end
+  vim.opt_local.wrap = false
+  vim.opt_local.cursorline = true
+  M.refresh(callback)
+end
+
+return M

@@ -1,0 +1,260 @@
+--- Actions that move the leaf, or write a summary at it. Each takes the tree, asks the user where necessary, and calls
+--- the daemon.
+
+local advice = require('treelined.advice')
+local ask = require('treelined.ask')
+local entry = require('treelined.entry')
+local prompt = require('treelined.prompt')
+
+local M = {}
+
+local report = advice.report
+
+local function say(text)
+  vim.notify('treelined: ' .. text)
+end
+
+local WITHOUT, WITH, FOCUS = 'No summary', 'Summarize', 'Summarize with focus…'
+
+local REASONS = {
+  cancelledByClient = 'the move was refused',
+  noAnswer = 'the move was not answered in time',
+  hookFailed = 'a hook failed, and nothing was moved; `treelined config` may say why',
+  aborted = 'the move was aborted',
+  alreadyThere = 'the leaf is here already',
+  nothingToSummarize = 'moved; there was nothing to summarize',
+}
+
+--- The same for a merge and for a compaction, which move nothing.
+local MERGE_REASONS = {
+  alreadyThere = 'this branch is on the path of the leaf',
+  nothingToSummarize = 'this branch has nothing to summarize',
+}
+local COMPACT_REASONS = {
+  cancelledByClient = 'the compaction was refused',
+  noAnswer = 'the compaction was not answered in time',
+  hookFailed = 'a hook failed, and nothing was changed; `treelined config` may say why',
+  aborted = 'the compaction was aborted',
+}
+
+local function new_navigation_id()
+  local uv = vim.uv or vim.loop
+  return ('nvim-%d-%d'):format(uv.os_getpid(), uv.hrtime())
+end
+
+local function update_header(tree)
+  if vim.api.nvim_buf_is_valid(tree.buf) then
+    tree:update_header()
+  end
+end
+
+--- Shows the result of a navigation: its summary, the new leaf, and text that is returned for editing.
+local function show_result(tree, result, reasons)
+  local session = tree.session
+  if result.reason then
+    say(reasons[result.reason] or REASONS[result.reason] or result.reason)
+  end
+  if result.summaryEntry then
+    entry.show(session, entry.text(result.summaryEntry), 'summary')
+  end
+  if vim.api.nvim_buf_is_valid(tree.buf) and not result.cancelled then
+    tree:refresh(result.newLeafId)
+  end
+  if result.editorText then
+    prompt.put(session, result.editorText, result.editorImages)
+  end
+end
+
+--- Calls a method that navigates, and shows the summary while it is written.
+---@param tree treelined.Tree
+---@param method 'navigate_tree'|'pop'|'merge_branch'
+---@param params table
+---@param callback? treelined.Callback
+local function run(tree, method, params, callback)
+  local session = tree.session
+  -- Only one navigation of a session runs at a time, and a merge cannot be named.
+  local id = method ~= 'merge_branch' and new_navigation_id() or nil
+  local append, abandon = entry.stream(session)
+  local stop = session:listen(function(event, piece)
+    if event == 'summary_delta' and (not id or piece.navigationId == id) then
+      append(piece.delta)
+    end
+  end)
+  local token = id or method
+  session.navigation_id = session.navigation_id or token
+  tree:update_header()
+  params = vim.tbl_extend('force', params, { navigationId = id })
+  session:request(method, params, function(err, result)
+    stop()
+    if session.navigation_id == token then
+      session.navigation_id = nil
+    end
+    update_header(tree)
+    if err then
+      report(err)
+    else
+      show_result(tree, result, method == 'merge_branch' and MERGE_REASONS or REASONS)
+    end
+    if err or not result.summaryEntry then
+      abandon()
+    end
+    if callback then
+      callback(err, result)
+    end
+  end)
+end
+
+--- How long a navigation waits for the number of entries it leaves behind, in milliseconds. After that it
+--- asks without the number. Neovim blocks meanwhile, so that typed keys answer the question.
+local PREPARATION_MS = 2000
+
+--- Returns the question before a navigation. Leaves out the number of entries if it is nil.
+local function question(count)
+  if not count then
+    return 'Summarize what is left behind?'
+  elseif count == 1 then
+    return '1 entry is left behind; it stays in the tree. Summarize it?'
+  end
+  return ('%d entries are left behind; they stay in the tree. Summarize them?'):format(count)
+end
+
+--- Asks for a summary, and calls back with the members of the params that say so.
+local function ask_for_summary(choices, text, callback)
+  local options = { prompt = text, kind = 'treelined.summarize' }
+  vim.ui.select(choices, options, function(chosen)
+    if chosen == WITHOUT then
+      callback({ summarize = false })
+    elseif chosen == WITH then
+      callback({ summarize = true })
+    elseif chosen == FOCUS then
+      ask.input({ prompt = 'Focus of the summary: ' }, function(focus)
+        callback({ summarize = true, customInstructions = focus ~= '' and focus or nil })
+      end)
+    end
+  end)
+end
+
+--- Says how many entries a navigation leaves behind, asks whether to summarize them, and navigates. Does not ask if no
+--- entry is left behind.
+local function ask_and_run(tree, method, params)
+  local dry_run = vim.tbl_extend('force', params, { dryRun = true })
+  local options = { timeout_ms = PREPARATION_MS }
+  local result, err = tree.session:request_sync(method, dry_run, options)
+  if err and err.kind ~= 'timeout' then
+    return report(err)
+  elseif result and result.reason then
+    return say(REASONS[result.reason] or result.reason)
+  end
+  local count = result and result.preparation.abandonedCount
+  if count == 0 then
+    return run(tree, method, vim.tbl_extend('force', params, { summarize = false }))
+  end
+  ask_for_summary({ WITHOUT, WITH, FOCUS }, question(count), function(summary)
+    run(tree, method, vim.tbl_extend('force', params, summary))
+  end)
+end
+
+--- Goes to the entry under the cursor.
+function M.navigate(tree)
+  local node = tree:current()
+  if node then
+    -- At the leaf only a user message has a target: the place before it, to edit it again.
+    local rewind = node.role == 'user' and node.isLeaf or nil
+    ask_and_run(tree, 'navigate_tree', { targetId = node.id, rewind = rewind })
+  end
+end
+
+--- Goes back to before the last user message, which is put into the prompt.
+function M.pop(tree)
+  ask_and_run(tree, 'pop', {})
+end
+
+--- Writes a summary of the branch that ends at the entry under the cursor at the leaf.
+function M.merge(tree)
+  local node = tree:current()
+  if not node then
+    return
+  end
+  local text = 'Bring a summary of the branch that ends here to the leaf?'
+  ask_for_summary({ WITH, FOCUS }, text, function(summary)
+    run(tree, 'merge_branch', {
+      tipId = node.id,
+      customInstructions = summary.customInstructions,
+    })
+  end)
+end
+
+--- Summarizes the older part of what a model sees of the session.
+---@param tree treelined.Tree
+---@param focus? string asks for it if left out
+function M.compact(tree, focus)
+  if not focus then
+    return ask.input({ prompt = 'Compact, with this focus (empty for none): ' }, function(given)
+      M.compact(tree, given)
+    end)
+  end
+  local session = tree.session
+  local params = { customInstructions = focus ~= '' and focus or nil }
+  session.compaction = session:request('compact', params, function(err, result)
+    session.compaction = nil
+    update_header(tree)
+    if err then
+      return report(err)
+    elseif result.reason then
+      say(COMPACT_REASONS[result.reason] or result.reason)
+    end
+    if result.compactionEntry then
+      entry.show(session, entry.text(result.compactionEntry), 'compaction')
+    end
+  end)
+  tree:update_header()
+end
+
+local function step(method)
+  return function(tree)
+    tree.session:request(method, {}, function(err, result)
+      if err then
+        return report(err)
+      end
+      tree:refresh(result.newLeafId)
+    end)
+  end
+end
+
+--- Undoes the last move of the leaf.
+M.undo = step('undo_navigation')
+
+--- Undoes the last undo.
+M.redo = step('redo_navigation')
+
+--- Moves the leaf behind the entries of other programs, so that the next message follows theirs.
+function M.join(tree)
+  local session = tree.session
+  if not session.others_leaf_id then
+    return say('no other program has appended here')
+  end
+  local params = { leafId = session.others_leaf_id }
+  session:request('set_leaf', params, function(err, result)
+    if err then
+      return report(err)
+    end
+    tree:refresh(result.newLeafId)
+  end)
+end
+
+--- Aborts the running navigation or compaction.
+function M.abort(tree)
+  local session = tree.session
+  if session.compaction then
+    return session:cancel(session.compaction)
+  end
+  session:request('abort_navigation', {}, function(err, result)
+    if err then
+      report(err)
+    elseif not result.aborted then
+      say('no navigation is running')
+    end
+  end)
+end
+
+return M

@@ -1,0 +1,165 @@
+--- Forks, comparisons, copies, merges and compactions, in the tree of another Neovim.
+
+local f = require('fixture')
+local equal = f.equal
+
+--- Starts a Neovim that shows u1 → a1 with the branches u2 → a2 (left) and u3 → a3 (active).
+local function shown(t, config)
+  local child = t.child(config)
+  local client = t.client({ command = f.command, session_dir = child.session_dir })
+  child.talk = f.converse(client)
+  local id = child.talk.sessionId
+  for _, name in ipairs({ 'u3', 'a3' }) do
+    local parent = name == 'u3' and 'a1' or nil
+    local said = { sessionId = id, entryId = name, parentId = parent, message = f.message(name) }
+    assert(client:request_sync('append_message', said))
+  end
+  client:close_sync()
+  child:command('Treelined open ' .. id)
+  child:sees('says a3 ← active')
+  return child
+end
+
+local LINE = "vim.fn.getline('.')"
+local ALL = 'vim.api.nvim_buf_get_lines(0, 0, -1, false)'
+
+--- Puts the cursor on the row of a message.
+local function go(child, text)
+  child:lua('vim.fn.search(..., "cw")', text)
+end
+
+return {
+  {
+    'D shows the branch of the cursor beside that of the leaf, in diff mode',
+    function(t)
+      local child = shown(t)
+      go(child, 'says a2')
+      child:type('D')
+      child:gives('vim.fn.tabpagenr("$")', 2)
+      child:gives(ALL, { '# user', 'says u2', '', '# assistant', 'says a2', '' })
+      child:sees('left · 2 entries · 0 tool calls')
+      equal(child:lua('return vim.wo.diff'), true)
+      child:type('<C-w>l')
+      child:gives(ALL, { '# user', 'says u3', '', '# assistant', 'says a3', '' })
+      child:sees('right, active · 2 entries')
+      child:type('q')
+      child:gives('vim.bo.filetype', 'treelined')
+      child:type('GD')
+      child:gives(
+        'notes',
+        { 'treelined: this is the leaf; go to another branch, or select two lines' }
+      )
+    end,
+  },
+  {
+    'two selected lines are compared',
+    function(t)
+      local child = shown(t)
+      child:type('ggjjVjjD')
+      child:gives('vim.fn.tabpagenr("$")', 2)
+      child:gives(ALL, { '# user', 'says u2', '' })
+      child:type('<C-w>l')
+      child:gives(ALL, { '# user', 'says u3', '' })
+    end,
+  },
+  {
+    'gy copies messages to the leaf, one or the selected ones',
+    function(t)
+      local child = shown(t)
+      go(child, 'says u2')
+      child:type('gy')
+      child:sees('says u2 ← active')
+      go(child, 'says u2')
+      child:type('Vjgy')
+      child:sees('says a2 ← active')
+      child:gives('notes', {
+        'treelined: 1 message is copied',
+        'treelined: 2 messages are copied',
+      })
+      child:gives('vim.api.nvim_buf_line_count(0)', 9)
+    end,
+  },
+  {
+    'gm brings a summary of another branch to the leaf',
+    function(t)
+      local child = shown(t)
+      go(child, 'says a2')
+      child:type('gm1<CR>')
+      child:sees('← active')
+      child:gives(LINE .. ":match('summary.*active') ~= nil", true)
+      child:gives('vim.api.nvim_buf_line_count(0)', 7)
+      go(child, 'says u1')
+      child:type('gm1<CR>')
+      child:gives('notes', { 'treelined: this branch is on the path of the leaf' })
+    end,
+  },
+  {
+    'P goes back to before the last user message, and puts it into the prompt',
+    function(t)
+      local child = shown(t)
+      child:type('ggP1<CR>')
+      child:gives(ALL, { 'says u3' })
+      child:sees('says a1 ← active')
+    end,
+  },
+  {
+    'gf continues in a new session, which the list has too',
+    function(t)
+      local child = shown(t)
+      go(child, 'says u2')
+      child:type('gf')
+      child:gives(ALL, { 'says u2' })
+      child:sees('says a1 ← active')
+      equal(child:lua('return #notes'), 1)
+      child:type(' anew<C-s>')
+      child:sees('◉  user       says u2 anew ← active')
+      child:command('tabnew')
+      child:command('Treelined list')
+      child:gives('#' .. ALL, 2)
+    end,
+  },
+  {
+    'gb lists the branches, and goes to the chosen one',
+    function(t)
+      local child = shown(t)
+      child:lua([[
+        vim.ui.select = function(items, options, choose)
+          shown = vim.tbl_map(options.format_item, items)
+          for index, text in ipairs(shown) do
+            if text:find('says a2') then
+              choose(items[index])
+            end
+          end
+        end
+      ]])
+      child:type('gb')
+      child:gives(LINE .. ":match('says a2')", 'says a2')
+      equal(#child:lua('return shown'), 2)
+    end,
+  },
+  {
+    'a compaction is shown when it is written; with nothing to compact it says so',
+    function(t)
+      local child = shown(t)
+      child:command('Treelined compact the plan')
+      child:gives('#notes', 1)
+      f.matches(child:lua('return notes[1]'), 'try again when the conversation has grown')
+      local client = t.client({ command = f.command, session_dir = child.session_dir })
+      assert(client:request_sync('open_session', { sessionId = child.talk.sessionId }))
+      for n = 1, 12 do
+        local id = (n % 2 == 1 and 'u' or 'a') .. 'long' .. n
+        local message = f.message(id)
+        message.content[1].text = ('word %d '):format(n):rep(4000)
+        assert(client:request_sync('append_message', { entryId = id, message = message }))
+      end
+      client:close_sync()
+      child:sees('assistant  word 12')
+      child:type('gj')
+      child:sees('◉     assistant  word 12')
+      child:command('Treelined compact the plan')
+      child:sees(' compaction')
+      child:sees('compaction')
+      equal(child:lua('return #notes'), 1)
+    end,
+  },
+}

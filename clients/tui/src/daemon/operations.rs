@@ -1,0 +1,354 @@
+//! Runs the operations of this program, and lists what they can be about.
+
+use super::Daemon;
+use crate::message::{self, CommandOutput, Target};
+use crate::model::document;
+use crate::model::picker::{PickerItem, PickerKind};
+use crate::operation::{self, ImportSource, Operation};
+use crate::{text, time};
+use std::path::PathBuf;
+use treelined_client::{
+    Client, Error, ExportFormat, FirstWrite, ImportFrom, ImportSessionsResult, Navigation,
+};
+
+/// Characters shown of a message of the context.
+const SHOWN: usize = 200;
+
+/// Moves listed at most.
+const MOVES: u64 = 200;
+
+/// Failed files listed at most after an import.
+const FAILED: usize = 20;
+
+impl Daemon {
+    pub(super) async fn operate(
+        &self,
+        client: &Client,
+        operation: Operation,
+    ) -> Result<CommandOutput, Error> {
+        let output = match operation {
+            Operation::Create { name } => return self.create(client, name).await,
+            Operation::Fork { entry } => return self.fork(client, entry).await,
+            Operation::Compact { focus } => compact(client, focus).await?,
+            Operation::CherryPick { entries } => {
+                let picked = client.cherry_pick(entries).await?.entry_ids.len();
+                format!("Copied {picked} {}.", plural(picked, "message"))
+            }
+            Operation::Merge { tip, focus } => merge(client, tip, focus).await?,
+            Operation::Root => {
+                client.set_leaf(None).await?;
+                "The leaf is before the first message. Undo takes you back.".to_owned()
+            }
+            Operation::Name { name } => {
+                client.set_session_name(name).await?;
+                "Named.".to_owned()
+            }
+            Operation::Export { format, path } => export(client, format, path).await?,
+            Operation::Import(source) => self.import(client, source).await?,
+            Operation::ImportReport => reports(client).await?,
+            Operation::Restore {
+                session_id,
+                trashed,
+            } => {
+                let call = client.restore_session(session_id).trashed_path(trashed);
+                format!("Restored to {}", text::line(&call.await?.path))
+            }
+            Operation::Stats => stats(client).await?,
+            Operation::Context => context(client).await?,
+            Operation::Moves => moves(client).await?,
+            Operation::Web => {
+                let web = client.open_web().await?;
+                format!("The page is at\n{}", text::line(&web.address))
+            }
+        };
+        Ok(CommandOutput {
+            output: Some(output),
+            prompt: None,
+        })
+    }
+
+    async fn create(&self, client: &Client, name: String) -> Result<CommandOutput, Error> {
+        let mut call = client
+            .create_session()
+            .cwd(&self.cwd)
+            .write(FirstWrite::Now);
+        if !name.is_empty() {
+            call = call.name(name);
+        }
+        let id = call.await?.session.session_id;
+        self.open_created(client, &id).await?;
+        Ok(CommandOutput {
+            output: Some("This is the new session.".to_owned()),
+            prompt: None,
+        })
+    }
+
+    /// Forks the open session at an entry and opens the fork. The text of a user message becomes the draft.
+    async fn fork(&self, client: &Client, entry: String) -> Result<CommandOutput, Error> {
+        let forked = client.fork_session().entry_id(entry).await?;
+        let Some(session) = forked.session else {
+            return Ok(CommandOutput {
+                output: Some("Another client refused the fork.".to_owned()),
+                prompt: None,
+            });
+        };
+        self.open_created(client, &session.session_id).await?;
+        Ok(CommandOutput {
+            output: Some("This is the fork.".to_owned()),
+            prompt: forked.editor_text,
+        })
+    }
+
+    /// Shows a session that the request has opened.
+    async fn open_created(&self, client: &Client, id: &str) -> Result<(), Error> {
+        let opened = self.open(Target::Id(id.to_owned())).await;
+        // The request that created it has opened it too.
+        client.with_session(id).close_session().await?;
+        self.say(message::Daemon::Opened(opened.map_err(super::failure)));
+        Ok(())
+    }
+
+    async fn import(&self, client: &Client, source: ImportSource) -> Result<String, Error> {
+        let call = client.import_sessions();
+        let call = match source {
+            ImportSource::All => call,
+            ImportSource::Here => call.cwd(&self.cwd),
+            ImportSource::Tool(tool) => call.from(ImportFrom::from(&*tool)),
+            ImportSource::Path(path) => {
+                let path = absolute(&path);
+                call.paths([path.to_string_lossy().into_owned()])
+            }
+        };
+        Ok(imported(&call.await?))
+    }
+
+    /// Lists the items of a picker.
+    pub(super) async fn list_items(
+        &self,
+        client: &Client,
+        kind: PickerKind,
+    ) -> Result<Vec<PickerItem>, Error> {
+        Ok(match kind {
+            PickerKind::Fork | PickerKind::Pop => {
+                let listed = client.get_fork_messages().await?.messages;
+                let shown = listed
+                    .into_iter()
+                    .filter(|message| kind == PickerKind::Fork || message.on_active_path);
+                let items = shown.map(|message| PickerItem {
+                    text: text::line(&message.text),
+                    is_active: message.on_active_path,
+                    id: message.entry_id,
+                    ..PickerItem::default()
+                });
+                let mut items: Vec<PickerItem> = items.collect();
+                // The newest is the most likely one.
+                items.reverse();
+                items
+            }
+            PickerKind::Branches => {
+                let listed = client.list_branches().await?.branches.into_iter();
+                let items = listed.map(|branch| {
+                    let label = branch
+                        .label
+                        .map_or_else(String::new, |label| format!("[{label}] "));
+                    let count = branch.message_count as usize;
+                    let when = time::local(&branch.last_activity);
+                    PickerItem {
+                        text: text::line(&format!("{label}{}", branch.preview)),
+                        note: format!("{count} {} · {when}", plural(count, "message")),
+                        is_active: branch.is_active,
+                        id: branch.tip_id,
+                        ..PickerItem::default()
+                    }
+                });
+                items.collect()
+            }
+            PickerKind::Trash => {
+                let listed = client.list_trash().await?.sessions.into_iter();
+                let items = listed.map(|row| {
+                    let title = row.name.filter(|name| !name.is_empty());
+                    let title = title.unwrap_or(row.first_message);
+                    PickerItem {
+                        text: text::line(if title.is_empty() { "(empty)" } else { &title }),
+                        note: time::local(&row.deleted_at),
+                        id: row.session_id,
+                        path: row.trashed_path,
+                        ..PickerItem::default()
+                    }
+                });
+                items.collect()
+            }
+            PickerKind::Import | PickerKind::Export => Vec::new(),
+        })
+    }
+}
+
+fn plural(count: usize, noun: &str) -> String {
+    match count {
+        1 => noun.to_owned(),
+        _ => format!("{noun}s"),
+    }
+}
+
+/// Completes a path that begins with `~/` by the home directory, and a relative one by the working directory.
+fn absolute(path: &str) -> PathBuf {
+    let rest = path.strip_prefix("~/");
+    let path = match (rest, etcetera::home_dir()) {
+        (Some(rest), Ok(home)) => home.join(rest),
+        _ => PathBuf::from(path),
+    };
+    std::path::absolute(&path).unwrap_or(path)
+}
+
+async fn compact(client: &Client, focus: String) -> Result<String, Error> {
+    let mut call = client.compact();
+    if !focus.is_empty() {
+        call = call.custom_instructions(focus);
+    }
+    let ended = call.await?;
+    let text = match ended.cancelled {
+        true => "Another client refused the compaction.",
+        false => "Compacted.",
+    };
+    Ok(text.to_owned())
+}
+
+async fn merge(client: &Client, tip: String, focus: String) -> Result<String, Error> {
+    let mut call = client.merge_branch(tip);
+    if !focus.is_empty() {
+        call = call.custom_instructions(focus);
+    }
+    let ended: Navigation = call.await?;
+    let text = match (ended.cancelled, &ended.summary_entry) {
+        (true, _) => "The merge was cancelled; nothing has changed.",
+        (false, None) => "There was nothing to summarize.",
+        (false, Some(_)) => "Merged. A summary of the branch is at the leaf.",
+    };
+    Ok(text.to_owned())
+}
+
+async fn export(
+    client: &Client,
+    format: operation::ExportFormat,
+    path: String,
+) -> Result<String, Error> {
+    let format = ExportFormat::from(format.name());
+    let path = absolute(&path).to_string_lossy().into_owned();
+    let written = client.export_session(format).path(&path).await?;
+    let hidden: usize = written.redactions.iter().map(|it| it.count as usize).sum();
+    let hidden = match hidden {
+        0 => String::new(),
+        count => format!("; {count} {} replaced", plural(count, "secret")),
+    };
+    let bytes = time::bytes(usize::try_from(written.bytes).unwrap_or(usize::MAX));
+    Ok(format!("Wrote {bytes} to {}{hidden}", text::line(&path)))
+}
+
+/// Formats the result of an import: a line if all is well, else also the files that were not imported.
+fn imported(result: &ImportSessionsResult) -> String {
+    let totals = &result.totals;
+    let of = |count: u64, noun: &str| {
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        format!("{count} {}", plural(count, noun))
+    };
+    let failed: Vec<_> = result
+        .files
+        .iter()
+        .filter_map(|file| Some((&file.path, file.error.as_ref()?)))
+        .collect();
+    if totals.files == 0 && failed.is_empty() {
+        return "No conversation of another tool was found. :import PATH names a file or a folder."
+            .to_owned();
+    }
+    let mut lines = vec![format!(
+        "Imported {}: {} new, {} added.",
+        of(totals.sessions, "session"),
+        totals.created,
+        of(totals.entries_added, "entry").replace("entrys", "entries"),
+    )];
+    if !failed.is_empty() {
+        lines.push(format!("{} not imported:", of(failed.len() as u64, "file")));
+    }
+    for (path, error) in failed.iter().take(FAILED) {
+        lines.push(text::line(&format!("  {path}: {}", error.message)));
+    }
+    if failed.len() > FAILED {
+        lines.push(format!("  … and {} more", failed.len() - FAILED));
+    }
+    lines.join("\n")
+}
+
+async fn reports(client: &Client) -> Result<String, Error> {
+    let reports = client.import_report().await?;
+    if reports.imports.is_empty() {
+        return Ok("No import has changed this session.".to_owned());
+    }
+    let value = serde_json::to_value(&reports).unwrap_or_default();
+    let pretty = serde_json::to_string_pretty(&value).unwrap_or_default();
+    let lines: Vec<String> = text::lines(&pretty).collect();
+    Ok(lines.join("\n"))
+}
+
+async fn stats(client: &Client) -> Result<String, Error> {
+    let stats = client.get_stats().await?;
+    let mut lines = Vec::new();
+    let mut row = |name: &str, value: String| lines.push(format!("{name:<22}{value:>14}"));
+    for (role, count) in &stats.messages {
+        row(
+            &format!("messages: {}", text::line(role)),
+            count.to_string(),
+        );
+    }
+    row("tool calls", stats.tool_calls.to_string());
+    row("tokens in", stats.tokens.input.to_string());
+    row("tokens out", stats.tokens.output.to_string());
+    row("tokens from the cache", stats.tokens.cache_read.to_string());
+    row("tokens to the cache", stats.tokens.cache_write.to_string());
+    row("cost", format!("{:.4}", stats.cost));
+    row("tokens of the context", stats.context_tokens.to_string());
+    let active = std::time::Duration::from_millis(stats.active_ms);
+    row("active", time::elapsed(active));
+    for (name, at) in [("began", &stats.started_at), ("ended", &stats.ended_at)] {
+        if let Some(at) = at {
+            let at = time::local(at);
+            lines.push(format!("{name:<20}{at:>16}"));
+        }
+    }
+    for model in &stats.models {
+        let name = text::line(&format!("{} {}", model.provider, model.model_id));
+        lines.push(format!("{}: {} messages", name.trim(), model.messages));
+    }
+    Ok(lines.join("\n"))
+}
+
+/// Lists the messages that the model sees, each on a line.
+async fn context(client: &Client) -> Result<String, Error> {
+    let context = client.get_context().await?;
+    let messages = context.messages.unwrap_or_default();
+    let mut lines = vec![format!("{} messages", messages.len())];
+    for message in &messages {
+        let value = serde_json::to_value(message).unwrap_or_default();
+        let role = value
+            .get("role")
+            .and_then(serde_json::Value::as_str)
+            .unwrap_or("?");
+        let said = document::plain_text(&value);
+        let said: String = said.chars().take(SHOWN).collect();
+        lines.push(text::line(&format!("{role}: {}", said.replace('\n', " "))));
+    }
+    Ok(lines.join("\n"))
+}
+
+async fn moves(client: &Client) -> Result<String, Error> {
+    let moves = client.get_navigation_log().limit(MOVES).await?.moves;
+    if moves.is_empty() {
+        return Ok("The leaf has not moved.".to_owned());
+    }
+    let place = |id: &Option<String>| id.clone().unwrap_or_else(|| "the beginning".to_owned());
+    let lines = moves.iter().map(|it| {
+        let (at, cause) = (time::local(&it.at), it.cause.as_str());
+        let way = format!("{} → {}", place(&it.from), place(&it.to));
+        text::line(&format!("{at}  {cause:<14} {way}"))
+    });
+    Ok(lines.collect::<Vec<_>>().join("\n"))
+}

@@ -1,0 +1,53 @@
+//! Time and tokens beside the rows of the tree. The rows lack the tokens: those of the visible answers are requested.
+
+use super::rows::{Kind, Row};
+use crate::message::Effect;
+use std::collections::HashMap;
+
+/// Entries whose tokens are kept.
+const KEPT: usize = 10_000;
+
+/// The columns at the right of the tree.
+#[derive(Debug, Default)]
+pub struct EntryColumns {
+    pub shown: bool,
+    /// By entry; `None` if the entry has no tokens.
+    tokens: HashMap<String, Option<u64>>,
+    /// Whether a request is open.
+    asked: bool,
+}
+
+impl EntryColumns {
+    /// Requests the tokens that the rows lack.
+    pub fn want<'a>(&mut self, rows: impl Iterator<Item = &'a Row>) -> Option<Effect> {
+        if !self.shown || self.asked {
+            return None;
+        }
+        let missing =
+            rows.filter(|row| row.kind == Kind::Assistant && !self.tokens.contains_key(&row.id));
+        let ids: Vec<String> = missing.map(|row| row.id.clone()).collect();
+        self.asked = !ids.is_empty();
+        self.asked.then_some(Effect::GetTokens { ids })
+    }
+
+    /// Takes the answer.
+    pub fn arrived(&mut self, tokens: Vec<(String, Option<u64>)>) {
+        self.asked = false;
+        if self.tokens.len() > KEPT {
+            self.tokens.clear();
+        }
+        self.tokens.extend(tokens);
+    }
+
+    /// The open request gets no answer.
+    pub fn abandon(&mut self) {
+        self.asked = false;
+    }
+
+    /// Returns the tokens of a row, formatted; empty if there are none.
+    pub fn tokens(&self, row: &Row) -> String {
+        let known = self.tokens.get(&row.id).copied().flatten();
+        let tokens = row.tokens.or(known);
+        tokens.map(crate::time::tokens).unwrap_or_default()
+    }
+}

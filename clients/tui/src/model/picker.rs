@@ -1,0 +1,156 @@
+//! A list to choose from: user messages, branches, the trash, sources and formats.
+
+use super::input::Input;
+use crate::operation::{ExportFormat, TOOLS};
+
+/// The use of a list, which decides the effect of a choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PickerKind {
+    /// User messages, to fork at.
+    Fork,
+    /// User messages of the active path, to go back to before.
+    Pop,
+    /// Branches, to put the cursor on their tips.
+    Branches,
+    /// Deleted sessions, to restore.
+    Trash,
+    /// Tools, to import their conversations.
+    Import,
+    /// Formats, to export.
+    Export,
+}
+
+/// An item; its texts are sanitized.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PickerItem {
+    /// An entry, a session, a source or a format.
+    pub id: String,
+    pub text: String,
+    /// A few words at the right.
+    pub note: String,
+    /// Whether the item is on the active path.
+    pub is_active: bool,
+    /// The file of a deleted session.
+    pub path: String,
+}
+
+/// An open list.
+#[derive(Debug)]
+pub struct Picker {
+    pub kind: PickerKind,
+    /// `None` until the daemon has listed them.
+    items: Option<Vec<PickerItem>>,
+    pub filter: Input,
+    /// The index of the selected item among the shown ones.
+    pub selected: usize,
+    /// The item to select when the items arrive.
+    wanted: Option<String>,
+}
+
+impl PickerKind {
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Fork => "Fork at",
+            Self::Pop => "Back to before",
+            Self::Branches => "Branches",
+            Self::Trash => "Trash",
+            Self::Import => "Import",
+            Self::Export => "Export",
+        }
+    }
+
+    /// Returns the effect of Enter, for the hints.
+    pub const fn verb(self) -> &'static str {
+        match self {
+            Self::Fork => "forks",
+            Self::Pop => "goes there",
+            Self::Branches => "shows its tip",
+            Self::Trash => "restores",
+            Self::Import => "imports",
+            Self::Export => "exports",
+        }
+    }
+
+    pub const fn emptiness(self) -> &'static str {
+        match self {
+            Self::Fork | Self::Pop => "There is no user message.",
+            Self::Branches => "There is no branch.",
+            Self::Trash => "The trash is empty.",
+            Self::Import | Self::Export => "Nothing to choose from.",
+        }
+    }
+}
+
+impl Picker {
+    /// Opens a list whose items arrive later; `wanted` is selected then.
+    pub fn new(kind: PickerKind, wanted: Option<String>) -> Self {
+        Self {
+            kind,
+            items: None,
+            filter: Input::line(""),
+            selected: 0,
+            wanted,
+        }
+    }
+
+    /// Opens the list of the sources of an import.
+    pub fn of_imports() -> Self {
+        let item = |id: &str, text: &str, note: &str| PickerItem {
+            id: id.to_owned(),
+            text: text.to_owned(),
+            note: note.to_owned(),
+            ..PickerItem::default()
+        };
+        let mut picker = Self::new(PickerKind::Import, None);
+        let mut items = vec![
+            item("here", "All tools, this directory", ""),
+            item("all", "All tools, all directories", ""),
+        ];
+        items.extend(TOOLS.map(|(id, name)| item(id, name, id)));
+        picker.arrived(items);
+        picker
+    }
+
+    /// Opens the list of the formats of an export.
+    pub fn of_exports() -> Self {
+        let mut picker = Self::new(PickerKind::Export, None);
+        let item = |format: ExportFormat| PickerItem {
+            id: format.name().to_owned(),
+            text: format!("{:<9} {}", format.name(), format.about()),
+            note: format!(".{}", format.extension()),
+            ..PickerItem::default()
+        };
+        picker.arrived(ExportFormat::ALL.map(item).into());
+        picker
+    }
+
+    pub fn arrived(&mut self, items: Vec<PickerItem>) {
+        let wanted = self.wanted.take();
+        let at = items
+            .iter()
+            .position(|item| Some(&item.id) == wanted.as_ref());
+        self.items = Some(items);
+        self.selected = at.unwrap_or(0);
+    }
+
+    pub fn is_loading(&self) -> bool {
+        self.items.is_none()
+    }
+
+    /// Returns the items that contain the typed text, in any case.
+    pub fn shown(&self) -> Vec<&PickerItem> {
+        let typed = self.filter.text().to_lowercase();
+        let fits = |item: &&PickerItem| item.text.to_lowercase().contains(&typed);
+        self.items.iter().flatten().filter(fits).collect()
+    }
+
+    pub fn chosen(&self) -> Option<&PickerItem> {
+        self.shown().get(self.selected).copied()
+    }
+
+    /// Moves the selection by `rows`; it stays in the list.
+    pub fn select(&mut self, rows: isize) {
+        let last = self.shown().len().saturating_sub(1);
+        self.selected = self.selected.saturating_add_signed(rows).min(last);
+    }
+}

@@ -1,0 +1,211 @@
+//! Completions: `treelined completions` prints a script for a shell, which asks this program for the words that may
+//! follow. They include the methods, and the names and ids of sessions.
+//!
+//! The programs of the other packages are completed too, by the options that their `--help` lists.
+
+use super::daemon::ChildDaemon;
+use super::package::program_beside;
+use super::screen::Screen;
+use super::session_choice::rows;
+use super::tree::title;
+use super::{Arguments, Options};
+use crate::rpc;
+use crate::terminal;
+use anyhow::Context;
+use clap::{Arg, Args, Command, CommandFactory};
+use clap_complete::Shell;
+use clap_complete::engine::{
+    ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
+};
+use clap_complete::env::{CompleteEnv, Shells};
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{self, ExitCode, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The variable with which a script asks for words; its value is the name of the shell.
+const VARIABLE: &str = "TREELINED_COMPLETE";
+/// The programs of the other packages.
+pub(super) const COMPANIONS: [&str; 3] = ["treelined-tui", "treelined-mcp", "treelined-acp"];
+/// The most sessions that are offered: those with the last activity.
+const MOST_SESSIONS: usize = 200;
+/// Whether the shell is bash, which inserts a candidate as it is, without quotes.
+static IS_BASH: AtomicBool = AtomicBool::new(false);
+/// Characters of the name beside an id.
+const HELP_CHARS: usize = 60;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  treelined completions bash > ~/.local/share/bash-completion/completions/treelined
+  treelined completions zsh > \"${fpath[1]}/_treelined\"
+  treelined completions fish > ~/.config/fish/completions/treelined.fish
+
+The script completes treelined, treelined-tui, treelined-mcp and treelined-acp.")]
+pub(crate) struct Completions {
+    /// The shell
+    shell: Shell,
+}
+
+/// Prints the script for a shell.
+pub(super) fn run(completions: &Completions) -> anyhow::Result<ExitCode> {
+    let shell = completions.shell.to_string();
+    let shells = Shells::builtins();
+    let registered = shells.completer(&shell).context("find the shell")?;
+    let mut script = Vec::new();
+    for bin in ["treelined"].into_iter().chain(COMPANIONS) {
+        let name = bin.replace('-', "_");
+        registered.write_registration(VARIABLE, &name, bin, "treelined", &mut script)?;
+    }
+    let command = Arguments::command();
+    let visible = command
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set());
+    let names: Vec<&str> = visible.map(Command::get_name).collect();
+    let mut screen = Screen::new();
+    writeln!(screen, "# Completes: {}", names.join(", "))?;
+    screen.write_all(&script)?;
+    screen.finish()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the words that may follow if a script has asked. Returns whether one has.
+pub(crate) fn answer() -> bool {
+    let Some(shell) = std::env::var_os(VARIABLE) else {
+        return false;
+    };
+    IS_BASH.store(shell == "bash", Ordering::Relaxed);
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let here = std::env::current_dir().ok();
+    let completed = CompleteEnv::with_factory(|| command(&words))
+        .var(VARIABLE)
+        .try_complete(words.iter().cloned(), here.as_deref());
+    // A shell that gets no words offers none.
+    completed.unwrap_or(true)
+}
+
+/// The command that is completed: the word after `--` is its program.
+fn command(words: &[OsString]) -> Command {
+    let after = words.iter().skip_while(|word| *word != "--").nth(1);
+    let program = after.and_then(|word| Path::new(word).file_name()?.to_str());
+    let companion = COMPANIONS.iter().find(|name| program == Some(**name));
+    match companion {
+        Some(name) => described(name),
+        None => Arguments::command(),
+    }
+}
+
+/// The command of another program, as its help lists its options.
+fn described(name: &'static str) -> Command {
+    let session = Arg::new("session").add(ArgValueCompleter::new(sessions));
+    let command = Command::new(name).arg(session);
+    let help = help_of(name).unwrap_or_default();
+    help.lines().filter_map(option).fold(command, Command::arg)
+}
+
+/// What `PROGRAM --help` prints; `None` if there is no such program.
+pub(super) fn help_of(name: &str) -> Option<String> {
+    let program = program_beside(name).ok()?;
+    let asked = process::Command::new(program)
+        .arg("--help")
+        .env_remove(VARIABLE)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output();
+    String::from_utf8(asked.ok()?.stdout).ok()
+}
+
+/// The option that a line such as `  -l, --latest <N>  Help` describes.
+fn option(line: &str) -> Option<Arg> {
+    let words = line.trim_start();
+    let rest = match words.strip_prefix("--") {
+        Some(rest) => rest,
+        None => words.strip_prefix('-')?.split_once(", --")?.1,
+    };
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let end = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
+    let (name, rest) = rest.split_at_checked(end)?;
+    if name.is_empty() || matches!(name, "help" | "version") {
+        return None;
+    }
+    // clap keeps names for the whole run; this process ends after it has printed the words.
+    let name: &'static str = name.to_owned().leak();
+    let arg = Arg::new(name).long(name);
+    let takes_value = rest.trim_start().starts_with('<');
+    Some(match takes_value {
+        true => arg.value_hint(clap::ValueHint::AnyPath),
+        false => arg.action(clap::ArgAction::SetTrue),
+    })
+}
+
+/// The methods that begin so.
+pub(super) fn methods(current: &OsStr) -> Vec<CompletionCandidate> {
+    let current = current.to_string_lossy();
+    let names = rpc::method_names().filter(|name| name.starts_with(&*current));
+    names.map(CompletionCandidate::new).collect()
+}
+
+/// The ids and names of sessions that begin so, and session files.
+pub(super) fn sessions(current: &OsStr) -> Vec<CompletionCandidate> {
+    let mut found = listed(&current.to_string_lossy()).unwrap_or_default();
+    let is_session =
+        |path: &Path| path.is_dir() || path.extension().is_some_and(|end| end == "jsonl");
+    found.extend(PathCompleter::any().filter(is_session).complete(current));
+    found
+}
+
+fn listed(current: &str) -> anyhow::Result<Vec<CompletionCandidate>> {
+    let options = Options {
+        session_dir: directory_of(std::env::args_os()),
+        ..Options::default()
+    };
+    let mut daemon = ChildDaemon::start_silent(&options)?;
+    let rows = rows(&mut daemon);
+    daemon.end()?;
+    let quotes = !IS_BASH.load(Ordering::Relaxed);
+    let is_safe = |name: &str| {
+        let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+        (quotes && !name.contains(char::is_control)) || name.chars().all(is_plain)
+    };
+    let mut found = Vec::new();
+    for row in rows?.iter().take(MOST_SESSIONS) {
+        let name = row.name.as_deref().filter(|name| is_safe(name));
+        if let Some(name) = name.filter(|name| name.starts_with(current)) {
+            found.push(CompletionCandidate::new(name));
+        }
+        if row.session_id.starts_with(current) && is_safe(&row.session_id) {
+            let about = title(row.name.as_deref(), &row.first_message);
+            let about: String = terminal::line(about).chars().take(HELP_CHARS).collect();
+            found.push(CompletionCandidate::new(&row.session_id).help(Some(about.into())));
+        }
+    }
+    Ok(found)
+}
+
+/// The value of `--session-dir` among these words.
+fn directory_of(words: impl Iterator<Item = OsString>) -> Option<PathBuf> {
+    let mut words = words.skip_while(|word| word != "--session-dir");
+    words.nth(1).map(PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_from_help() {
+        for (line, name, takes_value) in [
+            ("      --latest          Open the latest", "latest", false),
+            ("      --session-dir <DIR>", "session-dir", true),
+            ("  -o, --output <FILE>  Where", "output", true),
+        ] {
+            let arg = option(line).unwrap();
+            assert_eq!(arg.get_long(), Some(name));
+            assert_eq!(arg.get_action().takes_values(), takes_value, "{line}");
+        }
+        for line in ["  -h, --help", "Usage: x [OPTIONS]", "", "  -", "  --"] {
+            assert!(option(line).is_none(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! `treelined doctor --json`: one line of JSON for each file.
+
+use super::doctor::{meaning, open};
+use crate::log::diagnostic::Diagnostic;
+use crate::terminal;
+use crate::tree::branches;
+use serde_json::{Value, json};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Prints what is known of each file. The exit code is 1 if one is damaged or cannot be read.
+pub(super) fn run(files: &[PathBuf]) -> anyhow::Result<ExitCode> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut is_well = true;
+    for path in files {
+        let (line, is_sound) = examined(path);
+        is_well &= is_sound;
+        writeln!(out, "{}", terminal::json(&line.to_string()))?;
+    }
+    out.flush()?;
+    Ok(match is_well {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+/// The line of a file, and whether the file is sound.
+fn examined(path: &Path) -> (Value, bool) {
+    let shown = path.display().to_string();
+    let (opened, size) = match open(path) {
+        Ok(opened) => opened,
+        Err(error) => {
+            let error = json!({ "kind": error.kind.name(), "message": error.message });
+            return (
+                json!({ "path": shown, "sound": false, "error": error }),
+                false,
+            );
+        }
+    };
+    let diagnostics: Vec<Value> = opened.diagnostics.iter().map(described).collect();
+    let is_sound = diagnostics.is_empty();
+    let tree = &opened.tree;
+    let line = json!({
+        "path": shown,
+        "sound": is_sound,
+        "sessionId": opened.log.header().map(|header| &header.id),
+        "name": tree.name(),
+        "version": opened.log.version(),
+        "bytes": size,
+        "entries": tree.entry_count(),
+        "branches": branches::list(tree).len(),
+        "leafId": tree.leaf().map(|leaf| tree.id(leaf)),
+        "diagnostics": diagnostics,
+    });
+    (line, is_sound)
+}
+
+fn described(diagnostic: &Diagnostic) -> Value {
+    let Diagnostic {
+        damage,
+        line,
+        offset,
+        length,
+    } = diagnostic;
+    json!({
+        "kind": damage.name(),
+        "line": line,
+        "offset": offset,
+        "length": length,
+        "meaning": meaning(*damage),
+    })
+}

@@ -1,0 +1,218 @@
+//! Errors as a person at a shell reads them: the event with its object, then the remedy. Owns the exit codes.
+
+use super::daemon::ErrorResponse;
+use crate::error::{Error, Kind};
+use crate::terminal;
+use std::fmt;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// The exit codes of all commands, beside 0 for success.
+pub(super) const FAILED: u8 = 1;
+pub(super) const USAGE: u8 = 2;
+pub(super) const NOT_FOUND: u8 = 3;
+pub(super) const INTERRUPTED: u8 = 130;
+
+/// An error of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ShellError {
+    /// The event and its object. Further lines list alternatives.
+    pub message: String,
+    /// A sentence or a command; empty if there is none.
+    pub remedy: String,
+    pub code: u8,
+}
+
+impl ShellError {
+    pub(super) fn new(code: u8, message: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            remedy: remedy.into(),
+            code,
+        }
+    }
+
+    /// The error of a command, by its cause.
+    pub(super) fn of(error: &anyhow::Error) -> Self {
+        if let Some(own) = error.downcast_ref::<Self>() {
+            return own.clone();
+        }
+        let message = format!("{error:#}");
+        let kind = match (
+            error.downcast_ref::<ErrorResponse>(),
+            error.downcast_ref::<Error>(),
+        ) {
+            (Some(answered), _) => answered.kind().and_then(|name| known(&name)),
+            (_, Some(own)) => Some(own.kind),
+            _ => None,
+        };
+        match kind {
+            Some(kind) => {
+                let (code, remedy) = remedy(kind);
+                Self::new(code, message, remedy)
+            }
+            None => Self::new(FAILED, message, ""),
+        }
+    }
+
+    /// Writes the error to stderr, and returns the exit code.
+    pub(super) fn report(&self) -> ExitCode {
+        let mut stderr = io::stderr().lock();
+        // There is no other place for the message.
+        let _unsaid = writeln!(stderr, "error: {self}");
+        ExitCode::from(self.code)
+    }
+}
+
+impl std::error::Error for ShellError {}
+
+impl fmt::Display for ShellError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<_> = self.message.lines().map(terminal::line).collect();
+        f.write_str(&lines.join("\n"))?;
+        match self.remedy.as_str() {
+            "" => Ok(()),
+            remedy => write!(f, "\n  try: {}", terminal::line(remedy)),
+        }
+    }
+}
+
+/// Writes a warning with its remedy to stderr.
+pub(super) fn warn(message: &str, remedy: &str) {
+    let (message, remedy) = (terminal::line(message), terminal::line(remedy));
+    let mut stderr = io::stderr().lock();
+    // There is no other place for the message.
+    let _unsaid = writeln!(stderr, "warning: {message}\n  try: {remedy}");
+}
+
+fn known(name: &str) -> Option<Kind> {
+    Kind::ALL.iter().copied().find(|kind| kind.name() == name)
+}
+
+macro_rules! remedies {
+    ($($kind:ident $code:ident $remedy:literal;)+) => {
+        /// The exit code of a kind of failure, and its remedy for a person at a shell.
+        fn remedy(kind: Kind) -> (u8, &'static str) {
+            match kind {
+                $(Kind::$kind => ($code, $remedy),)+
+            }
+        }
+    };
+}
+
+remedies! {
+    ParseError USAGE "correct the JSON; `treelined call METHOD -` reads it from stdin";
+    InvalidRequest USAGE "send one JSON-RPC request a line, `initialize` first and once";
+    MethodNotFound USAGE "`treelined call rpc.discover` lists the methods; a newer one may need a newer treelined";
+    InvalidParams USAGE "correct what the message names; `treelined COMMAND --help` has the options";
+    InternalError FAILED "run the command again with TREELINED_LOG=debug, and report what it prints";
+    ShuttingDown FAILED "run the command again: it starts another daemon";
+    SessionNotFound NOT_FOUND "`treelined list --all` shows the sessions, `treelined restore` the deleted ones";
+    SessionBusy FAILED "wait until the move, the compaction or the turn ends";
+    SessionLocked FAILED "run the command again in a moment: another program is writing to the session";
+    HeaderMissing FAILED "`treelined doctor FILE` says what the file holds";
+    VersionUnsupported FAILED "update treelined: a newer program has written the file";
+    ReadOnly FAILED "make the file writable, or work on a copy of it";
+    SessionDeleted FAILED "`treelined restore SESSION` brings it back";
+    SessionReplaced FAILED "run the command again: it reads the new file";
+    SessionExists FAILED "use the existing session, or another id";
+    ImportBusy FAILED "run the command again when the other import has ended";
+    EntryNotFound NOT_FOUND "`treelined tree SESSION --ids` shows the ids of the entries";
+    LeafMoved FAILED "look at `treelined tree SESSION`, and decide again: somebody else has written";
+    EntryInvalid USAGE "correct the member that the message names";
+    TreeChanged FAILED "run the command again: the session has changed meanwhile";
+    NestingTooDeep FAILED "ask for the flat form, or for a part with `rootId` or `maxDepth`";
+    DuplicateEntryId FAILED "choose another id; the same id with the same content is no error";
+    NotAUserMessage FAILED "name a message of the user; `treelined tree SESSION --filter user-only --ids` lists them";
+    NothingToUndo FAILED "nothing is to be done; `treelined call get_navigation_log --open SESSION` lists the moves";
+    UnansweredToolCalls FAILED "name the results of the tools too, or send `closeToolCalls`";
+    SummarizerUnavailable FAILED "`--summarizer outline` makes summaries offline; or go without a summary";
+    SummarizerFailed FAILED "run the command again, or go without a summary: nothing was changed";
+    NothingToCompact FAILED "nothing is to be done until the conversation has grown";
+    EventNotPending FAILED "nothing is to be done: the question was decided, or its time is over";
+    NoUser FAILED "connect a client that shows questions, such as treelined-tui --shared";
+    CommandExists FAILED "choose another name; `treelined call list_commands` lists those in use";
+    CommandNotFound NOT_FOUND "`treelined call list_commands` lists the commands";
+    CommandFailed FAILED "look at the output of the program that offers the command";
+    StorageFull FAILED "free space on the disk, and run the command again; nothing is lost";
+    StorageIo FAILED "check that the file exists and that the disk works";
+    PathDenied FAILED "change the permissions of the file or its folder, or choose another one";
+    DurabilityUnknown FAILED "check the disk; `treelined doctor FILE` checks the file";
+    FileExists FAILED "choose another file, or replace it with `--overwrite`";
+    ImportFailed FAILED "correct the cause that the message names, and import again";
+    BatchUnsupported USAGE "send the requests one by one";
+    RequestTooLarge FAILED "send less at once, or raise --max-frame-bytes";
+    ResponseTooLarge FAILED "ask for less with `limit` or `maxBytes`, or raise --max-frame-bytes";
+    Overloaded FAILED "run the command again in a moment";
+    Cancelled INTERRUPTED "nothing was changed; run the command again if you still want it";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::path::Path;
+
+    fn answered(kind: Kind) -> ShellError {
+        let object = json!({
+            "code": kind.code(),
+            "message": "this has happened",
+            "data": { "kind": kind.name(), "retryable": kind.retryable() },
+        });
+        let object = serde_json::value::to_raw_value(&object).unwrap();
+        ShellError::of(&ErrorResponse(object).into())
+    }
+
+    /// Errors came as a bare message of the daemon, which said nothing about what to do.
+    #[test]
+    fn every_kind_is_shown_at_the_shell_with_what_to_do() {
+        for kind in Kind::ALL {
+            let shown = answered(*kind).to_string();
+            let (event, remedy) = shown.split_once("\n  try: ").unwrap();
+            assert_eq!(event, format!("this has happened ({})", kind.name()));
+            assert!(remedy.len() > 10 && !remedy.contains('\n'), "{shown}");
+        }
+    }
+
+    #[test]
+    fn errors_of_this_program_have_the_remedy_of_their_kind_too() {
+        let error = Error::new(Kind::HeaderMissing, "x.jsonl has no header");
+        let shown = ShellError::of(&anyhow::Error::from(error).context("open x.jsonl"));
+        assert!(shown.remedy.contains("treelined doctor"), "{shown}");
+        let lost = ShellError::of(&anyhow::anyhow!("a\u{1b}[2J"));
+        assert_eq!((lost.to_string().as_str(), lost.code), ("a␛[2J", FAILED));
+    }
+
+    const MARKS: [&str; 2] = ["<!-- shell -->\n", "<!-- /shell -->"];
+
+    /// The table of `schema/errors.md`. With `TREELINED_UPDATE=1` the test writes it instead.
+    #[test]
+    fn the_document_of_errors_has_the_text_of_every_kind() {
+        let mut table = String::from(
+            "| kind | what happened | exit code | `try:` at the shell | remedy of a client |\n|---|---|---|---|---|\n",
+        );
+        for kind in Kind::ALL {
+            let (code, shell) = remedy(*kind);
+            let advice = kind.advice();
+            table += &format!(
+                "| `{}` | {} | {code} | {shell} | {} |\n",
+                kind.name(),
+                advice.happened,
+                advice.remedy
+            );
+        }
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema/errors.md");
+        let document = std::fs::read_to_string(&path).unwrap();
+        let start = document.find(MARKS[0]).unwrap() + MARKS[0].len();
+        let end = document.find(MARKS[1]).unwrap();
+        if std::env::var_os("TREELINED_UPDATE").is_some() {
+            let updated = [&document[..start], &table, &document[end..]].concat();
+            std::fs::write(&path, updated).unwrap();
+            return;
+        }
+        assert!(
+            document[start..end] == table,
+            "stale: TREELINED_UPDATE=1 cargo test --lib the_document_of_errors"
+        );
+    }
+}

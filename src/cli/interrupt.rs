@@ -1,0 +1,33 @@
+//! Ends a command at an interrupt with exit code 130. An interrupt while the pager shows text is the pager's.
+
+use super::failure::INTERRUPTED;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+/// Whether the pager has the terminal.
+static IS_PAGED: AtomicBool = AtomicBool::new(false);
+
+/// Watches for the interrupt in a thread. A command that cannot be watched ends by the signal itself.
+pub(super) fn watch() {
+    let wait = || {
+        let Ok(runtime) = super::small_runtime() else {
+            return;
+        };
+        runtime.block_on(async {
+            while tokio::signal::ctrl_c().await.is_ok() {
+                if !IS_PAGED.load(Ordering::Acquire) {
+                    std::process::exit(INTERRUPTED.into());
+                }
+            }
+        });
+    };
+    let _unwatched = thread::Builder::new().name("interrupt".into()).spawn(wait);
+}
+
+/// Runs `shown` while interrupts are left to the pager.
+pub(super) fn leave_to_pager<T>(shown: impl FnOnce() -> T) -> T {
+    IS_PAGED.store(true, Ordering::Release);
+    let result = shown();
+    IS_PAGED.store(false, Ordering::Release);
+    result
+}

@@ -1,0 +1,347 @@
+//! `treelined list`: the sessions as a table, those with the last activity first.
+
+use super::Options;
+use super::daemon::{ChildDaemon, RawJson};
+use super::screen::{Screen, Style};
+use super::session_choice::{current_directory, rows};
+use super::tree::{count, title};
+use crate::clock::SystemSource;
+use crate::id::Source;
+use crate::log::Log;
+use crate::os::file::Location;
+use crate::terminal;
+use crate::timestamp::{self, Millis};
+use crate::tree::branches;
+use anyhow::Context;
+use clap::Args;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+const MINUTE: Millis = 60_000;
+const HOUR: Millis = 60 * MINUTE;
+const DAY: Millis = 24 * HOUR;
+/// The fewest and the most characters of an id in the table.
+const ID_CHARS: std::ops::RangeInclusive<usize> = 8..=16;
+/// Columns of the time.
+const WHEN: usize = 10;
+/// The fewest columns of the name.
+const FEWEST_NAME: usize = 16;
+/// The most columns of the directory.
+const MOST_DIRECTORY: usize = 32;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  treelined list                  the sessions of this directory
+  treelined list --all build      those of all directories that say \"build\" in name or first message
+  treelined list --json | jq -r '.sessions[].path'")]
+pub(crate) struct ListArgs {
+    /// Words that the name, the first message, the directory or the id must have
+    words: Vec<String>,
+    /// The sessions of all directories, in place of this one
+    #[arg(long)]
+    all: bool,
+    /// Show at most so many sessions
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: usize,
+    /// Print `{"sessions": […]}`: the rows of list_sessions, each with its number of `branches`
+    #[arg(long)]
+    json: bool,
+}
+
+/// The members of a row that the table shows.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TableRow {
+    session_id: String,
+    path: String,
+    cwd: String,
+    name: Option<String>,
+    first_message: String,
+    modified: String,
+    message_count: u64,
+    diagnostic: Option<Diagnostic>,
+}
+
+#[derive(Deserialize)]
+struct Diagnostic {
+    kind: String,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    sessions: Vec<RawJson>,
+}
+
+/// The sessions to show, and what the notes below them say.
+struct Found {
+    sessions: Vec<RawJson>,
+    /// Sessions that fit, shown or not.
+    total: usize,
+    /// Sessions of all directories.
+    everywhere: usize,
+    id_chars: usize,
+}
+
+pub(super) fn run(options: &Options, list: &ListArgs) -> anyhow::Result<ExitCode> {
+    let mut daemon = ChildDaemon::start(options)?;
+    let found = find(&mut daemon, list);
+    daemon.end()?;
+    let found = found?;
+    match list.json {
+        true => print_json(&found)?,
+        false => print(options, &found, list)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn find(daemon: &mut ChildDaemon, list: &ListArgs) -> anyhow::Result<Found> {
+    let all = rows(daemon)?;
+    let ids: Vec<&str> = all.iter().map(|row| row.session_id.as_str()).collect();
+    let cwd = match list.all {
+        true => None,
+        false => Some(current_directory()?),
+    };
+    let query = list.words.join(" ");
+    let params = json!({ "cwd": cwd, "query": (!query.is_empty()).then_some(query) });
+    let answered = daemon.call("list_sessions", &params.to_string())?;
+    let answer: Answer =
+        serde_json::from_str(answered.get()).context("read the answer to list_sessions")?;
+    let total = answer.sessions.len();
+    let mut sessions = answer.sessions;
+    sessions.truncate(list.limit);
+    Ok(Found {
+        sessions,
+        total,
+        everywhere: all.len(),
+        id_chars: distinct(&ids),
+    })
+}
+
+/// So many first characters tell most ids apart.
+fn distinct(ids: &[&str]) -> usize {
+    let (fewest, most) = (*ID_CHARS.start(), *ID_CHARS.end());
+    let tells_apart = |chars: &usize| {
+        let mut beginnings: Vec<String> = ids
+            .iter()
+            .map(|id| id.chars().take(*chars).collect())
+            .collect();
+        beginnings.sort_unstable();
+        beginnings.dedup();
+        beginnings.len() == ids.len()
+    };
+    (fewest..most).find(tells_apart).unwrap_or(most)
+}
+
+/// The number of branches; `None` for a file that cannot be read.
+fn branch_count(path: &str) -> Option<usize> {
+    let opened = Log::open(Location::of_path(Path::new(path)).ok()?).ok()?;
+    Some(branches::list(&opened.tree).len())
+}
+
+fn print_json(found: &Found) -> anyhow::Result<()> {
+    let mut sessions = Vec::new();
+    for row in &found.sessions {
+        let mut members: Map<String, Value> =
+            serde_json::from_str(row.get()).context("read a session")?;
+        let path = members.get("path").and_then(Value::as_str);
+        let branches = path.and_then(branch_count);
+        members.insert("branches".to_owned(), json!(branches));
+        sessions.push(Value::Object(members));
+    }
+    let text = json!({ "sessions": sessions }).to_string();
+    writeln!(io::stdout().lock(), "{}", terminal::json(&text))?;
+    Ok(())
+}
+
+fn print(options: &Options, found: &Found, list: &ListArgs) -> anyhow::Result<()> {
+    if found.sessions.is_empty() {
+        let note = nothing(found, list);
+        writeln!(io::stderr(), "{}", terminal::line(&note))?;
+        return Ok(());
+    }
+    let rows: Vec<TableRow> = found
+        .sessions
+        .iter()
+        .map(|row| serde_json::from_str(row.get()).context("read a session"))
+        .collect::<anyhow::Result<_>>()?;
+    let mut screen = Screen::paged(options);
+    let table = Table::new(&rows, found.id_chars, screen.columns);
+    table.head(&mut screen)?;
+    let now = SystemSource.now_ms();
+    for row in &rows {
+        table.row(&mut screen, row, now)?;
+    }
+    if found.total > rows.len() {
+        let sessions = count(found.total as u64, "session", "sessions");
+        let note = format!("\n{sessions}; {} shown, --limit N shows more", rows.len());
+        writeln!(screen, "{}", screen.style(Style::Dim, &note))?;
+    }
+    screen.finish()?;
+    Ok(())
+}
+
+/// Why the table is empty, and where there are sessions.
+fn nothing(found: &Found, list: &ListArgs) -> String {
+    let fit = if list.words.is_empty() {
+        "no session"
+    } else {
+        "no session with these words"
+    };
+    match (list.all, found.everywhere) {
+        (_, 0) => {
+            "there are no sessions; treelined import brings in those of other tools".to_owned()
+        }
+        (true, _) => format!("{fit}; treelined search looks into the messages"),
+        (false, _) => format!("{fit} of this directory; --all looks in all directories"),
+    }
+}
+
+/// The widths of the columns.
+struct Table {
+    id: usize,
+    name: usize,
+    directory: usize,
+    home: Option<String>,
+}
+
+impl Table {
+    fn new(rows: &[TableRow], id: usize, columns: usize) -> Self {
+        let home = std::env::var("HOME").ok().filter(|home| home.len() > 1);
+        let mut table = Self {
+            id,
+            name: 0,
+            directory: 0,
+            home,
+        };
+        let widest = rows
+            .iter()
+            .map(|row| terminal::width(&table.directory(row)));
+        table.directory = widest.max().unwrap_or_default().clamp(9, MOST_DIRECTORY);
+        // Two spaces between columns; "messages" and "branches" have eight letters.
+        let others = WHEN + id + 8 + 8 + table.directory + 5 * 2;
+        table.name = columns.saturating_sub(others).max(FEWEST_NAME);
+        table
+    }
+
+    /// The directory, with `~` for the home directory.
+    fn directory(&self, row: &TableRow) -> String {
+        let cwd = terminal::line(&row.cwd).into_owned();
+        let below = self.home.as_ref().and_then(|home| cwd.strip_prefix(home));
+        match below {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("~{rest}"),
+            _ => cwd,
+        }
+    }
+
+    fn head(&self, screen: &mut Screen) -> io::Result<()> {
+        let Self { id, name, .. } = self;
+        let line = format!(
+            "{:<WHEN$}  {:<id$}  {:<name$}  {:>8}  {:>8}  directory",
+            "when", "id", "session", "messages", "branches"
+        );
+        writeln!(screen, "{}", screen.style(Style::Dim, &line))
+    }
+
+    fn row(&self, screen: &mut Screen, row: &TableRow, now: Millis) -> io::Result<()> {
+        let (branches, said) = match &row.diagnostic {
+            None => (
+                branch_count(&row.path).map_or("?".to_owned(), |count| count.to_string()),
+                title(row.name.as_deref(), &row.first_message).to_owned(),
+            ),
+            Some(Diagnostic { kind }) => (
+                "?".to_owned(),
+                format!("{} ({kind}; see treelined doctor)", row.path),
+            ),
+        };
+        let when = padded(&when(&row.modified, now), WHEN);
+        let id: String = row.session_id.chars().take(self.id).collect();
+        let id = padded(&terminal::line(&id), self.id);
+        let name = terminal::line(&said);
+        let name = padded(&terminal::cut(&name, self.name, "…"), self.name);
+        let name = match row.name {
+            Some(_) => screen.style(Style::Bold, &name),
+            None => name,
+        };
+        let directory = self.directory(row);
+        let directory = end_of(&directory, self.directory);
+        let line = [
+            screen.style(Style::Dim, &when),
+            screen.style(Style::Cyan, &id),
+            name,
+            format!("{:>8}", row.message_count),
+            format!("{branches:>8}"),
+            screen.style(Style::Dim, &directory),
+        ];
+        writeln!(screen, "{}", line.join("  ").trim_end())
+    }
+}
+
+fn padded(text: &str, columns: usize) -> String {
+    let gap = columns.saturating_sub(terminal::width(text));
+    format!("{text}{}", " ".repeat(gap))
+}
+
+/// The last characters of a path, which tell more than the first ones.
+fn end_of(text: &str, columns: usize) -> String {
+    let length = text.chars().count();
+    match length.checked_sub(columns) {
+        None | Some(0) => text.to_owned(),
+        Some(more) => format!("…{}", text.chars().skip(more + 1).collect::<String>()),
+    }
+}
+
+/// The time since then; after a month the day.
+fn when(modified: &str, now: Millis) -> String {
+    let Some(then) = timestamp::parse(modified) else {
+        return modified.chars().take(WHEN).collect();
+    };
+    let since = now.saturating_sub(then);
+    if since < MINUTE {
+        "just now".to_owned()
+    } else if since < HOUR {
+        format!("{} min ago", since / MINUTE)
+    } else if since < DAY {
+        format!("{} h ago", since / HOUR)
+    } else if since < 30 * DAY {
+        let days = u64::try_from(since / DAY).unwrap_or_default();
+        count(days, "day", "days") + " ago"
+    } else {
+        modified.chars().take(WHEN).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_shown_as_distances_for_a_month() {
+        let now = timestamp::parse("2026-11-22T12:00:00Z").unwrap();
+        for (then, shown) in [
+            ("2026-11-22T11:59:30Z", "just now"),
+            ("2026-11-22T11:30:00Z", "30 min ago"),
+            ("2026-11-22T01:00:00Z", "11 h ago"),
+            ("2026-11-21T01:00:00Z", "1 day ago"),
+            ("2026-11-01T12:00:00Z", "21 days ago"),
+            ("2026-01-01T12:00:00Z", "2026-01-01"),
+            ("2027-01-01T12:00:00Z", "just now"),
+            ("", ""),
+        ] {
+            assert_eq!(when(then, now), shown, "{then}");
+        }
+    }
+
+    #[test]
+    fn ids_are_as_long_as_it_takes_to_tell_them_apart() {
+        assert_eq!(distinct(&["0198c1f0-5e00", "0298c1f0-5e00"]), 8);
+        assert_eq!(distinct(&["0198c1f0-5e00", "0198c1f0-5f00"]), 11);
+        assert_eq!(
+            distinct(&["0198c1f0-5e00-7000-8000-1", "0198c1f0-5e00-7000-8000-2"]),
+            16
+        );
+    }
+}

@@ -1,0 +1,115 @@
+//! The session that a person names, in all commands that take one.
+
+use super::*;
+
+fn home_with_two() -> std::sync::Arc<Home> {
+    let home = Home::new();
+    for (id, day, name) in [("abcd1111", 1, "first"), ("abcd2222", 2, "second")] {
+        Log::with_header(json!({"type": "session", "version": 3, "id": id, "timestamp": format!("2025-01-0{day}T00:00:00.000Z"), "cwd": home.cwd()}))
+            .user("u1", "", &format!("about {id}"))
+            .entry("session_info", "n1", "u1", json!({"name": name}))
+            .store(&home, &format!("2025-01-0{day}_{id}.jsonl"));
+    }
+    home
+}
+
+/// Some commands took ids only, others paths only.
+#[test]
+fn every_command_finds_a_session_by_id_name_beginning_and_latest() {
+    let home = home_with_two();
+    let commands: [&[&str]; 6] = [
+        &["tree"],
+        &["show"],
+        &["export", "--text"],
+        &["doctor"],
+        &["migrate"],
+        &["call", "get_entry", r#"{"entryId":"u1"}"#],
+    ];
+    for command in commands {
+        let is_call = command[0] == "call";
+        let run = |session: &str| {
+            let named = match (session, is_call) {
+                ("--latest", _) | (_, false) => vec![session],
+                _ => vec!["--open", session],
+            };
+            home.run(&[command, &named].concat(), &[], "")
+        };
+        for (session, id) in [
+            ("abcd1111", "abcd1111"),
+            ("first", "abcd1111"),
+            ("abcd2", "abcd2222"),
+            ("--latest", "abcd2222"),
+        ] {
+            let output = run(session);
+            assert_eq!(output.code, Some(0), "{command:?} {session}: {output:?}");
+            let text = output.text();
+            let name = if id == "abcd1111" { "first" } else { "second" };
+            assert!(
+                text.contains(id) || text.contains(name),
+                "{command:?} {session}: {text}"
+            );
+        }
+        let several = run("abcd");
+        assert_eq!(several.code, Some(2), "{command:?}: {several:?}");
+        assert!(
+            several
+                .stderr
+                .starts_with("error: 2 sessions fit \"abcd\":\n  abcd"),
+            "{}",
+            several.stderr
+        );
+        let missing = run("nobody");
+        let code = if is_call { 1 } else { 3 };
+        assert_eq!(missing.code, Some(code), "{command:?}: {missing:?}");
+        assert!(
+            missing.stderr.contains("sessionNotFound"),
+            "{}",
+            missing.stderr
+        );
+    }
+}
+
+#[test]
+fn a_deleted_session_is_found_in_the_same_ways() {
+    let home = home_with_two();
+    let delete = |id: &str| {
+        let params = json!({ "sessionId": id }).to_string();
+        home.run(&["call", "delete_session", &params], &[], "")
+            .clean();
+    };
+    let restore = |session: &str| home.run(&["restore", session], &[], "");
+    for session in ["abcd1111", "first", "abcd1", "--latest"] {
+        delete("abcd1111");
+        restore(session).clean();
+        assert_eq!(
+            home.run(&["tree", "abcd1111"], &[], "").code,
+            Some(0),
+            "{session}"
+        );
+    }
+    delete("abcd1111");
+    delete("abcd2222");
+    assert_eq!(restore("abcd").code, Some(2));
+    assert_eq!(restore("nobody").code, Some(3));
+    let listed = home.run(&["restore", "--json"], &[], "").clean().text();
+    let listed: Json = serde_json::from_str(&listed).unwrap();
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_damaged_file_is_described_in_json() {
+    let home = Home::new();
+    let text = Log::new("s1")
+        .user("u1", "", "x")
+        .raw("{\"type\":\"mess")
+        .text();
+    let path = home.file("s.jsonl", text.as_bytes());
+    let output = home.run(&["doctor", "--json", path.to_str().unwrap()], &[], "");
+    assert_eq!(output.code, Some(1));
+    let line: Json = serde_json::from_str(&output.text()).unwrap();
+    assert_eq!(
+        (&line["sessionId"], &line["sound"]),
+        (&json!("s1"), &json!(false))
+    );
+    assert_eq!(line["diagnostics"][0]["line"], 3);
+}
