@@ -56,11 +56,11 @@ impl PageStats {
         self.times.extend(of.timestamp);
         let used = self.total.add(entry);
         self.usage.add(row, used);
-        let may_touch = match (of.kind, of.role) {
-            (Kind::Message, Role::Assistant | Role::ToolResult) => true,
-            (Kind::BranchSummary | Kind::Compaction, _) => true,
-            _ => false,
-        };
+        let may_touch = matches!(
+            (of.kind, of.role),
+            (Kind::Message, Role::Assistant | Role::ToolResult)
+                | (Kind::BranchSummary | Kind::Compaction, _)
+        );
         if may_touch {
             let files = touched_files([entry]);
             self.add_files(row, files.read_files, files.modified_files);
