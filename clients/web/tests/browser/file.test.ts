@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { tour } from '../sample.ts';
+import { large, tour } from '../sample.ts';
 import { Stage, type Watched } from './harness.ts';
 
 describe('the page from disk', () => {
@@ -254,6 +254,31 @@ describe('the page from disk', () => {
     await narrow.page.waitForTimeout(300);
     assert.equal(await tree.isVisible(), false);
     await narrow.close();
+  });
+
+  test('the minimap shows the whole tree, and scrolls it', async () => {
+    const long = await stage.openFile(stage.export(large(3000)));
+    const map = long.page.locator('.minimap');
+    const painted = (): Promise<boolean> =>
+      map.locator('canvas').evaluate((canvas: HTMLCanvasElement) => {
+        const { width, height } = canvas;
+        const pixels = canvas.getContext('2d')?.getImageData(0, 0, width, height).data ?? [];
+        // The last rows are there too: a pixel of the last tenth has a colour.
+        return pixels.slice(-pixels.length / 10).some((value) => value > 0);
+      });
+    while (!(await painted())) await long.page.waitForTimeout(100);
+    const box = await map.boundingBox();
+    assert.ok(box);
+    const scrolled = (): Promise<number> =>
+      long.page
+        .locator('#tree')
+        .evaluate((tree) => tree.scrollTop / (tree.scrollHeight - tree.clientHeight));
+    await long.page.mouse.click(box.x + box.width / 2, box.y + 2);
+    while ((await scrolled()) > 0.05) await long.page.waitForTimeout(50);
+    await long.page.mouse.click(box.x + box.width / 2, box.y + box.height - 2);
+    while ((await scrolled()) < 0.95) await long.page.waitForTimeout(50);
+    await long.page.locator('#tree .row:not(.waiting)').first().waitFor();
+    await long.close();
   });
 
   test('nothing is asked of anybody, and nothing fails', async () => {

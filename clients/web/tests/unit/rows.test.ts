@@ -9,6 +9,7 @@ import {
   searchView,
   type FileView,
 } from '../../src/source/file-rows.ts';
+import { parentsOf } from '../../src/source/file.ts';
 import { parseQuery } from '../../src/text/query.ts';
 
 // q ─ a ─┬─ b ─ c
@@ -114,6 +115,12 @@ test('branches are compared at their common ancestor', () => {
   const sum = sumRows(rows(), stats, rows().path(3));
   assert.deepEqual(sum.messages, { user: 2, assistant: 2 });
   assert.equal(sum.activeMs, 180_000);
+});
+
+test('the depths of rows give their parents', () => {
+  assert.deepEqual([...parentsOf([0, 1, 2, 3, 2, 0, 1])], [-1, 0, 1, 2, 1, -1, 5]);
+  // Depths of a damaged file.
+  assert.deepEqual([...parentsOf([3, 5])], [-1, 0]);
 });
 
 test('a path of rows that name each other ends', () => {
