@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:074c1049522c4b30799b879a1ec5c303e99d57c5f130d5f457119df40493bc6e',
+  schema_hash = 'sha256:d4faa506f25ad5d8ed85cacc5ed97468678ee3d15531c07c8226d8a2166aa368',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

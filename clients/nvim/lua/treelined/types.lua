@@ -675,11 +675,15 @@
 --- The params of `get_path`.
 ---@class treelined.GetPathParams
 ---@field entryId? string The id of the last entry of the path. Default: the leaf.
+---@field limit? integer The most entries of the page. Default: no limit.
+---@field maxBytes? integer The most bytes of the page, which has at least one entry. Default: no page, the whole path.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
+---@field since? string The id of an entry of the path; the page begins below it. Default: the root.
 
 --- The result of `get_path`.
 ---@class treelined.GetPathResult
 ---@field entries treelined.Entry[] The entries of the path, the root first; empty at the empty position.
+---@field nextCursor? string The `since` of the next page. Absent on the last page.
 
 --- The params of `get_stats`.
 ---@class treelined.GetStatsParams

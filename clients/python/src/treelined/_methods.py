@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:074c1049522c4b30799b879a1ec5c303e99d57c5f130d5f457119df40493bc6e"
+SCHEMA_HASH = "sha256:d4faa506f25ad5d8ed85cacc5ed97468678ee3d15531c07c8226d8a2166aa368"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -1494,6 +1494,9 @@ class AsyncMethods(ABC):
         *,
         session_id: str | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
+        since: str | None | Omitted = OMITTED,
+        limit: int | None | Omitted = OMITTED,
+        max_bytes: int | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetPathResult:
         """Returns the entries from the root to an entry.
@@ -1502,9 +1505,23 @@ class AsyncMethods(ABC):
 
         `entry_id`: The id of the last entry of the path. Default: the leaf.
 
+        `since`: The id of an entry of the path; the page begins below it. Default: the root.
+
+        `limit`: The most entries of the page. Default: no limit.
+
+        `max_bytes`: The most bytes of the page, which has at least one entry. Default: no page, the whole path.
+
         """
         answered: types.GetPathResult = await self.call(
-            "get_path", {"sessionId": session_id, "entryId": entry_id}, timeout=timeout
+            "get_path",
+            {
+                "sessionId": session_id,
+                "entryId": entry_id,
+                "since": since,
+                "limit": limit,
+                "maxBytes": max_bytes,
+            },
+            timeout=timeout,
         )
         return answered
 
@@ -3335,6 +3352,9 @@ class Methods(ABC):
         *,
         session_id: str | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
+        since: str | None | Omitted = OMITTED,
+        limit: int | None | Omitted = OMITTED,
+        max_bytes: int | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetPathResult:
         """Returns the entries from the root to an entry.
@@ -3343,9 +3363,23 @@ class Methods(ABC):
 
         `entry_id`: The id of the last entry of the path. Default: the leaf.
 
+        `since`: The id of an entry of the path; the page begins below it. Default: the root.
+
+        `limit`: The most entries of the page. Default: no limit.
+
+        `max_bytes`: The most bytes of the page, which has at least one entry. Default: no page, the whole path.
+
         """
         answered: types.GetPathResult = self.call(
-            "get_path", {"sessionId": session_id, "entryId": entry_id}, timeout=timeout
+            "get_path",
+            {
+                "sessionId": session_id,
+                "entryId": entry_id,
+                "since": since,
+                "limit": limit,
+                "maxBytes": max_bytes,
+            },
+            timeout=timeout,
         )
         return answered
 

@@ -1683,13 +1683,24 @@ class GetPathParams(TypedDict, total=False):
     """The id of the session. Default: the session that is open, if exactly one is."""
     entryId: str | None
     """The id of the last entry of the path. Default: the leaf."""
+    since: str | None
+    """The id of an entry of the path; the page begins below it. Default: the root."""
+    limit: int | None
+    """The most entries of the page. Default: no limit."""
+    maxBytes: int | None
+    """The most bytes of the page, which has at least one entry. Default: no page, the whole path."""
 
 
-class GetPathResult(TypedDict):
-    """The result of `get_path`."""
-
+class _GetPathResult(TypedDict):
     entries: list[Entry]
     """The entries of the path, the root first; empty at the empty position."""
+
+
+class GetPathResult(_GetPathResult, total=False):
+    """The result of `get_path`."""
+
+    nextCursor: str
+    """The `since` of the next page. Absent on the last page."""
 
 
 class GetStatsParams(TypedDict, total=False):

@@ -10,7 +10,7 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:074c1049522c4b30799b879a1ec5c303e99d57c5f130d5f457119df40493bc6e";
+    "sha256:d4faa506f25ad5d8ed85cacc5ed97468678ee3d15531c07c8226d8a2166aa368";
 
 impl Client {
     /// Returns the OpenRPC document of this daemon. `rpc.discover`
@@ -681,6 +681,9 @@ impl Client {
         let params = GetPathParams {
             session_id: self.session_id(),
             entry_id: None,
+            since: None,
+            limit: None,
+            max_bytes: None,
         };
         self.call("get_path", params)
     }

@@ -414,6 +414,15 @@ pub struct GetPathParams {
     /// The id of the last entry of the path. Default: the leaf.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry_id: Option<String>,
+    /// The id of an entry of the path; the page begins below it. Default: the root.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// The most entries of the page. Default: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// The most bytes of the page, which has at least one entry. Default: no page, the whole path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_bytes: Option<u64>,
 }
 
 /// The params of `get_stats`.

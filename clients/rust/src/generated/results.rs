@@ -346,6 +346,9 @@ pub struct GetNavigationLogResult {
 pub struct GetPathResult {
     /// The entries of the path, the root first; empty at the empty position.
     pub entries: Vec<Entry>,
+    /// The `since` of the next page. Absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
 }
 
 /// The result of `get_stats`.

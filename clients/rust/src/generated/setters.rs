@@ -895,6 +895,24 @@ impl<R> Call<GetPathParams, R> {
         self.params.entry_id = Some(entry_id.into());
         self
     }
+
+    /// The id of an entry of the path; the page begins below it. Default: the root.
+    pub fn since(mut self, since: impl Into<String>) -> Self {
+        self.params.since = Some(since.into());
+        self
+    }
+
+    /// The most entries of the page. Default: no limit.
+    pub fn limit(mut self, limit: u64) -> Self {
+        self.params.limit = Some(limit);
+        self
+    }
+
+    /// The most bytes of the page, which has at least one entry. Default: no page, the whole path.
+    pub fn max_bytes(mut self, max_bytes: u64) -> Self {
+        self.params.max_bytes = Some(max_bytes);
+        self
+    }
 }
 
 impl<R> Call<GetLabelParams, R> {

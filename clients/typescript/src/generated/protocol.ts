@@ -155,7 +155,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:074c1049522c4b30799b879a1ec5c303e99d57c5f130d5f457119df40493bc6e';
+export const SCHEMA_HASH = 'sha256:d4faa506f25ad5d8ed85cacc5ed97468678ee3d15531c07c8226d8a2166aa368';
 
 /** Params and result by method. */
 export interface Methods {

@@ -3473,6 +3473,18 @@ export interface GetPathParams {
    * The id of the last entry of the path. Default: the leaf.
    */
   entryId?: string | null;
+  /**
+   * The id of an entry of the path; the page begins below it. Default: the root.
+   */
+  since?: string | null;
+  /**
+   * The most entries of the page. Default: no limit.
+   */
+  limit?: number | null;
+  /**
+   * The most bytes of the page, which has at least one entry. Default: no page, the whole path.
+   */
+  maxBytes?: number | null;
 }
 /**
  * The result of `get_path`.
@@ -3482,6 +3494,10 @@ export interface GetPathResult {
    * The entries of the path, the root first; empty at the empty position.
    */
   entries: Entry[];
+  /**
+   * The `since` of the next page. Absent on the last page.
+   */
+  nextCursor?: string;
 }
 /**
  * The params of `get_stats`.
