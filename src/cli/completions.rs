@@ -108,7 +108,7 @@ fn described(name: &'static str) -> Command {
     help.lines().filter_map(option).fold(command, Command::arg)
 }
 
-/// What `PROGRAM --help` prints; `None` if there is no such program.
+/// The output of `PROGRAM --help`; `None` if there is no such program.
 pub(super) fn help_of(name: &str) -> Option<String> {
     let program = program_beside(name).ok()?;
     let asked = process::Command::new(program)
