@@ -11,7 +11,9 @@ export function run(name: string): void {
   // TREELINED_BIN may name this very command, and is not asked for.
   const command = programOfPlatform(name);
   if (command === undefined) {
-    console.error(`error: there is no ${name} for this platform: the package ${PLATFORM} is not installed`);
+    console.error(
+      `error: there is no ${name} for this platform: the package ${PLATFORM} is not installed`,
+    );
     console.error('  try: npm install --include=optional, or cargo install treelined');
     process.exitCode = 1;
     return;
