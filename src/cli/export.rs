@@ -112,7 +112,12 @@ fn write(daemon: &mut ChildDaemon, export: &ExportArgs) -> anyhow::Result<()> {
     let session = export.session.find(daemon)?;
     let opening = json!({ "path": session.display().to_string(), "mode": "read" });
     daemon.call("open_session", &opening.to_string())?;
-    if export.no_redact && !export.format.jsonl {
+    if export.format.jsonl {
+        warn(
+            "keys, tokens and passwords stay in a session file",
+            "look at it before you send it; in --html, --markdown and --text they are replaced",
+        );
+    } else if export.no_redact {
         warn(
             "keys, tokens and passwords stay in the export",
             "look at it before you send it; without --no-redact they are replaced",

@@ -45,7 +45,7 @@ pub(crate) struct ListArgs {
     #[arg(long)]
     all: bool,
     /// Show at most so many sessions
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = at_least_one)]
     limit: usize,
     /// Print `{"sessions": […]}`: the rows of list_sessions, each with its number of `branches`
     #[arg(long)]
@@ -96,6 +96,14 @@ pub(super) fn run(options: &Options, list: &ListArgs) -> anyhow::Result<ExitCode
         false => print(options, &found, list)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("at least 1".to_owned()),
+        Ok(limit) => Ok(limit),
+        Err(error) => Err(format!("not a number: {error}")),
+    }
 }
 
 fn find(daemon: &mut ChildDaemon, list: &ListArgs) -> anyhow::Result<Found> {

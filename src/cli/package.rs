@@ -38,10 +38,24 @@ pub(super) fn run(options: &Options, name: &str, args: &PackageArgs) -> anyhow::
     if let Some(folder) = &options.session_dir {
         command.arg("--session-dir").arg(folder);
     }
-    command.args(&args.arguments).env("TREELINED_BIN", own);
+    command
+        .args(as_typed(&args.arguments))
+        .env("TREELINED_BIN", own);
     let error = process::exec(&mut command);
     let message =
         format!("cannot start {name}, neither beside this program nor on the PATH: {error}");
     let remedy = format!("install the package {name}, which is one of its own");
     Err(ShellError::new(FAILED, message, remedy).into())
+}
+
+/// The arguments with the `--` before them, which the parser takes away and the program needs.
+fn as_typed(arguments: &[OsString]) -> Vec<OsString> {
+    let typed: Vec<OsString> = std::env::args_os().collect();
+    let first = typed.len().saturating_sub(arguments.len());
+    let before = first.checked_sub(1).and_then(|at| typed.get(at));
+    let dashes = before.filter(|before| *before == "--").cloned();
+    dashes
+        .into_iter()
+        .chain(arguments.iter().cloned())
+        .collect()
 }

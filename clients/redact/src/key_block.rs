@@ -33,14 +33,35 @@ fn is_in_name(byte: u8) -> bool {
     byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' '
 }
 
-/// Skips line breaks and blanks, also escaped ones.
+/// Skips line breaks and blanks, also escaped ones, and the numbers and marks that programs put before lines.
 fn skip_breaks(text: &[u8], mut at: usize) -> usize {
     loop {
-        at += match text.get(at..) {
-            Some([b'\\', b'n' | b'r', ..]) => 2,
-            Some([b'\n' | b'\r' | b' ' | b'\t' | b'>' | b'|' | b'"' | b'+', ..]) => 1,
-            _ => return at,
+        let rest = text.get(at..).unwrap_or_default();
+        at += match rest {
+            [b'\\', b'n' | b'r', ..] => 2,
+            [b'\n' | b'\r' | b' ' | b'\t' | b'>' | b'|' | b'"' | b'+', ..] => 1,
+            // A removed line of a difference. The last line of a key begins with five.
+            [b'-', next, ..] if *next != b'-' => 1,
+            [b'-', ..] if rest.starts_with(b"------END ") => 1,
+            _ => match line_number(rest) {
+                0 => return at,
+                length => length,
+            },
         };
+    }
+}
+
+/// The length of a line's number with what parts it from the line; 0 if there is none.
+fn line_number(text: &[u8]) -> usize {
+    let digits = text.iter().take(8).take_while(|byte| byte.is_ascii_digit());
+    let digits = digits.count();
+    let behind = text.get(digits..).unwrap_or_default();
+    match behind {
+        _ if digits == 0 => 0,
+        [b'\t' | b':' | b'|' | b' ', ..] => digits + 1,
+        // The arrow `→`.
+        [0xe2, 0x86, 0x92, ..] => digits + 3,
+        _ => 0,
     }
 }
 

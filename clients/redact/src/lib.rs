@@ -262,11 +262,12 @@ impl SecretSearcher {
         let mut at = 0;
         while let Some(hit) = self.literal(raw, at) {
             let rules = self.of_literal.get(hit.pattern().as_usize());
+            // Escaped in JSON, spaces and the line breaks of keys have other bytes.
+            let has_spaces =
+                |rule: &Rule| matches!(rule.check, Check::KeyBlock) || rule.pattern.contains(r"\t");
             let is_candidate = |number: &usize| {
-                let is_spaced = RULES
-                    .get(*number)
-                    .is_some_and(|rule| rule.pattern.contains(r"\t"));
-                is_spaced || self.secret(*number, raw, hit.start(), 0).is_some()
+                RULES.get(*number).is_some_and(has_spaces)
+                    || self.secret(*number, raw, hit.start(), 0).is_some()
             };
             if rules.into_iter().flatten().any(is_candidate) {
                 return true;
@@ -330,26 +331,33 @@ fn start_of(start: Start, text: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Whether the byte before `at` is one of these, and not the end of an escape: of `\n` in a string, or of a colour
-/// of a terminal.
+/// Whether the byte before `at` is one of these, and not the end of an escape: of `\n` or `\u0022` in a string, of `%22`
+/// in a URL, or of a colour of a terminal, also where its first byte was removed.
 fn is_behind(text: &[u8], at: usize, is_one: impl Fn(u8) -> bool) -> bool {
     let head = text.get(at.saturating_sub(ESCAPE)..at).unwrap_or_default();
-    let Some((last, head)) = head.split_last().filter(|(last, _)| is_one(**last)) else {
+    let Some((last, before)) = head.split_last().filter(|(last, _)| is_one(**last)) else {
         return false;
     };
-    let is_escaped =
-        head.last() == Some(&b'\\') && matches!(last, b'n' | b'r' | b't' | b'b' | b'f');
-    let numbers = head
+    let is_control =
+        before.last() == Some(&b'\\') && matches!(last, b'n' | b'r' | b't' | b'b' | b'f');
+    let numbers = before
         .iter()
         .rev()
         .take_while(|byte| byte.is_ascii_digit() || **byte == b';');
-    let before = head.len() - numbers.count();
-    let before = head.get(..before).unwrap_or_default();
-    let is_coloured = *last == b'm'
-        && (before.ends_with(b"\x1b[")
-            || before.ends_with(b"\\u001b[")
-            || before.ends_with(b"\\u001B["));
-    !(is_escaped || is_coloured)
+    let before_numbers = before.get(..before.len() - numbers.count());
+    let is_of_terminal =
+        last.is_ascii_alphabetic() && before_numbers.is_some_and(|it| it.ends_with(b"["));
+    !(is_control || is_of_terminal || ends_with_code(head))
+}
+
+/// Whether the text ends with the code of a character: `\u0022`, `\x22` or `%22`.
+fn ends_with_code(text: &[u8]) -> bool {
+    [(&b"\\u"[..], 4), (b"\\x", 2), (b"%", 2)]
+        .iter()
+        .any(|(start, digits)| {
+            let (code, digits) = text.split_at(text.len().saturating_sub(*digits));
+            code.ends_with(start) && digits.iter().all(u8::is_ascii_hexdigit)
+        })
 }
 
 /// Bytes of the longest escape.

@@ -253,3 +253,63 @@ fn json_that_may_change_is_found_however_it_is_escaped() {
     assert!(!keeps.may_change(br#"{"a":"\u0041"}"#));
     assert!(!redactor().may_change(br#"{"a":"no \n secret \" at all"}"#));
 }
+
+/// Programs put the line's number before each line of a key, JSON in a string escapes its line breaks, and a search in
+/// the bytes of an entry then took the key for none: it stayed whole in exports.
+#[test]
+fn private_keys_are_replaced_with_the_numbers_of_their_lines() {
+    let lines = [
+        "-----BEGIN RSA PRIVATE KEY-----".to_owned(),
+        chars(ALNUM, 64),
+        format!("12{}", chars(ALNUM, 62)),
+        chars(ALNUM, 31),
+        "-----END RSA PRIVATE KEY-----".to_owned(),
+    ];
+    let joined = |line: &dyn Fn(usize, &str) -> String| -> String {
+        let numbered = lines.iter().enumerate();
+        numbered.map(|(at, text)| line(at + 1, text)).collect()
+    };
+    for text in [
+        joined(&|_, text| format!("{text}\n")),
+        joined(&|_, text| format!("{text}\\n")),
+        joined(&|at, text| format!("{at:>6}\t{text}\n")),
+        joined(&|at, text| format!("{at:>6}→{text}\n")),
+        joined(&|at, text| format!("{at}: {text}\n")),
+        joined(&|at, text| format!("{at:>3} | {text}\n")),
+        joined(&|at, text| format!("+{at:>3} {text}\n")),
+        joined(&|_, text| format!("-{text}\n")),
+    ] {
+        let (out, kinds) = redacted(&text);
+        assert_eq!(kinds, ["private-key"], "{text}");
+        let left = lines[1..4].iter().find(|line| out.contains(&line[..20]));
+        assert_eq!(left, None, "{out}");
+        let entry = format!("{{\"text\":{}}}", format!("{text:?}").replace("\\'", "'"));
+        assert!(redactor().may_change(entry.as_bytes()), "{text}");
+    }
+}
+
+/// Titles lose the first byte of a terminal's codes, and text in URLs and source code has codes of characters.
+#[test]
+fn tokens_behind_codes_and_other_letters_are_replaced() {
+    let token = format!("ghp_{}", chars(ALNUM, 36));
+    for before in [
+        "[32m",
+        "\u{1b}[1;31m",
+        "[2J",
+        "%22",
+        "%3D",
+        "\\u0022",
+        "\\x22",
+        "是",
+        "キー",
+        "é",
+    ] {
+        let (out, kinds) = redacted(&format!("{before}{token}请"));
+        assert_eq!(kinds, ["github-token"], "{before}");
+        assert_eq!(out, format!("{before}[redacted:github-token]请"));
+        let entry = format!("{{\"text\":\"{}{token}请\"}}", before.escape_default());
+        assert!(redactor().may_change(entry.as_bytes()), "{entry}");
+        let entry = format!("{{\"text\":\"{before}{token}请\"}}");
+        assert!(redactor().may_change(entry.as_bytes()), "{entry}");
+    }
+}

@@ -21,4 +21,5 @@ export {
   SCHEMA_HASH,
 } from './generated/protocol.js';
 export type * from './generated/types.js';
+export type { Session as SessionInfo } from './generated/types.js';
 export { Session } from './session.js';

@@ -1,13 +1,16 @@
 //! `export_session` (protocol.md §16).
 
+use crate::daemon::Daemon;
 use crate::daemon::call::Call;
+use crate::daemon::open_session::OpenSession;
 use crate::daemon::reading::INLINE_ENTRIES;
 use crate::error::{Error, Result};
 use crate::export::{ExportOptions, ExportSource, Format, Part, Target};
 use crate::lock::lock;
+use crate::os::file::Location;
 use crate::rpc::handler::{Read, ReadAnswer};
 use crate::wire::{self, ExportFormat, ExportScope, ExportSessionParams, HomePaths};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -50,6 +53,13 @@ fn export(
         (ExportScope::Tree | ExportScope::Subtree, _) => Part::Tree,
     };
     let daemon = &read.call.daemon;
+    if let Some(path) = params
+        .path
+        .as_deref()
+        .filter(|_| params.overwrite == Some(true))
+    {
+        refuse_session_file(daemon, Path::new(path))?;
+    }
     let source = ExportSource::take(read, part, options, daemon.renderers(), &*daemon.source)?;
     let target = match &params.path {
         Some(path) => Target::File {
@@ -74,6 +84,28 @@ fn export(
             redactions: exported.redactions,
         })
     }))
+}
+
+/// Fails if an export to this path would replace a session: an open one, or one of the session directory.
+fn refuse_session_file(daemon: &Daemon, path: &Path) -> Result<()> {
+    let identity = |path: &Path| Some(Location::of_path(path).ok()?.status().ok()?.identity);
+    let Some(target) = identity(path) else {
+        return Ok(());
+    };
+    let is_open = |open: &Arc<OpenSession>| {
+        let file = open.session.path.as_deref();
+        file.is_some_and(|file| identity(file) == Some(target))
+    };
+    let is_below = |path: &Path, folder: &Path| {
+        std::fs::canonicalize(folder).is_ok_and(|folder| path.starts_with(folder))
+    };
+    let is_listed = path.extension().is_some_and(|ending| ending == "jsonl")
+        && std::fs::canonicalize(path).is_ok_and(|path| is_below(&path, daemon.store.path()));
+    if is_listed || daemon.open_sessions().iter().any(is_open) {
+        let reason = "is the file of a session, which an export does not replace";
+        return Err(Error::invalid_params("path", reason));
+    }
+    Ok(())
 }
 
 fn options(params: &ExportSessionParams) -> Result<ExportOptions> {

@@ -5,6 +5,7 @@ mod doctor;
 mod help;
 mod interrupt;
 mod list;
+mod package;
 mod scripts;
 mod search;
 mod sessions;

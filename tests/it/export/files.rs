@@ -48,6 +48,35 @@ fn a_file_is_private_and_whole() {
     assert_eq!(fs::read(&source).unwrap(), before);
 }
 
+/// An export with `overwrite` to the session's own file replaced the conversation by its text.
+#[test]
+fn files_of_sessions_are_not_replaced() {
+    let home = Home::new();
+    let (mut d, source) = opened(&home, &branched());
+    let made = d.ok("create_session", json!({"sessionId": "listed"}));
+    let listed = std::path::PathBuf::from(made["session"]["path"].as_str().unwrap());
+    d.ok(
+        "append_message",
+        json!({"sessionId": "listed", "message": {"role": "user", "content": "stays"}}),
+    );
+    d.ok("close_session", json!({"sessionId": "listed"}));
+    let link = home.files().join("hard.txt");
+    fs::hard_link(&source, &link).unwrap();
+    let before = (fs::read(&source).unwrap(), fs::read(&listed).unwrap());
+    for path in [&source, &listed, &link] {
+        for format in ["text", "html", "jsonl"] {
+            let params = json!({"format": format, "path": path, "overwrite": true});
+            let error = d.err("export_session", params);
+            assert_eq!(error.kind, "invalidParams");
+            assert_eq!(error.details("field"), &json!("path"), "{path:?}");
+        }
+    }
+    assert_eq!(
+        (fs::read(&source).unwrap(), fs::read(&listed).unwrap()),
+        before
+    );
+}
+
 #[test]
 fn paths_that_cannot_be_written_are_refused_with_a_typed_error() {
     let home = Home::new();

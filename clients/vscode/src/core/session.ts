@@ -6,7 +6,7 @@ import type {
   Diagnostic,
   Methods,
   OpenSessionParams,
-  Session as SessionInfo,
+  SessionInfo,
 } from 'treelined';
 import type { Connection, Note } from './connection.js';
 import { Emitter } from './emitter.js';
