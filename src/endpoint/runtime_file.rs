@@ -39,7 +39,7 @@ pub(crate) struct DaemonInfo {
     pub options: BTreeMap<String, String>,
 }
 
-/// Whose environment variables and keys the daemon has.
+/// The user and the process whose environment variables and keys the daemon has.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct EnvironmentOrigin {

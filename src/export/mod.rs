@@ -56,7 +56,7 @@ pub(crate) enum Target {
     },
 }
 
-/// What to export, and how.
+/// The format of an export, and the changes to its text.
 #[derive(Debug, Clone)]
 pub(crate) struct ExportOptions {
     pub format: Format,

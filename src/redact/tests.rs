@@ -1,4 +1,4 @@
-use super::samples::{ALNUM, chars, tokens};
+use super::samples::{ALNUM, chars, escaped_forms, tokens};
 use super::*;
 use crate::tests::random::Random;
 
@@ -12,19 +12,8 @@ fn redactor() -> &'static Redactor {
 #[test]
 fn strings_of_an_entry_are_redacted_however_they_are_escaped() {
     for (kind, token) in tokens() {
-        let escaped: String = token
-            .chars()
-            .map(|char| format!("\\u{:04x}", char as u32))
-            .collect();
         let slashes = format!("https:\\/\\/a:{}@b", "pw1");
-        for text in [
-            token.clone(),
-            format!("line\\n{token}\\n"),
-            format!("\\t{token}"),
-            format!("\\u001b[1;31m{token}"),
-            format!("\\\"{token}\\\""),
-            escaped,
-        ] {
+        for text in escaped_forms(&token) {
             let entry = format!(
                 "{{\"type\":\"message\",\"id\":\"a\",\"message\":{{\"role\":\"user\",\"content\":\"{text}\"}}}}"
             );

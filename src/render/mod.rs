@@ -21,7 +21,7 @@ pub(crate) use self::message::call_ids;
 /// The most bytes of one string. Longer ones are cut.
 pub(crate) const STRING_BYTES: usize = 1 << 20;
 
-/// What the session knows about an entry besides its bytes.
+/// Facts about an entry that are not in its bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EntryContext<'a> {
     /// The id of the entry in the tree.

@@ -336,7 +336,7 @@ fn long_strings_are_cut_at_a_character_and_say_by_how_much() {
     assert_eq!(block["truncated"], STRING_BYTES + 2);
 }
 
-/// What an entry has beside its strings and structure, in bytes.
+/// The bytes of an entry beside its strings and structure.
 const HEAD_BYTES: usize = 2048;
 
 #[test]

@@ -43,7 +43,7 @@ pub(super) enum End {
     Anywhere,
 }
 
-/// What a pattern does not check.
+/// A condition on a match that its pattern cannot express.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Check {
     Nothing,

@@ -42,3 +42,16 @@ pub(crate) fn tokens() -> Vec<(&'static str, String)> {
         ),
     ]
 }
+
+/// The token as JSON writes it in strings: plain, behind escapes and colours, and escaped itself.
+pub(crate) fn escaped_forms(token: &str) -> [String; 6] {
+    let escape = |char| format!("\\u{:04x}", u32::from(char));
+    [
+        token.to_owned(),
+        format!("line\\n{token}\\n"),
+        format!("\\t{token}"),
+        format!("\\u001b[1;31m{token}"),
+        format!("\\\"{token}\\\""),
+        token.chars().map(escape).collect(),
+    ]
+}

@@ -9,7 +9,7 @@ use crate::view::{Subject, ToolCall};
 /// A part of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// What the speaker says: Markdown, if it is a model.
+    /// The speaker's text: Markdown, if it is a model.
     Said(String),
     Thinking(String),
     /// A call of a tool, on one line, and its arguments as JSON.
