@@ -74,6 +74,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_arguments_are_a_valid_command() {
+        <Args as clap::CommandFactory>::command().debug_assert();
+    }
+
+    #[test]
     fn paths_and_ids_are_distinguished() {
         let target = |args: &[&str]| Args::parse_from([&["treelined-tui"], args].concat()).target();
         assert_eq!(target(&[]), None);
