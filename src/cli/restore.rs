@@ -86,6 +86,12 @@ fn trashed<R: DeserializeOwned>(daemon: &mut ChildDaemon) -> anyhow::Result<Vec<
     }
 }
 
+/// The deleted sessions as rows among which a person chooses.
+pub(super) fn deleted(daemon: &mut ChildDaemon) -> anyhow::Result<Vec<ListedRow>> {
+    let rows: Vec<TrashRow> = trashed(daemon)?;
+    Ok(rows.iter().map(TrashRow::listed).collect())
+}
+
 fn list(daemon: &mut ChildDaemon) -> anyhow::Result<()> {
     let mut screen = Screen::new();
     let trashed: Vec<TrashRow> = trashed(daemon)?;

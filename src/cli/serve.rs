@@ -12,6 +12,7 @@ use crate::serve::{self, Endpoints, ListenAddress};
 use crate::web::{WebAddress, WebListener};
 use anyhow::{Context, bail};
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
@@ -23,7 +24,7 @@ Examples:
   treelined serve --listen ws:127.0.0.1:7000       the page, on a port of this machine")]
 pub(crate) struct ServeArgs {
     /// Serve this address: unix, unix:PATH, ws, ws:127.0.0.1:PORT or stdio; may be repeated [default: stdio]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", add = ArgValueCompleter::new(super::completions::addresses))]
     listen: Vec<ListenAddress>,
     /// Allow ws:ADDRESS:PORT that other machines can reach: what they send can be read on the way
     #[arg(long)]
