@@ -50,7 +50,7 @@ mod web;
 
 pub(crate) use self::usage::refuse;
 
-use self::failure::{FAILED, ShellError};
+use self::failure::ShellError;
 use crate::config::Config;
 use crate::config::{self, ConfigFlags, DurabilityName, Settings, SummarizerName};
 use crate::endpoint::log_file;
@@ -282,7 +282,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 /// The error of the settings, whose message names the file, the variable or the option.
 fn in_settings(error: &anyhow::Error) -> anyhow::Error {
     let remedy = "mend it there, or name another file with --config FILE";
-    ShellError::new(FAILED, format!("{error:#}"), remedy).into()
+    ShellError::failed(format!("{error:#}"), remedy)
 }
 
 /// Whether the error is a broken pipe of stdout: its reader, such as `head`, has read enough.

@@ -1,8 +1,9 @@
 //! `treelined config`: the settings in force.
 
 use super::Options;
+use super::screen::Screen;
 use clap::Args;
-use std::io::{self, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
@@ -11,7 +12,7 @@ Examples:
   treelined config                  as a configuration file, with the source of each setting
   treelined config --json | jq -r '.settings[] | select(.source != \"default\") | .key'")]
 pub(crate) struct ConfigArgs {
-    /// Print `{\"file\", \"settings\": [{\"section\", \"key\", \"value\", \"source\", \"problem\"}], \"problem\"}`
+    /// Print `{"file", "settings": [{"section", "key", "value", "source", "problem"}], "problem"}`
     #[arg(long)]
     json: bool,
 }
@@ -22,6 +23,8 @@ pub(super) fn run(options: &Options, arguments: &ConfigArgs) -> anyhow::Result<E
         true => serde_json::to_string_pretty(&settings.as_json())? + "\n",
         false => settings.describe(),
     };
-    io::stdout().lock().write_all(text.as_bytes())?;
+    let mut screen = Screen::paged(options);
+    screen.write_all(text.as_bytes())?;
+    screen.finish()?;
     Ok(ExitCode::SUCCESS)
 }

@@ -85,10 +85,7 @@ pub(super) fn run(options: &Options, arguments: &Web) -> anyhow::Result<ExitCode
         return serve_page(options, arguments, browser);
     };
     let Some(daemon) = shared.running()? else {
-        bail!(
-            "the daemon on {} has no runtime file, so its version is not known: end that daemon",
-            shared.place.socket().display()
-        );
+        return Err(shared.has_no_runtime_file());
     };
     shared::check_version(&daemon.info)?;
     shared.check_options(options, &daemon.info)?;
@@ -145,7 +142,11 @@ fn ask(mut stream: Stream) -> anyhow::Result<WebResult> {
     match (response.result, response.error) {
         (Some(result), _) => Ok(result),
         (None, Some(error)) if error.code == Kind::MethodNotFound.code() => {
-            bail!("this older version has no page: end it with `treelined stop`")
+            let remedy = "treelined stop, so that this version serves the page";
+            Err(ShellError::failed(
+                "the running daemon is of an older version, which has no page",
+                remedy,
+            ))
         }
         (None, Some(error)) => bail!(error.message),
         (None, None) => bail!("its answer has no result"),
