@@ -95,7 +95,7 @@ impl ExportSource {
         renderers: Arc<Renderers>,
         minter: &dyn Source,
     ) -> Result<Self> {
-        // What others have deleted is not to turn up in a new file.
+        // A conversation that somebody has deleted must not turn up in a new file.
         if core.log.standing()? == Standing::Deleted {
             return Err(append::deleted());
         }

@@ -105,7 +105,7 @@ export class Live {
     this.opening = undefined;
     if (this.source || !isNamed(this.route)) return;
     this.opening = this.askToOpen(this.route);
-    // It is reported to whoever waits for it.
+    // The caller that waits for it reports the failure.
     this.opening.catch(() => undefined);
   }
 

@@ -108,7 +108,7 @@ export class LiveSource implements Source {
   /** Begins to read the path to an entry, which is shown next. */
   beginPath(id: string): void {
     const row = this.readAround(id, PATH_END);
-    // Who asks for the path reads it again.
+    // A caller that needs the path reads it again.
     row.catch(() => undefined);
     this.begun = { id, row };
   }
