@@ -68,6 +68,7 @@
 //! - `web`: the page and the WebSocket for browsers
 //! - `endpoint`: the shared daemon's socket: its place, lock, runtime file and users
 //! - `config`: settings: command line, environment, configuration file
+//! - `fleet`: sessions on NATS JetStream, with the feature `nats`
 //! - `serve`: connections on stdio, sockets and the WebSocket, their threads, and the end of the daemon
 //! - `cli`: arguments, and the commands
 //!
@@ -101,6 +102,8 @@ mod entry;
 mod error;
 mod export;
 mod extensions;
+#[cfg(feature = "nats")]
+mod fleet;
 mod flow;
 mod hooks;
 mod id;
