@@ -102,7 +102,14 @@ mod entry;
 mod error;
 mod export;
 mod extensions;
-#[cfg(feature = "nats")]
+#[cfg(any(feature = "nats", test))]
+#[cfg_attr(
+    not(feature = "nats"),
+    allow(
+        dead_code,
+        reason = "the parts that need no server are tested in every build"
+    )
+)]
 mod fleet;
 mod flow;
 mod hooks;
@@ -175,7 +182,7 @@ pub fn run() -> ExitCode {
 pub mod internals {
     pub use crate::cancel::Cancel;
     pub use crate::clock::{SystemSource, new_session_id};
-    pub use crate::config::Config;
+    pub use crate::config::{Config, NatsSettings};
     pub use crate::daemon::Daemon;
     pub use crate::daemon::connection::Connection;
     pub use crate::durability::Durability;
@@ -202,6 +209,12 @@ pub mod internals {
     /// Budgets in bytes.
     pub mod budget {
         pub use crate::budget::{HOOK_QUEUE_BYTES, VIEW_BYTES, most_kept};
+    }
+    /// Sessions on NATS JetStream.
+    #[cfg(feature = "nats")]
+    pub mod fleet {
+        pub use crate::fleet::backend::{AppendOutcome, LogBackend, Position};
+        pub use crate::fleet::stream::NatsLog;
     }
     /// Raw JSON.
     pub mod json {

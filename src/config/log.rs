@@ -54,7 +54,7 @@ impl NatsSettings {
         not(feature = "nats"),
         allow(dead_code, reason = "for the option --log")
     )]
-    pub(crate) fn of_servers(servers: Vec<String>) -> Self {
+    pub fn of_servers(servers: Vec<String>) -> Self {
         Self {
             servers,
             credentials: None,
@@ -64,6 +64,29 @@ impl NatsSettings {
             stream: STREAM.to_owned(),
             replicas: REPLICAS,
         }
+    }
+
+    /// The addresses without what stands before their hosts, and a user with a password, or a token alone. The first
+    /// server with one gives it.
+    #[cfg_attr(
+        not(any(feature = "nats", test)),
+        allow(dead_code, reason = "for connections")
+    )]
+    pub(crate) fn addresses(&self) -> (Vec<String>, Option<(String, Option<String>)>) {
+        let mut user = None;
+        let plain = self.servers.iter().map(|server| {
+            let start = server.find("://").map_or(0, |at| at + 3);
+            let (scheme, rest) = server.split_at(start);
+            let Some((before, host)) = rest.rsplit_once('@') else {
+                return server.clone();
+            };
+            user.get_or_insert_with(|| match before.split_once(':') {
+                Some((name, password)) => (name.to_owned(), Some(password.to_owned())),
+                None => (before.to_owned(), None),
+            });
+            format!("{scheme}{host}")
+        });
+        (plain.collect(), user)
     }
 }
 
@@ -139,5 +162,24 @@ fn without_password(server: &str) -> String {
             )
         }
         _ => server.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Passwords of addresses were shown in errors.
+    #[test]
+    fn addresses_are_told_from_the_passwords_in_them() {
+        let servers = ["nats://a:s@cret@h1:1", "tls://h2", "h3:2"].map(str::to_owned);
+        let (plain, user) = NatsSettings::of_servers(servers.to_vec()).addresses();
+        assert_eq!(plain, ["nats://h1:1", "tls://h2", "h3:2"]);
+        assert_eq!(user, Some(("a".to_owned(), Some("s@cret".to_owned()))));
+        assert_eq!(without_password(&servers[0]), "nats://…@h1:1");
+        let token = NatsSettings::of_servers(vec!["nats://token@h".to_owned()]);
+        let (plain, user) = token.addresses();
+        assert_eq!(plain, ["nats://h"]);
+        assert_eq!(user, Some(("token".to_owned(), None)));
     }
 }

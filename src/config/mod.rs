@@ -15,7 +15,7 @@ mod summarizer;
 
 pub(crate) use file::check;
 pub(crate) use idle_time::IdleTime;
-pub(crate) use log::NatsSettings;
+pub use log::NatsSettings;
 
 use self::renderers::{RendererSection, renderers};
 use crate::durability::Durability;

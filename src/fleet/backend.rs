@@ -5,19 +5,19 @@ use crate::error::Result;
 /// A place in the log of a session, at the end of a line. Only the backend that returned it knows its meaning: bytes of
 /// a file, or the sequence of a message. Later places are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Position(pub(crate) u64);
+pub struct Position(pub u64);
 
 impl Position {
     /// Before the header; the end of a session that does not exist.
-    pub(crate) const START: Self = Self(0);
+    pub const START: Self = Self(0);
 }
 
 /// Whole lines of a session, each with its line break, byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LogPart {
-    pub(crate) lines: Vec<u8>,
+pub struct LogPart {
+    pub lines: Vec<u8>,
     /// The position after them.
-    pub(crate) end: Position,
+    pub end: Position,
 }
 
 /// Adjacent parts in order. Each may be an error, which ends them.
@@ -25,7 +25,7 @@ pub(crate) type LogParts<'a> = Box<dyn Iterator<Item = Result<LogPart>> + 'a>;
 
 /// The outcome of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AppendOutcome {
+pub enum AppendOutcome {
     /// The lines are kept and end here.
     Appended(Position),
     /// The log does not end at the expected position; nothing was written.
@@ -34,15 +34,15 @@ pub(crate) enum AppendOutcome {
 
 /// The log of a session, distinguished from every other log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LogIdentity {
-    pub(crate) stream: String,
+pub struct LogIdentity {
+    pub stream: String,
     /// When the stream was created. A stream that was made anew has the same name.
-    pub(crate) created: String,
-    pub(crate) subject: String,
+    pub created: String,
+    pub subject: String,
 }
 
 /// A place that keeps the lines of sessions. Calls wait, but never longer than their deadlines.
-pub(crate) trait LogBackend {
+pub trait LogBackend {
     /// Appends whole lines, all or none, if the log of the session ends at `expected`. The first lines of a session
     /// begin with its header, at [`Position::START`]. An outcome that was lost on its way is found again: the lines are
     /// there once.

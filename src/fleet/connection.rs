@@ -47,7 +47,7 @@ pub(super) enum NoAnswer {
 impl Connection {
     pub(super) async fn open(settings: &NatsSettings) -> Result<Self> {
         let denied: Arc<Mutex<Option<String>>> = Arc::default();
-        let (addresses, user) = addresses(&settings.servers);
+        let (addresses, user) = settings.addresses();
         let mut options = options(settings, Arc::clone(&denied))?;
         match user {
             Some((name, Some(password))) => options = options.user_and_password(name, password),
@@ -138,25 +138,6 @@ pub(super) fn answer_of<T: DeserializeOwned>(payload: &[u8]) -> Result<Result<T,
     Ok(Ok(parsed))
 }
 
-/// The addresses without what stands before their hosts, and a user with a password, or a token alone. The first server
-/// with one gives it.
-fn addresses(servers: &[String]) -> (Vec<String>, Option<(String, Option<String>)>) {
-    let mut user = None;
-    let plain = servers.iter().map(|server| {
-        let start = server.find("://").map_or(0, |at| at + 3);
-        let (scheme, rest) = server.split_at(start);
-        let Some((before, host)) = rest.rsplit_once('@') else {
-            return server.clone();
-        };
-        user.get_or_insert_with(|| match before.split_once(':') {
-            Some((name, password)) => (name.to_owned(), Some(password.to_owned())),
-            None => (before.to_owned(), None),
-        });
-        format!("{scheme}{host}")
-    });
-    (plain.collect(), user)
-}
-
 pub(super) fn unavailable(why: String) -> Error {
     let mut error = Error::new(Kind::LogUnavailable, why);
     error.retry_after_ms = Some(1000);
@@ -239,21 +220,4 @@ fn is_of_tls(error: &(dyn std::error::Error + 'static)) -> bool {
     ]
     .iter()
     .any(|name| text.contains(name))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Passwords of addresses were shown in errors.
-    #[test]
-    fn addresses_are_told_from_the_passwords_in_them() {
-        let servers = ["nats://a:s@cret@h1:1", "tls://h2", "h3:2"].map(str::to_owned);
-        let (plain, user) = addresses(&servers);
-        assert_eq!(plain, ["nats://h1:1", "tls://h2", "h3:2"]);
-        assert_eq!(user, Some(("a".to_owned(), Some("s@cret".to_owned()))));
-        let (plain, user) = addresses(&["nats://token@h".to_owned()]);
-        assert_eq!(plain, ["nats://h"]);
-        assert_eq!(user, Some(("token".to_owned(), None)));
-    }
 }

@@ -6,10 +6,12 @@
 //! [`transfer`] compares and copies.
 
 pub(crate) mod backend;
-pub(crate) mod connection;
+#[cfg(feature = "nats")]
+mod connection;
 pub(crate) mod files;
 pub(crate) mod limits;
 mod replica;
+#[cfg(feature = "nats")]
 pub(crate) mod stream;
 mod subject;
 #[cfg(test)]

@@ -50,7 +50,7 @@ const STORE_FAILED: u64 = 10077;
 const SEALED: u64 = 10109;
 
 /// A stream that keeps sessions.
-pub(crate) struct NatsLog {
+pub struct NatsLog {
     runtime: Runtime,
     connection: Connection,
     settings: NatsSettings,
@@ -88,7 +88,7 @@ impl MessageText {
 
 impl NatsLog {
     /// Connects, and checks the stream: fails unless it exists and keeps what it acknowledges.
-    pub(crate) fn open(settings: NatsSettings) -> Result<Self> {
+    pub fn open(settings: NatsSettings) -> Result<Self> {
         let (runtime, connection) = connect(&settings)?;
         let info = runtime.block_on(info(&connection, &settings))?;
         info.config.check()?;
@@ -101,7 +101,7 @@ impl NatsLog {
     }
 
     /// Makes the stream if it does not exist, and connects. Returns whether it was made.
-    pub(crate) fn create(settings: NatsSettings) -> Result<bool> {
+    pub fn create(settings: NatsSettings) -> Result<bool> {
         let (runtime, connection) = connect(&settings)?;
         runtime.block_on(async {
             match info(&connection, &settings).await {
@@ -145,16 +145,10 @@ impl NatsLog {
                     Ok(ack) if !ack.duplicate => {
                         return Ok(AppendOutcome::Appended(Position(ack.seq)));
                     }
-                    // An attempt whose answer was lost.
-                    Ok(ack) => {
-                        return self
-                            .settled(&subject, json!({ "seq": ack.seq }), lines)
-                            .await;
-                    }
+                    // The answer to an earlier attempt was lost.
+                    Ok(_) => return self.settled(&subject, expected, lines).await,
                     Err(error) if error.err_code == WRONG_SEQUENCE => {
-                        return self
-                            .settled(&subject, json!({ "last_by_subj": subject }), lines)
-                            .await;
+                        return self.settled(&subject, expected, lines).await;
                     }
                     Err(error) if is_final(&error) => return Err(refused(&self.settings, &error)),
                     Err(error) => tracing::info!(?error, "an append is tried again"),
@@ -176,14 +170,15 @@ impl NatsLog {
         }
     }
 
-    /// The outcome of an append after an answer that leaves it open: these lines are the stored message, or there is a
-    /// conflict.
+    /// The outcome of an append after an answer that leaves it open: the message behind the expected one has these
+    /// lines, or there is a conflict.
     async fn settled(
         &self,
         subject: &str,
-        query: serde_json::Value,
+        expected: Position,
         lines: &[u8],
     ) -> Result<AppendOutcome> {
+        let query = json!({ "seq": expected.0 + 1, "next_by_subj": subject });
         let stored = self.message(&query).await?;
         let ours = stored.filter(|stored| stored.is(subject, lines));
         Ok(match ours {

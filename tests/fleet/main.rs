@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+mod chaos;
 mod failures;
 mod support;
 mod transfers;

@@ -6,6 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The cluster, as one account of it.
@@ -91,9 +92,7 @@ impl Fleet {
 
     /// The stream, made by the program.
     pub(crate) fn with_stream(self) -> Self {
-        let machine = Machine::new(&self);
-        let made = machine.run(&["doctor", "--cluster", "--create"]);
-        assert!(made.status.success(), "{made:?}");
+        Machine::new(&self).until_sound(&["doctor", "--cluster", "--create"]);
         self
     }
 }
@@ -130,6 +129,19 @@ impl Machine {
 
     pub(crate) fn run(&self, args: &[&str]) -> Output {
         self.command(args).output().unwrap()
+    }
+
+    /// Runs a command until it succeeds: copies of a new stream are behind at first.
+    #[track_caller]
+    pub(crate) fn until_sound(&self, args: &[&str]) {
+        let began = Instant::now();
+        loop {
+            let output = self.run(args);
+            if output.status.success() {
+                return;
+            }
+            assert!(began.elapsed() < Duration::from_secs(60), "{output:?}");
+        }
     }
 
     /// The lines of JSON of a command that must succeed.
