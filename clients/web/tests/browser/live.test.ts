@@ -1,6 +1,8 @@
 /** The page with a daemon. */
 
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, beforeEach, afterEach, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { SessionWriter, text, tour } from '../sample.ts';
@@ -238,6 +240,35 @@ describe('the live page', () => {
     assert.equal(await draftOf(page).inputValue(), 'Still here');
     await draftOf(page).press('Enter');
     await page.locator('#tree .row.selected', { hasText: 'Still here' }).waitFor();
+  });
+
+  /** The address became that of the id, by which a daemon does not find a file outside of its directory. */
+  test('a session opened by its file survives a reload and a restart, with its place', async () => {
+    const file = join(stage.folder, 'else where & more.jsonl');
+    writeFileSync(file, small('outside').jsonl());
+    watched = await served.open(`&p=${encodeURIComponent(file)}`);
+    const { page } = watched;
+    await row(page, 'By train?').click();
+    const place = `#p=${encodeURIComponent(file)}&e=a1`;
+    await page.waitForFunction((place) => location.hash === place, place);
+    const selected = page.locator('#tree .row.selected', { hasText: 'By train?' });
+    await page.reload();
+    await selected.waitFor();
+    await served.stop();
+    await page.getByText('connection to the daemon is lost').waitFor();
+    await served.start();
+    await page.locator('.banner').waitFor({ state: 'detached', timeout: 30_000 });
+    await page.locator('#tree').focus();
+    await page.keyboard.press('I');
+    await draftOf(page).fill('Written after the restart');
+    await draftOf(page).press('Enter');
+    await page
+      .locator('#tree .row.selected', { hasText: 'Written after the restart' })
+      .waitFor({ timeout: 30_000 });
+    await row(page, 'By train?').click();
+    await page.waitForFunction((place) => location.hash === place, place);
+    await page.reload();
+    await selected.waitFor();
   });
 
   test('a page with a wrong token learns nothing and says what to do', async () => {
