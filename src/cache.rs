@@ -36,6 +36,8 @@ pub struct FileKind {
     pub ending: &'static str,
     /// The most files of this kind in one session directory.
     pub most: usize,
+    /// The most bytes of these files together; one file may have more.
+    pub most_bytes: u64,
 }
 
 impl FileKind {
@@ -192,7 +194,7 @@ impl Cache {
             .and_then(|folder| folder.remove(OsStr::new(&name)));
     }
 
-    /// Keeps the youngest files of this kind, and removes the unfinished files of killed processes.
+    /// Keeps the youngest files of this kind that the limits allow, and removes the unfinished files of killed processes.
     pub fn prune(&self, kind: &FileKind) -> io::Result<()> {
         let mut kept = Vec::new();
         let folder = self.folder()?;
@@ -201,13 +203,16 @@ impl Cache {
             if name.as_encoded_bytes().ends_with(kind.ending.as_bytes())
                 && let Ok(status) = folder.status(&name)
             {
-                kept.push((status.modified, name));
+                kept.push((status.modified, name, status.size));
             }
         }
-        kept.sort_unstable();
-        let surplus = kept.len().saturating_sub(kind.most);
-        for (_, name) in kept.iter().take(surplus) {
-            folder.remove(name)?;
+        kept.sort_unstable_by(|one, other| other.cmp(one));
+        let mut bytes = 0;
+        for (number, (_, name, size)) in kept.iter().enumerate() {
+            bytes += size;
+            if number >= kind.most || number > 0 && bytes > kind.most_bytes {
+                folder.remove(name)?;
+            }
         }
         Ok(())
     }

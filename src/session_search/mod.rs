@@ -139,7 +139,7 @@ pub(crate) fn search(
     let mut searched: Vec<SearchedFile> = files.iter().map(whole).collect();
     if let Some(cache) = store.cache().filter(|_| bytes >= index.from) {
         index::narrow(&cache, request, &mut searched, cancel);
-        searched.retain(|file| !file.parts.is_empty());
+        searched.retain(|file| !file.parts.is_empty() && file.is_in_directory != Some(false));
         store.index_in_background(move |ending| {
             if let Err(error) = index::update(&cache, index, &files, ending) {
                 tracing::info!(%error, "the search index could not be brought up to date");

@@ -70,9 +70,14 @@ impl Ceiling {
         at: Millis::MAX,
     };
 
-    /// Whether all hits come after the one with this key.
-    fn is_behind(self, key: &Key) -> bool {
-        (self.score, self.at) < (key.score.0, key.at.0)
+    /// No hit of a part of this file, which begins at `offset`, comes before this key.
+    pub(super) fn first_key(self, path: &Arc<str>, offset: u64) -> Key {
+        Key {
+            score: Reverse(self.score),
+            at: Reverse(self.at),
+            path: Arc::clone(path),
+            offset,
+        }
     }
 }
 
@@ -110,12 +115,6 @@ impl Page {
 
     pub(super) fn bound(&self) -> Bound {
         self.bound.clone()
-    }
-
-    /// Whether the page is full, and no hit with this ceiling can be on it.
-    pub(super) fn is_before(&self, ceiling: Ceiling) -> bool {
-        let worst = self.bound.get();
-        worst.is_some_and(|worst| ceiling.is_behind(&worst))
     }
 
     /// Notes that there may be more hits.

@@ -83,9 +83,12 @@ impl SearchRequest {
         ];
         let mut scores = ScoreSet::default();
         for kind in KINDS.into_iter().filter(|kind| self.fields.has(*kind)) {
-            for role in [Role::User, Role::Assistant, Role::None] {
-                scores = scores | ScoreSet::of(weight(kind, role));
+            for (role, name) in [(Role::User, "user"), (Role::Assistant, "assistant")] {
+                if self.entries.role.as_ref().is_none_or(|wanted| wanted == name) {
+                    scores = scores | ScoreSet::of(weight(kind, role));
+                }
             }
+            scores = scores | ScoreSet::of(weight(kind, Role::None));
         }
         scores
     }
@@ -264,7 +267,7 @@ impl ScoreSet {
     /// The number of scores: they are 1 and up.
     pub(super) const BITS: u32 = 5;
     pub(super) const ALL: Self = Self((1 << Self::BITS) - 1);
-    /// The score of labels.
+    /// The score of labels and names.
     pub(super) const LABELS: Self = Self(1 << 4);
 
     pub(super) fn of(score: u8) -> Self {
@@ -283,12 +286,11 @@ impl ScoreSet {
         self.0 == 0
     }
 
-    /// The highest score; 0 without any.
-    pub(super) fn highest(self) -> u8 {
+    /// The scores in it, the highest first.
+    pub(super) fn descending(self) -> impl Iterator<Item = u8> {
         (1..=5)
             .rev()
-            .find(|score| !(self & Self::of(*score)).is_empty())
-            .unwrap_or_default()
+            .filter(move |score| !(self & Self::of(*score)).is_empty())
     }
 }
 

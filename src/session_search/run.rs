@@ -5,7 +5,7 @@ use super::request::SearchRequest;
 use super::scan::{FileMatches, FileRange, MatchingLine, Scanner};
 use super::session::{self, SessionHits};
 use super::{
-    BranchFilter, IndexSettings, SearchOutcome, SearchWatch, SearchedFile, SearchedPart, Totals,
+    BranchFilter, IndexSettings, SearchOutcome, SearchWatch, SearchedFile, Totals,
     UnreadFile,
 };
 use crate::cancel::Cancel;
@@ -27,6 +27,9 @@ const RANGE: u64 = 4 << 20;
 const FIRST_BATCH: u64 = 32 << 20;
 /// The same for later batches, which double: threads wait for each other at the end of each.
 const LARGEST_BATCH: u64 = 512 << 20;
+/// The bytes that are scanned before the first sessions are opened, if the index says which parts are best: most hits
+/// found until then are displaced by better ones.
+const BEFORE_OPENING: u64 = 64 << 20;
 
 /// The threads for files of so many bytes.
 fn plan_for(bytes: u64) -> ThreadPlan {
@@ -75,6 +78,39 @@ struct MatchedFile<'f> {
     number: usize,
     file: &'f SearchedFile,
     found: FileMatches,
+    /// The keys of all hits, if they follow from the lines.
+    keys: Option<Vec<Key>>,
+}
+
+/// A part of a file that is to be scanned.
+struct RankedPart<'f> {
+    /// The number of the file.
+    number: usize,
+    span: &'f Range<u64>,
+    /// No hit of the part comes before it.
+    first: Key,
+}
+
+/// The parts of files, those first that may have the best hits.
+fn best_first(files: &[SearchedFile]) -> Vec<RankedPart<'_>> {
+    let mut parts = Vec::new();
+    for (number, file) in files.iter().enumerate() {
+        let path: Arc<str> = file.location.path().to_string_lossy().into();
+        parts.extend(file.parts.iter().map(|part| RankedPart {
+            number,
+            span: &part.span,
+            first: part.ceiling.first_key(&path, part.span.start),
+        }));
+    }
+    // The last changed file is the first one among equals.
+    parts.sort_by(|a, b| {
+        let is_known = |part: &RankedPart<'_>| part.first.score.0 != Ceiling::NONE.score;
+        match is_known(a) && is_known(b) {
+            true => a.first.cmp(&b.first),
+            false => is_known(a).cmp(&is_known(b)),
+        }
+    });
+    parts
 }
 
 impl<'s> SearchRun<'s> {
@@ -98,15 +134,11 @@ impl<'s> SearchRun<'s> {
         watch: &mut SearchWatch<'_>,
     ) -> Result<()> {
         let mut progress: Vec<FileProgress> = files.iter().map(FileProgress::of).collect();
-        let parts = files.iter().enumerate();
-        let mut parts: Vec<(usize, &SearchedPart)> = parts
-            .flat_map(|(number, file)| file.parts.iter().map(move |part| (number, part)))
-            .collect();
-        parts.sort_by_key(|(_, part)| Reverse(part.ceiling));
+        let parts = best_first(files);
         let total: u64 = files.iter().map(SearchedFile::bytes).sum();
         let is_narrowed = parts
-            .first()
-            .is_some_and(|(_, part)| part.ceiling != Ceiling::NONE);
+            .iter()
+            .any(|part| part.first.score != Reverse(Ceiling::NONE.score));
         let (mut left, mut most) = (
             total,
             if is_narrowed {
@@ -116,28 +148,42 @@ impl<'s> SearchRun<'s> {
             },
         );
         let mut parts = parts.into_iter().peekable();
-        while let Some((_, best)) = parts.peek() {
-            if left > index.for_totals && self.page.is_before(best.ceiling) {
+        let mut waiting = Vec::new();
+        while let Some(best) = parts.peek() {
+            if left > index.for_totals && self.is_full_before(&best.first, &waiting) {
                 self.page.stop();
                 self.totals.are_least = true;
                 break;
             }
             let (mut bytes, mut batch) = (0, BTreeMap::new());
-            while let Some((number, part)) = parts.next_if(|_| bytes < most) {
+            while let Some(part) = parts.next_if(|_| bytes < most) {
                 bytes += part.span.end - part.span.start;
-                let spans: &mut Vec<Range<u64>> = batch.entry(number).or_default();
+                let spans: &mut Vec<Range<u64>> = batch.entry(part.number).or_default();
                 spans.push(part.span.clone());
             }
             left -= bytes;
             most = LARGEST_BATCH.min(most * 2);
             let batch = self.batch(files, batch, &mut progress)?;
-            let matched = self.matched(&batch, &mut progress, total, watch)?;
+            let mut matched = self.matched(&batch, &mut waiting, &mut progress, total, watch)?;
+            matched.append(&mut waiting);
+            if is_narrowed && total - left < BEFORE_OPENING {
+                (waiting, matched) = matched.into_iter().partition(|it| it.keys.is_some());
+            }
             let open = self.count_behind_page(matched, &mut progress);
             self.open(open, &mut progress, watch)?;
         }
+        let open = self.count_behind_page(waiting, &mut progress);
+        self.open(open, &mut progress, watch)?;
         self.totals.entries = progress.iter().map(|file| file.hits).sum();
         self.totals.sessions = progress.iter().filter(|file| file.hits > 0).count() as u64;
         Ok(())
+    }
+
+    /// Whether the page is full, also with hits of sessions that are not open yet, and all others come after it.
+    fn is_full_before(&self, first: &Key, waiting: &[MatchedFile<'_>]) -> bool {
+        let keys = waiting.iter().flat_map(|file| &file.keys).flatten();
+        let bound = self.page.bound_with(keys.cloned());
+        bound.is_some_and(|bound| *first > bound)
     }
 
     /// The files of a batch whose sessions are in the directory of the request.
@@ -192,10 +238,11 @@ impl<'s> SearchRun<'s> {
         Ok(batch)
     }
 
-    /// The files with matches, after a scan.
+    /// The files with matches, after a scan; of files that wait to be opened with all their matches.
     fn matched<'f>(
         &mut self,
         batch: &[FileBatch<'f>],
+        waiting: &mut Vec<MatchedFile<'f>>,
         progress: &mut [FileProgress],
         total: u64,
         watch: &mut SearchWatch<'_>,
@@ -206,9 +253,13 @@ impl<'s> SearchRun<'s> {
             match found {
                 Ok(found) if found.is_empty() => {}
                 Ok(found) => {
-                    let before = progress
-                        .get_mut(number)
-                        .map(|it| std::mem::take(&mut it.found));
+                    let waits = waiting.iter().position(|it| it.number == number);
+                    let before = match waits {
+                        Some(at) => Some(waiting.swap_remove(at).found),
+                        None => progress
+                            .get_mut(number)
+                            .map(|it| std::mem::take(&mut it.found)),
+                    };
                     let found = match before {
                         Some(before) => before.joined(found),
                         None => found,
@@ -216,6 +267,7 @@ impl<'s> SearchRun<'s> {
                     matched.push(MatchedFile {
                         number,
                         file,
+                        keys: line_keys(self.request, file, &found),
                         found,
                     });
                 }
@@ -242,17 +294,14 @@ impl<'s> SearchRun<'s> {
         matched: Vec<MatchedFile<'f>>,
         progress: &mut [FileProgress],
     ) -> Vec<MatchedFile<'f>> {
-        let (request, page) = (self.request, &mut self.page);
-        let keys: Vec<Option<Vec<Key>>> = matched
-            .iter()
-            .map(|MatchedFile { file, found, .. }| line_keys(request, file, found))
-            .collect();
-        let bound = page.bound_with(keys.iter().flatten().flatten().cloned());
+        let page = &mut self.page;
+        let keys = matched.iter().flat_map(|file| &file.keys).flatten();
+        let bound = page.bound_with(keys.cloned());
         let mut open = Vec::new();
-        for (file, keys) in matched.into_iter().zip(keys) {
+        for mut file in matched {
             let is_within = |key: &Key| bound.as_ref().is_none_or(|bound| key <= bound);
             let is_behind = |keys: &Vec<Key>| !keys.iter().any(is_within);
-            match keys.filter(is_behind) {
+            match file.keys.take().filter(is_behind) {
                 Some(keys) => {
                     if let Some(progress) = progress.get_mut(file.number) {
                         progress.take(keys.len() as u64, file.found);

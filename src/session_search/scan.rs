@@ -135,7 +135,12 @@ impl<'r> Scanner<'r> {
             return Ok(());
         };
         let buffer = std::mem::take(&mut self.buffer);
-        let mut lines = Lines::in_chunks(file, start, CHUNK)
+        // A block of the index is whole lines.
+        let chunk = match range.grows {
+            true => CHUNK,
+            false => CHUNK.min(index(range.span.end.saturating_sub(start))),
+        };
+        let mut lines = Lines::in_chunks(file, start, chunk)
             .with_buffer(buffer)
             .with_cancel(self.cancel);
         while let Some(next) = lines.next_lines()? {

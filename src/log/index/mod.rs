@@ -20,12 +20,14 @@ use crate::parallel;
 use crate::tree::Tree;
 use crate::tree::image::{IdTable, Image, ImageRows, LEN_BYTES, ROW_BYTES};
 use std::fs::File;
+use std::io;
 
 /// The version of this file's format, and of the order of kinds, roles, damages and causes. Change it with any of them.
 pub(crate) const KIND: FileKind = FileKind {
     format: b"treelined index6",
     ending: ".index",
-    most: 64,
+    most: 4096,
+    most_bytes: 1 << 30,
 };
 /// Scanning fewer bytes than this takes no longer than reading an index.
 pub(crate) const WORTHWHILE: u64 = 2 << 20;
@@ -112,8 +114,16 @@ impl Index {
         })
     }
 
-    /// Writes it to the cache. A failure is logged: the next opening scans the file.
+    /// Writes it to the cache, and removes indexes beyond the limits. A failure is logged: the next opening scans the
+    /// file.
     pub fn write(&self, cache: &Cache) {
+        if let Err(error) = self.save(cache).and_then(|()| cache.prune(&KIND)) {
+            tracing::info!(%error, "a side index could not be written");
+        }
+    }
+
+    /// Writes it to the cache.
+    pub(crate) fn save(&self, cache: &Cache) -> io::Result<()> {
         let Image {
             id_lens,
             ids,
@@ -121,15 +131,12 @@ impl Index {
             rest,
             ..
         } = &self.image;
-        let written = cache.write(
+        cache.write(
             &self.name,
             KIND.format,
             &self.head,
             &[id_lens, ids, rows, rest],
-        );
-        if let Err(error) = written.and_then(|()| cache.prune(&KIND)) {
-            tracing::info!(%error, "a side index could not be written");
-        }
+        )
     }
 }
 

@@ -27,6 +27,7 @@ pub(crate) const KIND: FileKind = FileKind {
     format: b"treelined previ3",
     ending: ".previews",
     most: 64,
+    most_bytes: u64::MAX,
 };
 /// Bytes of an average preview.
 const USUAL: usize = 256;

@@ -1,13 +1,13 @@
 //! Reads the lines of session files into a segment.
 
-use super::segment::{Block, SegmentWriter};
+use super::segment::{Block, BlockTimes, FieldWords, SegmentWriter};
 use super::words::each_word;
 use crate::cancel::Cancel;
 use crate::entry::{Facts, Kind, Line, Role, scan};
 use crate::log::lines::Lines;
-use crate::search::{decoded, each_field_with_kind, folded_text};
+use crate::search::{FieldKind, decoded, each_field_with_kind};
 use crate::session_search::request::{ScoreSet, weight};
-use crate::timestamp::{self, Millis};
+use crate::timestamp;
 use std::collections::HashSet;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -21,20 +21,25 @@ const LABEL_BYTES: usize = 16 << 10;
 /// Bytes of the longest id that a tree takes.
 const LONGEST_ID: usize = u16::MAX as usize;
 
-/// The labels in a part of a file, folded.
+/// The labels and names in a part of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct LabelTexts {
     pub texts: Vec<String>,
+    /// The names of the session.
+    pub names: Vec<String>,
     /// Whether there are more than are kept.
     pub are_more: bool,
 }
 
 impl LabelTexts {
-    pub(super) fn push(&mut self, folded: String) {
-        let bytes: usize = self.texts.iter().map(String::len).sum();
-        match bytes + folded.len() <= LABEL_BYTES {
-            true => self.texts.push(folded),
-            false => self.are_more = true,
+    /// Adds the label or the name in an entry.
+    fn push(&mut self, kind: Kind, text: &str) {
+        let all = self.texts.iter().chain(&self.names);
+        let bytes: usize = all.map(String::len).sum();
+        match kind {
+            _ if bytes + text.len() > LABEL_BYTES => self.are_more = true,
+            Kind::Label => self.texts.push(text.to_owned()),
+            _ => self.names.push(text.to_owned()),
         }
     }
 }
@@ -134,21 +139,22 @@ impl<'w> FileReader<'w> {
             _ => return,
         };
         let at = envelope.timestamp.as_deref().and_then(timestamp::parse);
-        self.block.newest = self.block.newest.max(at.unwrap_or(Millis::MAX));
         self.block.has_labels |= envelope.kind == Kind::Label;
-        if let Facts::Label {
-            label: Some(label), ..
-        } = &envelope.facts
-        {
-            self.labels.push(folded_text(label));
-        }
         let role = match envelope.facts {
             Facts::Message { role, .. } => role,
             _ => Role::None,
         };
         each_field_with_kind(bytes, envelope.kind, role, |kind, raw| {
-            let score = weight(kind, role);
-            each_word(&decoded(raw), |word| self.writer.word(word, score));
+            let (score, text) = (weight(kind, role), decoded(raw));
+            if kind == FieldKind::Labels {
+                self.labels.push(envelope.kind, &text);
+            }
+            self.block.times.add(score, at);
+            let mut words = FieldWords {
+                writer: self.writer,
+                score,
+            };
+            each_word(&text, &mut words);
             ControlFlow::Continue(())
         });
     }
@@ -174,7 +180,7 @@ struct OpenBlock {
     file: u64,
     start: u64,
     end: u64,
-    newest: Millis,
+    times: BlockTimes,
     has_labels: bool,
     is_opaque: bool,
 }
@@ -185,7 +191,7 @@ impl OpenBlock {
             file,
             start: 0,
             end: 0,
-            newest: Millis::MIN,
+            times: BlockTimes::default(),
             has_labels: false,
             is_opaque: false,
         }
@@ -203,7 +209,7 @@ impl OpenBlock {
                 file: self.file,
                 span: self.start..self.end,
                 scores: ScoreSet::default(),
-                newest: self.newest,
+                times: self.times,
                 has_labels: self.has_labels,
                 is_opaque: self.is_opaque,
             });

@@ -1,11 +1,16 @@
 //! Finds the blocks of a segment that may hold a match, with the best place that a hit in them can have.
 
-use super::segment::{BLOCK_BYTES, Block, FOOTER, GROUP_BYTES, take_number};
-use super::words::Piece;
+use super::segment::{
+    BLOCK_BYTES, Block, FOOTER, GROUP_BYTES, JOINTS, LETTER_GROUPS, LETTERS, letters, take_number,
+};
+use super::signature::{SetMatches, Sets};
+use super::words::{self, Piece};
 use crate::bytes::{Cursor, index};
 use crate::os::FileAt;
 use crate::session_search::page::Ceiling;
-use crate::session_search::request::ScoreSet;
+use crate::session_search::request::{ScoreSet, SearchRequest};
+use crate::timestamp::Millis;
+use hashbrown::HashSet;
 use memchr::memmem::Finder;
 use memchr::{memchr, memrchr};
 use std::fs::File;
@@ -14,8 +19,6 @@ use std::ops::Range;
 
 /// A piece that occurs in more words than this does not narrow the search.
 const MOST_WORDS: usize = 2000;
-/// Bytes of the vocabulary that are searched at a time: few enough to stay in the processor's cache.
-const CHUNK: usize = 256 << 10;
 
 /// A block that may have a match.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,29 +30,53 @@ pub(super) struct Candidate {
     pub ceiling: Ceiling,
 }
 
-/// The pieces of each text that a match needs.
-pub(super) type Texts = Vec<Vec<Piece>>;
+/// The parts of a text that a match needs, all in one field.
+#[derive(Debug)]
+pub(super) struct TextParts {
+    pieces: Vec<Piece>,
+    /// The hashes of places where two words meet.
+    joints: Vec<u64>,
+}
 
-/// The blocks that may hold a match: those with all texts of any alternative, in fields with these scores.
-pub(super) fn candidates(
-    file: &File,
-    alternatives: &[Texts],
-    scores: ScoreSet,
-) -> io::Result<Vec<Candidate>> {
+impl TextParts {
+    /// Of a folded text; `None` if it has no words.
+    pub(super) fn of(folded: &str) -> Option<Self> {
+        let (pieces, joints) = (words::pieces(folded), words::joints(folded));
+        (!pieces.is_empty()).then_some(Self { pieces, joints })
+    }
+
+    /// Of the whole text of a field; `None` if it has no words.
+    pub(super) fn of_field(folded: &str) -> Option<Self> {
+        // A word between other characters is whole.
+        Self::of(&format!(" {folded} "))
+    }
+}
+
+/// The conditions of a search that blocks are looked up by.
+#[derive(Debug)]
+pub(super) struct BlockQuery<'q> {
+    pub request: &'q SearchRequest,
+    /// A match has all texts of one of these; without any, each block may have a match.
+    pub alternatives: Vec<Vec<TextParts>>,
+    /// A match has these texts too, in any of its fields.
+    pub required: Vec<TextParts>,
+    /// The keys of files of which a label or a name has a part of the query.
+    pub labelled: HashSet<u64>,
+}
+
+/// The blocks that may hold a match.
+pub(super) fn candidates(file: &File, query: &BlockQuery<'_>) -> io::Result<Vec<Candidate>> {
     let segment = Segment::open(file)?;
-    let pieces: Vec<&Piece> = alternatives.iter().flatten().flatten().collect();
-    let words = segment.words_with(&pieces)?;
-    let mut of_pieces = words.into_iter();
-    let mut found = vec![ScoreSet::default(); segment.blocks.len()];
-    for texts in alternatives {
+    let scores = query.request.scores();
+    let all = |scores: ScoreSet| segment.blocks.iter().map(move |it| it.scores & scores);
+    let mut found: Vec<ScoreSet> = match query.alternatives.is_empty() {
+        true => all(scores).collect(),
+        false => vec![ScoreSet::default(); segment.blocks.len()],
+    };
+    for texts in &query.alternatives {
         let mut of_texts: Option<Vec<ScoreSet>> = None;
         for text in texts {
-            // All pieces of a text are in one field.
-            let mut fields: Vec<ScoreSet> =
-                segment.blocks.iter().map(|it| it.scores & scores).collect();
-            for words in of_pieces.by_ref().take(text.len()).flatten() {
-                segment.keep(&mut fields, &words)?;
-            }
+            let fields = segment.with_text(text, all(scores).collect())?;
             of_texts = Some(match of_texts {
                 None => fields,
                 Some(before) => both(before, &fields),
@@ -59,9 +86,14 @@ pub(super) fn candidates(
             *found = *found | of_texts;
         }
     }
+    for text in &query.required {
+        let fields = segment.with_text(text, all(ScoreSet::ALL).collect())?;
+        let missing = found.iter_mut().zip(fields).filter(|(_, with)| with.is_empty());
+        missing.for_each(|(found, _)| *found = ScoreSet::default());
+    }
     let with_scores = segment.blocks.iter().zip(found);
     Ok(with_scores
-        .filter_map(|(block, scores)| candidate(block, scores))
+        .filter_map(|(block, scores)| candidate(block, scores, query))
         .collect())
 }
 
@@ -76,26 +108,38 @@ fn both(mut one: Vec<ScoreSet>, other: &[ScoreSet]) -> Vec<ScoreSet> {
     one
 }
 
-fn candidate(block: &Block, scores: ScoreSet) -> Option<Candidate> {
-    if scores.is_empty() && !block.is_opaque {
-        return None;
-    }
-    let highest = scores.highest();
-    let is_of_label = block.has_labels && highest == ScoreSet::LABELS.highest();
+/// A block with texts in fields of these scores; `None` if it can have no match.
+fn candidate(block: &Block, scores: ScoreSet, query: &BlockQuery<'_>) -> Option<Candidate> {
+    let SearchRequest { since, until, .. } = *query.request;
+    let is_labelled = query.labelled.contains(&block.file);
+    let labels = scores & ScoreSet::LABELS;
+    let ceiling = if block.is_opaque || is_labelled && block.has_labels && !labels.is_empty() {
+        // The entry that a label is of may have any time.
+        Ceiling::NONE
+    } else {
+        if until.is_some_and(|until| block.times.oldest >= until) {
+            return None;
+        }
+        let is_possible = |score: &u8| {
+            let is_label = ScoreSet::of(*score) == ScoreSet::LABELS;
+            let is_late = since.is_none_or(|since| block.times.newest(*score) >= since);
+            is_late && (!is_label || is_labelled)
+        };
+        let score = scores.descending().find(is_possible)?;
+        let before = until.map_or(Millis::MAX, |until| until.saturating_sub(1));
+        Ceiling {
+            score,
+            at: block.times.newest(score).min(before),
+        }
+    };
     Some(Candidate {
         file: block.file,
         span: block.span.clone(),
-        ceiling: match block.is_opaque || is_of_label {
-            true => Ceiling::NONE,
-            false => Ceiling {
-                score: highest,
-                at: block.newest,
-            },
-        },
+        ceiling,
     })
 }
 
-fn damaged() -> io::Error {
+pub(super) fn damaged() -> io::Error {
     io::Error::from(io::ErrorKind::InvalidData)
 }
 
@@ -109,6 +153,10 @@ struct Segment<'f> {
     lists: u64,
     /// Bytes of the vocabulary, which begins behind them.
     vocabulary: u64,
+    /// Of each [`LETTER_GROUPS`] groups.
+    letters: Sets,
+    /// Of each block.
+    joints: Sets,
 }
 
 impl<'f> Segment<'f> {
@@ -121,7 +169,17 @@ impl<'f> Segment<'f> {
         let (lists, vocabulary, groups, blocks) = (next()?, next()?, next()?, next()?);
         let start = lists.checked_add(vocabulary).ok_or_else(damaged)?;
         let tables = groups.checked_add(blocks).ok_or_else(damaged)?;
-        if start.checked_add(tables) != Some(footer_at) {
+        let letters = Sets {
+            shape: LETTERS,
+            at: start.checked_add(tables).ok_or_else(damaged)?,
+            columns: (groups / GROUP_BYTES as u64).div_ceil(LETTER_GROUPS as u64),
+        };
+        let joints = Sets {
+            shape: JOINTS,
+            at: letters.at.saturating_add(LETTERS.bytes(letters.columns)),
+            columns: blocks / BLOCK_BYTES as u64,
+        };
+        if joints.at.checked_add(JOINTS.bytes(joints.columns)) != Some(footer_at) {
             return Err(damaged());
         }
         let tables = read(file, start, tables)?;
@@ -139,34 +197,63 @@ impl<'f> Segment<'f> {
             groups: groups.collect::<Option<_>>().ok_or_else(damaged)?,
             lists,
             vocabulary,
+            letters,
+            joints,
         })
     }
 
-    /// For each piece the places of the words with it; `None` if there are more than [`MOST_WORDS`].
-    fn words_with(&self, pieces: &[&Piece]) -> io::Result<Vec<Option<Vec<u32>>>> {
-        let mut searches: Vec<WordSearch> =
-            pieces.iter().map(|piece| WordSearch::of(piece)).collect();
-        let (mut chunk, mut at) = (Vec::new(), 0_u64);
-        while at < self.vocabulary {
-            let len = (CHUNK as u64).min(self.vocabulary - at);
-            chunk.resize(index(len), 0);
-            self.file.read_exact_at(&mut chunk, self.lists + at)?;
-            // The next chunk begins with the line break before its first word.
-            let last = memrchr(b'\n', &chunk).filter(|last| *last > 0 || len == 1);
-            let last = last.ok_or_else(damaged)?;
-            let whole = chunk.get(..=last).unwrap_or_default();
-            for search in &mut searches {
-                search.look(whole, at);
+    /// The scores of each block, of those in `fields`, whose fields may have a text.
+    fn with_text(&self, text: &TextParts, mut fields: Vec<ScoreSet>) -> io::Result<Vec<ScoreSet>> {
+        for piece in &text.pieces {
+            if let Some(words) = self.words_with(piece)? {
+                self.keep(&mut fields, &words)?;
             }
-            at += last as u64 + u64::from(at + len == self.vocabulary);
         }
-        Ok(searches.into_iter().map(WordSearch::finish).collect())
+        let joined = self.joints.with_all(self.file, text.joints.iter().copied())?;
+        for (number, fields) in fields.iter_mut().enumerate() {
+            if !joined.has(number) {
+                *fields = ScoreSet::default();
+            }
+        }
+        Ok(fields)
+    }
+
+    /// The places of the words with a piece; `None` if there are more than [`MOST_WORDS`].
+    fn words_with(&self, piece: &Piece) -> io::Result<Option<Vec<u32>>> {
+        let mut search = WordSearch::of(piece);
+        let with_letters = self.letters.with_all(self.file, letters(&search.needle))?;
+        let mut chunk = Vec::new();
+        for span in self.chunks(&with_letters) {
+            let len = span.end.checked_sub(span.start).ok_or_else(damaged)?;
+            if span.end > self.vocabulary {
+                return Err(damaged());
+            }
+            chunk.resize(index(len), 0);
+            self.file.read_exact_at(&mut chunk, self.lists + span.start)?;
+            search.look(&chunk, span.start);
+            if search.words.is_none() {
+                break;
+            }
+        }
+        Ok(search.words)
+    }
+
+    /// The parts of the vocabulary with these sets of letters: whole words with the line breaks around them.
+    fn chunks(&self, with_letters: &SetMatches) -> impl Iterator<Item = Range<u64>> {
+        let place = |set: usize| {
+            let group = self.groups.get(set * LETTER_GROUPS);
+            group.map_or(self.vocabulary, |(at, _)| u64::from(*at))
+        };
+        let sets = 0..self.groups.len().div_ceil(LETTER_GROUPS);
+        sets.filter(|set| with_letters.has(*set))
+            .map(move |set| place(set).saturating_sub(1)..place(set + 1))
     }
 
     /// Leaves those scores of each block that fields with any of these words have.
     fn keep(&self, fields: &mut [ScoreSet], words: &[u32]) -> io::Result<()> {
         let mut with_words = vec![ScoreSet::default(); fields.len()];
         let mut words = words.iter().copied().peekable();
+        let mut bytes = Vec::new();
         while let Some(word) = words.peek().copied() {
             let number = self.groups.partition_point(|(at, _)| *at <= word);
             let number = number.checked_sub(1).ok_or_else(damaged)?;
@@ -174,8 +261,12 @@ impl<'f> Segment<'f> {
             let next = self.groups.get(number + 1);
             let end = next.map_or(self.lists, |(_, start)| u64::from(*start));
             let len = end.checked_sub(u64::from(start)).ok_or_else(damaged)?;
-            let lists = read(self.file, u64::from(start), len)?;
-            let mut lists = lists.as_slice();
+            if end > self.lists {
+                return Err(damaged());
+            }
+            bytes.resize(index(len), 0);
+            self.file.read_exact_at(&mut bytes, u64::from(start))?;
+            let mut lists = bytes.as_slice();
             let before = words.len();
             while let Some(at) = take_number(&mut lists) {
                 let len = take_number(&mut lists).ok_or_else(damaged)?;
@@ -223,6 +314,7 @@ fn read(file: &File, at: u64, len: u64) -> io::Result<Vec<u8>> {
 
 /// The search for one piece in a vocabulary.
 struct WordSearch {
+    needle: Vec<u8>,
     finder: Finder<'static>,
     is_start: bool,
     words: Option<Vec<u32>>,
@@ -239,6 +331,7 @@ impl WordSearch {
         }
         Self {
             finder: Finder::new(&needle).into_owned(),
+            needle,
             is_start: piece.is_start,
             words: Some(Vec::new()),
         }
@@ -260,9 +353,5 @@ impl WordSearch {
             let rest = part.get(inside..).unwrap_or_default();
             from = inside + memchr(b'\n', rest).unwrap_or(rest.len());
         }
-    }
-
-    fn finish(self) -> Option<Vec<u32>> {
-        self.words
     }
 }

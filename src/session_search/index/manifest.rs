@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::io;
 
 /// The version of this file's format, and of the words and parts of segments. Change it with any of them.
-const FORMAT: &FormatName = b"treelined searc3";
+const FORMAT: &FormatName = b"treelined searc4";
 const NAME: &str = "search.list";
 
 /// The segments and files of the index.
@@ -81,9 +81,9 @@ impl Manifest {
             out.u8(u8::from(file.is_plain));
             out.optional(file.cwd.as_deref(), Fields::text);
             out.u8(u8::from(file.labels.are_more));
-            out.count(file.labels.texts.len());
-            for text in &file.labels.texts {
-                out.text(text);
+            for texts in [&file.labels.texts, &file.labels.names] {
+                out.count(texts.len());
+                texts.iter().for_each(|text| out.text(text));
             }
         }
     }
@@ -110,6 +110,7 @@ impl Manifest {
                 labels: LabelTexts {
                     are_more: fields.u8()? != 0,
                     texts: fields.list(|fields| Some(fields.text()?.to_owned()))?,
+                    names: fields.list(|fields| Some(fields.text()?.to_owned()))?,
                 },
             };
             Some((identity, file))

@@ -2,27 +2,30 @@
 //!
 //! Owns the files `search*` in the cache. It never decides a match: it excludes blocks of lines that cannot match, and
 //! the scan reads the others, the best ones first. Lines that it does not cover are scanned too, so results do not
-//! depend on it. [`words`] splits a text into words, [`segment`] is one file of the index, [`builder`] fills segments,
-//! [`lookup`] reads them, and [`manifest`] lists them with the files that they cover.
+//! depend on it. [`words`] splits a text into words, [`segment`] is one file of the index, with the sets of
+//! [`signature`], [`builder`] fills segments, [`lookup`] reads them, and [`manifest`] lists them with the files that they cover.
 
 mod builder;
 mod lookup;
 mod manifest;
 mod segment;
+mod signature;
 mod words;
 
 use super::page::Ceiling;
-use super::request::SearchRequest;
+use super::request::{EntryTest, SearchRequest};
 use super::{SearchedFile, SearchedPart};
 use crate::cache::Cache;
 use crate::cancel::Cancel;
 use crate::log::fingerprint::Fingerprint;
+use crate::log::{self, Log};
 use crate::os::file::{Location, Status};
 use crate::os::handle::HandleAccess;
 use crate::parallel::{self, ThreadPlan};
-use crate::search::Query;
+use crate::search::{FieldKind, Query, folded_text};
 use builder::{FileReader, LabelTexts};
-use lookup::{Candidate, Texts};
+use hashbrown::HashSet;
+use lookup::{BlockQuery, Candidate, TextParts};
 use manifest::{CoveredFile, Manifest, SegmentFile};
 use segment::SegmentWriter;
 use std::collections::HashMap;
@@ -99,18 +102,9 @@ pub(super) fn narrow(
         let cwd = plain.and_then(|covered| covered.cwd.as_deref());
         file.is_in_directory = cwd.map(|cwd| request.takes_directory(cwd));
     }
-    let Some(texts) = query.required_texts() else {
-        return;
-    };
-    let pieces = |texts: &Vec<String>| -> Texts {
-        let pieces = texts.iter().map(|text| words::pieces(text));
-        pieces.filter(|pieces| !pieces.is_empty()).collect()
-    };
-    let alternatives: Vec<Texts> = texts.iter().map(pieces).collect();
-    if alternatives.iter().any(Vec::is_empty) {
-        return;
-    }
-    let Some(blocks) = candidates(cache, &manifest, request, &alternatives, cancel) else {
+    let texts = query.required_texts().unwrap_or_default();
+    let blocks = candidates(cache, &manifest, &block_query(&manifest, request, &texts), cancel);
+    let Some(blocks) = blocks else {
         // A part of the index is missing: it is rebuilt in the background.
         forget(cache);
         return;
@@ -135,20 +129,56 @@ pub(super) fn narrow(
     }
 }
 
+/// The conditions of a search; for one of the lists in `texts` a match has all folded texts in it.
+fn block_query<'q>(
+    manifest: &Manifest,
+    request: &'q SearchRequest,
+    texts: &[Vec<String>],
+) -> BlockQuery<'q> {
+    let parts = |texts: &Vec<String>| -> Vec<TextParts> {
+        texts.iter().filter_map(|text| TextParts::of(text)).collect()
+    };
+    let mut alternatives: Vec<Vec<TextParts>> = texts.iter().map(parts).collect();
+    if alternatives.iter().any(Vec::is_empty) {
+        alternatives.clear();
+    }
+    let tool = request.entries.tool.as_deref().map(folded_text);
+    let mut test = EntryTest::new(request);
+    let mut is_labelled = |covered: &&CoveredFile| {
+        let LabelTexts {
+            texts,
+            names,
+            are_more,
+        } = &covered.labels;
+        *are_more || texts.iter().chain(names).any(|text| test.touches_label(text))
+    };
+    let labelled: HashSet<u64> = match request.fields.has(FieldKind::Labels) {
+        true => {
+            let labelled = manifest.files.values().filter(|it| is_labelled(it));
+            labelled.map(|covered| covered.key).collect()
+        }
+        false => HashSet::new(),
+    };
+    BlockQuery {
+        request,
+        alternatives,
+        required: tool.iter().filter_map(|tool| TextParts::of_field(tool)).collect(),
+        labelled,
+    }
+}
+
 /// The blocks of each file that may have a match, by the key of the file; `None` if a segment cannot be used.
 fn candidates(
     cache: &Cache,
     manifest: &Manifest,
-    request: &SearchRequest,
-    alternatives: &[Texts],
+    query: &BlockQuery<'_>,
     cancel: &Cancel,
 ) -> Option<HashMap<u64, Vec<SearchedPart>>> {
-    let scores = request.scores();
     let look = |(): &mut (), number: usize| {
         let SegmentFile { name, status } = manifest.segments.get(number)?;
         let at = cache.location(name).filter(|at| is_intact(at, *status))?;
         let file = at.folder.file(&at.name, HandleAccess::Read).ok()?;
-        let found = lookup::candidates(&file, alternatives, scores);
+        let found = lookup::candidates(&file, query);
         let unusable = |error: &io::Error| tracing::info!(%error, name, "a segment is unusable");
         found.inspect_err(unusable).ok()
     };
@@ -209,9 +239,13 @@ fn has_touched_label(covered: &CoveredFile, query: &Query, texts: &[Vec<String>]
     let LabelTexts {
         texts: labels,
         are_more,
+        ..
     } = &covered.labels;
-    let is_in = |text: &String| labels.iter().any(|label| label.contains(text));
-    query.all() > 1 && (*are_more || texts.iter().flatten().any(is_in))
+    let is_in = |label: &String| {
+        let label = folded_text(label);
+        texts.iter().flatten().any(|text| label.contains(text))
+    };
+    query.all() > 1 && (*are_more || labels.iter().any(is_in))
 }
 
 /// Deletes the index.
@@ -274,13 +308,24 @@ pub(crate) fn update(
             && let Some((location, status, start)) = open.next()
         {
             next.add(&mut manifest, location, status, start, cancel)?;
+            save_side_index(cache, location, cancel)?;
         }
+        cache.prune(&log::index::KIND)?;
         if cancel.is_cancelled() && next.bytes < SMALLEST {
             return Ok(());
         }
         kept += next.publish(cache, &mut manifest)?;
     }
     Ok(())
+}
+
+/// Writes the side index of a session: the sessions on a page of hits are opened.
+fn save_side_index(cache: &Cache, location: &Location, cancel: &Cancel) -> io::Result<()> {
+    // A session that cannot be opened is reported by the searches that find its lines.
+    match Log::open_indexed(location.clone(), cache, cancel) {
+        Ok((_, Some(index))) => index.save(cache),
+        Ok((_, None)) | Err(_) => Ok(()),
+    }
 }
 
 /// Removes segments that the list does not name. Keeps new ones, since another process may be about to name them.

@@ -6,11 +6,15 @@
 //! it is whole.
 
 use crate::search::folded_text;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Characters of the longest word.
 const WINDOW: usize = 24;
 /// The overlap of windows in characters: any part of a run that is no longer than it is in one window.
 const OVERLAP: usize = WINDOW / 2;
+
+/// Bytes of a word that count for the joint with its neighbor.
+const JOINT: usize = 3;
 
 /// A part of a text that a match needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,15 +59,57 @@ fn runs(folded: &str) -> impl Iterator<Item = (Class, &str)> {
     })
 }
 
-/// Passes the words of a text to `each`.
-pub(super) fn each_word(text: &str, mut each: impl FnMut(&str)) {
-    for (class, run) in runs(&folded_text(text)) {
+/// The receiver of the words of texts, and of their joints.
+pub(super) trait WordTaker {
+    fn word(&mut self, word: &str);
+
+    /// The hash of where one run of characters ends and the next one begins.
+    fn joint(&mut self, hash: u64);
+}
+
+/// Passes the words of a text to `taker`.
+pub(super) fn each_word(text: &str, taker: &mut impl WordTaker) {
+    let folded = folded_text(text);
+    let mut before = None;
+    for (class, run) in runs(&folded) {
         match class {
-            Class::Letter => windows(run, WINDOW, OVERLAP, &mut each),
-            Class::Dense => windows(run, 2, 1, &mut each),
-            Class::Other => {}
+            Class::Letter => windows(run, WINDOW, OVERLAP, &mut |word| taker.word(word)),
+            Class::Dense => windows(run, 2, 1, &mut |word| taker.word(word)),
+            Class::Other => continue,
+        }
+        if let Some(before) = before.replace(run) {
+            taker.joint(joint(before, run));
         }
     }
+}
+
+/// The hash of the end of one run and of the start of the next one. A run that is shorter than [`JOINT`] counts whole.
+fn joint(before: &str, after: &str) -> u64 {
+    let mut bytes = [b'\n'; 2 * JOINT];
+    let (end, start) = bytes.split_at_mut(JOINT);
+    let (before, after) = (before.as_bytes(), after.as_bytes());
+    let from = before.len().saturating_sub(JOINT);
+    let last = before.get(from..).unwrap_or_default();
+    let first = after.get(..JOINT.min(after.len())).unwrap_or_default();
+    end.iter_mut().rev().zip(last.iter().rev()).for_each(|(to, byte)| *to = *byte);
+    start.iter_mut().zip(first).for_each(|(to, byte)| *to = *byte);
+    xxh3_64(&bytes)
+}
+
+/// The hashes of the joints of each text with this folded part.
+pub(super) fn joints(folded: &str) -> Vec<u64> {
+    let runs: Vec<(Class, &str)> = runs(folded).collect();
+    let numbered = runs.iter().enumerate();
+    let words: Vec<(usize, &str)> = numbered
+        .filter(|(_, (class, _))| *class != Class::Other)
+        .map(|(number, (_, run))| (number, *run))
+        .collect();
+    let pairs = words.iter().zip(words.iter().skip(1));
+    let known = pairs.filter(|((first, before), (last, after))| {
+        // The text may continue beyond the ends of the part.
+        (before.len() >= JOINT || *first > 0) && (after.len() >= JOINT || last + 1 < runs.len())
+    });
+    known.map(|((_, before), (_, after))| joint(before, after)).collect()
 }
 
 /// Passes windows of `size` characters that begin every `step` characters, until one reaches the end of the run.
@@ -123,10 +169,30 @@ pub(super) fn pieces(folded: &str) -> Vec<Piece> {
 mod tests {
     use super::*;
 
+    #[derive(Default)]
+    struct FoundWords {
+        words: Vec<String>,
+        joints: Vec<u64>,
+    }
+
+    impl WordTaker for FoundWords {
+        fn word(&mut self, word: &str) {
+            self.words.push(word.to_owned());
+        }
+
+        fn joint(&mut self, hash: u64) {
+            self.joints.push(hash);
+        }
+    }
+
+    fn found(text: &str) -> FoundWords {
+        let mut found = FoundWords::default();
+        each_word(text, &mut found);
+        found
+    }
+
     fn words(text: &str) -> Vec<String> {
-        let mut words = Vec::new();
-        each_word(text, |word| words.push(word.to_owned()));
-        words
+        found(text).words
     }
 
     #[test]
@@ -149,13 +215,21 @@ mod tests {
 
     /// The index must not lose a match: the words of a text contain each piece of any part of the text.
     #[test]
-    fn the_pieces_of_any_part_of_a_text_are_in_its_words() {
+    fn the_pieces_and_joints_of_any_part_of_a_text_are_in_its_words() {
         let text = "The Straße/to_parseError2 日本語のabc漢, aVeryLongIdentifierThatIsCutIntoSeveralWindowsOfTheSameLength é한국어";
-        let words = words(text);
+        let FoundWords {
+            words,
+            joints: all_joints,
+        } = found(text);
+        assert_eq!(joints("was cut into").len(), 2);
+        assert_eq!(joints("a cut b").len(), 0);
         let folded: Vec<char> = folded_text(text).chars().collect();
         for from in 0..folded.len() {
             for to in from + 1..=folded.len() {
                 let part: String = folded[from..to].iter().collect();
+                for joint in joints(&part) {
+                    assert!(all_joints.contains(&joint), "a joint of {part:?}");
+                }
                 for piece in pieces(&part) {
                     let is_in = |word: &String| match (piece.is_start, piece.is_end) {
                         (true, true) => *word == piece.text,

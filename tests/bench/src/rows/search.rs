@@ -23,6 +23,8 @@ const SESSION: &str = r#"{"type":"session","version":3,"id":"needle","timestamp"
 "#;
 /// How long the index may take.
 const PATIENCE: Duration = Duration::from_secs(1800);
+/// The time between two questions whether the index is made.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 const WITH_INDEX: StartOptions = StartOptions {
     durability: "os",
     pinned: false,
@@ -140,13 +142,14 @@ pub(super) fn make_index(
     daemon.settle()?;
     let started = Instant::now();
     daemon.timed("search", RARE)?;
-    // The last segment is listed once most bytes need no scan.
+    // Each search scans the bytes that the index lacks, and so slows its making.
+    let pause = Duration::from_nanos(bytes / 2).clamp(Duration::from_millis(50), LONGEST_PAUSE);
     let scanned = loop {
+        std::thread::sleep(pause);
         let scanned = scanned_bytes(&mut daemon)?;
-        if scanned < bytes / 10 || started.elapsed() > PATIENCE {
+        if scanned < bytes / 1000 || started.elapsed() > PATIENCE {
             break scanned;
         }
-        std::thread::sleep(Duration::from_millis(50));
     };
     let speed = (bytes - scanned) as f64 / started.elapsed().as_secs_f64();
     let memory = daemon::peak_memory(daemon.pid());
