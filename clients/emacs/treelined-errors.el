@@ -62,6 +62,15 @@
     ("commandFailed" . "the program that offers the command says why")
     ("noUser" . "no program is there to show the question")
     ("fileExists" . "choose another file")
+    ;; Kinds of daemons that copy sessions to a log beyond the machine.
+    ("logUnavailable" . "the log beyond this machine does not answer; try again in a moment")
+    ("logConflict" . "others write to the session; try again in a moment")
+    ("logForeign" . "find the program that writes to the log of the session")
+    ("logDiverged" . "fork the session, and pull the log into a new file")
+    ("logRewound" . "keep the file, and ask who runs the servers of the log")
+    ("logMisconfigured" . "`treelined doctor --cluster' says what is wrong with the stream")
+    ("logDenied" . "correct the credentials or certificates of the log")
+    ("payloadTooLarge" . "the entry is too large for the log; the servers decide with `max_payload'")
     ;; Kinds of this package.
     ("disconnected" . "the next command starts the daemon again; `M-x treelined-log' shows its log")
     ("notStarted" . "install treelined, or set `treelined-command'")

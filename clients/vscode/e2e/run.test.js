@@ -204,9 +204,21 @@ test('nothing is started in a folder that is not trusted', async () => {
   }
 });
 
-test('with two folders and a shared daemon, questions and commands of programs reach the person', async () => {
+test('with two folders and a shared daemon, questions and commands of programs reach the person, and a move is cancelled', async () => {
   const shared = await Editor.start(vsix, { settings: { 'treelined.shared': true } });
-  const program = await otherProgram(shared, { shared: true, clientInfo: { name: 'guard' } });
+  // Keeps moves waiting until they are cancelled.
+  let holdsMoves = false;
+  const holdMove = (_event, signal) =>
+    holdsMoves
+      ? new Promise((resolve) => {
+          signal.addEventListener('abort', () => resolve(undefined), { once: true });
+        })
+      : undefined;
+  const program = await otherProgram(shared, {
+    shared: true,
+    clientInfo: { name: 'guard' },
+    answers: { session_before_tree: holdMove },
+  });
   try {
     await shared.twoFolders();
     await writeTour(program, shared.folder);
@@ -233,10 +245,28 @@ test('with two folders and a shared daemon, questions and commands of programs r
     await shared.message('guard asks: Which name?').getByText('Answer…').click();
     await shared.answer('guard: Which name?', 'libfoo');
     assert.deepEqual(await named, { value: 'libfoo' });
+    const turn = program.askUser({
+      kind: 'select',
+      title: 'Which way?',
+      options: ['left', 'right'],
+    });
+    await shared.message('guard asks: Which way?').getByText('Answer…').click();
+    await shared.choice('right').click();
+    assert.deepEqual(await turn, { value: 'right' });
     await shared.command('Treelined: Run a Command of a Program');
     await shared.choice('todo').click();
     await shared.answer('/todo', 'milk');
     await shared.message('noted: milk').waitFor();
+    holdsMoves = true;
+    await shared.select('A stale cache');
+    await shared.command('Treelined: Go to This Entry');
+    await shared.choice('Leave a summary').click();
+    const running = shared.message('Writing the summary');
+    await running.waitFor();
+    await shared.screenshot('progress');
+    await running.getByText('Cancel', { exact: true }).click();
+    await shared.message('The move was aborted; nothing was changed.').waitFor();
+    await shared.row('◉ Added').first().waitFor();
   } catch (error) {
     await shared.page.screenshot({ path: '/tmp/treelined-vscode question.png' }).catch(() => {});
     throw error;

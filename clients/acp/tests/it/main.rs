@@ -355,3 +355,25 @@ fn a_plan_does_not_take_part_in_the_alignment() {
         row("user", "thanks", Some(last + 2))
     );
 }
+
+/// Lines of other protocols, bytes that are no text, and an end without a line break.
+#[test]
+fn bytes_pass_untouched() {
+    let folders = Folders::new();
+    let mut bytes = b"Content-Length: 2\r\n\r\n{}\n\n{\"a\":\"\xe2\x80\xa8\"}\r\n\0\xff\n".to_vec();
+    bytes.extend((0..1_000_000_u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8));
+    let mut command = folders.command(&daemon());
+    command.args(["--", "sh", "-c", "cat; echo over >&2; exit 3"]);
+    let mut editor = Editor::start(command);
+    let mut stdin = editor.stdin.take().unwrap();
+    let sent = bytes.clone();
+    let sender = std::thread::spawn(move || stdin.write_all(&sent).unwrap());
+    let (mut received, mut said) = (Vec::new(), String::new());
+    editor.stdout.read_to_end(&mut received).unwrap();
+    sender.join().unwrap();
+    let stderr = editor.child.stderr.take();
+    stderr.unwrap().read_to_string(&mut said).unwrap();
+    assert!(received == bytes, "{} bytes", received.len());
+    assert_eq!(said, "over\n");
+    assert_eq!(editor.end(), 3);
+}
