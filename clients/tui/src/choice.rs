@@ -1,11 +1,15 @@
 //! Finds the session that a person names, as the commands of treelined do: by its path, its id, its name, or the
 //! beginning of its id, in this order. A folder that is none of these shows its list of sessions.
 
+use crate::daemon;
 use crate::message::Target;
-use crate::shell_error::{NOT_FOUND, ShellError, USAGE};
+use crate::shell_error::{FAILED, NOT_FOUND, ShellError, USAGE};
 use std::io::ErrorKind;
 use std::path::Path;
 use treelined_client::{Builder, Client, Error, SessionRow};
+
+/// The remedy if there is no daemon.
+const NAME_THE_DAEMON: &str = "--daemon PROGRAM or TREELINED_BIN; without them the daemon is beside this program or on the PATH";
 
 /// The fewest characters of the beginning of an id.
 const FEWEST: usize = 4;
@@ -29,12 +33,20 @@ pub async fn find(builder: &Builder, named: &str) -> Result<Found, ShellError> {
     if let Some(path) = existing_file(named) {
         return Ok(Found::Session(Target::Path(path)));
     }
-    let failed = |error: Error| ShellError::from(error.to_string());
-    let client = builder.spawn().await.map_err(failed)?;
+    let client = builder.spawn().await.map_err(|error| of_daemon(&error))?;
     let found = ask(&client, named).await;
     // All that was asked is answered.
     let _ended = client.close().await;
-    found.map_err(failed)?
+    found.map_err(|error| of_daemon(&error))?
+}
+
+/// The error of a daemon that does not start, or does not answer.
+fn of_daemon(error: &Error) -> ShellError {
+    let message = daemon::reason(error);
+    match error {
+        Error::CannotStart { .. } => ShellError::new(FAILED, message, NAME_THE_DAEMON),
+        _ => ShellError::from(message),
+    }
 }
 
 async fn ask(client: &Client, named: &str) -> Result<Result<Found, ShellError>, Error> {
@@ -46,9 +58,10 @@ async fn ask(client: &Client, named: &str) -> Result<Result<Found, ShellError>, 
             None => Err(missing(named)),
         },
         Err(several) => Err(several),
-        Ok(None) => match folder(named) {
-            Some(folder) => Ok(Found::Folder(folder)),
-            None => Err(deleted(client, named)
+        Ok(None) => match (folder(named), first_message(named, &listed)) {
+            (Some(folder), _) => Ok(Found::Folder(folder)),
+            (None, Some(error)) => Err(error),
+            (None, None) => Err(deleted(client, named)
                 .await?
                 .unwrap_or_else(|| missing(named))),
         },
@@ -158,15 +171,37 @@ fn choose(named: &str, rows: &[Listed<'_>]) -> Result<Option<usize>, ShellError>
 }
 
 fn ambiguous(named: &str, rows: &[(usize, &Listed<'_>)]) -> ShellError {
-    let mut message = format!("{} sessions fit {named:?}:", rows.len());
-    for (_, row) in rows.iter().take(LISTED) {
+    let rows: Vec<&Listed<'_>> = rows.iter().map(|(_, row)| *row).collect();
+    let message = format!("{} sessions fit {named:?}:{}", rows.len(), lines(&rows));
+    ShellError::new(USAGE, message, "more of the id, or the path of the file")
+}
+
+/// The error for the first message of sessions without a name, which the list shows in place of it.
+fn first_message(named: &str, rows: &[Listed<'_>]) -> Option<ShellError> {
+    let begins = |row: &&Listed<'_>| row.name.is_none() && row.about == named;
+    let found: Vec<&Listed<'_>> = rows.iter().filter(begins).collect();
+    if named.is_empty() || found.is_empty() {
+        return None;
+    }
+    let message = format!(
+        "no session has the name {named:?} (sessionNotFound), but these begin with it:{}",
+        lines(&found)
+    );
+    let remedy = "the beginning of an id, with 4 characters or more";
+    Some(ShellError::new(NOT_FOUND, message, remedy))
+}
+
+/// The first sessions, each on a line of its own.
+fn lines(rows: &[&Listed<'_>]) -> String {
+    let mut message = String::new();
+    for row in rows.iter().take(LISTED) {
         let title = row.name.unwrap_or(row.about).replace('\n', " ");
         message += &format!("\n  {}  {}  {title}", row.id, row.when);
     }
     if let Some(more @ 1..) = rows.len().checked_sub(LISTED) {
         message += &format!("\n  and {more} more");
     }
-    ShellError::new(USAGE, message, "more of the id, or the path of the file")
+    message
 }
 
 #[cfg(test)]
@@ -194,7 +229,14 @@ mod tests {
         }
         for named in ["abc", "tou", "nobody"] {
             assert_eq!(choose(named, &rows), Ok(None), "{named}");
+            assert_eq!(first_message(named, &rows), None, "{named}");
         }
+        let begun = first_message("first", &rows).unwrap();
+        assert_eq!(begun.code, NOT_FOUND);
+        assert!(
+            begun.message.ends_with("\n  tour9999  today  first"),
+            "{begun}"
+        );
         let several = choose("abcd", &rows).unwrap_err();
         assert_eq!(several.code, USAGE);
         assert_eq!(

@@ -97,3 +97,20 @@ async fn a_folder_is_found_and_other_names_are_errors_with_a_remedy() {
         "{deleted}"
     );
 }
+
+#[tokio::test]
+async fn a_daemon_that_cannot_be_started_is_an_error_with_the_options_that_name_it() {
+    let builder = Client::builder().program("/no/such/program");
+    let error = find(&builder, "A tour").await.unwrap_err();
+    assert_eq!(error.code, 1);
+    assert!(
+        error.message.starts_with("cannot start /no/such/program: "),
+        "{error}"
+    );
+    assert!(
+        error
+            .remedy
+            .starts_with("--daemon PROGRAM or TREELINED_BIN"),
+        "{error}"
+    );
+}
