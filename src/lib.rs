@@ -68,6 +68,7 @@
 //! - `web`: the page and the WebSocket for browsers
 //! - `endpoint`: the shared daemon's socket: its place, lock, runtime file and users
 //! - `config`: settings: command line, environment, configuration file
+//! - `fleet`: sessions on NATS JetStream, with the feature `nats`
 //! - `serve`: connections on stdio, sockets and the WebSocket, their threads, and the end of the daemon
 //! - `cli`: arguments, and the commands
 //!
@@ -101,6 +102,16 @@ mod entry;
 mod error;
 mod export;
 mod extensions;
+#[cfg(any(feature = "nats", test))]
+#[cfg_attr(
+    not(feature = "nats"),
+    allow(
+        dead_code,
+        unreachable_pub,
+        reason = "the parts that need no server are tested in every build"
+    )
+)]
+mod fleet;
 mod flow;
 mod hooks;
 mod id;
@@ -172,7 +183,7 @@ pub fn run() -> ExitCode {
 pub mod internals {
     pub use crate::cancel::Cancel;
     pub use crate::clock::{SystemSource, new_session_id};
-    pub use crate::config::Config;
+    pub use crate::config::{Config, NatsSettings};
     pub use crate::daemon::Daemon;
     pub use crate::daemon::connection::Connection;
     pub use crate::durability::Durability;
@@ -199,6 +210,12 @@ pub mod internals {
     /// Budgets in bytes.
     pub mod budget {
         pub use crate::budget::{HOOK_QUEUE_BYTES, VIEW_BYTES, most_kept};
+    }
+    /// Sessions on NATS JetStream.
+    #[cfg(feature = "nats")]
+    pub mod fleet {
+        pub use crate::fleet::backend::{AppendOutcome, LogBackend, Position};
+        pub use crate::fleet::stream::NatsLog;
     }
     /// Raw JSON.
     pub mod json {

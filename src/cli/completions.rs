@@ -14,7 +14,7 @@ use super::{Arguments, Options};
 use crate::rpc;
 use crate::terminal;
 use anyhow::Context;
-use clap::{Arg, Args, Command, CommandFactory};
+use clap::{Arg, Args, Command, CommandFactory, ValueHint};
 use clap_complete::Shell;
 use clap_complete::engine::{
     ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
@@ -29,6 +29,8 @@ use std::process::{self, ExitCode, Stdio};
 const VARIABLE: &str = "TREELINED_COMPLETE";
 /// The programs of the other packages.
 pub(super) const COMPANIONS: [&str; 3] = ["treelined-tui", "treelined-mcp", "treelined-acp"];
+/// The commands that become programs of other packages.
+const PACKAGES: [(&str, &str); 2] = [("mcp", "treelined-mcp"), ("acp", "treelined-acp")];
 /// The most names and ids that are offered: those of the sessions with the last activity.
 const MOST_SESSIONS: usize = 200;
 const SHELLS: Shells<'static> = Shells(&[&QuotingBash, &Elvish, &Fish, &Powershell, &Zsh]);
@@ -90,21 +92,56 @@ pub(crate) fn answer() -> bool {
 
 /// The command that is completed: the word after `--` is its program.
 fn command(words: &[OsString]) -> Command {
-    let after = words.iter().skip_while(|word| *word != "--").nth(1);
-    let program = after.and_then(|word| Path::new(word).file_name()?.to_str());
-    let companion = COMPANIONS.iter().find(|name| program == Some(**name));
-    match companion {
-        Some(name) => described(name),
+    let mut typed = words.iter().skip_while(|word| *word != "--").skip(1);
+    let program = typed.next();
+    let program = program.and_then(|word| Path::new(word).file_name()?.to_str());
+    if let Some(name) = COMPANIONS.iter().find(|name| program == Some(**name)) {
+        return described(name, &help_of(name).unwrap_or_default());
+    }
+    let package = typed.find_map(|word| PACKAGES.iter().find(|(name, _)| word == *name));
+    match package {
+        Some((name, program)) => with_package(name, &help_of(program).unwrap_or_default()),
         None => Arguments::command(),
     }
 }
 
+/// The command of this program, in which the command of this name has the options of a package's program.
+fn with_package(name: &'static str, help: &str) -> Command {
+    let command = Arguments::command();
+    // Options of this program may also follow the command.
+    let global = command.get_arguments().filter(|arg| arg.is_global_set());
+    let global: Vec<_> = global
+        .filter_map(|arg| Some(format!("--{}", arg.get_long()?)))
+        .collect();
+    let is_own = |line: &&str| {
+        let option = line.split_whitespace().next().unwrap_or_default();
+        !global.iter().any(|name| name == option)
+    };
+    let own: Vec<&str> = help.lines().filter(is_own).collect();
+    command.mut_subcommand(name, |_| described(name, &own.join("\n")))
+}
+
 /// The command of another program, as its help lists its options.
-fn described(name: &'static str) -> Command {
-    let session = Arg::new("session").add(ArgValueCompleter::new(sessions));
-    let command = Command::new(name).arg(session);
-    let help = help_of(name).unwrap_or_default();
-    help.lines().filter_map(option).fold(command, Command::arg)
+fn described(name: &'static str, help: &str) -> Command {
+    let mut command = Command::new(name);
+    if help.contains("[SESSION]") {
+        let session = Arg::new("SESSION").add(ArgValueCompleter::new(sessions));
+        command = command.arg(session);
+    }
+    if help.contains("-- <AGENT>") {
+        let agent = Arg::new("AGENT").num_args(1..).last(true);
+        command = command.arg(agent.value_hint(ValueHint::CommandName));
+    }
+    for arg in help.lines().filter_map(option) {
+        // A line of an explanation may begin with an option too.
+        if command
+            .get_arguments()
+            .all(|known| known.get_id() != arg.get_id())
+        {
+            command = command.arg(arg);
+        }
+    }
+    command
 }
 
 /// The output of `PROGRAM --help`; `None` if there is no such program.
@@ -137,7 +174,8 @@ fn option(line: &str) -> Option<Arg> {
     let arg = Arg::new(name).long(name);
     let takes_value = rest.trim_start().starts_with('<');
     Some(match takes_value {
-        true => arg.value_hint(clap::ValueHint::AnyPath),
+        true if name == "session" => arg.add(ArgValueCompleter::new(sessions)),
+        true => arg.value_hint(ValueHint::AnyPath),
         false => arg.action(clap::ArgAction::SetTrue),
     })
 }
@@ -253,6 +291,23 @@ fn directory_of(words: impl Iterator<Item = OsString>) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The option `--session` of treelined-mcp had the id of the session without an option, which clap refuses.
+    #[test]
+    fn a_described_program_is_a_valid_command() {
+        let help = "Usage: treelined-x [OPTIONS] [SESSION] [-- <AGENT>...]\n  --session <ID>\n  --all\n  --all";
+        let command = described("treelined-x", help);
+        let options = command.get_opts().filter_map(Arg::get_long);
+        assert_eq!(options.collect::<Vec<_>>(), ["session", "all"]);
+        command.debug_assert();
+    }
+
+    #[test]
+    fn the_arguments_are_a_valid_command() {
+        Arguments::command().debug_assert();
+        let help = "Usage: treelined-acp [OPTIONS] [-- <AGENT>...]\n  --session-dir <FOLDER>\n  --state <FOLDER>";
+        with_package("acp", help).debug_assert();
+    }
 
     #[test]
     fn a_typed_word_is_read_without_its_quotes() {

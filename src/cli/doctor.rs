@@ -38,7 +38,9 @@ Examples:
 Exit codes: 0 all is well, 1 damage or a file that cannot be read, 3 no such session.")]
 pub(crate) struct Doctor {
     /// Sessions: files, ids, names, or beginnings of ids (4 characters or more)
-    #[arg(required_unless_present = "latest", value_name = "SESSION",
+    #[cfg_attr(not(feature = "nats"), arg(required_unless_present = "latest"))]
+    #[cfg_attr(feature = "nats", arg(required_unless_present_any = ["latest", "cluster"]))]
+    #[arg(value_name = "SESSION",
           add = ArgValueCompleter::new(super::completions::sessions))]
     sessions: Vec<String>,
     /// The session of this directory with the last activity
@@ -56,6 +58,17 @@ pub(crate) struct Doctor {
     /// Check the kept bytes of imported sessions' sources too
     #[arg(long)]
     origin: bool,
+    /// Check the servers and the stream of [log.nats] in place of files
+    #[cfg(feature = "nats")]
+    #[arg(long, conflicts_with_all = ["sessions", "latest", "json", "repair", "origin"])]
+    cluster: bool,
+    /// Make the stream if it does not exist
+    #[cfg(feature = "nats")]
+    #[arg(long, requires = "cluster")]
+    create: bool,
+    #[cfg(feature = "nats")]
+    #[command(flatten)]
+    log: super::fleet::LogChoice,
 }
 
 /// The result for one file.
@@ -67,6 +80,10 @@ enum Finding {
 }
 
 pub(super) fn run(options: &Options, doctor: &Doctor) -> anyhow::Result<ExitCode> {
+    #[cfg(feature = "nats")]
+    if doctor.cluster {
+        return super::fleet::doctor(options, &doctor.log, doctor.create);
+    }
     if doctor.repair {
         super::small_runtime()?.block_on(async { crate::os::signal::outlive_the_size_limit() })?;
     }

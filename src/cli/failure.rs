@@ -145,6 +145,14 @@ remedies! {
     DurabilityUnknown FAILED "check the disk; `treelined doctor FILE` checks the file";
     FileExists FAILED "choose another file, or replace it with `--overwrite`";
     ImportFailed FAILED "correct the cause that the message names, and import again";
+    LogUnavailable FAILED "check the network, or run the command again in a moment; `treelined doctor --cluster` looks at the servers";
+    LogConflict FAILED "run the command again: others write to the session at this time";
+    LogForeign FAILED "find the program that writes to the session's subject, and take its permission; nothing was changed here";
+    LogDiverged FAILED "copy the file away and pull the session again, or push it under another id with `treelined export`; nothing was changed";
+    LogRewound FAILED "keep the file, and ask who runs the servers: the stream was restored or made anew; nothing was changed";
+    LogMisconfigured FAILED "correct what the message names; `treelined doctor --cluster` lists all of it, and `--create` makes a missing stream";
+    LogDenied FAILED "correct `credentials`, `ca` or `certificate` of [log.nats], or ask for the permission that the message names";
+    PayloadTooLarge FAILED "raise `max_payload` of the servers, and run the command again";
     BatchUnsupported USAGE "send the requests one by one";
     RequestTooLarge FAILED "send less at once, or raise --max-frame-bytes";
     ResponseTooLarge FAILED "ask for less with `limit` or `maxBytes`, or raise --max-frame-bytes";

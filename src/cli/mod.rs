@@ -3,6 +3,7 @@
 //! In reading order: [`serve`] is the daemon. [`daemon`] runs one as a child and is its client, for [`call`],
 //! [`list`], [`show`], [`tree`], [`search`], [`restore`] and [`demo`]. [`doctor`] and [`migrate`] open a file without a daemon.
 //! [`connect`], [`web`], [`status`] and [`stop`] find the shared daemon by [`shared`].
+//! `fleet` copies sessions to a stream and from it.
 //! [`documents`] writes generated files. [`screen`], [`drawing`], [`progress`] and [`pretty`] format output.
 //! [`session_choice`] finds the session that a person names, [`completions`] offers them to a shell. [`failure`] shows
 //! errors, and has the exit codes; [`usage`] makes them of wrong arguments, and shows the help. [`interrupt`] ends a
@@ -23,6 +24,8 @@ mod documents;
 mod drawing;
 mod export;
 mod failure;
+#[cfg(feature = "nats")]
+mod fleet;
 mod import;
 mod import_watch;
 mod interrupt;
@@ -181,6 +184,12 @@ pub(crate) enum Command {
     Export(export::ExportArgs),
     /// List deleted sessions, or bring one back
     Restore(restore::Restore),
+    /// Send sessions to NATS JetStream
+    #[cfg(feature = "nats")]
+    Push(fleet::PushArgs),
+    /// Bring sessions from NATS JetStream
+    #[cfg(feature = "nats")]
+    Pull(fleet::PullArgs),
     /// Write the JSON Schemas, the method list, the OpenRPC document and reference.md of this daemon
     Schema(documents::Schema),
     /// Write the man pages
@@ -270,6 +279,10 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Mcp(args)) => package::run(options, "treelined-mcp", args),
         Some(Command::Export(export)) => export::run(options, export),
         Some(Command::Restore(restore)) => restore::run(options, restore),
+        #[cfg(feature = "nats")]
+        Some(Command::Push(args)) => fleet::push(options, args),
+        #[cfg(feature = "nats")]
+        Some(Command::Pull(args)) => fleet::pull(options, args),
         Some(Command::Schema(schema)) => documents::schema(schema),
         Some(Command::Man(man)) => documents::man(man),
         Some(Command::Completions(completions)) => completions::run(completions),
@@ -297,6 +310,12 @@ fn log_to_stderr() {
         .with_env_var("TREELINED_LOG")
         .with_default_directive(tracing::level_filters::LevelFilter::WARN.into())
         .from_env_lossy();
+    // The errors of a command say it.
+    #[cfg(feature = "nats")]
+    let filter = match std::env::var_os("TREELINED_LOG") {
+        None => filter.add_directive("async_nats=off".parse().unwrap_or_default()),
+        Some(_) => filter,
+    };
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(|| StderrLog)

@@ -7,6 +7,7 @@
 mod file;
 mod idle_time;
 mod lines;
+mod log;
 mod paths;
 mod programs;
 mod renderers;
@@ -14,6 +15,7 @@ mod summarizer;
 
 pub(crate) use file::check;
 pub(crate) use idle_time::IdleTime;
+pub use log::NatsSettings;
 
 use self::renderers::{RendererSection, renderers};
 use crate::durability::Durability;
@@ -25,6 +27,7 @@ use anyhow::{Context, anyhow, ensure};
 use file::ConfigFile;
 use idle_time::idle_exit;
 use lines::SettingLines;
+use log::LogSection;
 use paths::{session_dir, socket};
 use programs::{extensions, hooks};
 use serde::{Deserialize, Serialize};
@@ -44,6 +47,8 @@ pub struct Config {
     pub extensions: Vec<Extension>,
     /// The looks of custom messages, by custom type.
     pub renderers: BTreeMap<String, Renderer>,
+    /// The log beyond this machine.
+    pub nats: Option<NatsSettings>,
     /// Bytes.
     pub max_frame_bytes: usize,
     /// Bytes.
@@ -125,6 +130,8 @@ struct FileSections {
     extensions: Vec<ExtensionSection>,
     #[serde(default)]
     renderers: BTreeMap<String, RendererSection>,
+    #[serde(default)]
+    log: LogSection,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -290,6 +297,7 @@ impl Settings {
         let hooks = hooks(&file.hooks, path.as_deref(), &keys, &mut lines)?;
         let extensions = extensions(&file.extensions, path.as_deref(), &keys, &mut lines)?;
         let renderers = renderers(&file.renderers, &mut lines)?;
+        let nats = log::nats(file.log, folder, &mut lines)?;
         let cwd = std::env::current_dir().context("the working directory")?;
         Ok(Self {
             config: Config {
@@ -303,6 +311,7 @@ impl Settings {
                 hooks,
                 extensions,
                 renderers,
+                nats,
                 max_frame_bytes,
                 max_queued_bytes,
                 cwd: cwd.display().to_string(),

@@ -104,6 +104,22 @@ advice! {
         "Choose another path, or send `overwrite: true` to replace the file.";
     ImportFailed "A conversation of another tool could not be imported."
         "Correct the cause that the message names, and import again; the rest is imported.";
+    LogUnavailable "The log beyond this machine cannot be reached, or does not answer in time."
+        "Try again after `retryAfterMs`; reads of local files work meanwhile.";
+    LogConflict "Others wrote to the session in the log in each of several attempts."
+        "Send the request again.";
+    LogForeign "The log has a message that is not of this program, or that does not begin a session."
+        "Find the program that writes to the session's subject; nothing was changed here.";
+    LogDiverged "The file and the log of the session differ, and neither is the beginning of the other; or the file is a replica of another log."
+        "Fork the session from the file, and read the log into a new file; nothing was changed.";
+    LogRewound "The log has lost messages that the file has: its stream was restored from a backup, or made anew."
+        "Keep the file, and ask who runs the servers; nothing was changed.";
+    LogMisconfigured "The stream is missing, full, or drops messages."
+        "Correct the stream as the message says.";
+    LogDenied "The servers refuse the credentials or a permission, or their certificate is not trusted."
+        "Correct the credentials, the certificates or the permissions.";
+    PayloadTooLarge "A line of the session is larger than a message of the log may be."
+        "Let who runs the servers raise `max_payload`; the lines before it may be there.";
     BatchUnsupported "The message is a batch."
         "Send the requests one by one; you need not wait for the answers.";
     RequestTooLarge "The message is larger than `limits.maxFrameBytes`."

@@ -183,6 +183,7 @@ pub(super) fn frame(bytes: &[u8], folder: &Path) {
         hooks: Vec::new(),
         extensions: Vec::new(),
         renderers: Default::default(),
+        nats: None,
     };
     let source = Arc::new(SystemSource);
     let daemon = Daemon::new(config, source, runtime.handle());

@@ -178,3 +178,14 @@ async fn make_changes(journal: &mut Journal, recorder: &mut Recorder) -> anyhow:
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_are_a_valid_command() {
+        Args::command().debug_assert();
+    }
+}

@@ -56,3 +56,13 @@ pub struct Args {
     #[arg(long, value_enum)]
     pub theme: Option<ThemeName>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_a_valid_command() {
+        <Args as clap::CommandFactory>::command().debug_assert();
+    }
+}

@@ -1,6 +1,7 @@
 //! The recorder between a test and an agent, and the sessions that it writes.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
+mod completions;
 mod recovery;
 mod signals;
 

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
 mod arguments;
+mod completions;
 mod secrets;
 
 use serde_json::{Value, json};

@@ -9,6 +9,7 @@ impl FailureDialog {
         let kind = self.failure.kind.as_str();
         of_summaries(kind, summarizer)
             .or_else(|| of_sessions(kind))
+            .or_else(|| of_logs(kind))
             .or_else(|| of_entries(kind))
             .or_else(|| of_storage(kind))
             .or_else(|| of_requests(kind))
@@ -56,6 +57,32 @@ fn of_sessions(kind: &str) -> Option<&'static str> {
         "importBusy" => "Another import is running. Try again when it has ended.",
         "importFailed" => {
             "Mend the cause that the message names and import again; the rest is imported."
+        }
+        _ => return None,
+    })
+}
+
+fn of_logs(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "logUnavailable" => "The log beyond this machine does not answer. Try again in a moment.",
+        "logConflict" => "Others write to the session at this time. Try again.",
+        "logForeign" => {
+            "Another program writes to the log of the session. `treelined doctor --cluster` looks at it."
+        }
+        "logDiverged" => {
+            "The file and its log differ. Fork the session, then `treelined pull` the log."
+        }
+        "logRewound" => {
+            "The log has lost messages that the file has. Keep the file, and ask who runs the servers."
+        }
+        "logMisconfigured" => {
+            "The stream of the log is missing, full, or drops messages. `treelined doctor --cluster` says more."
+        }
+        "logDenied" => {
+            "The servers of the log refuse the credentials or a permission. Correct [log.nats]."
+        }
+        "payloadTooLarge" => {
+            "An entry is larger than a message of the log may be. The servers decide with `max_payload`."
         }
         _ => return None,
     })

@@ -40,6 +40,8 @@ export class Live {
   private refreshing: ReturnType<typeof setTimeout> | undefined;
   /** The session that is open, or is to be opened. */
   route: SessionRoute;
+  /** The answer to the request for the first session. */
+  private opening: Promise<WireSession> | undefined;
 
   constructor(readonly app: App) {
     const route = parseRoute(location.hash);
@@ -53,6 +55,7 @@ export class Live {
     this.moves = new Moves(this);
     if (token === undefined) return;
     this.link = new Link(`ws://${location.host}/ws`, token, {
+      introduced: () => this.introduced(),
       opened: () => void this.opened().catch(app.failed),
       stateChanged: app.changed,
       notified: (method, params) => this.notified(method, params),
@@ -97,6 +100,15 @@ export class Live {
     if (this.link && this.link.state !== 'open') this.link.connect();
   }
 
+  /** Asks for the first session at once: the answer to the handshake changes nothing about it. */
+  private introduced(): void {
+    this.opening = undefined;
+    if (this.source || !isNamed(this.route)) return;
+    this.opening = this.askToOpen(this.route);
+    // It is reported to whoever waits for it.
+    this.opening.catch(() => undefined);
+  }
+
   private async opened(): Promise<void> {
     this.questions = [];
     this.list.forget();
@@ -132,7 +144,9 @@ export class Live {
   async openSession(which: SessionRoute, entry?: string): Promise<void> {
     const { link } = this;
     if (!link) return;
-    const session = await this.askToOpen(which);
+    const opening = which === this.route ? this.opening : undefined;
+    this.opening = undefined;
+    const session = await (opening ?? this.askToOpen(which));
     const old = this.source;
     if (old && old.session.sessionId !== session.sessionId) {
       await this.call('close_session', { sessionId: old.session.sessionId }).catch(() => undefined);
@@ -145,7 +159,10 @@ export class Live {
     this.app.open(this.source);
     this.listing = false;
     this.moves.restoreDraft();
-    await this.app.start();
+    const shown = this.app.start();
+    const selected = place ?? this.source.selected;
+    if (selected !== undefined) this.source.beginPath(selected);
+    await shown;
     document.querySelector<HTMLElement>('#tree')?.focus({ preventScroll: true });
     this.app.changed();
   }

@@ -271,6 +271,30 @@ describe('the live page', () => {
     await selected.waitFor();
   });
 
+  /** It also asked for the first rows, and for all rows around those in view. */
+  test('a long session opens with the rows in view and the end of the path', async () => {
+    const long = new SessionWriter('long');
+    let parent: string | null = null;
+    for (let at = 0; at < 1500; at++) parent = long.user(`u${at}`, parent, `Line ${at}.`);
+    const file = join(stage.folder, 'long.jsonl');
+    writeFileSync(file, long.jsonl());
+    watched = await served.open('');
+    const { page } = watched;
+    const asked: string[] = [];
+    page.on('websocket', (socket) =>
+      socket.on('framesent', ({ payload }) => asked.push(payload.toString())),
+    );
+    await page.goto('about:blank');
+    await page.goto(`${served.url.split('&')[0] ?? ''}&p=${encodeURIComponent(file)}`);
+    await page.locator('#path').getByText('Line 1499.').waitFor();
+    await page.locator('#tree .row.selected', { hasText: 'Line 1499.' }).waitFor();
+    // The overview is read when there is nothing else to do.
+    const rows = asked.filter((text) => text.includes('"get_tree"'));
+    const shown = rows.filter((text) => !text.includes('"limit":1000'));
+    assert.equal(shown.length, 2, shown.join('\n'));
+    assert.match(shown.join(), /"around":"u1499"/);
+  });
+
   test('a page with a wrong token learns nothing and says what to do', async () => {
     const refused = await served.open('');
     await refused.close();

@@ -202,6 +202,7 @@ impl Server {
             hooks: Vec::new(),
             extensions: Vec::new(),
             renderers: Default::default(),
+            nats: None,
         };
         let source = Arc::new(SystemSource);
         let daemon = Daemon::new(config, source, runtime.handle());

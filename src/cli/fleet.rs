@@ -1,0 +1,401 @@
+//! `treelined push`, `treelined pull` and `treelined doctor --cluster`: sessions on NATS JetStream (fleet.md).
+
+use super::Options;
+use super::failure::{ShellError, USAGE};
+use super::screen::{Screen, Style};
+use super::session_choice::SessionQuery;
+use super::tree::count;
+use crate::config::{Config, NatsSettings};
+use crate::error::{Error, Kind, Result};
+use crate::fleet::backend::LogBackend;
+use crate::fleet::files::SessionFiles;
+use crate::fleet::limits::StreamInfo;
+use crate::fleet::stream::NatsLog;
+use crate::fleet::transfer::{self, Transfer};
+use crate::log::header::CURRENT_VERSION;
+use crate::os::file::Location;
+use crate::store::{Store, listing};
+use crate::terminal;
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
+use serde_json::json;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// The first version of NATS whose streams keep what they acknowledge, and compare and set with several writers.
+const OLDEST_VERSION: (u64, u64) = (2, 10);
+/// A publish is repeated for so long, in nanoseconds.
+const SHORTEST_WINDOW: i64 = 60_000_000_000;
+
+#[derive(Debug, Args)]
+pub(crate) struct LogChoice {
+    /// Addresses of the servers, joined by commas, in place of those of [log.nats]
+    #[arg(long = "log", value_name = "URLS")]
+    servers: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  treelined push --all                            all sessions of this machine, with [log.nats]
+  treelined push SESSION --log nats://10.0.0.1    one session
+
+A push that is cut off is continued by the next one.")]
+pub(crate) struct PushArgs {
+    /// Sessions: files, ids, names, or beginnings of ids (4 characters or more)
+    #[arg(required_unless_present = "all", value_name = "SESSION",
+          add = ArgValueCompleter::new(super::completions::sessions))]
+    sessions: Vec<String>,
+    /// All sessions of the session directory
+    #[arg(long, conflicts_with = "sessions")]
+    all: bool,
+    /// Print a line of JSON for each session
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    log: LogChoice,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  treelined pull --list            the sessions of the stream
+  treelined pull ID                one of them, as a file of this machine
+  treelined pull ID --follow       the same, and what is written to it from now on
+
+A pull that is cut off is continued by the next one.")]
+pub(crate) struct PullArgs {
+    /// Ids of sessions of the stream
+    #[arg(required_unless_present_any = ["all", "list"], value_name = "ID")]
+    sessions: Vec<String>,
+    /// All sessions of the stream
+    #[arg(long, conflicts_with = "sessions")]
+    all: bool,
+    /// Print the ids of the stream's sessions, and copy nothing
+    #[arg(long, conflicts_with_all = ["sessions", "all", "follow"])]
+    list: bool,
+    /// Go on until an interrupt, and write what arrives to the file
+    #[arg(long, conflicts_with = "all")]
+    follow: bool,
+    /// Print a line of JSON for each session
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    log: LogChoice,
+}
+
+impl LogChoice {
+    fn settings(&self, config: &Config) -> anyhow::Result<NatsSettings> {
+        let given = self
+            .servers
+            .as_ref()
+            .map(|servers| servers.split(',').map(str::to_owned));
+        match (given, &config.nats) {
+            (Some(servers), Some(nats)) => Ok(NatsSettings {
+                servers: servers.collect(),
+                ..nats.clone()
+            }),
+            (Some(servers), None) => Ok(NatsSettings::of_servers(servers.collect())),
+            (None, Some(nats)) => Ok(nats.clone()),
+            (None, None) => {
+                let why = "no servers are given";
+                let remedy =
+                    "--log nats://HOST, or `servers` of [log.nats] in the configuration file";
+                Err(ShellError::new(USAGE, why, remedy).into())
+            }
+        }
+    }
+}
+
+pub(super) fn push(options: &Options, args: &PushArgs) -> anyhow::Result<ExitCode> {
+    let config = options.config()?;
+    let store = Store::new(config.session_dir.clone());
+    let files = match args.all {
+        true => store
+            .session_files()?
+            .into_iter()
+            .map(|(at, _)| at)
+            .collect(),
+        false => given_files(options, &args.sessions)?,
+    };
+    let log = NatsLog::open(args.log.settings(&config)?)?;
+    let mut report = Report::new(
+        "pushed",
+        "the stream has more; `treelined pull` brings it",
+        args.json,
+    );
+    for at in files {
+        let path = at.path().display().to_string();
+        let pushed = push_file(&store, &log, at);
+        match pushed {
+            Ok((session, done)) => report.add(&session, Ok(done))?,
+            Err(error) => report.add(&path, Err(error))?,
+        }
+    }
+    report.end()
+}
+
+fn given_files(options: &Options, sessions: &[String]) -> anyhow::Result<Vec<Location>> {
+    let find = |text: &String| {
+        let path = SessionQuery::Named(text.clone()).find_alone(options)?;
+        Ok(Location::of_path(&path)?)
+    };
+    sessions.iter().map(find).collect()
+}
+
+fn push_file(store: &Store, log: &NatsLog, at: Location) -> Result<(String, Transfer)> {
+    let version = listing::header(&at).map(|header| header.version);
+    if let Some(version) = version.filter(|version| *version < CURRENT_VERSION) {
+        let why = format!(
+            "the file is of version {version}: `treelined migrate` rewrites it as {CURRENT_VERSION}, which can be pushed"
+        );
+        return Err(Error::new(Kind::VersionUnsupported, why));
+    }
+    let (files, session) = SessionFiles::with_file(store, at)?;
+    let done = transfer::push(&files, log, &session)?;
+    Ok((session, done))
+}
+
+pub(super) fn pull(options: &Options, args: &PullArgs) -> anyhow::Result<ExitCode> {
+    let config = options.config()?;
+    let store = Store::new(config.session_dir.clone());
+    let log = NatsLog::open(args.log.settings(&config)?)?;
+    if args.list {
+        let mut screen = Screen::new();
+        for session in log.list()? {
+            writeln!(screen, "{}", terminal::line(&session))?;
+        }
+        screen.flush()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let files = SessionFiles::of(&store);
+    let mut report = Report::new(
+        "pulled",
+        "the file has more; `treelined push` sends it",
+        args.json,
+    );
+    if args.follow {
+        return follow(&files, &log, &args.sessions, report);
+    }
+    let sessions = match args.all {
+        true => log.list()?,
+        false => args.sessions.clone(),
+    };
+    for session in sessions {
+        let done = transfer::pull(&files, &log, &session);
+        report.add(&session, done)?;
+    }
+    report.end()
+}
+
+/// Follows one session.
+fn follow(
+    files: &SessionFiles<'_>,
+    log: &NatsLog,
+    sessions: &[String],
+    mut report: Report,
+) -> anyhow::Result<ExitCode> {
+    let [session] = sessions else {
+        let why = "--follow is for one session";
+        return Err(ShellError::new(USAGE, why, "one command for each session").into());
+    };
+    transfer::pull_on(files, log, session, &mut |done| {
+        let said = report.add(session, Ok(done.clone()));
+        said.map_err(|error| Error::io("write to stdout", &error))
+    })?;
+    report.end()
+}
+
+/// A line of output for each session, and whether all went well.
+struct Report {
+    screen: Screen,
+    /// The past participle of the command.
+    action: &'static str,
+    behind: &'static str,
+    json: bool,
+    failed: u64,
+}
+
+impl Report {
+    fn new(action: &'static str, behind: &'static str, json: bool) -> Self {
+        Self {
+            screen: Screen::new(),
+            action,
+            behind,
+            json,
+            failed: 0,
+        }
+    }
+
+    fn add(&mut self, session: &str, outcome: Result<Transfer>) -> io::Result<()> {
+        self.failed += u64::from(outcome.is_err());
+        if self.json {
+            let line = match &outcome {
+                Ok(done) => json!({
+                    "sessionId": session, "lines": done.lines, "bytes": done.bytes, "hash": done.hash,
+                    "sequence": done.sequence, "behind": done.is_behind,
+                }),
+                Err(error) => json!({
+                    "session": session,
+                    "error": { "kind": error.kind.name(), "message": error.message },
+                }),
+            };
+            writeln!(self.screen, "{line}")?;
+            return self.screen.flush();
+        }
+        let shown = self.screen.style(Style::Bold, &terminal::line(session));
+        match outcome {
+            Ok(done) => {
+                let lines = count(done.lines, "line", "lines");
+                let bytes = count(done.bytes, "byte", "bytes");
+                let behind = match done.is_behind {
+                    true => format!("; {}", self.behind),
+                    false => String::new(),
+                };
+                writeln!(
+                    self.screen,
+                    "{shown}: {lines}, {bytes} {}{behind}",
+                    self.action
+                )?;
+            }
+            Err(error) => {
+                let kind = self.screen.style(Style::Red, error.kind.name());
+                writeln!(
+                    self.screen,
+                    "{shown}: {kind}: {}",
+                    terminal::line(&error.message)
+                )?;
+            }
+        }
+        self.screen.flush()
+    }
+
+    fn end(mut self) -> anyhow::Result<ExitCode> {
+        self.screen.flush()?;
+        Ok(match self.failed {
+            0 => ExitCode::SUCCESS,
+            _ => ExitCode::FAILURE,
+        })
+    }
+}
+
+/// Shows the servers and the stream, and what an acknowledgement is worth there.
+pub(super) fn doctor(options: &Options, log: &LogChoice, create: bool) -> anyhow::Result<ExitCode> {
+    let settings = log.settings(&options.config()?)?;
+    let mut screen = Screen::new();
+    if create && NatsLog::create(settings.clone())? {
+        writeln!(screen, "created the stream {:?}", settings.stream)?;
+    }
+    let (info, server) = NatsLog::describe(&settings)?;
+    let mut fact = |name: &str, value: &str| {
+        let name = screen.style(Style::Dim, &format!("{name:<9}"));
+        writeln!(screen, "  {name}{}", terminal::line(value))
+    };
+    let cluster = info.cluster.as_ref();
+    let of = cluster
+        .and_then(|cluster| cluster.name.as_deref())
+        .unwrap_or("no cluster");
+    fact("server", &format!("NATS {}, {of}", server.version))?;
+    fact(
+        "stream",
+        &format!("{}, created {}", settings.stream, info.created),
+    )?;
+    let sessions = count(info.state.num_subjects, "session", "sessions");
+    let messages = count(info.state.messages, "message", "messages");
+    let bytes = count(info.state.bytes, "byte", "bytes");
+    fact("holds", &format!("{sessions}, {messages}, {bytes}"))?;
+    fact("copies", &copies(&info))?;
+    fact(
+        "message",
+        &format!(
+            "{} at most",
+            count(server.max_payload as u64, "byte", "bytes")
+        ),
+    )?;
+    fact(
+        "sync",
+        "not visible to clients: every server needs `sync_interval: always`",
+    )?;
+    fact("ack", &worth(&info))?;
+    let problems = problems(&info, &settings, &server.version);
+    for problem in &problems {
+        let name = screen.style(Style::Red, "problem");
+        writeln!(screen, "  {name}: {}", terminal::line(problem))?;
+    }
+    screen.flush()?;
+    Ok(match problems.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+/// `3: n1 leads, n2 current, n3 offline`.
+fn copies(info: &StreamInfo) -> String {
+    let Some(cluster) = &info.cluster else {
+        return info.config.num_replicas.to_string();
+    };
+    let leader = cluster
+        .leader
+        .as_ref()
+        .map(|leader| format!("{leader} leads"));
+    let peers = cluster.replicas.iter().map(|peer| {
+        let state = match (peer.offline, peer.current) {
+            (true, _) => "is offline".to_owned(),
+            (_, true) => "is current".to_owned(),
+            _ => format!("is {} behind", count(peer.lag, "operation", "operations")),
+        };
+        format!("{} {state}", peer.name)
+    });
+    let all: Vec<String> = leader.into_iter().chain(peers).collect();
+    format!("{}: {}", info.config.num_replicas, all.join(", "))
+}
+
+/// The failures that an acknowledged line survives.
+fn worth(info: &StreamInfo) -> String {
+    let copies = info.config.num_replicas;
+    match copies {
+        0..=2 => "a line is on one server: it is lost with that server's disk".to_owned(),
+        _ => format!(
+            "a line is on {} of {copies} servers: it survives the loss of {}",
+            copies / 2 + 1,
+            count((copies - 1) / 2, "server", "servers")
+        ),
+    }
+}
+
+fn problems(info: &StreamInfo, settings: &NatsSettings, version: &str) -> Vec<String> {
+    let mut problems: Vec<String> = info.config.faults();
+    let mut numbers = version
+        .split('.')
+        .map(|number| number.parse::<u64>().unwrap_or(0));
+    let version_of = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if version_of < OLDEST_VERSION {
+        problems.push(format!(
+            "NATS {version} is too old: 2.10 or newer is needed"
+        ));
+    }
+    let copies = info.config.num_replicas;
+    if copies < settings.replicas {
+        problems.push(format!(
+            "the stream has {copies} copies of each message, not {}",
+            settings.replicas
+        ));
+    }
+    if info.config.duplicate_window < SHORTEST_WINDOW {
+        problems.push("the stream's duplicate_window is shorter than a minute".to_owned());
+    }
+    if !info.config.deny_delete || !info.config.deny_purge {
+        problems.push("messages can be deleted: set deny_delete and deny_purge".to_owned());
+    }
+    if info.state.num_deleted > 0 {
+        problems.push(format!(
+            "{} deleted",
+            count(info.state.num_deleted, "message was", "messages were")
+        ));
+    }
+    let peers = info.cluster.iter().flat_map(|cluster| &cluster.replicas);
+    for peer in peers.filter(|peer| peer.offline || !peer.current) {
+        problems.push(format!("the copy of {} is not current", peer.name));
+    }
+    problems
+}

@@ -1,0 +1,185 @@
+//! The section `[log]`: the log of sessions beyond this machine (fleet.md).
+
+use super::lines::{SettingLines, SettingOrigin};
+use anyhow::ensure;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+const SECTION: &str = "log.nats";
+const STREAM: &str = "treelined";
+const REPLICAS: u64 = 3;
+const MOST_REPLICAS: u64 = 5;
+
+/// The servers of a log on NATS JetStream, and its stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NatsSettings {
+    /// Addresses of servers of one cluster: `nats://HOST:PORT` or `tls://HOST:PORT`.
+    pub servers: Vec<String>,
+    /// A file with a JWT and its key, as `nsc` writes it.
+    pub credentials: Option<PathBuf>,
+    /// A file with the certificates that servers are checked with, besides those of the system.
+    pub ca: Option<PathBuf>,
+    /// Files with the certificate of the client and its key.
+    pub certificate: Option<(PathBuf, PathBuf)>,
+    /// Whether connections without TLS are refused.
+    pub needs_tls: bool,
+    pub stream: String,
+    /// The copies of each message that a stream needs.
+    pub replicas: u64,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LogSection {
+    nats: Option<NatsSection>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NatsSection {
+    servers: Vec<String>,
+    credentials: Option<PathBuf>,
+    ca: Option<PathBuf>,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+    #[serde(default)]
+    tls: bool,
+    stream: Option<String>,
+    replicas: Option<u64>,
+}
+
+impl NatsSettings {
+    /// The settings for these servers, with the defaults for the rest.
+    #[cfg_attr(
+        not(feature = "nats"),
+        allow(dead_code, reason = "for the option --log")
+    )]
+    pub fn of_servers(servers: Vec<String>) -> Self {
+        Self {
+            servers,
+            credentials: None,
+            ca: None,
+            certificate: None,
+            needs_tls: false,
+            stream: STREAM.to_owned(),
+            replicas: REPLICAS,
+        }
+    }
+
+    /// The addresses without what stands before their hosts, and a user with a password, or a token alone. The first
+    /// server with one gives it.
+    #[cfg_attr(
+        not(any(feature = "nats", test)),
+        allow(dead_code, reason = "for connections")
+    )]
+    pub(crate) fn addresses(&self) -> (Vec<String>, Option<(String, Option<String>)>) {
+        let mut user = None;
+        let plain = self.servers.iter().map(|server| {
+            let start = server.find("://").map_or(0, |at| at + 3);
+            let (scheme, rest) = server.split_at(start);
+            let Some((before, host)) = rest.rsplit_once('@') else {
+                return server.clone();
+            };
+            user.get_or_insert_with(|| match before.split_once(':') {
+                Some((name, password)) => (name.to_owned(), Some(password.to_owned())),
+                None => (before.to_owned(), None),
+            });
+            format!("{scheme}{host}")
+        });
+        (plain.collect(), user)
+    }
+}
+
+/// The settings of the file. Paths are relative to the file's folder.
+pub(super) fn nats(
+    section: LogSection,
+    folder: Option<&Path>,
+    lines: &mut SettingLines,
+) -> anyhow::Result<Option<NatsSettings>> {
+    let Some(nats) = section.nats else {
+        return Ok(None);
+    };
+    ensure!(!nats.servers.is_empty(), "{SECTION}.servers: name a server");
+    ensure!(
+        nats.certificate.is_some() == nats.key.is_some(),
+        "{SECTION}.certificate and {SECTION}.key: give both or none"
+    );
+    let shown = nats
+        .servers
+        .iter()
+        .map(|server| without_password(server).into());
+    let shown = toml::Value::Array(shown.collect());
+    lines.push((SECTION, "servers"), shown, SettingOrigin::File);
+    let mut path = |key: &str, path: Option<PathBuf>| {
+        let path = folder.unwrap_or(Path::new("")).join(path?);
+        let shown = path.display().to_string();
+        lines.push((SECTION, key), shown.into(), SettingOrigin::File);
+        Some(path)
+    };
+    let credentials = path("credentials", nats.credentials);
+    let ca = path("ca", nats.ca);
+    let certificate = path("certificate", nats.certificate).zip(path("key", nats.key));
+    if nats.tls {
+        lines.push((SECTION, "tls"), true.into(), SettingOrigin::File);
+    }
+    let stream = nats.stream.clone().unwrap_or_else(|| STREAM.to_owned());
+    let is_name = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
+    ensure!(
+        !stream.is_empty() && stream.chars().all(is_name),
+        "{SECTION}.stream: must be letters, digits, '-' or '_'"
+    );
+    let origin = match nats.stream {
+        Some(_) => SettingOrigin::File,
+        None => SettingOrigin::Default,
+    };
+    lines.push((SECTION, "stream"), stream.as_str().into(), origin);
+    let replicas = lines.number((SECTION, "replicas"), None, nats.replicas, REPLICAS);
+    ensure!(
+        (1..=MOST_REPLICAS).contains(&replicas),
+        "{SECTION}.replicas: must be from 1 to {MOST_REPLICAS}"
+    );
+    Ok(Some(NatsSettings {
+        servers: nats.servers,
+        credentials,
+        ca,
+        certificate,
+        needs_tls: nats.tls,
+        stream,
+        replicas,
+    }))
+}
+
+/// An address without the password that it may have.
+fn without_password(server: &str) -> String {
+    let start = server.find("://").map_or(0, |at| at + 3);
+    match server.rfind('@') {
+        Some(at) if at >= start => {
+            let (scheme, host) = (server.get(..start), server.get(at..));
+            format!(
+                "{}…{}",
+                scheme.unwrap_or_default(),
+                host.unwrap_or_default()
+            )
+        }
+        _ => server.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Passwords of addresses were shown in errors.
+    #[test]
+    fn addresses_are_told_from_the_passwords_in_them() {
+        let servers = ["nats://a:s@cret@h1:1", "tls://h2", "h3:2"].map(str::to_owned);
+        let (plain, user) = NatsSettings::of_servers(servers.to_vec()).addresses();
+        assert_eq!(plain, ["nats://h1:1", "tls://h2", "h3:2"]);
+        assert_eq!(user, Some(("a".to_owned(), Some("s@cret".to_owned()))));
+        assert_eq!(without_password(&servers[0]), "nats://…@h1:1");
+        let token = NatsSettings::of_servers(vec!["nats://token@h".to_owned()]);
+        let (plain, user) = token.addresses();
+        assert_eq!(plain, ["nats://h"]);
+        assert_eq!(user, Some(("token".to_owned(), None)));
+    }
+}

@@ -1,0 +1,223 @@
+//! A connection to the servers, with a deadline for everything, and each failure as a kind of its own.
+
+use crate::config::NatsSettings;
+use crate::error::{Error, Kind, Result};
+use crate::lock::lock;
+use async_nats::{
+    Client, ConnectErrorKind, ConnectOptions, Event, HeaderMap, Message, RequestErrorKind,
+    ServerError,
+};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// How long connecting may take, over all servers.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long one answer may take. A cluster that lost its leader has another one after about five seconds.
+const ANSWER: Duration = Duration::from_secs(10);
+/// The longest pause before a lost connection is tried again.
+const RECONNECT: Duration = Duration::from_secs(2);
+
+/// A connection to one of the servers; it finds another when that one is lost.
+pub(super) struct Connection {
+    pub(super) client: Client,
+    /// The last permission that the servers denied, with their words.
+    denied: Arc<Mutex<Option<String>>>,
+}
+
+/// An error that JetStream answers.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct ApiError {
+    #[serde(default)]
+    pub(super) err_code: u64,
+    #[serde(default)]
+    pub(super) description: String,
+}
+
+/// Why there is no answer.
+pub(super) enum NoAnswer {
+    /// Nobody serves the subject at this time.
+    NoResponders,
+    /// The time is over; the request may have been carried out.
+    TimedOut,
+    Failed(Error),
+}
+
+impl Connection {
+    pub(super) async fn open(settings: &NatsSettings) -> Result<Self> {
+        let denied: Arc<Mutex<Option<String>>> = Arc::default();
+        let (addresses, user) = settings.addresses();
+        let mut options = options(settings, Arc::clone(&denied))?;
+        match user {
+            Some((name, Some(password))) => options = options.user_and_password(name, password),
+            Some((token, None)) => options = options.token(token),
+            None => {}
+        }
+        let servers = addresses.join(", ");
+        let connecting = options.connect(addresses);
+        let connected = tokio::time::timeout(CONNECT, connecting).await;
+        let client = match connected {
+            Ok(Ok(client)) => client,
+            Ok(Err(error)) => return Err(refused(&servers, &error)),
+            Err(_) => {
+                let why = format!("no server answers in {} s: {servers}", CONNECT.as_secs());
+                return Err(unavailable(why));
+            }
+        };
+        Ok(Self { client, denied })
+    }
+
+    /// Sends a request and waits for its answer, at most `time`.
+    pub(super) async fn request(
+        &self,
+        subject: String,
+        headers: HeaderMap,
+        payload: Vec<u8>,
+        time: Duration,
+    ) -> Result<Message, NoAnswer> {
+        lock(&self.denied).take();
+        let request = async_nats::Request::new()
+            .headers(headers)
+            .payload(payload.into())
+            .timeout(Some(time));
+        let answered = self.client.send_request(subject, request).await;
+        answered.map_err(|error| match error.kind() {
+            RequestErrorKind::NoResponders => NoAnswer::NoResponders,
+            RequestErrorKind::TimedOut => match lock(&self.denied).take() {
+                Some(why) => NoAnswer::Failed(Error::new(Kind::LogDenied, why)),
+                None => NoAnswer::TimedOut,
+            },
+            RequestErrorKind::MaxPayloadExceeded => {
+                NoAnswer::Failed(Error::new(Kind::PayloadTooLarge, error.to_string()))
+            }
+            _ => NoAnswer::Failed(unavailable(error.to_string())),
+        })
+    }
+
+    /// A call of JetStream's interface: its result or its error.
+    pub(super) async fn call<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        body: &serde_json::Value,
+    ) -> Result<Result<T, ApiError>> {
+        let body = match body.is_null() {
+            true => Vec::new(),
+            false => body.to_string().into_bytes(),
+        };
+        let subject = format!("$JS.API.{name}");
+        let answer = self.request(subject, HeaderMap::new(), body, ANSWER).await;
+        let answer = answer.map_err(|why| match why {
+            NoAnswer::Failed(error) => error,
+            NoAnswer::TimedOut => {
+                unavailable(format!("no answer to {name} in {} s", ANSWER.as_secs()))
+            }
+            NoAnswer::NoResponders => {
+                let why = "the servers have no JetStream, or its cluster has no leader";
+                unavailable(why.to_owned())
+            }
+        })?;
+        answer_of(&answer.payload)
+    }
+}
+
+/// The result or the error in an answer of JetStream.
+pub(super) fn answer_of<T: DeserializeOwned>(payload: &[u8]) -> Result<Result<T, ApiError>> {
+    #[derive(Deserialize)]
+    struct Failed {
+        error: ApiError,
+    }
+    if let Ok(Failed { error }) = serde_json::from_slice(payload) {
+        return Ok(Err(error));
+    }
+    let parsed = serde_json::from_slice(payload);
+    let parsed = parsed.map_err(|error| {
+        let why = format!("an answer of the server cannot be read: {error}");
+        Error::new(Kind::LogForeign, why)
+    })?;
+    Ok(Ok(parsed))
+}
+
+pub(super) fn unavailable(why: String) -> Error {
+    let mut error = Error::new(Kind::LogUnavailable, why);
+    error.retry_after_ms = Some(1000);
+    error
+}
+
+fn options(settings: &NatsSettings, denied: Arc<Mutex<Option<String>>>) -> Result<ConnectOptions> {
+    let mut options = ConnectOptions::new()
+        .name("treelined")
+        .connection_timeout(Duration::from_secs(5))
+        .require_tls(settings.needs_tls)
+        .reconnect_delay_callback(|attempt| {
+            let tries = u32::try_from(attempt).unwrap_or(u32::MAX).min(8);
+            (Duration::from_millis(10) * 2_u32.pow(tries)).min(RECONNECT)
+        })
+        .event_callback(move |event| {
+            let denied = Arc::clone(&denied);
+            async move {
+                match event {
+                    Event::ServerError(ServerError::AuthorizationViolation) => {
+                        *lock(&denied) = Some("the servers refuse the credentials".to_owned());
+                    }
+                    Event::ServerError(ServerError::Other(why)) if is_denial(&why) => {
+                        *lock(&denied) = Some(why);
+                    }
+                    event => tracing::info!(%event, "connection to the log"),
+                }
+            }
+        });
+    if let Some(path) = &settings.credentials {
+        let read = std::fs::read_to_string(path).and_then(|text| options.credentials(&text));
+        options = read.map_err(|error| denied_file(path, &error))?;
+    }
+    if let Some(path) = &settings.ca {
+        std::fs::metadata(path).map_err(|error| denied_file(path, &error))?;
+        options = options.add_root_certificates(path.clone());
+    }
+    if let Some((certificate, key)) = &settings.certificate {
+        for path in [certificate, key] {
+            std::fs::metadata(path).map_err(|error| denied_file(path, &error))?;
+        }
+        options = options.add_client_certificate(certificate.clone(), key.clone());
+    }
+    Ok(options)
+}
+
+fn is_denial(why: &str) -> bool {
+    let why = why.to_ascii_lowercase();
+    why.contains("permissions violation")
+        || why.contains("authorization")
+        || why.contains("authentication")
+}
+
+fn denied_file(path: &std::path::Path, error: &std::io::Error) -> Error {
+    Error::new(Kind::LogDenied, format!("{}: {error}", path.display()))
+}
+
+/// The kind of a failure to connect.
+fn refused(servers: &str, error: &async_nats::ConnectError) -> Error {
+    let kind = match error.kind() {
+        ConnectErrorKind::ServerParse => Kind::LogMisconfigured,
+        ConnectErrorKind::Authentication
+        | ConnectErrorKind::AuthorizationViolation
+        | ConnectErrorKind::Tls => Kind::LogDenied,
+        ConnectErrorKind::Io if is_of_tls(error) => Kind::LogDenied,
+        _ => return unavailable(format!("no server can be reached: {servers}: {error}")),
+    };
+    Error::new(kind, format!("the servers {servers}: {error}"))
+}
+
+/// Whether an error of input and output is one of TLS: a certificate that is not trusted, for example.
+fn is_of_tls(error: &(dyn std::error::Error + 'static)) -> bool {
+    let text = format!("{error:?}");
+    [
+        "InvalidCertificate",
+        "AlertReceived",
+        "CertificateRequired",
+        "InvalidMessage",
+        "HandshakeFailure",
+    ]
+    .iter()
+    .any(|name| text.contains(name))
+}

@@ -1,0 +1,296 @@
+//! The session directory as a log: one file per session. A position is a number of bytes.
+
+use super::backend::{AppendOutcome, LogBackend, LogIdentity, LogPart, LogParts, Position};
+use crate::bytes::index;
+use crate::error::{Error, Kind, Result};
+use crate::id;
+use crate::log::header::Header;
+use crate::os::FileAt;
+use crate::os::file::{self, Location};
+use crate::os::handle::HandleAccess;
+use crate::os::temporary::Temporary;
+use crate::store::{Store, listing};
+use crate::timestamp;
+use serde::Deserialize;
+use std::fs::{File, TryLockError};
+use std::io::{self, Write};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+/// Bytes of a part, unless a line is longer.
+const PART: usize = 1 << 20;
+/// How long an append waits for the lock of a session file.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+const LOCK_PAUSE: Duration = Duration::from_millis(2);
+/// How long a follower waits for the watcher before it looks itself.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// The session files of a session directory.
+pub(crate) struct SessionFiles<'s> {
+    store: &'s Store,
+    /// The file of one session, wherever it is.
+    given: Option<(String, Location)>,
+}
+
+impl<'s> SessionFiles<'s> {
+    pub(crate) fn of(store: &'s Store) -> Self {
+        Self { store, given: None }
+    }
+
+    /// As [`Self::of`], where the session of this file is the one in it. Returns the session's id too.
+    pub(crate) fn with_file(store: &'s Store, at: Location) -> Result<(Self, String)> {
+        let Some(header) = listing::header(&at) else {
+            let why = format!("{} has no session header", at.path().display());
+            return Err(Error::new(Kind::HeaderMissing, why));
+        };
+        let given = Some((header.id.clone(), at));
+        Ok((Self { store, given }, header.id))
+    }
+
+    /// The file of a session; `None` if there is none.
+    pub(super) fn find(&self, session: &str) -> Result<Option<Location>> {
+        if let Some((id, at)) = &self.given
+            && id == session
+        {
+            return Ok(Some(at.clone()));
+        }
+        match self.store.find(session) {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if error.kind == Kind::SessionNotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn create(&self, session: &str, lines: &[u8]) -> Result<AppendOutcome> {
+        let header = header_of(session, lines)?;
+        let _claimed = match self.store.claim(session) {
+            Err(error) if error.kind == Kind::SessionExists => return Ok(AppendOutcome::Conflict),
+            claimed => claimed?,
+        };
+        let at = self.store.place(&header)?;
+        let made = (|| {
+            let new = Temporary::for_name(&at.folder, &at.name)?;
+            (&**new.file()).write_all(lines)?;
+            new.file().sync_all()?;
+            new.name_new(&at)?;
+            at.folder.sync()
+        })();
+        match made {
+            Ok(()) => Ok(AppendOutcome::Appended(Position(lines.len() as u64))),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Ok(AppendOutcome::Conflict)
+            }
+            Err(error) => Err(Error::io(&format!("write {}", at.path().display()), &error)),
+        }
+    }
+}
+
+impl LogBackend for SessionFiles<'_> {
+    fn append(&self, session: &str, expected: Position, lines: &[u8]) -> Result<AppendOutcome> {
+        if expected == Position::START {
+            return self.create(session, lines);
+        }
+        let Some(at) = self.find(session)? else {
+            return Ok(AppendOutcome::Conflict);
+        };
+        let failed =
+            |error: io::Error| Error::io(&format!("write {}", at.path().display()), &error);
+        let mut file = at.folder.file(&at.name, HandleAccess::Append)?;
+        lock_file(&file)?;
+        let status = file::status_of(&file).map_err(failed)?;
+        let named = at.status().map_err(failed)?;
+        if named.identity != status.identity || Position(status.size) != expected {
+            return Ok(AppendOutcome::Conflict);
+        }
+        file.write_all(lines).map_err(failed)?;
+        file.sync_all().map_err(failed)?;
+        Ok(AppendOutcome::Appended(Position(
+            status.size + lines.len() as u64,
+        )))
+    }
+
+    fn read<'a>(&'a self, session: &str, from: Position) -> Result<LogParts<'a>> {
+        let Some(at) = self.find(session)? else {
+            return Ok(Box::new(std::iter::empty()));
+        };
+        let file = at.folder.file(&at.name, HandleAccess::Read)?;
+        Ok(Box::new(FileParts {
+            file,
+            at,
+            end: from.0,
+        }))
+    }
+
+    fn follow<'a>(&'a self, session: &str, from: Position) -> Result<LogParts<'a>> {
+        let changed = Arc::new((Mutex::new(false), Condvar::new()));
+        let notified = Arc::clone(&changed);
+        let watch = self.store.watch(move || {
+            *crate::lock::lock(&notified.0) = true;
+            notified.1.notify_all();
+        })?;
+        let session = session.to_owned();
+        let (mut parts, mut end) = (self.read(&session, from)?, from);
+        Ok(Box::new(std::iter::from_fn(move || {
+            let _watch = &watch;
+            loop {
+                match parts.next() {
+                    Some(Ok(part)) => {
+                        end = part.end;
+                        return Some(Ok(part));
+                    }
+                    Some(Err(error)) => return Some(Err(error)),
+                    None => {}
+                }
+                let waiting = crate::lock::lock(&changed.0);
+                let waited = changed
+                    .1
+                    .wait_timeout_while(waiting, LOOK, |changed| !*changed);
+                if let Ok((mut changed, _)) = waited {
+                    *changed = false;
+                }
+                match self.read(&session, end) {
+                    Ok(later) => parts = later,
+                    Err(error) => return Some(Err(error)),
+                }
+            }
+        })))
+    }
+
+    fn list(&self) -> Result<Vec<String>> {
+        let files = self.store.session_files()?;
+        let ids = files.iter().filter_map(|(at, _)| listing::header_id(at));
+        let mut ids: Vec<String> = ids.collect();
+        ids.sort_unstable();
+        ids.dedup();
+        Ok(ids)
+    }
+
+    fn identity(&self, session: &str) -> Result<LogIdentity> {
+        Ok(LogIdentity {
+            stream: self.store.path().display().to_string(),
+            created: String::new(),
+            subject: session.to_owned(),
+        })
+    }
+
+    fn max_append(&self) -> usize {
+        usize::MAX
+    }
+}
+
+/// The whole lines of a file. Bytes behind the last line break may be in flight and are left out.
+struct FileParts {
+    file: File,
+    at: Location,
+    end: u64,
+}
+
+impl Iterator for FileParts {
+    type Item = Result<LogPart>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let failed =
+            |error: io::Error| Error::io(&format!("read {}", self.at.path().display()), &error);
+        let mut lines = Vec::new();
+        let mut wanted = PART;
+        loop {
+            let had = lines.len();
+            lines.resize(wanted, 0);
+            let mut filled = had;
+            while filled < wanted {
+                let rest = lines.get_mut(filled..).unwrap_or_default();
+                match self.file.read_at(rest, self.end + filled as u64) {
+                    Ok(0) => break,
+                    Ok(read) => filled += read,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return Some(Err(failed(error))),
+                }
+            }
+            lines.truncate(filled);
+            let fresh = lines.get(had..).unwrap_or_default();
+            if let Some(last) = memchr::memrchr(b'\n', fresh) {
+                lines.truncate(had + last + 1);
+                self.end += lines.len() as u64;
+                let end = Position(self.end);
+                return Some(Ok(LogPart { lines, end }));
+            }
+            if filled < wanted {
+                return None;
+            }
+            wanted *= 2;
+        }
+    }
+}
+
+/// The bytes of a file in a range; fewer if it is shorter.
+pub(super) fn bytes_of(at: &Location, start: u64, length: u64) -> Result<Vec<u8>> {
+    let file = at.folder.file(&at.name, HandleAccess::Read)?;
+    let mut bytes = vec![0; index(length)];
+    let mut filled = 0;
+    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        let read = file.read_at(rest, start + filled as u64);
+        match read.map_err(|error| Error::io(&format!("read {}", at.path().display()), &error))? {
+            0 => break,
+            read => filled += read,
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
+}
+
+fn lock_file(file: &File) -> Result<()> {
+    let began = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(error)) if file::is_lock_unsupported(&error) => return Ok(()),
+            Err(TryLockError::Error(error)) => {
+                return Err(Error::io("lock the session file", &error));
+            }
+            Err(TryLockError::WouldBlock) if began.elapsed() > LOCK_TIMEOUT => {
+                let why = "another process holds the lock of the session file";
+                return Err(Error::new(Kind::SessionLocked, why));
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+        }
+    }
+}
+
+/// The members of a header that decide where its file is.
+#[derive(Deserialize)]
+struct HeaderLine {
+    r#type: String,
+    id: String,
+    timestamp: String,
+    #[serde(default)]
+    cwd: String,
+}
+
+/// The header at the start of a log. Its members become names of files, so that only well-formed ones are accepted.
+pub(super) fn header_of(session: &str, lines: &[u8]) -> Result<Header> {
+    let foreign = |why: &str| {
+        let why = format!("the log of session {session:?} does not begin with its header: {why}");
+        Error::new(Kind::LogForeign, why)
+    };
+    let first = lines
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    let header: HeaderLine =
+        serde_json::from_slice(first).map_err(|error| foreign(&error.to_string()))?;
+    if header.r#type != "session" {
+        return Err(foreign("the first line is no header"));
+    }
+    if header.id != session {
+        return Err(foreign(&format!(
+            "the header is of session {:?}",
+            header.id
+        )));
+    }
+    if !id::is_valid(&header.id) {
+        return Err(foreign("the id is not well formed"));
+    }
+    let created = timestamp::parse(&header.timestamp);
+    let created = created.ok_or_else(|| foreign("the timestamp is no RFC 3339 time"))?;
+    Ok(Header::new(&header.id, created, &header.cwd, None))
+}

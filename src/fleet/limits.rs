@@ -1,0 +1,237 @@
+//! Judges a stream: whether it may drop or refuse lines of sessions.
+
+use super::subject;
+use crate::error::{Error, Kind, Result};
+use serde::Deserialize;
+use serde_json::json;
+use std::collections::BTreeMap;
+
+/// A stream as its servers describe it.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct StreamInfo {
+    pub(crate) config: StreamConfig,
+    pub(crate) created: String,
+    #[serde(default)]
+    pub(crate) state: StreamState,
+    pub(crate) cluster: Option<StreamCluster>,
+    /// The subjects of all pages.
+    #[serde(default)]
+    pub(crate) total: usize,
+}
+
+/// The settings of a stream that matter here.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default)]
+pub(crate) struct StreamConfig {
+    name: String,
+    subjects: Vec<String>,
+    retention: String,
+    storage: String,
+    discard: String,
+    max_msgs: i64,
+    max_bytes: i64,
+    max_msgs_per_subject: i64,
+    pub(crate) max_msg_size: i64,
+    /// Nanoseconds.
+    max_age: i64,
+    pub(crate) num_replicas: u64,
+    /// Nanoseconds.
+    pub(crate) duplicate_window: i64,
+    sealed: bool,
+    no_ack: bool,
+    pub(crate) deny_delete: bool,
+    pub(crate) deny_purge: bool,
+    mirror: Option<serde_json::Value>,
+    sources: Vec<serde_json::Value>,
+    persist_mode: String,
+}
+
+impl Default for StreamConfig {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            subjects: Vec::new(),
+            retention: "limits".to_owned(),
+            storage: "file".to_owned(),
+            discard: "old".to_owned(),
+            max_msgs: -1,
+            max_bytes: -1,
+            max_msgs_per_subject: -1,
+            max_msg_size: -1,
+            max_age: 0,
+            num_replicas: 1,
+            duplicate_window: 0,
+            sealed: false,
+            no_ack: false,
+            deny_delete: false,
+            deny_purge: false,
+            mirror: None,
+            sources: Vec::new(),
+            persist_mode: String::new(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct StreamState {
+    #[serde(default)]
+    pub(crate) messages: u64,
+    #[serde(default)]
+    pub(crate) bytes: u64,
+    #[serde(default)]
+    pub(crate) num_subjects: u64,
+    #[serde(default)]
+    pub(crate) num_deleted: u64,
+    /// The messages of each subject, if they were asked for.
+    pub(crate) subjects: Option<BTreeMap<String, u64>>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct StreamCluster {
+    pub(crate) name: Option<String>,
+    pub(crate) leader: Option<String>,
+    #[serde(default)]
+    pub(crate) replicas: Vec<StreamPeer>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct StreamPeer {
+    pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) current: bool,
+    #[serde(default)]
+    pub(crate) offline: bool,
+    #[serde(default)]
+    pub(crate) lag: u64,
+}
+
+/// The settings of a new stream.
+pub(super) fn new_stream(name: &str, replicas: u64) -> serde_json::Value {
+    json!({
+        "name": name,
+        "subjects": [subject::ALL],
+        "retention": "limits",
+        "storage": "file",
+        "discard": "new",
+        "max_msgs": -1,
+        "max_bytes": -1,
+        "max_age": 0,
+        "max_msgs_per_subject": -1,
+        "num_replicas": replicas,
+        "duplicate_window": 120_000_000_000_i64,
+        "deny_delete": true,
+        "deny_purge": true,
+        "allow_direct": true,
+    })
+}
+
+impl StreamConfig {
+    /// The settings by which the stream drops or refuses messages, as sentences.
+    pub(crate) fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        let mut check = |is_fault: bool, fault: String| {
+            if is_fault {
+                faults.push(fault);
+            }
+        };
+        let takes = |of: &String| {
+            matches!(
+                of.as_str(),
+                subject::ALL | "treelined.s.>" | "treelined.>" | ">"
+            )
+        };
+        check(
+            !self.subjects.iter().any(takes),
+            format!("it does not take the subjects {}", subject::ALL),
+        );
+        check(
+            self.retention != "limits",
+            format!(
+                "its retention {:?} drops messages that were read",
+                self.retention
+            ),
+        );
+        check(
+            self.storage != "file",
+            format!("its storage {:?} is lost with the servers", self.storage),
+        );
+        check(
+            self.max_age > 0,
+            "its max_age drops old messages".to_owned(),
+        );
+        check(
+            self.max_msgs_per_subject > 0,
+            "its max_msgs_per_subject limits the entries of a session".to_owned(),
+        );
+        let is_limited = self.max_msgs > 0 || self.max_bytes > 0;
+        check(
+            is_limited && self.discard != "new",
+            "its limits drop old messages: `discard` must be `new`".to_owned(),
+        );
+        check(self.sealed, "it is sealed".to_owned());
+        check(self.no_ack, "it acknowledges nothing".to_owned());
+        check(
+            self.mirror.is_some() || !self.sources.is_empty(),
+            "it is fed by other streams".to_owned(),
+        );
+        check(
+            self.persist_mode == "async",
+            "its persist_mode acknowledges before it writes".to_owned(),
+        );
+        faults
+    }
+
+    /// Fails with `logMisconfigured` if the stream may drop or refuse messages.
+    pub(super) fn check(&self) -> Result<()> {
+        match self.faults().as_slice() {
+            [] => Ok(()),
+            faults => {
+                let why = format!(
+                    "the stream {:?} cannot keep sessions: {}",
+                    self.name,
+                    faults.join("; ")
+                );
+                Err(Error::new(Kind::LogMisconfigured, why))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(changes: &serde_json::Value) -> StreamConfig {
+        let mut config = new_stream("s", 3);
+        for (name, value) in changes.as_object().unwrap() {
+            config[name] = value.clone();
+        }
+        serde_json::from_value(config).unwrap()
+    }
+
+    /// A stream whose limits drop the oldest messages would cut the beginnings of sessions.
+    #[test]
+    fn each_setting_that_loses_messages_is_a_fault() {
+        assert!(config(&json!({})).check().is_ok());
+        assert!(
+            config(&json!({ "max_bytes": 1000 })).check().is_ok(),
+            "refused, not dropped"
+        );
+        for fault in [
+            json!({ "subjects": ["other.*"] }),
+            json!({ "retention": "workqueue" }),
+            json!({ "storage": "memory" }),
+            json!({ "max_age": 1 }),
+            json!({ "max_msgs_per_subject": 100 }),
+            json!({ "max_msgs": 100, "discard": "old" }),
+            json!({ "max_bytes": 100, "discard": "old" }),
+            json!({ "sealed": true }),
+            json!({ "no_ack": true }),
+            json!({ "mirror": { "name": "x" } }),
+            json!({ "persist_mode": "async" }),
+        ] {
+            let error = config(&fault).check().unwrap_err();
+            assert_eq!(error.kind, Kind::LogMisconfigured, "{fault}");
+        }
+    }
+}

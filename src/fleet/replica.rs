@@ -1,0 +1,92 @@
+//! `<file>.replica`: how far a session file and a log are known to be equal. It may lag, and never leads.
+
+use super::backend::{LogIdentity, Position};
+use crate::error::{Error, Kind, Result};
+use crate::log::rewrite;
+use crate::os::file::Location;
+use crate::os::handle::HandleAccess;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::io::{Read, Write};
+
+const SUFFIX: &str = ".replica";
+/// The record has less than this.
+const MAX_BYTES: u64 = 64 << 10;
+
+/// The first `offset` bytes of the file are the log up to `sequence`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ReplicaRecord {
+    pub(super) stream: String,
+    pub(super) stream_created: String,
+    pub(super) subject: String,
+    /// The last message that the file has.
+    pub(super) sequence: u64,
+    /// Bytes.
+    pub(super) offset: u64,
+    /// SHA-256 of that message's lines, in hex.
+    pub(super) hash: String,
+    /// The message of the session before it; 0 if there is none.
+    pub(super) previous: u64,
+    /// Bytes of that message's lines.
+    pub(super) length: u64,
+}
+
+impl ReplicaRecord {
+    /// The record of a file; `None` without one. A damaged one counts as none, since it only saves time.
+    pub(super) fn load(at: &Location) -> Result<Option<Self>> {
+        let beside = at.beside(SUFFIX);
+        if beside.status().is_err() {
+            return Ok(None);
+        }
+        let file = beside.folder.file(&beside.name, HandleAccess::Read)?;
+        let mut text = Vec::new();
+        let read = file.take(MAX_BYTES).read_to_end(&mut text);
+        read.map_err(|error| Error::io(&format!("read {}", beside.path().display()), &error))?;
+        let record: Option<Self> = serde_json::from_slice(&text).ok();
+        Ok(record.filter(|record| record.length <= record.offset))
+    }
+
+    /// Replaces the record of a file atomically, synced.
+    pub(super) fn save(&self, at: &Location) -> Result<()> {
+        let text = serde_json::to_vec(self)
+            .map_err(|error| Error::new(Kind::InternalError, error.to_string()))?;
+        rewrite::replace(at, &at.beside(SUFFIX), |out| {
+            out.write_all(&text)?;
+            out.write_all(b"\n")
+        })
+    }
+
+    /// Fails if the record is of another log.
+    pub(super) fn check(&self, log: &LogIdentity) -> Result<()> {
+        if self.stream != log.stream || self.subject != log.subject {
+            let why = format!(
+                "the file is a replica of {} in the stream {:?}, not of {} in {:?}",
+                self.subject, self.stream, log.subject, log.stream
+            );
+            return Err(Error::new(Kind::LogDiverged, why));
+        }
+        if self.stream_created != log.created {
+            let why = format!(
+                "the stream {:?} was created at {}; the replica is of one created at {}",
+                log.stream, log.created, self.stream_created
+            );
+            return Err(Error::new(Kind::LogRewound, why));
+        }
+        Ok(())
+    }
+
+    pub(super) fn previous(&self) -> Position {
+        Position(self.previous)
+    }
+}
+
+/// SHA-256 in hex.
+pub(super) fn hash(bytes: &[u8]) -> String {
+    hex(Sha256::new_with_prefix(bytes))
+}
+
+pub(super) fn hex(hash: Sha256) -> String {
+    let digits = hash.finalize().into_iter();
+    digits.map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,59 @@
+//! The subject of a session: `treelined.s.<key>`.
+
+/// The subjects of sessions begin with this.
+pub(super) const PREFIX: &str = "treelined.s.";
+/// The subjects of a stream of sessions.
+pub(super) const ALL: &str = "treelined.s.*";
+/// Begins the key of an id that is no token of a subject; hex of its bytes follows.
+const ENCODED: &str = "x-";
+
+/// The subject of a session.
+pub(super) fn subject(session: &str) -> String {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    if !session.is_empty() && session.bytes().all(is_token) && !session.starts_with(ENCODED) {
+        return format!("{PREFIX}{session}");
+    }
+    let hex = session.bytes().map(|byte| format!("{byte:02x}"));
+    format!("{PREFIX}{ENCODED}{}", hex.collect::<String>())
+}
+
+/// The session of a subject; `None` if the subject is of another program.
+pub(super) fn session(subject: &str) -> Option<String> {
+    let key = subject.strip_prefix(PREFIX)?;
+    let id = match key.strip_prefix(ENCODED) {
+        None => key.to_owned(),
+        Some(hex) => {
+            let digits = hex.as_bytes().chunks(2);
+            let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok();
+            String::from_utf8(digits.map(byte).collect::<Option<Vec<u8>>>()?).ok()?
+        }
+    };
+    // An id has one subject.
+    (self::subject(&id) == subject).then_some(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn ids_of_letters_are_their_own_key() {
+        assert_eq!(subject("019a-B_c"), "treelined.s.019a-B_c");
+        assert_eq!(subject("a.b"), "treelined.s.x-612e62");
+        assert_eq!(subject("x-1"), "treelined.s.x-782d31");
+        assert_eq!(session("treelined.s.x-zz"), None);
+        assert_eq!(session("treelined.s.x-61"), None, "`a` needs no encoding");
+        assert_eq!(session("other.s.a"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn every_id_has_a_subject_of_one_token_and_is_found_by_it(id in any::<String>()) {
+            let of = subject(&id);
+            let key = &of[PREFIX.len()..];
+            prop_assert!(key.bytes().all(|byte| byte.is_ascii_graphic() && !b".*>".contains(&byte)));
+            prop_assert_eq!(session(&of), Some(id));
+        }
+    }
+}

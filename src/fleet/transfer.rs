@@ -1,0 +1,471 @@
+//! Copies sessions between a session directory and a log, after comparing the two byte for byte.
+//!
+//! One of them must be the beginning of the other: anything else fails with `logDiverged` and changes nothing. A copy
+//! that is cut off is continued by the next one.
+
+use super::backend::{AppendOutcome, LogBackend, LogIdentity, LogParts, Position};
+use super::files::{self, SessionFiles};
+use super::replica::{self, ReplicaRecord};
+use crate::bytes::part;
+use crate::error::{Error, Kind, Result};
+use crate::os::file::Location;
+use sha2::{Digest, Sha256};
+
+/// How often a copy begins again because somebody else has written.
+const ROUNDS: usize = 16;
+/// Bytes of one write to a file while pulling.
+const WRITE: usize = 4 << 20;
+/// Bytes after which the record is saved while pushing.
+const SAVE: u64 = 16 << 20;
+
+/// The result of a copy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Transfer {
+    /// The lines that were copied, and their bytes.
+    pub(crate) lines: u64,
+    pub(crate) bytes: u64,
+    /// SHA-256 of these bytes in hex, equal on both sides.
+    pub(crate) hash: String,
+    /// The end of the log.
+    pub(crate) sequence: u64,
+    /// Whether the target has lines that the source has not.
+    pub(crate) is_behind: bool,
+}
+
+/// How a file and a log relate. Both are equal up to `at`.
+struct Comparison {
+    at: Agreement,
+    relation: Relation,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Relation {
+    Equal,
+    FileAhead,
+    /// The file already has this many bytes of the next part of the log.
+    LogAhead {
+        partial: usize,
+    },
+}
+
+/// The end of the last part of a log up to which a file is equal.
+#[derive(Debug, Clone)]
+struct Agreement {
+    position: Position,
+    /// Bytes of the file.
+    offset: u64,
+    previous: Position,
+    last: Vec<u8>,
+}
+
+impl Agreement {
+    const START: Self = Self {
+        position: Position::START,
+        offset: 0,
+        previous: Position::START,
+        last: Vec::new(),
+    };
+
+    fn advance(&mut self, end: Position, lines: &[u8]) {
+        self.previous = std::mem::replace(&mut self.position, end);
+        self.offset += lines.len() as u64;
+        self.last.clear();
+        self.last.extend_from_slice(lines);
+    }
+
+    fn save(&self, log: &LogIdentity, at: &Location) -> Result<()> {
+        if self.position == Position::START {
+            return Ok(());
+        }
+        let record = ReplicaRecord {
+            stream: log.stream.clone(),
+            stream_created: log.created.clone(),
+            subject: log.subject.clone(),
+            sequence: self.position.0,
+            offset: self.offset,
+            hash: replica::hash(&self.last),
+            previous: self.previous.0,
+            length: self.last.len() as u64,
+        };
+        match ReplicaRecord::load(at)? == Some(record.clone()) {
+            true => Ok(()),
+            false => record.save(at),
+        }
+    }
+}
+
+/// Copies what the file of a session has more than the log into the log.
+pub(crate) fn push(
+    files: &SessionFiles<'_>,
+    log: &dyn LogBackend,
+    session: &str,
+) -> Result<Transfer> {
+    let Some(at) = files.find(session)? else {
+        let why = format!("there is no session {session:?} in the session directory");
+        return Err(Error::new(Kind::SessionNotFound, why));
+    };
+    let identity = log.identity(session)?;
+    let mut began = None;
+    for _ in 0..ROUNDS {
+        let Comparison {
+            at: mut agreed,
+            relation,
+        } = compare(files, log, session, &at, &identity)?;
+        let start = began.get_or_insert_with(|| agreed.clone()).clone();
+        let is_done = match relation {
+            Relation::FileAhead => append_rest(files, log, session, (&at, &identity), &mut agreed)?,
+            Relation::Equal | Relation::LogAhead { .. } => true,
+        };
+        agreed.save(&identity, &at)?;
+        if is_done {
+            let is_behind = matches!(relation, Relation::LogAhead { .. });
+            return verified(log, session, &at, (&start, &agreed), is_behind);
+        }
+    }
+    Err(conflict(session))
+}
+
+/// Appends the rest of a file to the log. Returns false if somebody else has appended meanwhile.
+fn append_rest(
+    files: &SessionFiles<'_>,
+    log: &dyn LogBackend,
+    session: &str,
+    (at, identity): (&Location, &LogIdentity),
+    agreed: &mut Agreement,
+) -> Result<bool> {
+    let most = log.max_append();
+    // Before the first line is written, so that no half of the session is in the log for lack of room for a line.
+    let mut is_first = agreed.offset == 0;
+    for part in files.read(session, Position(agreed.offset))? {
+        let part = part?;
+        if std::mem::take(&mut is_first) {
+            files::header_of(session, &part.lines)?;
+        }
+        if let Some(line) = part
+            .lines
+            .split_inclusive(|byte| *byte == b'\n')
+            .find(|line| line.len() > most)
+        {
+            let why = format!(
+                "a line of session {session:?} has {} bytes, and a message of the log at most {most}",
+                line.len()
+            );
+            return Err(Error::new(Kind::PayloadTooLarge, why));
+        }
+    }
+    let mut saved = agreed.offset;
+    for part in files.read(session, Position(agreed.offset))? {
+        let part = part?;
+        let mut rest = &part.lines[..];
+        while !rest.is_empty() {
+            let lines = whole_lines(rest, most);
+            let AppendOutcome::Appended(end) = log.append(session, agreed.position, lines)? else {
+                return Ok(false);
+            };
+            agreed.advance(end, lines);
+            rest = part_after(rest, lines.len());
+            if agreed.offset - saved >= SAVE {
+                agreed.save(identity, at)?;
+                saved = agreed.offset;
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// The most whole lines at the start that have at most `most` bytes; one line at least.
+fn whole_lines(lines: &[u8], most: usize) -> &[u8] {
+    if lines.len() <= most {
+        return lines;
+    }
+    let fitting = part(lines, ..most);
+    match memchr::memrchr(b'\n', fitting) {
+        Some(last) => part(lines, ..=last),
+        None => lines
+            .split_inclusive(|byte| *byte == b'\n')
+            .next()
+            .unwrap_or(lines),
+    }
+}
+
+fn part_after(bytes: &[u8], count: usize) -> &[u8] {
+    part(bytes, count..)
+}
+
+/// Copies what the log of a session has more than the file into the file, which is made if there is none.
+pub(crate) fn pull(
+    files: &SessionFiles<'_>,
+    log: &dyn LogBackend,
+    session: &str,
+) -> Result<Transfer> {
+    let identity = log.identity(session)?;
+    let mut began = None;
+    for _ in 0..ROUNDS {
+        let found = files.find(session)?;
+        let compared = match &found {
+            Some(at) => compare(files, log, session, at, &identity)?,
+            None => Comparison {
+                at: Agreement::START,
+                relation: Relation::LogAhead { partial: 0 },
+            },
+        };
+        let Comparison {
+            at: mut agreed,
+            relation,
+        } = compared;
+        let start = began.get_or_insert_with(|| agreed.clone()).clone();
+        let is_done = match relation {
+            Relation::LogAhead { partial } => {
+                let parts = log.read(session, agreed.position)?;
+                write_parts(files, session, &identity, parts, (&mut agreed, partial))?
+            }
+            Relation::Equal | Relation::FileAhead => true,
+        };
+        let Some(at) = files.find(session)? else {
+            let why = format!(
+                "there is no session {session:?} in the stream {:?}",
+                identity.stream
+            );
+            return Err(Error::new(Kind::SessionNotFound, why));
+        };
+        agreed.save(&identity, &at)?;
+        if is_done {
+            let is_behind = relation == Relation::FileAhead;
+            return verified(log, session, &at, (&start, &agreed), is_behind);
+        }
+    }
+    Err(conflict(session))
+}
+
+/// Pulls a session, then writes each later part of the log into its file when it arrives. `written` is called after each
+/// write. Ends only with an error.
+pub(crate) fn pull_on(
+    files: &SessionFiles<'_>,
+    log: &dyn LogBackend,
+    session: &str,
+    written: &mut dyn FnMut(&Transfer) -> Result<()>,
+) -> Result<()> {
+    let mut done = pull(files, log, session)?;
+    written(&done)?;
+    for part in log.follow(session, Position(done.sequence))? {
+        part?;
+        done = pull(files, log, session)?;
+        if done.bytes > 0 {
+            written(&done)?;
+        }
+    }
+    Ok(())
+}
+
+/// Appends parts of a log to the file. `partial` bytes of the first part are there. Returns false if somebody else has
+/// written to the file meanwhile.
+fn write_parts(
+    files: &SessionFiles<'_>,
+    session: &str,
+    identity: &LogIdentity,
+    parts: LogParts<'_>,
+    (agreed, partial): (&mut Agreement, usize),
+) -> Result<bool> {
+    let mut pending = Vec::new();
+    let mut size = agreed.offset + partial as u64;
+    let mut reached = agreed.clone();
+    let mut skipped = partial;
+    let mut write =
+        |pending: &mut Vec<u8>, reached: &Agreement, agreed: &mut Agreement| -> Result<bool> {
+            if pending.is_empty() {
+                return Ok(true);
+            }
+            let appended = files.append(session, Position(size), pending)?;
+            let AppendOutcome::Appended(end) = appended else {
+                return Ok(false);
+            };
+            size = end.0;
+            pending.clear();
+            *agreed = reached.clone();
+            match files.find(session)? {
+                Some(at) => agreed.save(identity, &at).map(|()| true),
+                None => Ok(false),
+            }
+        };
+    for found in parts {
+        let found = found?;
+        if reached.position == Position::START {
+            files::header_of(session, &found.lines)?;
+        }
+        pending.extend_from_slice(part_after(&found.lines, skipped));
+        skipped = 0;
+        reached.advance(found.end, &found.lines);
+        if pending.len() >= WRITE && !write(&mut pending, &reached, agreed)? {
+            return Ok(false);
+        }
+    }
+    write(&mut pending, &reached, agreed)
+}
+
+/// Compares a file with a log, from the record of the file on.
+fn compare(
+    files: &SessionFiles<'_>,
+    log: &dyn LogBackend,
+    session: &str,
+    at: &Location,
+    identity: &LogIdentity,
+) -> Result<Comparison> {
+    let record = ReplicaRecord::load(at)?;
+    let mut agreed = Agreement::START;
+    if let Some(record) = &record {
+        record.check(identity)?;
+        agreed.position = record.previous();
+        agreed.offset = record.offset - record.length;
+    }
+    let mut local = FileBytes {
+        parts: files.read(session, Position(agreed.offset))?,
+        unmatched: Vec::new(),
+        at: 0,
+    };
+    let mut parts = log.read(session, agreed.position)?;
+    let relation = loop {
+        let Some(found) = parts.next() else {
+            break match local.fill()? {
+                true => Relation::FileAhead,
+                false => Relation::Equal,
+            };
+        };
+        let found = found?;
+        match local.matched(&found.lines)? {
+            count if count == found.lines.len() => agreed.advance(found.end, &found.lines),
+            partial if !local.fill()? => break Relation::LogAhead { partial },
+            _ => return Err(differing(record.as_ref(), at, &agreed, session)?),
+        }
+    };
+    match record {
+        Some(record) if agreed.offset < record.offset => Err(rewound(&record, at, session)?),
+        _ => Ok(Comparison {
+            at: agreed,
+            relation,
+        }),
+    }
+}
+
+/// The error for a log that ends before the message of the record.
+fn rewound(record: &ReplicaRecord, at: &Location, session: &str) -> Result<Error> {
+    if !is_intact(record, at)? {
+        return Ok(diverged(session, record.offset - record.length));
+    }
+    let why = format!(
+        "the file of session {session:?} has message {} of the stream {:?}, which the stream does not have any more",
+        record.sequence, record.stream
+    );
+    Ok(Error::new(Kind::LogRewound, why))
+}
+
+/// The error for bytes that differ after `agreed`.
+fn differing(
+    record: Option<&ReplicaRecord>,
+    at: &Location,
+    agreed: &Agreement,
+    session: &str,
+) -> Result<Error> {
+    match record {
+        Some(record) if agreed.offset < record.offset => rewound(record, at, session),
+        _ => Ok(diverged(session, agreed.offset)),
+    }
+}
+
+/// Whether the file has the bytes of the record's message.
+fn is_intact(record: &ReplicaRecord, at: &Location) -> Result<bool> {
+    let bytes = files::bytes_of(at, record.offset - record.length, record.length)?;
+    Ok(replica::hash(&bytes) == record.hash)
+}
+
+fn diverged(session: &str, offset: u64) -> Error {
+    let why = format!(
+        "the file and the log of session {session:?} differ after byte {offset}, and neither is the beginning of the other"
+    );
+    Error::new(Kind::LogDiverged, why)
+}
+
+fn conflict(session: &str) -> Error {
+    let why = format!("others write to session {session:?} all the time");
+    let mut error = Error::new(Kind::LogConflict, why);
+    error.retry_after_ms = Some(500);
+    error
+}
+
+/// The bytes of a file, matched with those of a log.
+struct FileBytes<'a> {
+    parts: LogParts<'a>,
+    unmatched: Vec<u8>,
+    /// Where the unmatched bytes begin.
+    at: usize,
+}
+
+impl FileBytes<'_> {
+    /// Whether there are unmatched bytes; reads some if necessary.
+    fn fill(&mut self) -> Result<bool> {
+        while self.at == self.unmatched.len() {
+            let Some(part) = self.parts.next() else {
+                return Ok(false);
+            };
+            self.unmatched = part?.lines;
+            self.at = 0;
+        }
+        Ok(true)
+    }
+
+    /// How many bytes at the start are equal. Takes them.
+    fn matched(&mut self, bytes: &[u8]) -> Result<usize> {
+        let mut count = 0;
+        while count < bytes.len() && self.fill()? {
+            let theirs = part_after(bytes, count);
+            let ours = part_after(&self.unmatched, self.at);
+            let equal = ours.iter().zip(theirs).take_while(|(a, b)| a == b).count();
+            self.at += equal;
+            count += equal;
+            if equal < ours.len().min(theirs.len()) {
+                break;
+            }
+        }
+        Ok(count)
+    }
+}
+
+/// Reads what was copied from both sides again; fails unless number of lines and hash are equal.
+fn verified(
+    log: &dyn LogBackend,
+    session: &str,
+    at: &Location,
+    (start, end): (&Agreement, &Agreement),
+    is_behind: bool,
+) -> Result<Transfer> {
+    let (mut lines, mut bytes, mut hashed) = (0, 0, Sha256::new());
+    let mut ours = (0, Sha256::new());
+    if start.position < end.position {
+        for part in log.read(session, start.position)? {
+            let part = part?;
+            if part.end > end.position {
+                break;
+            }
+            lines += count_lines(&part.lines);
+            hashed.update(&part.lines);
+            let local = files::bytes_of(at, start.offset + bytes, part.lines.len() as u64)?;
+            bytes += part.lines.len() as u64;
+            ours.0 += count_lines(&local);
+            ours.1.update(&local);
+        }
+    }
+    let hash = replica::hex(hashed);
+    if (lines, &hash) != (ours.0, &replica::hex(ours.1)) || start.offset + bytes != end.offset {
+        return Err(diverged(session, start.offset));
+    }
+    Ok(Transfer {
+        lines,
+        bytes,
+        hash,
+        sequence: end.position.0,
+        is_behind,
+    })
+}
+
+pub(super) fn count_lines(bytes: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', bytes).count() as u64
+}

@@ -1,0 +1,163 @@
+//! Bad input: each has a kind of its own, nothing is lost, and nothing hangs.
+
+use crate::support::{Fleet, Machine, append};
+use async_nats::HeaderMap;
+use async_nats::jetstream::stream::Config;
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+fn stream(change: impl FnOnce(&mut Config)) -> Config {
+    let mut config = Config {
+        name: "treelined".to_owned(),
+        subjects: vec!["treelined.s.*".to_owned()],
+        num_replicas: 3,
+        ..Config::default()
+    };
+    change(&mut config);
+    config
+}
+
+#[test]
+fn servers_that_are_not_there_or_silent_are_unavailable_in_time() {
+    let Some(fleet) = Fleet::get(7) else { return };
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let closed = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    for address in [closed, silent.local_addr().unwrap()] {
+        let machine = Machine::with_log(format!("nats://{address}"));
+        machine.make("s", 1, 10);
+        let began = Instant::now();
+        assert_eq!(
+            machine.kind(&["push", "s", "--json"]),
+            "logUnavailable",
+            "{address}"
+        );
+        assert!(began.elapsed() < Duration::from_secs(60));
+    }
+    let wrong = Machine::with_log("nonsense://x y".to_owned());
+    wrong.make("s", 1, 10);
+    assert_eq!(wrong.kind(&["push", "s"]), "logMisconfigured");
+    let wrong = Machine::with_log(fleet.log_of("t7", "wrong"));
+    wrong.make("s", 1, 10);
+    assert_eq!(wrong.kind(&["push", "s"]), "logDenied");
+}
+
+#[test]
+fn a_missing_stream_and_one_that_drops_messages_are_refused() {
+    let Some(fleet) = Fleet::get(8) else { return };
+    let machine = Machine::new(&fleet);
+    machine.make("s", 1, 10);
+    assert_eq!(machine.kind(&["push", "s"]), "logMisconfigured");
+    let dropping = stream(|config| config.max_age = Duration::from_secs(3600));
+    fleet.with(async |context| context.create_stream(dropping).await.unwrap());
+    assert_eq!(machine.kind(&["push", "s"]), "logMisconfigured");
+    let report = machine.run(&["doctor", "--cluster"]);
+    assert_eq!(report.status.code(), Some(1));
+    let report = String::from_utf8(report.stdout).unwrap();
+    assert!(
+        report.contains("max_age") && report.contains("deny_delete"),
+        "{report}"
+    );
+
+    // A full stream refuses instead of dropping what it has.
+    let full = stream(|config| {
+        config.max_bytes = 2000;
+        config.discard = async_nats::jetstream::stream::DiscardPolicy::New;
+    });
+    fleet.with(async |context| {
+        context.delete_stream("treelined").await.unwrap();
+        context.create_stream(full).await.unwrap();
+    });
+    machine.make("s", 10, 1000);
+    assert_eq!(machine.kind(&["push", "s", "--json"]), "logMisconfigured");
+}
+
+#[test]
+fn a_user_without_the_permission_to_write_can_read() {
+    let Some(fleet) = Fleet::get(9) else { return };
+    let fleet = fleet.with_stream();
+    let writer = Machine::new(&fleet);
+    let path = writer.make("s", 3, 10);
+    writer.done(&["push", "s", "--json"]);
+    let reader = Machine::with_log(fleet.reader());
+    assert_eq!(reader.done(&["pull", "s", "--json"])[0]["lines"], 4);
+    append(&path, 3..4, 10);
+    let text = std::fs::read(&path).unwrap();
+    std::fs::write(reader.make("s", 4, 10), text).unwrap();
+    let denied = Machine::with_log(fleet.reader());
+    denied.make("s", 4, 10);
+    assert_eq!(denied.kind(&["push", "s", "--json"]), "logDenied");
+}
+
+#[test]
+fn messages_of_another_program_are_named_and_change_no_file() {
+    let Some(fleet) = Fleet::get(10) else { return };
+    let fleet = fleet.with_stream();
+    let machine = Machine::new(&fleet);
+    fleet.with(async |context| {
+        let publish = context.publish("treelined.s.foreign", "hello".into());
+        publish.await.unwrap().await.unwrap();
+        // A line that looks right, but was not compared and set.
+        let mut headers = HeaderMap::new();
+        headers.insert("Treelined-Lines", "1");
+        let publish = context.publish_with_headers("treelined.s.similar", headers, "{}\n".into());
+        publish.await.unwrap().await.unwrap();
+    });
+    assert_eq!(machine.kind(&["pull", "foreign", "--json"]), "logForeign");
+    assert_eq!(machine.kind(&["pull", "similar", "--json"]), "logForeign");
+    let path = machine.make("s", 2, 10);
+    machine.done(&["push", "s", "--json"]);
+    fleet.with(async |context| {
+        let publish = context.publish("treelined.s.s", "hello\n".into());
+        publish.await.unwrap().await.unwrap();
+    });
+    append(&path, 2..3, 10);
+    let before = machine.text("s");
+    assert_eq!(machine.kind(&["push", "s", "--json"]), "logForeign");
+    assert_eq!(machine.kind(&["pull", "s", "--json"]), "logForeign");
+    assert_eq!(machine.text("s"), before);
+}
+
+/// A stream that was restored from a backup, or made anew, has fewer messages than the files that came from it.
+#[test]
+fn a_stream_that_went_backwards_is_noticed_and_not_filled_again() {
+    let Some(fleet) = Fleet::get(11) else { return };
+    let machine = Machine::new(&fleet);
+    let deletable = || stream(|_| {});
+    fleet.with(async |context| context.create_stream(deletable()).await.unwrap());
+    let path = machine.make("s", 2, 10);
+    machine.done(&["push", "s", "--json"]);
+    append(&path, 2..3, 10);
+    machine.done(&["push", "s", "--json"]);
+    fleet.with(async |context| {
+        let stream = context.get_stream("treelined").await.unwrap();
+        stream.delete_message(2).await.unwrap();
+    });
+    assert_eq!(machine.kind(&["push", "s", "--json"]), "logRewound");
+    assert_eq!(machine.kind(&["pull", "s", "--json"]), "logRewound");
+    fleet.with(async |context| {
+        context.delete_stream("treelined").await.unwrap();
+        context.create_stream(deletable()).await.unwrap();
+    });
+    assert_eq!(machine.kind(&["push", "s", "--json"]), "logRewound");
+    let listed = machine.run(&["pull", "--list"]);
+    assert!(listed.stdout.is_empty(), "{listed:?}");
+}
+
+#[test]
+fn a_line_that_is_too_large_is_refused_before_anything_is_written() {
+    let Some(fleet) = Fleet::get(12) else { return };
+    let fleet = fleet.with_stream();
+    let machine = Machine::new(&fleet);
+    let path = machine.make("s", 30, 90_000);
+    append(&path, 30..31, 2_000_000);
+    assert_eq!(machine.kind(&["push", "s", "--json"]), "payloadTooLarge");
+    let listed = machine.run(&["pull", "--list"]);
+    assert!(listed.stdout.is_empty(), "{listed:?}");
+    assert_eq!(
+        machine.kind(&["pull", "unknown", "--json"]),
+        "sessionNotFound"
+    );
+}

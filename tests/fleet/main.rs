@@ -1,0 +1,9 @@
+//! Sessions on three real nodes: `tests/fleet/run` starts them and names their folder in TREELINED_FLEET. Without it
+//! each test is skipped, and says so.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+mod chaos;
+mod failures;
+mod support;
+mod transfers;

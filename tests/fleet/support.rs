@@ -1,0 +1,219 @@
+//! A cluster, and machines with the program.
+
+use async_nats::jetstream::{self, Context};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// The cluster, as one account of it.
+pub(crate) struct Fleet {
+    folder: PathBuf,
+    servers: Vec<String>,
+    account: usize,
+}
+
+impl Fleet {
+    /// `None` without a cluster. Each test has an account of its own.
+    pub(crate) fn get(account: usize) -> Option<Self> {
+        let Some(folder) = std::env::var_os("TREELINED_FLEET").map(PathBuf::from) else {
+            let test = std::thread::current().name().unwrap_or("a test").to_owned();
+            // Written past the capture of a passing test's output.
+            let _ = writeln!(
+                std::io::stderr(),
+                "SKIPPED {test}: no cluster; tests/fleet/run starts one"
+            );
+            return None;
+        };
+        let servers = fs::read_to_string(folder.join("servers")).unwrap();
+        let servers = servers.trim().split(',').map(str::to_owned).collect();
+        Some(Self {
+            folder,
+            servers,
+            account,
+        })
+    }
+
+    /// The addresses with the credentials of a user.
+    pub(crate) fn log_of(&self, user: &str, password: &str) -> String {
+        let with =
+            |server: &String| server.replacen("nats://", &format!("nats://{user}:{password}@"), 1);
+        self.servers.iter().map(with).collect::<Vec<_>>().join(",")
+    }
+
+    pub(crate) fn log(&self) -> String {
+        self.log_of(&format!("t{}", self.account), "secret")
+    }
+
+    pub(crate) fn reader(&self) -> String {
+        self.log_of(&format!("reader{}", self.account), "secret")
+    }
+
+    /// A node: `kill`, `restart`, `pause` or `resume`.
+    pub(crate) fn node(&self, action: &str, number: usize) {
+        let cluster = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fleet/cluster");
+        let status = Command::new(cluster)
+            .arg(action)
+            .arg(&self.folder)
+            .arg(number.to_string())
+            .status();
+        assert!(status.unwrap().success());
+    }
+
+    /// Runs work with the interface of JetStream.
+    pub(crate) fn with<T>(&self, work: impl AsyncFnOnce(Context) -> T) -> T {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            let user = format!("t{}", self.account);
+            let options =
+                async_nats::ConnectOptions::with_user_and_password(user, "secret".to_owned());
+            let client = options.connect(self.servers.clone()).await.unwrap();
+            work(jetstream::new(client)).await
+        })
+    }
+
+    /// The number of the node that leads the stream.
+    pub(crate) fn leader(&self) -> usize {
+        self.with(async |context| {
+            let info = context
+                .get_stream("treelined")
+                .await
+                .unwrap()
+                .get_info()
+                .await
+                .unwrap();
+            let leader = info.cluster.unwrap().leader.unwrap();
+            leader.trim_start_matches("node").parse().unwrap()
+        })
+    }
+
+    /// The stream, made by the program.
+    pub(crate) fn with_stream(self) -> Self {
+        Machine::new(&self).until_sound(&["doctor", "--cluster", "--create"]);
+        self
+    }
+}
+
+/// A machine with a session directory.
+pub(crate) struct Machine {
+    folder: TempDir,
+    log: String,
+}
+
+impl Machine {
+    pub(crate) fn new(fleet: &Fleet) -> Self {
+        Self::with_log(fleet.log())
+    }
+
+    pub(crate) fn with_log(log: String) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self { folder, log }
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_treelined"));
+        command
+            .args(args)
+            .args(["--log", &self.log, "--session-dir"])
+            .arg(self.folder.path().join("sessions"))
+            .env("HOME", self.folder.path())
+            .env_remove("XDG_CONFIG_HOME")
+            .env_remove("TREELINED_SESSION_DIR")
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// Runs a command until it succeeds: copies of a new stream are behind at first.
+    #[track_caller]
+    pub(crate) fn until_sound(&self, args: &[&str]) {
+        let began = Instant::now();
+        loop {
+            let output = self.run(args);
+            if output.status.success() {
+                return;
+            }
+            assert!(began.elapsed() < Duration::from_secs(60), "{output:?}");
+        }
+    }
+
+    /// The lines of JSON of a command that must succeed.
+    #[track_caller]
+    pub(crate) fn done(&self, args: &[&str]) -> Vec<Value> {
+        let output = self.run(args);
+        assert!(output.status.success(), "{args:?}: {output:?}");
+        lines(&output)
+    }
+
+    /// The kind of the error of a command that must fail, from its line of JSON or from stderr.
+    #[track_caller]
+    pub(crate) fn kind(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {output:?}");
+        if let Some(line) = lines(&output).iter().find(|line| line["error"].is_object()) {
+            return line["error"]["kind"].as_str().unwrap().to_owned();
+        }
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        let line = stderr.lines().find_map(|line| line.strip_prefix("error: "));
+        let kind = line.and_then(|line| line.split(':').next());
+        kind.unwrap_or_else(|| panic!("{args:?}: {stderr}"))
+            .to_owned()
+    }
+
+    /// Makes a session with this many entries of about so many bytes.
+    pub(crate) fn make(&self, session: &str, entries: usize, bytes: usize) -> PathBuf {
+        let folder = self.folder.path().join("sessions").join("--c--");
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join(format!("{session}.jsonl"));
+        let header = json!({
+            "type": "session", "version": 3, "id": session, "timestamp": "2026-01-02T03:04:05.000Z", "cwd": "/c",
+        });
+        fs::write(&path, format!("{header}\n")).unwrap();
+        append(&path, 0..entries, bytes);
+        path
+    }
+
+    /// The file of a session, wherever it is.
+    #[track_caller]
+    pub(crate) fn text(&self, session: &str) -> Vec<u8> {
+        let folder = self.folder.path().join("sessions").join("--c--");
+        let files = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        let ending = format!("{session}.jsonl");
+        let found: Vec<PathBuf> = files
+            .filter(|path| path.to_str().unwrap().ends_with(&ending))
+            .collect();
+        assert_eq!(found.len(), 1, "{found:?}");
+        fs::read(&found[0]).unwrap()
+    }
+}
+
+/// Appends entries to a session file, each below the one before it.
+pub(crate) fn append(path: &Path, numbers: std::ops::Range<usize>, bytes: usize) {
+    let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
+    let mut text = String::new();
+    for number in numbers {
+        let parent = number.checked_sub(1).map(|before| format!("e{before}"));
+        let entry = json!({
+            "type": "message", "id": format!("e{number}"), "parentId": parent, "timestamp": "2026-01-02T03:04:05.000Z",
+            "message": { "role": "user", "content": "x".repeat(bytes) },
+        });
+        text += &format!("{entry}\n");
+    }
+    file.write_all(text.as_bytes()).unwrap();
+}
+
+pub(crate) fn lines(output: &Output) -> Vec<Value> {
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect()
+}
