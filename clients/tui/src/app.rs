@@ -2,7 +2,7 @@
 //! drawn.
 
 use crate::args::Args;
-use crate::choice::{self, Found};
+use crate::choice::{self, Choice};
 use crate::config::{Config, Settings};
 use crate::daemon::Daemon;
 use crate::message::{Effect, Filter, Message, Target};
@@ -44,8 +44,8 @@ pub async fn run(args: Args) -> Result<ExitCode, ShellError> {
         _ if args.latest => Some(Target::Latest),
         None => None,
         Some(named) => match choice::find(&builder, named).await? {
-            Found::Session(target) => Some(target),
-            Found::Folder(folder) => {
+            Choice::Session(target) => Some(target),
+            Choice::Folder(folder) => {
                 cwd = folder;
                 None
             }

@@ -20,18 +20,18 @@ const LISTED: usize = 20;
 /// Rows of a page of the list.
 const PAGE: u64 = 1000;
 
-/// The argument of the command line.
+/// The session or the folder that the command line names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum Choice {
     Session(Target),
     /// An existing folder; absolute.
     Folder(String),
 }
 
 /// Finds the session or the folder. A daemon is asked unless the text is the path of a file.
-pub async fn find(builder: &Builder, named: &str) -> Result<Found, ShellError> {
+pub async fn find(builder: &Builder, named: &str) -> Result<Choice, ShellError> {
     if let Some(path) = existing_file(named) {
-        return Ok(Found::Session(Target::Path(path)));
+        return Ok(Choice::Session(Target::Path(path)));
     }
     let client = builder.spawn().await.map_err(|error| of_daemon(&error))?;
     let found = ask(&client, named).await;
@@ -49,17 +49,17 @@ fn of_daemon(error: &Error) -> ShellError {
     }
 }
 
-async fn ask(client: &Client, named: &str) -> Result<Result<Found, ShellError>, Error> {
+async fn ask(client: &Client, named: &str) -> Result<Result<Choice, ShellError>, Error> {
     let rows = rows(client).await?;
-    let listed: Vec<Listed> = rows.iter().map(Listed::from).collect();
+    let listed: Vec<Candidate> = rows.iter().map(Candidate::from).collect();
     Ok(match choose(named, &listed) {
         Ok(Some(at)) => match rows.get(at) {
-            Some(row) => Ok(Found::Session(Target::Path(row.path.clone()))),
+            Some(row) => Ok(Choice::Session(Target::Path(row.path.clone()))),
             None => Err(missing(named)),
         },
         Err(several) => Err(several),
         Ok(None) => match (folder(named), first_message(named, &listed)) {
-            (Some(folder), _) => Ok(Found::Folder(folder)),
+            (Some(folder), _) => Ok(Choice::Folder(folder)),
             (None, Some(error)) => Err(error),
             (None, None) => Err(deleted(client, named)
                 .await?
@@ -89,9 +89,9 @@ async fn rows(client: &Client) -> Result<Vec<SessionRow>, Error> {
 /// The error for a session that is in the trash; `None` if none fits.
 async fn deleted(client: &Client, named: &str) -> Result<Option<ShellError>, Error> {
     let trash = client.list_trash().await?.sessions;
-    let listed: Vec<Listed> = trash
+    let listed: Vec<Candidate> = trash
         .iter()
-        .map(|row| Listed {
+        .map(|row| Candidate {
             id: &row.session_id,
             name: row.name.as_deref(),
             about: &row.first_message,
@@ -132,14 +132,14 @@ fn folder(named: &str) -> Option<String> {
 }
 
 /// A session among which a person chooses.
-struct Listed<'r> {
+struct Candidate<'r> {
     id: &'r str,
     name: Option<&'r str>,
     about: &'r str,
     when: &'r str,
 }
 
-impl<'r> From<&'r SessionRow> for Listed<'r> {
+impl<'r> From<&'r SessionRow> for Candidate<'r> {
     fn from(row: &'r SessionRow) -> Self {
         Self {
             id: &row.session_id,
@@ -151,16 +151,16 @@ impl<'r> From<&'r SessionRow> for Listed<'r> {
 }
 
 /// Returns the place of the row with this id, with this name, or with an id that begins so.
-fn choose(named: &str, rows: &[Listed<'_>]) -> Result<Option<usize>, ShellError> {
+fn choose(named: &str, rows: &[Candidate<'_>]) -> Result<Option<usize>, ShellError> {
     let is_long = named.chars().count() >= FEWEST;
-    let tests: [&dyn Fn(&Listed<'_>) -> bool; 3] = [
+    let tests: [&dyn Fn(&Candidate<'_>) -> bool; 3] = [
         &|row| row.id == named,
         &|row| row.name == Some(named),
         &|row| is_long && row.id.starts_with(named),
     ];
     for fits in tests {
         let fitting = rows.iter().enumerate().filter(|(_, row)| fits(row));
-        let found: Vec<(usize, &Listed<'_>)> = fitting.collect();
+        let found: Vec<(usize, &Candidate<'_>)> = fitting.collect();
         match found.as_slice() {
             [] => {}
             [(at, _)] => return Ok(Some(*at)),
@@ -170,16 +170,16 @@ fn choose(named: &str, rows: &[Listed<'_>]) -> Result<Option<usize>, ShellError>
     Ok(None)
 }
 
-fn ambiguous(named: &str, rows: &[(usize, &Listed<'_>)]) -> ShellError {
-    let rows: Vec<&Listed<'_>> = rows.iter().map(|(_, row)| *row).collect();
+fn ambiguous(named: &str, rows: &[(usize, &Candidate<'_>)]) -> ShellError {
+    let rows: Vec<&Candidate<'_>> = rows.iter().map(|(_, row)| *row).collect();
     let message = format!("{} sessions fit {named:?}:{}", rows.len(), lines(&rows));
     ShellError::new(USAGE, message, "more of the id, or the path of the file")
 }
 
 /// The error for the first message of sessions without a name, which the list shows in place of it.
-fn first_message(named: &str, rows: &[Listed<'_>]) -> Option<ShellError> {
-    let begins = |row: &&Listed<'_>| row.name.is_none() && row.about == named;
-    let found: Vec<&Listed<'_>> = rows.iter().filter(begins).collect();
+fn first_message(named: &str, rows: &[Candidate<'_>]) -> Option<ShellError> {
+    let begins = |row: &&Candidate<'_>| row.name.is_none() && row.about == named;
+    let found: Vec<&Candidate<'_>> = rows.iter().filter(begins).collect();
     if named.is_empty() || found.is_empty() {
         return None;
     }
@@ -192,7 +192,7 @@ fn first_message(named: &str, rows: &[Listed<'_>]) -> Option<ShellError> {
 }
 
 /// The first sessions, each on a line of its own.
-fn lines(rows: &[&Listed<'_>]) -> String {
+fn lines(rows: &[&Candidate<'_>]) -> String {
     let mut message = String::new();
     for row in rows.iter().take(LISTED) {
         let title = row.name.unwrap_or(row.about).replace('\n', " ");
@@ -208,8 +208,8 @@ fn lines(rows: &[&Listed<'_>]) -> String {
 mod tests {
     use super::*;
 
-    fn row<'r>(id: &'r str, name: Option<&'r str>) -> Listed<'r> {
-        Listed {
+    fn row<'r>(id: &'r str, name: Option<&'r str>) -> Candidate<'r> {
+        Candidate {
             id,
             name,
             about: "first",
