@@ -161,6 +161,13 @@ pub(super) fn choose<'r>(
 
 fn ambiguous(text: &str, rows: &[&ListedRow]) -> ShellError {
     let mut message = format!("{} sessions fit {text:?}:", rows.len());
+    message += &listed(rows);
+    ShellError::new(USAGE, message, "more of the id, or the path of the file")
+}
+
+/// The first sessions, each on a line of its own.
+fn listed(rows: &[&ListedRow]) -> String {
+    let mut message = String::new();
     for row in rows.iter().take(LISTED) {
         let name = title(row.name.as_deref(), &row.first_message);
         // A line break of a name would begin a line of the list.
@@ -170,7 +177,7 @@ fn ambiguous(text: &str, rows: &[&ListedRow]) -> ShellError {
     if let Some(more @ 1..) = rows.len().checked_sub(LISTED) {
         message += &format!("\n  and {more} more");
     }
-    ShellError::new(USAGE, message, "more of the id, or the path of the file")
+    message
 }
 
 /// The error for a session that is not in the list. It may be in the trash.
@@ -200,6 +207,20 @@ fn not_found(text: &str, rows: &[ListedRow]) -> ShellError {
     if is_path {
         let message = format!("there is no file {text:?} (sessionNotFound)");
         return ShellError::new(NOT_FOUND, message, "treelined list --all");
+    }
+    // The list shows the first message of a session without a name.
+    let begins = |row: &&ListedRow| row.name.is_none() && row.first_message == *text;
+    let begun: Vec<&ListedRow> = rows.iter().filter(begins).collect();
+    if !text.is_empty() && !begun.is_empty() {
+        let message = format!(
+            "no session has the name {text:?} (sessionNotFound), but these begin with it:{}",
+            listed(&begun)
+        );
+        return ShellError::new(
+            NOT_FOUND,
+            message,
+            "the beginning of an id, with 4 characters or more",
+        );
     }
     let short =
         text.chars().count() < FEWEST && rows.iter().any(|row| row.session_id.starts_with(text));

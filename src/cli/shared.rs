@@ -98,7 +98,7 @@ impl SharedDaemon {
         ShellError::new(NOT_FOUND, message, remedy).report()
     }
 
-    /// The error for a daemon that has left no word about itself.
+    /// The error for a daemon without a runtime file.
     pub(super) fn has_no_runtime_file(&self) -> anyhow::Error {
         let socket = self.place.socket().display();
         ShellError::failed(

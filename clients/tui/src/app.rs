@@ -2,7 +2,7 @@
 //! drawn.
 
 use crate::args::Args;
-use crate::choice::{self, Found};
+use crate::choice::{self, Choice};
 use crate::config::{Config, Settings};
 use crate::daemon::Daemon;
 use crate::message::{Effect, Filter, Message, Target};
@@ -36,7 +36,7 @@ pub async fn run(args: Args) -> Result<ExitCode, ShellError> {
             code: FAILED,
         });
     }
-    let config = Config::read(args.config.as_deref())?;
+    let config = Config::read(args.config.as_deref()).map_err(in_settings)?;
     let cwd = std::env::current_dir().map_err(|error| format!("the working directory: {error}"))?;
     let mut cwd = cwd.to_string_lossy().into_owned();
     let builder = builder(&args, &config);
@@ -44,8 +44,8 @@ pub async fn run(args: Args) -> Result<ExitCode, ShellError> {
         _ if args.latest => Some(Target::Latest),
         None => None,
         Some(named) => match choice::find(&builder, named).await? {
-            Found::Session(target) => Some(target),
-            Found::Folder(folder) => {
+            Choice::Session(target) => Some(target),
+            Choice::Folder(folder) => {
                 cwd = folder;
                 None
             }
@@ -56,7 +56,7 @@ pub async fn run(args: Args) -> Result<ExitCode, ShellError> {
         .or(config.background)
         .unwrap_or(Background::Auto);
     let settings = Settings {
-        keymap: config.keymap()?,
+        keymap: config.keymap().map_err(in_settings)?,
         theme: terminal::theme(args.theme.or(config.theme).unwrap_or_default(), background),
         half: config.preview.unwrap_or(true),
         filter: config.filter.unwrap_or(Filter::Default),
@@ -83,6 +83,12 @@ pub async fn run(args: Args) -> Result<ExitCode, ShellError> {
     drop(terminal);
     daemon.close().await;
     Ok(ended.map_err(|error| error.to_string())?)
+}
+
+/// The error of the configuration file, which its message names.
+fn in_settings(message: String) -> ShellError {
+    let remedy = "mend it there, or name another file with --config FILE";
+    ShellError::new(FAILED, message.trim_end(), remedy)
 }
 
 /// Chooses the daemon: the configured one, else the one beside this program, else the one on the `PATH`.

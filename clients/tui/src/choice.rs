@@ -1,11 +1,15 @@
 //! Finds the session that a person names, as the commands of treelined do: by its path, its id, its name, or the
 //! beginning of its id, in this order. A folder that is none of these shows its list of sessions.
 
+use crate::daemon;
 use crate::message::Target;
-use crate::shell_error::{NOT_FOUND, ShellError, USAGE};
+use crate::shell_error::{FAILED, NOT_FOUND, ShellError, USAGE};
 use std::io::ErrorKind;
 use std::path::Path;
 use treelined_client::{Builder, Client, Error, SessionRow};
+
+/// The remedy if there is no daemon.
+const NAME_THE_DAEMON: &str = "--daemon PROGRAM or TREELINED_BIN; without them the daemon is beside this program or on the PATH";
 
 /// The fewest characters of the beginning of an id.
 const FEWEST: usize = 4;
@@ -16,39 +20,48 @@ const LISTED: usize = 20;
 /// Rows of a page of the list.
 const PAGE: u64 = 1000;
 
-/// The argument of the command line.
+/// The session or the folder that the command line names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum Choice {
     Session(Target),
     /// An existing folder; absolute.
     Folder(String),
 }
 
 /// Finds the session or the folder. A daemon is asked unless the text is the path of a file.
-pub async fn find(builder: &Builder, named: &str) -> Result<Found, ShellError> {
+pub async fn find(builder: &Builder, named: &str) -> Result<Choice, ShellError> {
     if let Some(path) = existing_file(named) {
-        return Ok(Found::Session(Target::Path(path)));
+        return Ok(Choice::Session(Target::Path(path)));
     }
-    let failed = |error: Error| ShellError::from(error.to_string());
-    let client = builder.spawn().await.map_err(failed)?;
+    let client = builder.spawn().await.map_err(|error| of_daemon(&error))?;
     let found = ask(&client, named).await;
     // All that was asked is answered.
     let _ended = client.close().await;
-    found.map_err(failed)?
+    found.map_err(|error| of_daemon(&error))?
 }
 
-async fn ask(client: &Client, named: &str) -> Result<Result<Found, ShellError>, Error> {
+/// The error of a daemon that does not start, or does not answer.
+fn of_daemon(error: &Error) -> ShellError {
+    let message = daemon::reason(error);
+    match error {
+        Error::CannotStart { .. } => ShellError::new(FAILED, message, NAME_THE_DAEMON),
+        _ => ShellError::from(message),
+    }
+}
+
+async fn ask(client: &Client, named: &str) -> Result<Result<Choice, ShellError>, Error> {
     let rows = rows(client).await?;
-    let listed: Vec<Listed> = rows.iter().map(Listed::from).collect();
+    let listed: Vec<Candidate> = rows.iter().map(Candidate::from).collect();
     Ok(match choose(named, &listed) {
         Ok(Some(at)) => match rows.get(at) {
-            Some(row) => Ok(Found::Session(Target::Path(row.path.clone()))),
+            Some(row) => Ok(Choice::Session(Target::Path(row.path.clone()))),
             None => Err(missing(named)),
         },
         Err(several) => Err(several),
-        Ok(None) => match folder(named) {
-            Some(folder) => Ok(Found::Folder(folder)),
-            None => Err(deleted(client, named)
+        Ok(None) => match (folder(named), first_message(named, &listed)) {
+            (Some(folder), _) => Ok(Choice::Folder(folder)),
+            (None, Some(error)) => Err(error),
+            (None, None) => Err(deleted(client, named)
                 .await?
                 .unwrap_or_else(|| missing(named))),
         },
@@ -76,9 +89,9 @@ async fn rows(client: &Client) -> Result<Vec<SessionRow>, Error> {
 /// The error for a session that is in the trash; `None` if none fits.
 async fn deleted(client: &Client, named: &str) -> Result<Option<ShellError>, Error> {
     let trash = client.list_trash().await?.sessions;
-    let listed: Vec<Listed> = trash
+    let listed: Vec<Candidate> = trash
         .iter()
-        .map(|row| Listed {
+        .map(|row| Candidate {
             id: &row.session_id,
             name: row.name.as_deref(),
             about: &row.first_message,
@@ -119,14 +132,14 @@ fn folder(named: &str) -> Option<String> {
 }
 
 /// A session among which a person chooses.
-struct Listed<'r> {
+struct Candidate<'r> {
     id: &'r str,
     name: Option<&'r str>,
     about: &'r str,
     when: &'r str,
 }
 
-impl<'r> From<&'r SessionRow> for Listed<'r> {
+impl<'r> From<&'r SessionRow> for Candidate<'r> {
     fn from(row: &'r SessionRow) -> Self {
         Self {
             id: &row.session_id,
@@ -138,16 +151,16 @@ impl<'r> From<&'r SessionRow> for Listed<'r> {
 }
 
 /// Returns the place of the row with this id, with this name, or with an id that begins so.
-fn choose(named: &str, rows: &[Listed<'_>]) -> Result<Option<usize>, ShellError> {
+fn choose(named: &str, rows: &[Candidate<'_>]) -> Result<Option<usize>, ShellError> {
     let is_long = named.chars().count() >= FEWEST;
-    let tests: [&dyn Fn(&Listed<'_>) -> bool; 3] = [
+    let tests: [&dyn Fn(&Candidate<'_>) -> bool; 3] = [
         &|row| row.id == named,
         &|row| row.name == Some(named),
         &|row| is_long && row.id.starts_with(named),
     ];
     for fits in tests {
         let fitting = rows.iter().enumerate().filter(|(_, row)| fits(row));
-        let found: Vec<(usize, &Listed<'_>)> = fitting.collect();
+        let found: Vec<(usize, &Candidate<'_>)> = fitting.collect();
         match found.as_slice() {
             [] => {}
             [(at, _)] => return Ok(Some(*at)),
@@ -157,24 +170,46 @@ fn choose(named: &str, rows: &[Listed<'_>]) -> Result<Option<usize>, ShellError>
     Ok(None)
 }
 
-fn ambiguous(named: &str, rows: &[(usize, &Listed<'_>)]) -> ShellError {
-    let mut message = format!("{} sessions fit {named:?}:", rows.len());
-    for (_, row) in rows.iter().take(LISTED) {
+fn ambiguous(named: &str, rows: &[(usize, &Candidate<'_>)]) -> ShellError {
+    let rows: Vec<&Candidate<'_>> = rows.iter().map(|(_, row)| *row).collect();
+    let message = format!("{} sessions fit {named:?}:{}", rows.len(), lines(&rows));
+    ShellError::new(USAGE, message, "more of the id, or the path of the file")
+}
+
+/// The error for the first message of sessions without a name, which the list shows in place of it.
+fn first_message(named: &str, rows: &[Candidate<'_>]) -> Option<ShellError> {
+    let begins = |row: &&Candidate<'_>| row.name.is_none() && row.about == named;
+    let found: Vec<&Candidate<'_>> = rows.iter().filter(begins).collect();
+    if named.is_empty() || found.is_empty() {
+        return None;
+    }
+    let message = format!(
+        "no session has the name {named:?} (sessionNotFound), but these begin with it:{}",
+        lines(&found)
+    );
+    let remedy = "the beginning of an id, with 4 characters or more";
+    Some(ShellError::new(NOT_FOUND, message, remedy))
+}
+
+/// The first sessions, each on a line of its own.
+fn lines(rows: &[&Candidate<'_>]) -> String {
+    let mut message = String::new();
+    for row in rows.iter().take(LISTED) {
         let title = row.name.unwrap_or(row.about).replace('\n', " ");
         message += &format!("\n  {}  {}  {title}", row.id, row.when);
     }
     if let Some(more @ 1..) = rows.len().checked_sub(LISTED) {
         message += &format!("\n  and {more} more");
     }
-    ShellError::new(USAGE, message, "more of the id, or the path of the file")
+    message
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn row<'r>(id: &'r str, name: Option<&'r str>) -> Listed<'r> {
-        Listed {
+    fn row<'r>(id: &'r str, name: Option<&'r str>) -> Candidate<'r> {
+        Candidate {
             id,
             name,
             about: "first",
@@ -194,7 +229,14 @@ mod tests {
         }
         for named in ["abc", "tou", "nobody"] {
             assert_eq!(choose(named, &rows), Ok(None), "{named}");
+            assert_eq!(first_message(named, &rows), None, "{named}");
         }
+        let begun = first_message("first", &rows).unwrap();
+        assert_eq!(begun.code, NOT_FOUND);
+        assert!(
+            begun.message.ends_with("\n  tour9999  today  first"),
+            "{begun}"
+        );
         let several = choose("abcd", &rows).unwrap_err();
         assert_eq!(several.code, USAGE);
         assert_eq!(

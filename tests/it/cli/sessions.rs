@@ -154,3 +154,24 @@ fn a_deleted_session_is_said_to_be_in_the_trash() {
     home.run(&["restore", "first"], &[], "").clean();
     home.run(&["show", "first"], &[], "").clean();
 }
+
+/// The list shows the first message of a session without a name in the column of names.
+#[test]
+fn a_first_message_in_place_of_a_name_is_answered_with_the_ids() {
+    let home = Home::new();
+    for id in ["abcd1111", "abcd2222"] {
+        Log::new(id)
+            .user("u1", "", "Why so slow?")
+            .store(&home, &format!("x_{id}.jsonl"));
+    }
+    let output = home.run(&["show", "Why so slow?"], &[], "");
+    assert_eq!(output.code, Some(3));
+    for part in [
+        "but these begin with it:",
+        "\n  abcd1111  ",
+        "\n  abcd2222  ",
+        "\n  try: the beginning",
+    ] {
+        assert!(output.stderr.contains(part), "{part}: {}", output.stderr);
+    }
+}

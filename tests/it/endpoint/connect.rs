@@ -186,5 +186,5 @@ fn the_socket_is_named_by_option_environment_and_file() {
     start(&[], &[], &path("in-file.sock"));
     assert!(!socket_of(&home).exists());
     let output = home.run(&["serve", "--socket", &option], &[], "");
-    fails(&output, 1, &["--listen unix"]);
+    fails(&output, 2, &["--listen unix"]);
 }

@@ -201,7 +201,7 @@ impl Daemon {
             Err(Error::Disconnected(end)) => return message::Daemon::Lost(convert::end(&end)),
             Err(error) => {
                 return message::Daemon::Lost(message::End {
-                    reason: crate::text::line(&error.to_string()),
+                    reason: crate::text::line(&reason(&error)),
                     last_words: Vec::new(),
                 });
             }
@@ -342,6 +342,14 @@ impl Daemon {
             of.close_session().await?;
         }
         named
+    }
+}
+
+/// Returns the text of an error. The remedy of a program that cannot be started is for authors of clients.
+pub fn reason(error: &Error) -> String {
+    match error {
+        Error::CannotStart { program, source } => format!("cannot start {program}: {source}"),
+        other => other.to_string(),
     }
 }
 

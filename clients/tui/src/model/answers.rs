@@ -342,7 +342,7 @@ impl Model {
                 Vec::new()
             }
             Event::Worked(progress) => {
-                // That of a search has no line of its own.
+                // The progress of a search is not shown.
                 if !self.search.searching
                     && let Some(running) = &mut self.running
                 {

@@ -2,7 +2,7 @@
 
 use crate::program::daemon;
 use treelined_client::Client;
-use treelined_tui::choice::{Found, find};
+use treelined_tui::choice::{Choice, find};
 use treelined_tui::message::Target;
 use treelined_tui::shell_error::ShellError;
 
@@ -27,14 +27,14 @@ impl Sessions {
         Client::builder().program(daemon()).session_dir(folder)
     }
 
-    async fn find(&self, named: &str) -> Result<Found, ShellError> {
+    async fn find(&self, named: &str) -> Result<Choice, ShellError> {
         find(&self.builder(), named).await
     }
 
     /// Returns the id at the end of the name of the file that is found.
     async fn id(&self, named: &str) -> String {
         match self.find(named).await {
-            Ok(Found::Session(Target::Path(path))) => {
+            Ok(Choice::Session(Target::Path(path))) => {
                 let name = path.rsplit('/').next().unwrap();
                 name.trim_end_matches(".jsonl")
                     .rsplit('_')
@@ -58,7 +58,7 @@ async fn a_session_is_found_by_its_path_its_id_its_name_and_the_beginning_of_its
     ] {
         assert_eq!(sessions.id(named).await, id, "{named}");
     }
-    let Ok(Found::Session(Target::Path(file))) = sessions.find("abcd2222").await else {
+    let Ok(Choice::Session(Target::Path(file))) = sessions.find("abcd2222").await else {
         panic!("no file")
     };
     assert_eq!(sessions.id(&file).await, "abcd2222");
@@ -71,7 +71,7 @@ async fn a_folder_is_found_and_other_names_are_errors_with_a_remedy() {
     let folder = folder.to_str().unwrap();
     assert_eq!(
         sessions.find(folder).await,
-        Ok(Found::Folder(folder.into()))
+        Ok(Choice::Folder(folder.into()))
     );
     let several = sessions.find("abcd").await.unwrap_err();
     assert_eq!(several.code, 2);
@@ -95,5 +95,22 @@ async fn a_folder_is_found_and_other_names_are_errors_with_a_remedy() {
     assert!(
         deleted.remedy.starts_with("treelined restore \"A tour\""),
         "{deleted}"
+    );
+}
+
+#[tokio::test]
+async fn a_daemon_that_cannot_be_started_is_an_error_with_the_options_that_name_it() {
+    let builder = Client::builder().program("/no/such/program");
+    let error = find(&builder, "A tour").await.unwrap_err();
+    assert_eq!(error.code, 1);
+    assert!(
+        error.message.starts_with("cannot start /no/such/program: "),
+        "{error}"
+    );
+    assert!(
+        error
+            .remedy
+            .starts_with("--daemon PROGRAM or TREELINED_BIN"),
+        "{error}"
     );
 }
