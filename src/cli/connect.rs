@@ -1,6 +1,7 @@
 //! `treelined connect`: the shared daemon on stdin and stdout, byte for byte.
 
 use super::Options;
+use super::failure::ShellError;
 use super::shared::{self, SharedDaemon, SocketOption};
 use crate::config::IdleTime;
 use crate::endpoint::{START_TIMEOUT, reach};
@@ -8,7 +9,7 @@ use crate::os::ready::{is_readable, wait_to_read};
 use crate::os::socket::Stream;
 use crate::os::stream::{stdin, stdout};
 use crate::os::watch::Process;
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::Args;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -52,23 +53,24 @@ pub(super) fn run(options: &Options, arguments: &Connect) -> anyhow::Result<Exit
         reach::probe(&shared.place)?;
     }
     let Some(daemon) = shared.running()? else {
-        bail!(
-            "the daemon on {} has no runtime file, so its version is not known: end that daemon",
-            shared.place.socket().display()
-        );
+        return Err(shared.has_no_runtime_file());
     };
     shared::check_version(&daemon.info)?;
     shared.check_options(options, &daemon.info)?;
     let process = Process::open(daemon.info.pid).ok();
-    let process = process.with_context(|| gone(daemon.info.pid))?;
+    let process = process.ok_or_else(|| gone(daemon.info.pid))?;
     match copy(&shared, stream, &process)? {
         CopyEnd::Done => Ok(ExitCode::SUCCESS),
-        CopyEnd::DaemonGone => bail!(gone(daemon.info.pid)),
+        CopyEnd::DaemonGone => Err(gone(daemon.info.pid)),
     }
 }
 
-fn gone(pid: u32) -> String {
-    format!("the daemon (pid {pid}) has ended; `treelined connect --start` starts another one")
+fn gone(pid: u32) -> anyhow::Error {
+    let message = format!("the daemon (pid {pid}) has ended");
+    ShellError::failed(
+        message,
+        "treelined connect --start, which starts another one",
+    )
 }
 
 /// The reason why copying has ended.

@@ -7,8 +7,9 @@ use super::doctor_import;
 use super::doctor_json;
 use super::doctor_origin;
 use super::doctor_repair;
+use super::failure::ShellError;
 use super::screen::{Screen, Style};
-use super::session_choice::SessionQuery;
+use super::session_choice::{SessionQuery, existing_file};
 use super::tree::count;
 use crate::entry::{Kind, Role};
 use crate::error::{Error, Result};
@@ -73,7 +74,7 @@ pub(super) fn run(options: &Options, doctor: &Doctor) -> anyhow::Result<ExitCode
     if doctor.json {
         return doctor_json::run(&files);
     }
-    let mut screen = Screen::new();
+    let mut screen = Screen::paged(options);
     let (mut sound, mut damaged, mut unreadable, mut diagnostics) = (0, 0, 0, 0);
     for path in &files {
         let mut finding = examine(&mut screen, path)?;
@@ -120,7 +121,7 @@ pub(super) fn run(options: &Options, doctor: &Doctor) -> anyhow::Result<ExitCode
     let style = if well { Style::Green } else { Style::Red };
     let summary = screen.style(style, &format!("{files}: {}", summary.join(", ")));
     writeln!(screen, "{summary}")?;
-    screen.flush()?;
+    screen.finish()?;
     Ok(match well {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
@@ -132,10 +133,10 @@ fn files(options: &Options, doctor: &Doctor) -> anyhow::Result<Vec<PathBuf>> {
     if doctor.latest {
         return Ok(vec![SessionQuery::Latest.find_alone(options)?]);
     }
-    let find = |text: &String| match Path::new(text).exists() {
+    let find = |text: &String| match existing_file(text)? {
         // The path is shown as it was given.
-        true => Ok(PathBuf::from(text)),
-        false => SessionQuery::Named(text.clone()).find_alone(options),
+        Some(_) => Ok(PathBuf::from(text)),
+        None => SessionQuery::Named(text.clone()).find_alone(options),
     };
     doctor.sessions.iter().map(find).collect()
 }
@@ -149,7 +150,7 @@ fn configuration(screen: &mut Screen, options: &Options) -> io::Result<()> {
             let complaints = complaints.into_iter().map(str::to_owned).collect();
             (path, complaints)
         }
-        Err(error) => (None, vec![format!("{error:#}")]),
+        Err(error) => (None, vec![ShellError::of(error).message]),
     };
     if complaints.is_empty() {
         return Ok(());

@@ -27,7 +27,7 @@ pub(crate) struct ExportArgs {
     session: SessionChoice,
     #[command(flatten)]
     format: FormatArgs,
-    /// The file to write, in place of stdout
+    /// The file to write, in place of stdout; `-` is stdout too
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -92,8 +92,21 @@ struct AnsweredRedaction {
     entry_ids: Vec<String>,
 }
 
+impl ExportArgs {
+    /// The file to write; `None` for stdout.
+    fn file(&self) -> Option<&Path> {
+        let output = self.output.as_deref();
+        output.filter(|path| *path != Path::new("-"))
+    }
+}
+
 pub(super) fn run(options: &Options, export: &ExportArgs) -> anyhow::Result<ExitCode> {
-    if export.format.html && export.output.is_none() && io::stdout().is_terminal() {
+    if export.json && export.file().is_none() {
+        let message = "--json prints the result on stdout, where the export is";
+        let remedy = "--output FILE with a name for the file";
+        return Err(ShellError::new(USAGE, message, remedy).into());
+    }
+    if export.format.html && export.file().is_none() && io::stdout().is_terminal() {
         let message = "a page is not for a terminal";
         let remedy = "--output FILE, or a pipe";
         return Err(ShellError::new(USAGE, message, remedy).into());
@@ -123,7 +136,7 @@ fn write(daemon: &mut ChildDaemon, export: &ExportArgs) -> anyhow::Result<()> {
             "look at it before you send it; without --no-redact they are replaced",
         );
     }
-    let answered = match &export.output {
+    let answered = match export.file() {
         Some(path) => {
             let path = std::path::absolute(path).context("find the path of the output")?;
             ask(daemon, export, &path, export.overwrite, has_bar)?
@@ -195,7 +208,7 @@ fn ask(
 /// Says on stderr what was written and what was replaced.
 fn report(answer: &ExportAnswer, export: &ExportArgs) -> io::Result<()> {
     let mut stderr = io::stderr().lock();
-    if let Some(path) = &export.output {
+    if let Some(path) = export.file() {
         let path = path.display().to_string();
         let bytes = super::tree::count(answer.bytes, "byte", "bytes");
         writeln!(stderr, "wrote {}: {bytes}", terminal::line(&path))?;

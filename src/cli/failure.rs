@@ -32,6 +32,11 @@ impl ShellError {
         }
     }
 
+    /// A failure with this remedy, as the error of a function.
+    pub(super) fn failed(message: impl Into<String>, remedy: impl Into<String>) -> anyhow::Error {
+        Self::new(FAILED, message, remedy).into()
+    }
+
     /// The error of a command, by its cause.
     pub(super) fn of(error: &anyhow::Error) -> Self {
         if let Some(own) = error.downcast_ref::<Self>() {

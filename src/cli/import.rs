@@ -1,17 +1,20 @@
 //! `treelined import`: brings the conversations of other tools into the session directory.
 
 use super::Options;
+use super::completions;
 use super::daemon::{ChildDaemon, RawJson};
 use super::failure::{ShellError, USAGE};
 use super::import_watch;
 use super::progress::{self, call_with_progress};
 use super::screen::{Screen, Style};
+use crate::error::{Error, Kind};
 use crate::import::Tool;
 use crate::terminal;
 use crate::wire::{ImportedFile, ImportedSession};
 use anyhow::Context;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCompleter;
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -51,8 +54,8 @@ pub(crate) struct ImportArgs {
     /// Import the end of conversations that may still grow
     #[arg(long)]
     r#final: bool,
-    /// Import a deleted session again
-    #[arg(long, value_name = "SESSION-ID")]
+    /// Import a deleted session again; exit code 3 if no import has made the session
+    #[arg(long, value_name = "SESSION-ID", add = ArgValueCompleter::new(completions::deleted_ids))]
     again: Option<String>,
     /// Print the result as JSON
     #[arg(long)]
@@ -62,7 +65,8 @@ pub(crate) struct ImportArgs {
     watch: bool,
     /// Delete the kept bytes of an imported session's sources, and import nothing; exit code 3 if no import has made
     /// the session
-    #[arg(long, value_name = "SESSION-ID", conflicts_with_all = ["paths", "again", "dry_run"])]
+    #[arg(long, value_name = "SESSION-ID", conflicts_with_all = ["paths", "again", "dry_run"],
+          add = ArgValueCompleter::new(completions::all_ids))]
     forget: Option<String>,
 }
 
@@ -119,6 +123,12 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
             let remedy = "another path, or none: then the places of the tools are searched";
             return Err(ShellError::new(USAGE, message, remedy).into());
         }
+    }
+    if let Some(session) = &import.again
+        && !crate::importer::run::has_made(&options.config()?.session_dir, session)?
+    {
+        let message = format!("no import has made a session {session:?}");
+        return Err(Error::new(Kind::SessionNotFound, message).into());
     }
     if import.watch {
         return import_watch::run(options, import);

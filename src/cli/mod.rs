@@ -5,8 +5,10 @@
 //! [`connect`], [`web`], [`status`] and [`stop`] find the shared daemon by [`shared`].
 //! [`documents`] writes generated files. [`screen`], [`drawing`], [`progress`] and [`pretty`] format output.
 //! [`session_choice`] finds the session that a person names, [`completions`] offers them to a shell. [`failure`] shows
-//! errors, and has the exit codes; [`interrupt`] ends a command.
+//! errors, and has the exit codes; [`usage`] makes them of wrong arguments, and shows the help. [`interrupt`] ends a
+//! command.
 
+mod bash;
 mod call;
 mod completions;
 mod connect;
@@ -36,13 +38,17 @@ mod screen;
 mod search;
 mod serve;
 mod session_choice;
+mod settings;
 mod shared;
 mod show;
 mod status;
 mod stop;
 mod story;
 mod tree;
+mod usage;
 mod web;
+
+pub(crate) use self::usage::refuse;
 
 use self::failure::ShellError;
 use crate::config::Config;
@@ -54,7 +60,6 @@ use crate::terminal;
 use anyhow::Context;
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -183,7 +188,7 @@ pub(crate) enum Command {
     /// Print a script that completes commands, methods and sessions in a shell
     Completions(completions::Completions),
     /// Print the settings in force and the source of each
-    Config,
+    Config(settings::ConfigArgs),
     /// Show a conversation with a branch, offline
     Demo(demo::DemoArgs),
     /// Become the program of an extension
@@ -241,9 +246,9 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     // nor without it.
     if !matches!(
         arguments.command,
-        Some(Command::Config | Command::Doctor(_) | Command::Launch(_))
+        Some(Command::Config(_) | Command::Doctor(_) | Command::Launch(_))
     ) {
-        config::check(options.config.as_deref())?;
+        config::check(options.config.as_deref()).map_err(|error| in_settings(&error))?;
     }
     match &arguments.command {
         None => serve::run(options, &serve::ServeArgs::default()),
@@ -268,28 +273,16 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Schema(schema)) => documents::schema(schema),
         Some(Command::Man(man)) => documents::man(man),
         Some(Command::Completions(completions)) => completions::run(completions),
-        Some(Command::Config) => print_config(options),
+        Some(Command::Config(args)) => settings::run(options, args),
         Some(Command::Demo(demo)) => demo::run(options, demo),
         Some(Command::Launch(args)) => Err(running::launch(args.parent, &args.argv).into()),
     }
 }
 
-/// Reports wrong arguments, or shows the help. Control characters of the arguments are made visible.
-pub(crate) fn refuse(error: clap::Error) -> ExitCode {
-    let arguments: Vec<String> = std::env::args_os()
-        .map(|argument| argument.to_string_lossy().into_owned())
-        .collect();
-    let shown: Vec<_> = arguments.iter().map(|text| terminal::line(text)).collect();
-    let is_plain = shown.iter().all(|text| matches!(text, Cow::Borrowed(_)));
-    let error = match is_plain {
-        true => error,
-        false => Arguments::try_parse_from(shown.iter().map(|text| &**text))
-            .err()
-            .unwrap_or(error),
-    };
-    // If stderr cannot be written, there is no other place for the message.
-    let _unsaid = error.print();
-    u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
+/// The error of the settings, whose message names the file, the variable or the option.
+fn in_settings(error: &anyhow::Error) -> anyhow::Error {
+    let remedy = "mend it there, or name another file with --config FILE";
+    ShellError::failed(format!("{error:#}"), remedy)
 }
 
 /// Whether the error is a broken pipe of stdout: its reader, such as `head`, has read enough.
@@ -358,6 +351,7 @@ impl Options {
             max_queued_bytes: self.max_queued_bytes,
         };
         Settings::resolve(&flags, &|name| std::env::var_os(name))
+            .map_err(|error| in_settings(&error))
     }
 
     /// The given options: names without dashes, and values.
@@ -391,12 +385,6 @@ impl Options {
             .flat_map(|(name, value)| [format!("--{name}").into(), value])
             .collect()
     }
-}
-
-fn print_config(options: &Options) -> anyhow::Result<ExitCode> {
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(options.settings()?.describe().as_bytes())?;
-    Ok(ExitCode::SUCCESS)
 }
 
 /// A single-threaded runtime for commands that wait for little.

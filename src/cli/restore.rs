@@ -63,7 +63,12 @@ pub(super) fn run(options: &Options, restore: &Restore) -> anyhow::Result<ExitCo
     let done = match SessionQuery::of(restore.session.as_ref(), restore.latest) {
         Some(query) => bring_back(&mut daemon, &query, restore.json),
         None if restore.json => print_json(&mut daemon),
-        None => list(&mut daemon),
+        None => {
+            let rows = trashed(&mut daemon);
+            daemon.end()?;
+            list(options, &rows?)?;
+            return Ok(ExitCode::SUCCESS);
+        }
     };
     daemon.end()?;
     done.map(|()| ExitCode::SUCCESS)
@@ -86,14 +91,19 @@ fn trashed<R: DeserializeOwned>(daemon: &mut ChildDaemon) -> anyhow::Result<Vec<
     }
 }
 
-fn list(daemon: &mut ChildDaemon) -> anyhow::Result<()> {
-    let mut screen = Screen::new();
-    let trashed: Vec<TrashRow> = trashed(daemon)?;
+/// The deleted sessions as rows among which a person chooses.
+pub(super) fn deleted(daemon: &mut ChildDaemon) -> anyhow::Result<Vec<ListedRow>> {
+    let rows: Vec<TrashRow> = trashed(daemon)?;
+    Ok(rows.iter().map(TrashRow::listed).collect())
+}
+
+fn list(options: &Options, trashed: &[TrashRow]) -> io::Result<()> {
+    let mut screen = Screen::paged(options);
     if trashed.is_empty() {
         writeln!(screen, "the trash is empty")?;
     }
     let mut seen = HashSet::new();
-    for session in &trashed {
+    for session in trashed {
         let shown = title(session.name.as_deref(), &session.first_message);
         let shown = terminal::cut(&terminal::line(shown), screen.columns, "…").into_owned();
         writeln!(screen, "{}", screen.style(Style::Bold, &shown))?;
@@ -109,8 +119,7 @@ fn list(daemon: &mut ChildDaemon) -> anyhow::Result<()> {
         let command = terminal::line(&command);
         writeln!(screen, "  {}", screen.style(Style::Dim, &command))?;
     }
-    screen.flush()?;
-    Ok(())
+    screen.finish()
 }
 
 fn print_json(daemon: &mut ChildDaemon) -> anyhow::Result<()> {

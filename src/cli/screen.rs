@@ -68,6 +68,10 @@ impl Screen {
         }
     }
 
+    pub(super) fn has_colours(&self) -> bool {
+        self.colours
+    }
+
     /// `text` in this style, if there are colours.
     pub(super) fn style(&self, style: Style, text: &str) -> String {
         if !self.colours || text.trim().is_empty() {

@@ -1,5 +1,6 @@
 //! `treelined serve`: the places where it serves, and its start without a terminal.
 
+use super::failure::{ShellError, USAGE};
 use super::shared::{SharedDaemon, SocketOption, StarterProcess};
 use super::{LOGS_TO_FILE, Options};
 use crate::config::{IdleTime, Settings};
@@ -10,8 +11,9 @@ use crate::os::socket::Listener;
 use crate::os::{process, running};
 use crate::serve::{self, Endpoints, ListenAddress};
 use crate::web::{WebAddress, WebListener};
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
@@ -23,7 +25,7 @@ Examples:
   treelined serve --listen ws:127.0.0.1:7000       the page, on a port of this machine")]
 pub(crate) struct ServeArgs {
     /// Serve this address: unix, unix:PATH, ws, ws:127.0.0.1:PORT or stdio; may be repeated [default: stdio]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", add = ArgValueCompleter::new(super::completions::addresses))]
     listen: Vec<ListenAddress>,
     /// Allow ws:ADDRESS:PORT that other machines can reach: what they send can be read on the way
     #[arg(long)]
@@ -65,7 +67,8 @@ pub(super) fn run(options: &Options, args: &ServeArgs) -> anyhow::Result<ExitCod
         return serve_sockets(options, args, passed, |_| ());
     }
     if args.socket.socket.is_some() {
-        bail!("--socket needs --listen unix");
+        let remedy = "treelined serve --listen unix --socket PATH";
+        return Err(ShellError::new(USAGE, "--socket needs --listen unix", remedy).into());
     }
     let settings = options.settings()?;
     log_problems(&settings);
@@ -180,15 +183,18 @@ fn listen_for_browsers(
         return Ok(None);
     };
     if addresses.next().is_some() {
-        bail!("--listen ws can be given only once");
+        let remedy = "one address for the page, and unix:PATH for others";
+        return Err(ShellError::new(USAGE, "--listen ws can be given only once", remedy).into());
     }
     if let Some(address) = address.filter(|address| !address.ip().is_loopback())
         && !args.insecure_listen
     {
-        bail!(
-            "other machines could reach {address}, and read the token and all messages on the way: use \
-             ws:127.0.0.1:PORT, with `ssh -L` from elsewhere, or say --insecure-listen"
-        );
+        return Err(ShellError::failed(
+            format!(
+                "other machines could reach {address}, and read the token and all messages on the way"
+            ),
+            "ws:127.0.0.1:PORT, with `ssh -L` from elsewhere, or --insecure-listen",
+        ));
     }
     WebListener::bind(settings.session_dir(), address).map(Some)
 }

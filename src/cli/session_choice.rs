@@ -4,6 +4,7 @@
 use super::Options;
 use super::daemon::ChildDaemon;
 use super::failure::{NOT_FOUND, ShellError, USAGE};
+use super::restore;
 use super::tree::title;
 use crate::suggest;
 use anyhow::Context;
@@ -105,7 +106,7 @@ impl SessionQuery {
         match choose(text, &rows) {
             Ok(row) => Ok(row.path.clone()),
             Err(ChoiceProblem::Several(error)) => Err(error.into()),
-            Err(ChoiceProblem::None) => Err(not_found(text, &rows).into()),
+            Err(ChoiceProblem::None) => Err(missing(daemon, text, &rows)?.into()),
         }
     }
 
@@ -172,7 +173,29 @@ fn ambiguous(text: &str, rows: &[&ListedRow]) -> ShellError {
     ShellError::new(USAGE, message, "more of the id, or the path of the file")
 }
 
+/// The error for a session that is not in the list. It may be in the trash.
+fn missing(daemon: &mut ChildDaemon, text: &str, rows: &[ListedRow]) -> anyhow::Result<ShellError> {
+    let deleted = restore::deleted(daemon)?;
+    Ok(match choose(text, &deleted) {
+        Err(ChoiceProblem::None) => not_found(text, rows),
+        Ok(_) | Err(ChoiceProblem::Several(_)) => {
+            let message = format!("the session {text:?} is in the trash (sessionNotFound)");
+            ShellError::new(
+                NOT_FOUND,
+                message,
+                format!("treelined restore {text:?}, which brings it back"),
+            )
+        }
+    })
+}
+
 fn not_found(text: &str, rows: &[ListedRow]) -> ShellError {
+    if Path::new(text).is_dir() {
+        let message =
+            format!("{text:?} is a folder, and no session has this name (sessionNotFound)");
+        let remedy = "a file in it, or treelined list --all";
+        return ShellError::new(NOT_FOUND, message, remedy);
+    }
     let is_path = text.contains('/') || text.ends_with(".jsonl");
     if is_path {
         let message = format!("there is no file {text:?} (sessionNotFound)");

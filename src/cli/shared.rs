@@ -13,7 +13,6 @@ use crate::os::process;
 use crate::os::socket::Listener;
 use crate::schema::PROTOCOL_VERSION;
 use crate::timestamp;
-use anyhow::bail;
 use clap::Args;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -99,6 +98,15 @@ impl SharedDaemon {
         ShellError::new(NOT_FOUND, message, remedy).report()
     }
 
+    /// The error for a daemon that has left no word about itself.
+    pub(super) fn has_no_runtime_file(&self) -> anyhow::Error {
+        let socket = self.place.socket().display();
+        ShellError::failed(
+            format!("the daemon on {socket} has no runtime file, so its version is not known"),
+            "end that daemon, and start one with `treelined connect --start`",
+        )
+    }
+
     /// Listens at this place, which differs from the daemon's own if `--listen` or systemd names another.
     pub(super) fn listen(
         &self,
@@ -168,11 +176,11 @@ impl SharedDaemon {
             if !is_same {
                 let shown =
                     |value: Option<&String>| value.map_or("nothing", String::as_str).to_owned();
-                bail!(differing(
+                return Err(differing(
                     daemon,
                     &format!("--{name}"),
                     &shown(its),
-                    &shown(own)
+                    &shown(own),
                 ));
             }
         }
@@ -183,11 +191,11 @@ impl SharedDaemon {
             .is_none_or(|(_, is_default)| is_default);
         let own = canonical(self.settings.session_dir()).display().to_string();
         if own != daemon.session_dir && (self.place.is_derived() || !is_default) {
-            bail!(differing(
+            return Err(differing(
                 daemon,
                 "--session-dir",
                 &daemon.session_dir,
-                &own
+                &own,
             ));
         }
         Ok(())
@@ -209,11 +217,11 @@ impl SharedDaemon {
     }
 }
 
-fn differing(daemon: &DaemonInfo, name: &str, its: &str, own: &str) -> String {
-    format!(
-        "the running daemon (pid {}) has {name} {its}, and this command has {own}: leave the option out, end the \
-         daemon with `treelined stop`, or give another socket with --socket",
-        daemon.pid
+fn differing(daemon: &DaemonInfo, name: &str, its: &str, own: &str) -> anyhow::Error {
+    let pid = daemon.pid;
+    ShellError::failed(
+        format!("the running daemon (pid {pid}) has {name} {its}, and this command has {own}"),
+        "leave the option out, end the daemon with `treelined stop`, or give another socket with --socket",
     )
 }
 
@@ -228,11 +236,13 @@ pub(super) fn check_version(daemon: &DaemonInfo) -> anyhow::Result<()> {
         ..
     } = daemon;
     if *protocol_version != PROTOCOL_VERSION {
-        bail!(
+        let message = format!(
             "the running daemon (pid {pid}, treelined {version}) speaks version {protocol_version} of the protocol, and \
-             this program (treelined {own}) version {PROTOCOL_VERSION}: end it with `treelined stop`, so that the \
-             next `treelined connect --start` starts this version"
+             this program (treelined {own}) version {PROTOCOL_VERSION}"
         );
+        let remedy =
+            "treelined stop, so that the next `treelined connect --start` starts this version";
+        return Err(ShellError::failed(message, remedy));
     }
     if version != own {
         warn(

@@ -1,6 +1,7 @@
 //! `treelined status`: the shared daemon, as its runtime file describes it.
 
 use super::Options;
+use super::failure::NOT_FOUND;
 use super::shared::{SharedDaemon, SocketOption};
 use crate::endpoint::reach;
 use crate::endpoint::runtime_file::{DaemonInfo, Starter};
@@ -8,6 +9,7 @@ use crate::os::socket;
 use crate::terminal;
 use clap::Args;
 use serde::Serialize;
+use serde_json::json;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -20,7 +22,8 @@ Examples:
 
 Exit codes: 0 it answers, 1 it does not, 3 none runs.")]
 pub(crate) struct Status {
-    /// Print the runtime file without the token, with the number of connections and the log, as JSON
+    /// Print the runtime file without the token, with the number of connections and the log, as JSON;
+    /// without a daemon `{"running": false, …}`
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -31,6 +34,7 @@ pub(crate) struct Status {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct StatusJson<'a> {
+    running: bool,
     #[serde(flatten)]
     info: &'a DaemonInfo,
     /// Left out where the system does not tell.
@@ -46,7 +50,16 @@ struct StatusJson<'a> {
 pub(super) fn run(options: &Options, arguments: &Status) -> anyhow::Result<ExitCode> {
     let shared = SharedDaemon::of(options, &arguments.socket, None)?;
     let Some(mut daemon) = shared.running()? else {
-        return Ok(shared.none_runs());
+        if !arguments.json {
+            return Ok(shared.none_runs());
+        }
+        let none = json!({
+            "running": false,
+            "socket": shared.place.socket().display().to_string(),
+            "sessionDir": shared.settings.session_dir().display().to_string(),
+        });
+        writeln!(io::stdout().lock(), "{none:#}")?;
+        return Ok(ExitCode::from(NOT_FOUND));
     };
     // Shown output gets into chats and reports.
     daemon.info.token = None;
@@ -54,6 +67,7 @@ pub(super) fn run(options: &Options, arguments: &Status) -> anyhow::Result<ExitC
     let log = shared.place.log_file();
     let is_logged = info.environment.started_by == Starter::Connect;
     let status = StatusJson {
+        running: true,
         info,
         connections: socket::connections(Path::new(&info.socket)),
         log: is_logged.then(|| log.display().to_string()),

@@ -1,9 +1,10 @@
 //! `treelined stop`: ends the shared daemon, and waits for its end.
 
 use super::Options;
+use super::failure::ShellError;
 use super::shared::{SharedDaemon, SocketOption};
 use crate::os::watch::Process;
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::Args;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -31,11 +32,11 @@ pub(super) fn run(options: &Options, arguments: &Stop) -> anyhow::Result<ExitCod
                 .terminate()
                 .with_context(|| format!("end the daemon (pid {number})"))?;
             if !process.ends_within(PATIENCE).context("wait")? {
-                bail!(
-                    "the daemon (pid {number}) has not ended after {} s; `kill -9 {number}` ends it, and loses no \
-                     answered request",
-                    PATIENCE.as_secs()
-                );
+                let seconds = PATIENCE.as_secs();
+                return Err(ShellError::failed(
+                    format!("the daemon (pid {number}) has not ended after {seconds} s"),
+                    format!("kill -9 {number}, which loses no answered request"),
+                ));
             }
         }
         _ => {}

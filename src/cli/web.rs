@@ -1,7 +1,7 @@
 //! `treelined web`: the page in a browser. A shared daemon that runs serves it; otherwise this process does, until it is
 //! interrupted.
 
-use super::failure::ShellError;
+use super::failure::{INTERRUPTED, ShellError};
 use super::session_choice::SessionQuery;
 use super::shared::{self, SharedDaemon, SocketOption};
 use super::{Options, serve};
@@ -9,6 +9,7 @@ use crate::endpoint::{START_TIMEOUT, reach};
 use crate::error::Kind;
 use crate::os::file::Location;
 use crate::os::process::{self, OPENER};
+use crate::os::signal::EndSignal;
 use crate::os::socket::Stream;
 use crate::store::listing::header_id;
 use crate::web::{WebFolder, page_url};
@@ -31,7 +32,10 @@ const PAUSE: Duration = Duration::from_millis(20);
 Examples:
   treelined web                  the list of sessions
   treelined web --latest         the newest session of this directory
-  treelined web --no-open        prints the URL, with its secret token")]
+  treelined web --no-open        prints the URL, with its secret token
+
+Exit codes: 0 a shared daemon serves the page, or this program was told to end (SIGTERM),
+130 Ctrl+C has ended it.")]
 pub(crate) struct Web {
     /// The session to show: its file, its id, its name, or the beginning of its id; the list of sessions if not given
     #[arg(value_name = "SESSION", add = ArgValueCompleter::new(super::completions::sessions))]
@@ -78,18 +82,10 @@ pub(super) fn run(options: &Options, arguments: &Web) -> anyhow::Result<ExitCode
         is_wanted: !arguments.no_open,
     };
     let Some(stream) = reach::find(&shared.place)? else {
-        return serve::run_with_page(options, &arguments.socket, move |web| {
-            let shown = browser.show(&web.page(), web.token.expose(), "Ctrl+C ends it");
-            if let Err(error) = shown {
-                ShellError::of(&error).report();
-            }
-        });
+        return serve_page(options, arguments, browser);
     };
     let Some(daemon) = shared.running()? else {
-        bail!(
-            "the daemon on {} has no runtime file, so its version is not known: end that daemon",
-            shared.place.socket().display()
-        );
+        return Err(shared.has_no_runtime_file());
     };
     shared::check_version(&daemon.info)?;
     shared.check_options(options, &daemon.info)?;
@@ -98,6 +94,24 @@ pub(super) fn run(options: &Options, arguments: &Web) -> anyhow::Result<ExitCode
     let note = format!("of the shared daemon, pid {pid}; `treelined stop` ends both");
     browser.show(&web.address, &web.token, &note)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Serves the page until a signal ends this process.
+fn serve_page(options: &Options, web: &Web, browser: BrowserStart) -> anyhow::Result<ExitCode> {
+    let runtime = super::small_runtime()?;
+    let mut interrupt = runtime.block_on(async { EndSignal::interrupt() })?;
+    let ended = serve::run_with_page(options, &web.socket, move |web| {
+        let shown = browser.show(&web.page(), web.token.expose(), "Ctrl+C ends it");
+        if let Err(error) = shown {
+            ShellError::of(&error).report();
+        }
+    })?;
+    // An interrupt that has ended the daemon is there without waiting.
+    let interrupted = async { tokio::time::timeout(Duration::ZERO, interrupt.recv()).await };
+    Ok(match runtime.block_on(interrupted) {
+        Ok(true) => ExitCode::from(INTERRUPTED),
+        _ => ended,
+    })
 }
 
 fn shown_session(options: &Options, query: Option<&SessionQuery>) -> anyhow::Result<ShownSession> {
@@ -128,7 +142,11 @@ fn ask(mut stream: Stream) -> anyhow::Result<WebResult> {
     match (response.result, response.error) {
         (Some(result), _) => Ok(result),
         (None, Some(error)) if error.code == Kind::MethodNotFound.code() => {
-            bail!("this older version has no page: end it with `treelined stop`")
+            let remedy = "treelined stop, so that this version serves the page";
+            Err(ShellError::failed(
+                "the running daemon is of an older version, which has no page",
+                remedy,
+            ))
         }
         (None, Some(error)) => bail!(error.message),
         (None, None) => bail!("its answer has no result"),

@@ -3,12 +3,15 @@
 //! Owns the spelling: control characters are escaped in strings and made visible in comments.
 
 use crate::terminal;
+use serde::Serialize;
 use std::fmt::Write;
 use std::time::Duration;
 
 /// The source of a setting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) enum SettingOrigin {
+    #[serde(rename = "commandLine")]
     Flag,
     Environment,
     File,
@@ -16,15 +19,19 @@ pub(super) enum SettingOrigin {
 }
 
 /// Settings, in the order in which they are shown.
-#[derive(Default)]
+#[derive(Default, Serialize)]
 pub(super) struct SettingLines(Vec<SettingLine>);
 
+#[derive(Serialize)]
 struct SettingLine {
+    /// Empty for the settings above all sections.
     section: String,
     key: String,
     value: toml::Value,
+    #[serde(rename = "source")]
     origin: SettingOrigin,
     /// A problem with the setting, for users.
+    #[serde(rename = "problem", skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
 

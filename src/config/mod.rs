@@ -27,7 +27,7 @@ use idle_time::idle_exit;
 use lines::SettingLines;
 use paths::{session_dir, socket};
 use programs::{extensions, hooks};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -87,6 +87,15 @@ pub(crate) enum DurabilityName {
 
 /// Looks up an environment variable.
 pub(crate) type EnvironmentLookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+
+/// The settings in force as JSON.
+#[derive(Serialize)]
+pub(crate) struct SettingsJson<'s> {
+    file: Option<&'s Path>,
+    /// The reason why the file must not be used.
+    problem: Option<&'s str>,
+    settings: &'s SettingLines,
+}
 
 /// The settings in force, and where each comes from.
 pub(crate) struct Settings {
@@ -350,6 +359,15 @@ impl Settings {
         }
         self.lines.describe(&mut text);
         text
+    }
+
+    /// The same as [`Self::describe`], for programs.
+    pub(crate) fn as_json(&self) -> SettingsJson<'_> {
+        SettingsJson {
+            file: self.file.as_deref(),
+            problem: self.refused.as_deref(),
+            settings: &self.lines,
+        }
     }
 
     /// Problems that do not prevent the daemon from running, such as programs that cannot be started.

@@ -1,35 +1,46 @@
 //! The facts about the session that each export begins with.
 
+use super::Part;
 use super::content::ContentSource;
-use crate::entry::{Kind, Role};
 use crate::error::Result;
 use crate::session::SessionState;
 use crate::timestamp::{self, Millis};
-use crate::view::{RowFacts, Subject};
+use crate::tree::Node;
+use crate::view::{Outline, RowFacts, Subject};
 
 /// User messages that are read for the title.
 const TITLE_MESSAGES: usize = 16;
 
-/// The session, without secrets.
+/// The session, or a part of it, without secrets.
 #[derive(Debug, Clone)]
 pub(super) struct SessionHead {
     pub session_id: String,
-    /// The name, else the first user message on one line.
+    /// The name, else the first user message of the part on one line.
     pub title: String,
     pub name: Option<String>,
     pub cwd: String,
     pub created: Option<String>,
-    pub entry_count: usize,
     pub exported_at: String,
 }
 
 impl SessionHead {
-    pub(super) fn take(core: &SessionState, content: &ContentSource, now: Millis) -> Result<Self> {
+    /// `outline` has the entries in the scope of the part.
+    pub(super) fn take(
+        core: &SessionState,
+        part: Part,
+        outline: &Outline,
+        content: &ContentSource,
+        now: Millis,
+    ) -> Result<Self> {
         let header = core.log.header();
-        let name = core.tree.name().map(|name| content.clean(name));
+        let name = part.name(core, outline)?;
+        let name = name.map(|name| content.clean(&name));
         let title = match &name {
             Some(name) => name.clone(),
-            None => content.clean(&first_message(core, content)?),
+            None => {
+                let messages = part.user_messages(&core.tree, outline, TITLE_MESSAGES);
+                content.clean(&first_text(core, &messages, content)?)
+            }
         };
         Ok(Self {
             session_id: header.map(|header| header.id.clone()).unwrap_or_default(),
@@ -39,18 +50,16 @@ impl SessionHead {
                 .map(|header| content.clean(&header.cwd))
                 .unwrap_or_default(),
             created: header.and_then(|header| header.timestamp.clone()),
-            entry_count: core.tree.entry_count(),
             exported_at: timestamp::format(now),
         })
     }
 }
 
-/// The first user message with text, on one line; empty if there is none.
-fn first_message(core: &SessionState, content: &ContentSource) -> Result<String> {
+/// The first of these messages with text, on one line; empty if there is none.
+fn first_text(core: &SessionState, messages: &[Node], content: &ContentSource) -> Result<String> {
     let tree = &core.tree;
-    let is_user = |node: &_| tree.kind(*node) == Kind::Message && tree.role(*node) == Role::User;
     let mut reader = content.reader();
-    for node in tree.entries().filter(is_user).take(TITLE_MESSAGES) {
+    for node in messages.iter().copied() {
         let entry = reader.entry(&content.bodies.fetch(tree, node)?)?;
         let subject = Subject {
             kind: tree.kind(node),

@@ -8,12 +8,14 @@ mod head;
 mod jsonl;
 mod output;
 mod page;
+mod part;
 mod tally;
 mod transcript;
 
 use crate::cancel::Cancel;
 use crate::error::Result;
 use crate::id::Source;
+use crate::log::{Standing, append};
 use crate::renderers::Renderers;
 use crate::session::SessionState;
 use crate::tree::Node;
@@ -93,6 +95,11 @@ impl ExportSource {
         renderers: Arc<Renderers>,
         minter: &dyn Source,
     ) -> Result<Self> {
+        // What others have deleted is not to turn up in a new file.
+        if core.log.standing()? == Standing::Deleted {
+            return Err(append::deleted());
+        }
+        part.check(core)?;
         match options.format {
             Format::Jsonl => {
                 let file = SessionFile::take(core, part, minter)?;

@@ -9,7 +9,7 @@ use crate::error::{Error, Kind, Result};
 use crate::json;
 use crate::os::FileAt;
 use crate::os::file::Location;
-use crate::os::temporary::Temporary;
+use crate::os::temporary::{self, Temporary};
 use crate::parallel::Background;
 use crate::wire::Redaction;
 use std::fs;
@@ -182,6 +182,8 @@ impl OutputFile {
     fn begin(path: &Path, overwrite: bool) -> Result<Self> {
         check_path(path, overwrite)?;
         let at = Location::of_path(path)?;
+        // Exports of processes that were killed would stay for ever. A folder that cannot be listed can be written.
+        let _unlisted = temporary::remove_abandoned(&at.folder);
         let temporary = Temporary::for_name(&at.folder, &at.name);
         let temporary = temporary.map_err(|error| failed(path, &error))?;
         let file = Arc::clone(temporary.file());
@@ -228,14 +230,24 @@ fn check_path(path: &Path, overwrite: bool) -> Result<()> {
     if !path.is_absolute() {
         return refused("is not absolute");
     }
-    if path.file_name().is_none() {
-        return refused("names no file");
+    let name = path.as_os_str().as_encoded_bytes();
+    if name.contains(&0) {
+        return refused("has a NUL, which no file name can have");
+    }
+    // `Path` leaves out a slash and a full stop at the end.
+    if path.file_name().is_none() || name.ends_with(b"/") || name.ends_with(b"/.") {
+        return refused("names a folder; name a file in it");
     }
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => return refused("is a folder; name a file in it"),
-        Ok(_) if !overwrite => return Err(exists(path)),
+        Ok(found) if found.is_symlink() => {
+            return refused("is a symbolic link; name the file it leads to, or another one");
+        }
         // A device or a pipe would be replaced by a file.
-        Ok(found) if !found.is_file() => return refused("is no regular file"),
+        Ok(found) if !found.is_file() => {
+            return refused("is a device, a pipe or a socket; name a file");
+        }
+        Ok(_) if !overwrite => return Err(exists(path)),
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(failed(path, &error)),
@@ -255,6 +267,9 @@ fn failed(path: &Path, error: &io::Error) -> Error {
         io::ErrorKind::AlreadyExists => exists(path),
         io::ErrorKind::NotADirectory => {
             Error::invalid_params("path", "the folder of the file is no folder")
+        }
+        io::ErrorKind::InvalidFilename => {
+            Error::invalid_params("path", "is too long for a file; name a shorter one")
         }
         _ => Error::io(&format!("write {}", path.display()), error),
     }

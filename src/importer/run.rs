@@ -420,6 +420,11 @@ impl Import<'_> {
     }
 }
 
+/// Whether an import has made this session.
+pub(crate) fn has_made(session_dir: &Path, session_id: &str) -> Result<bool> {
+    Ok(Ledger::open(session_dir, true)?.has(session_id))
+}
+
 /// Deletes the kept bytes of the sources of a session; returns the number of sources. `sessionNotFound` if no import has
 /// made the session.
 pub(crate) fn forget(session_dir: &Path, session_id: &str) -> Result<usize> {

@@ -98,6 +98,8 @@ const REACH: usize = 32;
 pub(crate) struct Outline {
     items: Vec<Item>,
     callers: Vec<Caller>,
+    /// The first callers are above the scope: so many.
+    callers_above: usize,
     leaf: Option<usize>,
     /// The number of nodes of the tree it was built from.
     node_count: usize,
@@ -136,6 +138,7 @@ impl Outline {
         let above = scope
             .root
             .map_or(NONE, |root| push_callers_above(&mut callers, tree, root));
+        let callers_above = callers.len();
         let mut leaf_item = None;
         let mut siblings = match scope.root {
             Some(root) => vec![root],
@@ -173,6 +176,7 @@ impl Outline {
         Self {
             items,
             callers,
+            callers_above,
             leaf: leaf_item,
             node_count: tree.node_count(),
         }
@@ -248,8 +252,22 @@ impl Outline {
 
     /// The assistant messages at and above an item that may have the call of a tool result, nearest first.
     pub(crate) fn callers(&self, item: usize) -> impl Iterator<Item = &Caller> {
+        self.callers_from(item, 0)
+    }
+
+    /// As [`Outline::callers`], without those above the roots of the scope.
+    pub(crate) fn callers_in_scope(&self, item: usize) -> impl Iterator<Item = &Caller> {
+        self.callers_from(item, self.callers_above)
+    }
+
+    fn callers_from(&self, item: usize, first: usize) -> impl Iterator<Item = &Caller> {
         let nearest = self.items.get(item).map_or(NONE, |item| item.caller);
-        let caller = |at: u32| self.callers.get(at as usize);
+        let is_wanted = move |at: &u32| *at as usize >= first;
+        let caller = move |at: u32| {
+            Some(at)
+                .filter(is_wanted)
+                .and_then(|at| self.callers.get(at as usize))
+        };
         std::iter::successors(caller(nearest), move |below| caller(below.above)).take(REACH)
     }
 

@@ -34,7 +34,9 @@ struct FirstMessage {
 pub(super) async fn shows_token(stream: &mut (impl AsyncRead + Unpin), token: &Token) -> bool {
     let message = timeout(HANDSHAKE, read(stream)).await;
     let message = message.ok().flatten();
-    let first = message.and_then(|text| serde_json::from_slice::<FirstMessage>(&text).ok());
+    // Serde reads a struct from an array too.
+    let object = message.filter(|text| text.trim_ascii_start().starts_with(b"{"));
+    let first = object.and_then(|text| serde_json::from_slice::<FirstMessage>(&text).ok());
     first.is_some_and(|first| token.is(&first.token))
 }
 
@@ -121,6 +123,8 @@ mod tests {
             &right.replace('}', ",\"id\":1}"),
             &right.replace("token", "Token"),
             &format!("[{right}]"),
+            &format!("[\"{}\"]", token.expose()),
+            &format!(" [\"{}\"]", token.expose()),
             &"[".repeat(4000),
         ] {
             assert!(!shows(&token, &frame(WHOLE_TEXT, wrong)), "{wrong}");

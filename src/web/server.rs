@@ -17,6 +17,8 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::any;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use hyper::server::conn::http1;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -36,6 +38,8 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 const MAX_HEAD_BYTES: usize = 16 << 10;
 /// The longest time from the connection to the end of the response.
 const LONGEST_REQUEST: Duration = Duration::from_secs(15);
+/// Bytes of the key of a WebSocket.
+const KEY_BYTES: usize = 16;
 /// The pause after a failure to accept, such as a lack of descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 /// How long the end of a daemon waits until its clients know of it.
@@ -188,7 +192,11 @@ async fn check(State(site): State<Arc<Site>>, mut request: Request, next: Next) 
     response
 }
 
-async fn page(Extension(Host(host)): Extension<Host>) -> Response {
+async fn page(Extension(Host(host)): Extension<Host>, headers: HeaderMap) -> Response {
+    // The WebSocket is elsewhere: a client that asks for it here must not take the page for an answer.
+    if headers.contains_key(UPGRADE) {
+        return refusal(StatusCode::BAD_REQUEST);
+    }
     let mut response = Response::new(Body::from(document::text()));
     match document::headers(&host) {
         Some(headers) => *response.headers_mut() = headers,
@@ -203,9 +211,11 @@ async fn web_socket(
     mut request: Request,
 ) -> Response {
     let upgrade = request.extensions_mut().remove::<OnUpgrade>();
-    let key = upgrade_key(request.headers());
-    let (Some(upgrade), Some(key)) = (upgrade, key) else {
+    let Some(upgrade) = upgrade.filter(|_| is_upgrade(request.headers())) else {
         return refusal(StatusCode::NOT_FOUND);
+    };
+    let Some(key) = accepted_key(request.headers()) else {
+        return refusal(StatusCode::BAD_REQUEST);
     };
     let mut response = refusal(StatusCode::SWITCHING_PROTOCOLS);
     let headers = [
@@ -218,8 +228,8 @@ async fn web_socket(
     response
 }
 
-/// The value of `Sec-WebSocket-Accept` for a request that opens a WebSocket.
-fn upgrade_key(headers: &HeaderMap) -> Option<HeaderValue> {
+/// Whether a request opens a WebSocket.
+fn is_upgrade(headers: &HeaderMap) -> bool {
     let has = |name: HeaderName, wanted: &str| {
         let values = headers.get_all(name).into_iter();
         let mut words = values
@@ -227,10 +237,19 @@ fn upgrade_key(headers: &HeaderMap) -> Option<HeaderValue> {
             .flat_map(|value| value.split(','));
         words.any(|word| word.trim().eq_ignore_ascii_case(wanted))
     };
-    let is_upgrade =
-        has(CONNECTION, "upgrade") && has(UPGRADE, "websocket") && has(SEC_WEBSOCKET_VERSION, "13");
-    let key = headers.get(SEC_WEBSOCKET_KEY).filter(|_| is_upgrade)?;
-    derive_accept_key(key.as_bytes()).try_into().ok()
+    has(CONNECTION, "upgrade")
+        && has(UPGRADE, "websocket")
+        && has(SEC_WEBSOCKET_VERSION, "13")
+        && headers.contains_key(SEC_WEBSOCKET_KEY)
+}
+
+/// The value of `Sec-WebSocket-Accept`; `None` if the key is not 16 bytes in base64, as RFC 6455 has it.
+fn accepted_key(headers: &HeaderMap) -> Option<HeaderValue> {
+    let mut keys = headers.get_all(SEC_WEBSOCKET_KEY).into_iter();
+    let key = keys.next().filter(|_| keys.next().is_none())?;
+    let bytes = STANDARD.decode(key.as_bytes()).ok()?;
+    let accept = derive_accept_key(key.as_bytes());
+    accept.try_into().ok().filter(|_| bytes.len() == KEY_BYTES)
 }
 
 /// Serves a WebSocket whose client shows the token.

@@ -472,3 +472,58 @@ pub(crate) fn with_child(pid_file: &Path) -> String {
     let pid_file = pid_file.display();
     format!("sleep 60 & echo $! > {pid_file}.new; mv {pid_file}.new {pid_file}; wait")
 }
+
+/// The child daemon of a command reported it too.
+#[test]
+fn an_error_of_the_settings_is_reported_once_with_its_remedy() {
+    let home = Home::new();
+    let path = file(&home, "durability = \"never\"\n");
+    for command in [&["list"][..], &["status"], &["config"], &["serve"]] {
+        let args = [&["--config", &path], command].concat();
+        let output = home.run(&args, &[], "");
+        assert_eq!(output.code, Some(1), "{command:?}");
+        let lines: Vec<&str> = output.stderr.lines().collect();
+        assert_eq!(lines.len(), 2, "{command:?}: {}", output.stderr);
+        assert!(
+            lines[0].starts_with("error: ") && lines[0].contains(&path),
+            "{command:?}: {}",
+            lines[0]
+        );
+        assert!(lines[1].starts_with("  try: "), "{command:?}: {}", lines[1]);
+    }
+}
+
+#[test]
+fn the_settings_are_printed_as_json() {
+    let home = Home::new();
+    let path = file(&home, "[summarizer]\nuse = \"outline\"\n");
+    let args = [
+        "--config",
+        &path,
+        "--durability",
+        "always",
+        "config",
+        "--json",
+    ];
+    let text = home.run(&args, &[], "").clean().text();
+    let described: Json = serde_json::from_str(&text).unwrap();
+    assert_eq!(described["file"], path.as_str());
+    assert_eq!(described["problem"], Json::Null);
+    let rows = described["settings"].as_array().unwrap();
+    let row = |section: &str, key: &str| {
+        let found = rows
+            .iter()
+            .find(|row| row["section"] == section && row["key"] == key);
+        found.cloned().unwrap_or_default()
+    };
+    assert_eq!(
+        row("summarizer", "use"),
+        json!({"section": "summarizer", "key": "use", "value": "outline", "source": "file"})
+    );
+    assert_eq!(
+        row("", "durability"),
+        json!({"section": "", "key": "durability", "value": "always", "source": "commandLine"})
+    );
+    assert_eq!(row("", "session_dir")["source"], "environment");
+    assert_eq!(row("limits", "max_frame_bytes")["source"], "default");
+}

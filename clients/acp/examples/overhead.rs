@@ -4,6 +4,8 @@
 //!
 //! An echo stands for the agent. Each round sends a message of some 300 bytes and waits for an update of a session of the
 //! same size, once through pipes alone and once through the recorder, by turns. The recorder keeps both in its journal.
+//! With the argument `turns` each round is a prompt and the end of its turn, which the recorder also writes to a session
+//! meanwhile.
 #![allow(clippy::print_stdout, reason = "the figures are its output")]
 
 use anyhow::Context;
@@ -18,9 +20,11 @@ const WARM_UP: usize = 1_000;
 
 fn main() -> anyhow::Result<()> {
     let own = std::env::current_exe()?;
-    if std::env::args().nth(1).as_deref() == Some("echo") {
+    let argument = std::env::args().nth(1);
+    if argument.as_deref() == Some("echo") {
         return echo();
     }
+    let has_turns = argument.as_deref() == Some("turns");
     let programs = own.parent().and_then(Path::parent);
     let programs = programs.context("the folder of the built programs")?;
     let folder =
@@ -37,10 +41,28 @@ fn main() -> anyhow::Result<()> {
     recorded.arg("--").arg(&own).arg("echo");
 
     let mut ways = [Agent::start(bare)?, Agent::start(recorded)?];
+    for agent in &mut ways {
+        agent.ask(
+            &request(0, "session/new", &format!(r#""cwd":{folder:?}"#)),
+            1,
+        )?;
+    }
+    let text = "word ".repeat(45);
     let mut times = [Vec::new(), Vec::new()];
     for round in 0..WARM_UP + ROUNDS {
+        let (message, answers) = match has_turns {
+            true => {
+                let prompt =
+                    format!(r#""sessionId":"s","prompt":[{{"type":"text","text":"{text}"}}]"#);
+                (request(round + 1, "session/prompt", &prompt), 2)
+            }
+            false => (
+                request(round + 1, "_overhead/say", &format!(r#""text":"{text}""#)),
+                1,
+            ),
+        };
         for (agent, times) in ways.iter_mut().zip(&mut times) {
-            let time = agent.ask()?;
+            let time = agent.ask(&message, answers)?;
             if round >= WARM_UP {
                 times.push(time);
             }
@@ -61,7 +83,11 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Answers each line with an update of a session that has its text.
+fn request(id: usize, method: &str, params: &str) -> String {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":{{{params}}}}}\n")
+}
+
+/// Answers each line with an update of a session that has its text, and a prompt also with the end of the turn.
 fn echo() -> anyhow::Result<()> {
     let text = "word ".repeat(40);
     let update = format!(
@@ -69,8 +95,21 @@ fn echo() -> anyhow::Result<()> {
     );
     let mut stdout = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
-        line?;
-        writeln!(stdout, "{update}")?;
+        let line = line?;
+        let request: serde_json::Value = serde_json::from_str(&line)?;
+        let id = request.get("id").context("the id")?;
+        let result = match request.get("method").and_then(serde_json::Value::as_str) {
+            Some("session/new") => r#"{"sessionId":"s"}"#,
+            Some("session/prompt") => {
+                writeln!(stdout, "{update}")?;
+                r#"{"stopReason":"end_turn"}"#
+            }
+            _ => {
+                writeln!(stdout, "{update}")?;
+                continue;
+            }
+        };
+        writeln!(stdout, r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)?;
     }
     Ok(())
 }
@@ -79,7 +118,6 @@ struct Agent {
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
-    message: String,
     answer: String,
 }
 
@@ -91,24 +129,23 @@ impl Agent {
             .spawn()?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         let (stdin, stdout) = stdin.zip(stdout).context("the agent has pipes")?;
-        let text = "word ".repeat(45);
         Ok(Agent {
             child,
             stdin,
             stdout: BufReader::new(stdout),
-            message: format!(
-                "{{\"jsonrpc\":\"2.0\",\"method\":\"_overhead/say\",\"params\":{{\"text\":\"{text}\"}}}}\n"
-            ),
             answer: String::new(),
         })
     }
 
-    fn ask(&mut self) -> anyhow::Result<Duration> {
+    /// Sends a message, and returns the time until so many lines have come.
+    fn ask(&mut self, message: &str, answers: usize) -> anyhow::Result<Duration> {
         let began = Instant::now();
-        self.stdin.write_all(self.message.as_bytes())?;
-        self.answer.clear();
-        let length = self.stdout.read_line(&mut self.answer)?;
-        anyhow::ensure!(length > 0, "the agent has ended");
+        self.stdin.write_all(message.as_bytes())?;
+        for _answer in 0..answers {
+            self.answer.clear();
+            let length = self.stdout.read_line(&mut self.answer)?;
+            anyhow::ensure!(length > 0, "the agent has ended");
+        }
         Ok(began.elapsed())
     }
 

@@ -1,21 +1,34 @@
-//! The journal: what was said since nothing was open, so that a killed recorder loses nothing.
+//! The journal: the latest messages, in a file, so that a killed recorder loses nothing.
 //!
-//! A file for each run, locked while it runs. A line is a message with its sender, or the number of changes of sessions
-//! that are done. The next run reads the journals without a lock.
+//! The relay writes a message there before it passes, and the recorder reads it from there. A file belongs to one run,
+//! which holds its lock. A line is a message with its sender, or the number of changes of sessions that are done. The
+//! next run completes the journals that have no lock. Nothing is synced: the file outlives the process, and not a
+//! failure of the machine.
 
 use crate::conversation::{Change, Conversation, Side};
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::fs::{self, File, TryLockError};
-use std::io::{BufRead, BufReader, Seek, Write};
+use std::io::{self, BufRead, BufReader, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
 use uuid::Uuid;
 
-/// The name of the journal's folder in the folder of the state.
+/// The name of the journals' folder in the folder of the state.
 const FOLDER: &str = "journals";
+/// The longest message that is recorded, in bytes.
+const MAX_MESSAGE: usize = 48 << 20;
+/// The most bytes of a journal. It grows while no daemon starts.
+const MAX_JOURNAL: u64 = 1 << 30;
+/// A journal of so many bytes is emptied when nothing is open.
+const MAX_IDLE: u64 = 256 << 10;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -24,39 +37,83 @@ enum Line<'a> {
     Editor(&'a RawValue),
     #[serde(borrow)]
     Agent(&'a RawValue),
-    /// The number of times that the journal was emptied.
-    Emptied(u64),
-    /// So many changes since it was emptied are done.
+    /// The first line: the name of the agent's program, and the number of times that the journal was emptied.
+    Start {
+        #[serde(borrow)]
+        agent: Cow<'a, str>,
+        emptied: u64,
+    },
+    /// So many changes since the start are done.
     Done(u64),
+    /// Messages are missing here.
     Gap,
 }
 
-pub struct Journal {
+/// The writing end of the file, which both sides and the recorder share.
+struct Tail {
     file: File,
+    /// Bytes of the file.
+    length: u64,
+    /// Messages are missing at the end of the file.
+    has_gap: bool,
+}
+
+struct Shared {
+    tail: Mutex<Tail>,
+    has_news: Notify,
+    has_ended: AtomicBool,
+}
+
+/// Writes the messages of one side as they pass.
+pub struct SideWriter {
+    side: Side,
+    shared: Arc<Shared>,
+    /// The line that has begun, in the form of the journal.
+    line: Vec<u8>,
+    /// The beginning of the line is lost.
+    is_torn: bool,
+    /// Whole lines to write.
+    lines: Vec<u8>,
+}
+
+/// The reading end of a journal, and the changes that its messages make.
+pub struct Journal {
+    shared: Arc<Shared>,
     path: PathBuf,
     id: Uuid,
+    /// The name of the agent's program.
+    agent: String,
+    reader: BufReader<File>,
+    /// The line that was read, or its beginning.
+    line: Vec<u8>,
+    /// Bytes of the whole lines that were read.
+    read: u64,
+    conversation: Conversation,
+    /// Changes that were read and are not done.
+    changes: VecDeque<Change>,
     /// The times that it was emptied.
     emptied: u64,
-    /// Changes since then.
-    changes: u64,
-    is_empty: bool,
+    /// Changes since then that are done.
+    done: u64,
+    /// Changes to come that an earlier run has done.
+    skipped: u64,
 }
 
-/// The ids for the entries of a change.
+/// The ids for the session and the entries of a change: the same if the change is made again.
 #[derive(Clone, Copy)]
-pub struct EntryIds(Uuid);
+pub struct ChangeIds(Uuid);
 
-impl EntryIds {
-    pub fn id(self, number: usize) -> String {
-        let id = Uuid::new_v5(&self.0, number.to_string().as_bytes());
+impl ChangeIds {
+    /// The id of the session that the change makes.
+    pub fn session(self) -> String {
+        Uuid::new_v5(&self.0, b"session").to_string()
+    }
+
+    /// The id of the entry of this name.
+    pub fn entry(self, name: &str) -> String {
+        let id = Uuid::new_v5(&self.0, name.as_bytes());
         id.simple().to_string().chars().take(16).collect()
     }
-}
-
-/// The journal of a run that did not end, and its changes that may not be done.
-pub struct Unfinished {
-    pub journal: Journal,
-    pub changes: Vec<Change>,
 }
 
 /// Makes a folder that only the user can read.
@@ -67,141 +124,325 @@ pub fn make_folder(path: &Path) -> anyhow::Result<()> {
 }
 
 impl Journal {
-    pub fn create(state: &Path) -> anyhow::Result<Journal> {
+    /// Makes the journal of this run. `agent` is the name of the agent's program. Returns the journal with the writers
+    /// for the editor and the agent.
+    pub fn create(
+        state: &Path,
+        agent: String,
+    ) -> anyhow::Result<(Journal, SideWriter, SideWriter)> {
         let folder = state.join(FOLDER);
         make_folder(&folder)?;
-        let id = Uuid::new_v4();
+        // Ids have the order of time, and so have the names of the files.
+        let id = Uuid::now_v7();
         let path = folder.join(format!("{id}.jsonl"));
         let mut options = File::options();
-        let file = options
-            .append(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path);
-        let file = file.with_context(|| format!("make {}", path.display()))?;
-        file.lock()
-            .with_context(|| format!("lock {}", path.display()))?;
-        Ok(Journal {
-            file,
-            path,
-            id,
-            emptied: 0,
-            changes: 0,
-            is_empty: true,
-        })
+        options.append(true).create_new(true).mode(0o600);
+        let journal = options
+            .open(&path)
+            .and_then(|file| file.lock().map(|()| file))
+            .and_then(|file| Journal::open(file, path.clone(), id));
+        let mut journal = journal.with_context(|| format!("make {}", path.display()))?;
+        journal.agent = agent;
+        journal.shared.tail().write(&journal.start())?;
+        let writer = |side| SideWriter {
+            side,
+            shared: journal.shared.clone(),
+            line: Vec::new(),
+            is_torn: false,
+            lines: Vec::new(),
+        };
+        let (editor, agent) = (writer(Side::Editor), writer(Side::Agent));
+        Ok((journal, editor, agent))
     }
 
-    /// The journals of runs that were killed.
-    pub fn unfinished(state: &Path) -> anyhow::Result<Vec<Unfinished>> {
+    /// The journals of runs that were killed, the oldest first.
+    pub fn unfinished(state: &Path) -> anyhow::Result<Vec<Journal>> {
         let Ok(entries) = fs::read_dir(state.join(FOLDER)) else {
             return Ok(Vec::new());
         };
-        let mut found = Vec::new();
+        let mut paths = Vec::new();
         for entry in entries {
             let path = entry?.path();
-            let id = path
+            let name = path
                 .file_stem()
                 .and_then(|stem| stem.to_str()?.parse().ok());
-            let Some(id) = id else { continue };
-            let file = File::options().read(true).append(true).open(&path)?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => continue,
-                Err(TryLockError::Error(error)) => return Err(error.into()),
-            }
-            let journal = Journal {
-                file,
-                path,
-                id,
-                emptied: 0,
-                changes: 0,
-                is_empty: false,
-            };
-            found.push(journal.read()?);
+            paths.extend(name.map(|id: Uuid| (id, path)));
+        }
+        paths.sort_unstable();
+        let mut found = Vec::new();
+        for (id, path) in paths {
+            let opened = Journal::open_unfinished(path.clone(), id);
+            found.extend(opened.with_context(|| format!("read {}", path.display()))?);
         }
         Ok(found)
     }
 
-    fn read(mut self) -> anyhow::Result<Unfinished> {
-        self.file.rewind()?;
-        let mut conversation = Conversation::default();
-        let (mut changes, mut done) = (Vec::new(), 0);
-        let mut reader = BufReader::new(self.file.try_clone()?);
-        let mut line = Vec::new();
+    /// `None` if another run has the journal, or has completed it meanwhile.
+    fn open_unfinished(path: PathBuf, id: Uuid) -> io::Result<Option<Journal>> {
+        let file = match File::options().append(true).open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        if !path.try_exists()? {
+            return Ok(None);
+        }
+        let mut journal = Journal::open(file, path, id)?;
+        journal.read_notes()?;
+        Ok(Some(journal))
+    }
+
+    fn open(file: File, path: PathBuf, id: Uuid) -> io::Result<Journal> {
+        let reader = BufReader::new(File::open(&path)?);
+        let length = file.metadata()?.len();
+        let tail = Tail {
+            file,
+            length,
+            has_gap: false,
+        };
+        let shared = Shared {
+            tail: Mutex::new(tail),
+            has_news: Notify::new(),
+            has_ended: AtomicBool::new(false),
+        };
+        Ok(Journal {
+            shared: Arc::new(shared),
+            path,
+            id,
+            agent: String::new(),
+            reader,
+            line: Vec::new(),
+            read: 0,
+            conversation: Conversation::default(),
+            changes: VecDeque::new(),
+            emptied: 0,
+            done: 0,
+            skipped: 0,
+        })
+    }
+
+    /// Finds the name of the agent, and the changes that the killed run has done, which it may have noted behind later
+    /// messages.
+    fn read_notes(&mut self) -> io::Result<()> {
+        while self.read_line()? {
+            match serde_json::from_slice(&self.line) {
+                Ok(Line::Start { agent, emptied }) => {
+                    self.agent = agent.into_owned();
+                    self.emptied = emptied;
+                }
+                Ok(Line::Done(count)) => self.done = count,
+                _ => {}
+            }
+            self.line.clear();
+        }
+        self.skipped = self.done;
+        self.rewind()
+    }
+
+    fn start(&self) -> Line<'_> {
+        Line::Start {
+            agent: Cow::Borrowed(&self.agent),
+            emptied: self.emptied,
+        }
+    }
+
+    fn rewind(&mut self) -> io::Result<()> {
+        self.line.clear();
+        self.read = 0;
+        self.reader.rewind()
+    }
+
+    /// Reads a whole line; false if there is none yet.
+    fn read_line(&mut self) -> io::Result<bool> {
+        self.reader.read_until(b'\n', &mut self.line)?;
+        let is_whole = self.line.ends_with(b"\n");
+        if is_whole {
+            self.read += self.line.len() as u64;
+        }
+        Ok(is_whole)
+    }
+
+    /// The next change that is not done; `None` until more is written.
+    pub fn next_change(&mut self) -> anyhow::Result<Option<Change>> {
         loop {
-            line.clear();
-            if reader.read_until(b'\n', &mut line)? == 0 {
-                break;
+            while let Some(change) = self.changes.pop_front() {
+                match self.skipped.checked_sub(1) {
+                    Some(left) => self.skipped = left,
+                    None => return Ok(Some(change)),
+                }
             }
-            // The last line may be torn.
-            match serde_json::from_slice(&line) {
-                Ok(Line::Editor(raw)) => changes.extend(see(&mut conversation, Side::Editor, raw)),
-                Ok(Line::Agent(raw)) => changes.extend(see(&mut conversation, Side::Agent, raw)),
-                Ok(Line::Emptied(count)) => self.emptied = count,
-                Ok(Line::Done(count)) => done = count,
+            if !self.read_line()? {
+                return Ok(None);
+            }
+            let conversation = &mut self.conversation;
+            // A side may also write lines that are not JSON, such as a log, and a gap may tear one.
+            match serde_json::from_slice(&self.line) {
+                Ok(Line::Editor(raw)) => self.changes.extend(see(conversation, Side::Editor, raw)),
+                Ok(Line::Agent(raw)) => self.changes.extend(see(conversation, Side::Agent, raw)),
                 Ok(Line::Gap) => conversation.gap(),
-                Err(_) => {}
+                Ok(Line::Start { .. } | Line::Done(_)) | Err(_) => {}
             }
+            self.line.clear();
         }
-        changes.extend(conversation.abort());
-        self.changes = done;
-        let done = usize::try_from(done)?.min(changes.len());
-        Ok(Unfinished {
-            changes: changes.split_off(done),
-            journal: self,
-        })
     }
 
-    /// Keeps a message.
-    pub fn message(&mut self, from: Side, raw: &RawValue) -> anyhow::Result<()> {
-        self.write(&match from {
-            Side::Editor => Line::Editor(raw),
-            Side::Agent => Line::Agent(raw),
-        })
+    /// Takes in that no more messages come: turns that are open have been aborted.
+    pub fn end(&mut self) {
+        self.changes.extend(self.conversation.abort());
     }
 
-    pub fn gap(&mut self) -> anyhow::Result<()> {
-        self.write(&Line::Gap)
+    /// Whether the agent has ended: no more of its messages come.
+    pub fn has_ended(&self) -> bool {
+        self.shared.has_ended.load(Ordering::Acquire)
     }
 
-    /// Keeps that one more change is done.
-    pub fn done(&mut self) -> anyhow::Result<()> {
-        self.changes += 1;
-        self.write(&Line::Done(self.changes))
+    /// The name of the agent's program.
+    pub fn agent(&self) -> &str {
+        &self.agent
     }
 
-    /// The ids for the entries of the next change: the same if the change is made again.
-    pub fn entry_ids(&self) -> EntryIds {
-        let name = format!("{} {}", self.emptied, self.changes);
-        EntryIds(Uuid::new_v5(&self.id, name.as_bytes()))
+    /// Waits until something was written, or the agent has ended.
+    pub async fn news(&self) {
+        self.shared.has_news.notified().await;
     }
 
-    /// Empties the journal, since nothing is open.
-    pub fn clear(&mut self) -> anyhow::Result<()> {
-        if !self.is_empty {
-            self.file.set_len(0)?;
-            (self.emptied, self.changes) = (self.emptied + 1, 0);
-            self.write(&Line::Emptied(self.emptied))?;
-            self.is_empty = true;
+    /// Notes that the last change is done.
+    pub fn note_done(&mut self) -> io::Result<()> {
+        self.done += 1;
+        self.shared.tail().write(&Line::Done(self.done))
+    }
+
+    /// The ids for the next change.
+    pub fn change_ids(&self) -> ChangeIds {
+        let name = format!("{} {}", self.emptied, self.done);
+        ChangeIds(Uuid::new_v5(&self.id, name.as_bytes()))
+    }
+
+    /// Empties a long journal if everything in it is read and done, and nothing is open.
+    pub fn clear_if_idle(&mut self) -> io::Result<()> {
+        let shared = self.shared.clone();
+        let mut tail = shared.tail();
+        let has_more = tail.length != self.read || !self.changes.is_empty();
+        if has_more || tail.length < MAX_IDLE || !self.conversation.is_idle() {
+            return Ok(());
         }
-        Ok(())
+        tail.file.set_len(0)?;
+        tail.length = 0;
+        (self.emptied, self.done) = (self.emptied + 1, 0);
+        tail.write(&self.start())?;
+        drop(tail);
+        self.rewind()
     }
 
     /// Removes the journal: nothing of it is left to do.
-    pub fn remove(self) -> anyhow::Result<()> {
-        Ok(fs::remove_file(&self.path)?)
+    pub fn remove(self) -> io::Result<()> {
+        fs::remove_file(&self.path)
     }
+}
 
-    fn write(&mut self, line: &Line<'_>) -> anyhow::Result<()> {
+impl Shared {
+    fn tail(&self) -> MutexGuard<'_, Tail> {
+        // A panic leaves no partial state: a torn line is skipped.
+        self.tail.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Tail {
+    fn write(&mut self, line: &Line<'_>) -> io::Result<()> {
         let mut text = serde_json::to_vec(line)?;
         text.push(b'\n');
-        self.is_empty = false;
-        Ok(self.file.write_all(&text)?)
+        self.append(&text)
+    }
+
+    /// Appends whole lines, in one write.
+    fn append(&mut self, lines: &[u8]) -> io::Result<()> {
+        let written = self.file.write_all(lines);
+        self.length = match &written {
+            Ok(()) => self.length + lines.len() as u64,
+            Err(_) => self.file.metadata()?.len(),
+        };
+        written
+    }
+
+    /// Appends messages, after a gap if some are missing.
+    fn append_messages(&mut self, lines: &[u8]) -> io::Result<()> {
+        if self.length + lines.len() as u64 > MAX_JOURNAL {
+            self.has_gap = true;
+            return Ok(());
+        }
+        if self.has_gap {
+            // What failed may have written a part of a line.
+            self.append(b"\n")?;
+            self.write(&Line::Gap)?;
+        }
+        self.has_gap = false;
+        self.append(lines)
+    }
+}
+
+impl SideWriter {
+    /// Writes the lines that these bytes complete. Call it before they pass. A line that cannot be written, such as to
+    /// a full disk, is missing in the record, and the conversation goes on.
+    pub fn write(&mut self, bytes: &[u8]) {
+        self.lines.clear();
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.add(piece);
+        }
+        if self.lines.is_empty() {
+            return;
+        }
+        let mut tail = self.shared.tail();
+        if tail.append_messages(&self.lines).is_err() {
+            tail.has_gap = true;
+        }
+        drop(tail);
+        self.shared.has_news.notify_one();
+    }
+
+    /// Adds a piece of a line.
+    fn add(&mut self, piece: &[u8]) {
+        let (text, is_end) = match piece.strip_suffix(b"\n") {
+            Some(text) => (text, true),
+            None => (piece, false),
+        };
+        if self.line.len() + text.len() > MAX_MESSAGE && !self.is_torn {
+            self.line = Vec::new();
+            self.is_torn = true;
+            self.lines.extend_from_slice(b"\"gap\"\n");
+        }
+        if !self.is_torn {
+            if self.line.is_empty() {
+                self.line.extend_from_slice(match self.side {
+                    Side::Editor => b"{\"editor\":",
+                    Side::Agent => b"{\"agent\":",
+                });
+            }
+            self.line.extend_from_slice(text);
+        }
+        if is_end && !std::mem::take(&mut self.is_torn) {
+            self.lines.append(&mut self.line);
+            self.lines.extend_from_slice(b"}\n");
+        }
+    }
+}
+
+impl Drop for SideWriter {
+    fn drop(&mut self) {
+        // The thread of the editor's bytes may still wait for the editor.
+        if self.side == Side::Agent {
+            self.shared.has_ended.store(true, Ordering::Release);
+            self.shared.has_news.notify_one();
+        }
     }
 }
 
 /// The changes that a message makes; none if it is not JSON that fits into memory.
-pub fn see(conversation: &mut Conversation, from: Side, raw: &RawValue) -> Vec<Change> {
+fn see(conversation: &mut Conversation, from: Side, raw: &RawValue) -> Vec<Change> {
     match serde_json::from_str::<Value>(raw.get()) {
         Ok(message) => conversation.see(from, &message),
         Err(_) => Vec::new(),

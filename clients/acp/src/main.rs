@@ -1,7 +1,6 @@
 //! The program `treelined-acp`.
 
 mod conversation;
-mod copies;
 mod journal;
 mod record;
 mod relay;
@@ -9,21 +8,15 @@ mod turn;
 
 use anyhow::Context;
 use clap::Parser;
-use conversation::{Change, Conversation};
-use copies::{CopyReceiver, Heard};
 use etcetera::{AppStrategy, AppStrategyArgs, choose_app_strategy};
-use journal::{Journal, Unfinished};
+use journal::Journal;
 use record::Recorder;
 use relay::Relay;
-use serde_json::value::RawValue;
-use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
-use tokio::sync::Notify;
 use treelined_client::DaemonArgs;
 
 /// How long the recorder may take to write what it has heard once the agent has ended.
@@ -41,13 +34,21 @@ struct Args {
     /// Where journals and positions are kept [default: treelined/acp in the platform's folder for states]
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
+    /// Complete the records of recorders that were killed, and end; each start does it too
+    #[arg(long, conflicts_with = "agent")]
+    recover: bool,
     /// The agent and its arguments
-    #[arg(last = true, required = true, value_name = "AGENT")]
+    #[arg(last = true, required_unless_present = "recover", value_name = "AGENT")]
     agent: Vec<OsString>,
 }
 
 fn main() -> ExitCode {
-    match run(Args::parse()) {
+    let args = Args::parse();
+    let ended = match args.recover {
+        true => recover(&args).map(|()| 0),
+        false => run(args),
+    };
+    match ended {
         Ok(code) => std::process::exit(code),
         Err(error) => {
             say(&error);
@@ -62,31 +63,40 @@ fn say(error: &anyhow::Error) {
 }
 
 fn run(args: Args) -> anyhow::Result<i32> {
-    let (editor, agent, copies) = copies::channel();
-    let relay = Relay::start(&args.agent, editor, agent)?;
-    let pid = relay.pid();
+    let state = state_folder(&args);
+    let journal = state.and_then(|state| Journal::create(&state, agent_name(&args.agent)));
+    let (journal, editor, agent) = match journal {
+        Ok((journal, editor, agent)) => (Some(journal), Some(editor), Some(agent)),
+        Err(error) => {
+            say(&error.context("this conversation is not recorded"));
+            (None, None, None)
+        }
+    };
+    let relay = match Relay::start(&args.agent, editor, agent) {
+        Ok(relay) => relay,
+        Err(error) => {
+            journal.map(Journal::remove).transpose()?;
+            return Err(error);
+        }
+    };
     let (recorded, ended) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build();
-        let outcome = runtime.context("start the runtime").and_then(|runtime| {
-            runtime.block_on(async {
-                tokio::select! {
-                    recorded = record(&args, copies) => recorded,
-                    failed = Relay::pass_signals(pid) => Ok(failed?),
-                }
-            })
-        });
         // The conversation goes on without a record. The journal has what is missing.
-        if let Err(error) = outcome {
+        if let Some(Err(error)) = journal.map(|journal| block_on(record(&args, journal))) {
             say(&error.context("the rest of this conversation is recorded at the next start"));
         }
         let _main_ended = recorded.send(());
     });
-    let status = relay.wait().context("wait for the agent")?;
+    let status = relay.wait(GRACE).context("wait for the agent")?;
     let _late = ended.recv_timeout(GRACE);
     Ok(relay::exit_code(status))
+}
+
+fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.context("start the runtime")?.block_on(work)
 }
 
 fn state_folder(args: &Args) -> anyhow::Result<PathBuf> {
@@ -102,116 +112,80 @@ fn state_folder(args: &Args) -> anyhow::Result<PathBuf> {
     Ok(folder.join("acp"))
 }
 
-/// Records until the agent has ended, after the journals of runs that were killed.
-async fn record(args: &Args, mut copies: CopyReceiver) -> anyhow::Result<()> {
-    let state = state_folder(args)?;
-    let name = args.agent.first().map(PathBuf::from).unwrap_or_default();
-    let name = name
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned());
+/// The name of the agent's program, without its folder.
+fn agent_name(argv: &[OsString]) -> String {
+    let program = argv.first().map(Path::new);
+    let name = program.and_then(Path::file_name).unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+fn recorder(args: &Args, state: &Path) -> anyhow::Result<Recorder> {
     let daemon = args.daemon.builder();
     let daemon = daemon.client_info(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
-    let mut recorder = Recorder::new(daemon, name.unwrap_or_default(), &state)?;
-    let recording = Recording::new(Journal::create(&state)?);
-    let (listened, written) = tokio::join!(
-        recording.listen(&mut copies),
-        recording.write(&state, &mut recorder)
-    );
-    listened.and(written)?;
-    recording.journal.into_inner().remove()?;
-    recorder.close().await
-}
-
-/// The messages that are recorded but not yet written to sessions. Hearing does not wait for the daemon: a message is in the journal at once.
-struct Recording {
-    journal: RefCell<Journal>,
-    conversation: RefCell<Conversation>,
-    changes: RefCell<VecDeque<Change>>,
-    has_news: Notify,
-    has_ended: Cell<bool>,
-}
-
-impl Recording {
-    fn new(journal: Journal) -> Recording {
-        Recording {
-            journal: RefCell::new(journal),
-            conversation: RefCell::default(),
-            changes: RefCell::default(),
-            has_news: Notify::new(),
-            has_ended: Cell::new(false),
-        }
-    }
-
-    async fn listen(&self, copies: &mut CopyReceiver) -> anyhow::Result<()> {
-        let heard = self.hear_all(copies).await;
-        self.changes
-            .borrow_mut()
-            .extend(self.conversation.borrow_mut().abort());
-        self.has_ended.set(true);
-        self.has_news.notify_one();
-        heard
-    }
-
-    async fn hear_all(&self, copies: &mut CopyReceiver) -> anyhow::Result<()> {
-        while let Some(heard) = copies.heard().await {
-            for heard in heard {
-                self.hear(heard)?;
-            }
-            self.has_news.notify_one();
-        }
-        Ok(())
-    }
-
-    fn hear(&self, heard: Heard) -> anyhow::Result<()> {
-        let mut conversation = self.conversation.borrow_mut();
-        let mut journal = self.journal.borrow_mut();
-        let Heard::Line(from, line) = heard else {
-            conversation.gap();
-            return journal.gap();
-        };
-        // Agents log to stdout at times: a line that is no JSON is none of the protocol.
-        if let Ok(raw) = serde_json::from_slice::<&RawValue>(&line) {
-            journal.message(from, raw)?;
-            let changes = journal::see(&mut conversation, from, raw);
-            self.changes.borrow_mut().extend(changes);
-        }
-        Ok(())
-    }
-
-    async fn write(&self, state: &Path, recorder: &mut Recorder) -> anyhow::Result<()> {
-        finish(state, recorder).await?;
-        loop {
-            let next = self.changes.borrow_mut().pop_front();
-            match next {
-                Some(change) => {
-                    let ids = self.journal.borrow().entry_ids();
-                    recorder.make(change, ids).await?;
-                    self.journal.borrow_mut().done()?;
-                }
-                None if self.has_ended.get() => return Ok(()),
-                None => {
-                    if self.conversation.borrow().is_idle() {
-                        self.journal.borrow_mut().clear()?;
-                    }
-                    self.has_news.notified().await;
-                }
-            }
-        }
-    }
+    Recorder::new(daemon, state)
 }
 
 /// Completes the records of runs that were killed.
-async fn finish(state: &Path, recorder: &mut Recorder) -> anyhow::Result<()> {
-    for Unfinished {
-        mut journal,
-        changes,
-    } in Journal::unfinished(state)?
-    {
-        for change in changes {
-            recorder.make(change, journal.entry_ids()).await?;
-            journal.done()?;
+fn recover(args: &Args) -> anyhow::Result<()> {
+    let state = state_folder(args)?;
+    block_on(async {
+        let mut recorder = recorder(args, &state)?;
+        complete_unfinished(&state, &mut recorder).await?;
+        recorder.close().await
+    })
+}
+
+/// Records until the agent has ended, after the journals of runs that were killed.
+async fn record(args: &Args, mut journal: Journal) -> anyhow::Result<()> {
+    let state = state_folder(args)?;
+    let mut recorder = recorder(args, &state)?;
+    complete_unfinished(&state, &mut recorder).await?;
+    loop {
+        // Before reading: its last messages are in the journal then.
+        let has_ended = journal.has_ended();
+        make_changes(&mut journal, &mut recorder).await?;
+        if has_ended {
+            break;
         }
-        journal.remove()?;
+        journal.clear_if_idle()?;
+        journal.news().await;
+    }
+    complete(journal, &mut recorder).await?;
+    recorder.close().await
+}
+
+async fn complete_unfinished(state: &Path, recorder: &mut Recorder) -> anyhow::Result<()> {
+    for journal in Journal::unfinished(state)? {
+        complete(journal, recorder).await?;
     }
     Ok(())
+}
+
+/// Makes the changes of a journal to which nothing is added, and removes it.
+async fn complete(mut journal: Journal, recorder: &mut Recorder) -> anyhow::Result<()> {
+    make_changes(&mut journal, recorder).await?;
+    journal.end();
+    make_changes(&mut journal, recorder).await?;
+    Ok(journal.remove()?)
+}
+
+/// Makes the changes that the journal has.
+async fn make_changes(journal: &mut Journal, recorder: &mut Recorder) -> anyhow::Result<()> {
+    recorder.set_agent(journal.agent());
+    while let Some(change) = journal.next_change()? {
+        recorder.make(change, journal.change_ids()).await?;
+        journal.note_done()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_are_a_valid_command() {
+        Args::command().debug_assert();
+    }
 }

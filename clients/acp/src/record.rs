@@ -1,15 +1,15 @@
 //! The sessions that record an agent's: made, continued, aligned and forked through a treelined daemon.
 
 use crate::conversation::{Change, ChangeKind};
-use crate::journal::{EntryIds, make_folder};
+use crate::journal::{ChangeIds, make_folder};
 use crate::turn::{Item, key};
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fs;
-use std::path::PathBuf;
-use treelined_client::{Builder, Client, Entry, ErrorKind};
+use std::path::{Path, PathBuf};
+use treelined_client::{Builder, Client, Entry, ErrorKind, Json};
 use uuid::Uuid;
 
 /// The name of the folder of the records' positions in the folder of the state.
@@ -30,32 +30,33 @@ struct Position {
 pub struct Recorder {
     daemon: Builder,
     client: Option<Client>,
-    /// The program's name.
+    /// The name of the agent's program.
     agent: String,
     folder: PathBuf,
-    /// The positions of this run, by the agent's session.
-    positions: HashMap<String, Position>,
+    /// The positions of this run, by their files.
+    positions: HashMap<PathBuf, Position>,
 }
 
 impl Recorder {
-    pub fn new(
-        daemon: Builder,
-        agent: String,
-        state: &std::path::Path,
-    ) -> anyhow::Result<Recorder> {
+    pub fn new(daemon: Builder, state: &Path) -> anyhow::Result<Recorder> {
         let folder = state.join(FOLDER);
         make_folder(&folder)?;
         Ok(Recorder {
             daemon,
             client: None,
-            agent,
+            agent: String::new(),
             folder,
             positions: HashMap::new(),
         })
     }
 
+    /// Says of which agent the changes to come are.
+    pub fn set_agent(&mut self, name: &str) {
+        name.clone_into(&mut self.agent);
+    }
+
     /// Makes a change. It may be made again after a crash: its entries have the ids that the journal gives them.
-    pub async fn make(&mut self, change: Change, ids: EntryIds) -> anyhow::Result<()> {
+    pub async fn make(&mut self, change: Change, ids: ChangeIds) -> anyhow::Result<()> {
         let Change {
             agent_session,
             kind,
@@ -64,8 +65,10 @@ impl Recorder {
             return Ok(());
         }
         match kind {
-            ChangeKind::Begin { cwd } => self.begin(&agent_session, &cwd).await,
-            ChangeKind::Append { items, .. } => self.append(&agent_session, items, ids).await,
+            ChangeKind::Begin { cwd } => self.begin(&agent_session, &cwd, ids).await,
+            ChangeKind::Append { items, .. } => {
+                self.append(&agent_session, with_ids(items, ids)).await
+            }
             ChangeKind::Align { cwd, items } => self.align(&agent_session, &cwd, items, ids).await,
             ChangeKind::Fork { source } => {
                 let Some(position) = self.position(&source) else {
@@ -105,28 +108,43 @@ impl Recorder {
         Ok(session)
     }
 
-    async fn begin(&mut self, agent_session: &str, cwd: &str) -> anyhow::Result<()> {
+    async fn begin(
+        &mut self,
+        agent_session: &str,
+        cwd: &str,
+        ids: ChangeIds,
+    ) -> anyhow::Result<()> {
         let client = self.client().await?;
-        let session = client.create_session().cwd(cwd).await?.session;
+        let session_id = ids.session();
+        // The run that was killed may have made it.
+        match client.open_session().session_id(&session_id).await {
+            Err(error) if error.is(ErrorKind::SessionNotFound) => {
+                let create = client.create_session().session_id(&session_id);
+                create.cwd(cwd).await?;
+            }
+            opened => drop(opened?),
+        }
+        let id = ids.entry("about");
         let about = json!({
             "type": "custom",
+            "id": id,
+            "parentId": null,
             "customType": "acp.session",
             "data": { "agent": self.agent, "sessionId": agent_session },
         });
-        let client = client.with_session(&session.session_id);
-        let appended = client.append_entries([about]).await?;
-        let position = Position {
-            session_id: session.session_id,
-            leaf: Some(appended.leaf_id),
-        };
-        self.keep(agent_session, position)
+        write(
+            &client.with_session(&session_id),
+            &[(id.clone(), about.into())],
+        )
+        .await?;
+        let leaf = Some(id);
+        self.keep(agent_session, Position { session_id, leaf })
     }
 
     async fn append(
         &mut self,
         agent_session: &str,
-        items: Vec<Item>,
-        ids: EntryIds,
+        items: Vec<(String, Item)>,
     ) -> anyhow::Result<()> {
         let Some(position) = self.position(agent_session) else {
             // The agent's session began before the recorder: nothing says in which directory.
@@ -137,18 +155,13 @@ impl Recorder {
         }
         let client = self.open(&position).await?;
         let mut leaf = position.leaf.clone();
-        let mut entries: Vec<Value> = Vec::new();
-        for (number, item) in items.into_iter().enumerate() {
-            let id = ids.id(number);
-            entries.push(self.entry(item, &id, leaf.as_deref()));
+        let mut entries = Vec::new();
+        for (id, item) in items {
+            let entry = self.entry(item, &id, leaf.as_deref());
+            entries.push((id.clone(), Json::from(entry)));
             leaf = Some(id);
         }
-        match client.append_entries(entries).await {
-            Ok(_) => {}
-            // The run that was killed has written them, and its position too.
-            Err(error) if error.is(ErrorKind::DuplicateEntryId) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        }
+        write(&client, &entries).await?;
         self.keep(agent_session, Position { leaf, ..position })
     }
 
@@ -180,18 +193,18 @@ impl Recorder {
         agent_session: &str,
         cwd: &str,
         items: Vec<Item>,
-        ids: EntryIds,
+        ids: ChangeIds,
     ) -> anyhow::Result<()> {
         let Some(position) = self.known(agent_session).await? else {
-            self.begin(agent_session, cwd).await?;
-            return self.append(agent_session, items, ids).await;
+            self.begin(agent_session, cwd, ids).await?;
+            return self.append(agent_session, with_ids(items, ids)).await;
         };
+        let told: Vec<_> = items.iter().filter_map(Item::key).collect();
         // A resumed session tells nothing: it goes on where it was.
-        if items.is_empty() {
+        if told.is_empty() {
             return self.keep(agent_session, position);
         }
         let client = self.open(&position).await?;
-        let told: Vec<_> = items.iter().filter_map(Item::key).collect();
         let mut at: Option<String> = None;
         let mut found = 0;
         while let Some(message) = told.get(found) {
@@ -210,10 +223,10 @@ impl Recorder {
             client.set_leaf(leaf.as_deref()).await?;
             return self.keep(agent_session, Position { leaf, ..position });
         }
-        let rest = after_messages(items, found);
+        let rest = after_messages(with_ids(items, ids), found);
         let leaf = if found == 0 { None } else { at };
         self.keep(agent_session, Position { leaf, ..position })?;
-        self.append(agent_session, rest, ids).await
+        self.append(agent_session, rest).await
     }
 
     /// The position of an agent's session whose record still exists.
@@ -229,11 +242,12 @@ impl Recorder {
         }
     }
 
-    fn position(&mut self, agent_session: &str) -> Option<Position> {
-        if let Some(position) = self.positions.get(agent_session) {
+    fn position(&self, agent_session: &str) -> Option<Position> {
+        let file = self.file(agent_session);
+        if let Some(position) = self.positions.get(&file) {
             return Some(position.clone());
         }
-        let bytes = fs::read(self.file(agent_session)).ok()?;
+        let bytes = fs::read(file).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
 
@@ -243,7 +257,7 @@ impl Recorder {
         fs::write(&temporary, serde_json::to_vec(&position)?)
             .and_then(|()| fs::rename(&temporary, &file))
             .with_context(|| format!("write {}", file.display()))?;
-        self.positions.insert(agent_session.to_owned(), position);
+        self.positions.insert(file, position);
         Ok(())
     }
 
@@ -254,10 +268,39 @@ impl Recorder {
     }
 }
 
+/// The items with the ids of their entries. The number of an item does not depend on the tree.
+fn with_ids(items: Vec<Item>, ids: ChangeIds) -> Vec<(String, Item)> {
+    let items = items.into_iter().enumerate();
+    items
+        .map(|(number, item)| (ids.entry(&number.to_string()), item))
+        .collect()
+}
+
+/// Appends entries, except those that the run that was killed has written.
+async fn write(client: &Client, mut entries: &[(String, Json)]) -> anyhow::Result<()> {
+    let all = entries.iter().map(|(_, entry)| entry.clone());
+    match client.append_entries(all).await {
+        Err(error) if error.is(ErrorKind::DuplicateEntryId) => {}
+        appended => return Ok(appended.map(drop)?),
+    }
+    while let [(id, _), rest @ ..] = entries {
+        match client.get_entry(id).await {
+            Ok(_) => entries = rest,
+            Err(error) if error.is(ErrorKind::EntryNotFound) => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if !entries.is_empty() {
+        let missing = entries.iter().map(|(_, entry)| entry.clone());
+        client.append_entries(missing).await?;
+    }
+    Ok(())
+}
+
 /// The items after the first `count` messages.
-fn after_messages(items: Vec<Item>, count: usize) -> Vec<Item> {
+fn after_messages(items: Vec<(String, Item)>, count: usize) -> Vec<(String, Item)> {
     let mut passed = 0;
-    let mut is_passed = |item: &Item| {
+    let mut is_passed = |(_, item): &(String, Item)| {
         passed += usize::from(item.key().is_some());
         passed <= count
     };

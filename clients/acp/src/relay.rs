@@ -1,32 +1,57 @@
 //! The agent's process, and the bytes between it and the editor, which pass untouched.
 
-use crate::copies::CopySender;
+use crate::journal::SideWriter;
 use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::signal as number;
+use signal_hook::iterator::Signals;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use tokio::signal::unix::{SignalKind, signal};
+use std::time::Duration;
 
 /// Bytes that are passed on at a time at most.
 const BLOCK: usize = 64 << 10;
+/// The signals that are passed on: all that end a process by default, but those of a fault of the process itself, and
+/// that of a new size of the window.
+const SIGNALS: [i32; 13] = [
+    number::SIGHUP,
+    number::SIGINT,
+    number::SIGQUIT,
+    number::SIGUSR1,
+    number::SIGUSR2,
+    number::SIGALRM,
+    number::SIGTERM,
+    number::SIGVTALRM,
+    number::SIGPROF,
+    number::SIGIO,
+    number::SIGXCPU,
+    number::SIGXFSZ,
+    number::SIGWINCH,
+];
 
 pub struct Relay {
     child: Child,
+    /// Has an item once the agent's last bytes have passed.
+    passed: Receiver<()>,
 }
 
 impl Relay {
-    /// Starts the agent and passes bytes both ways. Its stderr is this program's.
+    /// Starts the agent and passes bytes and signals. Its stderr is this program's. The writers are `None` if nothing
+    /// is recorded.
     pub fn start(
         argv: &[OsString],
-        editor: CopySender,
-        agent: CopySender,
+        editor: Option<SideWriter>,
+        agent: Option<SideWriter>,
     ) -> anyhow::Result<Relay> {
         let (program, arguments) = argv
             .split_first()
             .context("the agent's program is missing")?;
+        // Before the agent starts: no signal ends this program and leaves the agent behind.
+        let signals = Signals::new(SIGNALS).context("take signals")?;
         let mut child = Command::new(program)
             .args(arguments)
             .stdin(Stdio::piped())
@@ -35,38 +60,21 @@ impl Relay {
             .with_context(|| format!("start {}", program.display()))?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         let (stdin, stdout) = stdin.zip(stdout).context("the agent has no pipes")?;
+        let pid = child.id();
+        thread::spawn(move || pass_signals(signals, pid));
         // The editor may keep its pipe open after the agent has ended: this thread ends with the process.
         thread::spawn(move || pass(io::stdin().lock(), stdin, editor));
-        thread::spawn(move || pass(stdout, io::stdout().lock(), agent));
-        Ok(Relay { child })
+        let (end, passed) = channel();
+        thread::spawn(move || pass_to_editor(stdout, agent, &end));
+        Ok(Relay { child, passed })
     }
 
-    /// Passes signals on to the agent, and does not end by them.
-    pub async fn pass_signals(pid: u32) -> io::Result<()> {
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut hang_up = signal(SignalKind::hangup())?;
-        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-        loop {
-            let received = tokio::select! {
-                _ = terminate.recv() => Signal::TERM,
-                _ = interrupt.recv() => Signal::INT,
-                _ = hang_up.recv() => Signal::HUP,
-            };
-            if let Some(pid) = pid {
-                // The agent may have ended.
-                let _gone = kill_process(pid, received);
-            }
-        }
-    }
-
-    pub fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
-    /// Waits until the agent has ended.
-    pub fn wait(mut self) -> io::Result<ExitStatus> {
-        self.child.wait()
+    /// Waits until the agent has ended, and for its last bytes so long at most: a process that it left behind may keep
+    /// its pipe open.
+    pub fn wait(mut self, grace: Duration) -> io::Result<ExitStatus> {
+        let status = self.child.wait()?;
+        let _late = self.passed.recv_timeout(grace);
+        Ok(status)
     }
 }
 
@@ -76,8 +84,24 @@ pub fn exit_code(status: ExitStatus) -> i32 {
     status.code().or(signal).unwrap_or(1)
 }
 
+/// Passes signals on to the agent. This program ends when the agent does.
+fn pass_signals(mut signals: Signals, pid: u32) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    for received in signals.forever() {
+        if let Some((pid, signal)) = pid.zip(Signal::from_named_raw(received)) {
+            // The agent may have ended.
+            let _gone = kill_process(pid, signal);
+        }
+    }
+}
+
+fn pass_to_editor(stdout: ChildStdout, journal: Option<SideWriter>, end: &Sender<()>) {
+    pass(stdout, io::stdout().lock(), journal);
+    let _main_ended = end.send(());
+}
+
 /// Passes bytes on until either side ends.
-fn pass(mut from: impl Read, mut to: impl Write, mut copies: CopySender) {
+fn pass(mut from: impl Read, mut to: impl Write, mut journal: Option<SideWriter>) {
     let mut block = vec![0; BLOCK];
     loop {
         let length = match from.read(&mut block) {
@@ -87,8 +111,10 @@ fn pass(mut from: impl Read, mut to: impl Write, mut copies: CopySender) {
             Err(_) => return,
         };
         let bytes = block.get(..length).unwrap_or_default();
-        // Before the bytes: the answer to a message must not be heard before the message.
-        copies.copy(bytes);
+        // Before the bytes: an answer that the editor has is recorded, also if this program is killed.
+        if let Some(journal) = &mut journal {
+            journal.write(bytes);
+        }
         if to.write_all(bytes).and_then(|()| to.flush()).is_err() {
             return;
         }

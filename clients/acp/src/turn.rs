@@ -170,8 +170,9 @@ impl Turn {
         let Some(content) = update.get("content").and_then(block) else {
             return;
         };
-        // Without ids, text goes on until something else comes.
-        let is_last = match self.parts.last() {
+        // Without ids, text goes on until something else comes. A plan is nothing else: the agent does not replay it.
+        let is_said = |part: &&Part| !matches!(part, Part::Custom(..));
+        let is_last = match self.parts.iter().rfind(is_said) {
             Some(Part::Text { speaker, .. }) => *speaker == new,
             _ => false,
         };
@@ -239,7 +240,9 @@ fn join(blocks: &mut Vec<Value>, block: Value) {
 #[derive(Default)]
 struct Messages {
     items: Vec<Item>,
+    /// Of the message that has begun.
     content: Vec<Value>,
+    /// The entries behind it.
     results: Vec<Item>,
 }
 
@@ -258,7 +261,8 @@ impl Messages {
             Part::Text {
                 speaker, blocks, ..
             } => {
-                if !self.results.is_empty() {
+                // A plan between two texts does not part them: the agent does not replay it.
+                if self.results.iter().any(|item| item.key().is_some()) {
                     self.close();
                 }
                 match speaker {

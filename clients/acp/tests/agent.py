@@ -1,11 +1,13 @@
 """An agent of ACP for the tests: answers prompts by their words, and logs nothing.
 
-`tool` makes a call with an update, `slow` never ends the turn, `die` ends the process in the middle of a turn, `think`
-thinks first. `session/load` replays what `HISTORY` says.
+`tool` makes a call with an update, `plan` makes a plan between two texts, `slow` never ends the turn, `die` ends the
+process in the middle of a turn, `think` thinks first. `session/load` replays what `HISTORY` says. With `CATCHES` it tells
+the editor each signal of this list that it gets.
 """
 
 import json
 import os
+import signal
 import sys
 import time
 
@@ -31,6 +33,9 @@ def prompt(request):
         chunk(session, "agent_thought_chunk", "think.")
     for part in ("You said: ", text):
         chunk(session, "agent_message_chunk", part)
+    if "plan" in text:
+        update(session, sessionUpdate="plan", entries=[{"content": text, "priority": "high", "status": "pending"}])
+        chunk(session, "agent_message_chunk", "Then that.")
     if "tool" in text:
         call = {"toolCallId": "c1", "title": "ls -l", "kind": "execute", "status": "pending", "name": "bash"}
         update(session, sessionUpdate="tool_call", **call)
@@ -49,8 +54,17 @@ def prompt(request):
     send({"id": request["id"], "result": {"stopReason": "end_turn", "usage": usage}})
 
 
+def catch(name):
+    def tell(*_):
+        send({"method": "_test/signal", "params": {"name": name}})
+
+    signal.signal(getattr(signal, name), tell)
+
+
 def main():
     sys.stderr.write("agent starts\n")
+    for name in os.environ.get("CATCHES", "").split():
+        catch(name)
     for line in sys.stdin:
         request = json.loads(line)
         method = request.get("method")
@@ -61,8 +75,14 @@ def main():
         elif method == "session/fork":
             send({"id": request["id"], "result": {"sessionId": "s2"}})
         elif method == "session/load":
-            for kind, text in json.loads(os.environ["HISTORY"]):
-                chunk(request["params"]["sessionId"], kind, text)
+            for kind, told in json.loads(os.environ["HISTORY"]):
+                session = request["params"]["sessionId"]
+                if kind == "plan":
+                    update(session, sessionUpdate=kind, entries=[{"content": told}])
+                elif isinstance(told, dict):
+                    update(session, sessionUpdate=kind, **told)
+                else:
+                    chunk(session, kind, told)
             send({"id": request["id"], "result": None if "NULL" in os.environ else {}})
         elif "id" in request:
             send({"id": request["id"], "result": {"protocolVersion": 1}})

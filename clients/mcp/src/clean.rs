@@ -12,6 +12,8 @@ use treelined_redact::{FOREIGN_MEMBERS, ID_MEMBERS, Redactor};
 
 /// The most characters of a line that the daemon sends of a text; a longer text is cut there.
 const DAEMON_LINE: usize = 200;
+/// The most characters of an id that are shown; files of other programs may have ids of 64 KiB.
+const MAX_ID: usize = 256;
 /// The characters before a match that an excerpt shows.
 const BEFORE: usize = 60;
 
@@ -89,13 +91,13 @@ impl<'r> Cleaner<'r> {
                 true => {
                     "(it may have secrets, and is nested too deeply to replace them)".to_owned()
                 }
-                false => inert(raw),
+                false => inert_text(raw),
             };
         };
         let mut secrets = Vec::new();
         let json = self.replace_members(json, true, &mut secrets);
         self.count(&secrets);
-        inert(&json.to_string())
+        inert_text(&json.to_string())
     }
 
     /// The strings and keys of JSON in which no member is an id.
@@ -169,10 +171,19 @@ impl<'r> Cleaner<'r> {
     }
 }
 
-/// An id on one line, which stays as it is but for characters that nobody sees and links.
+/// An id on one line, which stays as it is but for characters that nobody sees and links. A long one is cut.
 pub fn inert(id: &str) -> String {
+    inert_text(&shortened(id, MAX_ID))
+}
+
+/// The id for the next call. A long one is cut: its entry cannot be asked for.
+pub fn usable(id: &str) -> String {
+    shortened(id, MAX_ID)
+}
+
+fn inert_text(text: &str) -> String {
     let is_shown = |c: &char| !c.is_control() && is_visible(c);
-    let visible: String = id.chars().filter(is_shown).collect();
+    let visible: String = text.chars().filter(is_shown).collect();
     broken_links(&visible)
 }
 
@@ -200,4 +211,16 @@ pub fn shortened(line: &str, max: usize) -> String {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
         None => line.to_owned(),
     }
+}
+
+/// The beginning and the end of a message, of at most `max` characters: its end says what to do.
+pub fn abridged(message: &str, max: usize) -> String {
+    let length = message.chars().count();
+    if length <= max {
+        return message.to_owned();
+    }
+    let (start, end) = (max / 2, length - max / 2);
+    let chars = message.chars();
+    let end: String = chars.skip(end).collect();
+    format!("{} {end}", shortened(message, start))
 }

@@ -6,11 +6,11 @@ use serde_json::json;
 use std::fmt;
 use std::path::Path;
 use tokio::sync::{Mutex, MutexGuard};
-use treelined_client::{Client, Entry, Error, ErrorKind, OpenMode, SessionRow};
+use treelined_client::{Client, Entry, Error, ErrorKind, OpenMode, Session, SessionRow};
 use treelined_redact::Redactor;
 
 /// The bytes of entries in one answer of the daemon.
-const PAGE_BYTES: u64 = 128 << 10;
+const PAGE_BYTES: u64 = 32 << 10;
 /// The times that a note is tried again after another writer was faster.
 const ROUNDS: usize = 5;
 
@@ -22,8 +22,9 @@ pub struct History {
     /// The session that the agent is in, by its id.
     own: Option<String>,
     redactor: Redactor,
-    /// One session is open at a time: a note opens it anew, to see the leaf of the file.
-    turn: Mutex<()>,
+    /// The session that was read last, which stays open: its pages are read without opening it again. One call uses it
+    /// at a time.
+    kept: Mutex<Option<String>>,
 }
 
 /// A failure, in words for the model.
@@ -44,14 +45,14 @@ impl From<Error> for Failure {
 
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
-/// An open session. [`OpenSession::close`] closes it.
+/// An open session. [`OpenSession::close`] ends its use.
 pub struct OpenSession<'a> {
     /// Its calls are about the session.
     pub client: Client,
     pub id: String,
     pub name: String,
     pub leaf: Option<String>,
-    _turn: MutexGuard<'a, ()>,
+    kept: MutexGuard<'a, Option<String>>,
 }
 
 impl History {
@@ -66,7 +67,7 @@ impl History {
             scope,
             own,
             redactor,
-            turn: Mutex::new(()),
+            kept: Mutex::new(None),
         }
     }
 
@@ -108,36 +109,84 @@ impl History {
 
     /// Opens a session for reading; `None`: the agent's own.
     pub async fn open(&self, id: Option<&str>) -> Result<OpenSession<'_>> {
-        self.open_as(id, OpenMode::Read).await
+        let id = self.named(id).await?;
+        let mut kept = self.kept.lock().await;
+        let mut session = self.opened(&id, OpenMode::Read).await?;
+        if kept.as_deref() != Some(id.as_str()) {
+            // A second opening, which stays.
+            self.release(&mut kept).await?;
+            session = self.opened(&id, OpenMode::Read).await?;
+            *kept = Some(id);
+        } else if session
+            .path
+            .as_ref()
+            .is_some_and(|path| !Path::new(path).exists())
+        {
+            // It was deleted meanwhile, and must not be read any more.
+            self.close(&id).await?;
+            self.release(&mut kept).await?;
+            session = self.opened(&id, OpenMode::Read).await?;
+        }
+        self.in_scope(session, kept).await
     }
 
-    async fn open_as(&self, id: Option<&str>, mode: OpenMode) -> Result<OpenSession<'_>> {
-        let id = match id {
-            Some(id) => id.to_owned(),
-            None => self.own_session().await?,
-        };
-        let turn = self.turn.lock().await;
-        let session = self
-            .client
-            .open_session()
-            .session_id(&id)
-            .mode(mode)
-            .await?
-            .session;
+    /// Opens a session for a note: anew, to see the leaf of the file.
+    async fn open_to_write(&self, id: Option<&str>) -> Result<OpenSession<'_>> {
+        let id = self.named(id).await?;
+        let mut kept = self.kept.lock().await;
+        self.release(&mut kept).await?;
+        let session = self.opened(&id, OpenMode::Write).await?;
+        self.in_scope(session, kept).await
+    }
+
+    async fn named(&self, id: Option<&str>) -> Result<String> {
+        match id {
+            Some(id) => Ok(id.to_owned()),
+            None => self.own_session().await,
+        }
+    }
+
+    async fn opened(&self, id: &str, mode: OpenMode) -> Result<Session> {
+        let call = self.client.open_session().session_id(id).mode(mode);
+        Ok(call.await?.session)
+    }
+
+    async fn close(&self, id: &str) -> Result<()> {
+        match self.client.with_session(id).close_session().await {
+            // Another connection has deleted it.
+            Err(error) if !error.is(ErrorKind::SessionNotFound) => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Closes the session that was read last.
+    async fn release(&self, kept: &mut Option<String>) -> Result<()> {
+        match kept.take() {
+            Some(id) => self.close(&id).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn in_scope<'a>(
+        &'a self,
+        session: Session,
+        kept: MutexGuard<'a, Option<String>>,
+    ) -> Result<OpenSession<'a>> {
         let open = OpenSession {
             client: self.client.with_session(&session.session_id),
             id: session.session_id,
             name: session.name.unwrap_or_default(),
             leaf: session.leaf_id,
-            _turn: turn,
+            kept,
         };
         if self.is_in_scope(&session.cwd) {
             return Ok(open);
         }
-        open.close().await?;
-        Err(Failure(format!(
-            "session {id} is of another directory; start this server with --all to read it"
-        )))
+        let message = format!(
+            "session {} is of another directory; start this server with --all to read it",
+            open.id
+        );
+        open.close_after(Err(Failure(message))).await
     }
 
     fn is_in_scope(&self, cwd: &str) -> bool {
@@ -153,7 +202,7 @@ impl History {
         C: Future<Output = Result<T, Error>>,
     {
         for _round in 0..ROUNDS {
-            let open = self.open_as(id, OpenMode::Write).await?;
+            let open = self.open_to_write(id).await?;
             let appended = append(open.client.clone(), open.leaf.clone()).await;
             open.close().await?;
             match appended {
@@ -199,8 +248,11 @@ impl OpenSession<'_> {
         Ok(())
     }
 
-    /// Closes the session, also after a failure.
-    pub async fn close_after<T>(self, answer: Result<T>) -> Result<T> {
+    /// Ends the use of the session. After a failure it does not stay open: its file may have been replaced.
+    pub async fn close_after<T>(mut self, answer: Result<T>) -> Result<T> {
+        if answer.is_err() && self.kept.take().is_some() {
+            self.client.close_session().await?;
+        }
         self.close().await?;
         answer
     }

@@ -70,3 +70,14 @@ async fn serve(args: Args) -> anyhow::Result<()> {
     client.close().await?;
     served
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_are_a_valid_command() {
+        Args::command().debug_assert();
+    }
+}

@@ -46,8 +46,8 @@ pub async fn leave_note(
     entry: &str,
     (reason, outcome): (&str, &str),
 ) -> Result<Answer<Written>> {
-    check("reason", reason, MAX_REASON)?;
-    check("outcome", outcome, MAX_LABEL)?;
+    check_said("reason", reason, MAX_REASON)?;
+    check_said("outcome", outcome, MAX_LABEL)?;
     let written = history.append(session, |client, leaf| async move {
         // An unknown entry is refused here: the daemon takes any data.
         client.get_entry(entry).await?;
@@ -68,13 +68,21 @@ pub async fn name_session(
     session: Option<&str>,
     name: &str,
 ) -> Result<Answer<Written>> {
-    check("name", name, MAX_LABEL)?;
+    check_said("name", name, MAX_LABEL)?;
     let named = history.append(session, |client, leaf| async move {
         let call = client.set_session_name(name);
         call.expected_leaf_id(leaf.as_deref()).await
     });
     named.await?;
     Ok(done("Named.", None))
+}
+
+/// Refuses a text that says nothing, too.
+fn check_said(what: &str, text: &str, most: usize) -> Result<()> {
+    match text.trim().is_empty() {
+        true => Err(Failure(format!("the {what} is blank; say it in words"))),
+        false => check(what, text, most),
+    }
 }
 
 fn check(what: &str, text: &str, most: usize) -> Result<()> {

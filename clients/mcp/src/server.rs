@@ -1,16 +1,18 @@
 //! The tools and resources as MCP has them. The only file that names the SDK, whose majors move fast.
 
+use crate::clean::{abridged, inert};
 use crate::history::{Failure, History};
 use crate::notes;
 use crate::portable::portable;
 use crate::reading::{self, Answer, BranchPart, SearchRequest, Shown};
 use rmcp::handler::server::router::tool::ToolRouter;
-use rmcp::handler::server::tool::schema_for_output;
+use rmcp::handler::server::tool::{ToolCallContext, schema_for_output};
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{
-    CallToolResult, ContentBlock, Implementation, InitializeResult, ListResourceTemplatesResult,
-    ListResourcesResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, Resource, ResourceContents, ResourceTemplate, ServerCapabilities,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
+    InitializeResult, ListResourceTemplatesResult, ListResourcesResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource,
+    ResourceContents, ResourceTemplate, ServerCapabilities,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt, tool, tool_handler, tool_router};
@@ -21,6 +23,8 @@ use treelined_client::{SearchBranches, SearchMode};
 
 /// The sessions that `resources/list` names.
 const LISTED: u64 = 50;
+/// The most characters of an error: it may name an argument of any length.
+const MAX_ERROR: usize = 1_000;
 const SCHEME: &str = "treelined://session/";
 
 /// Serves MCP on stdin and stdout until the client ends.
@@ -357,17 +361,37 @@ impl HistoryServer {
                 result.structured_content = Some(data);
                 result
             }
-            Err(failure) => {
-                let text = self.history.cleaner().text(&failure.0);
-                CallToolResult::error(vec![ContentBlock::text(text)])
-            }
+            Err(failure) => failed(&self.history.cleaner().text(&failure.0)),
         })
     }
 
     fn refused(&self, failure: Failure) -> ErrorData {
         let text = self.history.cleaner().text(&failure.0);
-        ErrorData::resource_not_found(text, None)
+        ErrorData::resource_not_found(abridged(&text, MAX_ERROR), None)
     }
+
+    /// The arguments of a call that the tool does not take: an agent that misspells one would be answered another
+    /// question.
+    fn unknown_arguments(&self, request: &CallToolRequestParams) -> Option<String> {
+        let tool = self.tools.get(&request.name)?;
+        let known = tool.input_schema.get("properties")?.as_object()?;
+        let given = request.arguments.iter().flatten().map(|(name, _)| name);
+        let unknown = given.filter(|name| !known.contains_key(*name));
+        let unknown: Vec<_> = unknown.map(|name| format!("`{}`", inert(name))).collect();
+        let known: Vec<_> = known.keys().map(String::as_str).collect();
+        (!unknown.is_empty()).then(|| {
+            format!(
+                "{} takes {}, and no {}",
+                request.name,
+                known.join(", "),
+                abridged(&unknown.join(", "), MAX_ERROR / 2)
+            )
+        })
+    }
+}
+
+fn failed(text: &str) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(abridged(text, MAX_ERROR))])
 }
 
 #[tool_handler(router = self.tools)]
@@ -383,6 +407,25 @@ impl ServerHandler for HistoryServer {
                 env!("CARGO_PKG_NAME"),
                 env!("CARGO_PKG_VERSION"),
             ))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if let Some(text) = self.unknown_arguments(&request) {
+            return Ok(failed(&text).into());
+        }
+        let call = ToolCallContext::new(self, request, context);
+        Ok(match self.tools.call(call).await? {
+            // The SDK quotes arguments of a wrong type.
+            CallToolResponse::Complete(result) if result.is_error == Some(true) => {
+                let texts = result.content.iter().filter_map(ContentBlock::as_text);
+                failed(&texts.map(|text| text.text.as_str()).collect::<String>()).into()
+            }
+            response => response,
+        })
     }
 
     async fn list_resources(
@@ -437,7 +480,7 @@ impl ServerHandler for HistoryServer {
                 page.await.map_err(|failure| self.refused(failure))?.text
             }
             None if path.is_empty() => {
-                let message = format!("{uri} is no resource here; {SCHEME}ID is");
+                let message = format!("{} is no resource here; {SCHEME}ID is", inert(&uri));
                 return Err(ErrorData::resource_not_found(message, None));
             }
             None => {

@@ -1,14 +1,21 @@
-//! The end of a private key in text, which may be cut, or have its line breaks escaped.
+//! The end of a private key in text, which may be cut, or have its line breaks escaped. Programs put marks before its
+//! lines: numbers, names of files, quotes.
+
+use std::ops::Range;
 
 /// Bytes of the longest line of a key.
 const LONGEST_LINE: usize = 200;
 
-/// The end of the key whose first line ends at `at`; `None` if no line of a key follows.
-pub(super) fn end(text: &[u8], at: usize) -> Option<usize> {
-    let mut end = at;
+/// Bytes of the longest text before each line.
+const LONGEST_PREFIX: usize = 300;
+
+/// The end of the key whose first line is at `begin`; `None` if no line of a key follows.
+pub(super) fn end(text: &[u8], begin: Range<usize>) -> Option<usize> {
+    let prefix = LinePrefix::before(text, begin.start);
+    let mut end = begin.end;
     let mut has_content = false;
     loop {
-        let next = skip_breaks(text, end);
+        let next = prefix.skip(text, skip_breaks(text, end));
         let rest = text.get(next..)?;
         if rest.starts_with(b"-----END ") {
             let name = rest.iter().skip(9).take_while(|byte| is_in_name(**byte));
@@ -20,7 +27,7 @@ pub(super) fn end(text: &[u8], at: usize) -> Option<usize> {
                 .take_while(|byte| **byte == b'-');
             return Some(next + line + dashes.count());
         }
-        let length = line_of_key(rest)?;
+        let length = line_of_key(rest, &prefix)?;
         match length {
             0 => return has_content.then_some(end),
             _ => has_content = true,
@@ -33,13 +40,64 @@ fn is_in_name(byte: u8) -> bool {
     byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' '
 }
 
-/// Skips line breaks and blanks, also escaped ones, and the numbers and marks that programs put before lines.
+/// The text before the first line of a key, which may be before each line: `id_rsa:1:`, or `# `.
+struct LinePrefix<'t>(&'t [u8]);
+
+impl<'t> LinePrefix<'t> {
+    fn before(text: &'t [u8], at: usize) -> Self {
+        let head = text.get(at.saturating_sub(LONGEST_PREFIX)..at);
+        let head = head.unwrap_or_default();
+        let line = memchr::memrchr(b'\n', head).map_or(0, |at| at + 1);
+        let escaped = memchr::memmem::rfind(head, b"\\n").map_or(0, |at| at + 2);
+        let line = head.get(line.max(escaped)..).unwrap_or_default();
+        Self(line.get(skip_breaks(line, 0)..).unwrap_or_default())
+    }
+
+    /// The place behind the prefix at `at`, and behind the marks that follow; `at` if it is not there.
+    fn skip(&self, text: &[u8], at: usize) -> usize {
+        match self.length_in(text.get(at..).unwrap_or_default()) {
+            0 => at,
+            length => skip_breaks(text, at + length),
+        }
+    }
+
+    /// The length of the prefix at the start of `text`, with any numbers in place of its own; 0 if it is not there.
+    fn length_in(&self, text: &[u8]) -> usize {
+        let (mut own, mut other) = (self.0, text);
+        loop {
+            match (own, other) {
+                ([], _) => return text.len() - other.len(),
+                ([b'0'..=b'9', ..], [b'0'..=b'9', ..]) => {
+                    own = without_number(own);
+                    other = without_number(other);
+                }
+                // The lines of a match are `id_rsa:1:`, and those around it `id_rsa-2-`.
+                ([a, own_rest @ ..], [b, rest @ ..])
+                    if a == b || (matches!(a, b':' | b'-') && matches!(b, b':' | b'-')) =>
+                {
+                    own = own_rest;
+                    other = rest;
+                }
+                _ => return 0,
+            }
+        }
+    }
+}
+
+fn without_number(text: &[u8]) -> &[u8] {
+    let end = text.iter().position(|byte| !byte.is_ascii_digit());
+    text.get(end.unwrap_or(text.len())..).unwrap_or_default()
+}
+
+/// Skips line breaks and blanks, also escaped ones, and the numbers, quotes and operators that programs put before and
+/// behind lines.
 fn skip_breaks(text: &[u8], mut at: usize) -> usize {
     loop {
         let rest = text.get(at..).unwrap_or_default();
         at += match rest {
             [b'\\', b'n' | b'r', ..] => 2,
             [b'\n' | b'\r' | b' ' | b'\t' | b'>' | b'|' | b'"' | b'+', ..] => 1,
+            [b'\\' | b'\'' | b'`' | b',' | b'.' | b'&' | b'(' | b')', ..] => 1,
             // A removed line of a difference. The last line of a key begins with five.
             [b'-', next, ..] if *next != b'-' => 1,
             [b'-', ..] if rest.starts_with(b"------END ") => 1,
@@ -67,7 +125,7 @@ fn line_number(text: &[u8]) -> usize {
 
 /// The length of the line of a key at the start of `text`: base64, or a header such as `Proc-Type: 4,ENCRYPTED`.
 /// 0 if it is no such line.
-fn line_of_key(text: &[u8]) -> Option<usize> {
+fn line_of_key(text: &[u8], prefix: &LinePrefix<'_>) -> Option<usize> {
     let head = text.get(..text.len().min(LONGEST_LINE))?;
     let is_base64 = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
     let is_header = [
@@ -89,21 +147,21 @@ fn line_of_key(text: &[u8]) -> Option<usize> {
     let ends = matches!(
         behind,
         [] | [
-            b'\n' | b'\r' | b'\\' | b' ' | b'\t' | b'"' | b'\'' | b'-',
+            b'\n' | b'\r' | b'\\' | b' ' | b'\t' | b'"' | b'\'' | b'`' | b'-',
             ..
         ]
     );
     // Words in a sentence are shorter.
     let is_line = length >= 16
         || (behind.starts_with(b"-----END ") && length > 0)
-        || is_checksum(text, length);
+        || is_checksum(text, length, prefix);
     Some(if ends && is_line { length } else { 0 })
 }
 
 /// Whether the line is the short last one of a key, or the checksum of an armored one.
-fn is_checksum(text: &[u8], length: usize) -> bool {
+fn is_checksum(text: &[u8], length: usize, prefix: &LinePrefix<'_>) -> bool {
     let behind = text.get(length..).unwrap_or_default();
-    let next = skip_breaks(behind, 0);
+    let next = prefix.skip(behind, skip_breaks(behind, 0));
     length > 0
         && next > 0
         && behind

@@ -5,11 +5,13 @@
 
 mod key_block;
 mod literal_filter;
+mod parameters;
 mod rules;
 #[cfg(test)]
 mod samples;
 #[cfg(test)]
 mod tests;
+mod url;
 
 /// The example of README.md.
 #[cfg(doctest)]
@@ -164,10 +166,10 @@ impl HomePath {
         let mut done = 0;
         for at in self.finder.find_iter(text.as_bytes()) {
             let end = at + self.path.len();
-            let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| is_name_byte(*byte));
-            // `/home/ada` is not in `/mnt/home/ada` nor in `/home/adam`.
-            let before = at.checked_sub(1).and_then(|at| text.as_bytes().get(at));
-            if is_part(before) || is_part(text.as_bytes().get(end)) {
+            // `/home/ada` is not in `/mnt/home/ada` nor in `/home/adam`, and `/root` not in `~/root`.
+            let head = text.as_bytes().get(..at).unwrap_or_default();
+            let rest = text.as_bytes().get(end..).unwrap_or_default();
+            if head.last().is_some_and(|byte| ends_path(*byte)) || continues_name(rest) {
                 continue;
             }
             out.push_str(text.get(done..at).unwrap_or_default());
@@ -179,6 +181,19 @@ impl HomePath {
         }
         out.push_str(text.get(done..).unwrap_or_default());
         Cow::Owned(out)
+    }
+}
+
+/// Whether a slash behind this byte is in the middle of a path, which may begin with a variable.
+fn ends_path(byte: u8) -> bool {
+    is_name_byte(byte) || matches!(byte, b'~' | b'.' | b'}' | b')' | b'*')
+}
+
+/// Whether a name goes on: a full stop may also end a sentence.
+fn continues_name(text: &[u8]) -> bool {
+    match text {
+        [b'.', next, ..] | [next, ..] => is_name_byte(*next),
+        [] => false,
     }
 }
 
@@ -265,9 +280,12 @@ impl SecretSearcher {
             // Escaped in JSON, spaces and the line breaks of keys have other bytes.
             let has_spaces =
                 |rule: &Rule| matches!(rule.check, Check::KeyBlock) || rule.pattern.contains(r"\t");
-            let is_candidate = |number: &usize| {
-                RULES.get(*number).is_some_and(has_spaces)
-                    || self.secret(*number, raw, hit.start(), 0).is_some()
+            let is_candidate = |number: &usize| match RULES.get(*number) {
+                Some(rule) if has_spaces(rule) => true,
+                Some(rule) if rule.check == Check::Url => {
+                    url::credentials(raw, hit.start(), true).is_some()
+                }
+                _ => self.secret(*number, raw, hit.start(), 0).is_some(),
             };
             if rules.into_iter().flatten().any(is_candidate) {
                 return true;
@@ -281,6 +299,11 @@ impl SecretSearcher {
     fn secret(&self, number: usize, text: &[u8], at: usize, done: usize) -> Option<Secret> {
         let rule: &Rule = RULES.get(number)?;
         let start = start_of(rule.start, text, at).filter(|start| *start >= done)?;
+        let kind = rule.kind;
+        if rule.check == Check::Url {
+            let span = url::credentials(text, start, false)?;
+            return Some(Secret { kind, span });
+        }
         let found = self.patterns.get(number)?.captures(text.get(start..)?)?;
         let secret = found.get(1).or_else(|| found.get(0))?;
         let mut span = start + secret.start()..start + secret.end();
@@ -296,20 +319,12 @@ impl SecretSearcher {
         match rule.check {
             Check::Nothing => {}
             Check::Digit if !shown.iter().any(u8::is_ascii_digit) => return None,
-            Check::Password if is_placeholder(shown) => return None,
-            Check::Digit | Check::Password => {}
-            Check::KeyBlock => span.end = key_block::end(text, span.end)?,
+            Check::Digit | Check::Url => {}
+            Check::Parameters => span.end = parameters::end(text, span.start)?,
+            Check::KeyBlock => span.end = key_block::end(text, span.clone())?,
         }
-        let kind = rule.kind;
         Some(Secret { kind, span })
     }
-}
-
-/// Whether a password is a variable of a template, or stars.
-fn is_placeholder(password: &[u8]) -> bool {
-    let is_variable = [&b"${"[..], b"{{", b"$(", b"[redacted:"];
-    is_variable.iter().any(|start| password.starts_with(start))
-        || password.iter().all(|byte| *byte == b'*')
 }
 
 fn start_of(start: Start, text: &[u8], at: usize) -> Option<usize> {

@@ -49,8 +49,10 @@ pub(super) enum Check {
     Nothing,
     /// It has a digit, unlike words.
     Digit,
-    /// It is no variable of a template.
-    Password,
+    /// It has credentials, which are the secret, and no variables of a template.
+    Url,
+    /// The match is the name of the first parameter of a header; all parameters are the secret.
+    Parameters,
     /// Lines of a key follow, and belong to it.
     KeyBlock,
 }
@@ -120,11 +122,16 @@ rules! {
     "atlassian-token" Word Run Nothing ["ATATT3"] r"ATATT3[A-Za-z0-9_=-]{100,300}";
     "jwt" Token Anywhere Nothing ["eyJ"] r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}";
     "bearer-token" Word Run Digit ["Bearer " "bearer "] r"[Bb]earer {1,4}([A-Za-z0-9._~+/-]{20,500}=*)";
+    "authorization" Anywhere Anywhere Parameters ["uthorization" "UTHORIZATION"]
+        r#"(?i)uthorization["'\\]{0,4}[ \t]{0,8}(?:=>|[:=])[ \t]{0,8}["'\\]{0,4}(?:digest|hawk|mac|oauth|signature|aws4-[a-z0-9-]{8,24})[ \t\r\n]{1,8}([A-Za-z0-9_*-]{1,40}=)"#;
+    "authorization" Word Anywhere Parameters ["AWS4-HMAC-SHA256" "AWS4-ECDSA-P256-SHA256"] r"AWS4-[A-Z0-9-]{8,24}[ \t\r\n]{1,8}(Credential=)";
+    "aws-signature" Anywhere Anywhere Nothing ["X-Amz-Signature"] r"X-Amz-Signature(?:=|%3[dD])([0-9a-f]{64})";
     "authorization" Anywhere Run Nothing ["uthorization" "UTHORIZATION"]
-        r#"(?i)uthorization["'\\]{0,4}[ \t]{0,8}(?:=>|[:=])[ \t]{0,8}["'\\]{0,4}(?:bearer|basic|token|apikey|api-key|digest|negotiate|hawk|aws4-hmac-sha256)[ \t]{1,8}([A-Za-z0-9._~+/:=-]{6,2000})"#;
+        r#"(?i)uthorization["'\\]{0,4}[ \t]{0,8}(?:=>|[:=])[ \t]{0,8}["'\\]{0,4}(?:bearer|basic|token|apikey|api-key|negotiate)[ \t]{1,8}([A-Za-z0-9._~+/:=-]{6,2000})"#;
     "authorization" Anywhere Run Digit ["uthorization" "UTHORIZATION" "-api-key" "-Api-Key" "-API-Key" "-API-KEY"]
         r#"[A-Za-z-]{8,13}["'\\]{0,4}[ \t]{0,8}(?:=>|[:=])[ \t]{0,8}["'\\]{0,4}([A-Za-z0-9._~+/=-]{16,2000})"#;
-    "url-credentials" Anywhere Anywhere Password ["://"]
-        r#"://[^\s/?#@:"'<>\\`]{0,256}:([^\s/?#"'<>\\`]{1,256})@[A-Za-z0-9\[]"#;
+    "url-credentials" Anywhere Anywhere Url ["://" r":\/" r":\\/" r":\\\/" r":\\\\/"] ":";
+    "url-credentials" Anywhere Anywhere Nothing ["%3A%2F%2F" "%3a%2f%2f"]
+        r"%3[aA]%2[fF]%2[fF][A-Za-z0-9._~+-]{0,256}%3[aA]((?:[A-Za-z0-9._~!$*+-]|%[013-9A-Fa-f][0-9A-Fa-f]|%2[145789A-Ea-e]){1,256}?)%40[A-Za-z0-9]";
     "private-key" Anywhere Anywhere KeyBlock ["-----BEGIN "] r"-----BEGIN [ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)?-----";
 }

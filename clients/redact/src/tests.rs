@@ -165,6 +165,13 @@ fn look_alikes_stay() {
         "eyJhbGciOiJIUzI1NiJ9 is the head of a token".to_owned(),
         "version=AKIAprefix ghp_short glpat-short xoxb-short".to_owned(),
         "12:30:AA and 1:AAA".to_owned(),
+        "ssh://git@github.com/a/b https://git@github.com/a sftp://ada@host postgres://ada@db/x".to_owned(),
+        "https://{token}@host https://$TOKEN@host https://ada:$PASSWORD@host".to_owned(),
+        "[page](https://example.org),ada@example.org https://@host https://example.org/?to=ada@host".to_owned(),
+        r#"{\"url\":\"https:\/\/example.org\/ada@host\",\"to\":\"ada@host\"}"#.to_owned(),
+        r"https:\/\/example.org\nfrom:ada@example.org C:\\\\host:a@b".to_owned(),
+        "docker://alpine:3.19@sha256:0123 https%3A%2F%2Fhost%3A8080%2Fa%40b".to_owned(),
+        "Digest username=\"ada\", response=\"1\" AWS4-HMAC-SHA256 is an algorithm".to_owned(),
         "sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg==".to_owned(),
     ];
     for text in texts {
@@ -193,8 +200,127 @@ fn only_paths_in_the_home_directory_are_shortened() {
         shown("cd '/home/ada'; /home/adam /mnt/home/ada/x"),
         "cd '~'; /home/adam /mnt~/x".replace("/mnt~", "/mnt/home/ada")
     );
+    for other in [
+        "~/home/ada",
+        "./home/ada/x",
+        "${X}/home/ada",
+        "/home/ada.old/x",
+        "a/home/ada",
+    ] {
+        assert_eq!(shown(other), other);
+    }
+    assert_eq!(shown("It is in /home/ada."), "It is in ~.");
+    let root = Redactor::new(false, Some("/root")).unwrap();
+    let shown = root.text("~/root /root ~/root/x:/root/y", &mut |_| {});
+    assert_eq!(shown, "~/root ~ ~/root/x:~/y");
     assert!(redactor.may_change(br#"{"cwd":"\/home\/ada\/x"}"#));
     assert!(!redactor.may_change(br#"{"cwd":"/home/eve/x"}"#));
+}
+
+#[test]
+fn credentials_of_urls_are_replaced_however_they_are_written() {
+    let mark = "[redacted:url-credentials]";
+    let user_stays = [
+        "https://ada:R@host",
+        "postgres://app:R@db.example/x",
+        "https://ada@example.org:R@host",
+        r"https:\/\/ada:R@host\/x",
+        r"https:\\/\\/ada:R@host",
+        r#"{\"a\":\"https:\\\/\\\/ada:R@host\"}"#,
+        "(https://ada:R@bücher.example)",
+        "https://ada:R@${HOST}/x",
+        "?to=https%3A%2F%2Fada%3AR%40host%2Fx",
+    ];
+    for form in user_stays {
+        let form = form.replacen('R', "{}", 1);
+        for password in ["pw1", "p%C3%A4ss%21", "%C3%A4%3A"] {
+            let (out, kinds) = redacted(&form.replacen("{}", password, 1));
+            assert_eq!(kinds, ["url-credentials"], "{form} {password}");
+            assert_eq!(out, form.replacen("{}", mark, 1), "{password}");
+        }
+    }
+    for password in ["pässwörd", "密码", r"p\u00e4ss", "p@ss", "a:b"] {
+        let (out, _) = redacted(&format!("https://ada:{password}@host"));
+        assert_eq!(out, format!("https://ada:{mark}@host"), "{password}");
+    }
+    for form in [
+        "https://R@host/x",
+        "HTTP://R@host",
+        r"https:\/\/R@host",
+        "git+https://R:@host",
+        "https://R:x-oauth-basic@host",
+        "https://R:abc@host",
+    ] {
+        for token in ["ghp_a1B2c3D4e5F6g7H8j9", "a0b1c2d3e4f5a6b7"] {
+            let (out, kinds) = redacted(&form.replacen('R', token, 1));
+            assert_eq!(kinds, ["url-credentials"], "{form}");
+            assert!(!out.contains(token), "{out}");
+        }
+    }
+    assert_eq!(
+        redacted("https://ghp_x@host").0,
+        format!("https://{mark}@host")
+    );
+    assert_eq!(
+        redacted("https://TOKEN@host").0,
+        format!("https://{mark}@host")
+    );
+    // JSON is searched as it is written.
+    for entry in [
+        r#"{"a":"https://ada:p\u00e4ss@host"}"#,
+        r#"{"a":"https:\\/\\/ada:pw1@host"}"#,
+        r#"{"a":"{\"b\":\"https:\\/\\/TOKEN@host\"}"}"#,
+        r#"{"a":"https://ada:p\\u00e4ss@host"}"#,
+    ] {
+        assert!(redactor().may_change(entry.as_bytes()), "{entry}");
+    }
+    let plain = r#"{"a":"https://example.org/x\nada@host, https:\\/\\/a ssh://git@host"}"#;
+    assert!(!redactor().may_change(plain.as_bytes()));
+}
+
+/// The first parameter was replaced, and the signature at the end stayed.
+#[test]
+fn all_parameters_of_an_authorization_header_are_replaced() {
+    let digest = r#"username="Ada, \"x\"", realm="a b", nonce="c", uri="/dir/", qop=auth,nc=01, response="6629fae4""#;
+    let aws = "Credential=AKIAEXAMPLE/20260101/us-east-1/s3/aws4_request, SignedHeaders=host;range, Signature=fe5f80f7";
+    let hawk = r#"id="d", ts="1", nonce="n", mac="6R4rV5iE=", ext=1"#;
+    for (scheme, parameters) in [
+        ("Digest", digest),
+        ("AWS4-HMAC-SHA256", aws),
+        ("Hawk", hawk),
+    ] {
+        for head in [
+            "Authorization: ",
+            "proxy-authorization: ",
+            "-H 'Authorization: ",
+        ] {
+            let (out, kinds) = redacted(&format!("{head}{scheme} {parameters}\nHost: x"));
+            assert_eq!(kinds, ["authorization"], "{out}");
+            assert_eq!(
+                out,
+                format!("{head}{scheme} [redacted:authorization]\nHost: x")
+            );
+        }
+        let nested = parameters.replace('\\', "\\\\").replace('"', "\\\"");
+        let (out, _) = redacted(&format!(
+            "{{\"Authorization\": \"{scheme} {nested}\", \"b\": 1}}"
+        ));
+        let expected =
+            format!("{{\"Authorization\": \"{scheme} [redacted:authorization]\", \"b\": 1}}");
+        assert_eq!(out, expected);
+    }
+    let folded = format!("AWS4-HMAC-SHA256 {}", aws.replace(", ", ",\n  "));
+    let (out, _) = redacted(&format!("['{folded}']"));
+    assert_eq!(out, "['AWS4-HMAC-SHA256 [redacted:authorization]']");
+    let url = format!(
+        "https://b.example/x?X-Amz-Signature={}&y=1",
+        chars(super::samples::HEX, 64)
+    );
+    let (out, _) = redacted(&url);
+    assert_eq!(
+        out,
+        "https://b.example/x?X-Amz-Signature=[redacted:aws-signature]&y=1"
+    );
 }
 
 /// A search from each literal to the end of the text would take quadratic time: minutes for each of these.
@@ -221,6 +347,18 @@ fn hostile_text_takes_linear_time() {
         "\\u0020",
         "Q~",
         "-----BEGIN PRIVATE KEY-----\naaaaaaaaaaaaaaaaa\n",
+        "a:1:-----BEGIN PRIVATE KEY-----",
+        "https://a",
+        "https://a@",
+        "https://a:\\u00e4",
+        ":\\/",
+        ":\\\\/\\\\/",
+        "%3A%2F%2F",
+        "%3A%2F%2Fa%3A",
+        "Authorization: Digest ",
+        "Authorization: Digest a=\"",
+        "AWS4-HMAC-SHA256 Credential=",
+        "X-Amz-Signature=",
     ] {
         let text = part.repeat(400_000 / part.len());
         let _ = redactor().text(&text, &mut |_| {});
@@ -267,6 +405,21 @@ fn private_keys_are_replaced_with_the_numbers_of_their_lines() {
         joined(&|at, text| format!("{at:>3} | {text}\n")),
         joined(&|at, text| format!("+{at:>3} {text}\n")),
         joined(&|_, text| format!("-{text}\n")),
+        joined(&|at, text| format!("keys/id_rsa:{at}:{text}\n")),
+        joined(&|at, text| format!("./keys/id_rsa:{at}:{text}\n")),
+        joined(&|_, text| format!("2026/id_rsa:{text}\n")),
+        joined(&|at, text| match at {
+            1 => format!("id_rsa:{at}:{text}\n"),
+            _ => format!("id_rsa-{at}-{text}\n"),
+        }),
+        joined(&|at, text| format!("keys/id_rsa:{at}:{text}\\n")),
+        joined(&|_, text| format!("# {text}\n")),
+        joined(&|_, text| format!("  \"{text}\\n\" +\n")),
+        joined(&|_, text| format!("'{text}\\n',\n")),
+        joined(&|_, text| format!("    . '{text}'\n")),
+        joined(&|_, text| format!("(\"{text}\\n\")\n")),
+        joined(&|_, text| format!("\\\"{text}\\\\n\\\" +\\n")),
+        joined(&|_, text| format!("`{text}\\n` +\n")),
     ] {
         let (out, kinds) = redacted(&text);
         assert_eq!(kinds, ["private-key"], "{text}");

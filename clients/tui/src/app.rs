@@ -2,10 +2,12 @@
 //! drawn.
 
 use crate::args::Args;
+use crate::choice::{self, Found};
 use crate::config::{Config, Settings};
 use crate::daemon::Daemon;
-use crate::message::{Effect, Filter, Message};
+use crate::message::{Effect, Filter, Message, Target};
 use crate::model::Model;
+use crate::shell_error::{FAILED, ShellError};
 use crate::terminal::{self, Terminal};
 use crate::theme::Background;
 use crate::view;
@@ -26,16 +28,29 @@ const GRACE: Duration = Duration::from_secs(3);
 
 /// Runs until the user quits or a signal arrives. The terminal is restored before an error returns; its
 /// text is for the user.
-pub async fn run(args: Args) -> Result<ExitCode, String> {
+pub async fn run(args: Args) -> Result<ExitCode, ShellError> {
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
-        return Err(
-            "stdin and stdout must be a terminal; `treelined tree SESSION` prints a tree into a pipe"
-                .to_owned(),
-        );
+        return Err(ShellError {
+            message: "stdin and stdout must be a terminal".to_owned(),
+            remedy: "treelined tree SESSION, which prints a tree into a pipe".to_owned(),
+            code: FAILED,
+        });
     }
     let config = Config::read(args.config.as_deref())?;
     let cwd = std::env::current_dir().map_err(|error| format!("the working directory: {error}"))?;
-    let cwd = cwd.to_string_lossy().into_owned();
+    let mut cwd = cwd.to_string_lossy().into_owned();
+    let builder = builder(&args, &config);
+    let target = match &args.session {
+        _ if args.latest => Some(Target::Latest),
+        None => None,
+        Some(named) => match choice::find(&builder, named).await? {
+            Found::Session(target) => Some(target),
+            Found::Folder(folder) => {
+                cwd = folder;
+                None
+            }
+        },
+    };
     let background = args
         .background
         .or(config.background)
@@ -50,13 +65,13 @@ pub async fn run(args: Args) -> Result<ExitCode, String> {
         cwd: cwd.clone(),
     };
     let (sender, messages) = unbounded_channel();
-    let daemon = Daemon::new(builder(&args, &config), cwd, sender);
+    let daemon = Daemon::new(builder, cwd, sender);
     let terminal = Terminal::take(config.mouse.unwrap_or(true));
     let mut terminal =
         terminal.map_err(|error| format!("cannot draw on this terminal: {error}"))?;
     let size = terminal.size().map_err(|error| error.to_string())?;
     let started = jiff::Timestamp::now().as_second();
-    let model = Model::new(settings, size, started, args.target());
+    let model = Model::new(settings, size, started, target);
     let ended = Loop {
         model,
         daemon: daemon.clone(),
@@ -67,7 +82,7 @@ pub async fn run(args: Args) -> Result<ExitCode, String> {
     .await;
     drop(terminal);
     daemon.close().await;
-    ended.map_err(|error| error.to_string())
+    Ok(ended.map_err(|error| error.to_string())?)
 }
 
 /// Chooses the daemon: the configured one, else the one beside this program, else the one on the `PATH`.

@@ -1,15 +1,23 @@
 //! The command line.
 
-use crate::message::Target;
 use crate::theme::{Background, ThemeName};
 use clap::Parser;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  treelined-tui                  the sessions of this directory
+  treelined-tui \"A tour\"         a session by its name
+  treelined-tui --latest         the session used last
+
+Exit codes: 0 done, 1 failed, 2 wrong arguments or several sessions fit, 3 not found.";
 
 /// Shows conversations of AI agents as trees, in a terminal.
 #[derive(Debug, Parser)]
-#[command(name = "treelined-tui", version, about)]
+#[command(name = "treelined-tui", version, about, after_help = EXAMPLES)]
 pub struct Args {
-    /// Id of a session, or path of its file; without it the program shows the list of sessions
+    /// A session: its file, its id, its name, or the beginning of its id (4 characters or more); a folder shows the
+    /// list of its sessions, and nothing that of this directory
     pub session: Option<String>,
 
     /// Open the session used last, one of this directory if there is any
@@ -49,37 +57,12 @@ pub struct Args {
     pub theme: Option<ThemeName>,
 }
 
-impl Args {
-    /// Returns the session to open first; `None` for the list.
-    pub fn target(&self) -> Option<Target> {
-        match &self.session {
-            _ if self.latest => Some(Target::Latest),
-            Some(given) if is_path(given) => {
-                let path = std::path::absolute(given).unwrap_or_else(|_| given.into());
-                Some(Target::Path(path.to_string_lossy().into_owned()))
-            }
-            Some(given) => Some(Target::Id(given.clone())),
-            None => None,
-        }
-    }
-}
-
-/// Returns whether the argument is a path. Ids have no separators and do not end in `.jsonl`.
-fn is_path(given: &str) -> bool {
-    given.contains('/') || given.ends_with(".jsonl") || Path::new(given).is_file()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn paths_and_ids_are_distinguished() {
-        let target = |args: &[&str]| Args::parse_from([&["treelined-tui"], args].concat()).target();
-        assert_eq!(target(&[]), None);
-        assert_eq!(target(&["--latest"]), Some(Target::Latest));
-        assert_eq!(target(&["0198-a.b"]), Some(Target::Id("0198-a.b".into())));
-        assert_eq!(target(&["/s/x"]), Some(Target::Path("/s/x".into())));
-        assert!(matches!(target(&["x.jsonl"]), Some(Target::Path(path)) if path.starts_with('/')));
+    fn the_arguments_are_a_valid_command() {
+        <Args as clap::CommandFactory>::command().debug_assert();
     }
 }

@@ -10,10 +10,12 @@
 //!   colours, formatted times, operations that end with a text.
 //!
 //! Around them, [`daemon`] runs effects and returns answers, [`terminal`] sets the terminal up and restores
-//! it, [`app`] is the event loop, and [`args`] and [`config`] read what the user has configured.
+//! it, [`app`] is the event loop, and [`args`] and [`config`] read what the user has configured. [`choice`] finds the
+//! session that the command line names, and [`shell_error`] shows errors beside the screen.
 
 pub mod app;
 pub mod args;
+pub mod choice;
 pub mod config;
 pub mod daemon;
 pub mod keys;
@@ -22,6 +24,7 @@ pub mod marked;
 pub mod message;
 pub mod model;
 pub mod operation;
+pub mod shell_error;
 pub mod terminal;
 pub mod text;
 pub mod theme;

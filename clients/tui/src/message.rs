@@ -2,6 +2,7 @@
 //! sanitized by [`crate::text`].
 
 use crate::marked::MarkedText;
+use crate::model::command::WorkProgress;
 use crate::model::compare::Comparison;
 use crate::model::document::Document;
 use crate::model::picker::{PickerItem, PickerKind};
@@ -350,6 +351,8 @@ pub enum Event {
         navigation_id: String,
         message: String,
     },
+    /// The operation that runs has come so far.
+    Worked(WorkProgress),
     /// The session was closed.
     Closed,
     /// The list of sessions has changed.

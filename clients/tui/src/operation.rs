@@ -98,6 +98,16 @@ impl Operation {
         }
     }
 
+    /// Returns whether the daemon reports its progress under the number of the request.
+    pub const fn has_progress(&self) -> bool {
+        matches!(self, Self::Compact { .. }) || self.reads_files()
+    }
+
+    /// Returns whether its progress is in bytes.
+    pub const fn reads_files(&self) -> bool {
+        matches!(self, Self::Import(_) | Self::Export { .. })
+    }
+
     /// Returns whether it moves the leaf, so that the cursor goes there.
     pub const fn moves_leaf(&self) -> bool {
         matches!(

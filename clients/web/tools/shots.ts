@@ -56,7 +56,9 @@ await shot('stats', { dark: true }, async (page) => {
   await page.keyboard.press('W');
   await page.locator('.branches tbody').waitFor();
 });
-await shot('narrow', { width: 420, fragment: '#e=q4' });
+await shot('narrow', { width: 420, fragment: '#e=q4' }, async (page) => {
+  await page.getByRole('button', { name: 'Tree' }).click();
+});
 const served = await stage.serve(tour());
 const live = await served.open('', { viewport: SIZE, reducedMotion: 'reduce' });
 await live.page.locator('.session-line').first().waitFor();

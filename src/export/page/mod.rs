@@ -62,7 +62,7 @@ pub(crate) struct PageSource {
     part: PagePart,
     /// For each of the [`FILTERS`] the entries in scope.
     outlines: Vec<Outline>,
-    /// For a branch, the items that are on it.
+    /// For a branch or a subtree, the items that it has.
     matched: Option<Vec<bool>>,
     /// Every row of the file.
     all: Visible,
@@ -108,10 +108,7 @@ impl PageSource {
         let outlines = FILTERS.iter();
         let outlines = outlines.map(|(_, filter)| everything.with_filter(tree, *filter));
         let outlines: Vec<Outline> = outlines.collect();
-        let matched = match part {
-            Part::Branch(tip) => Some(on_path(core, tip, &everything)),
-            Part::Tree | Part::Subtree(_) => None,
-        };
+        let matched = part.matched(core, &everything)?;
         let all = Visible::new(&everything, matched.as_deref(), &Folding::default());
         let items = all.rows().iter().map(Row::item);
         let snapshot = Snapshot::take(tree, &everything, items);
@@ -129,8 +126,8 @@ impl PageSource {
             }
         }
         Ok(Self {
-            head: SessionHead::take(core, &content, now)?,
-            part: PagePart::new(core, part, &nodes),
+            head: SessionHead::take(core, part, &everything, &content, now)?,
+            part: PagePart::new(core, part, &all, &nodes),
             parts: parts(&fetches),
             is_redacted: options.redacts,
             content,
@@ -270,7 +267,7 @@ impl PageSource {
             "sessionId": head.session_id,
             "title": head.title,
             "cwd": head.cwd,
-            "entryCount": head.entry_count,
+            "entryCount": self.fetches.len(),
         });
         for (name, value) in [("name", &head.name), ("created", &head.created)] {
             if let (Some(value), Some(members)) = (value, session.as_object_mut()) {
@@ -311,35 +308,29 @@ struct PackedSession {
 }
 
 impl PagePart {
-    fn new(core: &SessionState, part: Part, nodes: &[Node]) -> Self {
+    fn new(core: &SessionState, part: Part, all: &Visible, nodes: &[Node]) -> Self {
         let id = |node: Node| core.tree.id(node).to_owned();
         let row_of = |node: Option<Node>| nodes.iter().position(|at| Some(*at) == node);
-        let leaf = core.leaf();
         let (scope, entry) = match part {
             Part::Tree => ("tree", None),
             Part::Branch(tip) => ("branch", tip),
             Part::Subtree(top) => ("subtree", Some(top)),
         };
-        let leaf_row = row_of(leaf);
+        let leaf_row = match part {
+            // The leaf may be a label that is left out: the row above it counts.
+            Part::Subtree(_) => all.rows().iter().position(|row| row.is_leaf),
+            Part::Tree | Part::Branch(_) => row_of(core.leaf()),
+        };
+        let leaf = leaf_row.and_then(|row| nodes.get(row).copied());
         Self {
             scope,
             entry_id: entry.map(id),
-            leaf_id: leaf.filter(|_| leaf_row.is_some()).map(id),
+            leaf_id: leaf.map(id),
             selected: leaf_row
                 .or_else(|| row_of(entry))
                 .or(nodes.len().checked_sub(1)),
         }
     }
-}
-
-/// For each item whether it is on the path to `tip`.
-fn on_path(core: &SessionState, tip: Option<Node>, outline: &Outline) -> Vec<bool> {
-    let mut path = core.tree.path(tip);
-    path.sort_unstable();
-    let items = outline.items().iter();
-    items
-        .map(|item| path.binary_search(&item.node).is_ok())
-        .collect()
 }
 
 /// Splits rows into parts of about [`PART_BYTES`].

@@ -130,7 +130,7 @@ impl<'s> PartPacker<'s> {
             && let Some(id) = &facts.tool_call_id
             && let Some(outline) = self.source.outlines.last()
         {
-            let callers = outline.callers(served.row.item());
+            let callers = outline.callers_in_scope(served.row.item());
             call = self.reader.call(id, callers)?;
         }
         let label = served.entry.label.map(|label| content.clean(label));

@@ -11,13 +11,15 @@ use crate::tree::Flags;
 use crate::view::Entry;
 use serde_json::Value;
 
-/// The most bytes of HTML of messages.
-const MAX_BYTES: usize = 1 << 20;
+/// The most bytes of the element.
+const MAX_BYTES: usize = 1_000_000;
 
 /// The element `#static`.
 pub(super) fn html(source: &PageSource) -> Result<String> {
     let mut messages = Vec::new();
-    let (mut bytes, mut left_out) = (0, 0);
+    // The element with the longest number of messages that are left out.
+    let mut bytes = element(source, &[], usize::MAX).len();
+    let mut left_out = 0;
     let mut reader = source.content.reader();
     for row in path_to_selected(source) {
         let Some(fetch) = source.fetches.get(row) else {

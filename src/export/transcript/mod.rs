@@ -105,7 +105,7 @@ impl TranscriptSource {
         let matched = matched(&core.tree, part, &outline);
         let visible = Visible::new(&outline, Some(&matched), &Folding::default());
         Ok(Self {
-            head: SessionHead::take(core, &content, now)?,
+            head: SessionHead::take(core, part, &outline, &content, now)?,
             rows: rows(core, &outline, &visible, &content)?,
             outline,
             content,
@@ -173,7 +173,7 @@ impl TranscriptSource {
             if row.subject.role == Role::ToolResult
                 && let Some(id) = piece::call_id(&entry.json)
             {
-                call = reader.call(&id, self.outline.callers(row.item))?;
+                call = reader.call(&id, self.outline.callers_in_scope(row.item))?;
             }
             let pieces = pieces(&entry.json, row.subject, call.as_ref(), look.preview);
             let written = WrittenEntry { row, pieces };

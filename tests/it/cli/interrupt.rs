@@ -82,6 +82,12 @@ fn long_output_goes_through_the_pager_and_an_early_end_of_it_is_no_error() {
             "{command}: {plain}"
         );
     }
+    for command in ["doctor s1", "--help", "list --help", "restore", "config"] {
+        let paged = run(command, "sed s/^/paged:/").unwrap();
+        assert!(paged.starts_with("paged:"), "{command}: {paged}");
+        let plain = run(&format!("{command} --no-pager"), "sed s/^/paged:/").unwrap();
+        assert!(!plain.contains("paged:"), "{command}: {plain}");
+    }
     assert_eq!(run("tree s1", "true").unwrap().trim(), "", "left at once");
     assert_eq!(
         run("tree s1", "exit 1").unwrap().trim(),

@@ -113,3 +113,44 @@ fn a_damaged_file_is_described_in_json() {
     );
     assert_eq!(line["diagnostics"][0]["line"], 3);
 }
+
+/// A folder of the working directory hid the session of the same name from `doctor`.
+#[test]
+fn a_folder_does_not_hide_the_session_of_its_name() {
+    let home = home_with_two();
+    for folder in ["first", "empty"] {
+        fs::create_dir(home.cwd().join(folder)).unwrap();
+    }
+    for command in ["doctor", "show"] {
+        let found = home.run(&[command, "first"], &[], "").clean().text();
+        assert!(found.contains("first"), "{command}: {found}");
+        let none = home.run(&[command, "empty"], &[], "");
+        assert_eq!(none.code, Some(3), "{command}: {none:?}");
+        assert!(
+            none.stderr.contains("\"empty\" is a folder") && none.stderr.contains("\n  try: "),
+            "{none:?}"
+        );
+    }
+}
+
+#[test]
+fn a_deleted_session_is_said_to_be_in_the_trash() {
+    let home = home_with_two();
+    home.run(
+        &["call", "delete_session", r#"{"sessionId":"abcd1111"}"#],
+        &[],
+        "",
+    )
+    .clean();
+    for (command, session) in [("show", "first"), ("tree", "abcd1111"), ("doctor", "abcd1")] {
+        let output = home.run(&[command, session], &[], "");
+        assert_eq!(output.code, Some(3), "{command}: {output:?}");
+        let expected = format!(
+            "error: the session {session:?} is in the trash (sessionNotFound)\n  \
+             try: treelined restore {session:?}, which brings it back\n"
+        );
+        assert_eq!(output.stderr, expected, "{command}");
+    }
+    home.run(&["restore", "first"], &[], "").clean();
+    home.run(&["show", "first"], &[], "").clean();
+}

@@ -79,15 +79,89 @@ fn a_shell_gets_the_words_that_may_follow() {
         ["get_tree"]
     );
     assert!(first(words("bash", &["treelined", "tree", "s"])).contains(&"s1".to_owned()));
-    let bash = words("bash", &["treelined", "show", ""]);
-    assert!(
-        !bash.contains("A tour"),
-        "bash would split the name: {bash}"
-    );
-    assert!(words("fish", &["treelined", "show", "A"]).contains("A tour"));
+    for shell in ["fish", "zsh"] {
+        for typed in ["A", "A\\ t", "\"A t", "'A "] {
+            let found = first(words(shell, &["treelined", "show", typed]));
+            assert_eq!(found, ["A tour"], "{shell} {typed}");
+        }
+    }
+    let addresses = words("bash", &["treelined", "serve", "--listen", "uni"]);
+    assert_eq!(addresses, "unix\nunix:");
     assert!(first(words("zsh", &["treelined", "do"])).contains(&"doctor".to_owned()));
     let script = home.run(&["completions", "zsh"], &[], "").clean().text();
     assert!(script.contains("treelined-tui"), "{script}");
+}
+
+/// bash inserts a candidate as it is: names with blanks were not offered.
+#[test]
+fn bash_quotes_the_words_that_it_would_split() {
+    let home = home_with_name("A tour's *");
+    let script = home.run(&["completions", "bash"], &[], "").clean().text();
+    let script = home.file("complete.bash", script.as_bytes());
+    let completed = |words: &str, word: &str| {
+        let line = format!(
+            "source {}; COMP_WORDS=({words}); COMP_CWORD=2; _clap_complete_treelined treelined {word} show; \
+             printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+            script.display()
+        );
+        let folder = binary().parent().unwrap().display().to_string();
+        let path = format!("{folder}:{}", std::env::var("PATH").unwrap());
+        let mut bash = std::process::Command::new("bash");
+        let inherited = home.command(&[], &[]);
+        for (name, value) in inherited.get_envs() {
+            match value {
+                Some(value) => bash.env(name, value),
+                None => bash.env_remove(name),
+            };
+        }
+        bash.args(["--norc", "-c", &line])
+            .env("PATH", path)
+            .current_dir(home.cwd());
+        String::from_utf8(bash.output().unwrap().stdout).unwrap()
+    };
+    let quoted = r"A\ tour\'s\ \*";
+    assert_eq!(completed("treelined show A", "A").trim_end(), quoted);
+    assert_eq!(
+        completed(r"treelined show 'A\ t'", r"'A\ t'").trim_end(),
+        quoted
+    );
+    // bash closes an open quote itself.
+    let open = completed(r#"treelined show '"A '"#, "'A '");
+    assert_eq!(open.trim_end(), "A tour's *");
+}
+
+#[test]
+fn the_ids_of_an_import_are_completed() {
+    let home = home_with_name("A tour");
+    home.run(
+        &["call", "delete_session", r#"{"sessionId":"s1"}"#],
+        &[],
+        "",
+    )
+    .clean();
+    let env = [("TREELINED_COMPLETE", "fish")];
+    for option in ["--again", "--forget"] {
+        let words = ["--", "treelined", "import", option, "s"];
+        let found = home.run(&words, &env, "").clean().text();
+        assert_eq!(found, "s1\tA tour\n", "{option}");
+    }
+}
+
+#[test]
+fn wrong_arguments_are_errors_with_a_remedy() {
+    let home = Home::new();
+    let output = home.run(&["list", "--jsn"], &[], "");
+    assert_eq!(output.code, Some(2));
+    assert_eq!(
+        output.stderr,
+        "error: unexpected argument '--jsn' found; did you mean '--json'?\n  \
+         try: treelined list --json [WORDS]..., or treelined list --help\n"
+    );
+    let hostile = home.run(&["list", "--a\u{1b}[2J"], &[], "");
+    assert!(
+        hostile.code == Some(2) && no_controls(&hostile.stderr),
+        "{hostile:?}"
+    );
 }
 
 #[test]

@@ -12,6 +12,7 @@ fn status_describes_the_daemon() {
     };
     let status = background.status();
     let socket = background.socket();
+    assert_eq!(status["running"], true);
     assert_eq!(status["socket"], socket.to_str().unwrap());
     assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(status["protocolVersion"], 1);
@@ -140,4 +141,20 @@ fn a_stopped_process_is_a_problem_that_status_names() {
     let output = background.home.run(&["connect"], &[], "");
     fails(&output, 1, &["does not answer"]);
     kill_process(pid, Signal::CONT).unwrap();
+}
+
+/// It printed nothing on stdout.
+#[test]
+fn status_says_in_json_that_no_daemon_runs() {
+    let home = Home::new();
+    let output = home.run(&["status", "--json"], &[], "");
+    assert_eq!(output.code, Some(3), "{output:?}");
+    let status: Json = serde_json::from_str(&output.text()).unwrap();
+    assert_eq!(status["running"], false);
+    assert_eq!(status["sessionDir"], home.sessions().to_str().unwrap());
+    assert!(
+        status["socket"].as_str().unwrap().ends_with(".sock"),
+        "{status}"
+    );
+    assert_eq!(output.stderr, "");
 }

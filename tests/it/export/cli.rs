@@ -47,6 +47,22 @@ fn an_export_goes_to_stdout_and_the_report_to_stderr() {
     );
 }
 
+/// It wrote a file of the name `-`.
+#[test]
+fn a_dash_as_output_is_stdout() {
+    let home = Home::new();
+    stored(&home);
+    let (code, out, err) = run(&home, &["s1", "--text", "-o", "-"]);
+    assert!(code == 0 && out.starts_with("Why does it fail?"), "{out}");
+    assert_eq!(err, "redacted 1 × github-token in 1 entry\n");
+    let (code, out, err) = run(&home, &["s1", "--text", "-o", "-", "--json"]);
+    assert!(
+        code == 2 && out.is_empty() && err.contains("--output FILE"),
+        "{err}"
+    );
+    assert!(!home.cwd().join("-").exists());
+}
+
 #[test]
 fn a_file_is_written_once_and_replaced_only_on_request() {
     let home = Home::new();

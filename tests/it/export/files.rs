@@ -83,6 +83,12 @@ fn paths_that_cannot_be_written_are_refused_with_a_typed_error() {
     let (mut d, source) = opened(&home, &branched());
     let missing = home.files().join("missing/out.html");
     let in_file = source.join("out.html");
+    let (link, dangling) = (home.files().join("link"), home.files().join("dangling"));
+    symlink("/etc/hostname", &link).unwrap();
+    symlink(&missing, &dangling).unwrap();
+    let pipe = home.files().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
     for path in [
         json!("out.html"),
         json!(home.files()),
@@ -90,24 +96,26 @@ fn paths_that_cannot_be_written_are_refused_with_a_typed_error() {
         json!(missing),
         json!(in_file),
         json!("/dev/null"),
+        json!(home.files().join("out.html/")),
+        json!(format!("{}/out.html/.", home.files().display())),
+        json!(format!("{}/out.html/..", home.files().display())),
+        json!(format!("{}/out\0.html", home.files().display())),
+        json!(home.files().join("x".repeat(256))),
+        json!(format!("/{}out", "x/".repeat(3000))),
+        json!(link),
+        json!(dangling),
+        json!(pipe),
     ] {
         for overwrite in [false, true] {
             let params = json!({"format": "html", "path": path, "overwrite": overwrite});
             let error = d.err("export_session", params);
-            match path == "/dev/null" && !overwrite {
-                true => assert_eq!(error.kind, "fileExists"),
-                false => assert_eq!(
-                    (error.kind.as_str(), error.details("field")),
-                    ("invalidParams", &json!("path")),
-                    "{path}"
-                ),
-            }
+            assert_eq!(
+                (error.kind.as_str(), error.details("field")),
+                ("invalidParams", &json!("path")),
+                "{path}"
+            );
         }
     }
-    let link = home.files().join("link.html");
-    symlink("/etc/hostname", &link).unwrap();
-    let params = json!({"format": "text", "path": link});
-    d.err_kind("export_session", params, "fileExists");
     let params = json!({"format": "text", "path": "/sys/out.txt"});
     d.err_kind("export_session", params, "pathDenied");
     assert!(
@@ -118,6 +126,43 @@ fn paths_that_cannot_be_written_are_refused_with_a_typed_error() {
             & 0o170_000
             != 0o100_000
     );
+}
+
+/// Unfinished exports of killed daemons stayed in the folder, with the text of sessions in them.
+#[test]
+fn unfinished_exports_of_killed_daemons_are_removed_by_the_next_one() {
+    let home = Home::new();
+    let (mut d, _) = opened(&home, &branched());
+    let abandoned = home
+        .files()
+        .join(".out.html.0123456789abcdef.treelined.tmp");
+    let in_use = home.files().join(".b.html.0123456789abcdef.treelined.tmp");
+    fs::write(&abandoned, "half").unwrap();
+    let held = fs::File::create(&in_use).unwrap();
+    held.lock().unwrap();
+    let path = home.files().join("next.html");
+    d.ok("export_session", json!({"format": "html", "path": path}));
+    assert!(!abandoned.exists());
+    assert!(in_use.exists(), "another daemon writes it");
+}
+
+/// The open file still had the entries.
+#[test]
+fn a_session_whose_file_is_deleted_is_not_exported() {
+    let home = Home::new();
+    let (mut d, source) = opened(&home, &branched());
+    d.ignore("session_closed");
+    fs::remove_file(source).unwrap();
+    let path = home.files().join("out");
+    for format in ["html", "markdown", "text", "jsonl"] {
+        for params in [
+            json!({"format": format}),
+            json!({"format": format, "path": path}),
+        ] {
+            d.err_kind("export_session", params, "sessionDeleted");
+        }
+    }
+    assert!(!path.exists());
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod files;
 mod page;
 mod redaction;
 mod session_files;
+mod subtrees;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

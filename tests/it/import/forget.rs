@@ -26,3 +26,20 @@ fn only_a_session_that_an_import_has_made_is_forgotten() {
     let again = home.run(&["import", "--forget", id], &[], "").clean();
     assert!(again.text().contains("0 sources"), "{again:?}");
 }
+
+/// A mistyped id was ignored.
+#[test]
+fn only_a_session_that_an_import_has_made_is_imported_again() {
+    let home = Home::new();
+    let (d, result) = imported(&home);
+    drop(d);
+    let id = result["sessions"][0]["sessionId"].as_str().unwrap();
+    let unknown = home.run(&["import", "--again", "nobody"], &[], "");
+    assert_eq!(unknown.code, Some(3), "{unknown:?}");
+    assert!(
+        unknown.stderr.contains("\"nobody\"") && unknown.stderr.contains("\n  try: "),
+        "{unknown:?}"
+    );
+    assert!(unknown.stdout.is_empty(), "{unknown:?}");
+    home.run(&["import", "--again", id], &[], "").clean();
+}

@@ -187,6 +187,41 @@ fn other_paths_methods_and_upgrades_have_one_empty_answer() {
     }
 }
 
+/// Any text was accepted as a key, and a WebSocket that was opened at the page's path got the page.
+#[test]
+fn a_broken_handshake_is_a_bad_request() {
+    let daemon = WebDaemon::start();
+    let port = daemon.port;
+    let upgrade = upgrade(port, "");
+    let key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    let mut requests = vec![
+        upgrade.replacen("GET /ws", "GET /", 1),
+        upgrade.replacen(key, &format!("{key}{key}"), 1),
+    ];
+    for other in [
+        "",
+        "x",
+        "dGhlIHNhbXBsZSBub25jZQ",
+        "dGhlIHNhbXBsZSBub25jZQ= =",
+        "dGhlIHNhbXBsZSBub25jZR==",
+        "dGhlIHNhbXBsZSBub25jZXM=",
+        "bm9uY2U=",
+        "c29tZXRoaW5nIGxvbmdlciB0aGFuIDE2",
+    ] {
+        let other = format!("Sec-WebSocket-Key: {other}\r\n");
+        requests.push(upgrade.replacen(key, &other, 1));
+    }
+    for request in requests {
+        let answer = http(port, &request);
+        assert!(
+            answer.starts_with("HTTP/1.1 400 Bad Request\r\n"),
+            "{request}{answer}"
+        );
+        assert!(answer.ends_with("\r\n\r\n"), "no body: {answer}");
+    }
+    daemon.check_serves();
+}
+
 #[test]
 fn broken_and_oversized_requests_are_refused() {
     let daemon = WebDaemon::start();

@@ -24,6 +24,7 @@ fn every_client_without_the_token_gets_the_same_close_code() {
         ("shorter", first(&right.replacen(&token[..1], "", 1))),
         ("longer", first(&right.replacen('}', "0}", 1))),
         ("bare", first(token)),
+        ("in an array", first(&format!("[\"{token}\"]"))),
         ("the protocol", first(&list)),
         (
             "with more members",

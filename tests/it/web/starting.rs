@@ -190,7 +190,7 @@ fn treelined_web_serves_the_page_until_it_is_interrupted() {
     drop(client);
     let pid = Pid::from_child(&child);
     kill_process(pid, Signal::INT).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(child.wait().unwrap().code(), Some(130));
     let mut said = String::new();
     std::io::Read::read_to_string(&mut child.stdout.take().unwrap(), &mut said).unwrap();
     assert!(

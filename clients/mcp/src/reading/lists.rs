@@ -1,7 +1,7 @@
 //! Lists: hits of a search, sessions, branches.
 
 use super::{Answer, MAX_LINE, MAX_TOKENS, budget, say_next};
-use crate::clean::{Cleaner, inert};
+use crate::clean::{Cleaner, inert, usable};
 use crate::history::{History, OpenSession, Result};
 use crate::portable::portable;
 use crate::text::{HEADING, quoted};
@@ -42,6 +42,7 @@ pub struct SearchHistory {
 }
 
 /// A search as the model asks for it.
+#[derive(Clone)]
 pub struct SearchRequest {
     pub query: String,
     pub mode: SearchMode,
@@ -52,12 +53,21 @@ pub struct SearchRequest {
 
 pub async fn search_history(
     history: &History,
-    request: SearchRequest,
+    mut request: SearchRequest,
 ) -> Result<Answer<SearchHistory>> {
+    request.limit = request.limit.clamp(1, 100);
+    loop {
+        let answer = found(history, request.clone()).await?;
+        if answer.fits() || request.limit == 1 {
+            return Ok(answer);
+        }
+        request.limit /= 2;
+    }
+}
+
+async fn found(history: &History, request: SearchRequest) -> Result<Answer<SearchHistory>> {
     let mut call = history.client().search(request.query).mode(request.mode);
-    call = call
-        .branches(request.branches)
-        .limit(request.limit.clamp(1, 100));
+    call = call.branches(request.branches).limit(request.limit);
     if let Some(cwd) = history.scope() {
         call = call.cwd(cwd);
     }
@@ -183,8 +193,24 @@ pub async fn list_sessions(
     limit: u64,
     cursor: Option<String>,
 ) -> Result<Answer<SessionList>> {
+    let mut limit = limit.clamp(1, 200);
+    loop {
+        let answer = session_lines(history, query.clone(), limit, cursor.clone()).await?;
+        if answer.fits() || limit == 1 {
+            return Ok(answer);
+        }
+        limit /= 2;
+    }
+}
+
+async fn session_lines(
+    history: &History,
+    query: Option<String>,
+    limit: u64,
+    cursor: Option<String>,
+) -> Result<Answer<SessionList>> {
     let own = history.own_session().await.unwrap_or_default();
-    let (rows, next_cursor) = history.sessions(query, limit.clamp(1, 200), cursor).await?;
+    let (rows, next_cursor) = history.sessions(query, limit, cursor).await?;
     let mut cleaner = history.cleaner();
     let mut text = format!("{HEADING}\n");
     let mut sessions = Vec::new();
@@ -295,7 +321,7 @@ async fn branch_lines(
         lines.push(line);
     }
     let data = BranchList {
-        session_id: open.id.clone(),
+        session_id: usable(&open.id),
         left_out: all - lines.len(),
         branches: lines,
     };

@@ -66,6 +66,14 @@ impl<T> Answer<T> {
     }
 }
 
+impl<T: Serialize> Answer<T> {
+    /// Whether the text and the structured content have at most [`MAX_TOKENS`].
+    fn fits(&self) -> bool {
+        let data = serde_json::to_string(&self.data).unwrap_or_default();
+        (self.text.len() + data.len()) as u64 <= MAX_TOKENS * TOKEN_BYTES
+    }
+}
+
 /// The bytes of quoted text in an answer of so many tokens.
 fn budget(max_tokens: Option<u64>) -> usize {
     let tokens = max_tokens.unwrap_or(DEFAULT_TOKENS).clamp(200, MAX_TOKENS);

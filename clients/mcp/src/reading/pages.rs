@@ -1,7 +1,7 @@
 //! Entries as passages, in pages.
 
 use super::{Answer, MAX_LINE, MAX_TOKENS, budget, say_next};
-use crate::clean::{Cleaner, inert};
+use crate::clean::{Cleaner, inert, usable};
 use crate::history::{Failure, History, OpenSession, PathPage, Result};
 use crate::portable::portable;
 use crate::text::{Passage, boundary, cut, quoted};
@@ -157,9 +157,9 @@ async fn branch_text(
         );
     }
     let data = BranchText {
-        session_id: open.id.clone(),
+        session_id: usable(&open.id),
         passages: reading.passages,
-        next_from,
+        next_from: next_from.as_deref().map(usable),
     };
     Ok(Answer::new(reading.text, data, cleaner))
 }

@@ -1,6 +1,8 @@
 //! The server against a real daemon, over MCP as an agent speaks it.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
+mod arguments;
+mod completions;
 mod secrets;
 
 use serde_json::{Value, json};
@@ -33,6 +35,14 @@ impl Folders {
 
     fn path(&self, name: &str) -> PathBuf {
         self.root.path().canonicalize().unwrap().join(name)
+    }
+
+    /// A program with this text.
+    fn script(&self, text: &str) -> PathBuf {
+        let script = self.path("daemon.sh");
+        std::fs::write(&script, text).unwrap();
+        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o700)).unwrap();
+        script
     }
 
     /// Runs requests through a daemon of its own.
@@ -300,15 +310,12 @@ fn long_branches_and_entries_come_in_pages() {
 
 /// A daemon that writes a copy of its answers to `answers`.
 fn copying_daemon(folders: &Folders, answers: &Path) -> PathBuf {
-    let script = folders.path("daemon.sh");
     let (daemon, answers) = (daemon(), answers.display());
     let text = format!(
         "#!/bin/sh\n'{}' \"$@\" | tee '{answers}'\n",
         daemon.display()
     );
-    std::fs::write(&script, text).unwrap();
-    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o700)).unwrap();
-    script
+    folders.script(&text)
 }
 
 /// `get_path` without pages sent 30 MB for each page of such a branch.

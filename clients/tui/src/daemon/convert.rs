@@ -5,6 +5,7 @@ use crate::marked::MarkedText;
 use crate::message::{
     Draft, End, Event, Filter, Hit, HitPage, Navigation, Session, SessionRow, TreePage,
 };
+use crate::model::command::WorkProgress;
 use crate::model::document::Document;
 use crate::model::rows::{Kind, Row, RowStyle};
 use crate::{text, time};
@@ -239,6 +240,10 @@ pub fn event(notification: &Notification) -> Option<Event> {
                 navigation_id: token.clone(),
                 message: text::line(message),
             },
+            (RequestId::Number(_), _) => Event::Worked(WorkProgress {
+                done: params.progress as u64,
+                total: params.total.map(|total| total as u64),
+            }),
             _ => return None,
         },
         Notification::UserAsked(asked) => people::question(asked.clone())?,

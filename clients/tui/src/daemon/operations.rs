@@ -7,12 +7,16 @@ use crate::model::picker::{PickerItem, PickerKind};
 use crate::operation::{self, ImportSource, Operation};
 use crate::{text, time};
 use std::path::PathBuf;
+use std::time::Duration;
 use treelined_client::{
     Client, Error, ExportFormat, FirstWrite, ImportFrom, ImportSessionsResult, Navigation,
 };
 
 /// Characters shown of a message of the context.
 const SHOWN: usize = 200;
+
+/// The time that work on many files may take; Esc cancels it.
+pub(super) const LONG: Duration = Duration::from_secs(24 * 3600);
 
 /// Moves listed at most.
 const MOVES: u64 = 200;
@@ -109,7 +113,7 @@ impl Daemon {
     }
 
     async fn import(&self, client: &Client, source: ImportSource) -> Result<String, Error> {
-        let call = client.import_sessions();
+        let call = client.import_sessions().timeout(LONG);
         let call = match source {
             ImportSource::All => call,
             ImportSource::Here => call.cwd(&self.cwd),
@@ -234,7 +238,8 @@ async fn export(
 ) -> Result<String, Error> {
     let format = ExportFormat::from(format.name());
     let path = absolute(&path).to_string_lossy().into_owned();
-    let written = client.export_session(format).path(&path).await?;
+    let call = client.export_session(format).path(&path).timeout(LONG);
+    let written = call.await?;
     let hidden: usize = written.redactions.iter().map(|it| it.count as usize).sum();
     let hidden = match hidden {
         0 => String::new(),
@@ -306,7 +311,7 @@ async fn stats(client: &Client) -> Result<String, Error> {
     row("tokens to the cache", stats.tokens.cache_write.to_string());
     row("cost", format!("{:.4}", stats.cost));
     row("tokens of the context", stats.context_tokens.to_string());
-    let active = std::time::Duration::from_millis(stats.active_ms);
+    let active = Duration::from_millis(stats.active_ms);
     row("active", time::elapsed(active));
     for (name, at) in [("began", &stats.started_at), ("ended", &stats.ended_at)] {
         if let Some(at) = at {

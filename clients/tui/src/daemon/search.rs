@@ -1,6 +1,7 @@
 //! Searches all sessions. One search runs at a time: a new one cancels the running one and waits for its end, so
 //! that all hits that arrive while a search runs are its own.
 
+use super::operations::LONG;
 use super::{Daemon, convert, failure};
 use crate::message::{self, Failure, SearchQuery};
 use std::pin::pin;
@@ -34,7 +35,11 @@ impl Daemon {
         mut cancelled: oneshot::Receiver<()>,
     ) -> Result<SearchResult, Error> {
         let (text, mode) = convert::typed(&query.query);
-        let mut call = client.search(text).mode(mode).limit(query.limit as u64);
+        let mut call = client
+            .search(text)
+            .mode(mode)
+            .limit(query.limit as u64)
+            .timeout(LONG);
         if query.here {
             call = call.cwd(&self.cwd);
         }

@@ -81,7 +81,7 @@ actions! {
     Rename "rename" "rename",
     Trash "trash" "move to the trash",
     Create "new" "create a session",
-    Import "import" "import conversations of other tools",
+    Import "import" "import from other tools",
     Restore "restore" "restore a deleted session",
     Send "send" "send as the new user message",
     Newline "newline" "a new line",

@@ -326,6 +326,9 @@ impl Model {
             } => {
                 if let Some(navigating) = self.this_navigation(&navigation_id) {
                     navigating.summary.push_str(&text);
+                } else if let Some(running) = &mut self.running {
+                    // The daemon names the navigation of a merge.
+                    running.has_written(&text);
                 }
                 Vec::new()
             }
@@ -335,6 +338,15 @@ impl Model {
             } => {
                 if let Some(navigating) = self.this_navigation(&navigation_id) {
                     navigating.progress = Some(message);
+                }
+                Vec::new()
+            }
+            Event::Worked(progress) => {
+                // That of a search has no line of its own.
+                if !self.search.searching
+                    && let Some(running) = &mut self.running
+                {
+                    running.has_come_to(progress);
                 }
                 Vec::new()
             }

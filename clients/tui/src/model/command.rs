@@ -84,12 +84,37 @@ pub struct RunningCommand {
     pub began: Duration,
     /// The operation, if the command is one of this program.
     pub operation: Option<Operation>,
+    /// How far the operation has come, once the daemon has said so.
+    pub progress: Option<WorkProgress>,
+}
+
+/// How far an operation has come: in bytes read, or in characters of a summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkProgress {
+    pub done: u64,
+    pub total: Option<u64>,
 }
 
 impl RunningCommand {
     /// Returns whether to show it: most commands end before it could be read.
     pub fn is_shown(&self, now: Duration) -> bool {
         now.saturating_sub(self.began) > Duration::from_millis(400)
+    }
+
+    /// Takes the progress of the daemon's work on the running operation.
+    pub fn has_come_to(&mut self, progress: WorkProgress) {
+        if self.operation.as_ref().is_some_and(Operation::has_progress) {
+            self.progress = Some(progress);
+        }
+    }
+
+    /// Adds a piece of the summary of a merge.
+    pub fn has_written(&mut self, delta: &str) {
+        if matches!(self.operation, Some(Operation::Merge { .. })) {
+            let before = self.progress.map_or(0, |progress| progress.done);
+            let done = before + delta.chars().count() as u64;
+            self.progress = Some(WorkProgress { done, total: None });
+        }
     }
 }
 

@@ -1,10 +1,10 @@
 //! Draws the `:` line with its candidates, a running command, and its output.
 
-use super::dialog::{COLUMNS, esc_hint, input_line, moving_title, wrapped};
+use super::dialog::{COLUMNS, esc_hint, input_line, key_lines, moving_title, wrapped};
 use super::{popup, put};
 use crate::model::Model;
-use crate::model::command::{CommandLine, RunningCommand};
-use crate::text;
+use crate::model::command::{CommandLine, RunningCommand, WorkProgress};
+use crate::{text, time};
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
@@ -12,6 +12,9 @@ use ratatui::widgets::Clear;
 
 /// Candidates shown at most.
 const CANDIDATES: usize = 8;
+
+/// Columns of a progress bar, at most.
+const BAR: u16 = 40;
 
 /// Preferred columns of a command's output.
 const OUTPUT: u16 = 76;
@@ -96,15 +99,42 @@ pub fn running(model: &Model, frame: &mut Frame, running: &RunningCommand) {
     let columns = popup::columns(screen, COLUMNS);
     let elapsed = model.now.saturating_sub(running.began);
     let title = moving_title(&format!("Running {}", running.name), elapsed);
-    let waiting = match running.operation {
-        Some(_) => "Waiting for the daemon…",
-        None => "Waiting for the client that offers it…",
-    };
-    let mut lines: Vec<Line> = wrapped(waiting, columns, theme.dim).collect();
+    let mut lines = progress_lines(model, running, columns);
     lines.push(Line::default());
     lines.push(esc_hint(model, "cancels it"));
     let area = popup::area(screen, columns, lines.len());
     popup::draw(frame, theme, area, &title, theme.active, lines);
+}
+
+/// Returns how far a command has come, as far as that is known.
+fn progress_lines(model: &Model, running: &RunningCommand, columns: u16) -> Vec<Line<'static>> {
+    let theme = &model.settings.theme;
+    let waiting = match (&running.operation, running.progress) {
+        (None, _) => "Waiting for the client that offers it…".to_owned(),
+        (Some(_), None) => "Waiting for the daemon…".to_owned(),
+        (Some(operation), Some(progress)) if operation.reads_files() => {
+            let WorkProgress { done, total } = progress;
+            let bytes = |count: u64| time::bytes(usize::try_from(count).unwrap_or(usize::MAX));
+            let Some(total) = total.filter(|total| *total > 0) else {
+                return wrapped(&format!("{} read", bytes(done)), columns, theme.dim).collect();
+            };
+            let text = format!("{} of {}", bytes(done), bytes(total));
+            let width = u64::from(columns.min(BAR));
+            let full = usize::try_from(done.min(total) * width / total).unwrap_or(0);
+            let empty = usize::from(columns.min(BAR)).saturating_sub(full);
+            return vec![
+                Line::from(vec![
+                    Span::styled("█".repeat(full), theme.active),
+                    Span::styled("░".repeat(empty), theme.dim),
+                ]),
+                Line::styled(text, theme.dim),
+            ];
+        }
+        (Some(_), Some(WorkProgress { done, .. })) => {
+            format!("Summarizing: {done} characters written.")
+        }
+    };
+    wrapped(&waiting, columns, theme.dim).collect()
 }
 
 fn output_lines(size: (u16, u16), output: &str) -> Vec<String> {
@@ -131,14 +161,18 @@ pub fn pager(model: &Model, frame: &mut Frame, title: &str, output: &str, top: u
     let theme = &model.settings.theme;
     let lines = output_lines(model.size, output);
     let height = output_height(model.size, lines.len());
-    let hint = match lines.len() > height {
-        true => "↓ more, y copies, esc closes",
-        false => "y copies, esc closes",
-    };
+    let mut keys = vec![("y", "copies"), ("esc", "closes")];
+    if lines.len() > height {
+        keys.insert(0, ("↑↓", "more"));
+    }
     let screen = Rect::new(0, 0, model.size.0, model.size.1);
     let area = popup::area(screen, popup::columns(screen, OUTPUT), height);
     let visible = lines.into_iter().skip(top).take(height);
     let visible = visible.map(|line| Line::styled(line, theme.text)).collect();
-    let title = format!("{title} ({hint})");
-    popup::draw(frame, theme, area, &title, theme.active, visible);
+    popup::draw(frame, theme, area, title, theme.active, visible);
+    for keys in key_lines(model, &keys, usize::from(area.width.saturating_sub(6))) {
+        let ends = [Span::raw(" ")];
+        let spans = ends.iter().cloned().chain(keys.spans).chain(ends.clone());
+        popup::foot(frame, area, Line::from_iter(spans));
+    }
 }

@@ -40,7 +40,7 @@ pub fn draw(model: &Model, frame: &mut Frame) {
         }
         Some(Dialog::Create { input }) => {
             let hints = [
-                ("enter", "creates it; the name may be empty"),
+                ("enter", "creates it; a name is optional"),
                 ("esc", "cancels"),
             ];
             prompt(model, frame, "New session", input, &hints);
@@ -68,8 +68,13 @@ pub(super) fn wrapped(
 
 // Choices of a navigation.
 
-/// Returns the lines above the choices.
-fn choose_head(model: &Model, choose: &NavigationChoice, columns: u16) -> Vec<Line<'static>> {
+/// Returns the lines above the choices; `below` is the number of rows below them, with the border.
+fn choose_head(
+    model: &Model,
+    choose: &NavigationChoice,
+    columns: u16,
+    below: usize,
+) -> Vec<Line<'static>> {
     let theme = &model.settings.theme;
     let mut lines = vec![Line::styled(
         text::cut(&choose.preview, usize::from(columns)),
@@ -86,7 +91,7 @@ fn choose_head(model: &Model, choose: &NavigationChoice, columns: u16) -> Vec<Li
         lines.extend(wrapped("Its text opens in the editor.", columns, theme.dim));
     }
     // On a low screen the choices matter more than the lines above them.
-    let spare = usize::from(model.size.1).saturating_sub(CHOICES.len() + 5);
+    let spare = usize::from(model.size.1).saturating_sub(below);
     lines.truncate(spare);
     if spare > lines.len() {
         lines.push(Line::default());
@@ -101,27 +106,57 @@ pub fn focus_columns(size: (u16, u16)) -> usize {
 }
 
 /// Returns the last rows of the focus, and the row and column of the cursor in them.
-fn focus_rows(choose: &NavigationChoice, columns: u16) -> Option<(Vec<String>, (usize, usize))> {
+fn focus_rows(
+    model: &Model,
+    choose: &NavigationChoice,
+    columns: u16,
+) -> Option<(Vec<String>, (usize, usize))> {
     let focus = choose.focus.as_ref()?;
     let (rows, (row, column)) = focus.layout(usize::from(columns).saturating_sub(4));
-    let first = row.saturating_sub(FOCUS_ROWS - 1);
-    let shown = rows.into_iter().skip(first).take(FOCUS_ROWS);
+    // Beside them are the choices, two lines of keys and the border.
+    let spare = usize::from(model.size.1).saturating_sub(CHOICES.len() + 4);
+    let most = spare.clamp(1, FOCUS_ROWS);
+    let first = (row + 1).saturating_sub(most);
+    let shown = rows.into_iter().skip(first).take(most);
     Some((shown.map(|row| row.text).collect(), (row - first, column)))
 }
 
-fn choose_area(model: &Model, choose: &NavigationChoice) -> (Rect, Vec<Line<'static>>) {
+fn choose_keys(model: &Model, choose: &NavigationChoice, columns: u16) -> Vec<Line<'static>> {
+    let newline = model.settings.keymap.hint(Context::Editor, Action::Newline);
+    let keys = match choose.focus {
+        Some(_) => [
+            ("enter", "summarizes"),
+            (&*newline, "new line"),
+            ("esc", "back"),
+        ],
+        None => [
+            ("enter", "goes there"),
+            ("1 2 3", "choose"),
+            ("esc", "cancels"),
+        ],
+    };
+    key_lines(model, &keys, usize::from(columns))
+}
+
+/// Returns the box, the lines above the choices, and those of the keys.
+fn choose_area(
+    model: &Model,
+    choose: &NavigationChoice,
+) -> (Rect, Vec<Line<'static>>, Vec<Line<'static>>) {
     let screen = Rect::new(0, 0, model.size.0, model.size.1);
     let columns = popup::columns(screen, COLUMNS);
-    let head = choose_head(model, choose, columns);
-    let focus = focus_rows(choose, columns).map_or(0, |(rows, _)| rows.len());
-    // Below the choices are a line between and the keys.
-    let area = popup::area(screen, columns, head.len() + CHOICES.len() + focus + 2);
-    (area, head)
+    let keys = choose_keys(model, choose, columns);
+    let focus = focus_rows(model, choose, columns).map_or(0, |(rows, _)| rows.len());
+    let below = CHOICES.len() + focus + keys.len() + 2;
+    let head = choose_head(model, choose, columns, below);
+    let body = head.len() + CHOICES.len() + focus;
+    let lines = popup::with_keys(screen, vec![Line::default(); body], keys.clone()).len();
+    (popup::area(screen, columns, lines), head, keys)
 }
 
 fn draw_choose(model: &Model, frame: &mut Frame, choose: &NavigationChoice) {
     let theme = &model.settings.theme;
-    let (area, mut lines) = choose_area(model, choose);
+    let (area, mut lines, keys) = choose_area(model, choose);
     let columns = usize::from(area.width.saturating_sub(4));
     for (at, choice) in CHOICES.iter().enumerate() {
         let selected = at == choose.selected;
@@ -135,7 +170,7 @@ fn draw_choose(model: &Model, frame: &mut Frame, choose: &NavigationChoice) {
         };
         lines.push(Line::styled(format!("{text}{padding}"), style));
     }
-    let focus = focus_rows(choose, u16::try_from(columns).unwrap_or(u16::MAX));
+    let focus = focus_rows(model, choose, u16::try_from(columns).unwrap_or(u16::MAX));
     let cursor = focus.map(|(rows, (row, column))| {
         let first = lines.len();
         for (at, text) in rows.into_iter().enumerate() {
@@ -147,21 +182,8 @@ fn draw_choose(model: &Model, frame: &mut Frame, choose: &NavigationChoice) {
         }
         (first + row, column + 4)
     });
-    let newline = model.settings.keymap.hint(Context::Editor, Action::Newline);
-    let keys = match cursor {
-        Some(_) => [
-            ("enter", "summarizes"),
-            (&*newline, "new line"),
-            ("esc", "back"),
-        ],
-        None => [
-            ("enter", "goes there"),
-            ("1 2 3", "choose"),
-            ("esc", "cancels"),
-        ],
-    };
-    lines.push(Line::default());
-    lines.push(key_line(model, &keys, columns));
+    let screen = Rect::new(0, 0, model.size.0, model.size.1);
+    let lines = popup::with_keys(screen, lines, keys);
     let inner = popup::draw(frame, theme, area, "Go to", theme.active, lines);
     if let Some((row, column)) = cursor {
         put_cursor(frame, inner, row, column);
@@ -173,7 +195,7 @@ pub fn choice_at(model: &Model, at: Position) -> Option<usize> {
     let Some(Dialog::Choose(choose)) = &model.dialog else {
         return None;
     };
-    let (area, head) = choose_area(model, choose);
+    let (area, head, _) = choose_area(model, choose);
     let inner = popup::inner(area);
     let row = inner.contains(at).then(|| usize::from(at.y - inner.y))?;
     row.checked_sub(head.len())
@@ -229,24 +251,36 @@ pub(super) fn esc_hint(model: &Model, what: &str) -> Line<'static> {
     ])
 }
 
-/// Returns the keys of a dialog with their effects, as many as fit into `columns`.
-pub(super) fn key_line(model: &Model, keys: &[(&str, &str)], columns: usize) -> Line<'static> {
+/// Returns the keys of a dialog with their effects, in as many lines of `columns` as they need.
+pub(super) fn key_lines(
+    model: &Model,
+    keys: &[(&str, &str)],
+    columns: usize,
+) -> Vec<Line<'static>> {
+    const GAP: usize = 3;
     let theme = &model.settings.theme;
-    let mut spans = Vec::new();
-    let mut used = 0;
+    let mut lines: Vec<Line> = Vec::new();
     for (key, about) in keys {
-        let wide = text::width(key) + text::width(about) + if used > 0 { 4 } else { 1 };
-        if used > 0 && used + wide > columns {
-            break;
+        let wide = text::width(key) + 1;
+        let parts = text::wrap(about, columns.saturating_sub(wide).max(1));
+        let mut parts = parts.into_iter();
+        let begin = parts.next().unwrap_or_default();
+        let spans = [
+            Span::styled((*key).to_owned(), theme.key),
+            Span::styled(format!(" {begin}"), theme.dim),
+        ];
+        let needed = wide + text::width(&begin);
+        match lines.last_mut() {
+            Some(line) if parts.len() == 0 && line.width() + GAP + needed <= columns => {
+                line.push_span(Span::raw(" ".repeat(GAP)));
+                line.extend(spans);
+            }
+            _ => lines.push(Line::from_iter(spans)),
         }
-        if used > 0 {
-            spans.push(Span::raw("   "));
-        }
-        used += wide;
-        spans.push(Span::styled((*key).to_owned(), theme.key));
-        spans.push(Span::styled(format!(" {about}"), theme.dim));
+        let indent = " ".repeat(wide);
+        lines.extend(parts.map(|part| Line::styled(format!("{indent}{part}"), theme.dim)));
     }
-    Line::from(spans)
+    lines
 }
 
 pub fn comparing(model: &Model, frame: &mut Frame, comparing: &RunningComparison) {
@@ -290,8 +324,8 @@ fn prompt(model: &Model, frame: &mut Frame, title: &str, input: &Input, hints: &
     let screen = Rect::new(0, 0, model.size.0, model.size.1);
     let columns = popup::columns(screen, COLUMNS);
     let (line, column) = input_line(input, usize::from(columns).saturating_sub(1));
-    let mut lines = vec![Line::styled(line, theme.text), Line::default()];
-    lines.push(key_line(model, hints, usize::from(columns)));
+    let keys = key_lines(model, hints, usize::from(columns));
+    let lines = popup::with_keys(screen, vec![Line::styled(line, theme.text)], keys);
     let area = popup::area(screen, columns, lines.len());
     let inner = popup::draw(frame, theme, area, title, theme.active, lines);
     put_cursor(frame, inner, 0, column);
@@ -310,9 +344,9 @@ fn trash(model: &Model, frame: &mut Frame, title: &str) {
         columns,
         theme.dim,
     ));
-    lines.push(Line::default());
     let keys = [("y", "moves it there"), ("n", "cancels")];
-    lines.push(key_line(model, &keys, usize::from(columns)));
+    let keys = key_lines(model, &keys, usize::from(columns));
+    let lines = popup::with_keys(screen, lines, keys);
     let area = popup::area(screen, columns, lines.len());
     popup::draw(frame, theme, area, "To the trash?", theme.error, lines);
 }
@@ -331,8 +365,8 @@ fn draw_failed(model: &Model, frame: &mut Frame, failed: &FailureDialog) {
         _ => None,
     };
     lines.extend(wrapped(failed.advice(summarizer), columns, theme.text));
-    lines.push(Line::default());
-    lines.push(key_line(model, &[("esc", "closes")], usize::from(columns)));
+    let keys = key_lines(model, &[("esc", "closes")], usize::from(columns));
+    let lines = popup::with_keys(screen, lines, keys);
     let area = popup::area(screen, columns, lines.len());
     popup::draw(frame, theme, area, &failed.what, theme.error, lines);
 }
@@ -355,20 +389,17 @@ pub fn lost(model: &Model, frame: &mut Frame, end: &End, was_up: bool) {
     }
     let (title, advice, again) = if was_up {
         let advice = "Everything it answered is in the session's file.";
-        ("The daemon has ended", advice, " starts it again   ")
+        ("The daemon has ended", advice, "starts it again")
     } else {
         let advice =
             "--daemon or TREELINED_BIN names its program; else it is looked for on the PATH.";
-        ("No daemon", advice, " tries again   ")
+        ("No daemon", advice, "tries again")
     };
     lines.extend(wrapped(advice, columns, theme.dim));
-    lines.push(Line::default());
-    lines.push(Line::from(vec![
-        Span::styled(hint(Action::Reconnect), theme.key),
-        Span::styled(again, theme.dim),
-        Span::styled(hint(Action::Quit), theme.key),
-        Span::styled(" quits", theme.dim),
-    ]));
+    let (reconnect, quit) = (hint(Action::Reconnect), hint(Action::Quit));
+    let keys = [(&*reconnect, again), (&*quit, "quits")];
+    let keys = key_lines(model, &keys, usize::from(columns));
+    let lines = popup::with_keys(screen, lines, keys);
     let area = popup::area(screen, columns, lines.len());
     popup::draw(frame, theme, area, title, theme.error, lines);
 }

@@ -79,7 +79,7 @@ pub fn draw(model: &Model, frame: &mut Frame, top: usize) {
     if more > 0 {
         keys.insert(0, ("↑↓", if top < more { "more" } else { "back" }));
     }
-    visible.push(super::dialog::key_line(model, &keys, usize::from(columns)));
+    visible.extend(super::dialog::key_lines(model, &keys, usize::from(columns)));
     let area = popup::area(screen, columns, visible.len());
     popup::draw(frame, theme, area, "Keys", theme.active, visible);
 }

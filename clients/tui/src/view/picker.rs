@@ -1,6 +1,6 @@
 //! Draws a list to choose from.
 
-use super::dialog::{COLUMNS, input_line, key_line, put_cursor};
+use super::dialog::{COLUMNS, input_line, key_lines, put_cursor};
 use super::popup;
 use crate::model::Model;
 use crate::model::picker::{Picker, PickerItem};
@@ -9,7 +9,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-/// Rows of the dialog besides its items: the border, the filter, the keys, the lines between.
+/// Rows of the dialog besides its items: the border, the filter, and the keys in up to three lines.
 const OTHER_ROWS: u16 = 6;
 
 /// Items visible at most.
@@ -52,7 +52,7 @@ pub fn draw(model: &Model, frame: &mut Frame, picker: &Picker) {
         Span::raw(" ".repeat(gap)),
         Span::styled(place, theme.dim),
     ]));
-    lines.push(key_line(
+    lines.extend(key_lines(
         model,
         &[
             ("enter", picker.kind.verb()),

@@ -37,6 +37,38 @@ pub fn columns(screen: Rect, wish: u16) -> u16 {
     wish.min(screen.width.saturating_sub(4))
 }
 
+/// Returns the lines of a box: those of its body, an empty one, and those of its keys. On a low screen the empty line
+/// goes first, then the end of the body.
+pub fn with_keys(
+    screen: Rect,
+    mut body: Vec<Line<'static>>,
+    keys: Vec<Line<'static>>,
+) -> Vec<Line<'static>> {
+    let room = usize::from(screen.height).saturating_sub(2 + keys.len());
+    if body.len() > room {
+        body.truncate(room.saturating_sub(1));
+        body.push(Line::from("…"));
+    } else if body.len() < room {
+        body.push(Line::default());
+    }
+    body.extend(keys);
+    body
+}
+
+/// Draws a line on the lower border of a box.
+pub fn foot(frame: &mut Frame, area: Rect, line: Line) {
+    let row = Rect {
+        x: area.x + 2.min(area.width),
+        y: area.bottom().saturating_sub(1),
+        width: u16::try_from(line.width())
+            .unwrap_or(u16::MAX)
+            .min(area.width.saturating_sub(4)),
+        height: 1.min(area.height),
+    };
+    frame.render_widget(Clear, row);
+    frame.render_widget(Paragraph::new(line), row);
+}
+
 /// Draws the box and its lines. Returns the area of the lines.
 pub fn draw(
     frame: &mut Frame,

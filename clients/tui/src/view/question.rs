@@ -1,6 +1,6 @@
 //! Draws a question of another client.
 
-use super::dialog::{COLUMNS, input_line, put_cursor, wrapped};
+use super::dialog::{COLUMNS, input_line, key_lines, put_cursor, wrapped};
 use super::popup;
 use crate::keys::{Action, Context};
 use crate::model::Model;
@@ -9,7 +9,7 @@ use crate::model::question::{AnswerField, Choice, Question};
 use crate::text;
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 
 /// Choices, and rows of a longer text, that are visible at a time on a high screen.
 const ROWS: usize = 8;
@@ -80,8 +80,10 @@ fn field_lines(
         AnswerField::Line(input) => {
             let (line, column) = input_line(input, columns.saturating_sub(1));
             let line = empty(input).unwrap_or_else(|| Line::styled(line, theme.text));
-            let hints = hint_line(model, &[("enter", "answers"), ("esc", "dismisses")]);
-            (vec![line, Line::default(), hints], Some((0, column)))
+            let mut lines = vec![line, Line::default()];
+            let hints = [("enter", "answers"), ("esc", "dismisses")];
+            lines.extend(key_lines(model, &hints, columns));
+            (lines, Some((0, column)))
         }
         AnswerField::Text(input) => {
             let (rows, (row, column)) = input.layout(columns);
@@ -102,7 +104,8 @@ fn field_lines(
                 (&*newline, "new line"),
                 ("esc", "dismisses"),
             ];
-            lines.extend([Line::default(), hint_line(model, &hints)]);
+            lines.push(Line::default());
+            lines.extend(key_lines(model, &hints, columns));
             (lines, Some((row - top, column)))
         }
     }
@@ -136,18 +139,8 @@ fn choice_lines(
         let place = format!("  {} of {}", selected + 1, choices.len());
         lines.push(Line::styled(place, theme.dim));
     }
-    let hints = hint_line(model, &[("enter", "answers"), ("esc", "dismisses")]);
-    lines.extend([Line::default(), hints]);
+    lines.push(Line::default());
+    let hints = [("enter", "answers"), ("esc", "dismisses")];
+    lines.extend(key_lines(model, &hints, columns));
     lines
-}
-
-fn hint_line(model: &Model, hints: &[(&str, &'static str)]) -> Line<'static> {
-    let theme = &model.settings.theme;
-    let spans = hints.iter().flat_map(|(key, about)| {
-        [
-            Span::styled((*key).to_owned(), theme.key),
-            Span::styled(format!(" {about}   "), theme.dim),
-        ]
-    });
-    Line::from_iter(spans)
 }

@@ -1,6 +1,7 @@
 //! The requests that the program sends to the real daemon, and the results.
 #![cfg(test)]
 
+mod choice;
 mod operations;
 #[path = "../program/mod.rs"]
 mod program;

@@ -2,7 +2,8 @@
 
 use crate::harness::Screen;
 use crate::tree::tour;
-use treelined_tui::message::{Command, CommandOutput, Daemon, Effect, Failure};
+use treelined_tui::message::{Command, CommandOutput, Daemon, Effect, Event, Failure};
+use treelined_tui::model::command::WorkProgress;
 use treelined_tui::model::picker::{PickerItem, PickerKind};
 use treelined_tui::operation::{ExportFormat, ImportSource, Operation};
 
@@ -358,6 +359,49 @@ fn a_failure_of_a_command_has_its_message() {
     let text = screen.text();
     assert!(
         text.contains("done has failed") && text.contains("no list"),
+        "{text}"
+    );
+}
+
+/// Starts a command of this program and shows that it runs.
+fn running(typed: &str) -> Screen {
+    let mut screen = line(typed);
+    screen.keys("enter");
+    screen.tick(600);
+    assert!(screen.model.running.is_some(), "{}", screen.text());
+    screen
+}
+
+fn worked(done: u64, total: Option<u64>) -> Daemon {
+    Daemon::Event(Event::Worked(WorkProgress { done, total }))
+}
+
+#[test]
+fn an_import_shows_how_much_is_read() {
+    let mut screen = running("import codex");
+    screen.daemon(worked(30_000_000, Some(120_000_000)));
+    screen.check("import-runs");
+    screen.daemon(worked(50_000_000, None));
+    assert!(screen.text().contains("50 MB read"), "{}", screen.text());
+}
+
+#[test]
+fn a_compaction_and_a_merge_show_how_much_of_the_summary_is_written() {
+    let mut screen = running("compact the build");
+    screen.daemon(worked(420, None));
+    screen.check("compact-runs");
+    let mut screen = Screen::tree(80, 24, tour());
+    screen.keys("down :").typed("merge the build").keys("enter");
+    screen.tick(600);
+    for text in ["The cache ", "was stale."] {
+        screen.daemon(Daemon::Event(Event::Delta {
+            navigation_id: "of the daemon".into(),
+            text: text.into(),
+        }));
+    }
+    let text = screen.text();
+    assert!(
+        text.contains("Summarizing: 20 characters written."),
         "{text}"
     );
 }

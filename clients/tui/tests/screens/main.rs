@@ -8,6 +8,7 @@ mod dialogs;
 mod editor;
 mod harness;
 mod hostile;
+mod keys;
 mod large;
 mod live;
 mod people;

@@ -89,9 +89,13 @@ export class App {
     await this.go(route.entry);
   }
 
+  /** The fragment that names an entry of the open session. */
+  routeTo(entry: string): string {
+    return formatRoute({ ...this.live?.route, entry });
+  }
+
   private setRoute(entry: string): void {
-    const session = this.live?.sessionId;
-    const route = formatRoute({ entry, ...(session === undefined ? {} : { session }) });
+    const route = this.routeTo(entry);
     if (route !== location.hash) history.replaceState(null, '', route);
   }
 

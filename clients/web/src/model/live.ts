@@ -2,7 +2,7 @@
 
 import type { App } from './app.ts';
 import type { Action } from './keys.ts';
-import { formatRoute, parseRoute } from './route.ts';
+import { formatRoute, parseRoute, type SessionRoute } from './route.ts';
 import { questionOf, type Question } from './questions.ts';
 import { Moves } from './moves.ts';
 import { SessionList } from './session-list.ts';
@@ -38,26 +38,24 @@ export class Live {
   /** Whether the list of sessions is shown. */
   listing = false;
   private refreshing: ReturnType<typeof setTimeout> | undefined;
-  private wanted: { sessionId?: string; path?: string } = {};
+  /** The session that is open, or is to be opened. */
+  route: SessionRoute;
+  /** The answer to the request for the first session. */
+  private opening: Promise<WireSession> | undefined;
 
   constructor(readonly app: App) {
     const route = parseRoute(location.hash);
     const token = route.token ?? storage()?.getItem(TOKEN) ?? undefined;
     if (route.token !== undefined) {
       storage()?.setItem(TOKEN, route.token);
-      const { session, entry } = route;
-      const rest = {
-        ...(session === undefined ? {} : { session }),
-        ...(entry === undefined ? {} : { entry }),
-      };
-      history.replaceState(null, '', location.pathname + formatRoute(rest));
+      history.replaceState(null, '', location.pathname + formatRoute(route));
     }
-    if (route.session !== undefined) this.wanted = { sessionId: route.session };
-    else if (route.path !== undefined) this.wanted = { path: route.path };
+    this.route = sessionOf(route);
     this.list = new SessionList(this);
     this.moves = new Moves(this);
     if (token === undefined) return;
     this.link = new Link(`ws://${location.host}/ws`, token, {
+      introduced: () => this.introduced(),
       opened: () => void this.opened().catch(app.failed),
       stateChanged: app.changed,
       notified: (method, params) => this.notified(method, params),
@@ -66,7 +64,7 @@ export class Live {
   }
 
   async start(): Promise<void> {
-    this.listing = this.wanted.sessionId === undefined && this.wanted.path === undefined;
+    this.listing = !isNamed(this.route);
     this.app.changed();
     this.link?.connect();
     addEventListener('online', () => this.reconnect());
@@ -102,16 +100,27 @@ export class Live {
     if (this.link && this.link.state !== 'open') this.link.connect();
   }
 
+  /** Asks for the first session at once: the answer to the handshake changes nothing about it. */
+  private introduced(): void {
+    this.opening = undefined;
+    if (this.source || !isNamed(this.route)) return;
+    this.opening = this.askToOpen(this.route);
+    // It is reported to whoever waits for it.
+    this.opening.catch(() => undefined);
+  }
+
   private async opened(): Promise<void> {
     this.questions = [];
     this.list.forget();
     if (this.dialog?.kind === 'question') this.dialog = undefined;
     if (this.listing) await this.list.load();
     if (this.source) await this.reopen(this.source);
-    else if (this.wanted.sessionId !== undefined || this.wanted.path !== undefined) {
+    else if (isNamed(this.route)) {
       try {
-        await this.openSession(this.wanted);
+        await this.openSession(this.route);
       } catch (error) {
+        // The next connection opens it.
+        if (error instanceof RpcError && error.kind === 'disconnected') return;
         this.app.failed(error);
         this.showList();
       }
@@ -121,29 +130,39 @@ export class Live {
 
   /** After a new connection: the same session, the same place. */
   private async reopen(source: LiveSource): Promise<void> {
-    const { sessionId } = source.session;
-    const { session } = await this.call<{ session: WireSession }>('open_session', { sessionId });
-    source.update(session);
+    source.update(await this.askToOpen(this.route));
     this.app.session?.bodies.clear();
     await this.app.session?.tree.reload();
   }
 
-  async openSession(which: { sessionId?: string; path?: string }, entry?: string): Promise<void> {
+  private async askToOpen({ path, session: sessionId }: SessionRoute): Promise<WireSession> {
+    const which = path === undefined ? { sessionId } : { path };
+    const { session } = await this.call<{ session: WireSession }>('open_session', which);
+    return session;
+  }
+
+  async openSession(which: SessionRoute, entry?: string): Promise<void> {
     const { link } = this;
     if (!link) return;
-    const { session } = await this.call<{ session: WireSession }>('open_session', which);
+    const opening = which === this.route ? this.opening : undefined;
+    this.opening = undefined;
+    const session = await (opening ?? this.askToOpen(which));
     const old = this.source;
     if (old && old.session.sessionId !== session.sessionId) {
       await this.call('close_session', { sessionId: old.session.sessionId }).catch(() => undefined);
     }
     this.source = new LiveSource(link, session, { loaded: this.app.changed });
     const place = entry ?? parseRoute(location.hash).entry;
-    const route = { session: session.sessionId, ...(place === undefined ? {} : { entry: place }) };
+    this.route = sessionOf(which);
+    const route = { ...this.route, ...(place === undefined ? {} : { entry: place }) };
     history.replaceState(null, '', formatRoute(route));
     this.app.open(this.source);
     this.listing = false;
     this.moves.restoreDraft();
-    await this.app.start();
+    const shown = this.app.start();
+    const selected = place ?? this.source.selected;
+    if (selected !== undefined) this.source.beginPath(selected);
+    await shown;
     document.querySelector<HTMLElement>('#tree')?.focus({ preventScroll: true });
     this.app.changed();
   }
@@ -299,6 +318,15 @@ export class Live {
     } else return false;
     return true;
   }
+}
+
+function isNamed(route: SessionRoute): boolean {
+  return route.path !== undefined || route.session !== undefined;
+}
+
+function sessionOf({ path, session }: SessionRoute): SessionRoute {
+  if (path !== undefined) return { path };
+  return session === undefined ? {} : { session };
 }
 
 /** The browser's memory of this tab, if it gives the page one. */

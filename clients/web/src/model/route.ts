@@ -1,9 +1,13 @@
-/** The fragment of the address: `#e=<entry>`, and live `#s=<session>&e=<entry>`. */
+/** The fragment of the address: `#e=<entry>`, and live `#s=<session>&e=<entry>` or `#p=<file>&e=<entry>`. */
 
-export interface Route {
-  entry?: string;
+/** The session of a live page, by its id or by its file: a daemon finds files outside of its directory by their path only. */
+export interface SessionRoute {
   session?: string;
   path?: string;
+}
+
+export interface Route extends SessionRoute {
+  entry?: string;
   token?: string;
 }
 
@@ -26,7 +30,8 @@ export function parseRoute(fragment: string): Route {
 
 export function formatRoute(route: Route): string {
   const parts: string[] = [];
-  if (route.session !== undefined) parts.push(`s=${encodeURIComponent(route.session)}`);
+  if (route.path !== undefined) parts.push(`p=${encodeURIComponent(route.path)}`);
+  else if (route.session !== undefined) parts.push(`s=${encodeURIComponent(route.session)}`);
   if (route.entry !== undefined) parts.push(`e=${encodeURIComponent(route.entry)}`);
   return parts.length > 0 ? `#${parts.join('&')}` : '';
 }

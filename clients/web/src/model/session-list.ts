@@ -151,7 +151,7 @@ export class SessionList {
     }
     const open = async (): Promise<void> => {
       history.replaceState(null, '', location.pathname);
-      await this.live.openSession({ sessionId }, hit?.entryId);
+      await this.live.openSession({ session: sessionId }, hit?.entryId);
       if (hit) {
         await this.live.app.go(hit.entryId);
         this.live.app.search(this.typed);

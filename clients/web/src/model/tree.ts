@@ -23,6 +23,9 @@ export class Tree {
   /** The share of the bodies that the search has read; undefined if it is not reading. */
   searching: number | undefined;
   private generation = 0;
+  /** The entry to which the cursor goes once its row is read. */
+  private heading: { id: string; how: Reveal['how'] } | undefined;
+  private latest = Promise.resolve();
 
   constructor(
     private readonly source: Source,
@@ -31,19 +34,38 @@ export class Tree {
     private readonly failed: (error: unknown) => void,
   ) {}
 
-  /** Reads the rows again and keeps the cursor on its entry. */
-  async reload(how: Reveal['how'] = 'keep', wanted = this.cursorId): Promise<void> {
-    const generation = ++this.generation;
+  /**
+   * Reads the rows again. The cursor stays on its entry, or goes to another one: also if the rows are read once more
+   * before it is there.
+   */
+  reload(how: Reveal['how'] = 'keep', wanted?: string): Promise<void> {
+    if (wanted !== undefined && wanted !== this.cursorId) this.heading = { id: wanted, how };
+    this.latest = this.read(++this.generation, how);
+    return this.latest;
+  }
+
+  private async read(generation: number, how: Reveal['how']): Promise<void> {
+    const isLatest = (): boolean => generation === this.generation;
     try {
       const { filter, query, folded } = this;
       const asked = { filter, query, folded: new Set(folded) };
-      const view = await this.source.view(asked, wanted);
-      const at = wanted === undefined ? -1 : await view.indexOf(wanted);
-      if (generation !== this.generation) return;
+      const view = await this.source.view(asked, this.heading?.id ?? this.cursorId);
+      let goal: string | undefined;
+      let at = -1;
+      // The reader may move the cursor meanwhile.
+      do {
+        goal = this.heading?.id ?? this.cursorId;
+        at = goal === undefined ? -1 : await view.indexOf(goal);
+      } while (isLatest() && goal !== (this.heading?.id ?? this.cursorId));
+      if (!isLatest()) return await this.latest;
+      const reveal = this.heading?.how ?? how;
+      this.heading = undefined;
       this.view = view;
-      this.place(at < 0 ? Math.min(this.cursor, Math.max(0, view.total - 1)) : at, how);
+      this.place(at < 0 ? Math.min(this.cursor, Math.max(0, view.total - 1)) : at, reveal);
     } catch (error) {
-      if (generation === this.generation) this.failed(error);
+      if (!isLatest()) return await this.latest;
+      this.heading = undefined;
+      this.failed(error);
     }
   }
 
@@ -68,6 +90,7 @@ export class Tree {
 
   move(to: number, how: Reveal['how'] = 'nearest'): void {
     const last = (this.view?.total ?? 0) - 1;
+    this.heading = undefined;
     this.place(Math.max(0, Math.min(last, to)), how);
   }
 

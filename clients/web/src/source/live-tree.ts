@@ -112,16 +112,18 @@ export class LiveTree implements TreeView {
 
   want(from: number, to: number): void {
     const last = Math.min(to, this.total) - 1;
-    for (let page = Math.floor(Math.max(0, from) / PAGE); page * PAGE <= last; page++) {
-      if (this.asked.has(page) || this.isLoaded(page)) continue;
+    const first = Math.max(0, from);
+    for (let page = Math.floor(first / PAGE); page * PAGE <= last; page++) {
+      if (this.asked.has(page) || this.areLoaded(first, last, page)) continue;
       this.asked.add(page);
       this.page({ offset: page * PAGE, limit: PAGE }).catch(() => this.asked.delete(page));
     }
   }
 
-  private isLoaded(page: number): boolean {
-    const end = Math.min(this.total, (page + 1) * PAGE);
-    for (let at = page * PAGE; at < end; at++) if (!this.rows[at]) return false;
+  /** Whether those rows of a page are loaded. */
+  private areLoaded(first: number, last: number, page: number): boolean {
+    const end = Math.min(last + 1, (page + 1) * PAGE);
+    for (let at = Math.max(first, page * PAGE); at < end; at++) if (!this.rows[at]) return false;
     return true;
   }
 

@@ -28,6 +28,9 @@ export interface WireSession {
 /** Rows that are read at once around an entry of a path. */
 const PATH_PAGE = 400;
 
+/** Rows that are read around its end: those that are shown first come sooner. */
+const PATH_END = 160;
+
 export class LiveSource implements Source {
   readonly kind = 'live';
   session: SessionInfo;
@@ -36,6 +39,8 @@ export class LiveSource implements Source {
   private readonly overviews = new Overviews();
   /** Cancels the view that is being read. */
   private asking: AbortController | undefined;
+  /** The row of an entry whose path has been asked for before it is shown. */
+  private begun: { id: string; row: Promise<Row | undefined> } | undefined;
   /** Rows of the filter `all` by their ids, for paths. */
   readonly rows = new Map<string, Row>();
 
@@ -100,8 +105,18 @@ export class LiveSource implements Source {
     return tree;
   }
 
+  /** Begins to read the path to an entry, which is shown next. */
+  beginPath(id: string): void {
+    const row = this.readAround(id, PATH_END);
+    // Who asks for the path reads it again.
+    row.catch(() => undefined);
+    this.begun = { id, row };
+  }
+
   async path(id: string): Promise<Path | undefined> {
-    const row = this.rows.get(id) ?? (await this.readAround(id));
+    const begun = this.begun?.id === id ? this.begun.row.catch(() => undefined) : undefined;
+    this.begun = undefined;
+    const row = this.rows.get(id) ?? (await begun) ?? (await this.readAround(id, PATH_END));
     if (!row) return undefined;
     const path = new LivePath(id, row, this, this.observer);
     // The end of the path is what is shown first.
@@ -110,8 +125,8 @@ export class LiveSource implements Source {
   }
 
   /** Reads rows around an entry, and returns its row. */
-  async readAround(id: string): Promise<Row | undefined> {
-    const params = { filter: 'all', order: 'active-first', around: id, limit: PATH_PAGE };
+  async readAround(id: string, limit = PATH_PAGE): Promise<Row | undefined> {
+    const params = { filter: 'all', order: 'active-first', around: id, limit };
     const page = await this.read(params);
     for (const row of page.nodes) this.rows.set(row.id, row);
     return this.rows.get(id);

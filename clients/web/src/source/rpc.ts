@@ -13,6 +13,8 @@ export class RpcError extends Error {
 export type LinkState = 'connecting' | 'open' | 'lost' | 'refused';
 
 export interface LinkObserver {
+  /** The handshake is sent: requests may follow before its answer. */
+  introduced(): void;
   /** A connection is there, after its handshake. */
   opened(): void;
   stateChanged(): void;
@@ -90,7 +92,9 @@ export class Link {
     };
     try {
       const clientInfo = { name: 'page' };
-      await this.call('initialize', { protocolVersion: 1, clientInfo, capabilities });
+      const answered = this.call('initialize', { protocolVersion: 1, clientInfo, capabilities });
+      this.observer.introduced();
+      await answered;
     } catch {
       // The end of the connection says more.
       return;

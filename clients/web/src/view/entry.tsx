@@ -3,7 +3,6 @@
 import type { Row } from '../wire.ts';
 import type { App } from '../model/app.ts';
 import { shape, type Session } from '../model/session.ts';
-import { formatRoute } from '../model/route.ts';
 import { clock } from '../text/time.ts';
 import { visible } from '../text/visible.ts';
 import { Blocks } from './blocks.tsx';
@@ -67,8 +66,7 @@ export function EntryView({ app, session, row, previous }: Props) {
 function EntryTools({ app, row }: { app: App; row: Row }) {
   const { live } = app;
   const canWrite = live?.canWrite === true;
-  const session = live?.sessionId;
-  const route = formatRoute({ entry: row.id, ...(session === undefined ? {} : { session }) });
+  const route = app.routeTo(row.id);
   return (
     <span class="tools">
       {canWrite && (

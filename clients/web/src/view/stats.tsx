@@ -112,18 +112,24 @@ function Branches({ app, lines }: { app: App; lines: Line[] }) {
           {lines.map(({ branch, stats }) => (
             <tr>
               <th scope="row">
-                <button
-                  type="button"
-                  class="link-button"
-                  onClick={() => {
-                    app.close();
-                    void app.go(branch.tipId);
-                  }}
-                >
-                  {branch.label !== undefined && <span class="label">{visible(branch.label)}</span>}
-                  {visible(branch.preview) || visible(branch.tipId)}
-                </button>
-                {branch.isActive && <span class="leaf">active</span>}
+                <div class="branch-line">
+                  <button
+                    type="button"
+                    class="link-button"
+                    onClick={() => {
+                      app.close();
+                      void app.go(branch.tipId);
+                    }}
+                  >
+                    {branch.label !== undefined && (
+                      <span class="label">{visible(branch.label)}</span>
+                    )}
+                    <span class="branch-name">
+                      {visible(branch.preview) || visible(branch.tipId)}
+                    </span>
+                  </button>
+                  {branch.isActive && <span class="leaf">active</span>}
+                </div>
               </th>
               <td>{number(messageCount(stats))}</td>
               <td>{number(tokensIn(stats))}</td>

@@ -55,8 +55,13 @@ export function TreePane({ app, session }: { app: App; session: Session }) {
     last.current = { reveal, cursor: tree.cursor, top: element?.scrollTop ?? 0 };
   });
 
-  const first = Math.max(0, Math.floor(top / ROW) - SPARE);
-  const end = Math.min(total, Math.ceil((top + size.height) / ROW) + SPARE);
+  // The rows to come into view are drawn at once, not after those at the old place.
+  const moves = tree.reveal !== last.current.reveal ? tree.reveal : undefined;
+  const view = box.current ?? { clientHeight: size.height, scrollTop: 0 };
+  const target = moves ? revealed(moves.at, moves.how, view, last.current) : top;
+  const start = Math.max(0, Math.min(target, total * ROW - size.height));
+  const first = Math.max(0, Math.floor(start / ROW) - SPARE);
+  const end = Math.min(total, Math.ceil((start + size.height) / ROW) + SPARE);
   tree.view?.want(first, end);
   const rows = [];
   // Two thirds of a row are for its text.
@@ -116,7 +121,7 @@ function scrollTo(element: HTMLElement | null, y: number): void {
 function revealed(
   at: number,
   how: 'center' | 'nearest' | 'keep',
-  element: HTMLElement,
+  element: Pick<HTMLElement, 'clientHeight' | 'scrollTop'>,
   last: Last,
 ): number {
   const y = at * ROW;

@@ -209,6 +209,10 @@ describe('the page from disk', () => {
     await press('W');
     await page.locator('.branches tbody tr').first().waitFor();
     const branches = await page.locator('.branches tbody tr').allInnerTexts();
+    // A long line of a branch took its place.
+    const active = await page.locator('.branches tbody .leaf').boundingBox();
+    const cell = await page.locator('.branches tbody th').first().boundingBox();
+    assert.ok(active && cell && active.x + active.width <= cell.x + cell.width);
     assert.equal(branches.length, 3);
     // Tokens and cost are those of the branch, not of the session.
     const costs = branches.map((branch) => branch.split('\t').at(-2));

@@ -1,6 +1,8 @@
 /** The page with a daemon. */
 
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, beforeEach, afterEach, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { SessionWriter, text, tour } from '../sample.ts';
@@ -238,6 +240,59 @@ describe('the live page', () => {
     assert.equal(await draftOf(page).inputValue(), 'Still here');
     await draftOf(page).press('Enter');
     await page.locator('#tree .row.selected', { hasText: 'Still here' }).waitFor();
+  });
+
+  /** The address became that of the id, by which a daemon does not find a file outside of its directory. */
+  test('a session opened by its file survives a reload and a restart, with its place', async () => {
+    const file = join(stage.folder, 'else where & more.jsonl');
+    writeFileSync(file, small('outside').jsonl());
+    watched = await served.open(`&p=${encodeURIComponent(file)}`);
+    const { page } = watched;
+    await row(page, 'By train?').click();
+    const place = `#p=${encodeURIComponent(file)}&e=a1`;
+    await page.waitForFunction((place) => location.hash === place, place);
+    const selected = page.locator('#tree .row.selected', { hasText: 'By train?' });
+    await page.reload();
+    await selected.waitFor();
+    await served.stop();
+    await page.getByText('connection to the daemon is lost').waitFor();
+    await served.start();
+    await page.locator('.banner').waitFor({ state: 'detached', timeout: 30_000 });
+    await page.locator('#tree').focus();
+    await page.keyboard.press('I');
+    await draftOf(page).fill('Written after the restart');
+    await draftOf(page).press('Enter');
+    await page
+      .locator('#tree .row.selected', { hasText: 'Written after the restart' })
+      .waitFor({ timeout: 30_000 });
+    await row(page, 'By train?').click();
+    await page.waitForFunction((place) => location.hash === place, place);
+    await page.reload();
+    await selected.waitFor();
+  });
+
+  /** It also asked for the first rows, and for all rows around those in view. */
+  test('a long session opens with the rows in view and the end of the path', async () => {
+    const long = new SessionWriter('long');
+    let parent: string | null = null;
+    for (let at = 0; at < 1500; at++) parent = long.user(`u${at}`, parent, `Line ${at}.`);
+    const file = join(stage.folder, 'long.jsonl');
+    writeFileSync(file, long.jsonl());
+    watched = await served.open('');
+    const { page } = watched;
+    const asked: string[] = [];
+    page.on('websocket', (socket) =>
+      socket.on('framesent', ({ payload }) => asked.push(payload.toString())),
+    );
+    await page.goto('about:blank');
+    await page.goto(`${served.url.split('&')[0] ?? ''}&p=${encodeURIComponent(file)}`);
+    await page.locator('#path').getByText('Line 1499.').waitFor();
+    await page.locator('#tree .row.selected', { hasText: 'Line 1499.' }).waitFor();
+    // The overview is read when there is nothing else to do.
+    const rows = asked.filter((text) => text.includes('"get_tree"'));
+    const shown = rows.filter((text) => !text.includes('"limit":1000'));
+    assert.equal(shown.length, 2, shown.join('\n'));
+    assert.match(shown.join(), /"around":"u1499"/);
   });
 
   test('a page with a wrong token learns nothing and says what to do', async () => {

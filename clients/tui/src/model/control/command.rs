@@ -81,6 +81,7 @@ impl Model {
             name: name.to_owned(),
             began: self.now,
             operation,
+            progress: None,
         });
         self.commands
     }

@@ -1,11 +1,14 @@
 //! The recorder between a test and an agent, and the sessions that it writes.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
+mod completions;
+mod recovery;
+mod signals;
+
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
 
 /// The daemon that the workspace has built.
 fn daemon() -> PathBuf {
@@ -14,6 +17,8 @@ fn daemon() -> PathBuf {
         PathBuf::from(env!("CARGO_BIN_EXE_treelined-acp")).with_file_name("treelined")
     })
 }
+
+const AGENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/agent.py");
 
 struct Folders {
     root: tempfile::TempDir,
@@ -31,33 +36,19 @@ impl Folders {
     }
 
     fn recorder(&self, history: &Value) -> Editor {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_treelined-acp"));
-        command.arg("--session-dir").arg(self.path("sessions"));
-        command.arg("--state").arg(self.path("state"));
-        command.arg("--daemon").arg(daemon());
-        command.args([
-            "--",
-            "python3",
-            concat!(env!("CARGO_MANIFEST_DIR"), "/tests/agent.py"),
-        ]);
+        let mut command = self.command(&daemon());
+        command.args(["--", "python3", AGENT]);
         command.env("HISTORY", history.to_string());
         Editor::start(command)
     }
 
-    /// Waits until a journal has this text.
-    fn wait_for_journal(&self, text: &str) {
-        let end = Instant::now() + Duration::from_secs(20);
-        let has_text = || {
-            let files = std::fs::read_dir(self.path("state/journals")).unwrap();
-            files.into_iter().any(|file| {
-                let journal = std::fs::read_to_string(file.unwrap().path());
-                journal.is_ok_and(|journal| journal.contains(text))
-            })
-        };
-        while !has_text() {
-            assert!(Instant::now() < end, "a journal has {text}");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+    /// The recorder with this daemon, and without an agent.
+    fn command(&self, daemon: &Path) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_treelined-acp"));
+        command.arg("--session-dir").arg(self.path("sessions"));
+        command.arg("--state").arg(self.path("state"));
+        command.arg("--daemon").arg(daemon);
+        command
     }
 
     /// The entries of the only session, by a daemon: role or type, text, and the number of the parent.
@@ -305,85 +296,62 @@ fn a_turn_without_an_end_is_kept_as_aborted() {
 }
 
 #[test]
-fn a_killed_recorder_loses_nothing_and_writes_nothing_twice() {
+fn a_plan_does_not_take_part_in_the_alignment() {
     let folders = Folders::new();
-    for round in 0..6_u64 {
-        let mut editor = folders.recorder(&json!([]));
-        if round == 0 {
-            editor.ask("session/new", json!({"cwd": folders.path("work")}));
-        } else {
-            editor.ask(
-                "session/resume",
-                json!({"sessionId": "s1", "cwd": folders.path("work")}),
-            );
-        }
-        editor.prompt("s1", &format!("prompt {round}"));
-        let prompt = json!([{"type": "text", "text": format!("slow {round}")}]);
-        editor.begin(
-            "session/prompt",
-            json!({"sessionId": "s1", "prompt": prompt}),
-        );
-        while editor.next_message()["params"]["update"]["content"]["text"]
-            != format!("slow {round}")
-        {}
-        folders.wait_for_journal(&format!("slow {round}\"}}}}}}"));
-        std::thread::sleep(Duration::from_millis(round * 70));
-        editor.child.kill().unwrap();
-        editor.child.wait().unwrap();
-    }
     let mut editor = folders.recorder(&json!([]));
-    editor.ask("initialize", json!({}));
-    assert_eq!(editor.end(), 0);
-    let texts: Vec<_> = folders
-        .recorded()
-        .into_iter()
-        .map(|(_, text, _)| text)
-        .collect();
-    for round in 0..6 {
-        for text in [format!("prompt {round}"), format!("slow {round}")] {
-            let count = texts.iter().filter(|other| **other == text).count();
-            assert_eq!(count, 1, "{text}: {texts:#?}");
-        }
-        let text = format!("You said: prompt {round}");
-        assert_eq!(
-            texts.iter().filter(|other| **other == text).count(),
-            1,
-            "{text}: {texts:#?}"
-        );
-    }
-}
-
-#[test]
-fn without_a_daemon_the_conversation_goes_on() {
-    let folders = Folders::new();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_treelined-acp"));
-    command
-        .args(["--daemon", "/nonexistent/treelined", "--state"])
-        .arg(folders.path("state"));
-    command.args([
-        "--",
-        "python3",
-        concat!(env!("CARGO_MANIFEST_DIR"), "/tests/agent.py"),
-    ]);
-    let mut editor = Editor::start(command);
     editor.ask("session/new", json!({"cwd": folders.path("work")}));
-    editor.prompt("s1", "one");
+    editor.prompt("s1", "plan");
+    editor.prompt("s1", "plan with a tool");
     assert_eq!(editor.end(), 0);
-    // The next start records it.
-    let mut editor = folders.recorder(&json!([]));
-    editor.ask("initialize", json!({}));
-    assert_eq!(editor.end(), 0);
-    assert_eq!(folders.recorded()[2].1, "You said: one");
-}
+    let before = folders.recorded();
+    assert_eq!(
+        before[2..6],
+        [
+            row("assistant", "You said: planThen that.", Some(1)),
+            row("acp.plan", "", Some(2)),
+            row("user", "plan with a tool", Some(3)),
+            row(
+                "assistant",
+                "You said: plan with a toolThen that.|bash{\"command\":\"ls -l\"}",
+                Some(4)
+            ),
+        ]
+    );
 
-#[test]
-fn signals_reach_the_agent() {
-    let folders = Folders::new();
-    let mut editor = folders.recorder(&json!([]));
-    editor.ask("initialize", json!({}));
-    let pid = rustix::process::Pid::from_child(&editor.child);
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-    let begin = Instant::now();
-    assert_eq!(editor.child.wait().unwrap().code(), Some(128 + 15));
-    assert!(begin.elapsed() < Duration::from_secs(5));
+    // The agent replays neither the plan nor the question for permission.
+    let call = json!({"toolCallId": "c1", "title": "ls -l", "kind": "execute", "status": "completed", "name": "bash"});
+    let history = json!([
+        ["user_message_chunk", "plan"],
+        ["agent_message_chunk", "You said: plan"],
+        ["agent_message_chunk", "Then that."],
+        ["user_message_chunk", "plan with a tool"],
+        [
+            "agent_message_chunk",
+            "You said: plan with a toolThen that."
+        ],
+        ["tool_call", call],
+        ["agent_message_chunk", "It is empty."],
+    ]);
+    let mut editor = folders.recorder(&history);
+    let load = json!({"sessionId": "s1", "cwd": folders.path("work")});
+    editor.ask("session/load", load.clone());
+    editor.prompt("s1", "go on");
+    assert_eq!(editor.end(), 0);
+    let mut expected = before.clone();
+    let last = before.len() - 1;
+    expected.extend([
+        row("user", "go on", Some(last)),
+        row("assistant", "You said: go on", Some(last + 1)),
+    ]);
+    assert_eq!(folders.recorded(), expected);
+
+    // An agent that replays its plan alone has told nothing of the conversation.
+    let mut editor = folders.recorder(&json!([["plan", "this"]]));
+    editor.ask("session/load", load);
+    editor.prompt("s1", "thanks");
+    assert_eq!(editor.end(), 0);
+    assert_eq!(
+        folders.recorded()[last + 3],
+        row("user", "thanks", Some(last + 2))
+    );
 }

@@ -1,0 +1,138 @@
+//! Wrong arguments as a person at a shell reads them, and the help.
+
+use super::failure::{ShellError, USAGE};
+use super::screen::Screen;
+use super::{Arguments, Options, interrupt};
+use crate::terminal;
+use clap::{CommandFactory, Parser};
+use std::borrow::Cow;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Reports wrong arguments, or shows the help. Control characters of the arguments are made visible.
+pub(crate) fn refuse(error: clap::Error) -> ExitCode {
+    let arguments: Vec<String> = std::env::args_os()
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    if !error.use_stderr() {
+        interrupt::watch();
+        // A reader that has left has read enough.
+        let _unread = show(&error, &arguments);
+        return ExitCode::SUCCESS;
+    }
+    let shown: Vec<_> = arguments.iter().map(|text| terminal::line(text)).collect();
+    let is_plain = shown.iter().all(|text| matches!(text, Cow::Borrowed(_)));
+    let error = match is_plain {
+        true => error,
+        false => Arguments::try_parse_from(shown.iter().map(|text| &**text))
+            .err()
+            .unwrap_or(error),
+    };
+    let words = shown.iter().map(|text| &**text);
+    of(&error.render().to_string(), words).report()
+}
+
+/// Shows the help or the version, in the pager if it is longer than the terminal.
+fn show(text: &clap::Error, arguments: &[String]) -> io::Result<()> {
+    let options = Options {
+        no_pager: arguments.iter().any(|argument| argument == "--no-pager"),
+        ..Options::default()
+    };
+    let mut screen = Screen::paged(&options);
+    let text = text.render();
+    match screen.has_colours() {
+        true => write!(screen, "{}", text.ansi())?,
+        false => write!(screen, "{text}")?,
+    }
+    screen.finish()
+}
+
+/// The error for a report of clap: its message with the names that were meant; the usage, and the command with help.
+fn of<'w>(report: &str, mut words: impl Iterator<Item = &'w str>) -> ShellError {
+    let report = report.strip_prefix("error: ").unwrap_or(report);
+    let (mut message, mut notes, mut usage) = (Vec::new(), String::new(), None);
+    for part in report.split("\n\n") {
+        if let Some(lines) = part.strip_prefix("Usage: ") {
+            usage = lines.lines().next();
+        } else if part.trim_start().starts_with("tip: ") {
+            notes.extend(part.lines().filter_map(note));
+        } else if !part.starts_with("For more information") {
+            message.extend(part.lines().map(str::to_owned));
+        }
+    }
+    if let Some(first) = message.first_mut() {
+        first.push_str(&notes);
+    }
+    let command = Arguments::command();
+    let subcommand = words.find_map(|word| command.find_subcommand(word));
+    let help = match subcommand {
+        Some(found) => format!("treelined {} --help", found.get_name()),
+        None => "treelined --help".to_owned(),
+    };
+    let remedy = match usage {
+        Some(usage) => format!("{usage}, or {help}"),
+        None => help,
+    };
+    ShellError::new(USAGE, message.join("\n"), remedy)
+}
+
+/// A tip of clap as the end of a message.
+fn note(line: &str) -> Option<String> {
+    let tip = line.trim_start().strip_prefix("tip: ")?;
+    Some(match tip.split_once("exist") {
+        // The most similar name is the last one.
+        Some((_, names)) if tip.contains("similar") => {
+            let names = names.split_once(": ").map_or(names, |(_, names)| names);
+            let names: Vec<&str> = names.split(", ").collect();
+            let names: Vec<&str> = names.into_iter().rev().collect();
+            format!("; did you mean {}?", names.join(" or "))
+        }
+        _ => format!("; {tip}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(arguments: &[&str]) -> String {
+        let arguments = ["treelined"].into_iter().chain(arguments.iter().copied());
+        let error = Arguments::try_parse_from(arguments.clone()).unwrap_err();
+        let error = of(&error.render().to_string(), arguments);
+        assert_eq!(error.code, USAGE);
+        error.to_string()
+    }
+
+    #[test]
+    fn usage_errors_have_a_message_and_a_remedy() {
+        for (arguments, expected) in [
+            (
+                &["list", "--jsn"][..],
+                "unexpected argument '--jsn' found; did you mean '--json'?\n  \
+                 try: treelined list --json [WORDS]..., or treelined list --help",
+            ),
+            (
+                &["export", "x"],
+                "the following required arguments were not provided:\n  <--html|--markdown|--jsonl|--text>\n  \
+                 try: treelined export <SESSION|--latest> <--html|--markdown|--jsonl|--text>, or treelined export --help",
+            ),
+            (
+                &["serve", "--idle-exit", "x"],
+                "invalid value 'x' for '--idle-exit <TIME>': must be a number and a unit, such as 90s, 10m or 1h\n  \
+                 try: treelined serve --help",
+            ),
+        ] {
+            assert_eq!(shown(arguments), expected);
+        }
+        let unknown = shown(&["lst"]);
+        assert!(unknown.contains("did you mean 'list'"), "{unknown}");
+        assert!(unknown.ends_with("or treelined --help"), "{unknown}");
+        let tool = shown(&["import", "--from", "codx"]);
+        let lines: Vec<&str> = tool.lines().collect();
+        assert_eq!(
+            lines[0],
+            "invalid value 'codx' for '--from <FROM>'; did you mean 'codex'?"
+        );
+        assert!(lines[1].starts_with("  [possible values: auto, "), "{tool}");
+    }
+}

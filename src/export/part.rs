@@ -1,0 +1,120 @@
+//! The entries of an exported part.
+
+use super::Part;
+use crate::entry::{Kind, Role};
+use crate::error::{Error, Result};
+use crate::json;
+use crate::name;
+use crate::session::SessionState;
+use crate::tree::{Node, Tree};
+use crate::view::Outline;
+
+impl Part {
+    /// Fails for a subtree that begins with a label: it belongs to no conversation.
+    pub(super) fn check(self, core: &SessionState) -> Result<()> {
+        let Self::Subtree(top) = self else {
+            return Ok(());
+        };
+        if core.tree.kind(top) != Kind::Label {
+            return Ok(());
+        }
+        let reason = match label_target(core, top)? {
+            Some(target) => format!(
+                "is a label: name the entry that it labels, {:?}",
+                core.tree.id(target)
+            ),
+            None => "is a label: name an entry of the conversation".to_owned(),
+        };
+        Err(Error::invalid_params("entryId", &reason))
+    }
+
+    /// For each item of the part's outline whether the part has it; `None` for all of them. A subtree leaves out the
+    /// labels of entries elsewhere.
+    pub(super) fn matched(
+        self,
+        core: &SessionState,
+        outline: &Outline,
+    ) -> Result<Option<Vec<bool>>> {
+        let tree = &core.tree;
+        let nodes = outline.items().iter().map(|item| item.node);
+        match self {
+            Self::Tree => Ok(None),
+            Self::Branch(tip) => {
+                let on_path = NodeSet::new(tree, tree.ancestors(tip));
+                Ok(Some(nodes.map(|node| on_path.has(node)).collect()))
+            }
+            Self::Subtree(_) => {
+                let in_scope = NodeSet::new(tree, nodes.clone());
+                let matched = nodes.map(|node| {
+                    Ok(tree.kind(node) != Kind::Label
+                        || label_target(core, node)?.is_some_and(|target| in_scope.has(target)))
+                });
+                matched.collect::<Result<_>>().map(Some)
+            }
+        }
+    }
+
+    /// The first user messages of the part, at most `count`.
+    pub(super) fn user_messages(self, tree: &Tree, outline: &Outline, count: usize) -> Vec<Node> {
+        let is_user =
+            |node: &Node| tree.kind(*node) == Kind::Message && tree.role(*node) == Role::User;
+        match self {
+            Self::Tree => tree.entries().filter(is_user).take(count).collect(),
+            Self::Branch(tip) => {
+                let path = tree.path(tip).into_iter();
+                path.filter(is_user).take(count).collect()
+            }
+            Self::Subtree(_) => {
+                let nodes = outline.items().iter().map(|item| item.node);
+                let mut found: Vec<Node> = nodes.filter(is_user).collect();
+                found.sort_unstable();
+                found.truncate(count);
+                found
+            }
+        }
+    }
+
+    /// The name that the part gives the session, as it is stored: a subtree has that of its own entries only.
+    pub(super) fn name(self, core: &SessionState, outline: &Outline) -> Result<Option<String>> {
+        let tree = &core.tree;
+        if !matches!(self, Self::Subtree(_)) {
+            return Ok(tree.name().map(str::to_owned));
+        }
+        let nodes = outline.items().iter().map(|item| item.node);
+        let Some(last) = { nodes }
+            .filter(|node| tree.kind(*node) == Kind::SessionInfo)
+            .max()
+        else {
+            return Ok(None);
+        };
+        let entry = core.entry(last)?;
+        let name = json::get(&entry, "name").and_then(json::string);
+        Ok(name.as_deref().and_then(name::given))
+    }
+}
+
+/// The entry that a label belongs to; `None` if the session has no such entry.
+fn label_target(core: &SessionState, label: Node) -> Result<Option<Node>> {
+    let entry = core.entry(label)?;
+    let target = json::get(&entry, "targetId").and_then(json::id);
+    Ok(target.and_then(|id| core.tree.find(&id)))
+}
+
+/// Nodes of a tree.
+struct NodeSet(Vec<bool>);
+
+impl NodeSet {
+    fn new(tree: &Tree, nodes: impl Iterator<Item = Node>) -> Self {
+        let mut set = vec![false; tree.node_count()];
+        for node in nodes {
+            if let Some(is_in) = set.get_mut(node.number()) {
+                *is_in = true;
+            }
+        }
+        Self(set)
+    }
+
+    fn has(&self, node: Node) -> bool {
+        self.0.get(node.number()) == Some(&true)
+    }
+}
