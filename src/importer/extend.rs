@@ -206,7 +206,8 @@ impl Leaf {
         let at = tree.file_leaf();
         let numbers = (0..tree.node_count()).rev();
         let nodes = numbers.filter_map(|number| tree.node(number));
-        let mut is_left_by_import = false;
+        // A session without the record of an import was shortened: nobody has moved its leaf since.
+        let mut is_left_by_import = true;
         for node in nodes.filter(|node| tree.kind(*node) == EntryKind::LeafRecord) {
             let line = opened.log.bodies().read(tree.place(node))?;
             let cause = json::get_path(&line, &["data", "cause"]).and_then(json::string);

@@ -5,21 +5,26 @@
 //! same, the result is the same. Sources in databases, and files that are recognized by their content, are always
 //! examined.
 
-use super::discover::{FoundSources, Home, Request as Search, homes_of_files};
+use super::discover::{Home, Request as Search, homes_of_files};
 use super::ledger::{Ledger, LedgerFile};
 use super::origin::Origins;
 use super::run::{Import, ImportRequest};
-use super::source::SourceStatus;
+use super::source::{Source, SourceStatus};
 use crate::budget::LAST_IMPORT_BYTES;
 use crate::error::Result;
 use crate::lock::lock;
-use crate::os::file::{FileKind, Folder, Status};
+use crate::os::file::{FileKind, Folder, Location, Status};
+use crate::parallel::{ThreadPlan, map_in_order};
 use crate::wire::ImportSessionsResult;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+
+/// The files of which another thread examines as many.
+const FILES_OF_THREAD: usize = 256;
 
 /// The last import, if it found nothing new.
 #[derive(Default)]
@@ -43,13 +48,13 @@ pub(super) struct ImportState {
     ledger: Option<Status>,
 }
 
-/// A folder, and the sources in it.
+/// A folder, and the sources or sessions in it.
 struct FolderState {
     path: PathBuf,
     status: Status,
     names: Vec<OsString>,
     /// In the order of the names.
-    sources: Vec<SourceStatus>,
+    files: Vec<SourceStatus>,
 }
 
 impl LastImport {
@@ -116,17 +121,19 @@ impl ImportState {
         })
     }
 
-    /// Adds the sources; `None` if one of them may have to be read again without a change, or cannot be read.
-    pub(super) fn with_sources(mut self, found: &FoundSources, ledger: &Ledger) -> Option<Self> {
-        if !found.failures.is_empty() {
-            return None;
-        }
+    /// Adds the sources; `None` if one of them may have to be read again without a change.
+    pub(super) fn with_sources(
+        mut self,
+        sources: &[Source],
+        folders: &[(PathBuf, Status)],
+        ledger: &Ledger,
+    ) -> Option<Self> {
         let mut numbers = HashMap::new();
-        for (path, status) in &found.folders {
+        for (path, status) in folders {
             numbers.insert(path.clone(), self.folders.len());
             self.folders.push(FolderState::of(path, *status));
         }
-        for source in &found.sources {
+        for source in sources {
             // Its end may become old enough to be imported.
             if ledger
                 .source(source.tool, &source.name())
@@ -137,10 +144,32 @@ impl ImportState {
             let number = *numbers.get(source.path.parent()?)?;
             let folder = self.folders.get_mut(number)?;
             folder.names.push(source.path.file_name()?.to_owned());
-            folder.sources.push(source.status);
+            folder.files.push(source.status);
         }
         let are_settled = self.folders.iter().all(|folder| folder.status.is_settled());
         are_settled.then_some(self)
+    }
+
+    /// Adds the files of imported sessions, which somebody may shorten.
+    pub(super) fn with_sessions(
+        mut self,
+        sessions: &HashMap<String, Location>,
+        ledger: &Ledger,
+    ) -> Option<Self> {
+        let paths = self.folders.iter().enumerate();
+        let numbers: HashMap<PathBuf, usize> = paths
+            .map(|(number, folder)| (folder.path.clone(), number))
+            .collect();
+        for (id, at) in sessions {
+            if ledger.session(id).is_none() {
+                continue;
+            }
+            let number = *numbers.get(at.folder.path())?;
+            let folder = self.folders.get_mut(number)?;
+            folder.names.push(at.name.clone());
+            folder.files.push(SourceStatus::of_file(at.status().ok()?));
+        }
+        Some(self)
     }
 
     /// Adds the ledger, after the import.
@@ -154,10 +183,21 @@ impl ImportState {
         self.ledger.is_some()
             && self.ledger == ledger.status().ok()
             && homes_of_files(search, session_dir).is_some_and(|homes| homes == self.homes)
-            && self
-                .folders
-                .iter()
-                .all(|folder| folder.holds().unwrap_or(false))
+            && self.folders_hold()
+    }
+
+    fn folders_hold(&self) -> bool {
+        let holds = |(): &mut (), number: usize| {
+            let folder = self.folders.get(number);
+            folder.is_some_and(|folder| folder.holds().unwrap_or(false))
+        };
+        let take = |holds| match holds {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        };
+        let files: usize = self.folders.iter().map(|folder| folder.names.len()).sum();
+        let plan = ThreadPlan::up_to(files / FILES_OF_THREAD + 1);
+        map_in_order(self.folders.len(), plan, || (), holds, take).is_continue()
     }
 
     /// About the bytes that it takes.
@@ -165,7 +205,7 @@ impl ImportState {
         let of_folder = |folder: &FolderState| {
             let names = folder.names.iter();
             let names: usize = names.map(|name| name.len() + size_of::<OsString>()).sum();
-            names + folder.sources.len() * size_of::<SourceStatus>() + folder.path.as_os_str().len()
+            names + folder.files.len() * size_of::<SourceStatus>() + folder.path.as_os_str().len()
         };
         self.folders.iter().map(of_folder).sum()
     }
@@ -177,7 +217,7 @@ impl FolderState {
             path: path.to_owned(),
             status,
             names: Vec::new(),
-            sources: Vec::new(),
+            files: Vec::new(),
         }
     }
 
@@ -186,7 +226,7 @@ impl FolderState {
         if folder.own_status()? != self.status {
             return Ok(false);
         }
-        let (mut known, mut is_same) = (self.sources.iter(), true);
+        let (mut known, mut is_same) = (self.files.iter(), true);
         folder.statuses(&self.names, |_, status| {
             let status = status.ok().map(SourceStatus::of_file);
             is_same &= status.as_ref() == known.next();

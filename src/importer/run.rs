@@ -87,8 +87,8 @@ impl Import<'_> {
         let search = self.search();
         let before = ImportState::before(&search, self.session_dir);
         let found = discover(&search, self.session_dir, &ledger)?;
-        let state = before.and_then(|before| before.with_sources(&found, &ledger));
         let mut results = Results::default();
+        let has_failures = !found.failures.is_empty();
         for failure in found.failures {
             results.fail(failure);
         }
@@ -96,6 +96,11 @@ impl Import<'_> {
             sessions: self.store.session_ids()?,
             origins: Origins::names(self.session_dir),
         };
+        let state = before.and_then(|before| {
+            let state = before.with_sources(&found.sources, &found.folders, &ledger)?;
+            state.with_sessions(&known.sessions, &ledger)
+        });
+        let state = state.filter(|_| !has_failures);
         super::rebuild::rebuild(&mut ledger, self.store, &known.sessions, self.cancel)?;
         if let Some(again) = &self.request.again {
             ledger.note_trashed(again, false)?;
@@ -176,8 +181,14 @@ impl Import<'_> {
                     .status
                     .is_quiet(std::time::SystemTime::now(), super::reading::QUIET));
         let is_there = |session: &String| {
-            let is_trashed = ledger.session(session).is_some_and(|row| row.trashed);
-            known.sessions.contains_key(session) || is_trashed
+            let row = ledger.session(session);
+            match known.sessions.get(session) {
+                // A file that somebody has shortened lacks entries.
+                Some(at) => at
+                    .status()
+                    .is_ok_and(|status| row.is_none_or(|row| status.size >= row.len)),
+                None => row.is_some_and(|row| row.trashed),
+            }
         };
         row.status == source.status
             && row.version == MAPPING_VERSION
@@ -196,7 +207,7 @@ impl Import<'_> {
     ) -> Result<()> {
         let origins = match self.request.is_dry_run {
             true => None,
-            false => Some(Origins::of(self.session_dir)?),
+            false => Some(Origins::of(self.session_dir)?.for_sources(&sources)),
         };
         let total = sources.iter().map(|source| source.status.size).sum();
         (self.progress)(0, total);

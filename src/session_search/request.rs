@@ -84,7 +84,12 @@ impl SearchRequest {
         let mut scores = ScoreSet::default();
         for kind in KINDS.into_iter().filter(|kind| self.fields.has(*kind)) {
             for (role, name) in [(Role::User, "user"), (Role::Assistant, "assistant")] {
-                if self.entries.role.as_ref().is_none_or(|wanted| wanted == name) {
+                if self
+                    .entries
+                    .role
+                    .as_ref()
+                    .is_none_or(|wanted| wanted == name)
+                {
                     scores = scores | ScoreSet::of(weight(kind, role));
                 }
             }

@@ -5,8 +5,7 @@ use super::request::SearchRequest;
 use super::scan::{FileMatches, FileRange, MatchingLine, Scanner};
 use super::session::{self, SessionHits};
 use super::{
-    BranchFilter, IndexSettings, SearchOutcome, SearchWatch, SearchedFile, Totals,
-    UnreadFile,
+    BranchFilter, IndexSettings, SearchOutcome, SearchWatch, SearchedFile, Totals, UnreadFile,
 };
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};

@@ -177,6 +177,30 @@ fn an_edited_node_with_the_key_of_another_is_a_branch() {
     assert_eq!(joined(members, true, false), ["a: >1 1>2 1>2*\"b\""]);
 }
 
+/// Files of one native session may differ in a node, as copies that went on apart do. Ids of labels follow from the key.
+#[test]
+fn files_of_one_fork_that_differ_have_one_label() {
+    let mut members = vec![
+        member("a", 1, &["u:1=x", "u:2=y"]),
+        member("b", 2, &["u:1=x", "u:2=z"]),
+        member("b", 3, &["u:1=x", "u:2=w"]),
+    ];
+    let placed = HashMap::new();
+    let rules = Rules {
+        tool: TOOL,
+        has_shared_keys: true,
+        split: false,
+        placed: &placed,
+    };
+    let forest = join(&mut members, &rules);
+    let labels: Vec<NodeId> = forest
+        .sessions
+        .iter()
+        .flat_map(|tree| tree.labels.iter().map(|label| label.id))
+        .collect();
+    assert_eq!(labels.len(), 1, "{labels:?}");
+}
+
 #[test]
 fn a_copy_whose_parent_is_named_is_recognized_by_content_in_order() {
     let root = member("r", 1, &["u:r1=a", "r2=b", "u:r3=c"]);

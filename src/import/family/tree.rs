@@ -400,9 +400,14 @@ impl Context<'_> {
                 continue;
             };
             let key = member.nodes.get(*at).map_or("", |node| &*node.key);
+            let id = NodeId::of(self.tool, &member.native_id, &format!("{key}/label"));
+            // Two files may have one native session, with different nodes of one key.
+            if labels.iter().any(|label: &ForkLabel| label.id == id) {
+                continue;
+            }
             labels.push(ForkLabel {
                 entry: *entry,
-                id: NodeId::of(self.tool, &member.native_id, &format!("{key}/label")),
+                id,
                 text: member
                     .title
                     .clone()

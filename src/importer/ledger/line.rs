@@ -47,6 +47,7 @@ enum StoredLine {
         session: String,
         tool: String,
         trashed: bool,
+        length: u64,
         row: Option<ImportedSession>,
     },
     #[serde(rename = "placed")]
@@ -82,11 +83,14 @@ impl Line {
                 status: line.status()?,
             }),
             b"\"session\"" => {
-                let [session, trashed, row] = json::get_each(bytes, ["session", "trashed", "row"]);
+                let names = ["session", "trashed", "length", "row"];
+                let [session, trashed, length, row] = json::get_each(bytes, names);
                 Self::Session(SessionRow {
                     session: json::string(session?)?.into_owned(),
                     tool,
                     trashed: decoded(trashed?)?,
+                    // Ledgers of older programs do not have it.
+                    len: length.and_then(decoded).unwrap_or(0),
                     row: decoded(row?)?,
                 })
             }
@@ -120,6 +124,7 @@ impl Line {
                 session: row.session,
                 tool: row.tool.name().to_owned(),
                 trashed: row.trashed,
+                length: row.len,
                 row: row.row,
             },
             Self::Placement(tool, native, session) => StoredLine::Placement {

@@ -64,6 +64,8 @@ pub(crate) struct SessionRow {
     pub(crate) tool: Tool,
     /// Whether the user has deleted it, and imports skip it.
     pub(crate) trashed: bool,
+    /// Bytes of its file after that import; 0 if unknown.
+    pub(crate) len: u64,
     /// Its row in the result of that import.
     pub(crate) row: Option<ImportedSession>,
 }
@@ -74,6 +76,7 @@ impl SessionRow {
             session: row.session_id.clone(),
             tool,
             trashed: false,
+            len: std::fs::metadata(&row.path).map_or(0, |file| file.len()),
             row: Some(row.clone()),
         }
     }

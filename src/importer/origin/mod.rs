@@ -38,6 +38,8 @@ const BLOCK: usize = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct Origins {
     folder: Arc<Folder>,
+    /// The keys of more than one source of this import.
+    shared_keys: HashSet<String>,
 }
 
 impl Origins {
@@ -49,8 +51,20 @@ impl Origins {
         match opened {
             Ok(folder) => Ok(Self {
                 folder: Arc::new(folder),
+                shared_keys: HashSet::new(),
             }),
             Err(error) => Err(failed("open", session_dir, &error)),
+        }
+    }
+
+    /// Prepares for sources that are read at the same time: those with the same key get origins of their own.
+    pub(crate) fn for_sources(self, sources: &[Source]) -> Self {
+        let mut keys = HashSet::new();
+        let all = sources.iter().map(origin_key);
+        let shared_keys = all.filter(|key| !keys.insert(key.clone())).collect();
+        Self {
+            shared_keys,
+            ..self
         }
     }
 
@@ -58,7 +72,10 @@ impl Origins {
     pub(crate) fn existing(session_dir: &Path) -> io::Result<Self> {
         let root = Arc::new(Folder::open(session_dir)?);
         let folder = Arc::new(root.subfolder(OsStr::new(FOLDER))?);
-        Ok(Self { folder })
+        Ok(Self {
+            folder,
+            shared_keys: HashSet::new(),
+        })
     }
 
     /// The names of all origins in a session directory; none if it has no folder of origins.
@@ -76,7 +93,12 @@ impl Origins {
 
     /// Begins to keep the bytes of a source.
     pub(crate) fn writer(&self, source: &Source) -> Result<OriginWriter> {
-        self.writer_of(source.tool, &source.name(), &origin_key(source))
+        let (name, key) = (source.name(), origin_key(source));
+        let key = match self.shared_keys.contains(&key) {
+            true => &name,
+            false => &key,
+        };
+        self.writer_of(source.tool, &name, key)
     }
 
     /// Keeps a file that belongs to a source, unchanged. Tools write such a file once: a file as long as the kept bytes

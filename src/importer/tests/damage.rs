@@ -1,6 +1,9 @@
 //! Damaged files: whole records are imported, the rest is reported.
 
 use super::*;
+use crate::importer::origin::Origins;
+use std::collections::BTreeSet;
+use std::io::Read as _;
 
 /// Imports the file cut at bytes of its last 4 KB: every byte near the end, and some before.
 fn cut(tool: Tool, name: &str, bytes: &[u8]) {
@@ -71,4 +74,37 @@ fn a_source_that_cannot_be_read_is_reported_and_the_rest_is_imported() {
         .unwrap();
     assert!(failed.path.ends_with(name) && failed.tool.as_deref() == Some("codex"));
     assert_eq!(result.totals.entries_added, 21);
+}
+
+/// Codex moves and compresses its files, so their origins are found by the names of the files. Two folders may have files
+/// of one name, as a backup does: each is kept whole.
+#[test]
+fn files_of_one_name_are_kept_apart() {
+    let home = Home::new(Tool::Codex);
+    let folder = fixture("codex/0.169-paginated");
+    let files = fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().path());
+    let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
+    let rollout = files.min_by_key(|path| (!name(path).starts_with("rollout"), name(path)));
+    let rollout = rollout.unwrap();
+    let bytes = fs::read(&rollout).unwrap();
+    let longer = [&bytes[..], b"{\"type\":\"unknown\"}\n"].concat();
+    let mut kept = BTreeSet::new();
+    for (at, bytes) in ["a", "b", "c"].into_iter().zip([&bytes, &longer, &bytes]) {
+        fs::create_dir_all(home.root.path().join("files").join(at)).unwrap();
+        home.write(&format!("{at}/{}", name(&rollout)), bytes);
+        kept.insert(bytes.clone());
+    }
+    assert_eq!(home.import().totals.failed, 0);
+    let origins = Origins::existing(&home.sessions()).unwrap();
+    let names = Origins::names(&home.sessions());
+    assert_eq!(names.len(), 3);
+    let found = names.iter().map(|name| {
+        let mut bytes = Vec::new();
+        let mut reader = origins.reader(name.to_str().unwrap()).unwrap();
+        reader.read_to_end(&mut bytes).unwrap();
+        bytes
+    });
+    assert_eq!(found.collect::<BTreeSet<_>>(), kept);
 }

@@ -145,3 +145,49 @@ fn sources_in_a_database_are_always_examined() {
         assert!(repeated.import(|_| {}).1);
     }
 }
+
+/// A session whose file somebody has shortened lacks entries, although its source is unchanged.
+#[test]
+fn a_shortened_session_is_completed_by_the_next_import() {
+    let repeated = Repeated::new();
+    repeated.import(|_| {});
+    repeated.settle();
+    let path = PathBuf::from(repeated.home.import().sessions.remove(0).path);
+    let whole = fs::read(&path).unwrap();
+    let first_line = memchr::memchr(b'\n', &whole).unwrap() + 1;
+    let (ids, leaf) = (entry_ids(&whole), leaf_of(&path));
+    for cut in [
+        whole.len() - 2,
+        whole.len() / 2,
+        first_line + 10,
+        first_line,
+    ] {
+        fs::write(&path, &whole[..cut]).unwrap();
+        let (again, is_made) = repeated.import(|_| {});
+        assert!(is_made, "cut at {cut}");
+        assert_eq!(again["failed"], 0);
+        let completed = entry_ids(&fs::read(&path).unwrap());
+        assert!(completed.is_superset(&ids), "cut at {cut}");
+        assert_eq!(leaf_of(&path), leaf, "cut at {cut}");
+        repeated.settle();
+    }
+}
+
+/// The last message on the path to the leaf.
+fn leaf_of(path: &Path) -> String {
+    let folder = Arc::new(Folder::open(path.parent().unwrap()).unwrap());
+    let name = path.file_name().unwrap().to_owned();
+    let tree = Log::open(Location { folder, name }).unwrap().tree;
+    tree.id(tree.skip_bookkeeping(tree.leaf()).unwrap())
+        .to_owned()
+}
+
+/// The ids of the entries in a session file that are no leaf records.
+fn entry_ids(bytes: &[u8]) -> std::collections::BTreeSet<String> {
+    let lines = bytes.split(|byte| *byte == b'\n');
+    let entries = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    let is_record = |entry: &Value| entry["customType"] == "treelined.leaf";
+    let entries = entries.filter(|entry| entry["type"] != "session" && !is_record(entry));
+    let ids = entries.filter_map(|entry| Some(entry["id"].as_str()?.to_owned()));
+    ids.collect()
+}

@@ -88,7 +88,10 @@ pub(super) fn candidates(file: &File, query: &BlockQuery<'_>) -> io::Result<Vec<
     }
     for text in &query.required {
         let fields = segment.with_text(text, all(ScoreSet::ALL).collect())?;
-        let missing = found.iter_mut().zip(fields).filter(|(_, with)| with.is_empty());
+        let missing = found
+            .iter_mut()
+            .zip(fields)
+            .filter(|(_, with)| with.is_empty());
         missing.for_each(|(found, _)| *found = ScoreSet::default());
     }
     let with_scores = segment.blocks.iter().zip(found);
@@ -209,7 +212,9 @@ impl<'f> Segment<'f> {
                 self.keep(&mut fields, &words)?;
             }
         }
-        let joined = self.joints.with_all(self.file, text.joints.iter().copied())?;
+        let joined = self
+            .joints
+            .with_all(self.file, text.joints.iter().copied())?;
         for (number, fields) in fields.iter_mut().enumerate() {
             if !joined.has(number) {
                 *fields = ScoreSet::default();
@@ -229,7 +234,8 @@ impl<'f> Segment<'f> {
                 return Err(damaged());
             }
             chunk.resize(index(len), 0);
-            self.file.read_exact_at(&mut chunk, self.lists + span.start)?;
+            self.file
+                .read_exact_at(&mut chunk, self.lists + span.start)?;
             search.look(&chunk, span.start);
             if search.words.is_none() {
                 break;

@@ -103,7 +103,12 @@ pub(super) fn narrow(
         file.is_in_directory = cwd.map(|cwd| request.takes_directory(cwd));
     }
     let texts = query.required_texts().unwrap_or_default();
-    let blocks = candidates(cache, &manifest, &block_query(&manifest, request, &texts), cancel);
+    let blocks = candidates(
+        cache,
+        &manifest,
+        &block_query(&manifest, request, &texts),
+        cancel,
+    );
     let Some(blocks) = blocks else {
         // A part of the index is missing: it is rebuilt in the background.
         forget(cache);
@@ -136,7 +141,10 @@ fn block_query<'q>(
     texts: &[Vec<String>],
 ) -> BlockQuery<'q> {
     let parts = |texts: &Vec<String>| -> Vec<TextParts> {
-        texts.iter().filter_map(|text| TextParts::of(text)).collect()
+        texts
+            .iter()
+            .filter_map(|text| TextParts::of(text))
+            .collect()
     };
     let mut alternatives: Vec<Vec<TextParts>> = texts.iter().map(parts).collect();
     if alternatives.iter().any(Vec::is_empty) {
@@ -150,7 +158,11 @@ fn block_query<'q>(
             names,
             are_more,
         } = &covered.labels;
-        *are_more || texts.iter().chain(names).any(|text| test.touches_label(text))
+        *are_more
+            || texts
+                .iter()
+                .chain(names)
+                .any(|text| test.touches_label(text))
     };
     let labelled: HashSet<u64> = match request.fields.has(FieldKind::Labels) {
         true => {
@@ -162,7 +174,10 @@ fn block_query<'q>(
     BlockQuery {
         request,
         alternatives,
-        required: tool.iter().filter_map(|tool| TextParts::of_field(tool)).collect(),
+        required: tool
+            .iter()
+            .filter_map(|tool| TextParts::of_field(tool))
+            .collect(),
         labelled,
     }
 }

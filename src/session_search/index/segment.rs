@@ -314,7 +314,9 @@ impl SegmentWriter {
 /// The hashes of the triples of adjacent bytes of a word with line breaks around it, or of a part of that.
 pub(super) fn letters(word: &[u8]) -> impl Iterator<Item = u64> {
     word.windows(3).map(|bytes| {
-        let number = bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+        let number = bytes
+            .iter()
+            .fold(0, |number, byte| number << 8 | u64::from(*byte));
         // Fibonacci hashing: the upper bits are mixed best.
         number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
     })

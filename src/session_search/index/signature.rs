@@ -24,7 +24,7 @@ impl SetShape {
     fn rows_of(self, hash: u64) -> impl Iterator<Item = u64> {
         (0..self.bits).map(move |number| {
             let part = hash >> (number * ROW_BITS) & ((1 << ROW_BITS) - 1);
-            part * u64::from(self.rows) >> ROW_BITS
+            (part * u64::from(self.rows)) >> ROW_BITS
         })
     }
 

@@ -91,8 +91,14 @@ fn joint(before: &str, after: &str) -> u64 {
     let from = before.len().saturating_sub(JOINT);
     let last = before.get(from..).unwrap_or_default();
     let first = after.get(..JOINT.min(after.len())).unwrap_or_default();
-    end.iter_mut().rev().zip(last.iter().rev()).for_each(|(to, byte)| *to = *byte);
-    start.iter_mut().zip(first).for_each(|(to, byte)| *to = *byte);
+    end.iter_mut()
+        .rev()
+        .zip(last.iter().rev())
+        .for_each(|(to, byte)| *to = *byte);
+    start
+        .iter_mut()
+        .zip(first)
+        .for_each(|(to, byte)| *to = *byte);
     xxh3_64(&bytes)
 }
 
@@ -109,7 +115,9 @@ pub(super) fn joints(folded: &str) -> Vec<u64> {
         // The text may continue beyond the ends of the part.
         (before.len() >= JOINT || *first > 0) && (after.len() >= JOINT || last + 1 < runs.len())
     });
-    known.map(|((_, before), (_, after))| joint(before, after)).collect()
+    known
+        .map(|((_, before), (_, after))| joint(before, after))
+        .collect()
 }
 
 /// Passes windows of `size` characters that begin every `step` characters, until one reaches the end of the run.
