@@ -107,6 +107,7 @@ mod extensions;
     not(feature = "nats"),
     allow(
         dead_code,
+        unreachable_pub,
         reason = "the parts that need no server are tested in every build"
     )
 )]

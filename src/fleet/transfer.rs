@@ -334,11 +334,18 @@ fn compare(
         match local.matched(&found.lines)? {
             count if count == found.lines.len() => agreed.advance(found.end, &found.lines),
             partial if !local.fill()? => break Relation::LogAhead { partial },
-            _ => return Err(differing(record.as_ref(), at, &agreed, session)?),
+            partial => {
+                let reached = agreed.offset + partial as u64;
+                return Err(differing(record.as_ref(), at, reached, session)?);
+            }
         }
     };
+    let reached = match relation {
+        Relation::LogAhead { partial } => agreed.offset + partial as u64,
+        Relation::Equal | Relation::FileAhead => agreed.offset,
+    };
     match record {
-        Some(record) if agreed.offset < record.offset => Err(rewound(&record, at, session)?),
+        Some(record) if reached < record.offset => Err(rewound(&record, at, session)?),
         _ => Ok(Comparison {
             at: agreed,
             relation,
@@ -358,16 +365,16 @@ fn rewound(record: &ReplicaRecord, at: &Location, session: &str) -> Result<Error
     Ok(Error::new(Kind::LogRewound, why))
 }
 
-/// The error for bytes that differ after `agreed`.
+/// The error for bytes that differ after the first `reached` ones.
 fn differing(
     record: Option<&ReplicaRecord>,
     at: &Location,
-    agreed: &Agreement,
+    reached: u64,
     session: &str,
 ) -> Result<Error> {
     match record {
-        Some(record) if agreed.offset < record.offset => rewound(record, at, session),
-        _ => Ok(diverged(session, agreed.offset)),
+        Some(record) if reached < record.offset => rewound(record, at, session),
+        _ => Ok(diverged(session, reached)),
     }
 }
 
