@@ -119,7 +119,7 @@ pub(crate) fn push(
         agreed.save(&identity, &at)?;
         if is_done {
             let is_behind = matches!(relation, Relation::LogAhead { .. });
-            return verified(log, session, &at, (&start, &agreed), is_behind);
+            return verified(log, session, &at, (&start, 0, &agreed), is_behind);
         }
     }
     Err(conflict(session))
@@ -213,7 +213,13 @@ pub(crate) fn pull(
             at: mut agreed,
             relation,
         } = compared;
-        let start = began.get_or_insert_with(|| agreed.clone()).clone();
+        let present = match relation {
+            Relation::LogAhead { partial } => partial,
+            Relation::Equal | Relation::FileAhead => 0,
+        };
+        let (start, present) = began
+            .get_or_insert_with(|| (agreed.clone(), present))
+            .clone();
         let is_done = match relation {
             Relation::LogAhead { partial } => {
                 let parts = log.read(session, agreed.position)?;
@@ -231,7 +237,7 @@ pub(crate) fn pull(
         agreed.save(&identity, &at)?;
         if is_done {
             let is_behind = relation == Relation::FileAhead;
-            return verified(log, session, &at, (&start, &agreed), is_behind);
+            return verified(log, session, &at, (&start, present, &agreed), is_behind);
         }
     }
     Err(conflict(session))
@@ -334,11 +340,18 @@ fn compare(
         match local.matched(&found.lines)? {
             count if count == found.lines.len() => agreed.advance(found.end, &found.lines),
             partial if !local.fill()? => break Relation::LogAhead { partial },
-            _ => return Err(differing(record.as_ref(), at, &agreed, session)?),
+            partial => {
+                let reached = agreed.offset + partial as u64;
+                return Err(differing(record.as_ref(), at, reached, session)?);
+            }
         }
     };
+    let reached = match relation {
+        Relation::LogAhead { partial } => agreed.offset + partial as u64,
+        Relation::Equal | Relation::FileAhead => agreed.offset,
+    };
     match record {
-        Some(record) if agreed.offset < record.offset => Err(rewound(&record, at, session)?),
+        Some(record) if reached < record.offset => Err(rewound(&record, at, session)?),
         _ => Ok(Comparison {
             at: agreed,
             relation,
@@ -358,16 +371,16 @@ fn rewound(record: &ReplicaRecord, at: &Location, session: &str) -> Result<Error
     Ok(Error::new(Kind::LogRewound, why))
 }
 
-/// The error for bytes that differ after `agreed`.
+/// The error for bytes that differ after the first `reached` ones.
 fn differing(
     record: Option<&ReplicaRecord>,
     at: &Location,
-    agreed: &Agreement,
+    reached: u64,
     session: &str,
 ) -> Result<Error> {
     match record {
-        Some(record) if agreed.offset < record.offset => rewound(record, at, session),
-        _ => Ok(diverged(session, agreed.offset)),
+        Some(record) if reached < record.offset => rewound(record, at, session),
+        _ => Ok(diverged(session, reached)),
     }
 }
 
@@ -429,37 +442,44 @@ impl FileBytes<'_> {
     }
 }
 
-/// Reads what was copied from both sides again; fails unless number of lines and hash are equal.
+/// Reads what was copied from both sides again; fails unless number of lines and hash are equal. The file had the first
+/// `present` bytes of the first part before.
 fn verified(
     log: &dyn LogBackend,
     session: &str,
     at: &Location,
-    (start, end): (&Agreement, &Agreement),
+    (start, present, end): (&Agreement, usize, &Agreement),
     is_behind: bool,
 ) -> Result<Transfer> {
-    let (mut lines, mut bytes, mut hashed) = (0, 0, Sha256::new());
+    let (mut lines, mut hashed) = (0, Sha256::new());
     let mut ours = (0, Sha256::new());
+    let first = match start.position < end.position {
+        true => start.offset + present as u64,
+        false => end.offset,
+    };
+    let (mut offset, mut skipped) = (first, present);
     if start.position < end.position {
         for part in log.read(session, start.position)? {
             let part = part?;
             if part.end > end.position {
                 break;
             }
-            lines += count_lines(&part.lines);
-            hashed.update(&part.lines);
-            let local = files::bytes_of(at, start.offset + bytes, part.lines.len() as u64)?;
-            bytes += part.lines.len() as u64;
+            let copied = part_after(&part.lines, std::mem::take(&mut skipped));
+            lines += count_lines(copied);
+            hashed.update(copied);
+            let local = files::bytes_of(at, offset, copied.len() as u64)?;
+            offset += copied.len() as u64;
             ours.0 += count_lines(&local);
             ours.1.update(&local);
         }
     }
     let hash = replica::hex(hashed);
-    if (lines, &hash) != (ours.0, &replica::hex(ours.1)) || start.offset + bytes != end.offset {
+    if (lines, &hash) != (ours.0, &replica::hex(ours.1)) || offset != end.offset {
         return Err(diverged(session, start.offset));
     }
     Ok(Transfer {
         lines,
-        bytes,
+        bytes: offset - first,
         hash,
         sequence: end.position.0,
         is_behind,
