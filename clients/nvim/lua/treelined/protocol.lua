@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:d4faa506f25ad5d8ed85cacc5ed97468678ee3d15531c07c8226d8a2166aa368',
+  schema_hash = 'sha256:febb69b9e91ced6774fa8205bdb4b35ccfde1ec74ff25318aa8c67693ddb8960',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:d4faa506f25ad5d8ed85cacc5ed97468678ee3d15531c07c8226d8a2166aa368"
+SCHEMA_HASH = "sha256:febb69b9e91ced6774fa8205bdb4b35ccfde1ec74ff25318aa8c67693ddb8960"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[

@@ -10,7 +10,7 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:d4faa506f25ad5d8ed85cacc5ed97468678ee3d15531c07c8226d8a2166aa368";
+    "sha256:febb69b9e91ced6774fa8205bdb4b35ccfde1ec74ff25318aa8c67693ddb8960";
 
 impl Client {
     /// Returns the OpenRPC document of this daemon. `rpc.discover`

@@ -155,7 +155,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:d4faa506f25ad5d8ed85cacc5ed97468678ee3d15531c07c8226d8a2166aa368';
+export const SCHEMA_HASH = 'sha256:febb69b9e91ced6774fa8205bdb4b35ccfde1ec74ff25318aa8c67693ddb8960';
 
 /** Params and result by method. */
 export interface Methods {

@@ -235,6 +235,14 @@ export type Origin = 'self' | 'other';
  * `durabilityUnknown`: The data is written, but the operating system could not confirm that it is on the disk. Check the disk; send the same entries with the same ids again to learn whether they are safe.
  * `fileExists`: A file with this path exists already. Choose another path, or send `overwrite: true` to replace the file.
  * `importFailed`: A conversation of another tool could not be imported. Correct the cause that the message names, and import again; the rest is imported.
+ * `logUnavailable`: The log beyond this machine cannot be reached, or does not answer in time. Try again after `retryAfterMs`; reads of local files work meanwhile.
+ * `logConflict`: Others wrote to the session in the log in each of several attempts. Send the request again.
+ * `logForeign`: The log has a message that is not of this program, or that does not begin a session. Find the program that writes to the session's subject; nothing was changed here.
+ * `logDiverged`: The file and the log of the session differ, and neither is the beginning of the other; or the file is a replica of another log. Fork the session from the file, and read the log into a new file; nothing was changed.
+ * `logRewound`: The log has lost messages that the file has: its stream was restored from a backup, or made anew. Keep the file, and ask who runs the servers; nothing was changed.
+ * `logMisconfigured`: The stream is missing, full, or drops messages. Correct the stream as the message says.
+ * `logDenied`: The servers refuse the credentials or a permission, or their certificate is not trusted. Correct the credentials, the certificates or the permissions.
+ * `payloadTooLarge`: A line of the session is larger than a message of the log may be. Let who runs the servers raise `max_payload`; the lines before it may be there.
  * `batchUnsupported`: The message is a batch. Send the requests one by one; you need not wait for the answers.
  * `requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, for instance fewer entries.
  * `responseTooLarge`: The answer would be larger than the limit of the client or the daemon. Request less at once: with `limit` or `maxBytes`, or single entries.
@@ -281,6 +289,14 @@ export type ErrorKind =
   | 'durabilityUnknown'
   | 'fileExists'
   | 'importFailed'
+  | 'logUnavailable'
+  | 'logConflict'
+  | 'logForeign'
+  | 'logDiverged'
+  | 'logRewound'
+  | 'logMisconfigured'
+  | 'logDenied'
+  | 'payloadTooLarge'
   | 'batchUnsupported'
   | 'requestTooLarge'
   | 'responseTooLarge'
