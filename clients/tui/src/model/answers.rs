@@ -416,7 +416,7 @@ impl Model {
         if navigation.cancelled {
             self.say(match reason {
                 Some("aborted") => "Aborted. Nothing has moved.",
-                Some("cancelledByClient") => "A hook has refused the move.",
+                Some("cancelledByClient") => "A client or a hook has refused the move.",
                 Some("noAnswer") => "A hook has not answered. Nothing has moved.",
                 Some("hookFailed") => {
                     "A hook has failed. Nothing has moved; treelined config may say why."

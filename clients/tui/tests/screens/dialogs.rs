@@ -199,6 +199,9 @@ fn a_failure_shows_its_kind_and_advice() {
         result: Err(failure),
     });
     screen.check("failed");
+    // Enter after the `2` closed it, unread.
+    screen.keys("enter down");
+    screen.check("failed");
     screen.keys("esc");
     assert!(screen.model.dialog.is_none());
 }

@@ -102,6 +102,8 @@ impl Model {
                     return Vec::new();
                 }
             }
+            // A key that was meant for what the failure covers does not hide it.
+            Some(Dialog::Failed(_)) if !is_esc && key.text() != Some('q') => return Vec::new(),
             Some(Dialog::Failed(_) | Dialog::Question(_)) | None => {}
         }
         self.dialog = None;
