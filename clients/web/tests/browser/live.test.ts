@@ -81,6 +81,8 @@ describe('the live page', () => {
     await page.locator('.session-line mark').first().waitFor();
     await page.keyboard.press('Enter');
     await page.waitForFunction(() => location.hash === '#s=tour&e=a5');
+    // Until the tree is drawn, keys go to the search.
+    await page.locator('#tree .row.selected').waitFor();
     await page.keyboard.press('S');
     await page.locator('.sessions').waitFor();
   });
