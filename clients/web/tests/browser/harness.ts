@@ -84,7 +84,7 @@ export class Stage {
       viewport: { width: 1200, height: 800 },
       ...options,
     });
-    context.setDefaultTimeout(15_000);
+    context.setDefaultTimeout(60_000);
     return context;
   }
 
