@@ -113,7 +113,9 @@ export const ADVICE: Readonly<Record<AnyKind, Advice>> = {
   logRewound: { text: 'Keep the file, and ask who runs the servers of the log.' },
   logMisconfigured: { text: '`treelined doctor --cluster` says what is wrong with the stream.' },
   logDenied: { text: 'Correct the credentials or certificates of the log.' },
-  payloadTooLarge: { text: 'The entry is too large for the log; the servers decide with `max_payload`.' },
+  payloadTooLarge: {
+    text: 'The entry is too large for the log; the servers decide with `max_payload`.',
+  },
   requestTooLarge: { text: 'Send less at once.' },
   responseTooLarge: { text: 'Show a part only: fold, filter, or open a single entry.' },
   overloaded: { text: 'Try again in a moment.' },
