@@ -119,12 +119,12 @@ fn every_acknowledged_line_is_there_once_and_in_one_order_while_nodes_die_and_st
             })
         });
         let writers: Vec<_> = writers.collect();
-        let conflicts = writers
-            .into_iter()
-            .map(|writer| writer.join().unwrap())
-            .sum::<usize>();
+        let joined: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
+        // Before a failed writer ends the test: the scope waits for the disturbance.
         is_over.store(true, Ordering::Relaxed);
-        (conflicts, disturbing.join().unwrap())
+        let rounds = disturbing.join().unwrap();
+        let conflicts = joined.into_iter().map(Result::unwrap).sum::<usize>();
+        (conflicts, rounds)
     });
     let readers = [open(&fleet), open(&fleet)];
     let mut found = HashSet::new();
