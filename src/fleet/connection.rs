@@ -37,7 +37,7 @@ pub(super) struct ApiError {
 
 /// Why there is no answer.
 pub(super) enum NoAnswer {
-    /// Nobody serves the subject at this time.
+    /// No server answers for the subject at this time.
     NoResponders,
     /// The time is over; the request may have been carried out.
     TimedOut,

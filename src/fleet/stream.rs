@@ -157,7 +157,7 @@ impl NatsLog {
                 Err(NoAnswer::TimedOut | NoAnswer::NoResponders) => {}
             }
             if began.elapsed() > APPEND {
-                // Nobody answers for the subjects of a stream that was removed.
+                // A removed stream leaves its subjects without an answer.
                 info(&self.connection, &self.settings).await?;
                 let why = format!(
                     "the stream {:?} acknowledged nothing in {} s",

@@ -376,7 +376,7 @@ impl Tail {
             return Ok(());
         }
         if self.has_gap {
-            // What failed may have written a part of a line.
+            // The failed write may have left a part of a line.
             self.append(b"\n")?;
             self.write(&Line::Gap)?;
         }

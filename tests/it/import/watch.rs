@@ -158,7 +158,7 @@ fn an_interrupt_during_an_import_leaves_whole_sessions_and_no_process() {
     assert_eq!(stderr, "");
     for child in import.split_whitespace() {
         eventually("the import ends", || {
-            // Nobody may have waited for it.
+            // A zombie has ended too: its parent has not waited for it yet.
             let stat = fs::read_to_string(format!("/proc/{child}/stat"));
             !stat.is_ok_and(|stat| !stat.contains(") Z "))
         });

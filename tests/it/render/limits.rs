@@ -100,7 +100,7 @@ fn entries_over_the_limit_are_cut_and_the_next_ones_follow() {
         json!({"entryIds": ["r2", "u1"], "maxBytes": 8192}),
     );
     assert!(page["entries"][0]["blocks"][0]["truncated"].is_u64());
-    // What a short entry needs is left free.
+    // The rest is enough for a short entry.
     assert_eq!(page["entries"][1]["blocks"][0]["html"], "<p>end</p>");
 }
 

@@ -188,8 +188,7 @@ async fn two_programs_on_one_session_see_each_others_moves_at_once() {
     println!("moves are shown by the other program within {delays:?}");
     assert!(delays[delays.len() / 2] <= DELAY, "{delays:?}");
 
-    // Nothing is polled: without a key nobody asks for anything.
-    // What the last move has caused may still be asked for.
+    // An idle client polls nothing. Requests that the last move has caused end first.
     let quiet = async {
         loop {
             let before = place.asked();
