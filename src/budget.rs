@@ -21,6 +21,10 @@ pub(crate) const INPUT_BYTES: usize = 1 << 20;
 /// (`importer::repeat`).
 pub(crate) const LAST_IMPORT_BYTES: usize = 8 << 20;
 
+/// The rows of the team's sessions, and as much again each for their ids, for the sessions that others have open, and
+/// twice for the list made of them. Rows beyond it are left out of the list (`fleet::team`).
+pub(crate) const TEAM_BYTES: usize = 12 << 20;
+
 /// How many instances of a limit there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Per {
@@ -30,6 +34,8 @@ pub(crate) enum Per {
     Session,
     /// One for each file in the session directory.
     Row,
+    /// One if the daemon keeps its sessions in a log.
+    Log,
 }
 
 /// Name, number of instances, and bytes of each limit.
@@ -37,18 +43,20 @@ pub(crate) const KEPT: &[(&str, Per, usize)] = &[
     ("views", Per::Process, VIEW_BYTES),
     ("input", Per::Process, INPUT_BYTES),
     ("the last import", Per::Process, LAST_IMPORT_BYTES),
+    ("the team's sessions", Per::Log, 5 * TEAM_BYTES),
     ("hook queues", Per::Hook, HOOK_QUEUE_BYTES),
     ("statistics", Per::Session, STATS_BYTES),
     ("rows of the list", Per::Row, SHOWN_ROW_BYTES),
 ];
 
-/// The most bytes kept with this many hooks, open sessions, and files in the session directory.
+/// The most bytes kept with this many hooks, open sessions, and files in the session directory, without a log.
 pub fn most_kept(hooks: usize, sessions: usize, files: usize) -> usize {
     let times = |per| match per {
         Per::Process => 1,
         Per::Hook => hooks,
         Per::Session => sessions,
         Per::Row => files,
+        Per::Log => 0,
     };
     KEPT.iter().map(|(_, per, bytes)| times(*per) * bytes).sum()
 }

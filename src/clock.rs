@@ -22,6 +22,21 @@ impl Source for SystemSource {
     }
 }
 
+/// The same for sessions that several machines append to at once: entry ids have 16 digits.
+pub(crate) struct SharedSource;
+
+impl Source for SharedSource {
+    fn now_ms(&self) -> i64 {
+        SystemSource.now_ms()
+    }
+    fn random(&self) -> Uuid {
+        SystemSource.random()
+    }
+    fn id_digits(&self) -> usize {
+        16
+    }
+}
+
 /// A new session id: UUIDv7, so that ids sort by creation.
 pub fn new_session_id() -> SessionId {
     session_id_at(SystemSource.now_ms())

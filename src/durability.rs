@@ -11,6 +11,10 @@ pub enum Durability {
     Interval,
     /// A crash of the machine.
     Always,
+    /// The loss of the machine: the log beyond it has the entry (fleet.md).
+    Replicated,
+    /// A crash of the process. The entry waits in the file for the log.
+    Queued,
 }
 
 impl Durability {
@@ -20,6 +24,8 @@ impl Durability {
             Durability::Os => "os",
             Durability::Interval => "interval",
             Durability::Always => "always",
+            Durability::Replicated => "replicated",
+            Durability::Queued => "queued",
         }
     }
 }

@@ -105,14 +105,19 @@ pub trait Source: Send + Sync {
     fn now_ms(&self) -> i64;
     /// A random UUID (version 4).
     fn random(&self) -> Uuid;
+    /// The length of new entry ids. Those of one file are checked under its lock; those of several machines must differ
+    /// by chance.
+    fn id_digits(&self) -> usize {
+        8
+    }
 }
 
-/// A candidate for an entry id: the first 8 hex digits of a UUIDv4. The caller checks that it is
-/// free, under the append lock.
+/// A candidate for an entry id: the first 8 hex digits of a UUIDv4, 16 with a log beyond the machine. The caller checks
+/// that it is free, under the append lock.
 pub(crate) fn entry_id_candidate(source: &dyn Source) -> EntryId {
     let mut buffer = Uuid::encode_buffer();
     let text: &str = source.random().simple().encode_lower(&mut buffer);
-    EntryId::new(text.get(..8).unwrap_or(text))
+    EntryId::new(text.get(..source.id_digits()).unwrap_or(text))
 }
 
 /// A random id for events and navigations.

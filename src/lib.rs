@@ -18,6 +18,7 @@
 //! - `shape`: the members of messages, by role, for checks and schema
 //! - `terminal`: makes text safe for a terminal
 //! - `name`: labels and session names on one line
+//! - `team`: the sessions of a log as other machines see them
 //! - `suggest`: finds the known name that somebody probably meant by a wrong one
 //! - `entry`: one line of a session as plain data
 //!
@@ -149,6 +150,12 @@ mod store;
 mod suggest;
 mod summarizer;
 mod summary;
+#[cfg_attr(
+    not(any(feature = "nats", test)),
+    allow(dead_code, reason = "only a log has a team")
+)]
+#[cfg_attr(not(feature = "nats"), allow(unreachable_pub, reason = "as above"))]
+mod team;
 mod terminal;
 #[cfg(test)]
 mod tests;
@@ -216,6 +223,8 @@ pub mod internals {
     pub mod fleet {
         pub use crate::fleet::backend::{AppendOutcome, LogBackend, Position};
         pub use crate::fleet::stream::NatsLog;
+        pub use crate::fleet::team::Team;
+        pub use crate::team::{TeamList, TeamRow, TeamView};
     }
     /// Raw JSON.
     pub mod json {

@@ -66,9 +66,6 @@ pub(crate) struct Doctor {
     #[cfg(feature = "nats")]
     #[arg(long, requires = "cluster")]
     create: bool,
-    #[cfg(feature = "nats")]
-    #[command(flatten)]
-    log: super::fleet::LogChoice,
 }
 
 /// The result for one file.
@@ -82,7 +79,7 @@ enum Finding {
 pub(super) fn run(options: &Options, doctor: &Doctor) -> anyhow::Result<ExitCode> {
     #[cfg(feature = "nats")]
     if doctor.cluster {
-        return super::fleet::doctor(options, &doctor.log, doctor.create);
+        return super::fleet::doctor(options, doctor.create);
     }
     if doctor.repair {
         super::small_runtime()?.block_on(async { crate::os::signal::outlive_the_size_limit() })?;
@@ -96,8 +93,8 @@ pub(super) fn run(options: &Options, doctor: &Doctor) -> anyhow::Result<ExitCode
     for path in &files {
         let mut finding = examine(&mut screen, path)?;
         if doctor.repair
-            && matches!(finding, Finding::Damaged(_))
-            && doctor_repair::mend(&mut screen, path, doctor.dry_run)?
+            && (matches!(finding, Finding::Damaged(_)) || doctor_repair::is_replica(path))
+            && doctor_repair::mend(options, &mut screen, path, doctor.dry_run)?
         {
             // Repairing does not mend links between entries.
             finding = match open(path).map(|(opened, _)| opened.diagnostics.len() as u64) {

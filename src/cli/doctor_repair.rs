@@ -1,12 +1,17 @@
 //! `treelined doctor --repair`: reports the changes of a repair, or with `--dry-run` those it would make. The log does
 //! the repair.
 
+use super::Options;
 use super::late_writes;
 use super::screen::{Screen, Style};
 use super::tree::count;
 use crate::durability::Durability;
+use crate::error::Result;
+#[cfg(not(feature = "nats"))]
+use crate::error::{Error, Kind};
 use crate::log::OpenedLog;
 use crate::log::repair::{self, RepairReport};
+use crate::log::upstream;
 use crate::os::file::Location;
 use crate::session::Session;
 use crate::terminal;
@@ -14,8 +19,16 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// Repairs one file; false if a necessary repair was not done.
-pub(super) fn mend(screen: &mut Screen, path: &Path, dry_run: bool) -> anyhow::Result<bool> {
+pub(super) fn mend(
+    options: &Options,
+    screen: &mut Screen,
+    path: &Path,
+    dry_run: bool,
+) -> anyhow::Result<bool> {
     writeln!(screen)?;
+    if is_replica(path) {
+        return mend_replica(options, screen, path, dry_run);
+    }
     if !dry_run {
         late_writes::warn(screen)?;
     }
@@ -39,6 +52,46 @@ pub(super) fn mend(screen: &mut Screen, path: &Path, dry_run: bool) -> anyhow::R
             Ok(false)
         }
     }
+}
+
+/// Whether the file is a copy of a log (fleet.md).
+pub(super) fn is_replica(path: &Path) -> bool {
+    Location::of_path(path).is_ok_and(|at| upstream::is_replica(&at))
+}
+
+/// A replica is made again from its log: a repaired copy would differ from it.
+fn mend_replica(
+    options: &Options,
+    screen: &mut Screen,
+    path: &Path,
+    dry_run: bool,
+) -> anyhow::Result<bool> {
+    if dry_run {
+        writeln!(screen, "  a repair would make the file again from its log")?;
+        return Ok(true);
+    }
+    let remade = Location::of_path(path).and_then(|at| remake(options, at));
+    match &remade {
+        Ok(()) => writeln!(screen, "  made again from its log")?,
+        Err(error) => {
+            let kind = screen.style(Style::Red, error.kind.name());
+            let message = terminal::line(&error.message);
+            writeln!(screen, "  not repaired: {kind}: {message}")?;
+        }
+    }
+    Ok(remade.is_ok())
+}
+
+#[cfg(feature = "nats")]
+fn remake(options: &Options, at: Location) -> Result<()> {
+    super::fleet::remake(options, at)
+}
+
+#[cfg(not(feature = "nats"))]
+fn remake(_: &Options, _: Location) -> Result<()> {
+    let why =
+        "the file is a copy of a log; a build with the feature `nats` makes it again from there";
+    Err(Error::new(Kind::LogMisconfigured, why))
 }
 
 fn carry_over(screen: &mut Screen, replaced: OpenedLog) -> anyhow::Result<()> {

@@ -4,13 +4,16 @@ use super::Options;
 use super::failure::{ShellError, USAGE};
 use super::screen::{Screen, Style};
 use super::session_choice::SessionQuery;
+use super::team::{self, Descriptions};
 use super::tree::count;
 use crate::config::{Config, NatsSettings};
 use crate::error::{Error, Kind, Result};
 use crate::fleet::backend::LogBackend;
 use crate::fleet::files::SessionFiles;
-use crate::fleet::limits::StreamInfo;
+use crate::fleet::limits::{self, StreamInfo};
+use crate::fleet::replicated::ReplicatedFile;
 use crate::fleet::stream::NatsLog;
+use crate::fleet::team::TeamRows;
 use crate::fleet::transfer::{self, Transfer};
 use crate::log::header::CURRENT_VERSION;
 use crate::os::file::Location;
@@ -21,18 +24,10 @@ use clap_complete::engine::ArgValueCompleter;
 use serde_json::json;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
 
-/// The first version of NATS whose streams keep what they acknowledge, and compare and set with several writers.
-const OLDEST_VERSION: (u64, u64) = (2, 10);
 /// A publish is repeated for so long, in nanoseconds.
 const SHORTEST_WINDOW: i64 = 60_000_000_000;
-
-#[derive(Debug, Args)]
-pub(crate) struct LogChoice {
-    /// Addresses of the servers, joined by commas, in place of those of [log.nats]
-    #[arg(long = "log", value_name = "URLS")]
-    servers: Option<String>,
-}
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -52,8 +47,6 @@ pub(crate) struct PushArgs {
     /// Print a line of JSON for each session
     #[arg(long)]
     json: bool,
-    #[command(flatten)]
-    log: LogChoice,
 }
 
 #[derive(Debug, Args)]
@@ -71,7 +64,7 @@ pub(crate) struct PullArgs {
     /// All sessions of the stream
     #[arg(long, conflicts_with = "sessions")]
     all: bool,
-    /// Print the ids of the stream's sessions, and copy nothing
+    /// Print the stream's sessions, with the machines that have them open, and copy nothing
     #[arg(long, conflicts_with_all = ["sessions", "all", "follow"])]
     list: bool,
     /// Go on until an interrupt, and write what arrives to the file
@@ -80,31 +73,13 @@ pub(crate) struct PullArgs {
     /// Print a line of JSON for each session
     #[arg(long)]
     json: bool,
-    #[command(flatten)]
-    log: LogChoice,
 }
 
-impl LogChoice {
-    fn settings(&self, config: &Config) -> anyhow::Result<NatsSettings> {
-        let given = self
-            .servers
-            .as_ref()
-            .map(|servers| servers.split(',').map(str::to_owned));
-        match (given, &config.nats) {
-            (Some(servers), Some(nats)) => Ok(NatsSettings {
-                servers: servers.collect(),
-                ..nats.clone()
-            }),
-            (Some(servers), None) => Ok(NatsSettings::of_servers(servers.collect())),
-            (None, Some(nats)) => Ok(nats.clone()),
-            (None, None) => {
-                let why = "no servers are given";
-                let remedy =
-                    "--log nats://HOST, or `servers` of [log.nats] in the configuration file";
-                Err(ShellError::new(USAGE, why, remedy).into())
-            }
-        }
-    }
+/// The servers of the settings.
+fn servers(config: &Config) -> anyhow::Result<NatsSettings> {
+    let remedy = "--log nats://HOST, or `servers` of [log.nats] in the configuration file";
+    let given = config.nats.clone();
+    given.ok_or_else(|| ShellError::new(USAGE, "no servers are given", remedy).into())
 }
 
 pub(super) fn push(options: &Options, args: &PushArgs) -> anyhow::Result<ExitCode> {
@@ -118,7 +93,8 @@ pub(super) fn push(options: &Options, args: &PushArgs) -> anyhow::Result<ExitCod
             .collect(),
         false => given_files(options, &args.sessions)?,
     };
-    let log = NatsLog::open(args.log.settings(&config)?)?;
+    let log = NatsLog::open(servers(&config)?)?;
+    let mut descriptions = Descriptions::of(&log);
     let mut report = Report::new(
         "pushed",
         "the stream has more; `treelined pull` brings it",
@@ -126,12 +102,16 @@ pub(super) fn push(options: &Options, args: &PushArgs) -> anyhow::Result<ExitCod
     );
     for at in files {
         let path = at.path().display().to_string();
-        let pushed = push_file(&store, &log, at);
+        let pushed = push_file(&store, &log, at.clone());
         match pushed {
-            Ok((session, done)) => report.add(&session, Ok(done))?,
+            Ok((session, done)) => {
+                descriptions.add(&at, &done);
+                report.add(&session, Ok(done))?;
+            }
             Err(error) => report.add(&path, Err(error))?,
         }
     }
+    descriptions.end()?;
     report.end()
 }
 
@@ -156,17 +136,28 @@ fn push_file(store: &Store, log: &NatsLog, at: Location) -> Result<(String, Tran
     Ok((session, done))
 }
 
+/// Makes the file of a session again from the log of the settings.
+pub(super) fn remake(options: &Options, at: Location) -> Result<()> {
+    let missing = |error: anyhow::Error| Error::new(Kind::LogMisconfigured, format!("{error:#}"));
+    let settings = options.config().map_err(missing)?.nats.ok_or_else(|| {
+        let why = "the file is a copy of a log: name its servers with --log or in [log.nats]";
+        Error::new(Kind::LogMisconfigured, why)
+    })?;
+    let Some(header) = listing::header(&at) else {
+        let why =
+            "the file has no header: delete it and its .replica, and `treelined pull` brings it";
+        return Err(Error::new(Kind::HeaderMissing, why));
+    };
+    let log: Arc<dyn LogBackend> = Arc::new(NatsLog::open(settings)?);
+    ReplicatedFile::new(Arc::new(log), &header.id, at, false).remake()
+}
+
 pub(super) fn pull(options: &Options, args: &PullArgs) -> anyhow::Result<ExitCode> {
     let config = options.config()?;
     let store = Store::new(config.session_dir.clone());
-    let log = NatsLog::open(args.log.settings(&config)?)?;
+    let log = NatsLog::open(servers(&config)?)?;
     if args.list {
-        let mut screen = Screen::new();
-        for session in log.list()? {
-            writeln!(screen, "{}", terminal::line(&session))?;
-        }
-        screen.flush()?;
-        return Ok(ExitCode::SUCCESS);
+        return team::list(&log, args.json);
     }
     let files = SessionFiles::of(&store);
     let mut report = Report::new(
@@ -280,13 +271,18 @@ impl Report {
 }
 
 /// Shows the servers and the stream, and what an acknowledgement is worth there.
-pub(super) fn doctor(options: &Options, log: &LogChoice, create: bool) -> anyhow::Result<ExitCode> {
-    let settings = log.settings(&options.config()?)?;
+pub(super) fn doctor(options: &Options, create: bool) -> anyhow::Result<ExitCode> {
+    let settings = servers(&options.config()?)?;
     let mut screen = Screen::new();
-    if create && NatsLog::create(settings.clone())? {
-        writeln!(screen, "created the stream {:?}", settings.stream)?;
+    if create {
+        if NatsLog::create(settings.clone())? {
+            writeln!(screen, "created the stream {:?}", settings.stream)?;
+        }
+        for bucket in TeamRows::of(&NatsLog::open(settings.clone())?).create()? {
+            writeln!(screen, "created the bucket {bucket:?}")?;
+        }
     }
-    let (info, server) = NatsLog::describe(&settings)?;
+    let (info, bucket, server) = NatsLog::describe(&settings)?;
     let mut fact = |name: &str, value: &str| {
         let name = screen.style(Style::Dim, &format!("{name:<9}"));
         writeln!(screen, "  {name}{}", terminal::line(value))
@@ -312,6 +308,11 @@ pub(super) fn doctor(options: &Options, log: &LogChoice, create: bool) -> anyhow
             count(server.max_payload as u64, "byte", "bytes")
         ),
     )?;
+    let larger = match bucket {
+        Some(bucket) => format!("larger lines are objects of the bucket {bucket}"),
+        None => "larger lines are refused: `--create` makes a bucket for them".to_owned(),
+    };
+    fact("lines", &larger)?;
     fact(
         "sync",
         "not visible to clients: every server needs `sync_interval: always`",
@@ -365,15 +366,11 @@ fn worth(info: &StreamInfo) -> String {
 
 fn problems(info: &StreamInfo, settings: &NatsSettings, version: &str) -> Vec<String> {
     let mut problems: Vec<String> = info.config.faults();
-    let mut numbers = version
-        .split('.')
-        .map(|number| number.parse::<u64>().unwrap_or(0));
-    let version_of = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    if version_of < OLDEST_VERSION {
-        problems.push(format!(
-            "NATS {version} is too old: 2.10 or newer is needed"
-        ));
-    }
+    problems.extend(
+        limits::check_version(version)
+            .err()
+            .map(|error| error.message.into_owned()),
+    );
     let copies = info.config.num_replicas;
     if copies < settings.replicas {
         problems.push(format!(

@@ -235,6 +235,9 @@ fn show(imported: &Imported, import: &ImportArgs) -> anyhow::Result<()> {
             "{tool:<12} {sessions:>9} {entries:>11} {branches:>9} {recovered} {gaps:>6}"
         )?;
     }
+    for legend in legends(&tools) {
+        writeln!(screen, "{}", screen.style(Style::Dim, legend))?;
+    }
     show_failures(&mut screen, imported)?;
     let totals = &imported.totals;
     let summary = match (tools.is_empty(), totals.entries_added) {
@@ -254,6 +257,24 @@ fn show(imported: &Imported, import: &ImportArgs) -> anyhow::Result<()> {
     }
     screen.flush()?;
     Ok(())
+}
+
+/// Explains the columns in which a tool has more than 0.
+fn legends(tools: &BTreeMap<&str, Sums>) -> impl Iterator<Item = &'static str> {
+    let recovered = tools.values().any(|sums| sums.recovered > 0);
+    let gaps = tools.values().any(|sums| sums.gaps > 0);
+    let legends = [
+        (
+            recovered,
+            "recovered: branches that the tool keeps, but no longer shows",
+        ),
+        (
+            gaps,
+            "gaps: places where the entry before is missing in the tool's files",
+        ),
+    ];
+    let shown = legends.into_iter().filter(|(is_shown, _)| *is_shown);
+    shown.map(|(_, legend)| legend)
 }
 
 /// For each tool the deepest folder above the files that were read for it, relative to the current directory, and their

@@ -2,6 +2,7 @@
 
 use super::Options;
 use super::daemon::{ChildDaemon, RawJson};
+use super::list_team::{self, OpenMachine, TeamAnswer};
 use super::screen::{Screen, Style};
 use super::session_choice::{current_directory, rows};
 use super::tree::{count, title};
@@ -26,7 +27,7 @@ const DAY: Millis = 24 * HOUR;
 /// The fewest and the most characters of an id in the table.
 const ID_CHARS: std::ops::RangeInclusive<usize> = 8..=16;
 /// Columns of the time.
-const WHEN: usize = 10;
+pub(super) const WHEN: usize = 10;
 /// The fewest columns of the name.
 const FEWEST_NAME: usize = 16;
 /// The most columns of the directory.
@@ -47,7 +48,10 @@ pub(crate) struct ListArgs {
     /// Show at most so many sessions
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = at_least_one)]
     limit: usize,
-    /// Print `{"sessions": […]}`: the rows of list_sessions, each with its number of `branches`
+    /// Only the sessions of this machine, without those that only the log has
+    #[arg(long)]
+    local: bool,
+    /// Print `{"sessions": […]}`: the rows of list_sessions, each with its number of `branches`; with a log also `team`
     #[arg(long)]
     json: bool,
 }
@@ -64,6 +68,7 @@ struct TableRow {
     modified: String,
     message_count: u64,
     diagnostic: Option<Diagnostic>,
+    log: Option<RowLog>,
 }
 
 #[derive(Deserialize)]
@@ -72,13 +77,22 @@ struct Diagnostic {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RowLog {
+    open_on: Vec<OpenMachine>,
+}
+
+#[derive(Deserialize)]
 struct Answer {
     sessions: Vec<RawJson>,
+    #[serde(flatten)]
+    team: TeamAnswer,
 }
 
 /// The sessions to show, and what the notes below them say.
 struct Found {
     sessions: Vec<RawJson>,
+    team: TeamAnswer,
     /// Sessions that fit, shown or not.
     total: usize,
     /// Sessions of all directories.
@@ -114,15 +128,19 @@ fn find(daemon: &mut ChildDaemon, list: &ListArgs) -> anyhow::Result<Found> {
         false => Some(current_directory()?),
     };
     let query = list.words.join(" ");
-    let params = json!({ "cwd": cwd, "query": (!query.is_empty()).then_some(query) });
+    let query = (!query.is_empty()).then_some(query);
+    let params = json!({ "cwd": cwd, "query": query, "local": list.local });
     let answered = daemon.call("list_sessions", &params.to_string())?;
     let answer: Answer =
         serde_json::from_str(answered.get()).context("read the answer to list_sessions")?;
     let total = answer.sessions.len();
     let mut sessions = answer.sessions;
     sessions.truncate(list.limit);
+    let mut team = answer.team;
+    team.truncate(list.limit);
     Ok(Found {
         sessions,
+        team,
         total,
         everywhere: all.len(),
         id_chars: distinct(&ids),
@@ -160,16 +178,23 @@ fn print_json(found: &Found) -> anyhow::Result<()> {
         members.insert("branches".to_owned(), json!(branches));
         sessions.push(Value::Object(members));
     }
-    let text = json!({ "sessions": sessions }).to_string();
+    let mut text = json!({ "sessions": sessions });
+    if let Value::Object(members) = &mut text {
+        found.team.add_to(members)?;
+    }
+    let text = text.to_string();
     writeln!(io::stdout().lock(), "{}", terminal::json(&text))?;
     Ok(())
 }
 
 fn print(options: &Options, found: &Found, list: &ListArgs) -> anyhow::Result<()> {
+    found.team.note()?;
     if found.sessions.is_empty() {
         let note = nothing(found, list);
         writeln!(io::stderr(), "{}", terminal::line(&note))?;
-        return Ok(());
+        if found.team.is_empty() {
+            return Ok(());
+        }
     }
     let rows: Vec<TableRow> = found
         .sessions
@@ -178,7 +203,9 @@ fn print(options: &Options, found: &Found, list: &ListArgs) -> anyhow::Result<()
         .collect::<anyhow::Result<_>>()?;
     let mut screen = Screen::paged(options);
     let table = Table::new(&rows, found.id_chars, screen.columns);
-    table.head(&mut screen)?;
+    if !rows.is_empty() {
+        table.head(&mut screen)?;
+    }
     let now = SystemSource.now_ms();
     for row in &rows {
         table.row(&mut screen, row, now)?;
@@ -188,6 +215,7 @@ fn print(options: &Options, found: &Found, list: &ListArgs) -> anyhow::Result<()
         let note = format!("\n{sessions}; {} shown, --limit N shows more", rows.len());
         writeln!(screen, "{}", screen.style(Style::Dim, &note))?;
     }
+    found.team.print(&mut screen, now)?;
     screen.finish()?;
     Ok(())
 }
@@ -275,7 +303,10 @@ impl Table {
             None => name,
         };
         let directory = self.directory(row);
-        let directory = end_of(&directory, self.directory);
+        let mut directory = end_of(&directory, self.directory);
+        if let Some(log) = &row.log {
+            directory += &list_team::open_on(&log.open_on);
+        }
         let line = [
             screen.style(Style::Dim, &when),
             screen.style(Style::Cyan, &id),
@@ -288,7 +319,7 @@ impl Table {
     }
 }
 
-fn padded(text: &str, columns: usize) -> String {
+pub(super) fn padded(text: &str, columns: usize) -> String {
     let gap = columns.saturating_sub(terminal::width(text));
     format!("{text}{}", " ".repeat(gap))
 }
@@ -303,7 +334,7 @@ fn end_of(text: &str, columns: usize) -> String {
 }
 
 /// The time since then; after a month the day.
-fn when(modified: &str, now: Millis) -> String {
+pub(super) fn when(modified: &str, now: Millis) -> String {
     let Some(then) = timestamp::parse(modified) else {
         return modified.chars().take(WHEN).collect();
     };

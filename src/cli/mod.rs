@@ -1,7 +1,7 @@
 //! The command line: arguments, the environment, logging and exit codes.
 //!
 //! In reading order: [`serve`] is the daemon. [`daemon`] runs one as a child and is its client, for [`call`],
-//! [`list`], [`show`], [`tree`], [`search`], [`restore`] and [`demo`]. [`doctor`] and [`migrate`] open a file without a daemon.
+//! [`list`], [`show`], [`tree`], [`search`], [`label`], [`restore`] and [`demo`]. [`doctor`] and [`migrate`] open a file without a daemon.
 //! [`connect`], [`web`], [`status`] and [`stop`] find the shared daemon by [`shared`].
 //! `fleet` copies sessions to a stream and from it.
 //! [`documents`] writes generated files. [`screen`], [`drawing`], [`progress`] and [`pretty`] format output.
@@ -29,8 +29,10 @@ mod fleet;
 mod import;
 mod import_watch;
 mod interrupt;
+mod label;
 mod late_writes;
 mod list;
+mod list_team;
 mod migrate;
 mod package;
 mod pretty;
@@ -47,6 +49,8 @@ mod show;
 mod status;
 mod stop;
 mod story;
+#[cfg(feature = "nats")]
+mod team;
 mod tree;
 mod usage;
 mod web;
@@ -142,6 +146,11 @@ pub(crate) struct Options {
     #[arg(long, global = true, value_name = "BYTES", hide_short_help = true,
           value_parser = clap::value_parser!(u64).range(1024..=1 << 40))]
     pub max_queued_bytes: Option<u64>,
+    /// The log of all sessions: addresses of NATS servers, joined by commas, or files for none [default: that of
+    /// [log.nats]]
+    #[cfg(feature = "nats")]
+    #[arg(long, global = true, value_name = "URLS", hide_short_help = true)]
+    pub log: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -170,6 +179,8 @@ pub(crate) enum Command {
     Tree(tree::TreeArgs),
     /// Find words in the entries of all sessions; exit code 1 if nothing is found
     Search(search::SearchArgs),
+    /// Label an entry of a session, or remove its label
+    Label(label::LabelArgs),
     /// Check session files and report what they contain; exit code 1 if anything is wrong
     Doctor(doctor::Doctor),
     /// Rewrite a session file of version 1 or 2 as version 3; the original is kept beside it
@@ -272,6 +283,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Call(call)) => call::run(options, call),
         Some(Command::Tree(tree)) => tree::run(options, tree),
         Some(Command::Search(search)) => search::run(options, search),
+        Some(Command::Label(args)) => label::run(options, args),
         Some(Command::Doctor(doctor)) => doctor::run(options, doctor),
         Some(Command::Migrate(migrate)) => migrate::run(options, migrate),
         Some(Command::Import(import)) => import::run(options, import),
@@ -368,16 +380,28 @@ impl Options {
             durability: self.durability,
             max_frame_bytes: self.max_frame_bytes,
             max_queued_bytes: self.max_queued_bytes,
+            log: self.log(),
         };
         Settings::resolve(&flags, &|name| std::env::var_os(name))
             .map_err(|error| in_settings(&error))
+    }
+
+    #[cfg(feature = "nats")]
+    fn log(&self) -> Option<String> {
+        self.log.clone()
+    }
+
+    #[cfg(not(feature = "nats"))]
+    #[allow(clippy::unused_self, reason = "as with the feature")]
+    fn log(&self) -> Option<String> {
+        None
     }
 
     /// The given options: names without dashes, and values.
     fn given(&self) -> Vec<(&'static str, OsString)> {
         let named = |value: Option<PossibleValue>| value.map(|value| value.get_name().into());
         let number = |value: Option<u64>| value.map(|value| value.to_string().into());
-        let all: [(&str, Option<OsString>); 6] = [
+        let all: [(&str, Option<OsString>); 7] = [
             ("config", self.config.clone().map(Into::into)),
             ("session-dir", self.session_dir.clone().map(Into::into)),
             (
@@ -390,6 +414,7 @@ impl Options {
             ),
             ("max-frame-bytes", number(self.max_frame_bytes)),
             ("max-queued-bytes", number(self.max_queued_bytes)),
+            ("log", self.log().map(Into::into)),
         ];
         let given = all
             .into_iter()

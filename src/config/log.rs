@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 const SECTION: &str = "log.nats";
 const STREAM: &str = "treelined";
+/// The value of `--log` for no log.
+const FILES: &str = "files";
 const REPLICAS: u64 = 3;
 const MOST_REPLICAS: u64 = 5;
 
@@ -26,6 +28,17 @@ pub struct NatsSettings {
     pub stream: String,
     /// The copies of each message that a stream needs.
     pub replicas: u64,
+    /// Whether a daemon writes to its files while no server can be reached, and publishes later.
+    pub queues: bool,
+}
+
+/// The treatment of appends while no server can be reached.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum OfflineName {
+    #[default]
+    Refuse,
+    Queue,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -46,14 +59,11 @@ struct NatsSection {
     tls: bool,
     stream: Option<String>,
     replicas: Option<u64>,
+    offline: Option<OfflineName>,
 }
 
 impl NatsSettings {
     /// The settings for these servers, with the defaults for the rest.
-    #[cfg_attr(
-        not(feature = "nats"),
-        allow(dead_code, reason = "for the option --log")
-    )]
     pub fn of_servers(servers: Vec<String>) -> Self {
         Self {
             servers,
@@ -63,7 +73,13 @@ impl NatsSettings {
             needs_tls: false,
             stream: STREAM.to_owned(),
             replicas: REPLICAS,
+            queues: false,
         }
+    }
+
+    /// The same, with other servers.
+    fn at(self, servers: Vec<String>) -> Self {
+        Self { servers, ..self }
     }
 
     /// The addresses without what stands before their hosts, and a user with a password, or a token alone. The first
@@ -99,6 +115,11 @@ pub(super) fn nats(
     let Some(nats) = section.nats else {
         return Ok(None);
     };
+    let queues = nats.offline.unwrap_or_default() == OfflineName::Queue;
+    if nats.offline.is_some() {
+        let shown = if queues { "queue" } else { "refuse" };
+        lines.push((SECTION, "offline"), shown.into(), SettingOrigin::File);
+    }
     ensure!(!nats.servers.is_empty(), "{SECTION}.servers: name a server");
     ensure!(
         nats.certificate.is_some() == nats.key.is_some(),
@@ -146,6 +167,37 @@ pub(super) fn nats(
         needs_tls: nats.tls,
         stream,
         replicas,
+        queues,
+    }))
+}
+
+/// The settings with the option `--log`: addresses joined by commas, in place of those of the file, or `files` for no
+/// log.
+pub(super) fn with_flag(
+    file: Option<NatsSettings>,
+    flag: Option<&str>,
+    lines: &mut SettingLines,
+) -> anyhow::Result<Option<NatsSettings>> {
+    let Some(flag) = flag else {
+        return Ok(file);
+    };
+    if flag == FILES {
+        return Ok(None);
+    }
+    let servers: Vec<String> = flag
+        .split(',')
+        .map(|server| server.trim().to_owned())
+        .collect();
+    ensure!(
+        servers.iter().all(|server| !server.is_empty()),
+        "--log: addresses of servers, joined by commas, or {FILES}"
+    );
+    let shown = servers.iter().map(|server| without_password(server).into());
+    let shown = toml::Value::Array(shown.collect());
+    lines.push((SECTION, "servers"), shown, SettingOrigin::Flag);
+    Ok(Some(match file {
+        Some(file) => file.at(servers),
+        None => NatsSettings::of_servers(servers),
     }))
 }
 

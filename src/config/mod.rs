@@ -69,6 +69,8 @@ pub(crate) struct ConfigFlags {
     pub max_frame_bytes: Option<u64>,
     /// Bytes.
     pub max_queued_bytes: Option<u64>,
+    /// The servers of the log beyond this machine.
+    pub log: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
@@ -298,6 +300,7 @@ impl Settings {
         let extensions = extensions(&file.extensions, path.as_deref(), &keys, &mut lines)?;
         let renderers = renderers(&file.renderers, &mut lines)?;
         let nats = log::nats(file.log, folder, &mut lines)?;
+        let nats = log::with_flag(nats, flags.log.as_deref(), &mut lines)?;
         let cwd = std::env::current_dir().context("the working directory")?;
         Ok(Self {
             config: Config {

@@ -13,7 +13,7 @@ use crate::flow::PlannedLines;
 use crate::flow::append::{NewEntry, Planner};
 use crate::id::{EntryId, ExpectedLeaf, Source};
 use crate::session::SessionState;
-use crate::session::commit::{CommitOutcome, Work, landed_in_part, still_waits};
+use crate::session::commit::{CommitOutcome, Contention, Work, landed_in_part, still_waits};
 use crate::session::sync::RepeatedEntries;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -240,6 +240,7 @@ impl Work for Batch {
     }
 
     fn plan(&mut self, core: &SessionState) -> Result<PlannedLines> {
+        self.planned.clear();
         let mut planner = Planner::new(&core.tree, &*self.source);
         let mut all = PlannedLines::default();
         let mut bytes = 0;
@@ -286,11 +287,11 @@ impl Work for Batch {
     }
 
     /// Each append has its own time limit.
-    fn wait(&mut self, contended_since: Option<Instant>) -> Result<()> {
+    fn wait(&mut self, contention: Contention) -> Result<()> {
         let waiting = std::mem::take(&mut self.waiting);
         let mut gone = None;
         for request in waiting {
-            match still_waits(&request.cancel, request.asked, contended_since) {
+            match still_waits(&request.cancel, request.asked, contention) {
                 Ok(()) => self.waiting.push_back(request),
                 Err(error) => {
                     request.answer(Err(error.clone()));

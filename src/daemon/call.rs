@@ -69,6 +69,7 @@ impl Call {
             lease.admit(connection.id, access);
             connection.daemon.notify(&open, |seq| opened(&open, seq));
             connection.daemon.watch(&open);
+            connection.daemon.follow_log(&open, access);
             connection.daemon.open_for_extensions(&open, &lease);
             drop(lease);
         });
@@ -89,6 +90,7 @@ impl Call {
             lease.admit(connection.id, access);
             let has_writer = lease.has_writer();
             turn.set_read_only(open.session.is_newer || !has_writer);
+            connection.daemon.follow_log(&open, access);
             if is_first {
                 open.add_listener(&connection);
                 let daemon = &connection.daemon;

@@ -44,14 +44,18 @@ impl CommitTail {
         if let Err(error) = outcome {
             open.session.note_failed_making(core, error);
         }
-        let durability = open.session.syncer.durability();
         let outcome = outcome.as_ref().ok();
+        let durability = match outcome.is_some_and(|outcome| outcome.is_queued) {
+            true => Durability::Queued,
+            false => open.session.syncer.durability(),
+        };
         let wrote = !changes.own.is_empty() || outcome.is_some_and(|outcome| outcome.wrote);
         // Persist, then notify: with `always` the notifications wait for the sync.
         let is_durable = durability != Durability::Always;
         let publication = wrote.then(|| open.publication(is_durable));
         if wrote {
             daemon.list_changed();
+            daemon.describe(core);
         }
         if !open.session.is_closed() {
             daemon.announce(open, core, changes, name_before, ends);
@@ -194,12 +198,12 @@ impl Change {
         Ok(Self { turn, ..self })
     }
 
-    /// Writes the plan of `plan` and announces it, calls `then` with the session and whether anything was written,
+    /// Writes the plan of `plan` and announces it, calls `then` with the session and the durability of what was written,
     /// releases the guard, and makes the commit as durable as its session promises.
     pub(crate) async fn commit<P, T, R>(self, plan: P, then: T) -> Result<ChangeOutcome<R>>
     where
-        P: FnOnce(&SessionState) -> Result<PlannedLines> + Send + 'static,
-        T: FnOnce(&SessionState, bool) -> R,
+        P: FnMut(&SessionState) -> Result<PlannedLines> + Send + 'static,
+        T: FnOnce(&SessionState, Option<Durability>) -> R,
     {
         let (daemon, open) = (self.daemon, self.open);
         open.session.syncer.check()?;
@@ -210,10 +214,13 @@ impl Change {
         };
         let name_before = name_before.as_deref();
         let tail = CommitTail::announce(&daemon, &open, &turn, changes, name_before, &[], &outcome);
-        let outcome = outcome.map(|outcome| (then(&turn, outcome.wrote), outcome.entry_ids));
+        let durability = tail.durability();
+        let outcome = outcome.map(|outcome| {
+            let written = outcome.wrote.then_some(durability);
+            (then(&turn, written), outcome.entry_ids)
+        });
         daemon.watch_predecessors(&open, &mut turn);
         drop(turn);
-        let durability = tail.durability();
         let (synced, publication) = tail.finish().await;
         if let Some(call) = self.call {
             // Later commits are answered behind this one.

@@ -244,7 +244,7 @@ impl Compactor {
             }
             Ok(compact::commit(&core.tree, &*source, &compaction))
         };
-        let then = |core: &SessionState, _wrote: bool| -> Result<Option<Vec<u8>>> {
+        let then = |core: &SessionState, _| -> Result<Option<Vec<u8>>> {
             let entry = core.leaf().map(|leaf| core.entry(leaf)).transpose()?;
             if let Some(entry) = &entry {
                 daemon.notify(&open, |seq| notification::SessionCompact {
@@ -256,14 +256,16 @@ impl Compactor {
             }
             Ok(entry)
         };
-        let entry = change.commit(plan, then).await?.seen?;
-        let entry = entry.ok_or_else(|| Error::new(Kind::InternalError, "nothing was appended"))?;
+        let changed = change.commit(plan, then).await?;
+        let entry = changed
+            .seen?
+            .ok_or_else(|| Error::new(Kind::InternalError, "nothing was appended"))?;
         Ok(wire::CompactResult {
             cancelled: false,
             reason: None,
             by: None,
             compaction_entry: Some(convert::raw(&entry)),
-            durability: convert::durability(open.session.syncer.durability()),
+            durability: convert::durability(changed.durability),
         })
     }
 }

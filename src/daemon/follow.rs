@@ -44,6 +44,7 @@ impl Daemon {
         if let Some(path) = &open.session.path {
             self.watcher.remove(path);
         }
+        self.leave_log(open);
     }
 
     /// Reads the entries that other writers have appended, and announces them.

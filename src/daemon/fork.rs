@@ -18,9 +18,9 @@ use crate::id::SessionId;
 use crate::log::whole::SessionLines;
 use crate::log::{self, Log, OpenedLog};
 use crate::os::file::Folder;
+use crate::session::SessionState;
 use crate::session::fork::ForkContent;
 use crate::session::sync::UnsyncedFile;
-use crate::session::{Session, SessionState};
 use crate::tree::{Cause, Node, Tree};
 use crate::wire::{self, BeforeEvent, notification};
 use std::sync::Arc;
@@ -138,7 +138,8 @@ async fn copy(
         written,
         tenure,
     } = made.await?;
-    let forked = OpenSession::new(Session::new(opened, false, durability), &call.connection);
+    let session = daemon.new_session(opened, Access::Write, durability);
+    let forked = OpenSession::new(session, &call.connection);
     let turn = forked.session.guard(Instant::now(), lease)?;
     let new_session_id = forked.id.to_string();
     daemon.notify(open, |seq| notification::SessionFork {
@@ -147,9 +148,12 @@ async fn copy(
         new_session_id: new_session_id.clone(),
         entry_id: entry_id.clone().unwrap_or_default(),
     });
+    let is_written = written.is_some();
+    let turn = turn.published().await?;
+    daemon.describe(&turn);
+    let durability = forked.durability(&turn, is_written);
     let session = convert::session(&forked, &call.connection, Access::Write, &turn);
     call.open_after(&forked, Access::Write, turn.into_with());
-    let is_written = written.is_some();
     if let Some(written) = written {
         let (daemon, forked) = (Arc::clone(daemon), Arc::clone(&forked));
         call.after(move || finish(&daemon, &forked, written));
@@ -166,7 +170,7 @@ async fn copy(
         cancelled: false,
         reason: None,
         by: None,
-        durability: forked.durability(is_written),
+        durability,
     })
 }
 

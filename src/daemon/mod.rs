@@ -3,7 +3,7 @@
 //! [`call`] is a request until its response, [`queue`] orders requests, one queue per session. [`open_session`] is an
 //! open session, [`connection`] a client with its output, and [`connections`] has all of them.
 //!
-//! [`closing`] closes sessions for one connection or for all. [`append`] writes adjacent appends of a queue, [`commit`] makes any other change and ends both; [`notify`] sends
+//! [`replication`] connects sessions with the log beyond this machine. [`closing`] closes sessions for one connection or for all. [`append`] writes adjacent appends of a queue, [`commit`] makes any other change and ends both; [`notify`] sends
 //! notifications in the order of the commits; [`follow`] detects the entries of other writers. [`release`] holds
 //! operations that ask before they commit: [`navigation`] and [`compaction`] use it, [`fork`] has steps of its own.
 //! [`extension`] opens sessions for extensions. [`question`] asks clients and hooks, and [`summaries`] runs the summarizer.
@@ -32,6 +32,7 @@ pub(crate) mod question;
 pub(crate) mod queue;
 pub(crate) mod reading;
 pub(crate) mod release;
+pub(crate) mod replication;
 pub(crate) mod rows;
 pub(crate) mod session_row;
 pub(crate) mod summaries;
@@ -53,6 +54,7 @@ use crate::hooks::Hooks;
 use crate::id::{self, Source};
 use crate::importer::repeat::LastImport;
 use crate::lock::lock;
+use crate::log::upstream::SharedLog;
 use crate::peers::Peers;
 use crate::renderers::Renderers;
 use crate::store::Store;
@@ -93,6 +95,8 @@ pub struct Daemon {
     pub(crate) view_bytes: Arc<AtomicUsize>,
     /// Sessions whose replaced file is still followed, whether they are open or not.
     following: Mutex<Vec<Arc<OpenSession>>>,
+    /// The log beyond this machine.
+    shared_log: Option<Arc<dyn SharedLog>>,
     /// Serves the page and returns its address.
     web: OnceLock<Box<OpenWeb>>,
     ending: AtomicBool,
@@ -104,6 +108,16 @@ pub(crate) type OpenWeb = dyn Fn() -> Result<OpenWebResult> + Send + Sync;
 impl Daemon {
     /// A daemon without connections. Jobs that cannot run where they are submitted run on `runtime`.
     pub fn new(config: Config, source: Arc<dyn Source>, runtime: &Handle) -> Arc<Self> {
+        Self::with_log(config, source, runtime, None)
+    }
+
+    /// The same, with a log beyond this machine.
+    pub(crate) fn with_log(
+        config: Config,
+        source: Arc<dyn Source>,
+        runtime: &Handle,
+        shared_log: Option<Arc<dyn SharedLog>>,
+    ) -> Arc<Self> {
         let runtime = runtime.clone();
         let spawn = Box::new(move |job: Box<dyn FnOnce() + Send>| {
             runtime.spawn(async { job() });
@@ -115,6 +129,7 @@ impl Daemon {
             extensions: Extensions::new(config.extensions.clone()),
             renderers: Mutex::new(Arc::new(Renderers::configured(&config.renderers))),
             instance_id: id::random_token(&*source),
+            shared_log,
             config,
             source,
             connections: Connections::default(),

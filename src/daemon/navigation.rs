@@ -9,6 +9,7 @@ use super::reading;
 use super::release::{PlannedOperation, Release, SessionRequest, WaitingOperation};
 use super::summaries::{self, Listener, SummaryJob, id_text};
 use crate::context::Edits;
+use crate::durability::Durability;
 use crate::entry::Kind as EntryKind;
 use crate::entry::draft::{self, Draft};
 use crate::error::{Error, Kind, Result};
@@ -260,7 +261,7 @@ impl Navigator {
         };
         let change = planning.into_change();
         let (source, abort) = (Arc::clone(&change.daemon.source), change.cancel.clone());
-        let (expected, open) = (self.expected.clone(), Arc::clone(&change.open));
+        let expected = self.expected.clone();
         let write = move |core: &SessionState| {
             core.check_expected_leaf(&expected)?;
             // From this point the navigation cannot be aborted.
@@ -270,12 +271,12 @@ impl Navigator {
             let planned = navigate::label_at_leaf(&core.tree, &*source, &target_id, &label);
             Ok(planned)
         };
-        let then = |core: &SessionState, wrote: bool| -> Result<wire::Navigation> {
+        let then = |core: &SessionState, written: Option<Durability>| -> Result<wire::Navigation> {
             let entry = core.leaf().map(|node| core.entry(node)).transpose()?;
             Ok(wire::Navigation {
                 new_leaf_id: core.leaf_id().map(str::to_owned),
                 label_entry: entry.as_deref().map(convert::raw),
-                durability: open.durability(wrote),
+                durability: convert::durability_of_write(written),
                 ..unmoved(NavigationReason::AlreadyThere, false, &leaf_id, &leaf_id)
             })
         };
@@ -482,7 +483,7 @@ impl Navigator {
         };
         // Labels and names may have been appended since the plan.
         let old_leaf_id = change.turn.leaf_id().map(str::to_owned);
-        let then = |core: &SessionState, wrote: bool| -> Result<wire::Navigation> {
+        let then = |core: &SessionState, written: Option<Durability>| -> Result<wire::Navigation> {
             let path: Vec<_> = core.tree.ancestors(core.leaf()).take(2).collect();
             let label_node = path.first().copied().filter(|_| has_label);
             let summary_node = path
@@ -518,7 +519,7 @@ impl Navigator {
                 summary_entry: summary_entry.as_deref().map(convert::raw),
                 label_entry: label_entry.as_deref().map(convert::raw),
                 from_hook: has_summary.then_some(from_hook),
-                durability: open.durability(wrote),
+                durability: convert::durability_of_write(written),
             })
         };
         change.commit(write, then).await?.seen

@@ -9,7 +9,7 @@ use super::tree_view::LastView;
 use super::{connection::Connection, follow::WatchedSession};
 use crate::durability::Durability;
 use crate::error::{Error, Result};
-use crate::session::{self, Busy, Session};
+use crate::session::{self, Busy, Session, SessionState};
 use crate::stats::PrefixStats;
 use crate::wire;
 use std::collections::VecDeque;
@@ -45,12 +45,12 @@ impl OpenSession {
         })
     }
 
-    /// How durable an operation is: not at all if it wrote nothing.
-    pub(crate) fn durability(&self, wrote: bool) -> wire::Durability {
-        convert::durability(if wrote {
-            self.session.syncer.durability()
-        } else {
-            Durability::None
+    /// How durable a new session is: not at all if nothing of it is written.
+    pub(crate) fn durability(&self, core: &SessionState, wrote: bool) -> wire::Durability {
+        convert::durability(match wrote {
+            true if core.is_queued() => Durability::Queued,
+            true => self.session.syncer.durability(),
+            false => Durability::None,
         })
     }
 }

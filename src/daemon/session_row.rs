@@ -78,6 +78,11 @@ pub(crate) fn path_of(row: &Listing) -> String {
 pub(crate) fn is_of(row: &Listing, cwd: Option<&str>) -> bool {
     let header = row.header.as_ref();
     let its = header.map(|header| header.cwd.as_str()).unwrap_or_default();
+    is_of_directory(its, cwd)
+}
+
+/// Whether a directory as headers have it is `cwd`, normalized.
+pub(crate) fn is_of_directory(its: &str, cwd: Option<&str>) -> bool {
     cwd.is_none_or(|cwd| its == cwd || name::directory(its) == cwd)
 }
 
@@ -100,6 +105,7 @@ pub(crate) fn session_row(row: &Listing) -> wire::SessionRow {
             kind: kind.name().to_owned(),
             message: "the file does not begin with a session header".to_owned(),
         }),
+        log: None,
     }
 }
 

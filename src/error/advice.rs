@@ -98,7 +98,7 @@ advice! {
         "Check the disk and the file; `details.writtenIds` lists the entries that were written.";
     PathDenied "The operating system denies access to the file or its directory."
         "Change the permissions of the file or the directory, or choose another session directory.";
-    DurabilityUnknown "The data is written, but the operating system could not confirm that it is on the disk."
+    DurabilityUnknown "The data is written, but the operating system could not confirm that it is on the disk, or the log beyond this machine did not answer in time."
         "Check the disk; send the same entries with the same ids again to learn whether they are safe.";
     FileExists "A file with this path exists already."
         "Choose another path, or send `overwrite: true` to replace the file.";

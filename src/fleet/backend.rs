@@ -42,7 +42,7 @@ pub struct LogIdentity {
 }
 
 /// A place that keeps the lines of sessions. Calls wait, but never longer than their deadlines.
-pub trait LogBackend {
+pub trait LogBackend: Send + Sync {
     /// Appends whole lines, all or none, if the log of the session ends at `expected`. The first lines of a session
     /// begin with its header, at [`Position::START`]. An outcome that was lost on its way is found again: the lines are
     /// there once.
@@ -59,6 +59,11 @@ pub trait LogBackend {
 
     fn identity(&self, session: &str) -> Result<LogIdentity>;
 
-    /// The most bytes of one append.
+    /// The most bytes of an append, where several lines can be split.
     fn max_append(&self) -> usize;
+
+    /// The most bytes of an append, which one line may have.
+    fn max_line(&self) -> usize {
+        self.max_append()
+    }
 }

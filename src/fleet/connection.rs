@@ -5,25 +5,51 @@ use crate::error::{Error, Kind, Result};
 use crate::lock::lock;
 use async_nats::{
     Client, ConnectErrorKind, ConnectOptions, Event, HeaderMap, Message, RequestErrorKind,
-    ServerError,
+    ServerError, connection::State,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long connecting may take, over all servers.
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long one answer may take. A cluster that lost its leader has another one after about five seconds.
-const ANSWER: Duration = Duration::from_secs(10);
+pub(super) const ANSWER: Duration = Duration::from_secs(10);
+/// A connection whose server leaves three of these unanswered is given up.
+const PING: Duration = Duration::from_secs(3);
+/// The denials that are kept.
+const DENIALS: usize = 64;
 /// The longest pause before a lost connection is tried again.
 const RECONNECT: Duration = Duration::from_secs(2);
 
 /// A connection to one of the servers; it finds another when that one is lost.
+#[derive(Clone)]
 pub(super) struct Connection {
     pub(super) client: Client,
-    /// The last permission that the servers denied, with their words.
-    denied: Arc<Mutex<Option<String>>>,
+    denials: Arc<Mutex<Denials>>,
+}
+
+/// The last denials of the servers, in their words, the oldest first. A denial names the subject, not the request.
+#[derive(Default)]
+struct Denials(VecDeque<(Instant, String)>);
+
+impl Denials {
+    fn add(&mut self, why: String) {
+        self.0.truncate(DENIALS - 1);
+        self.0.push_front((Instant::now(), why));
+    }
+
+    /// The denial of a request that was sent at `sent` or later.
+    fn of(&self, subject: &str, sent: Instant) -> Option<String> {
+        let quoted = format!("{subject:?}");
+        let is_of = |why: &String| why.contains(&quoted) || !why.contains("for Publish to");
+        let mut later = self.0.iter().take_while(|(at, _)| *at >= sent);
+        later
+            .find(|(_, why)| is_of(why))
+            .map(|(_, why)| why.clone())
+    }
 }
 
 /// An error that JetStream answers.
@@ -41,14 +67,17 @@ pub(super) enum NoAnswer {
     NoResponders,
     /// The time is over; the request may have been carried out.
     TimedOut,
+    /// The connection was lost; the request may have been carried out.
+    Lost(String),
+    /// The request was not sent, or is refused.
     Failed(Error),
 }
 
 impl Connection {
     pub(super) async fn open(settings: &NatsSettings) -> Result<Self> {
-        let denied: Arc<Mutex<Option<String>>> = Arc::default();
+        let denials: Arc<Mutex<Denials>> = Arc::default();
         let (addresses, user) = settings.addresses();
-        let mut options = options(settings, Arc::clone(&denied))?;
+        let mut options = options(settings, Arc::clone(&denials))?;
         match user {
             Some((name, Some(password))) => options = options.user_and_password(name, password),
             Some((token, None)) => options = options.token(token),
@@ -65,7 +94,12 @@ impl Connection {
                 return Err(unavailable(why));
             }
         };
-        Ok(Self { client, denied })
+        Ok(Self { client, denials })
+    }
+
+    /// Whether a request would be sent at once.
+    pub(super) fn is_connected(&self) -> bool {
+        self.client.connection_state() == State::Connected
     }
 
     /// Sends a request and waits for its answer, at most `time`.
@@ -76,22 +110,25 @@ impl Connection {
         payload: Vec<u8>,
         time: Duration,
     ) -> Result<Message, NoAnswer> {
-        lock(&self.denied).take();
+        let sent = Instant::now();
         let request = async_nats::Request::new()
             .headers(headers)
             .payload(payload.into())
-            .timeout(Some(time));
-        let answered = self.client.send_request(subject, request).await;
-        answered.map_err(|error| match error.kind() {
-            RequestErrorKind::NoResponders => NoAnswer::NoResponders,
-            RequestErrorKind::TimedOut => match lock(&self.denied).take() {
+            .timeout(None);
+        // The client has no deadline for its own queue.
+        let answered = self.client.send_request(subject.clone(), request);
+        let Ok(answered) = tokio::time::timeout(time, answered).await else {
+            return Err(match lock(&self.denials).of(&subject, sent) {
                 Some(why) => NoAnswer::Failed(Error::new(Kind::LogDenied, why)),
                 None => NoAnswer::TimedOut,
-            },
+            });
+        };
+        answered.map_err(|error| match error.kind() {
+            RequestErrorKind::NoResponders => NoAnswer::NoResponders,
             RequestErrorKind::MaxPayloadExceeded => {
                 NoAnswer::Failed(Error::new(Kind::PayloadTooLarge, error.to_string()))
             }
-            _ => NoAnswer::Failed(unavailable(error.to_string())),
+            _ => NoAnswer::Lost(error.to_string()),
         })
     }
 
@@ -100,17 +137,19 @@ impl Connection {
         &self,
         name: &str,
         body: &serde_json::Value,
+        time: Duration,
     ) -> Result<Result<T, ApiError>> {
         let body = match body.is_null() {
             true => Vec::new(),
             false => body.to_string().into_bytes(),
         };
         let subject = format!("$JS.API.{name}");
-        let answer = self.request(subject, HeaderMap::new(), body, ANSWER).await;
+        let answer = self.request(subject, HeaderMap::new(), body, time).await;
         let answer = answer.map_err(|why| match why {
             NoAnswer::Failed(error) => error,
+            NoAnswer::Lost(why) => unavailable(format!("no answer to {name}: {why}")),
             NoAnswer::TimedOut => {
-                unavailable(format!("no answer to {name} in {} s", ANSWER.as_secs()))
+                unavailable(format!("no answer to {name} in {} s", time.as_secs_f32()))
             }
             NoAnswer::NoResponders => {
                 let why = "the servers have no JetStream, or its cluster has no leader";
@@ -144,24 +183,26 @@ pub(super) fn unavailable(why: String) -> Error {
     error
 }
 
-fn options(settings: &NatsSettings, denied: Arc<Mutex<Option<String>>>) -> Result<ConnectOptions> {
+fn options(settings: &NatsSettings, denials: Arc<Mutex<Denials>>) -> Result<ConnectOptions> {
     let mut options = ConnectOptions::new()
         .name("treelined")
         .connection_timeout(Duration::from_secs(5))
+        .ping_interval(PING)
         .require_tls(settings.needs_tls)
         .reconnect_delay_callback(|attempt| {
             let tries = u32::try_from(attempt).unwrap_or(u32::MAX).min(8);
             (Duration::from_millis(10) * 2_u32.pow(tries)).min(RECONNECT)
         })
         .event_callback(move |event| {
-            let denied = Arc::clone(&denied);
+            let denials = Arc::clone(&denials);
             async move {
                 match event {
                     Event::ServerError(ServerError::AuthorizationViolation) => {
-                        *lock(&denied) = Some("the servers refuse the credentials".to_owned());
+                        let why = "the servers refuse the credentials";
+                        lock(&denials).add(why.to_owned());
                     }
                     Event::ServerError(ServerError::Other(why)) if is_denial(&why) => {
-                        *lock(&denied) = Some(why);
+                        lock(&denials).add(why);
                     }
                     event => tracing::info!(%event, "connection to the log"),
                 }

@@ -113,12 +113,7 @@ impl LogBackend for SessionFiles<'_> {
         let Some(at) = self.find(session)? else {
             return Ok(Box::new(std::iter::empty()));
         };
-        let file = at.folder.file(&at.name, HandleAccess::Read)?;
-        Ok(Box::new(FileParts {
-            file,
-            at,
-            end: from.0,
-        }))
+        Ok(Box::new(parts(&at, from.0)?))
     }
 
     fn follow<'a>(&'a self, session: &str, from: Position) -> Result<LogParts<'a>> {
@@ -178,8 +173,17 @@ impl LogBackend for SessionFiles<'_> {
     }
 }
 
+/// The whole lines of a file after its first `from` bytes.
+pub(super) fn parts(at: &Location, from: u64) -> Result<FileParts> {
+    Ok(FileParts {
+        file: at.folder.file(&at.name, HandleAccess::Read)?,
+        at: at.clone(),
+        end: from,
+    })
+}
+
 /// The whole lines of a file. Bytes behind the last line break may be in flight and are left out.
-struct FileParts {
+pub(super) struct FileParts {
     file: File,
     at: Location,
     end: u64,
@@ -238,7 +242,7 @@ pub(super) fn bytes_of(at: &Location, start: u64, length: u64) -> Result<Vec<u8>
     Ok(bytes)
 }
 
-fn lock_file(file: &File) -> Result<()> {
+pub(super) fn lock_file(file: &File) -> Result<()> {
     let began = Instant::now();
     loop {
         match file.try_lock() {

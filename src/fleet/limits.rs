@@ -6,6 +6,23 @@ use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 
+/// The first version of NATS whose streams compare and set: 2.9 appends for both of two writers at one place.
+const OLDEST_VERSION: (u64, u64) = (2, 10);
+
+/// Fails with `logMisconfigured` for servers that are too old.
+pub(crate) fn check_version(version: &str) -> Result<()> {
+    let mut numbers = version.split('.').map(|number| number.parse().unwrap_or(0));
+    let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    if found >= OLDEST_VERSION {
+        return Ok(());
+    }
+    let (major, minor) = OLDEST_VERSION;
+    let why = format!(
+        "NATS {version} is too old, since it appends for two writers at one place: {major}.{minor} or newer is needed"
+    );
+    Err(Error::new(Kind::LogMisconfigured, why))
+}
+
 /// A stream as its servers describe it.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct StreamInfo {
@@ -78,6 +95,8 @@ pub(crate) struct StreamState {
     pub(crate) messages: u64,
     #[serde(default)]
     pub(crate) bytes: u64,
+    #[serde(default)]
+    pub(crate) last_seq: u64,
     #[serde(default)]
     pub(crate) num_subjects: u64,
     #[serde(default)]
@@ -207,6 +226,17 @@ mod tests {
             config[name] = value.clone();
         }
         serde_json::from_value(config).unwrap()
+    }
+
+    #[test]
+    fn servers_that_cannot_compare_and_set_are_too_old() {
+        assert!(check_version("2.10.0").is_ok());
+        assert!(check_version("2.15.1").is_ok());
+        assert!(check_version("3.0.0-beta").is_ok());
+        for old in ["2.9.10", "1.99.0", "", "unknown"] {
+            let error = check_version(old).unwrap_err();
+            assert_eq!(error.kind, Kind::LogMisconfigured, "{old}");
+        }
     }
 
     /// A stream whose limits drop the oldest messages would cut the beginnings of sessions.

@@ -3,13 +3,13 @@
 use super::backend::{LogIdentity, Position};
 use crate::error::{Error, Kind, Result};
 use crate::log::rewrite;
+use crate::log::upstream::REPLICA_SUFFIX;
 use crate::os::file::Location;
 use crate::os::handle::HandleAccess;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::io::{Read, Write};
 
-const SUFFIX: &str = ".replica";
 /// The record has less than this.
 const MAX_BYTES: u64 = 64 << 10;
 
@@ -35,7 +35,7 @@ pub(super) struct ReplicaRecord {
 impl ReplicaRecord {
     /// The record of a file; `None` without one. A damaged one counts as none, since it only saves time.
     pub(super) fn load(at: &Location) -> Result<Option<Self>> {
-        let beside = at.beside(SUFFIX);
+        let beside = at.beside(REPLICA_SUFFIX);
         if beside.status().is_err() {
             return Ok(None);
         }
@@ -51,7 +51,7 @@ impl ReplicaRecord {
     pub(super) fn save(&self, at: &Location) -> Result<()> {
         let text = serde_json::to_vec(self)
             .map_err(|error| Error::new(Kind::InternalError, error.to_string()))?;
-        rewrite::replace(at, &at.beside(SUFFIX), |out| {
+        rewrite::replace(at, &at.beside(REPLICA_SUFFIX), |out| {
             out.write_all(&text)?;
             out.write_all(b"\n")
         })

@@ -4,298 +4,240 @@
 //! Each message says, in the header by which it was compared and set, the message of the session before it. A reader
 //! sees from it that no message is missing, and that each was written by this program.
 
-use super::backend::{AppendOutcome, LogBackend, LogIdentity, LogPart, LogParts, Position};
-use super::connection::{ApiError, Connection, NoAnswer, answer_of, unavailable};
+use super::backend::{AppendOutcome, LogBackend, LogIdentity, LogParts, Position};
+use super::connection::{ANSWER, ApiError, Connection, unavailable};
 use super::limits::{self, StreamInfo};
-use super::replica::hash;
+use super::messages::{MessageAnswer, SessionMessages, StreamMessage};
+use super::objects::{self, MOST_BYTES};
 use super::subject;
-use super::transfer::count_lines;
 use crate::config::NatsSettings;
 use crate::error::{Error, Kind, Result};
-use async_nats::HeaderMap;
-use async_nats::jetstream;
-use async_nats::jetstream::consumer::DeliverPolicy;
-use async_nats::jetstream::consumer::pull::{Ordered, OrderedConfig};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use futures_util::StreamExt;
-use serde::Deserialize;
 use serde_json::json;
+use std::ops::Deref;
 use std::time::{Duration, Instant};
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
+use tokio::task::AbortHandle;
 
 /// The sequence of the subject's last message that a message was published behind.
-const EXPECTED: &str = "Nats-Expected-Last-Subject-Sequence";
-const EXPECTED_STREAM: &str = "Nats-Expected-Stream";
-const MESSAGE_ID: &str = "Nats-Msg-Id";
+pub(super) const EXPECTED: &str = "Nats-Expected-Last-Subject-Sequence";
 /// The number of lines of a message.
-const LINES: &str = "Treelined-Lines";
+pub(super) const LINES: &str = "Treelined-Lines";
 /// Bytes of a message that are not its lines, at most.
 const HEADER_BYTES: usize = 2048;
-/// How long an append is tried. A cluster that lost its leader has another one after about five seconds.
+/// How long an append is tried, unless set otherwise. A cluster that lost its leader has another one after about five
+/// seconds.
 const APPEND: Duration = Duration::from_secs(25);
-/// How long one attempt waits.
-const ATTEMPT: Duration = Duration::from_secs(3);
-const PAUSE: Duration = Duration::from_millis(100);
-/// How long the next message of a read may take.
-const NEXT: Duration = Duration::from_secs(15);
+/// How long a server may answer with an old state after it was stopped.
+pub(super) const STALE: Duration = Duration::from_secs(3);
+/// How long one attempt of a request waits. A leader that has died leaves requests without an answer, and its successor
+/// does not know them.
+pub(super) const ATTEMPT: Duration = Duration::from_millis(1500);
+pub(super) const PAUSE: Duration = Duration::from_millis(100);
 
 /// Codes of JetStream's errors.
-const NO_MESSAGE: u64 = 10037;
-const NO_STREAM: u64 = 10059;
-const WRONG_SEQUENCE: u64 = 10071;
-const OTHER_STREAM: u64 = 10060;
-const TOO_LARGE: u64 = 10054;
-const STORE_FAILED: u64 = 10077;
-const SEALED: u64 = 10109;
+pub(super) const NO_MESSAGE: u64 = 10037;
+pub(super) const NO_STREAM: u64 = 10059;
+pub(super) const OTHER_STREAM: u64 = 10060;
+pub(super) const TOO_LARGE: u64 = 10054;
+pub(super) const STORE_FAILED: u64 = 10077;
+pub(super) const SEALED: u64 = 10109;
+const SUBJECT_OVERLAP: u64 = 10065;
+const NO_JETSTREAM: u64 = 10076;
+const NONE_FOR_ACCOUNT: u64 = 10039;
+/// More than one copy, on a server without others.
+const NOT_CLUSTERED: u64 = 10074;
+const INVALID_STREAM: u64 = 10052;
+const TOO_MANY_STREAMS: u64 = 10027;
+
+/// The parts of a log by which other rooms reach its servers. They work as long as the log is not dropped.
+#[derive(Clone)]
+pub(super) struct LogAccess {
+    pub(super) runtime: Handle,
+    pub(super) connection: Connection,
+    pub(super) settings: NatsSettings,
+    /// When the stream was created.
+    pub(super) created: String,
+}
 
 /// A stream that keeps sessions.
 pub struct NatsLog {
-    runtime: Runtime,
-    connection: Connection,
-    settings: NatsSettings,
+    runtime: OwnRuntime,
+    pub(super) connection: Connection,
+    pub(super) settings: NatsSettings,
     info: StreamInfo,
-}
-
-/// The acknowledgement of a publish.
-#[derive(Deserialize)]
-struct PublishAck {
-    seq: u64,
-    #[serde(default)]
-    duplicate: bool,
-}
-
-#[derive(Deserialize)]
-struct StoredMessage {
-    message: MessageText,
-}
-
-/// A message as the leader of its stream has it.
-#[derive(Deserialize)]
-struct MessageText {
-    subject: String,
-    seq: u64,
-    /// Base64.
-    #[serde(default)]
-    data: String,
-}
-
-impl MessageText {
-    fn is(&self, subject: &str, lines: &[u8]) -> bool {
-        self.subject == subject && STANDARD.decode(&self.data).is_ok_and(|data| data == lines)
-    }
+    pub(super) append_time: Duration,
 }
 
 impl NatsLog {
     /// Connects, and checks the stream: fails unless it exists and keeps what it acknowledges.
     pub fn open(settings: NatsSettings) -> Result<Self> {
         let (runtime, connection) = connect(&settings)?;
-        let info = runtime.block_on(info(&connection, &settings))?;
+        limits::check_version(&connection.client.server_info().version)?;
+        let info = runtime.block_on(info(&connection, &settings, ANSWER))?;
         info.config.check()?;
         Ok(Self {
             runtime,
             connection,
             settings,
             info,
+            append_time: APPEND,
         })
     }
 
-    /// Makes the stream if it does not exist, and connects. Returns whether it was made.
+    /// The same log, whose appends are tried for this time in place of 25 s. An append ends at most four seconds later.
+    pub fn with_append_time(self, append_time: Duration) -> Self {
+        Self {
+            append_time,
+            ..self
+        }
+    }
+
+    /// Makes the stream and its bucket if they do not exist, and connects. Returns whether the stream was made.
     pub fn create(settings: NatsSettings) -> Result<bool> {
         let (runtime, connection) = connect(&settings)?;
         runtime.block_on(async {
-            match info(&connection, &settings).await {
-                Ok(_) => return Ok(false),
-                Err(error) if error.kind == Kind::LogMisconfigured => {}
+            let is_missing = match info(&connection, &settings, ANSWER).await {
+                Ok(_) => false,
+                Err(error) if error.kind == Kind::LogMisconfigured => true,
                 Err(error) => return Err(error),
+            };
+            if is_missing {
+                let config = limits::new_stream(&settings.stream, settings.replicas);
+                let name = format!("STREAM.CREATE.{}", settings.stream);
+                let made = connection.call::<StreamInfo>(&name, &config, ANSWER);
+                made.await?.map_err(|error| refused(&settings, &error))?;
             }
-            let config = limits::new_stream(&settings.stream, settings.replicas);
-            let name = format!("STREAM.CREATE.{}", settings.stream);
-            let made: Result<StreamInfo, ApiError> = connection.call(&name, &config).await?;
-            made.map(|_| true)
-                .map_err(|error| refused(&settings, &error))
+            objects::create_bucket(&connection, &settings).await?;
+            Ok(is_missing)
         })
     }
 
-    /// The stream, described without judging it, and the servers.
+    /// The stream, described without judging it, the bucket for lines that are larger than a message, if there is one,
+    /// and the servers.
     pub(crate) fn describe(
         settings: &NatsSettings,
-    ) -> Result<(StreamInfo, async_nats::ServerInfo)> {
+    ) -> Result<(StreamInfo, Option<String>, async_nats::ServerInfo)> {
         let (runtime, connection) = connect(settings)?;
-        let info = runtime.block_on(info(&connection, settings))?;
-        Ok((info, connection.client.server_info()))
+        let info = runtime.block_on(info(&connection, settings, ANSWER))?;
+        let bucket = runtime.block_on(objects::has_bucket(&connection, settings))?;
+        let bucket = bucket.then(|| objects::bucket_name(settings));
+        Ok((info, bucket, connection.client.server_info()))
     }
 
-    async fn publish(
+    pub(super) fn access(&self) -> LogAccess {
+        LogAccess {
+            runtime: self.runtime.handle().clone(),
+            connection: self.connection.clone(),
+            settings: self.settings.clone(),
+            created: self.info.created.clone(),
+        }
+    }
+
+    pub(super) fn wait<T>(&self, work: impl Future<Output = T>) -> T {
+        self.runtime.block_on(work)
+    }
+
+    /// Whether a request would be sent at once.
+    pub(super) fn is_connected(&self) -> bool {
+        self.connection.is_connected()
+    }
+
+    /// Runs work beside others, on the thread of the connection.
+    pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+        self.runtime.spawn(work).abort_handle()
+    }
+
+    /// The stream in messages for people.
+    pub(super) fn name(&self) -> String {
+        format!("the stream {:?}", self.settings.stream)
+    }
+
+    pub(super) fn refused(&self, error: &ApiError) -> Error {
+        refused(&self.settings, error)
+    }
+
+    pub(super) async fn info(&self, time: Duration) -> Result<StreamInfo> {
+        info(&self.connection, &self.settings, time).await
+    }
+
+    /// A message of the stream, from its leader; `None` if there is none.
+    pub(super) async fn message(
         &self,
-        session: &str,
-        expected: Position,
-        lines: &[u8],
-    ) -> Result<AppendOutcome> {
-        let subject = subject::subject(session);
-        let began = Instant::now();
+        query: &serde_json::Value,
+        time: Duration,
+    ) -> Result<Option<StreamMessage>> {
+        let name = format!("STREAM.MSG.GET.{}", self.settings.stream);
+        let until = Instant::now() + time;
         loop {
-            let headers = self.headers(session, expected, lines);
-            let sent = self
-                .connection
-                .request(subject.clone(), headers, lines.to_vec(), ATTEMPT)
-                .await;
-            match sent {
-                Ok(answer) => match answer_of::<PublishAck>(&answer.payload)? {
-                    Ok(ack) if !ack.duplicate => {
-                        return Ok(AppendOutcome::Appended(Position(ack.seq)));
-                    }
-                    // The answer to an earlier attempt was lost.
-                    Ok(_) => return self.settled(&subject, expected, lines).await,
-                    Err(error) if error.err_code == WRONG_SEQUENCE => {
-                        return self.settled(&subject, expected, lines).await;
-                    }
-                    Err(error) if is_final(&error) => return Err(refused(&self.settings, &error)),
-                    Err(error) => tracing::info!(?error, "an append is tried again"),
-                },
-                Err(NoAnswer::Failed(error)) => return Err(error),
-                Err(NoAnswer::TimedOut | NoAnswer::NoResponders) => {}
-            }
-            if began.elapsed() > APPEND {
-                // A removed stream leaves its subjects without an answer.
-                info(&self.connection, &self.settings).await?;
-                let why = format!(
-                    "the stream {:?} acknowledged nothing in {} s",
-                    self.settings.stream,
-                    APPEND.as_secs()
-                );
-                return Err(unavailable(why));
+            let left = until.saturating_duration_since(Instant::now());
+            let attempt = ATTEMPT.min(left).max(PAUSE);
+            let called = self.connection.call::<MessageAnswer>(&name, query, attempt);
+            let failed = match called.await {
+                Ok(Ok(stored)) => {
+                    let unreadable = || {
+                        let why = format!("a message of {} cannot be read", self.name());
+                        Error::new(Kind::LogForeign, why)
+                    };
+                    return stored.decode().map(Some).ok_or_else(unreadable);
+                }
+                Ok(Err(error)) if error.err_code == NO_MESSAGE => return Ok(None),
+                Ok(Err(error)) => self.refused(&error),
+                Err(error) => error,
+            };
+            if failed.kind != Kind::LogUnavailable || left <= attempt {
+                return Err(failed);
             }
             tokio::time::sleep(PAUSE).await;
         }
     }
 
-    /// The outcome of an append after an answer that leaves it open: the message behind the expected one has these
-    /// lines, or there is a conflict.
-    async fn settled(
-        &self,
-        subject: &str,
-        expected: Position,
-        lines: &[u8],
-    ) -> Result<AppendOutcome> {
-        let query = json!({ "seq": expected.0 + 1, "next_by_subj": subject });
-        let stored = self.message(&query).await?;
-        let ours = stored.filter(|stored| stored.is(subject, lines));
-        Ok(match ours {
-            Some(stored) => AppendOutcome::Appended(Position(stored.seq)),
-            None => AppendOutcome::Conflict,
-        })
-    }
-
-    /// A message of the stream, from its leader; `None` if there is none.
-    async fn message(&self, query: &serde_json::Value) -> Result<Option<MessageText>> {
-        let name = format!("STREAM.MSG.GET.{}", self.settings.stream);
-        match self.connection.call::<StoredMessage>(&name, query).await? {
-            Ok(stored) => Ok(Some(stored.message)),
-            Err(error) if error.err_code == NO_MESSAGE => Ok(None),
-            Err(error) => Err(refused(&self.settings, &error)),
+    /// The last message of a session. A server that was stopped answers with its old state for a moment after it goes
+    /// on, so that a message before `from` is not believed at once.
+    async fn last(&self, session: &str, from: Position) -> Result<Option<StreamMessage>> {
+        let query = json!({ "last_by_subj": subject::subject(session) });
+        let began = Instant::now();
+        loop {
+            let last = self.message(&query, ANSWER).await?;
+            let sequence = last.as_ref().map_or(0, |last| last.sequence);
+            if sequence >= from.0 {
+                return Ok(last);
+            }
+            if began.elapsed() > STALE {
+                let why = format!(
+                    "{} has no message {} of session {session:?} any more; the last one is {sequence}",
+                    self.name(),
+                    from.0
+                );
+                return Err(Error::new(Kind::LogRewound, why));
+            }
+            tokio::time::sleep(PAUSE).await;
         }
-    }
-
-    fn headers(&self, session: &str, expected: Position, lines: &[u8]) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        headers.insert(EXPECTED, expected.0.to_string());
-        headers.insert(EXPECTED_STREAM, &*self.settings.stream);
-        headers.insert(LINES, count_lines(lines).to_string());
-        // With the position, so that equal lines at two places of a session are two messages.
-        let place = [expected.0.to_string().as_bytes(), b"\0", lines].concat();
-        let digest = hash(&place);
-        let id = digest.get(..32).unwrap_or(&digest);
-        headers.insert(MESSAGE_ID, format!("{session}/{id}"));
-        headers
-    }
-
-    /// The messages of a session after `from`; without an end, `until` is `None`.
-    fn parts<'a>(
-        &'a self,
-        session: &str,
-        from: Position,
-        until: Option<u64>,
-    ) -> Result<LogParts<'a>> {
-        let subject = subject::subject(session);
-        let policy = DeliverPolicy::ByStartSequence {
-            start_sequence: from.0 + 1,
-        };
-        let config = OrderedConfig {
-            filter_subject: subject.clone(),
-            deliver_policy: policy,
-            ..OrderedConfig::default()
-        };
-        let messages = self.runtime.block_on(async {
-            let context = jetstream::new(self.connection.client.clone());
-            let opening = async {
-                let stream = context
-                    .get_stream_no_info(&self.settings.stream)
-                    .await
-                    .ok()?;
-                stream
-                    .create_consumer(config)
-                    .await
-                    .ok()?
-                    .messages()
-                    .await
-                    .ok()
-            };
-            tokio::time::timeout(NEXT, opening).await.ok().flatten()
-        });
-        let Some(messages) = messages else {
-            let why = format!(
-                "the stream {:?} cannot be read at this time",
-                self.settings.stream
-            );
-            return Err(unavailable(why));
-        };
-        Ok(Box::new(StreamParts {
-            log: self,
-            messages,
-            session: session.to_owned(),
-            at: from,
-            until,
-        }))
     }
 }
 
 impl LogBackend for NatsLog {
     fn append(&self, session: &str, expected: Position, lines: &[u8]) -> Result<AppendOutcome> {
-        self.runtime
-            .block_on(self.publish(session, expected, lines))
+        self.wait(self.publish(session, expected, lines))
     }
 
     fn read<'a>(&'a self, session: &str, from: Position) -> Result<LogParts<'a>> {
-        let query = json!({ "last_by_subj": subject::subject(session) });
-        match self.runtime.block_on(self.message(&query))? {
-            Some(last) if last.seq > from.0 => self.parts(session, from, Some(last.seq)),
+        match self.wait(self.last(session, from))? {
+            Some(last) if last.sequence > from.0 => Ok(Box::new(SessionMessages::new(
+                self,
+                session,
+                from,
+                Some(last),
+            ))),
             _ => Ok(Box::new(std::iter::empty())),
         }
     }
 
     fn follow<'a>(&'a self, session: &str, from: Position) -> Result<LogParts<'a>> {
-        self.parts(session, from, None)
+        Ok(Box::new(SessionMessages::new(self, session, from, None)))
     }
 
     fn list(&self) -> Result<Vec<String>> {
-        let name = format!("STREAM.INFO.{}", self.settings.stream);
-        let mut sessions = Vec::new();
-        let mut read = 0;
-        loop {
-            let page = json!({ "subjects_filter": subject::ALL, "offset": read });
-            let called = self
-                .runtime
-                .block_on(self.connection.call::<StreamInfo>(&name, &page))?;
-            let info = called.map_err(|error| refused(&self.settings, &error))?;
-            let subjects = info.state.subjects.unwrap_or_default();
-            read += subjects.len();
-            sessions.extend(subjects.keys().filter_map(|of| subject::session(of)));
-            if subjects.is_empty() || read >= info.total {
-                sessions.sort_unstable();
-                return Ok(sessions);
-            }
-        }
+        self.wait(sessions(&self.connection, &self.settings))
     }
 
     fn identity(&self, session: &str) -> Result<LogIdentity> {
@@ -307,6 +249,17 @@ impl LogBackend for NatsLog {
     }
 
     fn max_append(&self) -> usize {
+        self.max_message()
+    }
+
+    fn max_line(&self) -> usize {
+        MOST_BYTES
+    }
+}
+
+impl NatsLog {
+    /// The most bytes of a message's lines.
+    pub(super) fn max_message(&self) -> usize {
         let server = self.connection.client.server_info().max_payload;
         let stream = usize::try_from(self.info.config.max_msg_size)
             .ok()
@@ -317,110 +270,75 @@ impl LogBackend for NatsLog {
     }
 }
 
-/// The messages of a session, checked.
-struct StreamParts<'a> {
-    log: &'a NatsLog,
-    messages: Ordered,
-    session: String,
-    at: Position,
-    /// The last message to read.
-    until: Option<u64>,
-}
+/// A runtime that may be dropped on a thread of another one.
+struct OwnRuntime(Option<Runtime>);
 
-impl Iterator for StreamParts<'_> {
-    type Item = Result<LogPart>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.until.is_some_and(|until| self.at.0 >= until) {
-            return None;
-        }
-        let next = async {
-            match self.until {
-                Some(_) => tokio::time::timeout(NEXT, self.messages.next())
-                    .await
-                    .ok()
-                    .flatten(),
-                None => self.messages.next().await,
-            }
-        };
-        let found = match self.log.runtime.block_on(next) {
-            Some(Ok(message)) => self.part(&message),
-            Some(Err(error)) => Err(unavailable(format!(
-                "the stream cannot be read on: {error}"
-            ))),
-            None => Err(unavailable("the stream sends no more messages".to_owned())),
-        };
-        Some(found.inspect(|part| self.at = part.end))
-    }
-}
-
-impl StreamParts<'_> {
-    /// Checks a message: written by this program, whole, and behind the one before it.
-    fn part(&self, message: &jetstream::Message) -> Result<LogPart> {
-        let info = message.info();
-        let sequence = info
-            .map_err(|error| unavailable(error.to_string()))?
-            .stream_sequence;
-        let foreign = |why: &str| {
-            let why = format!(
-                "message {sequence} of session {:?} is not of this program: {why}",
-                self.session
-            );
-            Error::new(Kind::LogForeign, why)
-        };
-        let headers = message
-            .headers
+impl Deref for OwnRuntime {
+    type Target = Runtime;
+    #[allow(clippy::expect_used, reason = "taken only by the drop")]
+    fn deref(&self) -> &Runtime {
+        self.0
             .as_ref()
-            .ok_or_else(|| foreign("it has no headers"))?;
-        let number = |name: &str| headers.get(name)?.as_str().parse::<u64>().ok();
-        let lines = number(LINES).ok_or_else(|| foreign("it has no number of lines"))?;
-        let before = number(EXPECTED).ok_or_else(|| foreign("it names no message before it"))?;
-        if !message.payload.ends_with(b"\n") || count_lines(&message.payload) != lines {
-            return Err(foreign("its lines are not whole"));
-        }
-        if before != self.at.0 {
-            let why = format!(
-                "message {sequence} of session {:?} follows message {before}, which the stream does not have",
-                self.session
-            );
-            return Err(Error::new(Kind::LogRewound, why));
-        }
-        Ok(LogPart {
-            lines: message.payload.to_vec(),
-            end: Position(sequence),
-        })
+            .expect("the runtime is there until the drop")
     }
 }
 
-fn connect(settings: &NatsSettings) -> Result<(Runtime, Connection)> {
+impl Drop for OwnRuntime {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn connect(settings: &NatsSettings) -> Result<(OwnRuntime, Connection)> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .thread_name("nats")
         .enable_all()
         .build()
         .map_err(|error| Error::io("start the runtime", &error))?;
+    let runtime = OwnRuntime(Some(runtime));
     let connection = runtime.block_on(Connection::open(settings))?;
     Ok((runtime, connection))
 }
 
-async fn info(connection: &Connection, settings: &NatsSettings) -> Result<StreamInfo> {
+/// The ids of all sessions, sorted.
+pub(super) async fn sessions(
+    connection: &Connection,
+    settings: &NatsSettings,
+) -> Result<Vec<String>> {
+    let name = format!("STREAM.INFO.{}", settings.stream);
+    let mut sessions = Vec::new();
+    let mut read = 0;
+    loop {
+        let page = json!({ "subjects_filter": subject::ALL, "offset": read });
+        let called = connection.call::<StreamInfo>(&name, &page, ANSWER).await?;
+        let info = called.map_err(|error| refused(settings, &error))?;
+        let subjects = info.state.subjects.unwrap_or_default();
+        read += subjects.len();
+        sessions.extend(subjects.keys().filter_map(|of| subject::session(of)));
+        if subjects.is_empty() || read >= info.total {
+            sessions.sort_unstable();
+            return Ok(sessions);
+        }
+    }
+}
+
+pub(super) async fn info(
+    connection: &Connection,
+    settings: &NatsSettings,
+    time: Duration,
+) -> Result<StreamInfo> {
     let name = format!("STREAM.INFO.{}", settings.stream);
     let called = connection
-        .call::<StreamInfo>(&name, &serde_json::Value::Null)
+        .call::<StreamInfo>(&name, &serde_json::Value::Null, time)
         .await?;
     called.map_err(|error| refused(settings, &error))
 }
 
-/// Whether a later attempt has the same result.
-fn is_final(error: &ApiError) -> bool {
-    matches!(
-        error.err_code,
-        OTHER_STREAM | TOO_LARGE | STORE_FAILED | SEALED
-    )
-}
-
 /// The kind of an error of JetStream.
-fn refused(settings: &NatsSettings, error: &ApiError) -> Error {
+pub(super) fn refused(settings: &NatsSettings, error: &ApiError) -> Error {
     let stream = &settings.stream;
     let ApiError {
         err_code,
@@ -435,6 +353,16 @@ fn refused(settings: &NatsSettings, error: &ApiError) -> Error {
         }
         OTHER_STREAM => {
             let why = format!("another stream than {stream:?} has the subjects of sessions");
+            Error::new(Kind::LogMisconfigured, why)
+        }
+        SUBJECT_OVERLAP => {
+            let why = format!(
+                "another stream than {stream:?} has the subjects of sessions: name it in [log.nats]"
+            );
+            Error::new(Kind::LogMisconfigured, why)
+        }
+        NO_JETSTREAM | NONE_FOR_ACCOUNT | NOT_CLUSTERED | INVALID_STREAM | TOO_MANY_STREAMS => {
+            let why = format!("the servers refuse the stream {stream:?}: {description}");
             Error::new(Kind::LogMisconfigured, why)
         }
         TOO_LARGE => Error::new(

@@ -9,12 +9,17 @@ const ENCODED: &str = "x-";
 
 /// The subject of a session.
 pub(super) fn subject(session: &str) -> String {
+    format!("{PREFIX}{}", key(session))
+}
+
+/// The last token of a session's subject.
+pub(super) fn key(session: &str) -> String {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     if !session.is_empty() && session.bytes().all(is_token) && !session.starts_with(ENCODED) {
-        return format!("{PREFIX}{session}");
+        return session.to_owned();
     }
     let hex = session.bytes().map(|byte| format!("{byte:02x}"));
-    format!("{PREFIX}{ENCODED}{}", hex.collect::<String>())
+    format!("{ENCODED}{}", hex.collect::<String>())
 }
 
 /// The session of a subject; `None` if the subject is of another program.

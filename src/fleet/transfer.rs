@@ -12,9 +12,9 @@ use crate::os::file::Location;
 use sha2::{Digest, Sha256};
 
 /// How often a copy begins again because somebody else has written.
-const ROUNDS: usize = 16;
+pub(super) const ROUNDS: usize = 16;
 /// Bytes of one write to a file while pulling.
-const WRITE: usize = 4 << 20;
+pub(super) const WRITE: usize = 4 << 20;
 /// Bytes after which the record is saved while pushing.
 const SAVE: u64 = 16 << 20;
 
@@ -33,51 +33,53 @@ pub(crate) struct Transfer {
 }
 
 /// How a file and a log relate. Both are equal up to `at`.
-struct Comparison {
-    at: Agreement,
-    relation: Relation,
+pub(super) struct Comparison {
+    pub(super) at: Agreement,
+    pub(super) relation: Relation,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Relation {
+pub(super) enum Relation {
     Equal,
     FileAhead,
     /// The file already has this many bytes of the next part of the log.
     LogAhead {
         partial: usize,
     },
+    /// Both have lines that the other has not. The file has this many bytes of the next part of the log.
+    Diverged {
+        partial: usize,
+    },
 }
 
 /// The end of the last part of a log up to which a file is equal.
 #[derive(Debug, Clone)]
-struct Agreement {
-    position: Position,
+pub(super) struct Agreement {
+    pub(super) position: Position,
     /// Bytes of the file.
-    offset: u64,
+    pub(super) offset: u64,
     previous: Position,
     last: Vec<u8>,
 }
 
 impl Agreement {
-    const START: Self = Self {
+    pub(super) const START: Self = Self {
         position: Position::START,
         offset: 0,
         previous: Position::START,
         last: Vec::new(),
     };
 
-    fn advance(&mut self, end: Position, lines: &[u8]) {
+    pub(super) fn advance(&mut self, end: Position, lines: &[u8]) {
         self.previous = std::mem::replace(&mut self.position, end);
         self.offset += lines.len() as u64;
         self.last.clear();
         self.last.extend_from_slice(lines);
     }
 
-    fn save(&self, log: &LogIdentity, at: &Location) -> Result<()> {
-        if self.position == Position::START {
-            return Ok(());
-        }
-        let record = ReplicaRecord {
+    /// The record for the file; `None` if nothing is equal.
+    pub(super) fn record(&self, log: &LogIdentity) -> Option<ReplicaRecord> {
+        (self.position != Position::START).then(|| ReplicaRecord {
             stream: log.stream.clone(),
             stream_created: log.created.clone(),
             subject: log.subject.clone(),
@@ -86,10 +88,13 @@ impl Agreement {
             hash: replica::hash(&self.last),
             previous: self.previous.0,
             length: self.last.len() as u64,
-        };
-        match ReplicaRecord::load(at)? == Some(record.clone()) {
-            true => Ok(()),
-            false => record.save(at),
+        })
+    }
+
+    fn save(&self, log: &LogIdentity, at: &Location) -> Result<()> {
+        match self.record(log) {
+            Some(record) if ReplicaRecord::load(at)?.as_ref() != Some(&record) => record.save(at),
+            _ => Ok(()),
         }
     }
 }
@@ -110,11 +115,12 @@ pub(crate) fn push(
         let Comparison {
             at: mut agreed,
             relation,
-        } = compare(files, log, session, &at, &identity)?;
+        } = compare_saved(log, session, &at, &identity)?;
         let start = began.get_or_insert_with(|| agreed.clone()).clone();
         let is_done = match relation {
-            Relation::FileAhead => append_rest(files, log, session, (&at, &identity), &mut agreed)?,
+            Relation::FileAhead => append_rest(log, session, (&at, &identity), &mut agreed)?,
             Relation::Equal | Relation::LogAhead { .. } => true,
+            Relation::Diverged { partial } => return Err(diverged(session, &agreed, partial)),
         };
         agreed.save(&identity, &at)?;
         if is_done {
@@ -126,17 +132,16 @@ pub(crate) fn push(
 }
 
 /// Appends the rest of a file to the log. Returns false if somebody else has appended meanwhile.
-fn append_rest(
-    files: &SessionFiles<'_>,
+pub(super) fn append_rest(
     log: &dyn LogBackend,
     session: &str,
     (at, identity): (&Location, &LogIdentity),
     agreed: &mut Agreement,
 ) -> Result<bool> {
-    let most = log.max_append();
+    let (most, longest) = (log.max_append(), log.max_line());
     // Before the first line is written, so that no half of the session is in the log for lack of room for a line.
     let mut is_first = agreed.offset == 0;
-    for part in files.read(session, Position(agreed.offset))? {
+    for part in files::parts(at, agreed.offset)? {
         let part = part?;
         if std::mem::take(&mut is_first) {
             files::header_of(session, &part.lines)?;
@@ -144,22 +149,23 @@ fn append_rest(
         if let Some(line) = part
             .lines
             .split_inclusive(|byte| *byte == b'\n')
-            .find(|line| line.len() > most)
+            .find(|line| line.len() > longest)
         {
             let why = format!(
-                "a line of session {session:?} has {} bytes, and a message of the log at most {most}",
+                "a line of session {session:?} has {} bytes, and an append to the log at most {longest}",
                 line.len()
             );
             return Err(Error::new(Kind::PayloadTooLarge, why));
         }
     }
     let mut saved = agreed.offset;
-    for part in files.read(session, Position(agreed.offset))? {
+    for part in files::parts(at, agreed.offset)? {
         let part = part?;
         let mut rest = &part.lines[..];
         while !rest.is_empty() {
             let lines = whole_lines(rest, most);
-            let AppendOutcome::Appended(end) = log.append(session, agreed.position, lines)? else {
+            let appended = log.append(session, agreed.position, lines);
+            let AppendOutcome::Appended(end) = appended.map_err(to_be_continued)? else {
                 return Ok(false);
             };
             agreed.advance(end, lines);
@@ -173,8 +179,19 @@ fn append_rest(
     Ok(true)
 }
 
+/// The error of an append in a copy. The next copy finds lines that are there in spite of it.
+fn to_be_continued(error: Error) -> Error {
+    match error.kind {
+        Kind::DurabilityUnknown => Error {
+            retry_after_ms: Some(1000),
+            ..Error::new(Kind::LogUnavailable, error.message)
+        },
+        _ => error,
+    }
+}
+
 /// The most whole lines at the start that have at most `most` bytes; one line at least.
-fn whole_lines(lines: &[u8], most: usize) -> &[u8] {
+pub(super) fn whole_lines(lines: &[u8], most: usize) -> &[u8] {
     if lines.len() <= most {
         return lines;
     }
@@ -188,7 +205,7 @@ fn whole_lines(lines: &[u8], most: usize) -> &[u8] {
     }
 }
 
-fn part_after(bytes: &[u8], count: usize) -> &[u8] {
+pub(super) fn part_after(bytes: &[u8], count: usize) -> &[u8] {
     part(bytes, count..)
 }
 
@@ -203,7 +220,7 @@ pub(crate) fn pull(
     for _ in 0..ROUNDS {
         let found = files.find(session)?;
         let compared = match &found {
-            Some(at) => compare(files, log, session, at, &identity)?,
+            Some(at) => compare_saved(log, session, at, &identity)?,
             None => Comparison {
                 at: Agreement::START,
                 relation: Relation::LogAhead { partial: 0 },
@@ -216,6 +233,7 @@ pub(crate) fn pull(
         let present = match relation {
             Relation::LogAhead { partial } => partial,
             Relation::Equal | Relation::FileAhead => 0,
+            Relation::Diverged { partial } => return Err(diverged(session, &agreed, partial)),
         };
         let (start, present) = began
             .get_or_insert_with(|| (agreed.clone(), present))
@@ -225,7 +243,7 @@ pub(crate) fn pull(
                 let parts = log.read(session, agreed.position)?;
                 write_parts(files, session, &identity, parts, (&mut agreed, partial))?
             }
-            Relation::Equal | Relation::FileAhead => true,
+            Relation::Equal | Relation::FileAhead | Relation::Diverged { .. } => true,
         };
         let Some(at) = files.find(session)? else {
             let why = format!(
@@ -308,23 +326,33 @@ fn write_parts(
     write(&mut pending, &reached, agreed)
 }
 
-/// Compares a file with a log, from the record of the file on.
-fn compare(
-    files: &SessionFiles<'_>,
+/// Compares a file with a log, from the record beside it on.
+fn compare_saved(
     log: &dyn LogBackend,
     session: &str,
     at: &Location,
     identity: &LogIdentity,
 ) -> Result<Comparison> {
     let record = ReplicaRecord::load(at)?;
+    compare(log, session, at, identity, record.as_ref())
+}
+
+/// Compares a file with a log, from its record on.
+pub(super) fn compare(
+    log: &dyn LogBackend,
+    session: &str,
+    at: &Location,
+    identity: &LogIdentity,
+    record: Option<&ReplicaRecord>,
+) -> Result<Comparison> {
     let mut agreed = Agreement::START;
-    if let Some(record) = &record {
+    if let Some(record) = record {
         record.check(identity)?;
         agreed.position = record.previous();
         agreed.offset = record.offset - record.length;
     }
     let mut local = FileBytes {
-        parts: files.read(session, Position(agreed.offset))?,
+        parts: Box::new(files::parts(at, agreed.offset)?),
         unmatched: Vec::new(),
         at: 0,
     };
@@ -340,18 +368,17 @@ fn compare(
         match local.matched(&found.lines)? {
             count if count == found.lines.len() => agreed.advance(found.end, &found.lines),
             partial if !local.fill()? => break Relation::LogAhead { partial },
-            partial => {
-                let reached = agreed.offset + partial as u64;
-                return Err(differing(record.as_ref(), at, reached, session)?);
-            }
+            partial => break Relation::Diverged { partial },
         }
     };
     let reached = match relation {
-        Relation::LogAhead { partial } => agreed.offset + partial as u64,
+        Relation::LogAhead { partial } | Relation::Diverged { partial } => {
+            agreed.offset + partial as u64
+        }
         Relation::Equal | Relation::FileAhead => agreed.offset,
     };
     match record {
-        Some(record) if reached < record.offset => Err(rewound(&record, at, session)?),
+        Some(record) if reached < record.offset => Err(rewound(record, at, session)?),
         _ => Ok(Comparison {
             at: agreed,
             relation,
@@ -362,7 +389,7 @@ fn compare(
 /// The error for a log that ends before the message of the record.
 fn rewound(record: &ReplicaRecord, at: &Location, session: &str) -> Result<Error> {
     if !is_intact(record, at)? {
-        return Ok(diverged(session, record.offset - record.length));
+        return Ok(diverged_after(session, record.offset - record.length));
     }
     let why = format!(
         "the file of session {session:?} has message {} of the stream {:?}, which the stream does not have any more",
@@ -371,33 +398,24 @@ fn rewound(record: &ReplicaRecord, at: &Location, session: &str) -> Result<Error
     Ok(Error::new(Kind::LogRewound, why))
 }
 
-/// The error for bytes that differ after the first `reached` ones.
-fn differing(
-    record: Option<&ReplicaRecord>,
-    at: &Location,
-    reached: u64,
-    session: &str,
-) -> Result<Error> {
-    match record {
-        Some(record) if reached < record.offset => rewound(record, at, session),
-        _ => Ok(diverged(session, reached)),
-    }
-}
-
 /// Whether the file has the bytes of the record's message.
 fn is_intact(record: &ReplicaRecord, at: &Location) -> Result<bool> {
     let bytes = files::bytes_of(at, record.offset - record.length, record.length)?;
     Ok(replica::hash(&bytes) == record.hash)
 }
 
-fn diverged(session: &str, offset: u64) -> Error {
+pub(super) fn diverged(session: &str, agreed: &Agreement, partial: usize) -> Error {
+    diverged_after(session, agreed.offset + partial as u64)
+}
+
+fn diverged_after(session: &str, offset: u64) -> Error {
     let why = format!(
         "the file and the log of session {session:?} differ after byte {offset}, and neither is the beginning of the other"
     );
     Error::new(Kind::LogDiverged, why)
 }
 
-fn conflict(session: &str) -> Error {
+pub(super) fn conflict(session: &str) -> Error {
     let why = format!("others write to session {session:?} all the time");
     let mut error = Error::new(Kind::LogConflict, why);
     error.retry_after_ms = Some(500);
@@ -475,7 +493,7 @@ fn verified(
     }
     let hash = replica::hex(hashed);
     if (lines, &hash) != (ours.0, &replica::hex(ours.1)) || offset != end.offset {
-        return Err(diverged(session, start.offset));
+        return Err(diverged_after(session, start.offset));
     }
     Ok(Transfer {
         lines,

@@ -19,12 +19,15 @@ use crate::wire::ImportSessionsResult;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 /// The files of which another thread examines as many.
 const FILES_OF_THREAD: usize = 256;
+
+/// The files that one thread examines at a time.
+const FILES_OF_PART: usize = 64;
 
 /// The last import, if it found nothing new.
 #[derive(Default)]
@@ -187,17 +190,26 @@ impl ImportState {
     }
 
     fn folders_hold(&self) -> bool {
+        let parts: Vec<(&FolderState, Range<usize>)> = self
+            .folders
+            .iter()
+            .flat_map(|folder| folder.parts().map(move |names| (folder, names)))
+            .collect();
         let holds = |(): &mut (), number: usize| {
-            let folder = self.folders.get(number);
-            folder.is_some_and(|folder| folder.holds().unwrap_or(false))
+            let part = parts.get(number).cloned();
+            part.is_some_and(|(folder, names)| folder.holds(names).unwrap_or(false))
         };
         let take = |holds| match holds {
             true => ControlFlow::Continue(()),
             false => ControlFlow::Break(()),
         };
         let files: usize = self.folders.iter().map(|folder| folder.names.len()).sum();
-        let plan = ThreadPlan::up_to(files / FILES_OF_THREAD + 1);
-        map_in_order(self.folders.len(), plan, || (), holds, take).is_continue()
+        // No thread waits for another one's part.
+        let plan = ThreadPlan {
+            ahead: parts.len().max(1),
+            ..ThreadPlan::up_to(files / FILES_OF_THREAD + 1)
+        };
+        map_in_order(parts.len(), plan, || (), holds, take).is_continue()
     }
 
     /// About the bytes that it takes.
@@ -221,13 +233,22 @@ impl FolderState {
         }
     }
 
-    fn holds(&self) -> io::Result<bool> {
+    /// The names that threads examine at a time: at least one part, since the folder has a status too.
+    fn parts(&self) -> impl Iterator<Item = Range<usize>> {
+        let starts = (0..self.names.len().max(1)).step_by(FILES_OF_PART);
+        starts.map(|start| start..self.names.len().min(start + FILES_OF_PART))
+    }
+
+    /// Whether the folder, and these of its files, are unchanged.
+    fn holds(&self, part: Range<usize>) -> io::Result<bool> {
         let folder = Folder::open(&self.path)?;
-        if folder.own_status()? != self.status {
+        if part.start == 0 && folder.own_status()? != self.status {
             return Ok(false);
         }
-        let (mut known, mut is_same) = (self.files.iter(), true);
-        folder.statuses(&self.names, |_, status| {
+        let files = self.files.get(part.clone()).unwrap_or_default();
+        let names = self.names.get(part).unwrap_or_default();
+        let (mut known, mut is_same) = (files.iter(), true);
+        folder.statuses(names, |_, status| {
             let status = status.ok().map(SourceStatus::of_file);
             is_same &= status.as_ref() == known.next();
         })?;

@@ -31,7 +31,7 @@ pub struct Lock {
 
 impl Lock {
     /// The locked file.
-    pub(super) fn file(&self) -> Option<&Arc<File>> {
+    pub(crate) fn file(&self) -> Option<&Arc<File>> {
         self.file.as_ref()
     }
 }

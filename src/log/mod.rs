@@ -18,7 +18,8 @@
 //! - [`whole`]: all lines under another header;
 //! - [`rewrite`]: replacing a file of version 1 or 2;
 //! - [`late_writes`]: lines that arrive in a file after it was replaced;
-//! - [`repair`]: mending damage on request.
+//! - [`repair`]: mending damage on request;
+//! - [`upstream`]: the log beyond this machine, if the file is a replica of one.
 //!
 //! The session decides on the lines to write and on the leaf.
 
@@ -40,6 +41,7 @@ pub(crate) mod readable;
 pub(crate) mod recover;
 pub(crate) mod repair;
 pub(crate) mod rewrite;
+pub(crate) mod upstream;
 pub(crate) mod whole;
 
 use crate::cache::Cache;

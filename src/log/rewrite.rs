@@ -145,7 +145,7 @@ fn copy(from: &File, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// Copies `len` bytes of the file from `offset` on.
-pub(super) fn copy_range(
+pub(crate) fn copy_range(
     out: &mut impl Write,
     file: &File,
     offset: u64,

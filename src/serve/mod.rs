@@ -18,13 +18,17 @@ pub(crate) use address::ListenAddress;
 use self::connection::{EndReason, LAST_WORDS, LONGEST_END, serve_extension};
 use self::refusals::Refusals;
 use self::stdio::StdioConnection;
-use crate::clock::SystemSource;
+use crate::clock::{SharedSource, SystemSource};
 use crate::config::Config;
 use crate::daemon::Daemon;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Kind};
 use crate::extensions::{ServeExtension, Supervisors};
+#[cfg(feature = "nats")]
+use crate::fleet::live::LiveLog;
+use crate::id::Source;
 use crate::lock::lock;
+use crate::log::upstream::SharedLog;
 use crate::os::process;
 use crate::os::signal::{self, EndSignal};
 use crate::os::socket::Listener;
@@ -102,6 +106,21 @@ impl Server {
     }
 }
 
+/// The log that the settings name, which keeps the sessions of several machines.
+#[cfg(feature = "nats")]
+fn shared_log(config: &Config) -> Option<Arc<dyn SharedLog>> {
+    let settings = config.nats.clone()?;
+    Some(LiveLog::new(settings, config.session_dir.clone()))
+}
+
+#[cfg(not(feature = "nats"))]
+fn shared_log(config: &Config) -> Option<Arc<dyn SharedLog>> {
+    if config.nats.is_some() {
+        tracing::warn!("[log.nats] is left out: this program was built without the feature `nats`");
+    }
+    None
+}
+
 /// The places where a daemon serves.
 pub(crate) struct Endpoints {
     pub(crate) stdio: bool,
@@ -133,8 +152,13 @@ pub(crate) fn run(config: Config, endpoints: Endpoints) -> anyhow::Result<ExitCo
     let idle_exit = idle_exit.filter(|_| !is_alone);
     let runtime = start_runtime()?;
     let (events, received) = mpsc::channel();
+    let log = shared_log(&config);
+    let source: Arc<dyn Source> = match log {
+        Some(_) => Arc::new(SharedSource),
+        None => Arc::new(SystemSource),
+    };
     let server = Arc::new(Server {
-        daemon: Daemon::new(config, Arc::new(SystemSource), runtime.handle()),
+        daemon: Daemon::with_log(config, source, runtime.handle(), log),
         runtime: runtime.handle().clone(),
         events: Mutex::new(events),
         endpoints: Mutex::default(),
@@ -297,6 +321,7 @@ fn finish(server: &Server, end: DaemonEnd, stdio: Option<StdioConnection>) {
         served.connection.outbox.close();
         let _panicked = writer.join();
     }
+    daemon.end_log();
     daemon.store.end();
 }
 

@@ -1,6 +1,7 @@
 //! Commits an operation's lines: plans them against the refreshed tree with the file's lock held, writes them
 //! in one call, and adds them to the tree (session-file.md §3).
 
+use super::upstream::{self, Settled};
 use super::{Changes, INLINE_BYTES, SessionGuard, SessionState};
 use crate::blocking::blocking;
 use crate::cancel::Cancel;
@@ -10,6 +11,7 @@ use crate::flow::PlannedLines;
 use crate::id::EntryId;
 use crate::log::Standing;
 use crate::log::append::{self, Lock, TryLock, WriteOutcome};
+use crate::log::upstream::PublishOutcome;
 use crate::session::sync;
 use crate::tree::Flags;
 use serde_json::json;
@@ -19,6 +21,8 @@ use std::time::{Duration, Instant};
 
 /// How long an append waits for a lock that another process holds (session-file.md §3).
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+/// The same for a session of a log: another process may hold the lock while it waits for a server (fleet.md).
+const LOG_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest pause between two attempts to take the lock. Longer pauses would lose against many writers
 /// that take it often.
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
@@ -30,47 +34,51 @@ pub trait Work: Send + 'static {
         false
     }
 
-    /// The lines to write. Called once, with the lock held and the tree fresh.
+    /// The lines to write. Called with the lock held and the tree fresh; again if others have changed the session
+    /// before the lines were written.
     fn plan(&mut self, core: &SessionState) -> Result<PlannedLines>;
 
-    /// Called before each pause while others hold the lock; an error gives up. `contended_since` is when they
-    /// were first found to hold it.
-    fn wait(&mut self, contended_since: Option<Instant>) -> Result<()>;
+    /// Called before each pause while others hold the lock; an error gives up.
+    fn wait(&mut self, contention: Contention) -> Result<()>;
+}
+
+/// The time for which others hold the lock of a session file.
+#[derive(Debug, Clone, Copy)]
+pub struct Contention {
+    /// When they were first found to hold it.
+    since: Option<Instant>,
+    /// The longest time for which an operation waits.
+    limit: Duration,
 }
 
 /// One operation.
 struct Operation<P> {
-    plan: Option<P>,
+    plan: P,
     cancel: Cancel,
     asked: Instant,
 }
 
 impl<P> Work for Operation<P>
 where
-    P: FnOnce(&SessionState) -> Result<PlannedLines> + Send + 'static,
+    P: FnMut(&SessionState) -> Result<PlannedLines> + Send + 'static,
 {
     fn plan(&mut self, core: &SessionState) -> Result<PlannedLines> {
-        let plan = self.plan.take();
-        plan.map_or_else(|| Ok(PlannedLines::default()), |plan| plan(core))
+        (self.plan)(core)
     }
 
-    fn wait(&mut self, contended_since: Option<Instant>) -> Result<()> {
-        still_waits(&self.cancel, self.asked, contended_since)
+    fn wait(&mut self, contention: Contention) -> Result<()> {
+        still_waits(&self.cancel, self.asked, contention)
     }
 }
 
 /// Fails with `sessionLocked` if the operation's wait for the lock, from `asked` on, is over.
-pub(crate) fn still_waits(
-    cancel: &Cancel,
-    asked: Instant,
-    contended_since: Option<Instant>,
-) -> Result<()> {
+pub(crate) fn still_waits(cancel: &Cancel, asked: Instant, contention: Contention) -> Result<()> {
     if cancel.is_cancelled() {
         return Err(Error::cancelled());
     }
     // An operation that waited in the queue behind others without the lock does not wait as long again.
-    let since = contended_since.unwrap_or(asked).max(asked);
-    if since.elapsed() < LOCK_TIMEOUT {
+    let since = contention.since.unwrap_or(asked).max(asked);
+    if since.elapsed() < contention.limit {
         return Ok(());
     }
     let mut error = Error::new(
@@ -95,6 +103,8 @@ pub struct CommitOutcome {
     pub whole: usize,
     /// The reason why not all lines are complete.
     pub failure: Option<Error>,
+    /// Whether lines of the file wait for the log that it is a replica of.
+    pub is_queued: bool,
 }
 
 /// The outcome of one attempt to commit.
@@ -114,6 +124,9 @@ struct WrittenLines {
     lines: usize,
     entry_ids: Vec<EntryId>,
     ends: Vec<usize>,
+    /// Whether the log has them, if the file is a replica of one.
+    is_published: bool,
+    is_queued: bool,
 }
 
 impl<T: Send + 'static> SessionGuard<T> {
@@ -124,10 +137,10 @@ impl<T: Send + 'static> SessionGuard<T> {
         plan: P,
     ) -> (Option<Self>, Changes, Result<CommitOutcome>)
     where
-        P: FnOnce(&SessionState) -> Result<PlannedLines> + Send + 'static,
+        P: FnMut(&SessionState) -> Result<PlannedLines> + Send + 'static,
     {
         let work = Operation {
-            plan: Some(plan),
+            plan,
             cancel: cancel.clone(),
             asked: self.asked,
         };
@@ -193,7 +206,7 @@ impl<T: Send + 'static> SessionGuard<T> {
                 Attempt::Written(written) => return self.take_in(*written, changes),
                 Attempt::Later => {}
             }
-            work.wait(self.contended_since)?;
+            work.wait(self.contention())?;
             std::thread::sleep(pause);
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
@@ -224,31 +237,61 @@ impl SessionState {
         changes: &mut Changes,
         may_wait: bool,
     ) -> Result<Attempt> {
-        let Some(lock) = self.lock_fresh(changes, may_wait)? else {
+        // A server may be slow.
+        if self.upstream.is_some() && !may_wait {
             return Ok(Attempt::Later);
-        };
-        let carried = self.carry_over(&lock, changes)?;
-        let planned = work.plan(self)?;
-        if planned.lines.is_empty() {
-            return Ok(Attempt::Done(CommitOutcome {
-                entry_ids: planned.entry_ids,
-                wrote: false,
-                unsynced: carried,
-                lines: 0,
-                whole: 0,
-                failure: None,
-            }));
         }
-        let written = self.write(lock, planned)?;
-        // Writers that take no lock may have appended just before this write.
-        if !may_wait && self.log.unread_before(&written.landed) > INLINE_BYTES {
-            return Ok(Attempt::Written(Box::new(written)));
+        for _ in 0..upstream::ROUNDS {
+            let Some(lock) = self.lock_fresh(changes, may_wait)? else {
+                return Ok(Attempt::Later);
+            };
+            let carried = self.carry_over(&lock, changes)?;
+            let settled = self.settle(&lock, changes)?;
+            if settled == Settled::Replaced {
+                continue;
+            }
+            let planned = work.plan(self)?;
+            if planned.lines.is_empty() {
+                return Ok(Attempt::Done(CommitOutcome {
+                    entry_ids: planned.entry_ids,
+                    wrote: false,
+                    unsynced: carried,
+                    lines: 0,
+                    whole: 0,
+                    failure: None,
+                    is_queued: settled == Settled::Queued,
+                }));
+            }
+            let published = self.publish(&planned, settled)?;
+            if published == Some(PublishOutcome::Conflict) {
+                continue;
+            }
+            let written = self.write(lock, planned, published.is_some())?;
+            // Writers that take no lock may have appended just before this write.
+            if !may_wait && self.log.unread_before(&written.landed) > INLINE_BYTES {
+                return Ok(Attempt::Written(Box::new(written)));
+            }
+            return self.take_in(written, changes).map(Attempt::Done);
         }
-        self.take_in(written, changes).map(Attempt::Done)
+        Err(upstream::conflict())
+    }
+
+    fn contention(&self) -> Contention {
+        Contention {
+            since: self.contended_since,
+            limit: match self.upstream {
+                Some(_) => LOG_LOCK_TIMEOUT,
+                None => LOCK_TIMEOUT,
+            },
+        }
     }
 
     /// Takes the lock and reads what others have appended; `None` if that cannot be done at once.
-    fn lock_fresh(&mut self, changes: &mut Changes, may_wait: bool) -> Result<Option<Lock>> {
+    pub(super) fn lock_fresh(
+        &mut self,
+        changes: &mut Changes,
+        may_wait: bool,
+    ) -> Result<Option<Lock>> {
         // The first write syncs file and folder.
         if !may_wait && self.log.location().is_some() && !self.log.is_written() {
             return Ok(None);
@@ -305,11 +348,18 @@ impl SessionState {
         let TryLock::Locked(lock) = self.log.try_lock()? else {
             return Ok(());
         };
+        let published = self.publish(&PlannedLines::default(), Settled::Equal)?;
+        if published == Some(PublishOutcome::Conflict) {
+            return Err(upstream::exists());
+        }
         let landed = self.log.write(&lock, Vec::new())?;
         self.log.take_in(&mut self.tree, &landed)?;
         let Some(file) = &landed.file else {
             return Ok(());
         };
+        if let Some(upstream) = &self.upstream {
+            upstream.written(file);
+        }
         let synced = self.sync_creation(file);
         if synced.is_err()
             && let Some(at) = self.log.location()
@@ -320,15 +370,26 @@ impl SessionState {
         synced
     }
 
-    fn write(&mut self, lock: Lock, planned: PlannedLines) -> Result<WrittenLines> {
+    fn write(
+        &mut self,
+        lock: Lock,
+        planned: PlannedLines,
+        is_published: bool,
+    ) -> Result<WrittenLines> {
         let lines = planned.lines.len();
-        let landed = self.log.write(&lock, planned.lines)?;
+        let landed = self.log.write(&lock, planned.lines);
+        let landed = landed.map_err(|error| match is_published {
+            true => upstream::only_published(&error, &planned.entry_ids),
+            false => error,
+        })?;
         Ok(WrittenLines {
             lock,
             landed,
             lines,
             entry_ids: planned.entry_ids,
             ends: planned.ends,
+            is_published,
+            is_queued: self.upstream.is_some() && !is_published,
         })
     }
 
@@ -340,9 +401,14 @@ impl SessionState {
             lines,
             entry_ids,
             ends,
+            is_published,
+            is_queued,
         } = written;
         let before = self.tree.node_count();
         let whole = self.log.take_in(&mut self.tree, &landed)?;
+        if let (Some(upstream), Some(file), true) = (&self.upstream, &landed.file, is_published) {
+            upstream.written(file);
+        }
         drop(lock);
         changes.diagnostics.extend(self.log.take_diagnostics());
         self.sort_out(before, changes);
@@ -365,17 +431,26 @@ impl SessionState {
             }
             file => file,
         };
+        let failure = landed.failure.map(|failure| match is_published {
+            true => upstream::only_published(&failure, &entry_ids),
+            false => failure,
+        });
         Ok(CommitOutcome {
             entry_ids,
             wrote: true,
             unsynced,
             lines,
             whole,
-            failure: landed.failure,
+            failure,
+            is_queued,
         })
     }
 
-    fn catch_up_into(&mut self, standing: Standing, changes: &mut Changes) -> Result<()> {
+    pub(super) fn catch_up_into(
+        &mut self,
+        standing: Standing,
+        changes: &mut Changes,
+    ) -> Result<()> {
         let found = self.catch_up(standing)?;
         changes.others.extend(found.others);
         changes.others_moved |= found.others_moved;

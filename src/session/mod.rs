@@ -6,25 +6,28 @@
 //!
 //! `flow` plans the lines to write, and `daemon` notifies clients. [`commit`] writes, [`fork`] copies.
 
+mod activity;
 pub(crate) mod commit;
 pub(crate) mod fork;
 pub(crate) mod subtree;
 pub(crate) mod sync;
 #[cfg(test)]
 mod tests;
+mod upstream;
+
+pub(crate) use self::activity::{Activity, Busy};
 
 use crate::blocking::blocking;
-use crate::cancel::Cancel;
 use crate::durability::Durability;
 use crate::entry::Kind as EntryKind;
 use crate::error::{Error, Kind, Result};
 use crate::id::{EntryId, ExpectedLeaf, SessionId};
-use crate::lock::lock;
 use crate::log::append::{self, Lock};
 use crate::log::body::{Bodies, Fetch};
 use crate::log::diagnostic::Diagnostic;
 use crate::log::header::CURRENT_VERSION;
 use crate::log::late_writes::ReplacedFile;
+use crate::log::upstream::Upstream;
 use crate::log::{Log, OpenedLog, Standing};
 use crate::os::file::{Identity, Location};
 use crate::session::sync::{RepeatedEntries, Syncer};
@@ -66,14 +69,6 @@ pub struct Session {
     pub syncer: Syncer,
 }
 
-/// The activity that keeps a session busy (protocol.md §4.1).
-#[derive(Debug, Clone)]
-pub enum Activity {
-    Navigation { id: String, abort: Cancel },
-    Compaction { abort: Cancel },
-    AgentTurn,
-}
-
 /// A session's log and tree.
 pub struct SessionState {
     pub log: Log,
@@ -86,6 +81,8 @@ pub struct SessionState {
     predecessors: Vec<ReplacedFile>,
     /// The first of the unsuccessful attempts to take the file's lock since the last success.
     contended_since: Option<Instant>,
+    /// The log that the file is a replica of.
+    upstream: Option<Box<dyn Upstream>>,
 }
 
 /// The right to read or change a session, until dropped. `T` is dropped after the right has ended.
@@ -123,6 +120,24 @@ pub struct Changes {
 
 impl Session {
     pub fn new(opened: OpenedLog, read_only: bool, durability: Durability) -> Arc<Self> {
+        Self::with(opened, read_only, durability, None)
+    }
+
+    /// A session whose file is a replica of a log.
+    pub fn replicated(
+        opened: OpenedLog,
+        read_only: bool,
+        upstream: Box<dyn Upstream>,
+    ) -> Arc<Self> {
+        Self::with(opened, read_only, Durability::Replicated, Some(upstream))
+    }
+
+    fn with(
+        opened: OpenedLog,
+        read_only: bool,
+        durability: Durability,
+        upstream: Option<Box<dyn Upstream>>,
+    ) -> Arc<Self> {
         let OpenedLog { log, tree, .. } = opened;
         let path = log.location().map(Location::path);
         let ephemeral = path.is_none();
@@ -142,6 +157,7 @@ impl Session {
                 read_only: read_only || is_newer,
                 predecessors: Vec::new(),
                 contended_since: None,
+                upstream,
             })),
             activity: Mutex::new(None),
             ended: Notify::new(),
@@ -207,69 +223,6 @@ impl Session {
         {
             self.syncer.making_failed(&file);
         }
-    }
-
-    /// The activity of the session.
-    pub fn activity(&self) -> Option<Activity> {
-        self.activity_slot().clone()
-    }
-
-    /// Fails with `sessionBusy` while an agent turn, a compaction or a navigation is running.
-    pub fn check_idle(&self) -> Result<()> {
-        self.activity()
-            .as_ref()
-            .map_or(Ok(()), |activity| Err(activity.busy()))
-    }
-
-    /// Begins an activity; fails with `sessionBusy` if another is running.
-    pub fn begin(self: &Arc<Self>, activity: Activity) -> Result<Busy> {
-        let mut slot = self.activity_slot();
-        if let Some(running) = &*slot {
-            return Err(running.busy());
-        }
-        *slot = Some(activity);
-        Ok(Busy(Arc::clone(self)))
-    }
-
-    /// Waits until no activity keeps the session busy.
-    pub async fn idle(&self) {
-        loop {
-            let ended = self.ended.notified();
-            if self.activity().is_none() {
-                return;
-            }
-            ended.await;
-        }
-    }
-
-    fn activity_slot(&self) -> std::sync::MutexGuard<'_, Option<Activity>> {
-        lock(&self.activity)
-    }
-}
-
-/// Ends the activity when dropped.
-#[must_use]
-pub struct Busy(Arc<Session>);
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        *self.0.activity_slot() = None;
-        self.0.ended.notify_waiters();
-    }
-}
-
-impl Activity {
-    fn busy(&self) -> Error {
-        let (by, id) = match self {
-            Activity::Navigation { id, .. } => ("navigation", Some(id)),
-            Activity::Compaction { .. } => ("compaction", None),
-            Activity::AgentTurn => ("turn", None),
-        };
-        let details = match id {
-            Some(id) => json!({ "by": by, "navigationId": id }),
-            None => json!({ "by": by }),
-        };
-        Error::new(Kind::SessionBusy, format!("a {by} is running")).with_details(details)
     }
 }
 

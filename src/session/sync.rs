@@ -144,10 +144,10 @@ impl Syncer {
         lock(&self.state).durability
     }
 
-    /// Changes the durability; an ephemeral session has none.
+    /// Changes the durability; that of an ephemeral session and of a replica is given.
     pub fn set_durability(&self, durability: Durability) {
         let mut state = lock(&self.state);
-        if state.durability != Durability::None {
+        if !matches!(state.durability, Durability::None | Durability::Replicated) {
             state.durability = durability;
         }
     }
@@ -166,7 +166,9 @@ impl Syncer {
         on_late_failure: impl FnOnce() + Send + 'static,
     ) -> Result<()> {
         match durability {
-            Durability::None | Durability::Os => Ok(()),
+            Durability::None | Durability::Os | Durability::Replicated | Durability::Queued => {
+                Ok(())
+            }
             Durability::Always => {
                 lock(&self.state).note(UnsyncedFile { file, folder: None });
                 self.sync().await
@@ -191,7 +193,7 @@ impl Syncer {
         entries: RepeatedEntries,
         on_late_failure: impl FnOnce() + Send + 'static,
     ) -> Result<()> {
-        if matches!(durability, Durability::None | Durability::Os) {
+        if !matches!(durability, Durability::Interval | Durability::Always) {
             return Ok(());
         }
         if !lock(&self.state).record.is_synced(&entries) {

@@ -1,8 +1,13 @@
 //! The work that runs inline, and the work that runs on a blocking thread.
 
+use super::commit::CommitOutcome;
 use super::*;
+use crate::cancel::Cancel;
 use crate::flow::PlannedLines;
+use crate::lock::lock;
+use crate::log::upstream::PublishOutcome;
 use crate::os::file::Location;
+use std::collections::VecDeque;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
@@ -93,10 +98,10 @@ fn a_large_append_between_refresh_and_write_is_read_on_another_thread() {
             ("much", 2 * INLINE_BYTES, false),
         ] {
             let turn = session.guard(Instant::now(), ()).unwrap();
-            let (path, planned) = (path.clone(), ours(&format!("our{name}")));
+            let (path, mut planned) = (path.clone(), ours(&format!("our{name}")));
             let plan = move |_: &SessionState| {
                 append(&path, &entries(name, bytes));
-                Ok(planned)
+                Ok(std::mem::take(&mut planned))
             };
             let cancel = Cancel::new();
             let mut commit = Box::pin(turn.commit(&cancel, plan));
@@ -150,18 +155,182 @@ fn a_line_in_flight_is_not_read_again_before_it_has_grown() {
         // Our own append begins a line of its own after a fragment.
         append(&path, "{\"type\":");
         (turn, _) = turn.refreshed().await.unwrap();
-        let planned = PlannedLines {
+        let mut planned = PlannedLines {
             lines: vec![entries("ours", 1).trim_end().as_bytes().to_vec()],
             entry_ids: vec![EntryId::new("ours0")],
             ends: Vec::new(),
         };
         let cancel = Cancel::new();
         let (turn, _, committed) = turn
-            .commit(&cancel, move |_: &SessionState| Ok(planned))
+            .commit(&cancel, move |_: &SessionState| {
+                Ok(std::mem::take(&mut planned))
+            })
             .await;
         assert!(committed.unwrap().wrote);
         let turn = turn.unwrap();
         assert_eq!(turn.leaf_id(), Some("ours0"));
         assert_eq!(turn.log.standing().unwrap(), Standing::Unchanged);
+    });
+}
+
+/// A log that answers as it is told, and notes what it gets.
+#[derive(Clone, Default)]
+struct ScriptedLog(Arc<Mutex<Script>>);
+
+#[derive(Default)]
+struct Script {
+    /// The answers to the next publishes; afterwards each succeeds.
+    answers: VecDeque<Result<PublishOutcome>>,
+    published: Vec<String>,
+    /// Written to the file by the next settle.
+    news: Option<(std::path::PathBuf, String)>,
+    is_settled: bool,
+    is_away: bool,
+    queues: bool,
+}
+
+impl Upstream for ScriptedLog {
+    fn is_settled(&self, _: &File) -> bool {
+        lock(&self.0).is_settled
+    }
+    fn settle(&self, _: &File) -> Result<()> {
+        let mut script = lock(&self.0);
+        if script.is_away {
+            return Err(Error::new(Kind::LogUnavailable, "away"));
+        }
+        if let Some((path, news)) = script.news.take() {
+            append(&path, &news);
+        }
+        script.is_settled = true;
+        Ok(())
+    }
+    fn publish(&self, lines: &[u8]) -> Result<PublishOutcome> {
+        let mut script = lock(&self.0);
+        let answer = script.answers.pop_front();
+        let answer = answer.unwrap_or(Ok(PublishOutcome::Published))?;
+        match answer {
+            PublishOutcome::Published => {
+                let text = String::from_utf8(lines.to_vec()).unwrap();
+                script.published.push(text);
+            }
+            PublishOutcome::Conflict => script.is_settled = false,
+        }
+        Ok(answer)
+    }
+    fn written(&self, _: &File) {}
+    fn queues(&self) -> bool {
+        lock(&self.0).queues
+    }
+}
+
+fn replica(path: &Path, log: &ScriptedLog) -> Arc<Session> {
+    drop(session(path));
+    let opened = Log::open(Location::of_path(path).unwrap()).unwrap();
+    Session::replicated(opened, false, Box::new(log.clone()))
+}
+
+/// Appends one entry, if the leaf is the expected one.
+async fn append_one(
+    session: &Arc<Session>,
+    id: &str,
+    expected: ExpectedLeaf,
+) -> Result<CommitOutcome> {
+    let turn = session.guard(Instant::now(), ()).unwrap();
+    let id = EntryId::new(id);
+    let plan = move |core: &SessionState| {
+        core.check_expected_leaf(&expected)?;
+        let line = format!(
+            r#"{{"type":"custom","id":"{}","parentId":"a0","timestamp":"2025-01-01T00:00:00.000Z","customType":"c"}}"#,
+            id.as_str()
+        );
+        Ok(PlannedLines {
+            lines: vec![line.into_bytes()],
+            entry_ids: vec![id.clone()],
+            ends: Vec::new(),
+        })
+    };
+    turn.commit(&Cancel::new(), plan).await.2
+}
+
+const NEWS: &str = r#"{"type":"custom","id":"news","parentId":"a0","timestamp":"2025-01-01T00:00:00.000Z","customType":"c"}"#;
+
+#[test]
+fn a_conflict_with_the_log_plans_again_with_the_entries_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    let log = ScriptedLog::default();
+    let session = replica(&path, &log);
+    run(async {
+        lock(&log.0).answers.push_back(Ok(PublishOutcome::Conflict));
+        lock(&log.0).is_settled = true;
+        lock(&log.0).news = Some((path.clone(), format!("{NEWS}\n")));
+        let done = append_one(&session, "mine", ExpectedLeaf::Any).await;
+        assert!(!done.unwrap().is_queued);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (news, mine) = (text.find("\"news\""), text.find("\"mine\""));
+        assert!(news.is_some() && news < mine, "{text}");
+        // One that expects the leaf of before is told.
+        lock(&log.0).answers.push_back(Ok(PublishOutcome::Conflict));
+        let more = NEWS.replace("news", "more").replace("a0", "mine");
+        lock(&log.0).news = Some((path.clone(), format!("{more}\n")));
+        let expected = ExpectedLeaf::At(EntryId::new("mine"));
+        let failed = append_one(&session, "late", expected).await.unwrap_err();
+        assert_eq!(failed.kind, Kind::LeafMoved);
+        assert!(!std::fs::read_to_string(&path).unwrap().contains("late"));
+    });
+}
+
+#[test]
+fn an_append_without_end_of_conflicts_fails_and_writes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    let log = ScriptedLog::default();
+    let session = replica(&path, &log);
+    run(async {
+        let conflicts = std::iter::repeat_with(|| Ok(PublishOutcome::Conflict));
+        lock(&log.0).answers.extend(conflicts.take(100));
+        let failed = append_one(&session, "mine", ExpectedLeaf::Any).await;
+        assert_eq!(failed.unwrap_err().kind, Kind::LogConflict);
+        assert!(!std::fs::read_to_string(&path).unwrap().contains("mine"));
+    });
+}
+
+#[test]
+fn an_append_whose_outcome_is_unknown_names_its_entries_and_is_not_in_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    let log = ScriptedLog::default();
+    let session = replica(&path, &log);
+    run(async {
+        let unknown = Error::new(Kind::DurabilityUnknown, "no answer");
+        lock(&log.0).answers.push_back(Err(unknown));
+        let failed = append_one(&session, "mine", ExpectedLeaf::Any).await;
+        let failed = failed.unwrap_err();
+        assert_eq!(failed.kind, Kind::DurabilityUnknown);
+        assert_eq!(failed.details, Some(json!({ "entryIds": ["mine"] })));
+        assert!(!std::fs::read_to_string(&path).unwrap().contains("mine"));
+    });
+}
+
+#[test]
+fn appends_while_the_log_is_away_wait_in_the_file_only_if_that_is_wanted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    let log = ScriptedLog::default();
+    let session = replica(&path, &log);
+    run(async {
+        lock(&log.0).is_away = true;
+        let failed = append_one(&session, "refused", ExpectedLeaf::Any).await;
+        assert_eq!(failed.unwrap_err().kind, Kind::LogUnavailable);
+        lock(&log.0).queues = true;
+        let done = append_one(&session, "queued", ExpectedLeaf::Any).await;
+        assert!(done.unwrap().is_queued);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains("queued") && !text.contains("refused"));
+        assert!(lock(&log.0).published.is_empty());
+        lock(&log.0).is_away = false;
+        let done = append_one(&session, "later", ExpectedLeaf::Any).await;
+        assert!(!done.unwrap().is_queued);
+        assert_eq!(lock(&log.0).published.len(), 1);
     });
 }

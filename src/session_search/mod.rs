@@ -1,13 +1,14 @@
 //! Searches the sessions of the session directory, open or not (protocol.md §3.16).
 //!
 //! In reading order: [`request`] is one search; [`scan`] finds the matching lines of files; [`session`] turns the lines
-//! of one session into hits, with the [`branch`] of each; [`page`] sorts hits and keeps the best; [`run`] does all of it
+//! of one session into hits, with the [`branch`] and the [`labels`] of each; [`page`] sorts hits and keeps the best; [`run`] does all of it
 //! for one search. The [`index`] of large directories excludes most lines from the scan. The search reads the files
 //! themselves, so results are current. A session is opened only if a line of its file matches, and the index cannot say
 //! that none of its hits is on the page.
 
 mod branch;
 mod index;
+mod labels;
 mod page;
 mod request;
 mod run;
@@ -25,6 +26,7 @@ use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::os::file::{Location, Status};
 use crate::store::Store;
+use labels::LabelledEntry;
 use page::Ceiling;
 use run::SearchRun;
 use std::cmp::Reverse;
@@ -68,8 +70,11 @@ pub(crate) struct UnreadFile {
 pub(crate) struct SearchedFile {
     pub location: Location,
     pub status: Status,
-    /// Ascending and disjoint. The last one reaches to the end of a file that grows.
+    /// Ascending. The last one reaches to the end of a file that grows. A labelled entry is a part of its own, which may
+    /// be within another one.
     pub parts: Vec<SearchedPart>,
+    /// The entries whose label has a part of the query, in file order; `None` if they are unknown.
+    labelled: Option<Vec<LabelledEntry>>,
     /// Whether each line of the file is known to be one entry with an id of its own, below a header. Then each matching
     /// line is a hit, whatever the other lines have.
     pub is_plain: bool,
@@ -109,6 +114,7 @@ impl SearchedFile {
             }],
             location,
             status,
+            labelled: None,
             is_plain: false,
             is_in_directory: None,
         }

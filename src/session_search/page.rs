@@ -1,6 +1,8 @@
 //! The order of hits, and the best ones.
 
 use super::branch::Branch;
+use super::request::weight;
+use crate::entry::Role;
 use crate::lock::lock;
 use crate::search::{Excerpt, FieldKind};
 use crate::timestamp::Millis;
@@ -69,6 +71,18 @@ impl Ceiling {
         score: u8::MAX,
         at: Millis::MAX,
     };
+
+    pub(super) fn is_known(self) -> bool {
+        self.score != Self::NONE.score
+    }
+
+    /// Of a labelled entry at this time.
+    pub(super) fn of_labelled(at: Millis) -> Self {
+        Self {
+            score: weight(FieldKind::Labels, Role::None),
+            at,
+        }
+    }
 
     /// No hit of a part of this file, which begins at `offset`, comes before this key.
     pub(super) fn first_key(self, path: &Arc<str>, offset: u64) -> Key {

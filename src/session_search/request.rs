@@ -71,7 +71,7 @@ impl SearchRequest {
         })
     }
 
-    /// The scores that hits may have.
+    /// The scores of the fields that are searched.
     pub(super) fn scores(&self) -> ScoreSet {
         const KINDS: [FieldKind; 6] = [
             FieldKind::Text,
@@ -81,21 +81,12 @@ impl SearchRequest {
             FieldKind::Labels,
             FieldKind::Summaries,
         ];
-        let mut scores = ScoreSet::default();
-        for kind in KINDS.into_iter().filter(|kind| self.fields.has(*kind)) {
-            for (role, name) in [(Role::User, "user"), (Role::Assistant, "assistant")] {
-                if self
-                    .entries
-                    .role
-                    .as_ref()
-                    .is_none_or(|wanted| wanted == name)
-                {
-                    scores = scores | ScoreSet::of(weight(kind, role));
-                }
-            }
-            scores = scores | ScoreSet::of(weight(kind, Role::None));
-        }
-        scores
+        let searched = KINDS.into_iter().filter(|kind| self.fields.has(*kind));
+        searched.fold(ScoreSet::default(), |scores, kind| {
+            let roles = [Role::User, Role::Assistant, Role::None];
+            let of_roles = roles.map(|role| ScoreSet::of(weight(kind, role)));
+            of_roles.into_iter().fold(scores, ScoreSet::bitor)
+        })
     }
 
     pub(super) fn takes_time(&self, at: Millis) -> bool {

@@ -5,14 +5,15 @@ use super::request::SearchRequest;
 use super::scan::{FileMatches, FileRange, MatchingLine, Scanner};
 use super::session::{self, SessionHits};
 use super::{
-    BranchFilter, IndexSettings, SearchOutcome, SearchWatch, SearchedFile, Totals, UnreadFile,
+    BranchFilter, IndexSettings, SearchOutcome, SearchWatch, SearchedFile, SearchedPart, Totals,
+    UnreadFile,
 };
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::parallel::{self, ThreadPlan};
 use crate::store::{Store, listing};
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
@@ -22,6 +23,8 @@ const MAX_THREADS: usize = 16;
 const FOR_ONE_THREAD: u64 = 1 << 20;
 /// The bytes that one thread scans at a time.
 const RANGE: u64 = 4 << 20;
+/// A part of a file takes at least as long as so many bytes: the file is opened.
+const SMALLEST_PART: u64 = 16 << 10;
 /// The bytes that are scanned before their sessions are opened: the first hits arrive after them.
 const FIRST_BATCH: u64 = 32 << 20;
 /// The same for later batches, which double: threads wait for each other at the end of each.
@@ -85,31 +88,76 @@ struct MatchedFile<'f> {
 struct RankedPart<'f> {
     /// The number of the file.
     number: usize,
-    span: &'f Range<u64>,
-    /// No hit of the part comes before it.
-    first: Key,
+    part: &'f SearchedPart,
+    rank: Rank,
 }
 
-/// The parts of files, those first that may have the best hits.
-fn best_first(files: &[SearchedFile]) -> Vec<RankedPart<'_>> {
+/// The order in which parts are scanned: those first whose hits are unknown, then those that may have the best hits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    ceiling: Reverse<Ceiling>,
+    /// The number of the file; if the hits are known, in the order of paths.
+    number: usize,
+    offset: u64,
+}
+
+impl PartialEq for RankedPart<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.rank == other.rank
+    }
+}
+
+impl Eq for RankedPart<'_> {}
+
+impl PartialOrd for RankedPart<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for RankedPart<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.rank.cmp(&other.rank)
+    }
+}
+
+impl RankedPart<'_> {
+    /// No hit of the part comes before it.
+    fn first_key(&self, files: &[SearchedFile]) -> Option<Key> {
+        let path = files.get(self.number)?.location.path();
+        let path: Arc<str> = path.to_string_lossy().into();
+        Some(self.part.ceiling.first_key(&path, self.part.span.start))
+    }
+}
+
+/// The parts of files, those first that may have the best hits. A page needs few of many parts, so they are not sorted.
+fn best_first(files: &[SearchedFile]) -> BinaryHeap<Reverse<RankedPart<'_>>> {
+    let path = |file: &SearchedFile| file.location.path().to_string_lossy().into_owned();
+    let paths: Vec<String> = files.iter().map(path).collect();
+    let mut sorted: Vec<&String> = paths.iter().collect();
+    sorted.sort_unstable();
     let mut parts = Vec::new();
-    for (number, file) in files.iter().enumerate() {
-        let path: Arc<str> = file.location.path().to_string_lossy().into();
-        parts.extend(file.parts.iter().map(|part| RankedPart {
-            number,
-            span: &part.span,
-            first: part.ceiling.first_key(&path, part.span.start),
+    for (number, (file, path)) in files.iter().zip(&paths).enumerate() {
+        let place = sorted.partition_point(|other| *other < path);
+        parts.extend(file.parts.iter().map(|part| {
+            // The last changed file is the first one among equals.
+            let of_file = if part.ceiling.is_known() {
+                place
+            } else {
+                number
+            };
+            Reverse(RankedPart {
+                number,
+                part,
+                rank: Rank {
+                    ceiling: Reverse(part.ceiling),
+                    number: of_file,
+                    offset: part.span.start,
+                },
+            })
         }));
     }
-    // The last changed file is the first one among equals.
-    parts.sort_by(|a, b| {
-        let is_known = |part: &RankedPart<'_>| part.first.score.0 != Ceiling::NONE.score;
-        match is_known(a) && is_known(b) {
-            true => a.first.cmp(&b.first),
-            false => is_known(a).cmp(&is_known(b)),
-        }
-    });
-    parts
+    parts.into()
 }
 
 impl<'s> SearchRun<'s> {
@@ -133,11 +181,9 @@ impl<'s> SearchRun<'s> {
         watch: &mut SearchWatch<'_>,
     ) -> Result<()> {
         let mut progress: Vec<FileProgress> = files.iter().map(FileProgress::of).collect();
-        let parts = best_first(files);
+        let mut parts = best_first(files);
         let total: u64 = files.iter().map(SearchedFile::bytes).sum();
-        let is_narrowed = parts
-            .iter()
-            .any(|part| part.first.score != Reverse(Ceiling::NONE.score));
+        let is_narrowed = parts.iter().any(|part| part.0.part.ceiling.is_known());
         let (mut left, mut most) = (
             total,
             if is_narrowed {
@@ -146,18 +192,22 @@ impl<'s> SearchRun<'s> {
                 FIRST_BATCH
             },
         );
-        let mut parts = parts.into_iter().peekable();
         let mut waiting = Vec::new();
-        while let Some(best) = parts.peek() {
-            if left > index.for_totals && self.is_full_before(&best.first, &waiting) {
+        while let Some(Reverse(best)) = parts.peek() {
+            let first = best.first_key(files).filter(|_| left > index.for_totals);
+            if first.is_some_and(|first| self.is_full_before(&first, &waiting)) {
                 self.page.stop();
                 self.totals.are_least = true;
                 break;
             }
-            let (mut bytes, mut batch) = (0, BTreeMap::new());
-            while let Some(part) = parts.next_if(|_| bytes < most) {
-                bytes += part.span.end - part.span.start;
-                let spans: &mut Vec<Range<u64>> = batch.entry(part.number).or_default();
+            let (mut bytes, mut cost, mut batch) = (0, 0, BTreeMap::new());
+            while cost < most
+                && let Some(Reverse(RankedPart { number, part, .. })) = parts.pop()
+            {
+                let len = part.span.end - part.span.start;
+                bytes += len;
+                cost += len.max(SMALLEST_PART);
+                let spans: &mut Vec<Range<u64>> = batch.entry(number).or_default();
                 spans.push(part.span.clone());
             }
             left -= bytes;
@@ -382,7 +432,7 @@ impl<'s> SearchRun<'s> {
         }
         let scan = |scanner: &mut Scanner<'_>, number: usize| {
             let range = ranges.get(number)?;
-            Some(scanner.scan(&batch.get(range.file)?.file.location, range))
+            Some(scanner.scan(batch.get(range.file)?.file, range))
         };
         let scanner = || Scanner::new(self.request, self.cancel);
         let mut all: Vec<Result<FileMatches, Kind>> = Vec::new();

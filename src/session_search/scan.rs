@@ -1,5 +1,7 @@
 //! Finds the lines of session files that match, without opening the sessions.
 
+use super::SearchedFile;
+use super::labels::LabelledEntry;
 use super::request::{EntryTest, SearchRequest};
 use crate::bytes::index;
 use crate::cancel::Cancel;
@@ -7,7 +9,6 @@ use crate::entry::{Facts, Kind, Line, Role, scan};
 use crate::error::{Error, Result};
 use crate::log::lines::{Lines, RawLine};
 use crate::os::FileAt;
-use crate::os::file::Location;
 use crate::os::handle::HandleAccess;
 use crate::timestamp::{self, Millis};
 use memchr::{memchr, memmem, memrchr};
@@ -83,6 +84,9 @@ impl FileMatches {
         self.add(others);
         self.lines.sort_unstable_by_key(|line| line.span.start);
         self.damaged.sort_unstable_by_key(|span| span.start);
+        // A labelled entry may be in two parts.
+        self.lines.dedup_by_key(|line| line.span.start);
+        self.damaged.dedup_by_key(|span| span.start);
         self
     }
 
@@ -103,6 +107,24 @@ pub(super) struct Scanner<'r> {
     buffer: Vec<u8>,
 }
 
+/// The touched label of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EntryLabel<'l> {
+    /// The labels of the file are unknown.
+    Unknown,
+    Absent,
+    Text(&'l str),
+}
+
+impl<'l> EntryLabel<'l> {
+    fn text(self) -> Option<&'l str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Unknown | Self::Absent => None,
+        }
+    }
+}
+
 impl<'r> Scanner<'r> {
     pub(super) fn new(request: &'r SearchRequest, cancel: &'r Cancel) -> Self {
         Self {
@@ -113,10 +135,15 @@ impl<'r> Scanner<'r> {
         }
     }
 
-    pub(super) fn scan(&mut self, location: &Location, range: &FileRange) -> Result<FileMatches> {
+    pub(super) fn scan(
+        &mut self,
+        searched: &SearchedFile,
+        range: &FileRange,
+    ) -> Result<FileMatches> {
+        let (location, labelled) = (&searched.location, searched.labelled.as_deref());
         let file = location.folder.file(&location.name, HandleAccess::Read)?;
         let mut found = FileMatches::default();
-        let scanned = self.scan_file(&file, range, &mut found);
+        let scanned = self.scan_file(&file, range, labelled, &mut found);
         let failed = |error: io::Error| match error.kind() {
             io::ErrorKind::Interrupted => Error::cancelled(),
             _ => Error::io(&format!("read {}", location.path().display()), &error),
@@ -129,6 +156,7 @@ impl<'r> Scanner<'r> {
         &mut self,
         file: &File,
         range: &FileRange,
+        labelled: Option<&[LabelledEntry]>,
         found: &mut FileMatches,
     ) -> io::Result<()> {
         let Some(start) = first_line(file, &range.span, range.grows)? else {
@@ -153,7 +181,8 @@ impl<'r> Scanner<'r> {
             };
             found.scanned_bytes += ours;
             let bytes = bytes.get(..index(ours)).unwrap_or(bytes);
-            self.lines(bytes, offset, found);
+            let inside = labelled.map(|all| labelled_in(all, offset..offset + ours));
+            self.lines(bytes, offset, inside, found);
             if offset + ours >= range.span.end && !range.grows {
                 break;
             }
@@ -163,12 +192,41 @@ impl<'r> Scanner<'r> {
     }
 
     /// Searches adjacent lines; `offset` is that of the first one.
-    fn lines(&mut self, lines: &[u8], offset: u64, found: &mut FileMatches) {
+    fn lines(
+        &mut self,
+        lines: &[u8],
+        offset: u64,
+        labelled: Option<&[LabelledEntry]>,
+        found: &mut FileMatches,
+    ) {
         let request = self.request;
+        let label = match labelled {
+            Some(_) => EntryLabel::Absent,
+            None => EntryLabel::Unknown,
+        };
+        let others = labelled.unwrap_or_default();
+        let by_place = |at: u64| others.binary_search_by_key(&at, |entry| entry.span.start);
+        let before = found.lines.len();
         request.query.each_candidate(lines, |at, line| {
-            self.line(line, offset + at as u64, found);
+            let at = offset + at as u64;
+            if by_place(at).is_err() {
+                self.line(line, at, label, found);
+            }
         });
-        if self.test.needs_labels() && !found.has_labels {
+        for entry in others {
+            let rest = lines.get(index(entry.span.start - offset)..);
+            let rest = rest.unwrap_or_default();
+            let line = rest.get(..memchr(b'\n', rest).unwrap_or(rest.len()));
+            // A line that is too long for memory is searched by the session.
+            found.has_labels |= rest.is_empty();
+            let label = EntryLabel::Text(&entry.label);
+            self.line(line.unwrap_or_default(), entry.span.start, label, found);
+        }
+        if !others.is_empty() {
+            let new = found.lines.get_mut(before..).unwrap_or_default();
+            new.sort_unstable_by_key(|line| line.span.start);
+        }
+        if labelled.is_none() && self.test.needs_labels() && !found.has_labels {
             // A label and its entry may match the query together. Only a line that is a candidate spells `label`
             // otherwise.
             let mut from = 0;
@@ -186,8 +244,8 @@ impl<'r> Scanner<'r> {
         }
     }
 
-    /// Searches a line that may match.
-    fn line(&mut self, bytes: &[u8], offset: u64, found: &mut FileMatches) {
+    /// Searches a line that may match, of an entry with this label.
+    fn line(&mut self, bytes: &[u8], offset: u64, label: EntryLabel<'_>, found: &mut FileMatches) {
         let test = &mut self.test;
         let span = offset..offset + bytes.len() as u64 + 1;
         let scanned = match simdutf8::basic::from_utf8(bytes) {
@@ -200,10 +258,12 @@ impl<'r> Scanner<'r> {
                 (
                     Kind::Label,
                     Facts::Label {
-                        label: Some(label), ..
+                        label: Some(text), ..
                     },
                 ) => {
-                    found.has_labels |= test.touches_label(label);
+                    // The line of an entry with a known label is searched with it.
+                    let is_open = label == EntryLabel::Unknown;
+                    found.has_labels |= is_open && test.touches_label(text);
                 }
                 (Kind::Label, _) => {}
                 (kind, facts) => {
@@ -211,7 +271,7 @@ impl<'r> Scanner<'r> {
                         Facts::Message { role, .. } => *role,
                         _ => Role::None,
                     };
-                    if let Some(best) = test.best_field(bytes, kind, role, None) {
+                    if let Some(best) = test.best_field(bytes, kind, role, label.text()) {
                         let at = envelope.timestamp.as_deref().and_then(timestamp::parse);
                         found.lines.push(MatchingLine {
                             span,
@@ -225,6 +285,13 @@ impl<'r> Scanner<'r> {
             None => found.damaged.push(span),
         }
     }
+}
+
+/// The labelled entries that begin in a part of the file.
+fn labelled_in(all: &[LabelledEntry], span: Range<u64>) -> &[LabelledEntry] {
+    let place = |at: u64| all.partition_point(|entry| entry.span.start < at);
+    all.get(place(span.start)..place(span.end))
+        .unwrap_or_default()
 }
 
 /// The bytes of those of these lines that begin before `limit`.

@@ -2,19 +2,20 @@
 
 use super::SearchedFile;
 use super::branch::Branches;
+use super::labels;
 use super::page::{Hit, Key};
 use super::request::{EntryTest, SearchRequest};
 use super::scan::FileMatches;
 use crate::cancel::Cancel;
 use crate::entry::Kind;
 use crate::error::Result;
-use crate::json;
 use crate::log::OpenedLog;
-use crate::log::body::{Bodies, BodyReader};
+use crate::log::body::BodyReader;
+use crate::os::file::Location;
 use crate::search::{Excerpt, FieldKind};
 use crate::store::Store;
 use crate::store::listing::first_message_of;
-use crate::timestamp::{self, Millis};
+use crate::timestamp::Millis;
 use crate::tree::{Node, Tree};
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -54,33 +55,15 @@ pub(super) fn hits(
         branches: Branches::of(&opened.tree),
         reader: bodies.reader(),
         test: EntryTest::new(request),
-        started: started(&opened),
+        started: labels::started(&opened),
         // A file that was replaced since has other lines.
         is_same: opened.log.identity() == Some(file.status.identity),
-        labels: labels(&opened, &bodies, request)?,
+        labels: match request.fields.has(FieldKind::Labels) {
+            true => labels::labels(&opened)?,
+            false => HashMap::new(),
+        },
     };
-    let matching = finder.matching(found)?;
-    let path: Arc<str> = file.location.path().to_string_lossy().into();
-    let mut keys = Vec::new();
-    let mut count = 0;
-    for (node, score) in matching {
-        let at = finder.time(node);
-        if !request.takes_time(at) || !finder.branches.takes(node, request.branches) {
-            continue;
-        }
-        count += 1;
-        let key = Key {
-            score: Reverse(score),
-            at: Reverse(at),
-            path: Arc::clone(&path),
-            offset: opened.tree.place(node).offset,
-        };
-        if request.after.as_ref().is_none_or(|after| key > *after) {
-            keys.push((key, node));
-        }
-    }
-    keys.sort_unstable();
-    keys.truncate(request.limit.saturating_add(1));
+    let (count, keys) = finder.keys(found, &file.location)?;
     let session_id = header.map(|header| header.id.clone()).unwrap_or_default();
     let mut session_name = None;
     let mut best = Vec::with_capacity(keys.len());
@@ -122,33 +105,6 @@ fn title(opened: &OpenedLog) -> Result<String> {
     }
 }
 
-/// When the session was created; the start of Unix time if the file does not say.
-fn started(opened: &OpenedLog) -> Millis {
-    let header = opened.log.header();
-    let started = header.and_then(|header| header.timestamp.as_deref());
-    started.and_then(timestamp::parse).unwrap_or_default()
-}
-
-/// The current labels as stored, if labels are searched. Lines are found by the stored text, from which the normalized
-/// one may differ.
-fn labels(
-    opened: &OpenedLog,
-    bodies: &Bodies,
-    request: &SearchRequest,
-) -> Result<HashMap<Node, String>> {
-    let tree = &opened.tree;
-    let mut labels = HashMap::new();
-    if request.fields.has(FieldKind::Labels) {
-        let mut reader = bodies.reader();
-        for (node, label) in tree.labels() {
-            let line = reader.stored(tree.place(label.entry), usize::MAX)?;
-            let text = json::get(line, "label").and_then(json::string);
-            labels.extend(text.map(|text| (node, text.into_owned())));
-        }
-    }
-    Ok(labels)
-}
-
 /// Finds the entries of one session that match.
 struct SessionFinder<'t, 'r> {
     request: &'r SearchRequest,
@@ -164,6 +120,33 @@ struct SessionFinder<'t, 'r> {
 }
 
 impl SessionFinder<'_, '_> {
+    /// How many entries match, and the best of them after the last page, in order: one more than a page has.
+    fn keys(&mut self, found: &FileMatches, at: &Location) -> Result<(u64, Vec<(Key, Node)>)> {
+        let path: Arc<str> = at.path().to_string_lossy().into();
+        let mut keys = Vec::new();
+        let mut count = 0;
+        for (node, score) in self.matching(found)? {
+            let at = self.time(node);
+            let request = self.request;
+            if !request.takes_time(at) || !self.branches.takes(node, request.branches) {
+                continue;
+            }
+            count += 1;
+            let key = Key {
+                score: Reverse(score),
+                at: Reverse(at),
+                path: Arc::clone(&path),
+                offset: self.tree.place(node).offset,
+            };
+            if request.after.as_ref().is_none_or(|after| key > *after) {
+                keys.push((key, node));
+            }
+        }
+        keys.sort_unstable();
+        keys.truncate(self.request.limit.saturating_add(1));
+        Ok((count, keys))
+    }
+
     /// The matching entries with their scores, in file order.
     fn matching(&mut self, found: &FileMatches) -> Result<Vec<(Node, u8)>> {
         let mut touched = HashMap::new();

@@ -172,8 +172,8 @@ fn is_number(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(u8::is_ascii_digit)
 }
 
-/// The suffixes of a session file's related files: the originals kept by migrations, and the quarantine of
-/// repairs.
+/// The suffixes of a session file's related files: the originals kept by migrations, the quarantine of repairs, and
+/// those of a replica (fleet.md).
 fn belongings(of: &Location) -> io::Result<Vec<OsString>> {
     let mut found = Vec::new();
     for (name, _) in of.folder.list()? {
@@ -186,13 +186,14 @@ fn belongings(of: &Location) -> io::Result<Vec<OsString>> {
     Ok(found)
 }
 
-/// `.v1.bak`, `.v2.bak.3`, `.quarantine`.
+/// `.v1.bak`, `.v2.bak.3`, `.quarantine`, `.replica`, `.foreign`.
 fn is_belonging(suffix: &[u8]) -> bool {
     let backup = [b".v1.bak".as_slice(), b".v2.bak"]
         .iter()
         .find_map(|backup| suffix.strip_prefix(*backup));
     let number = |rest: &[u8]| rest.strip_prefix(b".").is_some_and(is_number);
-    suffix == b".quarantine" || backup.is_some_and(|rest| rest.is_empty() || number(rest))
+    let is_named = [b".quarantine".as_slice(), b".replica", b".foreign"].contains(&suffix);
+    is_named || backup.is_some_and(|rest| rest.is_empty() || number(rest))
 }
 
 /// Moves a session's file after its related files, so that a failure leaves the session in its place. On failure, moves

@@ -18,6 +18,10 @@ pub(crate) enum Durability {
     Interval,
     /// The write is on the disk.
     Always,
+    /// The write is in the log beyond this machine, and survives its loss (fleet.md).
+    Replicated,
+    /// The write survives the death of the daemon, and waits for the log beyond this machine.
+    Queued,
 }
 
 mutation_params! {

@@ -2,6 +2,7 @@
 
 use super::append::Durability;
 use super::params::{AnyObject, Count, Raw, count};
+use super::team::{SessionInLog, TeamSessionRow};
 use crate::error::Error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -183,6 +184,9 @@ pub(crate) struct ListSessionsParams {
     pub limit: Option<u64>,
     /// The `nextCursor` of the previous page. Default: the first page.
     pub cursor: Option<String>,
+    /// True: only the files of this machine, without anything of the log. Default: false.
+    #[serde(default)]
+    pub local: bool,
 }
 
 /// The order of a list of sessions.
@@ -223,6 +227,16 @@ pub(crate) struct ListSessionsResult {
     /// that would exceed the client's `maxFrameBytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
+    /// The sessions of the log that have no file here, the last active first. Only on the first page, from a daemon
+    /// with a log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub team: Option<Vec<TeamSessionRow>>,
+    /// The sessions of the log that have no file here and fit the params, shown or not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub team_count: Option<u64>,
+    /// Why `team` or the members `openOn` may lack something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub team_diagnostic: Option<RowDiagnostic>,
 }
 
 /// The params of `delete_session`. The originals that migrations have kept and the quarantine of repairs move
@@ -417,6 +431,9 @@ pub(crate) struct SessionRow {
     /// Why the file cannot be opened. Absent if it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diagnostic: Option<RowDiagnostic>,
+    /// The session's place in the log. Absent if the log does not have it, and from a daemon without a log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<SessionInLog>,
 }
 
 /// The call that spawned a subagent.

@@ -3,7 +3,16 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+mod agents;
 mod chaos;
+mod compare;
+mod daemon;
 mod failures;
+mod live;
+mod objects;
+mod reads;
+mod security;
+mod single;
 mod support;
+mod team;
 mod transfers;

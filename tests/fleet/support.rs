@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use treelined::internals::fleet::NatsLog;
+use treelined::internals::{Kind, NatsSettings};
 
 /// The cluster, as one account of it.
 pub(crate) struct Fleet {
@@ -63,16 +65,52 @@ impl Fleet {
         assert!(status.unwrap().success());
     }
 
+    /// Saves the data of a node that does not run, or puts it back as it was saved.
+    pub(crate) fn data(&self, action: &str, number: usize) {
+        let node = self.folder.join(format!("node{number}"));
+        let (from, to) = match action {
+            "save" => ("data", "saved"),
+            _ => ("saved", "data"),
+        };
+        let copied = Command::new("bash")
+            .args([
+                "-c",
+                "rm -rf \"$2\" && cp -a \"$1\" \"$2\"",
+                "copy",
+                from,
+                to,
+            ])
+            .current_dir(node)
+            .status();
+        assert!(copied.unwrap().success());
+    }
+
     /// Runs work with the interface of JetStream.
     pub(crate) fn with<T>(&self, work: impl AsyncFnOnce(Context) -> T) -> T {
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        runtime.block_on(async {
-            let user = format!("t{}", self.account);
-            let options =
-                async_nats::ConnectOptions::with_user_and_password(user, "secret".to_owned());
-            let client = options.connect(self.servers.clone()).await.unwrap();
-            work(jetstream::new(client)).await
-        })
+        runtime.block_on(async { work(jetstream::new(self.connect(0).await)).await })
+    }
+
+    /// The log, once the cluster has a leader.
+    pub(crate) fn open(&self) -> NatsLog {
+        let servers = self.log().split(',').map(str::to_owned).collect();
+        let settings = NatsSettings::of_servers(servers);
+        loop {
+            match NatsLog::open(settings.clone()) {
+                Ok(log) => return log,
+                Err(error) => assert_eq!(error.kind, Kind::LogUnavailable, "{error}"),
+            }
+        }
+    }
+
+    /// Connects to the server of this number, from 0, or to another one.
+    pub(crate) async fn connect(&self, server: usize) -> async_nats::Client {
+        let user = format!("t{}", self.account);
+        let options = async_nats::ConnectOptions::with_user_and_password(user, "secret".to_owned());
+        let mut servers = self.servers.clone();
+        servers.rotate_left(server);
+        let connecting = options.retain_servers_order().connect(servers);
+        connecting.await.unwrap()
     }
 
     /// The number of the node that leads the stream.
@@ -100,7 +138,8 @@ impl Fleet {
 /// A machine with a session directory.
 pub(crate) struct Machine {
     folder: TempDir,
-    log: String,
+    /// Without it, the configuration has the servers.
+    log: Option<String>,
 }
 
 impl Machine {
@@ -110,14 +149,39 @@ impl Machine {
 
     pub(crate) fn with_log(log: String) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        let log = Some(log);
         Self { folder, log }
+    }
+
+    /// A machine with a configuration file.
+    pub(crate) fn configured(config: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let machine = Self { folder, log: None };
+        machine.configure(config);
+        machine
+    }
+
+    /// Replaces the configuration file.
+    pub(crate) fn configure(&self, config: &str) {
+        let place = self.folder.path().join(".config/treelined");
+        fs::create_dir_all(&place).unwrap();
+        fs::write(place.join("config.toml"), config).unwrap();
+    }
+
+    /// This machine with another log.
+    pub(crate) fn elsewhere(self, log: String) -> Self {
+        Self {
+            log: Some(log),
+            ..self
+        }
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_treelined"));
         command
             .args(args)
-            .args(["--log", &self.log, "--session-dir"])
+            .args(self.log(args))
+            .arg("--session-dir")
             .arg(self.folder.path().join("sessions"))
             .env("HOME", self.folder.path())
             .env_remove("XDG_CONFIG_HOME")
@@ -125,6 +189,14 @@ impl Machine {
             .current_dir(self.folder.path())
             .stdin(Stdio::null());
         command
+    }
+
+    /// The option `--log`, unless these arguments have it.
+    fn log(&self, args: &[&str]) -> Vec<&str> {
+        match &self.log {
+            Some(log) if !args.contains(&"--log") => vec!["--log", log],
+            _ => Vec::new(),
+        }
     }
 
     pub(crate) fn run(&self, args: &[&str]) -> Output {
@@ -140,7 +212,7 @@ impl Machine {
             if output.status.success() {
                 return;
             }
-            assert!(began.elapsed() < Duration::from_secs(60), "{output:?}");
+            assert!(began.elapsed() < Duration::from_secs(120), "{output:?}");
         }
     }
 
@@ -180,19 +252,34 @@ impl Machine {
         path
     }
 
-    /// The file of a session, wherever it is.
+    /// Appends to the file of a session.
+    #[track_caller]
+    pub(crate) fn append_text(&self, session: &str, text: &str) {
+        let mut file = fs::OpenOptions::new()
+            .append(true)
+            .open(self.path(session))
+            .unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+    }
+
     #[track_caller]
     pub(crate) fn text(&self, session: &str) -> Vec<u8> {
+        fs::read(self.path(session)).unwrap()
+    }
+
+    /// The file of a session, wherever it is.
+    #[track_caller]
+    pub(crate) fn path(&self, session: &str) -> PathBuf {
         let folder = self.folder.path().join("sessions").join("--c--");
         let files = fs::read_dir(folder)
             .unwrap()
             .map(|entry| entry.unwrap().path());
         let ending = format!("{session}.jsonl");
-        let found: Vec<PathBuf> = files
+        let mut found: Vec<PathBuf> = files
             .filter(|path| path.to_str().unwrap().ends_with(&ending))
             .collect();
         assert_eq!(found.len(), 1, "{found:?}");
-        fs::read(&found[0]).unwrap()
+        found.remove(0)
     }
 }
 

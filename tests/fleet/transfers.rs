@@ -21,8 +21,12 @@ fn a_session_goes_from_one_machine_to_another_byte_for_byte() {
             .sum::<u64>(),
         53
     );
-    let listed = server.run(&["pull", "--list"]);
-    assert_eq!(String::from_utf8_lossy(&listed.stdout), "a.b\ns2\n");
+    let listed = server.done(&["pull", "--list", "--json"]);
+    let ids: Vec<&str> = listed
+        .iter()
+        .map(|row| row["sessionId"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids, ["a.b", "s2"]);
     let pulled = server.done(&["pull", "--all", "--json"]);
     assert_eq!(
         pulled[0]["hash"],

@@ -235,6 +235,11 @@ pub enum Daemon {
         result: Result<HitPage, Failure>,
     },
     Opened(Result<Session, Failure>),
+    /// The other machines that have a session open.
+    OpenOn {
+        session_id: String,
+        hosts: Vec<String>,
+    },
     Tree {
         query: TreeQuery,
         result: Result<Box<TreePage>, Failure>,
@@ -405,15 +410,21 @@ pub struct Session {
     pub path: Option<String>,
     pub cwd: String,
     pub name: Option<String>,
+    /// The first user message, on one line; empty if there is none, or if the session had a name when it was opened.
+    pub first_message: String,
     pub read_only: bool,
     /// The number of damaged lines in the file.
     pub damaged: usize,
+    /// The other machines that have it open.
+    pub open_on: Vec<String>,
 }
 
 /// A page of the list of sessions.
 #[derive(Debug)]
 pub struct SessionPage {
     pub rows: Vec<SessionRow>,
+    /// The sessions of other machines, on the first page.
+    pub team: Vec<SessionRow>,
     /// The cursor of the next page, if there is one.
     pub next: Option<String>,
 }
@@ -432,6 +443,10 @@ pub struct SessionRow {
     pub parent: Option<String>,
     /// The reason why the session cannot be opened.
     pub damage: Option<String>,
+    /// The machine that wrote last, if the session has no file here; empty if it is unknown.
+    pub host: Option<String>,
+    /// The other machines that have it open.
+    pub open_on: Vec<String>,
 }
 
 /// An entry that a search has found.

@@ -28,6 +28,16 @@ pub(crate) fn parent_id() -> Option<u32> {
     getppid().and_then(|parent| u32::try_from(parent.as_raw_pid()).ok())
 }
 
+/// The name of this machine.
+#[cfg_attr(
+    not(feature = "nats"),
+    allow(dead_code, reason = "for the team's list")
+)]
+pub(crate) fn host_name() -> String {
+    let name = rustix::system::uname();
+    name.nodename().to_string_lossy().into_owned()
+}
+
 /// Leaves the session of the terminal, and lets the programs that this process starts inherit no other files than the
 /// standard streams.
 pub(crate) fn leave_terminal() {

@@ -1,5 +1,6 @@
 //! `list_sessions`: filters, order and pages of rows (protocol.md §3). The catalogue makes the rows.
 
+use super::team_rows;
 use crate::blocking::blocking;
 use crate::daemon::call::Call;
 use crate::daemon::convert;
@@ -10,6 +11,7 @@ use crate::rpc::handler::Remainder;
 use crate::rpc::reply::{Prepared, page_bytes};
 use crate::store::catalogue::CatalogueRow;
 use crate::store::trash::DeletedSession;
+use crate::team::TeamList;
 use crate::timestamp::{self, Millis};
 use crate::wire;
 use std::borrow::Cow;
@@ -33,7 +35,12 @@ pub(in crate::rpc) fn list_sessions(
     let earlier = earlier_changes(call);
     Ok(Box::pin(async move {
         earlier.await?;
-        blocking(move || page(daemon.store.list()?, &params, fits)).await
+        blocking(move || {
+            let team = daemon.team().filter(|_| !params.local);
+            let team = team.map(|team| team.list());
+            page(daemon.store.list()?, &params, team.as_deref(), fits).map(Prepared::bytes)
+        })
+        .await
     }))
 }
 
@@ -108,12 +115,17 @@ fn after<T>(rows: &[T], cursor: Option<&str>, is_last: impl Fn(&str, &T) -> bool
     Ok(last + 1)
 }
 
-/// A page ends at `limit` rows, or before the row that would not fit into `fits` bytes.
+/// A `ListSessionsResult`. A page ends at `limit` rows, or before the row that would not fit into `fits` bytes.
 fn page(
     rows: Vec<Arc<CatalogueRow>>,
     params: &wire::ListSessionsParams,
+    team: Option<&TeamList>,
     fits: usize,
-) -> Result<Prepared<wire::ListSessionsResult>> {
+) -> Result<Vec<u8>> {
+    let others = match team {
+        Some(team) if params.cursor.is_none() => team_rows::members(team, &rows, params, fits / 4)?,
+        _ => Vec::new(),
+    };
     let rows = ordered(filtered(rows, params), params.sort.unwrap_or_default());
     let is_last =
         |cursor: &str, row: &Arc<CatalogueRow>| row.listing.path.to_string_lossy() == *cursor;
@@ -121,11 +133,18 @@ fn page(
     let limit = params.limit.map_or(usize::MAX, |limit| limit as usize);
     let end = rows.len().min(start.saturating_add(limit));
     let shown = rows.get(start..end).unwrap_or_default();
-    result(shown, end < rows.len(), fits).map(Prepared::bytes)
+    let mut made = result(shown, end < rows.len(), team, fits - others.len().min(fits))?;
+    team_rows::insert(&mut made, &others);
+    Ok(made)
 }
 
 /// A `ListSessionsResult` made of cached rows: as many as fit, at least one. `more` rows follow them.
-fn result(rows: &[Arc<CatalogueRow>], more: bool, fits: usize) -> Result<Vec<u8>> {
+fn result(
+    rows: &[Arc<CatalogueRow>],
+    more: bool,
+    team: Option<&TeamList>,
+    fits: usize,
+) -> Result<Vec<u8>> {
     let bytes = rows.iter().filter_map(|row| row.shown.get());
     let bytes: usize = bytes.map(|shown| shown.len() + 1).sum();
     // The envelope needs space too.
@@ -136,7 +155,9 @@ fn result(rows: &[Arc<CatalogueRow>], more: bool, fits: usize) -> Result<Vec<u8>
         let mut shown = shown_row(row)?;
         // The cursor needs space if the page ends at this row.
         let cursor = row.listing.path.as_os_str().len() * LONGEST_ESCAPE;
-        let left = fits.saturating_sub(out.len() + cursor);
+        let log = team.map(|team| team_rows::log_member(team, row));
+        let log = log.transpose()?.unwrap_or_default();
+        let left = fits.saturating_sub(out.len() + cursor + log.len());
         if last.is_some() && shown.len() > left {
             break;
         }
@@ -147,6 +168,7 @@ fn result(rows: &[Arc<CatalogueRow>], more: bool, fits: usize) -> Result<Vec<u8>
             out.push(b',');
         }
         out.extend_from_slice(&shown);
+        team_rows::insert(&mut out, &log);
         last = Some(row);
     }
     out.push(b']');
@@ -159,16 +181,20 @@ fn result(rows: &[Arc<CatalogueRow>], more: bool, fits: usize) -> Result<Vec<u8>
     Ok(out)
 }
 
+/// The words of the query, in lower case.
+pub(super) fn words(params: &wire::ListSessionsParams) -> Vec<String> {
+    let words = params
+        .query
+        .iter()
+        .flat_map(|query| query.split_whitespace());
+    words.map(str::to_lowercase).collect()
+}
+
 fn filtered(
     mut rows: Vec<Arc<CatalogueRow>>,
     params: &wire::ListSessionsParams,
 ) -> Vec<Arc<CatalogueRow>> {
-    let words: Vec<String> = params
-        .query
-        .iter()
-        .flat_map(|query| query.split_whitespace())
-        .map(str::to_lowercase)
-        .collect();
+    let words = words(params);
     let wanted = params.cwd.as_deref().map(name::directory);
     let keep = |row: &Arc<CatalogueRow>| {
         let row = &row.listing;
@@ -314,6 +340,8 @@ mod tests {
     use crate::error::Kind;
     use crate::os::file::{Identity, Status};
     use crate::store::listing::Listing;
+    use crate::team::TeamSession;
+    use serde_json::json;
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
 
@@ -355,12 +383,48 @@ mod tests {
                 let expected = convert::line(&wire::ListSessionsResult {
                     sessions: rows.iter().map(|row| session_row(&row.listing)).collect(),
                     next_cursor: last.map(|row| path_of(&row.listing)),
+                    team: None,
+                    team_count: None,
+                    team_diagnostic: None,
                 })
                 .unwrap();
-                assert_eq!(result(rows, more, 1 << 20).unwrap(), expected, "made");
-                assert_eq!(result(rows, more, 1 << 20).unwrap(), expected, "kept");
+                assert_eq!(result(rows, more, None, 1 << 20).unwrap(), expected, "made");
+                assert_eq!(result(rows, more, None, 1 << 20).unwrap(), expected, "kept");
             }
         }
+    }
+
+    #[test]
+    fn a_session_of_the_log_is_in_the_list_once_with_its_file_or_without() {
+        let session = |id: &str| TeamSession {
+            session_id: id.to_owned(),
+            row: None,
+            open_on: Vec::new(),
+        };
+        let team = TeamList::new("log".to_owned(), vec![session("s"), session("t")]);
+        let rows = || vec![row(b"/a.jsonl", None, None)];
+        let read = |rows, params, team| -> serde_json::Value {
+            let params = serde_json::from_value(params).unwrap();
+            let made = page(rows, &params, team, 4000).unwrap();
+            serde_json::from_slice(&made).unwrap()
+        };
+        let list = read(rows(), json!({}), Some(&team));
+        assert_eq!(
+            list["sessions"][0]["log"],
+            json!({ "stream": "log", "openOn": [] })
+        );
+        assert_eq!(list["team"], json!([{ "sessionId": "t", "openOn": [] }]));
+        assert_eq!(list["teamCount"], 1);
+        // A row that the params leave out has a file all the same.
+        let list = read(rows(), json!({ "named": true }), Some(&team));
+        assert_eq!(
+            (&list["sessions"], &list["teamCount"]),
+            (&json!([]), &json!(0))
+        );
+        let list = read(rows(), json!({ "cursor": "/a.jsonl" }), Some(&team));
+        assert_eq!(list, json!({ "sessions": [] }), "a further page");
+        let list = read(rows(), json!({}), None);
+        assert!(list["sessions"][0].get("log").is_none() && list.get("team").is_none());
     }
 
     /// A thousand rows of 100 kB were answered with `responseTooLarge`. A page ends before the row that
@@ -374,7 +438,7 @@ mod tests {
             row(b"/c.jsonl", None, None),
         ];
         let read = |rows: &[Arc<CatalogueRow>], fits: usize| -> serde_json::Value {
-            let bytes = result(rows, false, fits).unwrap();
+            let bytes = result(rows, false, None, fits).unwrap();
             // The envelope is outside the limit.
             assert!(bytes.len() <= fits + 32, "{} of {fits}", bytes.len());
             serde_json::from_slice(&bytes).unwrap()

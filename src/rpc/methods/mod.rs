@@ -20,6 +20,7 @@ pub(super) mod render;
 pub(super) mod renderers;
 pub(super) mod search;
 pub(super) mod sessions;
+mod team_rows;
 pub(super) mod tree;
 pub(super) mod turns;
 pub(super) mod watch;

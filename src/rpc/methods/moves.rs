@@ -5,6 +5,7 @@ use crate::daemon::commit::ChangePlace;
 use crate::daemon::convert;
 use crate::daemon::notify::SessionTree;
 use crate::daemon::summaries;
+use crate::durability::Durability;
 use crate::entry::Kind;
 use crate::error::{self, Error, Result};
 use crate::flow::IdAllocator;
@@ -128,7 +129,7 @@ async fn go(
     expected: ExpectedLeaf,
     cause: Cause,
     summary: Option<BranchSummary>,
-    find: impl FnOnce(&SessionState) -> Result<Option<Node>> + Send + 'static,
+    find: impl Fn(&SessionState) -> Result<Option<Node>> + Send + 'static,
 ) -> Result<MoveOutcome> {
     let change = place.writable().await?;
     let (daemon, open) = (Arc::clone(&change.daemon), Arc::clone(&change.open));
@@ -147,7 +148,7 @@ async fn go(
             None => leaf::plan(&core.tree, &*source, to, cause),
         })
     };
-    let then = |core: &SessionState, wrote: bool| -> Result<MoveOutcome> {
+    let then = |core: &SessionState, written: Option<Durability>| -> Result<MoveOutcome> {
         let summary_entry = match core.leaf().filter(|_| has_summary) {
             Some(node) => Some(core.entry(node)?),
             None => None,
@@ -156,9 +157,9 @@ async fn go(
             old_leaf_id,
             new_leaf_id: core.leaf_id().map(str::to_owned),
             summary_entry,
-            durability: open.durability(wrote),
+            durability: convert::durability_of_write(written),
         };
-        if wrote {
+        if written.is_some() {
             daemon.session_tree(
                 &open,
                 SessionTree {

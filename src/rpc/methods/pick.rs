@@ -16,11 +16,12 @@ pub(in crate::rpc) async fn cherry_pick(
     let (source, expected) = (Arc::clone(&change.daemon.source), params.expected_leaf_id);
     let plan = move |core: &SessionState| {
         core.check_expected_leaf(&expected)?;
-        let read = |id: String| {
-            let entry = core.entry(core.find(&id)?)?;
+        let read = |id: &String| {
+            let entry = core.entry(core.find(id)?)?;
+            let id = id.clone();
             Ok(PickedMessage { id, entry })
         };
-        let picked = params.entry_ids.into_iter().map(read);
+        let picked = params.entry_ids.iter().map(read);
         pick::plan(&core.tree, &*source, &picked.collect::<Result<Vec<_>>>()?)
     };
     let changed = change.commit(plan, |_, _| {}).await?;

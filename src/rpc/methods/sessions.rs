@@ -16,7 +16,7 @@ use crate::log::{self, Claim, Log, OpenedLog};
 use crate::name;
 use crate::os::file::Location;
 use crate::rpc::handler::Remainder;
-use crate::session::{self, Session, SessionState};
+use crate::session::{self, SessionState};
 use crate::store::listing;
 use crate::store::{self, exists};
 use crate::tree::Tree;
@@ -82,7 +82,8 @@ async fn create(
         diagnostics: Vec::new(),
     };
     let durability = durability(&call, params.durability);
-    let open = OpenSession::new(Session::new(opened, false, durability), &call.connection);
+    let session = daemon.new_session(opened, Access::Write, durability);
+    let open = OpenSession::new(session, &call.connection);
     let mut turn = open.session.guard(Instant::now(), lease)?;
     let name = params.name.as_deref().and_then(name::given);
     let is_written = name.is_some() || (writes_now && !ephemeral);
@@ -93,7 +94,7 @@ async fn create(
     }
     let result = wire::CreateSessionResult {
         session: convert::session(&open, &call.connection, Access::Write, &turn),
-        durability: open.durability(is_written),
+        durability: open.durability(&turn, is_written),
     };
     call.open_after(&open, Access::Write, turn.into_with());
     Ok(result)
@@ -149,7 +150,7 @@ pub(in crate::rpc) fn open_session(
                     return opened_before(&call, lease, options).await;
                 }
                 let daemon = Arc::clone(&call.daemon);
-                let location = blocking(move || daemon.store.find(&id)).await?;
+                let location = blocking(move || daemon.find_file(&id)).await?;
                 open(call, Found::Lease(lease), location, options).await
             })
         }
@@ -187,6 +188,11 @@ async fn open(
             Found::Unnamed(_) => Err(Error::cancelled()),
         };
     }
+    let options = OpenOptions {
+        access: daemon.access_to(&location, options.access),
+        ..options
+    };
+    daemon.prepare_replica(&location, options.access).await;
     let (opening, at, cancel) = (Arc::clone(daemon), location.clone(), call.cancel.clone());
     let opened = blocking(move || opening.store.open(at, &cancel)).await?;
     let header = opened.log.header();
@@ -218,7 +224,7 @@ async fn open(
     }
     let diagnostics = convert::diagnostics(&opened.diagnostics);
     let durability = durability(&call, options.durability);
-    let session = Session::new(opened, options.access == Access::Read, durability);
+    let session = daemon.new_session(opened, options.access, durability);
     let open = OpenSession::new(session, &call.connection);
     let turn = open.session.guard(Instant::now(), lease)?;
     let result = wire::OpenSessionResult {

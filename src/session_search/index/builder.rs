@@ -1,9 +1,10 @@
 //! Reads the lines of session files into a segment.
 
-use super::segment::{Block, BlockTimes, FieldWords, SegmentWriter};
+use super::segment::{Block, BlockTimes, EntryScores, FieldWords, SegmentWriter};
 use super::words::each_word;
 use crate::cancel::Cancel;
 use crate::entry::{Facts, Kind, Line, Role, scan};
+use crate::json;
 use crate::log::lines::Lines;
 use crate::search::{FieldKind, decoded, each_field_with_kind};
 use crate::session_search::request::{ScoreSet, weight};
@@ -17,7 +18,7 @@ use std::ops::{ControlFlow, Range};
 /// Bytes of lines in a block: a match scans at least as many.
 const BLOCK: u64 = 64 << 10;
 /// Bytes of the labels of a file that are kept with it.
-const LABEL_BYTES: usize = 16 << 10;
+pub(super) const LABEL_BYTES: usize = 16 << 10;
 /// Bytes of the longest id that a tree takes.
 const LONGEST_ID: usize = u16::MAX as usize;
 
@@ -144,8 +145,11 @@ impl<'w> FileReader<'w> {
             Facts::Message { role, .. } => role,
             _ => Role::None,
         };
+        let (mut scores, mut calls) = (ScoreSet::default(), false);
         each_field_with_kind(bytes, envelope.kind, role, |kind, raw| {
             let (score, text) = (weight(kind, role), decoded(raw));
+            scores = scores | ScoreSet::of(score);
+            calls |= kind == FieldKind::ToolCalls;
             if kind == FieldKind::Labels {
                 self.labels.push(envelope.kind, &text);
             }
@@ -157,6 +161,14 @@ impl<'w> FileReader<'w> {
             each_word(&text, &mut words);
             ControlFlow::Continue(())
         });
+        if envelope.kind == Kind::Message {
+            // As the filter of entries reads them.
+            let message = json::get(bytes, "message").unwrap_or_default();
+            let [role, tool] = json::get_each(message, ["role", "toolName"]);
+            let role = role.and_then(json::string).unwrap_or_default();
+            let uses_tool = calls || tool.is_some();
+            self.block.of_entries.add(&role, uses_tool, scores);
+        }
     }
 
     /// Whether a line is the header in the first line, or else an entry with another id than those before.
@@ -180,6 +192,7 @@ struct OpenBlock {
     file: u64,
     start: u64,
     end: u64,
+    of_entries: EntryScores,
     times: BlockTimes,
     has_labels: bool,
     is_opaque: bool,
@@ -191,6 +204,7 @@ impl OpenBlock {
             file,
             start: 0,
             end: 0,
+            of_entries: EntryScores::default(),
             times: BlockTimes::default(),
             has_labels: false,
             is_opaque: false,
@@ -209,6 +223,7 @@ impl OpenBlock {
                 file: self.file,
                 span: self.start..self.end,
                 scores: ScoreSet::default(),
+                of_entries: self.of_entries,
                 times: self.times,
                 has_labels: self.has_labels,
                 is_opaque: self.is_opaque,

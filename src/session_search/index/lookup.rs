@@ -60,23 +60,25 @@ pub(super) struct BlockQuery<'q> {
     pub alternatives: Vec<Vec<TextParts>>,
     /// A match has these texts too, in any of its fields.
     pub required: Vec<TextParts>,
-    /// The keys of files of which a label or a name has a part of the query.
+    /// The keys of files of which a label has a part of the query, and whose labelled entries are unknown.
     pub labelled: HashSet<u64>,
+    /// The keys of files of which a name, or a label of the files above, has a part of the query.
+    pub named: HashSet<u64>,
 }
 
 /// The blocks that may hold a match.
 pub(super) fn candidates(file: &File, query: &BlockQuery<'_>) -> io::Result<Vec<Candidate>> {
     let segment = Segment::open(file)?;
+    let all = |scores| vec![scores; segment.block_count()];
     let scores = query.request.scores();
-    let all = |scores: ScoreSet| segment.blocks.iter().map(move |it| it.scores & scores);
-    let mut found: Vec<ScoreSet> = match query.alternatives.is_empty() {
-        true => all(scores).collect(),
-        false => vec![ScoreSet::default(); segment.blocks.len()],
+    let mut found = match query.alternatives.is_empty() {
+        true => all(scores),
+        false => all(ScoreSet::default()),
     };
     for texts in &query.alternatives {
         let mut of_texts: Option<Vec<ScoreSet>> = None;
         for text in texts {
-            let fields = segment.with_text(text, all(scores).collect())?;
+            let fields = segment.with_text(text, all(scores))?;
             of_texts = Some(match of_texts {
                 None => fields,
                 Some(before) => both(before, &fields),
@@ -87,17 +89,20 @@ pub(super) fn candidates(file: &File, query: &BlockQuery<'_>) -> io::Result<Vec<
         }
     }
     for text in &query.required {
-        let fields = segment.with_text(text, all(ScoreSet::ALL).collect())?;
+        let fields = segment.with_text(text, all(ScoreSet::ALL))?;
         let missing = found
             .iter_mut()
             .zip(fields)
             .filter(|(_, with)| with.is_empty());
         missing.for_each(|(found, _)| *found = ScoreSet::default());
     }
-    let with_scores = segment.blocks.iter().zip(found);
-    Ok(with_scores
-        .filter_map(|(block, scores)| candidate(block, scores, query))
-        .collect())
+    let mut candidates = Vec::new();
+    for (number, scores) in found.into_iter().enumerate() {
+        if !scores.is_empty() || segment.is_opaque(number) {
+            candidates.extend(candidate(&segment.block(number)?, scores, query));
+        }
+    }
+    Ok(candidates)
 }
 
 /// The scores of either text, where there are both.
@@ -116,6 +121,7 @@ fn candidate(block: &Block, scores: ScoreSet, query: &BlockQuery<'_>) -> Option<
     let SearchRequest { since, until, .. } = *query.request;
     let is_labelled = query.labelled.contains(&block.file);
     let labels = scores & ScoreSet::LABELS;
+    let scores = scores & block.scores & block.of_entries.passing(&query.request.entries);
     let ceiling = if block.is_opaque || is_labelled && block.has_labels && !labels.is_empty() {
         // The entry that a label is of may have any time.
         Ceiling::NONE
@@ -126,7 +132,7 @@ fn candidate(block: &Block, scores: ScoreSet, query: &BlockQuery<'_>) -> Option<
         let is_possible = |score: &u8| {
             let is_label = ScoreSet::of(*score) == ScoreSet::LABELS;
             let is_late = since.is_none_or(|since| block.times.newest(*score) >= since);
-            is_late && (!is_label || is_labelled)
+            is_late && (!is_label || query.named.contains(&block.file))
         };
         let score = scores.descending().find(is_possible)?;
         let before = until.map_or(Millis::MAX, |until| until.saturating_sub(1));
@@ -149,7 +155,8 @@ pub(super) fn damaged() -> io::Error {
 /// An open segment.
 struct Segment<'f> {
     file: &'f File,
-    blocks: Vec<Block>,
+    /// The table of blocks, as stored.
+    blocks: Vec<u8>,
     /// For each group where its first word begins in the vocabulary, and where its first list begins.
     groups: Vec<(u32, u32)>,
     /// Bytes of all lists.
@@ -192,17 +199,32 @@ impl<'f> Segment<'f> {
             Some((fields.u32()?, fields.u32()?))
         };
         let groups = groups.chunks(GROUP_BYTES).map(group);
-        let blocks = blocks.chunks(BLOCK_BYTES);
-        let blocks = blocks.map(|bytes| Block::get(&mut Cursor::new(bytes)));
         Ok(Self {
             file,
-            blocks: blocks.collect::<Option<_>>().ok_or_else(damaged)?,
+            blocks: blocks.to_vec(),
             groups: groups.collect::<Option<_>>().ok_or_else(damaged)?,
             lists,
             vocabulary,
             letters,
             joints,
         })
+    }
+
+    fn block_count(&self) -> usize {
+        self.blocks.len() / BLOCK_BYTES
+    }
+
+    fn stored_block(&self, number: usize) -> &[u8] {
+        let at = number * BLOCK_BYTES;
+        self.blocks.get(at..at + BLOCK_BYTES).unwrap_or_default()
+    }
+
+    fn is_opaque(&self, number: usize) -> bool {
+        Block::is_stored_opaque(self.stored_block(number))
+    }
+
+    fn block(&self, number: usize) -> io::Result<Block> {
+        Block::get(&mut Cursor::new(self.stored_block(number))).ok_or_else(damaged)
     }
 
     /// The scores of each block, of those in `fields`, whose fields may have a text.

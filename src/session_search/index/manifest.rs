@@ -5,11 +5,12 @@ use crate::bytes::{Cursor, Fields};
 use crate::cache::{Cache, FormatName, get_status, put_status};
 use crate::log::fingerprint::Fingerprint;
 use crate::os::file::{Identity, Status};
+use crate::session_search::labels::LabelledEntry;
 use std::collections::HashMap;
 use std::io;
 
 /// The version of this file's format, and of the words and parts of segments. Change it with any of them.
-const FORMAT: &FormatName = b"treelined searc4";
+const FORMAT: &FormatName = b"treelined searc5";
 const NAME: &str = "search.list";
 
 /// The segments and files of the index.
@@ -43,6 +44,15 @@ pub(super) struct CoveredFile {
     /// The directory in the header, if that is the first line.
     pub cwd: Option<String>,
     pub labels: LabelTexts,
+    /// The labelled entries of the file in that status; `None` if they are unknown.
+    pub labelled: Option<Vec<LabelledEntry>>,
+}
+
+impl CoveredFile {
+    /// The labelled entries of the file in this status; `None` if they are unknown.
+    pub(super) fn known_labels(&self, status: Status) -> Option<&[LabelledEntry]> {
+        self.labelled.as_deref().filter(|_| self.status == status)
+    }
 }
 
 impl Manifest {
@@ -85,6 +95,7 @@ impl Manifest {
                 out.count(texts.len());
                 texts.iter().for_each(|text| out.text(text));
             }
+            out.optional(file.labelled.as_deref(), put_labelled);
         }
     }
 
@@ -112,6 +123,7 @@ impl Manifest {
                     texts: fields.list(|fields| Some(fields.text()?.to_owned()))?,
                     names: fields.list(|fields| Some(fields.text()?.to_owned()))?,
                 },
+                labelled: fields.optional(|fields| fields.list(labelled_entry))?,
             };
             Some((identity, file))
         })?;
@@ -121,4 +133,22 @@ impl Manifest {
             next_key,
         })
     }
+}
+
+fn put_labelled(out: &mut Fields, entries: &[LabelledEntry]) {
+    out.count(entries.len());
+    for LabelledEntry { span, at, label } in entries {
+        out.u64(span.start);
+        out.u64(span.end);
+        out.i64(*at);
+        out.text(label);
+    }
+}
+
+fn labelled_entry(fields: &mut Cursor<'_>) -> Option<LabelledEntry> {
+    Some(LabelledEntry {
+        span: fields.u64()?..fields.u64()?,
+        at: fields.i64()?,
+        label: fields.text()?.to_owned(),
+    })
 }

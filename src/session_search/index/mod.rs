@@ -12,6 +12,7 @@ mod segment;
 mod signature;
 mod words;
 
+use super::labels::{self, LabelledEntry};
 use super::page::Ceiling;
 use super::request::{EntryTest, SearchRequest};
 use super::{SearchedFile, SearchedPart};
@@ -23,7 +24,7 @@ use crate::os::file::{Location, Status};
 use crate::os::handle::HandleAccess;
 use crate::parallel::{self, ThreadPlan};
 use crate::search::{FieldKind, Query, folded_text};
-use builder::{FileReader, LabelTexts};
+use builder::{FileReader, LABEL_BYTES, LabelTexts};
 use hashbrown::HashSet;
 use lookup::{BlockQuery, Candidate, TextParts};
 use manifest::{CoveredFile, Manifest, SegmentFile};
@@ -91,8 +92,11 @@ pub(super) fn narrow(
     if manifest.files.is_empty() {
         return;
     }
+    let mut with_known_labels = HashSet::new();
     for file in &mut *files {
         let covered = manifest.files.get(&file.status.identity);
+        let known = covered.filter(|covered| covered.known_labels(file.status).is_some());
+        with_known_labels.extend(known.map(|covered| covered.key));
         let plain = covered.filter(|covered| {
             covered.is_plain
                 && covered.status == file.status
@@ -106,30 +110,43 @@ pub(super) fn narrow(
     let blocks = candidates(
         cache,
         &manifest,
-        &block_query(&manifest, request, &texts),
+        &block_query(&manifest, request, &texts, &with_known_labels),
         cancel,
     );
-    let Some(blocks) = blocks else {
+    let Some(mut blocks) = blocks else {
         // A part of the index is missing: it is rebuilt in the background.
         forget(cache);
         return;
     };
+    let mut test = EntryTest::new(request);
     for file in files {
         let Some(covered) = still_covered(&manifest, &file.location, file.status) else {
             continue;
         };
-        if has_touched_label(covered, query, &texts) {
+        let labelled = covered.known_labels(file.status);
+        if labelled.is_none() && has_touched_label(covered, query, &texts) {
             file.is_plain = false;
             continue;
         }
+        let mut touched = |entry: &&LabelledEntry| test.touches_label(&entry.label);
+        file.labelled =
+            labelled.map(|entries| entries.iter().filter(&mut touched).cloned().collect());
         let rest = covered.fingerprint.end()..file.status.size;
         let rest = SearchedPart {
             span: rest,
             ceiling: Ceiling::NONE,
         };
-        let found = blocks.get(&covered.key).into_iter().flatten().cloned();
-        let parts = found.chain((!rest.span.is_empty()).then_some(rest));
-        file.parts = parts.collect();
+        let found = blocks.remove(&covered.key).into_iter().flatten();
+        let labelled = file.labelled.iter().flatten();
+        let labelled = labelled.filter(|entry| request.takes_time(entry.at));
+        let labelled = labelled.map(|LabelledEntry { span, at, .. }| SearchedPart {
+            span: span.clone(),
+            ceiling: Ceiling::of_labelled(*at),
+        });
+        let parts = found.chain(labelled);
+        file.parts = parts
+            .chain((!rest.span.is_empty()).then_some(rest))
+            .collect();
         file.parts.sort_unstable_by_key(|part| part.span.start);
     }
 }
@@ -139,6 +156,7 @@ fn block_query<'q>(
     manifest: &Manifest,
     request: &'q SearchRequest,
     texts: &[Vec<String>],
+    with_known_labels: &HashSet<u64>,
 ) -> BlockQuery<'q> {
     let parts = |texts: &Vec<String>| -> Vec<TextParts> {
         texts
@@ -152,25 +170,26 @@ fn block_query<'q>(
     }
     let tool = request.entries.tool.as_deref().map(folded_text);
     let mut test = EntryTest::new(request);
-    let mut is_labelled = |covered: &&CoveredFile| {
+    let (mut labelled, mut named) = (HashSet::new(), HashSet::new());
+    for covered in manifest.files.values() {
         let LabelTexts {
             texts,
             names,
             are_more,
         } = &covered.labels;
-        *are_more
-            || texts
-                .iter()
-                .chain(names)
-                .any(|text| test.touches_label(text))
-    };
-    let labelled: HashSet<u64> = match request.fields.has(FieldKind::Labels) {
-        true => {
-            let labelled = manifest.files.values().filter(|it| is_labelled(it));
-            labelled.map(|covered| covered.key).collect()
+        let mut has_touched =
+            |texts: &[String]| *are_more || texts.iter().any(|text| test.touches_label(text));
+        if !request.fields.has(FieldKind::Labels) {
+            continue;
         }
-        false => HashSet::new(),
-    };
+        if has_touched(names) {
+            named.insert(covered.key);
+        }
+        if !with_known_labels.contains(&covered.key) && has_touched(texts) {
+            named.insert(covered.key);
+            labelled.insert(covered.key);
+        }
+    }
     BlockQuery {
         request,
         alternatives,
@@ -179,6 +198,7 @@ fn block_query<'q>(
             .filter_map(|tool| TextParts::of_field(tool))
             .collect(),
         labelled,
+        named,
     }
 }
 
@@ -322,8 +342,8 @@ pub(crate) fn update(
             && !cancel.is_cancelled()
             && let Some((location, status, start)) = open.next()
         {
-            next.add(&mut manifest, location, status, start, cancel)?;
-            save_side_index(cache, location, cancel)?;
+            let labelled = save_side_index(cache, location, cancel)?;
+            next.add(&mut manifest, (location, status), start, labelled, cancel)?;
         }
         cache.prune(&log::index::KIND)?;
         if cancel.is_cancelled() && next.bytes < SMALLEST {
@@ -334,13 +354,22 @@ pub(crate) fn update(
     Ok(())
 }
 
-/// Writes the side index of a session: the sessions on a page of hits are opened.
-fn save_side_index(cache: &Cache, location: &Location, cancel: &Cancel) -> io::Result<()> {
+/// Writes the side index of a session, since the sessions on a page of hits are opened. Returns its labelled entries, if
+/// there are not too many.
+fn save_side_index(
+    cache: &Cache,
+    location: &Location,
+    cancel: &Cancel,
+) -> io::Result<Option<Vec<LabelledEntry>>> {
     // A session that cannot be opened is reported by the searches that find its lines.
-    match Log::open_indexed(location.clone(), cache, cancel) {
-        Ok((_, Some(index))) => index.save(cache),
-        Ok((_, None)) | Err(_) => Ok(()),
+    let Ok((opened, index)) = Log::open_indexed(location.clone(), cache, cancel) else {
+        return Ok(None);
+    };
+    if let Some(index) = index {
+        index.save(cache)?;
     }
+    let labelled = labels::labelled_entries(&opened).ok();
+    Ok(labelled.filter(|all| all.iter().map(|one| one.label.len()).sum::<usize>() <= LABEL_BYTES))
 }
 
 /// Removes segments that the list does not name. Keeps new ones, since another process may be about to name them.
@@ -380,9 +409,9 @@ impl NextSegment {
     fn add(
         &mut self,
         manifest: &mut Manifest,
-        location: &Location,
-        status: Status,
+        (location, status): (&Location, Status),
         start: u64,
+        labelled: Option<Vec<LabelledEntry>>,
         cancel: &Cancel,
     ) -> io::Result<()> {
         // The scan reads a file that cannot be read here, and reports it.
@@ -413,6 +442,7 @@ impl NextSegment {
                 is_plain,
                 cwd,
                 labels,
+                labelled,
             };
             self.files.push((status, covered));
         }

@@ -13,15 +13,20 @@
 use super::signature::{SetShape, SetWriter};
 use super::words::WordTaker;
 use crate::bytes::{Cursor, Fields};
-use crate::session_search::request::ScoreSet;
+use crate::entry::Role;
+use crate::session_search::request::{EntryFilter, ScoreSet};
 use crate::timestamp::Millis;
 use hashbrown::hash_table::Entry;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::fs::File;
 use std::hash::BuildHasher;
 use std::io::{self, BufWriter, Write};
-use std::ops::Range;
+use std::ops::{BitXor, Range};
 
+/// Words of a block that are looked up in the vocabulary together.
+const PREFETCHED: usize = 256;
+/// Bytes of the texts of a block's words whose memory is used again.
+const LARGEST_KEPT: usize = 1 << 20;
 /// Words of a group.
 pub(super) const GROUP: usize = 32;
 /// Bytes of the footer.
@@ -29,7 +34,7 @@ pub(super) const FOOTER: usize = 4 * 8;
 /// Bytes of a group in the table.
 pub(super) const GROUP_BYTES: usize = 8;
 /// Bytes of a block in the table.
-pub(super) const BLOCK_BYTES: usize = (4 + ScoreSet::BITS as usize) * 8 + 2;
+pub(super) const BLOCK_BYTES: usize = (4 + ScoreSet::BITS as usize) * 8 + 2 + EntryScores::BYTES;
 /// Groups with a common set of letters.
 pub(super) const LETTER_GROUPS: usize = 16;
 /// Sets of letters: 512 words have some 3,000 triples.
@@ -52,11 +57,80 @@ pub(super) struct Block {
     pub span: Range<u64>,
     /// The scores of its fields.
     pub scores: ScoreSet,
+    pub of_entries: EntryScores,
     pub times: BlockTimes,
     /// Whether the block has labels: their hits are other entries, at any time.
     pub has_labels: bool,
     /// Whether the block may have text that the index lacks, as in damaged lines.
     pub is_opaque: bool,
+}
+
+/// The scores of the fields of those entries of a block that a filter of entries takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct EntryScores {
+    user: ScoreSet,
+    assistant: ScoreSet,
+    tool_result: ScoreSet,
+    /// Messages of other roles.
+    others: ScoreSet,
+    /// Messages that call a tool or name one.
+    tools: ScoreSet,
+}
+
+impl EntryScores {
+    const BYTES: usize = 5;
+
+    fn of_role(&mut self, role: &str) -> &mut ScoreSet {
+        match Role::of(role) {
+            Role::User => &mut self.user,
+            Role::Assistant => &mut self.assistant,
+            Role::ToolResult => &mut self.tool_result,
+            _ => &mut self.others,
+        }
+    }
+
+    /// Adds a message with fields of these scores.
+    pub(super) fn add(&mut self, role: &str, uses_tool: bool, scores: ScoreSet) {
+        let of_role = self.of_role(role);
+        *of_role = *of_role | scores;
+        if uses_tool {
+            self.tools = self.tools | scores;
+        }
+    }
+
+    /// The scores that entries have which pass a filter.
+    pub(super) fn passing(mut self, filter: &EntryFilter) -> ScoreSet {
+        let mut scores = ScoreSet::ALL;
+        if let Some(role) = &filter.role {
+            scores = scores & *self.of_role(role);
+        }
+        if filter.tool.is_some() {
+            scores = scores & self.tools;
+        }
+        scores
+    }
+
+    fn put(self, out: &mut Fields) {
+        let all = [
+            self.user,
+            self.assistant,
+            self.tool_result,
+            self.others,
+            self.tools,
+        ];
+        all.iter().for_each(|scores| out.u8(scores.bits()));
+    }
+
+    fn get(fields: &mut Cursor<'_>) -> Option<Self> {
+        let mut next = || Some(ScoreSet::of_bits(fields.u8()?));
+        Some(Self {
+            user: next()?,
+            assistant: next()?,
+            tool_result: next()?,
+            others: next()?,
+            tools: next()?,
+        })
+    }
 }
 
 /// The times of the entries of a block.
@@ -96,14 +170,24 @@ impl BlockTimes {
 }
 
 impl Block {
+    /// The flag in the last byte of a stored block.
+    const OPAQUE: u8 = 2;
+
     fn put(&self, out: &mut Fields) {
         out.u64(self.file);
         out.u64(self.span.start);
         out.u64(self.span.end);
         out.i64(self.times.oldest);
         self.times.newest.iter().for_each(|at| out.i64(*at));
+        self.of_entries.put(out);
         out.u8(self.scores.bits());
-        out.u8(u8::from(self.has_labels) | u8::from(self.is_opaque) << 1);
+        let opaque = u8::from(self.is_opaque) * Self::OPAQUE;
+        out.u8(u8::from(self.has_labels) | opaque);
+    }
+
+    /// Whether a stored block is opaque, without reading the rest of it.
+    pub(super) fn is_stored_opaque(block: &[u8]) -> bool {
+        block.last().is_some_and(|flags| flags & Self::OPAQUE != 0)
     }
 
     pub(super) fn get(fields: &mut Cursor<'_>) -> Option<Self> {
@@ -115,14 +199,16 @@ impl Block {
         for newest in &mut times.newest {
             *newest = fields.i64()?;
         }
+        let of_entries = EntryScores::get(fields)?;
         let (scores, flags) = (ScoreSet::of_bits(fields.u8()?), fields.u8()?);
         Some(Self {
             file,
             span,
             scores,
+            of_entries,
             times,
             has_labels: flags & 1 != 0,
-            is_opaque: flags & 2 != 0,
+            is_opaque: flags & Self::OPAQUE != 0,
         })
     }
 }
@@ -132,11 +218,9 @@ pub(super) struct SegmentWriter {
     /// Each word once, between line breaks.
     vocabulary: Vec<u8>,
     words: Vec<KnownWord>,
-    /// Numbers of words.
-    known: HashTable<u32>,
-    hasher: DefaultHashBuilder,
+    known: HashTable<WordSlot>,
     /// The words of the open block.
-    open: Vec<u32>,
+    open: BlockWords,
     /// The joints of each block.
     joints: SetWriter,
     blocks: Vec<Block>,
@@ -150,11 +234,109 @@ pub(super) struct FieldWords<'w> {
 
 impl WordTaker for FieldWords<'_> {
     fn word(&mut self, word: &str) {
-        self.writer.word(word, self.score);
+        self.writer.open.add(word.as_bytes(), self.score);
     }
 
     fn joint(&mut self, hash: u64) {
         self.writer.joints.add(hash);
+    }
+}
+
+/// The part of a word's hash that is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct WordHash(u32);
+
+impl WordHash {
+    fn of(word: &[u8], hasher: &DefaultHashBuilder) -> Self {
+        let [a, b, c, d, ..] = hasher.hash_one(word).to_le_bytes();
+        Self(u32::from_le_bytes([a, b, c, d]))
+    }
+
+    /// As a table takes it: its place depends on the lower bits, and its mark on the upper ones.
+    fn wide(self) -> u64 {
+        u64::from(self.0) << 32 | u64::from(self.0)
+    }
+}
+
+/// The place of a word in a table. With the hash, most other words are told apart without being read.
+#[derive(Debug, Clone, Copy)]
+struct WordSlot {
+    hash: WordHash,
+    number: u32,
+}
+
+/// The words of one block, each once: few enough to stay in the processor's cache. The vocabulary of a segment does
+/// not, so it is searched once for each of them.
+#[derive(Default)]
+struct BlockWords {
+    texts: Vec<u8>,
+    words: Vec<BlockWord>,
+    known: HashTable<WordSlot>,
+    hasher: DefaultHashBuilder,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct BlockWord {
+    /// Where it begins in the texts.
+    at: u32,
+    len: u32,
+    hash: WordHash,
+    /// The scores of the fields that have it.
+    scores: ScoreSet,
+}
+
+impl BlockWords {
+    fn text(&self, word: &BlockWord) -> &[u8] {
+        let at = word.at as usize;
+        let text = self.texts.get(at..at + word.len as usize);
+        text.unwrap_or_default()
+    }
+
+    /// Adds a word in a field with this score; it may come several times.
+    fn add(&mut self, word: &[u8], score: u8) {
+        let hash = WordHash::of(word, &self.hasher);
+        let is_it = |slot: &WordSlot| {
+            let known = self.words.get(slot.number as usize);
+            slot.hash == hash && known.is_some_and(|known| self.text(known) == word)
+        };
+        let known = self.known.find(hash.wide(), is_it);
+        if let Some(WordSlot { number, .. }) = known.copied() {
+            if let Some(known) = self.words.get_mut(number as usize) {
+                known.scores = known.scores | ScoreSet::of(score);
+            }
+            return;
+        }
+        let place = |len: usize| u32::try_from(len).ok();
+        let (Some(number), Some(at), Some(len)) = (
+            place(self.words.len()),
+            place(self.texts.len()),
+            place(word.len()),
+        ) else {
+            debug_assert!(false, "a line has less than 4 GiB");
+            return;
+        };
+        let slot = WordSlot { hash, number };
+        self.known
+            .insert_unique(hash.wide(), slot, |slot| slot.hash.wide());
+        self.texts.extend_from_slice(word);
+        self.words.push(BlockWord {
+            at,
+            len,
+            hash,
+            scores: ScoreSet::of(score),
+        });
+    }
+
+    fn clear(&mut self) {
+        self.texts.clear();
+        self.words.clear();
+        self.known.clear();
+        // A long line does not keep its memory.
+        if self.texts.capacity() > LARGEST_KEPT {
+            self.texts = Vec::new();
+            self.words = Vec::new();
+            self.known = HashTable::new();
+        }
     }
 }
 
@@ -163,8 +345,6 @@ struct KnownWord {
     /// Where it begins in the vocabulary.
     at: u32,
     len: u16,
-    /// The scores of the fields of the open block that have it.
-    scores: ScoreSet,
     /// The number of blocks up to the last one in the list.
     listed: u32,
     /// The list of its blocks.
@@ -185,77 +365,83 @@ impl SegmentWriter {
             vocabulary: vec![b'\n'],
             words: Vec::new(),
             known: HashTable::new(),
-            hasher: DefaultHashBuilder::default(),
-            open: Vec::new(),
+            open: BlockWords::default(),
             joints: SetWriter::new(JOINTS),
             blocks: Vec::new(),
         }
     }
 
-    /// Adds a word to the open block, in a field with this score; it may come several times.
-    fn word(&mut self, word: &str, score: u8) {
+    /// The number of a word of the vocabulary, to which it is added if it is new; `None` if the vocabulary is full.
+    fn number(&mut self, word: &[u8], hash: WordHash) -> Option<u32> {
         let Self {
             vocabulary,
             words,
             known,
-            hasher,
-            open,
             ..
         } = self;
-        let text = |number: &u32| match words.get(*number as usize) {
-            Some(known) => known.text(vocabulary),
-            None => b"",
+        let is_it = |slot: &WordSlot| {
+            let known = words.get(slot.number as usize);
+            slot.hash == hash && known.is_some_and(|known| known.text(vocabulary) == word)
         };
-        let hash = hasher.hash_one(word.as_bytes());
-        let is_it = |number: &u32| text(number) == word.as_bytes();
-        let entry = known.entry(hash, is_it, |number| hasher.hash_one(text(number)));
-        let number = match entry {
-            Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(place) => {
-                let numbers = u32::try_from(words.len()).ok();
-                let (Some(number), Ok(at)) = (numbers, u32::try_from(vocabulary.len())) else {
-                    debug_assert!(false, "the vocabulary of a segment is limited");
-                    return;
-                };
-                place.insert(number);
-                let len = u16::try_from(word.len()).unwrap_or_default();
-                debug_assert_eq!(usize::from(len), word.len(), "words are short");
-                words.push(KnownWord {
-                    at,
-                    len,
-                    scores: ScoreSet::default(),
-                    listed: 0,
-                    list: Vec::new(),
-                });
-                vocabulary.extend_from_slice(word.as_bytes());
-                vocabulary.push(b'\n');
-                number
-            }
+        let place = match known.entry(hash.wide(), is_it, |slot| slot.hash.wide()) {
+            Entry::Occupied(known) => return Some(known.get().number),
+            Entry::Vacant(place) => place,
         };
-        if let Some(known) = words.get_mut(number as usize) {
-            if known.scores.is_empty() {
-                open.push(number);
-            }
-            known.scores = known.scores | ScoreSet::of(score);
-        }
+        let (number, at) = (
+            u32::try_from(words.len()).ok()?,
+            u32::try_from(vocabulary.len()).ok()?,
+        );
+        place.insert(WordSlot { hash, number });
+        let len = u16::try_from(word.len()).unwrap_or_default();
+        debug_assert_eq!(usize::from(len), word.len(), "words are short");
+        words.push(KnownWord {
+            at,
+            len,
+            listed: 0,
+            list: Vec::new(),
+        });
+        vocabulary.extend_from_slice(word);
+        vocabulary.push(b'\n');
+        Some(number)
+    }
+
+    /// Loads the places of words that are known into the processor's cache. One after the other, each look-up would wait
+    /// for memory; together they wait once.
+    fn prefetch(&self, words: &[BlockWord]) {
+        let slots = words
+            .iter()
+            .filter_map(|word| self.known.find(word.hash.wide(), |it| it.hash == word.hash));
+        let known = slots.filter_map(|slot| self.words.get(slot.number as usize));
+        let bytes = known.map(|known| {
+            let first = self.vocabulary.get(known.at as usize);
+            first.copied().unwrap_or_default() ^ known.list.last().copied().unwrap_or_default()
+        });
+        std::hint::black_box(bytes.fold(0, BitXor::bitxor));
     }
 
     /// Ends the open block with its words, and opens the next one. Its scores are those of its words.
     pub(super) fn close(&mut self, block: Block) {
         let count = u32::try_from(self.blocks.len() + 1).unwrap_or(u32::MAX);
         let mut scores = ScoreSet::default();
-        for number in self.open.drain(..) {
-            if let Some(word) = self.words.get_mut(number as usize) {
-                let of_word = std::mem::take(&mut word.scores);
-                let distance = u64::from(count - word.listed);
-                put_number(
-                    &mut word.list,
-                    distance << ScoreSet::BITS | u64::from(of_word.bits()),
-                );
-                word.listed = count;
-                scores = scores | of_word;
+        let open = std::mem::take(&mut self.open);
+        for some in open.words.chunks(PREFETCHED) {
+            self.prefetch(some);
+            for word in some {
+                let Some(number) = self.number(open.text(word), word.hash) else {
+                    debug_assert!(false, "the vocabulary of a segment is limited");
+                    continue;
+                };
+                if let Some(known) = self.words.get_mut(number as usize) {
+                    let distance = u64::from(count - known.listed);
+                    let bits = u64::from(word.scores.bits());
+                    put_number(&mut known.list, distance << ScoreSet::BITS | bits);
+                    known.listed = count;
+                    scores = scores | word.scores;
+                }
             }
         }
+        self.open = open;
+        self.open.clear();
         self.joints.close();
         self.blocks.push(Block { scores, ..block });
     }

@@ -1,5 +1,6 @@
 //! Compares the search with a model that decodes all text of all entries ([`model`]).
 
+mod filters;
 mod generator;
 mod model;
 
@@ -362,23 +363,29 @@ fn a_page_needs_only_the_parts_that_may_have_its_hits() {
         ("E04", Mode::Literal),
         (r"x\.org|fails", Mode::Regex),
     ] {
-        let scores = [FieldSet::ALL, FieldSet::of([FieldKind::ToolResults])];
-        for (fields, limit) in scores
+        let some = FieldSet::of([FieldKind::ToolResults]);
+        let filters = [
+            (FieldSet::ALL, None, None),
+            (some, None, None),
+            (FieldSet::ALL, Some("toolResult"), None),
+            (FieldSet::ALL, None, Some("bash")),
+        ];
+        for ((fields, role, tool), limit) in filters
             .into_iter()
-            .flat_map(|fields| [(fields, 3), (fields, 20)])
+            .flat_map(|filter| [(filter, 3), (filter, 20)])
         {
-            let whole = run(
-                &store,
-                &SearchRequest {
-                    fields,
-                    ..request(text, mode)
-                },
-            );
-            let mut paged = SearchRequest {
+            let filtered = |limit| SearchRequest {
                 fields,
+                entries: EntryFilter {
+                    role: role.map(str::to_owned),
+                    tool: tool.map(str::to_owned),
+                    source: None,
+                },
                 limit,
                 ..request(text, mode)
             };
+            let whole = run(&store, &filtered(1000));
+            let mut paged = filtered(limit);
             let mut found = Vec::new();
             loop {
                 let page = run_with(&store, early, &paged);

@@ -4,6 +4,7 @@ mod call;
 mod doctor;
 mod help;
 mod interrupt;
+mod label;
 mod list;
 mod package;
 mod scripts;

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:febb69b9e91ced6774fa8205bdb4b35ccfde1ec74ff25318aa8c67693ddb8960',
+  schema_hash = 'sha256:d7572b94f2cc6070898b7c76287d1279cc6c3b2709590fdfd6b3a117f88e9a95',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

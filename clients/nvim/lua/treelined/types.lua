@@ -437,7 +437,7 @@
 ---@field preparation treelined.TreePreparation The preparation that `session_before_tree` would carry, with ids in place of entries that exceed the client's `maxFrameBytes`.
 
 --- How safe a write is at the time of the response.
----@alias treelined.Durability 'none'|'os'|'interval'|'always'
+---@alias treelined.Durability 'none'|'os'|'interval'|'always'|'replicated'|'queued'
 
 --- When the appends of a session are synced to the disk.
 ---@alias treelined.DurabilityPolicy 'os'|'interval'|'always'
@@ -917,6 +917,7 @@
 ---@field cursor? string The `nextCursor` of the previous page. Default: the first page.
 ---@field cwd? string Only sessions of this working directory. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved. Default: all sessions.
 ---@field limit? integer The most rows of the page. Default: no limit.
+---@field local? boolean True: only the files of this machine, without anything of the log. Default: false.
 ---@field named? boolean True: only sessions with a name; false: only those without. Default: both.
 ---@field query? string Words that all occur in the name, the first message, the working directory or the id. Default: none.
 ---@field sort? treelined.SessionSort The order of the rows. Default: `recent`.
@@ -926,6 +927,9 @@
 ---@class treelined.ListSessionsResult
 ---@field nextCursor? string The `cursor` of the next page. Absent on the last page. A page ends at `limit` rows, or before the row that would exceed the client's `maxFrameBytes`.
 ---@field sessions treelined.SessionRow[] The rows of the page.
+---@field team? treelined.TeamSessionRow[] The sessions of the log that have no file here, the last active first. Only on the first page, from a daemon with a log.
+---@field teamCount? integer The sessions of the log that have no file here and fit the params, shown or not.
+---@field teamDiagnostic? treelined.RowDiagnostic Why `team` or the members `openOn` may lack something.
 
 --- The params of `list_trash`. The session that was deleted last comes first.
 ---@class treelined.ListTrashParams
@@ -1180,6 +1184,11 @@
 
 --- Whether an opened session may be changed. In `read` mode every change is refused, and the leaf follows the file.
 ---@alias treelined.OpenMode 'write'|'read'
+
+--- Another daemon that has a session open.
+---@class treelined.OpenOn
+---@field host string The name of its machine. Untrusted.
+---@field since string When it opened the session, in ISO 8601 by its machine's clock.
 
 --- The params of `open_session`. Exactly one of `sessionId` and `path` is given. A session that is open already is returned as it is.
 ---@class treelined.OpenSessionParams
@@ -1598,6 +1607,11 @@
 ---@field seq integer The number of this notification in the session.
 ---@field sessionId string The id of the session.
 
+--- The place of a session in the log.
+---@class treelined.SessionInLog
+---@field openOn treelined.OpenOn[] The other daemons that have the session open.
+---@field stream string The name of the log's stream.
+
 --- The params of `session_info_changed`.
 ---@class treelined.SessionInfoChanged
 ---@field name? string The new name; null if the session has none.
@@ -1623,6 +1637,7 @@
 ---@field cwd string The working directory; empty if the file has none.
 ---@field diagnostic? treelined.RowDiagnostic Why the file cannot be opened. Absent if it can.
 ---@field firstMessage string The text of the first user message, shortened; empty if there is none.
+---@field log? treelined.SessionInLog The session's place in the log. Absent if the log does not have it, and from a daemon without a log.
 ---@field messageCount integer The number of messages on all branches.
 ---@field modified string When the last message of the user or the assistant was sent, or when the session was created if there is none; in ISO 8601.
 ---@field name? string The name. Absent if the session has none.
@@ -1705,6 +1720,17 @@
 ---@field timestamp? number|string When the message was sent, in Unix milliseconds.
 ---@field toolsAdded? table The tools that the model has from then on.
 
+--- A session of the log that has no file here. `open_session` with its id opens it.
+---@class treelined.TeamSessionRow
+---@field created? string The time in the header, in ISO 8601. Absent if no machine has described the session.
+---@field cwd? string The working directory in the header. Absent if no machine has described the session. Untrusted.
+---@field entries? integer The number of entries, messages and others. Absent if no machine has described the session.
+---@field host? string The name of the machine that wrote last. Absent if no machine has described the session. Untrusted.
+---@field modified? string The time of the last activity, in ISO 8601. Absent if no machine has described the session.
+---@field name? string The session's name, if it has one.
+---@field openOn treelined.OpenOn[] The other daemons that have the session open.
+---@field sessionId string The id of the session.
+
 --- A piece of text.
 ---@class treelined.TextBlock
 ---@field text string The text.
@@ -1759,6 +1785,7 @@
 ---@field deletedAt string When the session was deleted, in ISO 8601.
 ---@field diagnostic? treelined.RowDiagnostic Why the file cannot be opened. Absent if it can.
 ---@field firstMessage string The text of the first user message, shortened; empty if there is none.
+---@field log? treelined.SessionInLog The session's place in the log. Absent if the log does not have it, and from a daemon without a log.
 ---@field messageCount integer The number of messages on all branches.
 ---@field modified string When the last message of the user or the assistant was sent, or when the session was created if there is none; in ISO 8601.
 ---@field name? string The name. Absent if the session has none.

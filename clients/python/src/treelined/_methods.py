@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:febb69b9e91ced6774fa8205bdb4b35ccfde1ec74ff25318aa8c67693ddb8960"
+SCHEMA_HASH = "sha256:d7572b94f2cc6070898b7c76287d1279cc6c3b2709590fdfd6b3a117f88e9a95"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -330,6 +330,7 @@ class AsyncMethods(ABC):
         sort: types.SessionSort | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         cursor: str | None | Omitted = OMITTED,
+        local: bool | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.ListSessionsResult:
         """Lists the sessions of the session directory, page by page.
@@ -348,6 +349,8 @@ class AsyncMethods(ABC):
 
         `cursor`: The `nextCursor` of the previous page. Default: the first page.
 
+        `local`: True: only the files of this machine, without anything of the log. Default: false.
+
         """
         answered: types.ListSessionsResult = await self.call(
             "list_sessions",
@@ -359,6 +362,7 @@ class AsyncMethods(ABC):
                 "sort": sort,
                 "limit": limit,
                 "cursor": cursor,
+                "local": local,
             },
             timeout=timeout,
         )
@@ -2192,6 +2196,7 @@ class Methods(ABC):
         sort: types.SessionSort | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         cursor: str | None | Omitted = OMITTED,
+        local: bool | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.ListSessionsResult:
         """Lists the sessions of the session directory, page by page.
@@ -2210,6 +2215,8 @@ class Methods(ABC):
 
         `cursor`: The `nextCursor` of the previous page. Default: the first page.
 
+        `local`: True: only the files of this machine, without anything of the log. Default: false.
+
         """
         answered: types.ListSessionsResult = self.call(
             "list_sessions",
@@ -2221,6 +2228,7 @@ class Methods(ABC):
                 "sort": sort,
                 "limit": limit,
                 "cursor": cursor,
+                "local": local,
             },
             timeout=timeout,
         )

@@ -117,13 +117,15 @@ Disposition = Literal["appended", "queued", "turnRequested"]
 `turnRequested`: It was appended, and `turn_requested` was sent.
 """
 
-Durability = Literal["none", "os", "interval", "always"]
+Durability = Literal["none", "os", "interval", "always", "replicated", "queued"]
 """How safe a write is at the time of the response.
 
 `none`: Nothing was written, or the session is ephemeral.
 `os`: The write survives the death of the daemon.
 `interval`: The write also survives the death of the machine, at most 50 ms after the response.
 `always`: The write is on the disk.
+`replicated`: The write is in the log beyond this machine, and survives its loss (fleet.md).
+`queued`: The write survives the death of the daemon, and waits for the log beyond this machine.
 """
 
 DurabilityPolicy = Literal["os", "interval", "always"]
@@ -229,7 +231,7 @@ ErrorKind = Literal[
 `storageFull`: The disk or the quota is full. Free space and send the request again; `details.writtenIds` lists the entries that were written.
 `storageIo`: The operating system failed to read or write the file. Check the disk and the file; `details.writtenIds` lists the entries that were written.
 `pathDenied`: The operating system denies access to the file or its directory. Change the permissions of the file or the directory, or choose another session directory.
-`durabilityUnknown`: The data is written, but the operating system could not confirm that it is on the disk. Check the disk; send the same entries with the same ids again to learn whether they are safe.
+`durabilityUnknown`: The data is written, but the operating system could not confirm that it is on the disk, or the log beyond this machine did not answer in time. Check the disk; send the same entries with the same ids again to learn whether they are safe.
 `fileExists`: A file with this path exists already. Choose another path, or send `overwrite: true` to replace the file.
 `importFailed`: A conversation of another tool could not be imported. Correct the cause that the message names, and import again; the rest is imported.
 `logUnavailable`: The log beyond this machine cannot be reached, or does not answer in time. Try again after `retryAfterMs`; reads of local files work meanwhile.
@@ -2149,6 +2151,8 @@ class ListSessionsParams(TypedDict, total=False):
     """The most rows of the page. Default: no limit."""
     cursor: str | None
     """The `nextCursor` of the previous page. Default: the first page."""
+    local: bool
+    """True: only the files of this machine, without anything of the log. Default: false."""
 
 
 class _ListSessionsResult(TypedDict):
@@ -2161,6 +2165,12 @@ class ListSessionsResult(_ListSessionsResult, total=False):
 
     nextCursor: str
     """The `cursor` of the next page. Absent on the last page. A page ends at `limit` rows, or before the row that would exceed the client's `maxFrameBytes`."""
+    team: list[TeamSessionRow]
+    """The sessions of the log that have no file here, the last active first. Only on the first page, from a daemon with a log."""
+    teamCount: int
+    """The sessions of the log that have no file here and fit the params, shown or not."""
+    teamDiagnostic: RowDiagnostic
+    """Why `team` or the members `openOn` may lack something."""
 
 
 class ListTrashParams(TypedDict, total=False):
@@ -2661,6 +2671,15 @@ class NotifyUserResult(TypedDict):
 
     delivered: int
     """The number of connections to which the message was sent."""
+
+
+class OpenOn(TypedDict):
+    """Another daemon that has a session open."""
+
+    host: str
+    """The name of its machine. Untrusted."""
+    since: str
+    """When it opened the session, in ISO 8601 by its machine's clock."""
 
 
 class OpenSessionParams(TypedDict, total=False):
@@ -3438,6 +3457,15 @@ class SessionFork(TypedDict):
     """The id of the entry at which it was forked; empty for a session without entries."""
 
 
+class SessionInLog(TypedDict):
+    """The place of a session in the log."""
+
+    stream: str
+    """The name of the log's stream."""
+    openOn: list[OpenOn]
+    """The other daemons that have the session open."""
+
+
 class SessionInfoChanged(TypedDict):
     """The params of `session_info_changed`."""
 
@@ -3504,6 +3532,8 @@ class SessionRow(_SessionRow, total=False):
     """The call that spawned this session, if it is a subagent's, as the header says. Untrusted text."""
     diagnostic: RowDiagnostic
     """Why the file cannot be opened. Absent if it can."""
+    log: SessionInLog
+    """The session's place in the log. Absent if the log does not have it, and from a daemon without a log."""
 
 
 class _SessionTree(TypedDict):
@@ -3636,6 +3666,30 @@ class SystemMessage(_SystemMessage, total=False):
     """When the message was sent, in Unix milliseconds."""
 
 
+class _TeamSessionRow(TypedDict):
+    sessionId: str
+    """The id of the session."""
+    openOn: list[OpenOn]
+    """The other daemons that have the session open."""
+
+
+class TeamSessionRow(_TeamSessionRow, total=False):
+    """A session of the log that has no file here. `open_session` with its id opens it."""
+
+    name: str
+    """The session's name, if it has one."""
+    cwd: str
+    """The working directory in the header. Absent if no machine has described the session. Untrusted."""
+    created: str
+    """The time in the header, in ISO 8601. Absent if no machine has described the session."""
+    modified: str
+    """The time of the last activity, in ISO 8601. Absent if no machine has described the session."""
+    entries: int
+    """The number of entries, messages and others. Absent if no machine has described the session."""
+    host: str
+    """The name of the machine that wrote last. Absent if no machine has described the session. Untrusted."""
+
+
 class TextBlock(TypedDict):
     """A piece of text."""
 
@@ -3761,6 +3815,8 @@ class TrashedRow(_TrashedRow, total=False):
     """The call that spawned this session, if it is a subagent's, as the header says. Untrusted text."""
     diagnostic: RowDiagnostic
     """Why the file cannot be opened. Absent if it can."""
+    log: SessionInLog
+    """The session's place in the log. Absent if the log does not have it, and from a daemon without a log."""
 
 
 class _TreeCall(TypedDict):

@@ -38,15 +38,17 @@ pub fn document(entry: &Entry) -> Document {
     Document::of(&value(entry))
 }
 
-pub fn session(opened: OpenSessionResult) -> Session {
+pub fn session(opened: OpenSessionResult, first_message: &str) -> Session {
     let session = opened.session;
     Session {
         id: session.session_id,
         path: session.path,
         cwd: text::line(&session.cwd),
         name: session.name.as_deref().map(text::line),
+        first_message: text::line(first_message),
         read_only: session.read_only,
         damaged: opened.diagnostics.len(),
+        open_on: Vec::new(),
     }
 }
 
@@ -61,7 +63,34 @@ pub fn session_row(row: client::SessionRow) -> SessionRow {
         first_message: text::line(&row.first_message),
         parent: row.parent_session,
         damage: row.diagnostic.map(|found| text::line(&found.message)),
+        host: None,
+        open_on: row.log.map(|log| hosts(&log.open_on)).unwrap_or_default(),
     }
+}
+
+/// The row of a session that has no file on this machine.
+pub fn team_row(row: client::TeamSessionRow) -> SessionRow {
+    SessionRow {
+        id: row.session_id,
+        path: String::new(),
+        cwd: text::line(row.cwd.as_deref().unwrap_or_default()),
+        name: row.name.as_deref().map(text::line),
+        modified: row.modified.as_deref().map_or(0, time::seconds),
+        messages: row.entries.unwrap_or_default(),
+        first_message: String::new(),
+        parent: None,
+        damage: None,
+        host: Some(text::line(row.host.as_deref().unwrap_or_default())),
+        open_on: hosts(&row.open_on),
+    }
+}
+
+/// The names of machines, each once.
+pub fn hosts(machines: &[client::OpenOn]) -> Vec<String> {
+    let mut hosts: Vec<String> = machines.iter().map(|by| text::line(&by.host)).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    hosts
 }
 
 pub fn tree_page(tree: FlatTree, at: Option<usize>) -> TreePage {

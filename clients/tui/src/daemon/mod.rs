@@ -5,6 +5,7 @@ mod compare;
 mod convert;
 mod operations;
 mod people;
+mod presence;
 mod search;
 
 use crate::message::{self, Effect, Failure, Message, PagePosition, Sort, Target};
@@ -15,8 +16,11 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use treelined_client::{
     Builder, Client, Error, ErrorKind, Message as ChatMessage, Notification, SessionSort,
-    TreeOrder, TreeRender,
+    TreeFilter, TreeOrder, TreeRender,
 };
+
+/// Rows searched for the first message of a session without a name.
+const FIRST_ROWS: u64 = 16;
 
 /// The connection, and what is needed to make it again.
 #[derive(Clone)]
@@ -40,6 +44,8 @@ struct State {
     comparing: Option<AbortHandle>,
     /// The command started last.
     running: Option<AbortHandle>,
+    /// Asks which machines have the open session open.
+    presence: Option<AbortHandle>,
     /// Ends the search started last when it is dropped.
     searching: Option<oneshot::Sender<()>>,
     /// Whether the program itself closes the connection.
@@ -289,6 +295,12 @@ impl Daemon {
                 .into_iter()
                 .map(convert::session_row)
                 .collect(),
+            team: page
+                .team
+                .unwrap_or_default()
+                .into_iter()
+                .map(convert::team_row)
+                .collect(),
             next: page.next_cursor,
         })
     }
@@ -309,7 +321,12 @@ impl Daemon {
             // Fails if the session is already closed or in the trash.
             let _closed = client.with_session(&before).close_session().await;
         }
-        Ok(convert::session(opened))
+        let first_message = match opened.session.name {
+            Some(_) => String::new(),
+            None => first_message(&client.with_session(&opened.session.session_id)).await?,
+        };
+        self.watch_presence(client, opened.session.session_id.clone());
+        Ok(convert::session(opened, &first_message))
     }
 
     /// Finds the file of the session used last, of this directory if there is any.
@@ -343,6 +360,18 @@ impl Daemon {
         }
         named
     }
+}
+
+/// Returns the first user message with text; empty if there is none among the first rows.
+async fn first_message(client: &Client) -> Result<String, Error> {
+    let tree = client
+        .get_tree()
+        .filter(TreeFilter::UserOnly)
+        .limit(FIRST_ROWS)
+        .await?;
+    let mut previews = tree.nodes.into_iter().map(|row| row.preview);
+    let found = previews.find(|text| !text.trim().is_empty());
+    Ok(found.unwrap_or_default())
 }
 
 /// Returns the text of an error. The remedy of a program that cannot be started is for authors of clients.

@@ -33,6 +33,13 @@ impl Model {
                 Err(failure) => self.fail("The sessions cannot be searched", failure),
             },
             Daemon::Opened(result) => self.opened(result),
+            Daemon::OpenOn { session_id, hosts } => {
+                let open = self.session.as_mut().filter(|open| open.id == session_id);
+                if let Some(session) = open {
+                    session.open_on = hosts;
+                }
+                Vec::new()
+            }
             Daemon::Tree { query, result } => match self.tree.arrived(query, result) {
                 Ok(effects) => {
                     self.compare_with_old_leaf();

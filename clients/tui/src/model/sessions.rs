@@ -4,7 +4,7 @@
 //! from `parentSession`: the daemon lists forks behind the session they come from.
 
 use super::input::Input;
-use crate::message::{Effect, SessionPage, SessionQuery, SessionRow, Sort};
+use crate::message::{Effect, Session, SessionPage, SessionQuery, SessionRow, Sort};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -18,7 +18,10 @@ const MAX_DEPTH: usize = 16;
 /// The list of sessions.
 #[derive(Debug)]
 pub struct SessionList {
+    /// The sessions of this machine, then those of others.
     rows: Vec<SessionRow>,
+    /// The sessions of this machine.
+    here_count: usize,
     /// The guides before each row.
     guides: Vec<String>,
     pub here: bool,
@@ -49,6 +52,7 @@ impl SessionList {
     pub fn new() -> Self {
         Self {
             rows: Vec::new(),
+            here_count: 0,
             guides: Vec::new(),
             here: true,
             named: false,
@@ -130,10 +134,16 @@ impl SessionList {
         if self.again || generation != self.generation {
             return vec![self.ask(None)];
         }
-        if std::mem::take(&mut self.fresh) {
-            self.rows.clear();
-        }
+        let mut team = match std::mem::take(&mut self.fresh) {
+            true => {
+                self.rows.clear();
+                page.team
+            }
+            false => self.rows.split_off(self.here_count),
+        };
         self.rows.extend(page.rows);
+        self.here_count = self.rows.len();
+        self.rows.append(&mut team);
         self.guides = if self.sort == Sort::Threaded {
             guides(&self.rows)
         } else {
@@ -228,12 +238,25 @@ impl Sort {
     }
 }
 
+impl Session {
+    /// Returns the session's name, else the beginning of its conversation, else its id.
+    pub fn title(&self) -> &str {
+        match (&self.name, self.first_message.is_empty()) {
+            (Some(name), _) => name,
+            (None, false) => &self.first_message,
+            (None, true) => &self.id,
+        }
+    }
+}
+
 impl SessionRow {
     /// Returns the session's name, else the beginning of its conversation.
     pub fn title(&self) -> &str {
         match (&self.name, self.first_message.is_empty()) {
             (Some(name), _) => name,
             (None, false) => &self.first_message,
+            // The log knows no more of the session.
+            (None, true) if self.host.is_some() => &self.id,
             (None, true) => "(empty)",
         }
     }
@@ -291,6 +314,8 @@ mod tests {
             first_message: String::new(),
             parent: parent.map(Into::into),
             damage: None,
+            host: None,
+            open_on: Vec::new(),
         }
     }
 
@@ -320,6 +345,7 @@ mod tests {
     fn page(ids: &[&str], next: Option<&str>) -> SessionPage {
         SessionPage {
             rows: ids.iter().map(|id| row(id, None)).collect(),
+            team: Vec::new(),
             next: next.map(Into::into),
         }
     }
@@ -339,6 +365,30 @@ mod tests {
         assert_eq!(list.reload().len(), 1);
         list.arrived(2, page(&["x", "c", "a"], None));
         assert_eq!(list.selected().map(|row| &*row.id), Some("c"));
+    }
+
+    #[test]
+    fn sessions_of_other_machines_are_behind_all_pages() {
+        let mut list = SessionList::new();
+        list.restart();
+        let elsewhere = SessionRow {
+            host: Some("build-7".into()),
+            ..row("t", None)
+        };
+        let first = SessionPage {
+            team: vec![elsewhere],
+            ..page(&["a"], Some("2"))
+        };
+        let ids = |list: &SessionList| -> Vec<String> {
+            list.rows().iter().map(|row| row.id.clone()).collect()
+        };
+        list.arrived(1, first);
+        assert_eq!(ids(&list), ["a", "t"]);
+        list.arrived(1, page(&["b"], None));
+        assert_eq!(ids(&list), ["a", "b", "t"]);
+        list.reload();
+        list.arrived(2, page(&["a"], None));
+        assert_eq!(ids(&list), ["a"]);
     }
 
     #[test]

@@ -25,10 +25,7 @@ pub fn header(model: &Model, frame: &mut Frame, area: Rect) {
     };
     let room = columns.saturating_sub(text::width(&right) + 1);
     let (name, place) = match (&model.session, model.screen) {
-        (Some(session), Screen::Tree) => {
-            let name = session.name.clone().unwrap_or_else(|| session.id.clone());
-            (name, session.cwd.clone())
-        }
+        (Some(session), Screen::Tree) => (session.title().to_owned(), session.cwd.clone()),
         (None, Screen::Tree) => ("treelined".to_owned(), String::new()),
         (_, Screen::Search) => {
             let scope = match model.search.here {
@@ -236,8 +233,13 @@ fn tree_status(model: &Model) -> Vec<String> {
         0 => String::new(),
         marks => format!("{marks} marked"),
     };
+    let elsewhere = match model.session.as_ref().map(|session| &*session.open_on) {
+        None | Some([]) => String::new(),
+        Some(hosts) => format!("also open on {}", hosts.join(", ")),
+    };
     vec![
         position,
+        elsewhere,
         tree.filter.name().to_owned(),
         hidden,
         seeking.to_owned(),

@@ -21,6 +21,9 @@ const NAME: &str = "  session";
 const MESSAGES: usize = 9;
 const WHEN: usize = 4;
 
+/// The most columns of the names of machines.
+const MOST_ELSEWHERE: usize = 32;
+
 pub fn draw(model: &Model, frame: &mut Frame, head: Rect, area: Rect) {
     let list = &model.sessions;
     if let Some(mut why) = list.emptiness() {
@@ -108,6 +111,16 @@ fn directory(model: &Model, columns: usize) -> Option<usize> {
     (!model.sessions.here && columns >= WIDE).then_some(columns / 4)
 }
 
+/// The machine of a session that has no file here, and the other machines that have it open.
+fn elsewhere(row: &SessionRow) -> String {
+    let host = row.host.as_ref().filter(|host| !host.is_empty());
+    let mut about = host.map_or_else(String::new, |host| format!(" · {host}"));
+    if !row.open_on.is_empty() {
+        about += &format!(" · open on {}", row.open_on.join(", "));
+    }
+    text::cut(&about, MOST_ELSEWHERE)
+}
+
 fn row_line(model: &Model, row: &SessionRow, at: usize, columns: usize) -> Line<'static> {
     let theme = &model.settings.theme;
     let selected = at == model.sessions.cursor;
@@ -123,6 +136,7 @@ fn row_line(model: &Model, row: &SessionRow, at: usize, columns: usize) -> Line<
         tail = format!("  {cwd}{gap} {tail}");
     }
     let mut title_style = match row.name {
+        _ if row.host.is_some() => theme.dim,
         Some(_) => theme.text.add_modifier(Modifier::BOLD),
         None => theme.text,
     };
@@ -132,8 +146,9 @@ fn row_line(model: &Model, row: &SessionRow, at: usize, columns: usize) -> Line<
         title = format!("! {damage}");
     }
     let active = if open { " ← open" } else { "" };
+    let active = format!("{active}{}", elsewhere(row));
     let used =
-        text::width(pointer) + text::width(&guide) + text::width(&tail) + text::width(active);
+        text::width(pointer) + text::width(&guide) + text::width(&tail) + text::width(&active);
     let title = text::cut(&title, columns.saturating_sub(used));
     let gap = " ".repeat(columns.saturating_sub(used + text::width(&title)));
     if selected {

@@ -1,7 +1,7 @@
 //! The operations of the program, with the real daemon.
 
 use crate::{Entry, Fixture};
-use treelined_tui::message::{Daemon as Answer, Effect, Event, Failure};
+use treelined_tui::message::{Daemon as Answer, Effect, Event, Failure, Target};
 use treelined_tui::model::picker::{PickerItem, PickerKind};
 use treelined_tui::operation::{ExportFormat, ImportSource, Operation};
 
@@ -102,6 +102,32 @@ async fn a_session_is_described_named_and_exported() {
         assert!(std::fs::read_to_string(&path).unwrap().contains("says 3"));
         let failure = operate(&mut fixture, export()).await.unwrap_err();
         assert_eq!(failure.kind, "fileExists");
+    }
+}
+
+/// The header of an imported session was its id: few tools name their sessions.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_title_of_a_session_is_its_name_else_its_first_message_else_its_id() {
+    for (entries, named, title) in [(1, false, "says 0"), (1, true, "New"), (0, false, "s")] {
+        let entry = |_| Entry {
+            parent: None,
+            is_user: true,
+        };
+        let entries: Vec<Entry> = (0..entries).map(entry).collect();
+        let mut fixture = Fixture::open(&entries).await;
+        if named {
+            let name = Operation::Name { name: "New".into() };
+            operate(&mut fixture, name).await.unwrap();
+        }
+        let file = fixture.folder.path().join("s.jsonl");
+        let target = Target::Path(file.to_string_lossy().into_owned());
+        fixture.daemon.run(Effect::OpenSession(target));
+        let opened = |answer| match answer {
+            Answer::Opened(session) => Some(session.unwrap()),
+            _ => None,
+        };
+        let session = fixture.wait(opened).await;
+        assert_eq!(session.title(), title);
     }
 }
 

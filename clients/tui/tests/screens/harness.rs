@@ -35,6 +35,8 @@ pub struct Screen {
     pub revision: u32,
     pub entries: HashMap<String, Value>,
     pub sessions: Vec<SessionRow>,
+    /// The sessions of other machines.
+    pub team: Vec<SessionRow>,
     /// The effects that were not answered here.
     pub asked: Vec<Effect>,
     /// The number of rows that were requested.
@@ -88,6 +90,7 @@ impl Screen {
             revision: 0,
             entries: HashMap::new(),
             sessions: Vec::new(),
+            team: Vec::new(),
             asked: Vec::new(),
             fetched: 0,
             silent: false,
@@ -150,13 +153,16 @@ impl Screen {
                 path: None,
                 cwd: "/home/ada/project".into(),
                 name: Some("A tour".into()),
+                first_message: String::new(),
                 read_only: false,
                 damaged: 0,
+                open_on: Vec::new(),
             })),
             Effect::ListSessions(query) => Daemon::Sessions {
                 generation: query.generation,
                 result: Ok(SessionPage {
                     rows: self.sessions.clone(),
+                    team: self.team.clone(),
                     next: None,
                 }),
             },
@@ -366,5 +372,7 @@ pub fn session(id: &str, title: &str, parent: Option<&str>, age: i64) -> Session
         first_message: String::new(),
         parent: parent.map(Into::into),
         damage: None,
+        host: None,
+        open_on: Vec::new(),
     }
 }

@@ -262,8 +262,10 @@ fn a_hit_that_the_filter_hides_is_shown_with_all_entries() {
         path: None,
         cwd: "/home/ada/project".into(),
         name: Some("A tour".into()),
+        first_message: String::new(),
         read_only: false,
         damaged: 0,
+        open_on: Vec::new(),
     })));
     let users = vec![row("q1", "", "Why does the build fail?")];
     for (filter, rows) in [(Filter::UserOnly, users), (Filter::All, tour())] {

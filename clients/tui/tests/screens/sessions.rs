@@ -1,7 +1,7 @@
 //! The list of sessions.
 
 use crate::harness::{Screen, session};
-use treelined_tui::message::{Daemon, Effect, Event, SessionRow, Sort};
+use treelined_tui::message::{Daemon, Effect, Event, SessionRow, Sort, Target};
 
 fn some() -> Vec<SessionRow> {
     vec![
@@ -60,6 +60,7 @@ fn scope_sort_and_named_only_have_a_key_each() {
     assert!(!query.here);
     let page = treelined_tui::message::SessionPage {
         rows: some(),
+        team: Vec::new(),
         next: None,
     };
     screen.daemon(treelined_tui::message::Daemon::Sessions {
@@ -162,7 +163,11 @@ fn thousands_of_sessions_load_page_by_page() {
             .collect();
         pages += 1;
         let next = (pages < 6).then(|| pages.to_string());
-        let page = treelined_tui::message::SessionPage { rows, next };
+        let page = treelined_tui::message::SessionPage {
+            rows,
+            team: Vec::new(),
+            next,
+        };
         screen.daemon(treelined_tui::message::Daemon::Sessions {
             generation: query.generation,
             result: Ok(page),
@@ -172,4 +177,57 @@ fn thousands_of_sessions_load_page_by_page() {
     assert_eq!(screen.model.sessions.rows().len(), 200 + 5 * 1000);
     screen.keys("end");
     assert!(screen.text().contains("5200/5200"));
+}
+
+/// A session without a file here is shown with its machine, and opened by its id.
+#[test]
+fn sessions_of_other_machines_are_listed_and_opened() {
+    let mut screen = Screen::list(80, 10, Vec::new());
+    screen.sessions = vec![SessionRow {
+        open_on: vec!["build-7".into()],
+        ..session("a", "Fix the build", None, 30)
+    }];
+    let elsewhere = |id: &str, name: Option<&str>, host: &str| SessionRow {
+        path: String::new(),
+        name: name.map(str::to_owned),
+        host: Some(host.into()),
+        ..session(id, "", None, 7200)
+    };
+    screen.team = vec![
+        elsewhere("t", Some("The release"), "build-7"),
+        elsewhere("0198c1f0-5e00-7000-8000-000000000002", None, ""),
+    ];
+    screen.daemon(Daemon::Event(Event::SessionsChanged));
+    screen.keys("down");
+    screen.check("sessions-team");
+    screen.silent = true;
+    screen.keys("enter");
+    let asked = screen.asked.last();
+    assert_eq!(asked, Some(&Effect::OpenSession(Target::Id("t".into()))));
+}
+
+#[test]
+fn the_status_names_the_machines_that_have_the_session_open() {
+    let mut screen = Screen::tree(100, 8, Vec::new());
+    for (session, hosts, is_shown) in [
+        ("other", vec!["laptop".to_owned()], false),
+        (
+            "tour",
+            vec!["build-7".to_owned(), "laptop".to_owned()],
+            true,
+        ),
+        ("tour", Vec::new(), false),
+    ] {
+        screen.daemon(Daemon::OpenOn {
+            session_id: session.into(),
+            hosts,
+        });
+        let text = screen.text();
+        assert_eq!(
+            text.contains("also open on build-7, laptop"),
+            is_shown,
+            "{text}"
+        );
+        assert_eq!(text.contains("also open"), is_shown, "{text}");
+    }
 }

@@ -180,14 +180,21 @@ impl Tmux {
         self.wait(text, |screen| screen.contains(text))
     }
 
+    /// Replaces the folder, whose name differs between runs, but not in its length. A short line has its end only.
+    fn masked(&self, screen: &str) -> String {
+        let here = self.folder.path().to_string_lossy();
+        let name = self.folder.path().file_name().unwrap().to_string_lossy();
+        screen
+            .replace(&*here, &format!("{:…<1$}", "/tmp/", here.len()))
+            .replace(&*name, &"…".repeat(name.len()))
+    }
+
     /// Waits until the screen with its colours is that of `expected/FOLDER/NAME.ansi`. `UPDATE_SCREENS=1` writes the
     /// file instead, once the screen contains `text`.
     #[track_caller]
     pub fn check_coloured(&self, folder: &str, name: &str, text: &str) {
-        let here = self.folder.path().to_string_lossy().into_owned();
         let clean = |screen: &str| {
-            let screen = screen.replace(&here, &format!("{:…<1$}", "/tmp/", here.len()));
-            let lines: Vec<String> = screen.lines().map(without_age).collect();
+            let lines: Vec<String> = self.masked(screen).lines().map(without_age).collect();
             lines.join("\n").trim_end().to_owned() + "\n"
         };
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -222,10 +229,8 @@ impl Tmux {
     /// once the screen contains `text`.
     #[track_caller]
     pub fn check(&self, name: &str, text: &str) {
-        let here = self.folder.path().to_string_lossy().into_owned();
         let clean = |screen: &str| {
-            // The name of the folder differs between runs, but not its length.
-            let screen = screen.replace(&here, &format!("{:…<1$}", "/tmp/", here.len()));
+            let screen = self.masked(screen);
             let lines: Vec<&str> = screen.lines().map(str::trim_end).collect();
             lines.join("\n").trim_end().to_owned() + "\n"
         };

@@ -46,8 +46,10 @@ export type ContentBlock = TextBlock | ThinkingBlock | ImageBlock | ToolCallBloc
  * `os`: The write survives the death of the daemon.
  * `interval`: The write also survives the death of the machine, at most 50 ms after the response.
  * `always`: The write is on the disk.
+ * `replicated`: The write is in the log beyond this machine, and survives its loss (fleet.md).
+ * `queued`: The write survives the death of the daemon, and waits for the log beyond this machine.
  */
-export type Durability = 'none' | 'os' | 'interval' | 'always';
+export type Durability = 'none' | 'os' | 'interval' | 'always' | 'replicated' | 'queued';
 /**
  * How a person answers.
  *
@@ -232,7 +234,7 @@ export type Origin = 'self' | 'other';
  * `storageFull`: The disk or the quota is full. Free space and send the request again; `details.writtenIds` lists the entries that were written.
  * `storageIo`: The operating system failed to read or write the file. Check the disk and the file; `details.writtenIds` lists the entries that were written.
  * `pathDenied`: The operating system denies access to the file or its directory. Change the permissions of the file or the directory, or choose another session directory.
- * `durabilityUnknown`: The data is written, but the operating system could not confirm that it is on the disk. Check the disk; send the same entries with the same ids again to learn whether they are safe.
+ * `durabilityUnknown`: The data is written, but the operating system could not confirm that it is on the disk, or the log beyond this machine did not answer in time. Check the disk; send the same entries with the same ids again to learn whether they are safe.
  * `fileExists`: A file with this path exists already. Choose another path, or send `overwrite: true` to replace the file.
  * `importFailed`: A conversation of another tool could not be imported. Correct the cause that the message names, and import again; the rest is imported.
  * `logUnavailable`: The log beyond this machine cannot be reached, or does not answer in time. Try again after `retryAfterMs`; reads of local files work meanwhile.
@@ -4329,6 +4331,10 @@ export interface ListSessionsParams {
    * The `nextCursor` of the previous page. Default: the first page.
    */
   cursor?: string | null;
+  /**
+   * True: only the files of this machine, without anything of the log. Default: false.
+   */
+  local?: boolean;
 }
 /**
  * The result of `list_sessions`.
@@ -4342,6 +4348,18 @@ export interface ListSessionsResult {
    * The `cursor` of the next page. Absent on the last page. A page ends at `limit` rows, or before the row that would exceed the client's `maxFrameBytes`.
    */
   nextCursor?: string;
+  /**
+   * The sessions of the log that have no file here, the last active first. Only on the first page, from a daemon with a log.
+   */
+  team?: TeamSessionRow[];
+  /**
+   * The sessions of the log that have no file here and fit the params, shown or not.
+   */
+  teamCount?: number;
+  /**
+   * Why `team` or the members `openOn` may lack something.
+   */
+  teamDiagnostic?: RowDiagnostic;
 }
 /**
  * A session in a list.
@@ -4391,6 +4409,10 @@ export interface SessionRow {
    * Why the file cannot be opened. Absent if it can.
    */
   diagnostic?: RowDiagnostic;
+  /**
+   * The session's place in the log. Absent if the log does not have it, and from a daemon without a log.
+   */
+  log?: SessionInLog;
 }
 /**
  * The call that spawned a subagent.
@@ -4421,6 +4443,69 @@ export interface RowDiagnostic {
    * A sentence for people.
    */
   message: string;
+}
+/**
+ * The place of a session in the log.
+ */
+export interface SessionInLog {
+  /**
+   * The name of the log's stream.
+   */
+  stream: string;
+  /**
+   * The other daemons that have the session open.
+   */
+  openOn: OpenOn[];
+}
+/**
+ * Another daemon that has a session open.
+ */
+export interface OpenOn {
+  /**
+   * The name of its machine. Untrusted.
+   */
+  host: string;
+  /**
+   * When it opened the session, in ISO 8601 by its machine's clock.
+   */
+  since: string;
+}
+/**
+ * A session of the log that has no file here. `open_session` with its id opens it.
+ */
+export interface TeamSessionRow {
+  /**
+   * The id of the session.
+   */
+  sessionId: string;
+  /**
+   * The session's name, if it has one.
+   */
+  name?: string;
+  /**
+   * The working directory in the header. Absent if no machine has described the session. Untrusted.
+   */
+  cwd?: string;
+  /**
+   * The time in the header, in ISO 8601. Absent if no machine has described the session.
+   */
+  created?: string;
+  /**
+   * The time of the last activity, in ISO 8601. Absent if no machine has described the session.
+   */
+  modified?: string;
+  /**
+   * The number of entries, messages and others. Absent if no machine has described the session.
+   */
+  entries?: number;
+  /**
+   * The name of the machine that wrote last. Absent if no machine has described the session. Untrusted.
+   */
+  host?: string;
+  /**
+   * The other daemons that have the session open.
+   */
+  openOn: OpenOn[];
 }
 /**
  * The params of `list_trash`. The session that was deleted last comes first.
@@ -4500,6 +4585,10 @@ export interface TrashedRow {
    * Why the file cannot be opened. Absent if it can.
    */
   diagnostic?: RowDiagnostic;
+  /**
+   * The session's place in the log. Absent if the log does not have it, and from a daemon without a log.
+   */
+  log?: SessionInLog;
   /**
    * The path of the file in the trash.
    */

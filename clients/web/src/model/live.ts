@@ -5,6 +5,7 @@ import type { Action } from './keys.ts';
 import { formatRoute, parseRoute, type SessionRoute } from './route.ts';
 import { questionOf, type Question } from './questions.ts';
 import { Moves } from './moves.ts';
+import { Presence } from './presence.ts';
 import { SessionList } from './session-list.ts';
 import { LiveSource, type WireSession } from '../source/live.ts';
 import { Link, RpcError } from '../source/rpc.ts';
@@ -32,6 +33,7 @@ export class Live {
   readonly link: Link | undefined;
   readonly list: SessionList;
   readonly moves: Moves;
+  readonly presence: Presence;
   source: LiveSource | undefined;
   dialog: LiveDialog;
   questions: Question[] = [];
@@ -53,6 +55,7 @@ export class Live {
     this.route = sessionOf(route);
     this.list = new SessionList(this);
     this.moves = new Moves(this);
+    this.presence = new Presence((method, params) => this.call(method, params), app.changed);
     if (token === undefined) return;
     this.link = new Link(`ws://${location.host}/ws`, token, {
       introduced: () => this.introduced(),
@@ -131,6 +134,7 @@ export class Live {
   /** After a new connection: the same session, the same place. */
   private async reopen(source: LiveSource): Promise<void> {
     source.update(await this.askToOpen(this.route));
+    this.presence.watch(source.session.sessionId);
     this.app.session?.bodies.clear();
     await this.app.session?.tree.reload();
   }
@@ -156,6 +160,7 @@ export class Live {
     this.route = sessionOf(which);
     const route = { ...this.route, ...(place === undefined ? {} : { entry: place }) };
     history.replaceState(null, '', formatRoute(route));
+    this.presence.watch(session.sessionId);
     this.app.open(this.source);
     this.listing = false;
     this.moves.restoreDraft();
@@ -182,6 +187,7 @@ export class Live {
       return this.moves.progress(method, params);
     if (method === 'session_closed') {
       this.app.say('The session was closed or deleted.', 'warning');
+      this.presence.stop();
       this.showList();
     } else if (method === 'session_info_changed') {
       const title = typeof params.name === 'string' ? params.name : '';

@@ -11,6 +11,34 @@ export interface SessionRow {
   messageCount: number;
   firstMessage: string;
   diagnostic?: { kind: string; message: string };
+  log?: { openOn: OpenOn[] };
+}
+
+/** Another machine that has a session open. */
+export interface OpenOn {
+  host: string;
+}
+
+/** A session of the log that has no file on this machine. */
+export interface TeamRow {
+  sessionId: string;
+  cwd?: string;
+  name?: string;
+  modified?: string;
+  entries?: number;
+  host?: string;
+  openOn: OpenOn[];
+}
+
+interface ListPage {
+  sessions: SessionRow[];
+  nextCursor?: string;
+  team?: TeamRow[];
+}
+
+/** The names of machines, each once. */
+export function hostsOf(openOn: OpenOn[] | undefined): string[] {
+  return [...new Set(openOn?.map(({ host }) => host))];
 }
 
 export interface Hit {
@@ -29,6 +57,8 @@ const HITS = 200;
 
 export class SessionList {
   rows: SessionRow[] | undefined;
+  /** The sessions of other machines. */
+  team: TeamRow[] = [];
   hits: Hit[] = [];
   typed = '';
   /** Whether the search in the text is still running. */
@@ -59,15 +89,13 @@ export class SessionList {
 
   private async read(cursor: string | undefined, generation: number): Promise<void> {
     const query = this.typed.trim();
-    const page = await this.live.call<{ sessions: SessionRow[]; nextCursor?: string }>(
-      'list_sessions',
-      {
-        limit: PAGE,
-        ...(query === '' || /^["/]/.test(query) ? {} : { query }),
-        ...(cursor === undefined ? {} : { cursor }),
-      },
-    );
+    const page = await this.live.call<ListPage>('list_sessions', {
+      limit: PAGE,
+      ...(query === '' || /^["/]/.test(query) ? {} : { query }),
+      ...(cursor === undefined ? {} : { cursor }),
+    });
     if (generation !== this.generation) return;
+    if (cursor === undefined) this.team = page.team ?? [];
     this.rows = cursor === undefined ? page.sessions : [...(this.rows ?? []), ...page.sessions];
     this.cursor = page.nextCursor;
     this.hasMore = page.nextCursor !== undefined;
@@ -128,7 +156,7 @@ export class SessionList {
   }
 
   get count(): number {
-    return (this.rows?.length ?? 0) + this.hits.length;
+    return (this.rows?.length ?? 0) + this.team.length + this.hits.length;
   }
 
   move(by: number): void {
@@ -142,8 +170,9 @@ export class SessionList {
   accept(at = this.selected): void {
     const rows = this.rows ?? [];
     const row = rows[at];
-    const hit = this.hits[at - rows.length];
-    const sessionId = row?.sessionId ?? hit?.sessionId;
+    const other = this.team[at - rows.length];
+    const hit = this.hits[at - rows.length - this.team.length];
+    const sessionId = (row ?? other ?? hit)?.sessionId;
     if (sessionId === undefined) return;
     if (row?.diagnostic) {
       this.live.app.say(row.diagnostic.message, 'warning');

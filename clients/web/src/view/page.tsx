@@ -67,6 +67,7 @@ function Head({ app, session }: { app: App; session: Session }) {
     info.cwd === undefined ? '' : visible(info.cwd),
     created ? day(created) : '',
     plural(info.entryCount, 'entry', 'entries'),
+    alsoOpenOn(app.live?.presence.hosts ?? []),
   ];
   const replaced = app.file?.meta.redactions.reduce((sum, one) => sum + one.count, 0) ?? 0;
   const showDrawer = (): void => {
@@ -105,6 +106,10 @@ function Head({ app, session }: { app: App; session: Session }) {
       </div>
     </header>
   );
+}
+
+function alsoOpenOn(hosts: string[]): string {
+  return hosts.length === 0 ? '' : `also open on ${visible(hosts.join(', '))}`;
 }
 
 const FILTER_WORDS: Record<Filter, string> = {

@@ -3,7 +3,7 @@
 import type { ComponentChildren } from 'preact';
 import type { App } from '../model/app.ts';
 import type { Live } from '../model/live.ts';
-import type { Hit, SessionRow } from '../model/session-list.ts';
+import { hostsOf, type Hit, type SessionRow, type TeamRow } from '../model/session-list.ts';
 import { age } from '../text/time.ts';
 import { plural, visible } from '../text/visible.ts';
 import { Icon, IconButton } from './icons.tsx';
@@ -62,7 +62,7 @@ export function Sessions({ app, live }: { app: App; live: Live }) {
       </label>
       {list.rows === undefined ? (
         <p class="waiting">{live.link?.state === 'open' ? 'Reading…' : ''}</p>
-      ) : rows.length === 0 && list.hits.length === 0 && !list.searching ? (
+      ) : list.count === 0 && !list.searching ? (
         <p class="empty">
           {list.typed === '' ? 'There are no sessions yet.' : 'Nothing was found.'}
         </p>
@@ -79,6 +79,18 @@ export function Sessions({ app, live }: { app: App; live: Live }) {
           Show more sessions
         </button>
       )}
+      {list.team.length > 0 && (
+        <>
+          <h2>On other machines</h2>
+          <ul aria-label="Sessions of other machines">
+            {list.team.map((row, at) => (
+              <Line live={live} at={rows.length + at} key={row.sessionId}>
+                <TeamLine row={row} />
+              </Line>
+            ))}
+          </ul>
+        </>
+      )}
       {(list.hits.length > 0 || list.searching) && (
         <h2>
           {list.searching && list.hits.length === 0
@@ -88,7 +100,11 @@ export function Sessions({ app, live }: { app: App; live: Live }) {
       )}
       <ul aria-label="Entries">
         {list.hits.map((hit, at) => (
-          <Line live={live} at={rows.length + at} key={`${hit.sessionId}/${hit.entryId}/${at}`}>
+          <Line
+            live={live}
+            at={rows.length + list.team.length + at}
+            key={`${hit.sessionId}/${hit.entryId}/${at}`}
+          >
             <HitLine hit={hit} />
           </Line>
         ))}
@@ -122,11 +138,36 @@ function SessionLine({ row }: { row: SessionRow }) {
       </span>
       <span class="session-about">
         {row.diagnostic ? visible(row.diagnostic.message) : visible(row.cwd)}
+        {openOn(hostsOf(row.log?.openOn))}
       </span>
       <span class="session-count">{row.messageCount.toLocaleString('en')}</span>
       <time dateTime={row.modified}>{age(row.modified, Date.now())}</time>
     </>
   );
+}
+
+function TeamLine({ row }: { row: TeamRow }) {
+  const place = [row.host, row.cwd].filter(Boolean).join(':');
+  return (
+    <>
+      <span class="session-title elsewhere" dir="auto">
+        {visible(row.name ?? row.sessionId)}
+      </span>
+      <span class="session-about">
+        {visible(place)}
+        {openOn(hostsOf(row.openOn))}
+      </span>
+      <span class="session-count">{row.entries?.toLocaleString('en')}</span>
+      {row.modified !== undefined && (
+        <time dateTime={row.modified}>{age(row.modified, Date.now())}</time>
+      )}
+    </>
+  );
+}
+
+/** The machines that have a session open, behind other words about it. */
+export function openOn(hosts: string[]): string {
+  return hosts.length === 0 ? '' : ` · open on ${visible(hosts.join(', '))}`;
 }
 
 function HitLine({ hit }: { hit: Hit }) {

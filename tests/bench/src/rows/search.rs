@@ -23,8 +23,9 @@ const SESSION: &str = r#"{"type":"session","version":3,"id":"needle","timestamp"
 "#;
 /// How long the index may take.
 const PATIENCE: Duration = Duration::from_secs(1800);
-/// The time between two questions whether the index is made.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// The time between two questions whether the index is made, at most.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 const WITH_INDEX: StartOptions = StartOptions {
     durability: "os",
     pinned: false,
@@ -142,10 +143,10 @@ pub(super) fn make_index(
     daemon.settle()?;
     let started = Instant::now();
     daemon.timed("search", RARE)?;
-    // Each search scans the bytes that the index lacks, and so slows its making.
-    let pause = Duration::from_nanos(bytes / 2).clamp(Duration::from_millis(50), LONGEST_PAUSE);
     let scanned = loop {
-        std::thread::sleep(pause);
+        // Each search scans the bytes that the index lacks on all cores, and so slows its making.
+        let pause = started.elapsed() / 16;
+        std::thread::sleep(pause.clamp(SHORTEST_PAUSE, LONGEST_PAUSE));
         let scanned = scanned_bytes(&mut daemon)?;
         if scanned < bytes / 1000 || started.elapsed() > PATIENCE {
             break scanned;

@@ -1,8 +1,10 @@
 //! Functions for methods and for their params.
 
 use crate::NOTICE;
+use crate::layout::Piece;
 use crate::schema::{Definitions, Property, last};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Params that choose the shape of the result; src/call.rs has their functions.
@@ -25,37 +27,42 @@ fn callable(table: &Value) -> impl Iterator<Item = (&str, &str, &Value)> {
         .filter(|(name, _, method)| *name != "initialize" && method["notification"] == false)
 }
 
-pub fn methods(definitions: &Definitions, table: &Value) -> String {
-    let mut functions = String::new();
+/// Returns the functions of each group.
+pub fn methods(definitions: &Definitions, table: &Value) -> Vec<Piece> {
+    let mut groups: BTreeMap<String, String> = BTreeMap::new();
     for (name, params, method) in callable(table) {
         let result = match last(method["result"]["$ref"].as_str().expect("result")) {
             "NavigateTreeResult" | "PopResult" => "Navigation",
             "GetTreeResult" => "FlatTree",
             result => result,
         };
-        functions += &function(definitions, method, name, params, result);
+        let group = method["group"].as_str().expect("group");
+        *groups.entry(group.to_owned()).or_default() +=
+            &function(definitions, method, name, params, result);
     }
+    groups
+        .into_iter()
+        .map(|(group, functions)| (group, format!("impl Client {{\n{functions}}}\n")))
+        .collect()
+}
+
+pub fn version(table: &Value) -> String {
     format!(
-        "//! A function for each method of the protocol.\n//!\n{NOTICE}\
-         use super::{{enums::*, params::*, results::*, types::*}};\n\
-         use crate::{{Call, Client, Content, Json, Message}};\n\n\
+        "//! The version of the protocol.\n//!\n{NOTICE}\
          /// The version of the protocol.\n\
          pub const PROTOCOL_VERSION: u64 = {};\n\n\
          /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.\n\
-         pub const SCHEMA_HASH: &str = {};\n\n\
-         impl Client {{\n{functions}}}\n",
+         pub const SCHEMA_HASH: &str = {};\n",
         table["protocolVersion"], table["schemaHash"],
     )
 }
 
-pub fn setters(definitions: &Definitions, table: &Value) -> String {
-    let mut text = String::from("//! A function for each optional param.\n//!\n")
-        + NOTICE
-        + "use super::{enums::*, params::*, types::*};\nuse crate::{Call, Json};\n\n";
-    for (_, params, _) in callable(table) {
-        text += &setters_of(definitions, params);
-    }
-    text
+/// Returns the functions of each method's optional params, by the name of the params.
+pub fn setters<'a>(definitions: &Definitions, table: &'a Value) -> Vec<(&'a str, String)> {
+    callable(table)
+        .map(|(_, params, _)| (params, setters_of(definitions, params)))
+        .filter(|(_, text)| !text.is_empty())
+        .collect()
 }
 
 fn function(

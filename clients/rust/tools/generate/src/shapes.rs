@@ -29,30 +29,16 @@ const BY_HAND: &[&str] = &[
     "Usage",
 ];
 
-pub fn types(definitions: &Definitions) -> String {
-    let mut text = String::from("//! Types of members of results and notifications.\n//!\n")
-        + NOTICE
-        + "use super::enums::*;\n\
-           use crate::{Entry, Json, RequestId};\n\
-           use serde::{Deserialize, Serialize};\n\
-           use std::collections::BTreeMap;\n\n";
-    text += &structures(definitions, |name| !name.ends_with("Result"));
-    text
+pub fn types(definitions: &Definitions) -> Vec<(&str, String)> {
+    structures(definitions, |name| !name.ends_with("Result"))
 }
 
-pub fn results(definitions: &Definitions) -> String {
-    let mut text = String::from("//! Results of methods.\n//!\n")
-        + NOTICE
-        + "use super::{enums::*, types::*};\n\
-           use crate::{Entry, Json, Message};\n\
-           use serde::{Deserialize, Serialize};\n\
-           use std::collections::BTreeMap;\n\n";
-    text += &structures(definitions, |name| name.ends_with("Result"));
-    text
+pub fn results(definitions: &Definitions) -> Vec<(&str, String)> {
+    structures(definitions, |name| name.ends_with("Result"))
 }
 
-fn structures(definitions: &Definitions, are_wanted: impl Fn(&str) -> bool) -> String {
-    let mut text = String::new();
+fn structures(definitions: &Definitions, are_wanted: impl Fn(&str) -> bool) -> Vec<(&str, String)> {
+    let mut pieces = Vec::new();
     for (name, schema) in definitions.sorted() {
         // Entries have a file of their own; messages and their content are raw JSON.
         let tags = ["type", "role"].map(|tag| &schema["properties"][tag]["const"]);
@@ -62,7 +48,7 @@ fn structures(definitions: &Definitions, are_wanted: impl Fn(&str) -> bool) -> S
         if BY_HAND.contains(&name) || name.ends_with("Params") || elsewhere || !are_wanted(name) {
             continue;
         }
-        text += &docs(schema, "");
+        let mut text = docs(schema, "");
         if let Some(other) = schema["allOf"][0]["$ref"].as_str() {
             writeln!(text, "pub type {name} = {};\n", last(other)).unwrap();
         } else if schema["additionalProperties"] == true {
@@ -79,8 +65,9 @@ fn structures(definitions: &Definitions, are_wanted: impl Fn(&str) -> bool) -> S
             };
             text += &structure(definitions, name, false);
         }
+        pieces.push((name, text));
     }
-    text
+    pieces
 }
 
 /// An enum of objects whose member `kind` says which they are.
@@ -104,21 +91,20 @@ fn tagged_union(definitions: &Definitions, name: &str, shapes: &[Value]) -> Stri
     text + "    /// A kind that this client does not know.\n    #[serde(other)]\n    Unknown,\n}\n\n"
 }
 
-pub fn params(definitions: &Definitions) -> String {
-    let mut text = String::from("//! Params of methods.\n//!\n")
-        + NOTICE
-        + "use super::{enums::*, types::*};\n\
-           use crate::{Content, Json, Message};\n\
-           use serde::Serialize;\n\n";
-    for (name, schema) in definitions.sorted() {
-        if BY_HAND.contains(&name) || !name.ends_with("Params") || name.contains("CancelRequest") {
-            continue;
-        }
-        text += &docs(schema, "");
-        text += "#[derive(Debug, Clone, Serialize)]\n";
-        text += &structure(definitions, name, true);
-    }
-    text
+pub fn params(definitions: &Definitions) -> Vec<(&str, String)> {
+    definitions
+        .sorted()
+        .into_iter()
+        .filter(|(name, _)| {
+            name.ends_with("Params") && !name.contains("CancelRequest") && !BY_HAND.contains(name)
+        })
+        .map(|(name, schema)| {
+            let text = docs(schema, "")
+                + "#[derive(Debug, Clone, Serialize)]\n"
+                + &structure(definitions, name, true);
+            (name, text)
+        })
+        .collect()
 }
 
 /// Writes a struct; params have `Option<Option<…>>` where null differs from absence.
@@ -146,15 +132,15 @@ fn structure(definitions: &Definitions, name: &str, is_params: bool) -> String {
     text + "}\n\n"
 }
 
-pub fn enums(definitions: &Definitions) -> String {
-    let mut text =
-        String::from("//! Enums of strings.\n//!\n") + NOTICE + "use crate::json::string_enum;\n\n";
-    for (name, schema) in definitions.sorted() {
-        if let Some(values) = schema["enum"].as_array() {
-            text += &string_enum(name, schema, values);
-        }
-    }
-    text
+pub fn enums(definitions: &Definitions) -> Vec<(&str, String)> {
+    definitions
+        .sorted()
+        .into_iter()
+        .filter_map(|(name, schema)| {
+            let values = schema["enum"].as_array()?;
+            Some((name, string_enum(name, schema, values)))
+        })
+        .collect()
 }
 
 fn string_enum(name: &str, schema: &Value, values: &[Value]) -> String {

@@ -109,7 +109,10 @@ impl Model {
                 Vec::new()
             }
             Action::Trash => {
-                if let Some(row) = list.selected().filter(|row| !row.id.is_empty()) {
+                if let Some(row) = list
+                    .selected()
+                    .filter(|row| !row.id.is_empty() && row.host.is_none())
+                {
                     self.dialog = Some(Dialog::Trash {
                         session_id: row.id.clone(),
                         title: row.title().to_owned(),
@@ -138,9 +141,12 @@ impl Model {
             self.say_error(damage);
             return Vec::new();
         }
-        let path = row.path.clone();
+        let target = match row.host {
+            Some(_) => Target::Id(row.id.clone()),
+            None => Target::Path(row.path.clone()),
+        };
         self.back = Some(Screen::Sessions);
         self.say("Opening…");
-        vec![self.open(Target::Path(path))]
+        vec![self.open(target)]
     }
 }

@@ -1,0 +1,138 @@
+//! The sessions of other machines in `treelined list`, below those of this one.
+
+use super::daemon::RawJson;
+use super::list::{WHEN, padded, when};
+use super::screen::{Screen, Style};
+use super::tree::count;
+use crate::terminal;
+use crate::timestamp::Millis;
+use anyhow::Context;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::io::{self, Write};
+
+/// The members of the answer to `list_sessions` about the log. All are absent without a log.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TeamAnswer {
+    team: Option<Vec<RawJson>>,
+    team_count: Option<u64>,
+    team_diagnostic: Option<TeamDiagnostic>,
+}
+
+#[derive(Deserialize)]
+struct TeamDiagnostic {
+    kind: String,
+    message: String,
+}
+
+/// A machine that has a session open.
+#[derive(Deserialize)]
+pub(super) struct OpenMachine {
+    host: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TeamLine {
+    session_id: String,
+    name: Option<String>,
+    cwd: Option<String>,
+    modified: Option<String>,
+    entries: Option<u64>,
+    host: Option<String>,
+    open_on: Vec<OpenMachine>,
+}
+
+impl TeamAnswer {
+    pub(super) fn truncate(&mut self, limit: usize) {
+        if let Some(team) = &mut self.team {
+            team.truncate(limit);
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.team.as_ref().is_none_or(Vec::is_empty)
+    }
+
+    /// Says on stderr why the list may lack something.
+    pub(super) fn note(&self) -> io::Result<()> {
+        let Some(TeamDiagnostic { kind, message }) = &self.team_diagnostic else {
+            return Ok(());
+        };
+        let message = terminal::line(message);
+        writeln!(
+            io::stderr(),
+            "note: the team's list is incomplete: {kind}: {message}"
+        )
+    }
+
+    /// Adds the members as they are.
+    pub(super) fn add_to(&self, members: &mut Map<String, Value>) -> anyhow::Result<()> {
+        if let Some(team) = &self.team {
+            let rows = team.iter().map(|row| serde_json::from_str(row.get()));
+            let rows: Vec<Value> = rows.collect::<Result<_, _>>().context("read a session")?;
+            members.insert("team".to_owned(), Value::Array(rows));
+        }
+        if let Some(count) = self.team_count {
+            members.insert("teamCount".to_owned(), json!(count));
+        }
+        if let Some(TeamDiagnostic { kind, message }) = &self.team_diagnostic {
+            let why = json!({ "kind": kind, "message": message });
+            members.insert("teamDiagnostic".to_owned(), why);
+        }
+        Ok(())
+    }
+
+    pub(super) fn print(&self, screen: &mut Screen, now: Millis) -> anyhow::Result<()> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let rows = self.team.as_deref().unwrap_or_default();
+        let total = self.team_count.unwrap_or_default();
+        let head = match total > rows.len() as u64 {
+            true => format!(
+                "on other machines: {}; {} shown",
+                count(total, "session", "sessions"),
+                rows.len()
+            ),
+            false => "on other machines".to_owned(),
+        };
+        writeln!(screen, "\n{}", screen.style(Style::Dim, &head))?;
+        for row in rows {
+            let row: TeamLine = serde_json::from_str(row.get()).context("read a session")?;
+            writeln!(screen, "{}", line(screen, &row, now))?;
+        }
+        Ok(())
+    }
+}
+
+/// `WHEN  ID  NAME  214 entries  build-7:/srv/agent  open on laptop`. The id is whole, since it is needed to open it.
+fn line(screen: &Screen, row: &TeamLine, now: Millis) -> String {
+    let at = row.modified.as_deref().map(|at| when(at, now));
+    let at = padded(&at.unwrap_or_default(), WHEN);
+    let mut parts = vec![
+        screen.style(Style::Dim, &at),
+        screen.style(Style::Cyan, &terminal::line(&row.session_id)),
+    ];
+    let name = row.name.as_deref().map(terminal::line);
+    parts.extend(name.map(|name| screen.style(Style::Bold, &name)));
+    parts.extend(
+        row.entries
+            .map(|entries| count(entries, "entry", "entries")),
+    );
+    if let (Some(host), Some(cwd)) = (&row.host, &row.cwd) {
+        let place = format!("{}:{}", terminal::line(host), terminal::line(cwd));
+        parts.push(screen.style(Style::Dim, &place));
+    }
+    format!("{}{}", parts.join("  "), open_on(&row.open_on))
+}
+
+/// `  open on laptop, build-7`; empty if the session is open nowhere else.
+pub(super) fn open_on(machines: &[OpenMachine]) -> String {
+    if machines.is_empty() {
+        return String::new();
+    }
+    let hosts: Vec<_> = machines.iter().map(|by| terminal::line(&by.host)).collect();
+    format!("  open on {}", hosts.join(", "))
+}

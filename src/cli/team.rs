@@ -1,0 +1,142 @@
+//! `treelined pull --list`, and the rows of the team's list that `treelined push` writes.
+
+use super::screen::{Screen, Style};
+use super::tree::count;
+use crate::error::{Error, Kind, Result};
+use crate::fleet::backend::LogBackend;
+use crate::fleet::stream::NatsLog;
+use crate::fleet::team::TeamRows;
+use crate::fleet::transfer::Transfer;
+use crate::log::Log;
+use crate::os::file::Location;
+use crate::store::listing::Listing;
+use crate::team::{TeamList, TeamRow, TeamSession};
+use crate::terminal;
+use crate::timestamp;
+use crate::wire::TeamSessionRow;
+use serde_json::{Value, json};
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Describes pushed sessions in the team's list. A failure is told at the end: it concerns the list only.
+pub(super) struct Descriptions {
+    rows: TeamRows,
+    failure: Option<Error>,
+}
+
+impl Descriptions {
+    pub(super) fn of(log: &NatsLog) -> Self {
+        let rows = TeamRows::of(log);
+        let failure = rows.create().err();
+        Self { rows, failure }
+    }
+
+    /// Describes a session by its file.
+    pub(super) fn add(&mut self, at: &Location, done: &Transfer) {
+        // A file that lacks lines of the log does not describe it.
+        if self.failure.is_some() || done.is_behind {
+            return;
+        }
+        let described =
+            row(at, done.sequence, self.rows.host()).and_then(|row| self.rows.write(row));
+        self.failure = described.err();
+    }
+
+    pub(super) fn end(self) -> io::Result<()> {
+        match self.failure {
+            None => Ok(()),
+            Some(error) => note(&error),
+        }
+    }
+}
+
+fn row(at: &Location, sequence: u64, host: &str) -> Result<TeamRow> {
+    let opened = Log::open(at.clone())?;
+    let entries = opened.tree.entry_count() as u64;
+    let listing = Listing::of(at, Ok(opened))?;
+    let Some(header) = listing.header else {
+        let why = format!("{} has no session header", at.path().display());
+        return Err(Error::new(Kind::HeaderMissing, why));
+    };
+    Ok(TeamRow {
+        session_id: header.id,
+        name: listing.name,
+        cwd: header.cwd,
+        created: timestamp::format(listing.created),
+        modified: timestamp::format(listing.modified),
+        entries,
+        host: host.to_owned(),
+        sequence,
+        is_trashed: false,
+    })
+}
+
+fn note(error: &Error) -> io::Result<()> {
+    let (kind, message) = (error.kind.name(), terminal::line(&error.message));
+    writeln!(
+        io::stderr(),
+        "note: the team's list is incomplete: {kind}: {message}"
+    )
+}
+
+/// Prints the sessions of the log. Without the team's list they are ids only.
+pub(super) fn list(log: &NatsLog, is_json: bool) -> anyhow::Result<ExitCode> {
+    let list = match TeamRows::of(log).list() {
+        Ok(list) => list,
+        Err(error) => {
+            note(&error)?;
+            let bare = |session_id: String| TeamSession {
+                session_id,
+                row: None,
+                open_on: Vec::new(),
+            };
+            TeamList::new(String::new(), log.list()?.into_iter().map(bare).collect())
+        }
+    };
+    if let Some((kind, why)) = &list.incomplete {
+        note(&Error::new(*kind, why.clone()))?;
+    }
+    let mut screen = Screen::new();
+    for session in &list.sessions {
+        match is_json {
+            true => writeln!(screen, "{}", terminal::json(&line(session)?))?,
+            false => print(&mut screen, session)?,
+        }
+    }
+    screen.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The row as in `list_sessions`, with `trashed` if the session is deleted.
+fn line(session: &TeamSession) -> anyhow::Result<String> {
+    let mut row = serde_json::to_value(TeamSessionRow::of(session))?;
+    let is_trashed = session.row.as_ref().is_some_and(|row| row.is_trashed);
+    if let (true, Value::Object(members)) = (is_trashed, &mut row) {
+        members.insert("trashed".to_owned(), json!(true));
+    }
+    Ok(row.to_string())
+}
+
+/// `ID  NAME  214 entries  on build-7  2026-11-22T07:59:12.480Z  open on laptop, build-7`.
+fn print(screen: &mut Screen, session: &TeamSession) -> io::Result<()> {
+    let mut parts = vec![screen.style(Style::Cyan, &terminal::line(&session.session_id))];
+    if let Some(row) = &session.row {
+        let name = row.name.as_deref().map(terminal::line);
+        parts.extend(name.map(|name| screen.style(Style::Bold, &name)));
+        parts.push(count(row.entries, "entry", "entries"));
+        let place = format!("on {}  {}", terminal::line(&row.host), row.modified);
+        parts.push(screen.style(Style::Dim, &place));
+        if row.is_trashed {
+            parts.push(screen.style(Style::Red, "deleted"));
+        }
+    }
+    if !session.open_on.is_empty() {
+        let hosts: Vec<_> = session
+            .open_on
+            .iter()
+            .map(|by| terminal::line(&by.host))
+            .collect();
+        parts.push(screen.style(Style::Green, &format!("open on {}", hosts.join(", "))));
+    }
+    writeln!(screen, "{}", parts.join("  "))
+}

@@ -1,0 +1,123 @@
+//! The log beyond this machine (fleet.md): which sessions are replicas, and when they are followed.
+
+use super::Daemon;
+use super::open_session::OpenSession;
+use super::queue::Access;
+use crate::blocking::blocking;
+use crate::durability::Durability;
+use crate::error::{Kind, Result};
+use crate::log::OpenedLog;
+use crate::log::header::CURRENT_VERSION;
+use crate::log::upstream::is_replica;
+use crate::os::file::Location;
+use crate::session::{Session, SessionState};
+use crate::team::{TeamRow, TeamView};
+use crate::timestamp;
+use std::sync::Arc;
+
+impl Daemon {
+    /// The session of a log that was opened for the first time.
+    pub(crate) fn new_session(
+        &self,
+        opened: OpenedLog,
+        access: Access,
+        durability: Durability,
+    ) -> Arc<Session> {
+        let read_only = access == Access::Read;
+        let upstream = match (&self.shared_log, opened.log.location(), opened.log.header()) {
+            (Some(log), Some(at), Some(header)) if opened.log.version() <= CURRENT_VERSION => {
+                Some(log.upstream(&header.id, at))
+            }
+            _ => None,
+        };
+        match upstream {
+            Some(upstream) => Session::replicated(opened, read_only, upstream),
+            None => Session::new(opened, read_only, durability),
+        }
+    }
+
+    /// The access to a file that is about to be opened: a replica is read only as long as there is no log.
+    pub(crate) fn access_to(&self, at: &Location, wanted: Access) -> Access {
+        match self.shared_log.is_none() && !cfg!(feature = "nats") && is_replica(at) {
+            true => Access::Read,
+            false => wanted,
+        }
+    }
+
+    /// Brings the entries of the log into a file that is about to be opened. If that fails, the file can be read, and
+    /// the first append fails for the same reason.
+    pub(crate) async fn prepare_replica(&self, at: &Location, access: Access) {
+        let Some(log) = &self.shared_log else {
+            return;
+        };
+        if access == Access::Read && !is_replica(at) {
+            return;
+        }
+        let (log, at) = (Arc::clone(log), at.clone());
+        let prepared = blocking(move || log.prepare(&at)).await;
+        if let Err(error) = prepared {
+            tracing::warn!(%error, "a session is opened without the log");
+        }
+    }
+
+    /// The file of a session, copied from the log if there is none here. Blocks.
+    pub(crate) fn find_file(&self, id: &str) -> Result<Location> {
+        let missing = match self.store.find(id) {
+            Err(error) if error.kind == Kind::SessionNotFound => error,
+            found => return found,
+        };
+        match &self.shared_log {
+            Some(log) if log.fetch(id)? => self.store.find(id),
+            _ => Err(missing),
+        }
+    }
+
+    /// Follows what other machines append to an open session.
+    pub(crate) fn follow_log(&self, open: &OpenSession, access: Access) {
+        let (Some(log), Some(path)) = (&self.shared_log, &open.session.path) else {
+            return;
+        };
+        let is_known = || Location::of_path(path).is_ok_and(|at| is_replica(&at));
+        if access == Access::Write || is_known() {
+            log.follow(&open.id);
+        }
+    }
+
+    /// The sessions of the log, as other machines see them; `None` without a log.
+    pub(crate) fn team(&self) -> Option<Arc<dyn TeamView>> {
+        self.shared_log.as_ref().map(|log| log.team())
+    }
+
+    /// Describes a session to other machines after a commit.
+    pub(crate) fn describe(&self, core: &SessionState) {
+        let (Some(log), Some(header)) = (&self.shared_log, core.log.header()) else {
+            return;
+        };
+        let now = timestamp::format(self.source.now_ms());
+        let created = header.timestamp.as_deref().and_then(timestamp::parse);
+        log.describe(TeamRow {
+            session_id: header.id.clone(),
+            name: core.tree.name().map(str::to_owned),
+            cwd: header.cwd.clone(),
+            created: created.map_or_else(|| now.clone(), timestamp::format),
+            modified: now,
+            entries: core.tree.entry_count() as u64,
+            host: String::new(),
+            sequence: 0,
+            is_trashed: false,
+        });
+    }
+
+    /// Takes this daemon out of the list of other machines. Blocks 2 s at most.
+    pub(crate) fn end_log(&self) {
+        if let Some(log) = &self.shared_log {
+            log.end();
+        }
+    }
+
+    pub(crate) fn leave_log(&self, open: &OpenSession) {
+        if let Some(log) = &self.shared_log {
+            log.leave(&open.id);
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Reads the messages of a session from a stream: in order, and checked.
+
+use super::backend::{LogPart, Position};
+use super::connection::{ANSWER, unavailable};
+use super::stream::{EXPECTED, LINES, NatsLog, PAUSE};
+use super::subject;
+use super::transfer::count_lines;
+use crate::error::{Error, Kind, Result};
+use async_nats::HeaderMap;
+use async_nats::jetstream;
+use async_nats::jetstream::consumer::DeliverPolicy;
+use async_nats::jetstream::consumer::pull::{Ordered, OrderedConfig};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use futures_util::StreamExt;
+use serde::Deserialize;
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+/// How long the next message of a read may take.
+const NEXT: Duration = Duration::from_secs(15);
+/// Messages that are asked for one by one before a consumer is made for the rest: each costs a round trip, and a
+/// consumer an agreement of the servers.
+const SINGLE: usize = 32;
+/// How long making a consumer for messages that are there may take, and the pause between two of them.
+const QUIET: Duration = Duration::from_secs(3);
+
+/// A message of a stream.
+#[derive(Clone)]
+pub(super) struct StreamMessage {
+    pub(super) sequence: u64,
+    pub(super) headers: HeaderMap,
+    pub(super) payload: Vec<u8>,
+}
+
+/// The same in an answer of a server.
+#[derive(Deserialize)]
+pub(super) struct MessageAnswer {
+    message: MessageText,
+}
+
+#[derive(Deserialize)]
+struct MessageText {
+    seq: u64,
+    /// Base64.
+    #[serde(default)]
+    hdrs: String,
+    /// Base64.
+    #[serde(default)]
+    data: String,
+}
+
+impl MessageAnswer {
+    /// `None` if it is not encoded as messages are.
+    pub(super) fn decode(self) -> Option<StreamMessage> {
+        let text = String::from_utf8(STANDARD.decode(&self.message.hdrs).ok()?).ok()?;
+        let mut headers = HeaderMap::new();
+        for line in text.lines() {
+            if let Some((name, value)) = line.split_once(':')
+                && let (Ok(name), Ok(value)) = (
+                    name.parse::<async_nats::HeaderName>(),
+                    value.trim().parse::<async_nats::HeaderValue>(),
+                )
+            {
+                headers.append(name, value);
+            }
+        }
+        Some(StreamMessage {
+            sequence: self.message.seq,
+            headers,
+            payload: STANDARD.decode(&self.message.data).ok()?,
+        })
+    }
+}
+
+impl StreamMessage {
+    fn number(&self, header: &str) -> Option<u64> {
+        self.headers.get(header)?.as_str().parse().ok()
+    }
+
+    /// The message of the session before it.
+    fn before(&self) -> Option<u64> {
+        self.number(EXPECTED)
+    }
+
+    /// Fails with `logForeign`.
+    pub(super) fn foreign(&self, session: &str, why: &str) -> Error {
+        let sequence = self.sequence;
+        let why =
+            format!("message {sequence} of session {session:?} is not of this program: {why}");
+        Error::new(Kind::LogForeign, why)
+    }
+}
+
+/// The messages of a session after a position.
+pub(super) struct SessionMessages<'a> {
+    log: &'a NatsLog,
+    session: String,
+    at: Position,
+    /// The last message to read; without an end, `None`.
+    last: Option<StreamMessage>,
+    /// Messages that are still asked for one by one.
+    singles: usize,
+    consumer: Option<Ordered>,
+    has_failed: bool,
+}
+
+impl<'a> SessionMessages<'a> {
+    pub(super) fn new(
+        log: &'a NatsLog,
+        session: &str,
+        from: Position,
+        last: Option<StreamMessage>,
+    ) -> Self {
+        Self {
+            log,
+            session: session.to_owned(),
+            at: from,
+            singles: if last.is_some() { SINGLE } else { 0 },
+            last,
+            consumer: None,
+            has_failed: false,
+        }
+    }
+
+    /// The message before the next one.
+    pub(super) fn position(&self) -> Position {
+        self.at
+    }
+
+    /// The next message, when it arrives.
+    pub(super) async fn part(&mut self) -> Result<LogPart> {
+        let message = match &self.last {
+            Some(last) if last.before() == Some(self.at.0) => last.clone(),
+            _ => match self.single().await {
+                Some(message) => message,
+                None => self.consumed().await?,
+            },
+        };
+        let part = self.checked(message).await?;
+        self.at = part.end;
+        Ok(part)
+    }
+
+    /// The next message, asked for alone; `None` if a consumer has to bring it.
+    async fn single(&mut self) -> Option<StreamMessage> {
+        self.singles = self.singles.checked_sub(1)?;
+        let query = json!({
+            "seq": self.at.0 + 1, "next_by_subj": subject::subject(&self.session),
+        });
+        let asked = self.log.message(&query, ANSWER).await;
+        asked.ok().flatten()
+    }
+
+    /// The next message of the consumer.
+    ///
+    /// A consumer that is lost before its first message is made again by the client, for all messages of the session.
+    /// Then, and if a message is missing, one from the right place on takes its place.
+    async fn consumed(&mut self) -> Result<StreamMessage> {
+        let began = Instant::now();
+        let is_over = |it: &Self| it.last.is_some() && began.elapsed() > NEXT;
+        let mut is_new = false;
+        loop {
+            if self.consumer.is_none() {
+                is_new = true;
+                let time = match self.last {
+                    Some(_) => QUIET,
+                    None => NEXT,
+                };
+                match self.log.consumer(&self.session, self.at, time).await {
+                    Ok(made) => self.consumer = Some(made),
+                    Err(error) if self.last.is_none() => return Err(error),
+                    Err(error) => return self.single_again().await.ok_or(error),
+                }
+            }
+            let Some(consumer) = &mut self.consumer else {
+                continue;
+            };
+            let next = match &self.last {
+                Some(_) => tokio::time::timeout(QUIET, consumer.next()).await.ok(),
+                None => Some(consumer.next().await),
+            };
+            let failed = match next {
+                Some(Some(Ok(message))) => {
+                    let message = received(message)?;
+                    let is_next = message.sequence > self.at.0
+                        && (is_new || message.before().is_none_or(|before| before == self.at.0));
+                    if is_next {
+                        return Ok(message);
+                    }
+                    "it begins again".to_owned()
+                }
+                Some(Some(Err(error))) => error.to_string(),
+                Some(None) => "it has ended".to_owned(),
+                None => format!("no message in {} s", QUIET.as_secs()),
+            };
+            self.consumer = None;
+            if self.last.is_some()
+                && let Some(message) = self.single_again().await
+            {
+                return Ok(message);
+            }
+            if is_over(self) {
+                let name = self.log.name();
+                return Err(unavailable(format!("{name} cannot be read on: {failed}")));
+            }
+            tracing::info!(failed, "a consumer is made again");
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// The next message, asked for alone because no consumer brings it: a consumer lives on one server, which may die,
+    /// and making one needs more of the cluster than a single message does.
+    async fn single_again(&mut self) -> Option<StreamMessage> {
+        self.singles = SINGLE;
+        self.single().await
+    }
+
+    /// Checks a message: written by this program, whole, and behind the one before it.
+    async fn checked(&mut self, message: StreamMessage) -> Result<LogPart> {
+        let foreign = |why: &str| message.foreign(&self.session, why);
+        let lines = message.number(LINES);
+        let lines = lines.ok_or_else(|| foreign("it has no number of lines"))?;
+        let before = message.before();
+        let before = before.ok_or_else(|| foreign("it names no message before it"))?;
+        if before != self.at.0 {
+            let why = format!(
+                "message {} of session {:?} follows message {before}, which the stream does not have",
+                message.sequence, self.session
+            );
+            return Err(Error::new(Kind::LogRewound, why));
+        }
+        let end = Position(message.sequence);
+        let text = self.log.lines(&self.session, message).await?;
+        if !text.ends_with(b"\n") || count_lines(&text) != lines {
+            let why = format!(
+                "message {} of session {:?} is not of this program: its lines are not whole",
+                end.0, self.session
+            );
+            return Err(Error::new(Kind::LogForeign, why));
+        }
+        Ok(LogPart { lines: text, end })
+    }
+}
+
+impl Iterator for SessionMessages<'_> {
+    type Item = Result<LogPart>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let is_at_end = self
+            .last
+            .as_ref()
+            .is_some_and(|last| self.at.0 >= last.sequence);
+        if is_at_end || self.has_failed {
+            return None;
+        }
+        let part = self.log.wait(self.part());
+        self.has_failed = part.is_err();
+        Some(part)
+    }
+}
+
+impl NatsLog {
+    /// A consumer of the messages of a session after `from`.
+    async fn consumer(&self, session: &str, from: Position, time: Duration) -> Result<Ordered> {
+        let config = OrderedConfig {
+            filter_subject: subject::subject(session),
+            deliver_policy: DeliverPolicy::ByStartSequence {
+                start_sequence: from.0 + 1,
+            },
+            ..OrderedConfig::default()
+        };
+        let context = jetstream::new(self.connection.client.clone());
+        let opening = async {
+            let stream = context.get_stream_no_info(&self.settings.stream).await;
+            let consumer = stream.map_err(|error| error.to_string())?;
+            let consumer = consumer.create_consumer(config).await;
+            let messages = consumer.map_err(|error| error.to_string())?.messages();
+            messages.await.map_err(|error| error.to_string())
+        };
+        let opened = tokio::time::timeout(time, opening).await;
+        let opened = opened.unwrap_or_else(|_| Err(format!("no answer in {} s", time.as_secs())));
+        opened.map_err(|why| {
+            unavailable(format!(
+                "{} cannot be read at this time: {why}",
+                self.name()
+            ))
+        })
+    }
+}
+
+fn received(message: jetstream::Message) -> Result<StreamMessage> {
+    let info = message.info();
+    let sequence = info
+        .map_err(|error| unavailable(error.to_string()))?
+        .stream_sequence;
+    let message = message.message;
+    Ok(StreamMessage {
+        sequence,
+        headers: message.headers.unwrap_or_default(),
+        payload: message.payload.into(),
+    })
+}

@@ -1,0 +1,251 @@
+//! An append to a stream: a publish that compares and sets, tried until its outcome is known or its time is over.
+
+use super::backend::{AppendOutcome, Position};
+use super::connection::{ApiError, NoAnswer, answer_of, unavailable};
+use super::objects::Payload;
+use super::replica::hex;
+use super::stream::{
+    ATTEMPT, EXPECTED, LINES, NatsLog, OTHER_STREAM, PAUSE, SEALED, STALE, STORE_FAILED, TOO_LARGE,
+};
+use super::subject;
+use super::transfer::count_lines;
+use crate::error::{Error, Kind, Result};
+use async_nats::HeaderMap;
+use serde::Deserialize;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use std::time::{Duration, Instant};
+
+const EXPECTED_STREAM: &str = "Nats-Expected-Stream";
+const MESSAGE_ID: &str = "Nats-Msg-Id";
+/// Digits of the hash in a message's id.
+const ID_DIGITS: usize = 32;
+/// The pause after a refusal because of a message that the servers are about to store.
+const IN_FLIGHT_PAUSE: Duration = Duration::from_millis(10);
+/// An answer takes at least this long to be given up, however late it is.
+const LAST_ANSWER: Duration = Duration::from_millis(500);
+
+/// Codes of JetStream's errors.
+pub(super) const WRONG_SEQUENCE: u64 = 10071;
+/// The message of this id is about to be stored.
+const ID_IN_FLIGHT: u64 = 10158;
+/// Another message of the subject is about to be stored.
+const SUBJECT_IN_FLIGHT: u64 = 10164;
+
+/// The acknowledgement of a publish.
+#[derive(Deserialize)]
+struct PublishAck {
+    seq: u64,
+    #[serde(default)]
+    duplicate: bool,
+}
+
+/// The state of an append that is tried.
+struct Attempts {
+    until: Instant,
+    /// Whether an attempt was sent and not answered: the servers may carry it out.
+    is_open: bool,
+    /// The last refusal that may pass, in the words of the server.
+    refusal: Option<String>,
+}
+
+impl Attempts {
+    fn remaining(&self) -> Duration {
+        self.until.saturating_duration_since(Instant::now())
+    }
+
+    fn are_over(&self) -> bool {
+        self.remaining().is_zero()
+    }
+
+    /// The error for an append that ends now.
+    fn error(&self, why: Error) -> Error {
+        match self.is_open {
+            true => unknown(&why.message),
+            false => why,
+        }
+    }
+}
+
+/// The answer to one attempt.
+enum Answer {
+    Stored(u64),
+    /// The session does not end at the expected message. `is_later`: it ends behind it, with this append, of an attempt
+    /// before, or with another.
+    Elsewhere {
+        is_later: bool,
+    },
+    /// The server takes the message for one that it is about to store.
+    IdInFlight,
+    /// To be tried again after a pause.
+    Later(Duration),
+}
+
+impl NatsLog {
+    /// Appends lines. Its errors are `durabilityUnknown` if the lines may be there, or appear later.
+    pub(super) async fn publish(
+        &self,
+        session: &str,
+        expected: Position,
+        lines: &[u8],
+    ) -> Result<AppendOutcome> {
+        let subject = subject::subject(session);
+        let payload = self.payload(session, lines).await?;
+        let without_id = self.headers(expected, (lines, &payload));
+        let mut headers = without_id.clone();
+        headers.insert(MESSAGE_ID, message_id(session, expected, &payload.bytes));
+        let bytes = &*payload.bytes;
+        let mut attempts = Attempts {
+            until: Instant::now() + self.append_time,
+            is_open: false,
+            refusal: None,
+        };
+        loop {
+            let answer = self
+                .attempt(&subject, &headers, (expected, bytes), &mut attempts)
+                .await;
+            match answer.map_err(|error| attempts.error(error))? {
+                Answer::Stored(sequence) => {
+                    return Ok(AppendOutcome::Appended(Position(sequence)));
+                }
+                // NATS 2.11 keeps the id of a refused message for good. The expected sequence alone prevents a second one.
+                Answer::IdInFlight if !attempts.are_over() => {
+                    headers = without_id.clone();
+                    tokio::time::sleep(IN_FLIGHT_PAUSE).await;
+                }
+                Answer::Elsewhere { is_later } => {
+                    let place = (&*subject, expected, bytes);
+                    return self.settled(place, is_later, &attempts).await;
+                }
+                Answer::Later(pause) if !attempts.are_over() => {
+                    tokio::time::sleep(pause.min(attempts.remaining())).await;
+                }
+                Answer::Later(_) | Answer::IdInFlight => {
+                    let why = attempts.refusal.take().unwrap_or_default();
+                    return Err(attempts.error(self.silence(&why).await));
+                }
+            }
+        }
+    }
+
+    async fn attempt(
+        &self,
+        subject: &str,
+        headers: &HeaderMap,
+        (expected, payload): (Position, &[u8]),
+        attempts: &mut Attempts,
+    ) -> Result<Answer> {
+        // A client without a connection would send it later.
+        if !self.connection.is_connected() {
+            return Ok(Answer::Later(PAUSE));
+        }
+        let time = ATTEMPT.min(attempts.remaining()).max(LAST_ANSWER);
+        let (subject, headers) = (subject.to_owned(), headers.clone());
+        let sent = self
+            .connection
+            .request(subject, headers, payload.to_vec(), time);
+        match sent.await {
+            Ok(answer) => match answer_of::<PublishAck>(&answer.payload)? {
+                Ok(ack) if !ack.duplicate => Ok(Answer::Stored(ack.seq)),
+                // The answer to an earlier attempt was lost.
+                Ok(_) => Ok(Answer::Elsewhere { is_later: true }),
+                Err(error) => {
+                    attempts.refusal =
+                        Some(format!(": {} ({})", error.description, error.err_code));
+                    self.refusal(&error, expected)
+                }
+            },
+            Err(NoAnswer::Failed(error)) => Err(error),
+            Err(NoAnswer::NoResponders) => Ok(Answer::Later(PAUSE)),
+            Err(NoAnswer::TimedOut | NoAnswer::Lost(_)) => {
+                attempts.is_open = true;
+                Ok(Answer::Later(PAUSE))
+            }
+        }
+    }
+
+    fn refusal(&self, error: &ApiError, expected: Position) -> Result<Answer> {
+        match error.err_code {
+            WRONG_SEQUENCE => {
+                // "wrong last sequence: 12"
+                let words = error.description.rsplit(' ').next();
+                let last = words.and_then(|last| last.parse::<u64>().ok());
+                let is_later = last.is_some_and(|last| last > expected.0);
+                Ok(Answer::Elsewhere { is_later })
+            }
+            ID_IN_FLIGHT => Ok(Answer::IdInFlight),
+            SUBJECT_IN_FLIGHT => Ok(Answer::Later(IN_FLIGHT_PAUSE)),
+            OTHER_STREAM | TOO_LARGE | STORE_FAILED | SEALED => Err(self.refused(error)),
+            _ => Ok(Answer::Later(PAUSE)),
+        }
+    }
+
+    /// The error for a stream that acknowledged nothing. A removed stream leaves its subjects without an answer.
+    async fn silence(&self, refusal: &str) -> Error {
+        let time = self.append_time.as_secs();
+        if !self.connection.is_connected() {
+            return unavailable(format!("no server was connected for {time} s"));
+        }
+        match self.info(LAST_ANSWER).await {
+            Err(error) if error.kind != Kind::LogUnavailable => error,
+            _ => unavailable(format!(
+                "{} acknowledged nothing in {time} s{refusal}",
+                self.name()
+            )),
+        }
+    }
+
+    /// The outcome of an append to a session that ends elsewhere: the message behind the expected one has these lines,
+    /// or there is a conflict.
+    ///
+    /// A server that was stopped answers with its old state for a moment after it goes on, so that a missing message
+    /// is asked for again.
+    async fn settled(
+        &self,
+        (subject, expected, payload): (&str, Position, &[u8]),
+        is_later: bool,
+        attempts: &Attempts,
+    ) -> Result<AppendOutcome> {
+        let query = json!({ "seq": expected.0 + 1, "next_by_subj": subject });
+        let began = Instant::now();
+        loop {
+            let time = attempts.remaining().max(LAST_ANSWER);
+            let is_over = attempts.are_over() && began.elapsed() > STALE;
+            match self.message(&query, time).await {
+                Ok(Some(stored)) if stored.payload == payload => {
+                    return Ok(AppendOutcome::Appended(Position(stored.sequence)));
+                }
+                Ok(Some(_)) => return Ok(AppendOutcome::Conflict),
+                Ok(None) if !is_later && began.elapsed() > STALE => {
+                    return Ok(AppendOutcome::Conflict);
+                }
+                Ok(None) if is_over => return Err(unknown("the servers do not show them")),
+                Err(error) if is_over => return Err(unknown(&error.message)),
+                Ok(None) | Err(_) => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    }
+
+    fn headers(&self, expected: Position, (lines, payload): (&[u8], &Payload)) -> HeaderMap {
+        let mut headers = payload.headers.clone();
+        headers.insert(EXPECTED, expected.0.to_string());
+        headers.insert(EXPECTED_STREAM, &*self.settings.stream);
+        headers.insert(LINES, count_lines(lines).to_string());
+        headers
+    }
+}
+
+/// With the position, so that equal lines at two places of a session are two messages.
+fn message_id(session: &str, expected: Position, payload: &[u8]) -> String {
+    let place = expected.0.to_string();
+    let hashed = Sha256::new_with_prefix(&place).chain_update(b"\0");
+    let digest = hex(hashed.chain_update(payload));
+    let id = digest.get(..ID_DIGITS).unwrap_or(&digest);
+    format!("{session}/{id}")
+}
+
+/// The error for lines that may be in the stream, or appear there later. The same append again finds them.
+fn unknown(why: &str) -> Error {
+    let why = format!("the lines may be in the log: {why}");
+    Error::new(Kind::DurabilityUnknown, why)
+}

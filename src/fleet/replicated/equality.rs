@@ -1,0 +1,60 @@
+//! How far a file and its log are known to be equal.
+
+use super::super::replica::ReplicaRecord;
+use crate::error::{Error, Result};
+use crate::os::file::{self, Identity};
+use std::fs::File;
+
+/// How far file and log are equal, as this process knows.
+#[derive(Default)]
+pub(super) struct Equality {
+    /// `None` before the first comparison.
+    pub(super) record: Option<ReplicaRecord>,
+    /// The file that was compared.
+    pub(super) file: Option<Identity>,
+    /// The record once the file has the lines that were published last.
+    pub(super) published: Option<ReplicaRecord>,
+    /// Whether an append of this process is on its way to the log or from there to the file.
+    pub(super) is_appending: bool,
+    /// Whether the log is known to have more.
+    pub(super) is_behind: bool,
+    /// Messages since the record beside the file was saved.
+    pub(super) unsaved: u64,
+}
+
+impl Equality {
+    pub(super) fn is_of(&self, file: &File) -> bool {
+        file::status_of(file).is_ok_and(|status| Some(status.identity) == self.file)
+    }
+
+    /// Whether the file has exactly the bytes of the record.
+    pub(super) fn is_equal(&self, file: &File) -> bool {
+        let (Some(record), Ok(status)) = (&self.record, file::status_of(file)) else {
+            return false;
+        };
+        Some(status.identity) == self.file && status.size == record.offset
+    }
+
+    pub(super) fn advance(&mut self, record: ReplicaRecord) {
+        self.record = Some(record);
+        self.unsaved += 1;
+    }
+
+    /// Begins anew with a file that was compared.
+    pub(super) fn begin(&mut self, file: &File, record: Option<ReplicaRecord>) -> Result<()> {
+        let status = file::status_of(file);
+        let status = status.map_err(|error| Error::io("stat the session file", &error))?;
+        if self.file != Some(status.identity) || self.record != record {
+            self.unsaved += 1;
+        }
+        *self = Self {
+            record,
+            file: Some(status.identity),
+            published: None,
+            is_appending: false,
+            is_behind: false,
+            unsaved: self.unsaved,
+        };
+        Ok(())
+    }
+}

@@ -1,0 +1,568 @@
+//! A session file and its log, kept equal while sessions are open: the log first, then the file (schema/fleet.md).
+//!
+//! The file is a copy of the log, byte for byte, and may have more at its end: lines of programs that know no log, and
+//! lines that wait for the servers. If the log has gone on meanwhile, the file is made again in the order of the log.
+//! All calls are made with the lock of the file.
+
+mod equality;
+#[cfg(test)]
+mod tests;
+
+use self::equality::Equality;
+use super::backend::{AppendOutcome, LogBackend, LogIdentity, LogPart, Position};
+use super::files;
+use super::replica::{self, ReplicaRecord};
+use super::transfer::{self, Agreement, Comparison, ROUNDS, Relation, WRITE, part_after};
+use crate::error::{Error, Kind, Result};
+use crate::lock::lock;
+use crate::log::rewrite;
+use crate::log::upstream::{PublishOutcome, Upstream};
+use crate::os::FileAt;
+use crate::os::file::{self, Location};
+use crate::os::handle::HandleAccess;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::sync::{Arc, Mutex};
+
+/// Lines that are no entries are moved to the file with this suffix.
+const FOREIGN_SUFFIX: &str = ".foreign";
+/// The record is saved after so many messages.
+const SAVED_EVERY: u64 = 256;
+
+/// Connects to the log when it is needed.
+pub(crate) trait LogSource: Send + Sync {
+    fn log(&self) -> Result<Arc<dyn LogBackend>>;
+
+    /// Notes that the log did not answer, so that requests that wait do not each wait for it too.
+    fn note_silence(&self, error: &Error) {
+        let _ = error;
+    }
+}
+
+impl LogSource for Arc<dyn LogBackend> {
+    fn log(&self) -> Result<Arc<dyn LogBackend>> {
+        Ok(Arc::clone(self))
+    }
+}
+
+/// One session file and its log.
+pub(crate) struct ReplicatedFile {
+    source: Arc<dyn LogSource>,
+    session: String,
+    at: Location,
+    /// Whether lines are written to the file while the log cannot be reached.
+    queues: bool,
+    /// Locked for a moment at a time: a task of the connection reads it too.
+    state: Mutex<Equality>,
+}
+
+/// An incomplete last line of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TornLine {
+    /// Another program may be writing it: nothing is done as long as it is there.
+    Leave,
+    /// It is closed with a line break, as before any append (session-file.md §3).
+    Close,
+}
+
+impl ReplicatedFile {
+    pub(crate) fn new(
+        source: Arc<dyn LogSource>,
+        session: &str,
+        at: Location,
+        queues: bool,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            source,
+            session: session.to_owned(),
+            at,
+            queues,
+            state: Mutex::default(),
+        })
+    }
+
+    /// As [`Upstream::settle`], with the lock of the file taken here. Without a file there is nothing to do.
+    pub(crate) fn settle_alone(&self, torn: TornLine) -> Result<()> {
+        match self.locked()? {
+            Some(file) => self.make_equal(&file, torn),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the file again from the log. Entries that only the file has are published first; its other lines go to
+    /// the file with the suffix `.foreign`.
+    pub(crate) fn remake(&self) -> Result<()> {
+        let Some(_locked) = self.locked()? else {
+            return Ok(());
+        };
+        let log = self.source.log()?;
+        let identity = log.identity(&self.session)?;
+        self.rebuild(&*log, &identity, &Agreement::START)
+    }
+
+    /// The last message that the file has.
+    pub(crate) fn position(&self) -> Position {
+        let state = lock(&self.state);
+        let record = state.record.as_ref();
+        record.map_or(Position::START, |record| Position(record.sequence))
+    }
+
+    /// Whether an append of this process is on its way to the log or from there to the file.
+    pub(crate) fn is_appending(&self) -> bool {
+        lock(&self.state).is_appending
+    }
+
+    /// Whether file and log are known to be equal.
+    pub(crate) fn is_equal(&self) -> bool {
+        let file = self.at.folder.file(&self.at.name, HandleAccess::Read);
+        file.is_ok_and(|file| self.is_settled(&file))
+    }
+
+    /// Appends a part of the log that follows `before` to the file.
+    pub(crate) fn take(&self, before: Position, part: &LogPart) -> Result<()> {
+        let Some(locked) = self.locked()? else {
+            return Ok(());
+        };
+        {
+            let mut state = lock(&self.state);
+            let at = state.record.as_ref().map(|record| record.sequence);
+            if at.is_some_and(|at| at >= part.end.0) && state.is_of(&locked) {
+                return Ok(());
+            }
+            if at == Some(before.0) && state.is_equal(&locked) {
+                let log = self.source.log()?;
+                self.append(&locked, &part.lines)?;
+                let record = self.record_behind(&log.identity(&self.session)?, &state, part);
+                state.advance(record);
+                return self.save_sometimes(&mut state);
+            }
+        }
+        self.make_equal(&locked, TornLine::Leave)
+    }
+
+    /// Saves the record, so that the next opening compares less.
+    pub(crate) fn save(&self) -> Result<()> {
+        let mut state = lock(&self.state);
+        self.save_state(&mut state)
+    }
+
+    fn save_sometimes(&self, state: &mut Equality) -> Result<()> {
+        match state.unsaved >= SAVED_EVERY {
+            true => self.save_state(state),
+            false => Ok(()),
+        }
+    }
+
+    fn save_state(&self, state: &mut Equality) -> Result<()> {
+        let status = self.at.status();
+        let is_there = status.is_ok_and(|status| Some(status.identity) == state.file);
+        if let Some(record) = state
+            .record
+            .as_ref()
+            .filter(|_| is_there && state.unsaved > 0)
+        {
+            record.save(&self.at)?;
+            state.unsaved = 0;
+        }
+        Ok(())
+    }
+
+    fn is_settled(&self, file: &File) -> bool {
+        let state = lock(&self.state);
+        !state.is_behind && state.is_equal(file)
+    }
+
+    /// The file with its lock; `None` if there is none.
+    fn locked(&self) -> Result<Option<File>> {
+        loop {
+            let opened = self.at.folder.file(&self.at.name, HandleAccess::Append);
+            let file = match opened {
+                Ok(file) => file,
+                Err(_) if self.at.status().is_err() => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            files::lock_file(&file)?;
+            if self.is_named(&file) {
+                return Ok(Some(file));
+            }
+        }
+    }
+
+    /// Whether the path leads to this file.
+    fn is_named(&self, file: &File) -> bool {
+        match (file::status_of(file), self.at.status()) {
+            (Ok(ours), Ok(named)) => ours.identity == named.identity,
+            _ => false,
+        }
+    }
+
+    fn make_equal(&self, file: &File, torn: TornLine) -> Result<()> {
+        self.compare_and_copy(file, torn)
+            .inspect_err(|error| self.note_silence(error))
+    }
+
+    fn note_silence(&self, error: &Error) {
+        if matches!(error.kind, Kind::LogUnavailable | Kind::DurabilityUnknown) {
+            self.source.note_silence(error);
+        }
+    }
+
+    fn compare_and_copy(&self, file: &File, torn: TornLine) -> Result<()> {
+        // The caller finds the file that has taken its place.
+        if !self.is_named(file) {
+            return Ok(());
+        }
+        let log = self.source.log()?;
+        let identity = log.identity(&self.session)?;
+        for _ in 0..ROUNDS {
+            let record = match self.record_of(file) {
+                Some(record) => Some(record),
+                None => ReplicaRecord::load(&self.at)?,
+            };
+            let Comparison {
+                at: mut agreed,
+                relation,
+            } = transfer::compare(&*log, &self.session, &self.at, &identity, record.as_ref())?;
+            let is_torn = self.is_torn(file)?;
+            if is_torn && torn == TornLine::Leave {
+                return Ok(());
+            }
+            // Without a record, nothing says that the file is a copy of this log.
+            let is_first = record.is_none();
+            match relation {
+                Relation::Equal if !is_torn => {
+                    return self.begin(file, agreed.record(&identity));
+                }
+                Relation::Equal | Relation::FileAhead if is_torn => self.append(file, b"\n")?,
+                Relation::FileAhead if is_first || self.has_only_entries(agreed.offset)? => {
+                    let place = (&self.at, &identity);
+                    transfer::append_rest(&*log, &self.session, place, &mut agreed)?;
+                }
+                Relation::LogAhead { partial: 0 } if !is_torn => {
+                    self.append_parts(file, &*log, &agreed)?;
+                }
+                // Two histories under one id.
+                Relation::Diverged { partial } if is_first => {
+                    return Err(transfer::diverged(&self.session, &agreed, partial));
+                }
+                _ => return self.rebuild(&*log, &identity, &agreed),
+            }
+        }
+        Err(transfer::conflict(&self.session))
+    }
+
+    fn append(&self, mut file: &File, lines: &[u8]) -> Result<()> {
+        let written = file.write_all(lines);
+        written.map_err(|error| self.failed("write", &error))
+    }
+
+    /// Appends what the log has after `agreed`.
+    fn append_parts(&self, file: &File, log: &dyn LogBackend, agreed: &Agreement) -> Result<()> {
+        let mut pending = Vec::new();
+        for part in log.read(&self.session, agreed.position)? {
+            pending.extend_from_slice(&part?.lines);
+            if pending.len() >= WRITE {
+                self.append(file, &pending)?;
+                pending.clear();
+            }
+        }
+        self.append(file, &pending)
+    }
+
+    /// Makes the file again: its equal part, the rest of the log, then the lines that only the file had, which are
+    /// appended to the log first.
+    fn rebuild(
+        &self,
+        log: &dyn LogBackend,
+        identity: &LogIdentity,
+        agreed: &Agreement,
+    ) -> Result<()> {
+        let end = self.publish_own(log, agreed)?;
+        let old = self.at.folder.file(&self.at.name, HandleAccess::Read)?;
+        let mut reached = agreed.clone();
+        let mut failed = None;
+        let replaced = rewrite::replace(&self.at, &self.at, |out| {
+            rewrite::copy_range(out, &old, 0, agreed.offset)?;
+            let copied = copy_log(log, &self.session, out, &mut reached, end);
+            copied.map_err(|error| {
+                failed = Some(error);
+                io::Error::other("the log cannot be read")
+            })
+        });
+        match (replaced, failed) {
+            (Err(_), Some(error)) => return Err(error),
+            (replaced, _) => replaced?,
+        }
+        tracing::info!(
+            session = self.session,
+            "the file has the order of the log again"
+        );
+        let new = self.at.folder.file(&self.at.name, HandleAccess::Read)?;
+        self.begin(&new, reached.record(identity))
+    }
+
+    /// Begins anew with a file that was compared.
+    fn begin(&self, file: &File, record: Option<ReplicaRecord>) -> Result<()> {
+        let mut state = lock(&self.state);
+        state.begin(file, record)?;
+        self.save_state(&mut state)
+    }
+
+    /// The record of a file that this process has compared.
+    fn record_of(&self, file: &File) -> Option<ReplicaRecord> {
+        let state = lock(&self.state);
+        state.record.clone().filter(|_| state.is_of(file))
+    }
+
+    /// Appends to the log the lines after `agreed` that only the file has. Returns the end of the log.
+    fn publish_own(&self, log: &dyn LogBackend, agreed: &Agreement) -> Result<Position> {
+        for _ in 0..ROUNDS {
+            let mut known = HashSet::new();
+            let mut end = agreed.position;
+            for part in log.read(&self.session, agreed.position)? {
+                let part = part?;
+                known.extend(
+                    part.lines
+                        .split_inclusive(|byte| *byte == b'\n')
+                        .map(digest),
+                );
+                end = part.end;
+            }
+            let mut own = Vec::new();
+            let mut foreign = Vec::new();
+            self.each_line_after(agreed.offset, &mut |line| match line {
+                line if known.contains(&digest(line)) => {}
+                line if is_entry(line) => own.extend_from_slice(line),
+                line => foreign.extend_from_slice(line),
+            })?;
+            self.keep_foreign(&foreign)?;
+            if own.is_empty() {
+                return Ok(end);
+            }
+            if let Some(end) = append_all(log, &self.session, end, &own)? {
+                return Ok(end);
+            }
+        }
+        Err(transfer::conflict(&self.session))
+    }
+
+    /// Calls `each` for the lines of the file after its first `offset` bytes; an incomplete one gets its line break.
+    fn each_line_after(&self, offset: u64, each: &mut dyn FnMut(&[u8])) -> Result<()> {
+        let mut end = offset;
+        for part in files::parts(&self.at, offset)? {
+            let part = part?;
+            part.lines
+                .split_inclusive(|byte| *byte == b'\n')
+                .for_each(&mut *each);
+            end = part.end.0;
+        }
+        let status = self.at.status();
+        let size = status.map_err(|error| self.failed("stat", &error))?.size;
+        let mut torn = files::bytes_of(&self.at, end, size.saturating_sub(end))?;
+        if !torn.is_empty() {
+            torn.push(b'\n');
+            each(&torn);
+        }
+        Ok(())
+    }
+
+    /// Whether the lines of the file after its first `offset` bytes are entries.
+    fn has_only_entries(&self, offset: u64) -> Result<bool> {
+        for part in files::parts(&self.at, offset)? {
+            let lines = part?.lines;
+            if !lines.split_inclusive(|byte| *byte == b'\n').all(is_entry) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Keeps lines that are no entries beside the file, synced.
+    fn keep_foreign(&self, lines: &[u8]) -> Result<()> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let beside = self.at.beside(FOREIGN_SUFFIX);
+        let earlier = match beside.status() {
+            Ok(status) => files::bytes_of(&beside, 0, status.size)?,
+            Err(_) => Vec::new(),
+        };
+        if earlier.ends_with(lines) {
+            return Ok(());
+        }
+        rewrite::replace(&self.at, &beside, |out| {
+            out.write_all(&earlier)?;
+            out.write_all(lines)
+        })
+    }
+
+    /// Whether the last line of the file has no line break.
+    fn is_torn(&self, file: &File) -> Result<bool> {
+        let failed = |error: io::Error| self.failed("read", &error);
+        let size = file::status_of(file).map_err(failed)?.size;
+        let Some(last) = size.checked_sub(1) else {
+            return Ok(false);
+        };
+        let read = self.at.folder.file(&self.at.name, HandleAccess::Read)?;
+        let mut byte = [0];
+        read.read_exact_at(&mut byte, last).map_err(failed)?;
+        Ok(byte != *b"\n")
+    }
+
+    /// The record once the file has a part that follows the record of `state`.
+    fn record_behind(
+        &self,
+        identity: &LogIdentity,
+        state: &Equality,
+        part: &LogPart,
+    ) -> ReplicaRecord {
+        let before = state.record.as_ref();
+        let length = part.lines.len() as u64;
+        ReplicaRecord {
+            stream: identity.stream.clone(),
+            stream_created: identity.created.clone(),
+            subject: identity.subject.clone(),
+            sequence: part.end.0,
+            offset: before.map_or(0, |before| before.offset) + length,
+            hash: replica::hash(&part.lines),
+            previous: before.map_or(0, |before| before.sequence),
+            length,
+        }
+    }
+
+    fn failed(&self, action: &str, error: &io::Error) -> Error {
+        Error::io(&format!("{action} {}", self.at.path().display()), error)
+    }
+}
+
+impl Upstream for Arc<ReplicatedFile> {
+    fn is_settled(&self, file: &File) -> bool {
+        ReplicatedFile::is_settled(self, file)
+    }
+
+    fn settle(&self, file: &File) -> Result<()> {
+        self.make_equal(file, TornLine::Close)
+    }
+
+    fn publish(&self, lines: &[u8]) -> Result<PublishOutcome> {
+        let log = self.source.log()?;
+        let most = log.max_line();
+        if lines.len() > most {
+            let why = format!(
+                "the entries have {} bytes, and an append to the log at most {most}",
+                lines.len()
+            );
+            return Err(Error::new(Kind::PayloadTooLarge, why));
+        }
+        // The lock of the file admits one caller. The state's own lock is not held while a server is waited for.
+        lock(&self.state).is_appending = true;
+        let appended = log.append(&self.session, self.position(), lines);
+        let mut state = lock(&self.state);
+        match appended {
+            Ok(AppendOutcome::Appended(end)) => {
+                let lines = lines.to_vec();
+                let part = LogPart { lines, end };
+                let identity = log.identity(&self.session)?;
+                state.published = Some(self.record_behind(&identity, &state, &part));
+                Ok(PublishOutcome::Published)
+            }
+            Ok(AppendOutcome::Conflict) => {
+                state.is_appending = false;
+                state.is_behind = true;
+                Ok(PublishOutcome::Conflict)
+            }
+            Err(error) => {
+                // The log may have the lines.
+                state.is_appending = false;
+                state.is_behind = true;
+                drop(state);
+                self.note_silence(&error);
+                Err(error)
+            }
+        }
+    }
+
+    fn written(&self, file: &File) {
+        let mut state = lock(&self.state);
+        state.is_appending = false;
+        let (Some(record), Ok(status)) = (state.published.take(), file::status_of(file)) else {
+            return;
+        };
+        let is_first = state.record.is_none();
+        let is_whole = status.size == record.offset;
+        if is_whole && (is_first || state.is_of(file)) {
+            state.file = Some(status.identity);
+            state.advance(record);
+            let saved = match is_first {
+                true => self.save_state(&mut state),
+                false => self.save_sometimes(&mut state),
+            };
+            if let Err(error) = saved {
+                tracing::warn!(%error, "the next opening of a session compares more");
+            }
+        } else {
+            // The next commit compares.
+            state.is_behind = true;
+        }
+    }
+
+    fn queues(&self) -> bool {
+        self.queues
+    }
+}
+
+/// Copies the log after `reached` up to `end`.
+fn copy_log(
+    log: &dyn LogBackend,
+    session: &str,
+    out: &mut BufWriter<&File>,
+    reached: &mut Agreement,
+    end: Position,
+) -> Result<()> {
+    let failed = |error: io::Error| Error::io("write the session file", &error);
+    for part in log.read(session, reached.position)? {
+        let part = part?;
+        if part.end > end {
+            break;
+        }
+        out.write_all(&part.lines).map_err(failed)?;
+        reached.advance(part.end, &part.lines);
+    }
+    Ok(())
+}
+
+/// Appends lines to a log in as many messages as necessary; `None` if others were faster.
+fn append_all(
+    log: &dyn LogBackend,
+    session: &str,
+    mut end: Position,
+    lines: &[u8],
+) -> Result<Option<Position>> {
+    let mut rest = lines;
+    while !rest.is_empty() {
+        let next = transfer::whole_lines(rest, log.max_append());
+        match log.append(session, end, next)? {
+            AppendOutcome::Appended(at) => end = at,
+            AppendOutcome::Conflict => return Ok(None),
+        }
+        rest = part_after(rest, next.len());
+    }
+    Ok(Some(end))
+}
+
+fn digest(line: &[u8]) -> [u8; 32] {
+    Sha256::digest(line).into()
+}
+
+/// Whether a line is a JSON object with a type, or blank, which every reader skips.
+fn is_entry(line: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Typed {
+        #[serde(rename = "type")]
+        _type: String,
+    }
+    line.trim_ascii().is_empty() || serde_json::from_slice::<Typed>(line).is_ok()
+}

@@ -1,0 +1,354 @@
+//! One session file and its log, with a session directory in place of servers. `tests/fleet` has them with servers.
+
+use super::*;
+use crate::fleet::backend::LogParts;
+use crate::fleet::files::SessionFiles;
+use crate::store::Store;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tempfile::TempDir;
+
+const ID: &str = "s1";
+
+fn header() -> String {
+    format!(
+        "{{\"type\":\"session\",\"version\":3,\"id\":\"{ID}\",\"timestamp\":\"2026-01-02T03:04:05.000Z\",\"cwd\":\"/c\"}}\n"
+    )
+}
+
+fn line(number: usize) -> String {
+    format!("{{\"type\":\"custom\",\"id\":\"e{number}\",\"parentId\":null,\"customType\":\"t\"}}\n")
+}
+
+/// A session directory as a log. A position is a number of bytes, and each line is a part.
+struct FolderLog {
+    store: Store,
+    is_away: AtomicBool,
+}
+
+impl FolderLog {
+    fn files(&self) -> SessionFiles<'_> {
+        SessionFiles::of(&self.store)
+    }
+}
+
+impl LogBackend for FolderLog {
+    fn append(&self, session: &str, expected: Position, lines: &[u8]) -> Result<AppendOutcome> {
+        self.files().append(session, expected, lines)
+    }
+
+    fn read<'a>(&'a self, session: &str, from: Position) -> Result<LogParts<'a>> {
+        let mut end = from;
+        let mut parts = Vec::new();
+        for part in self.files().read(session, from)? {
+            for line in part?.lines.split_inclusive(|byte| *byte == b'\n') {
+                end = Position(end.0 + line.len() as u64);
+                let lines = line.to_vec();
+                parts.push(Ok(LogPart { lines, end }));
+            }
+        }
+        Ok(Box::new(parts.into_iter()))
+    }
+
+    fn follow<'a>(&'a self, session: &str, from: Position) -> Result<LogParts<'a>> {
+        self.read(session, from)
+    }
+
+    fn list(&self) -> Result<Vec<String>> {
+        self.files().list()
+    }
+
+    fn identity(&self, session: &str) -> Result<LogIdentity> {
+        self.files().identity(session)
+    }
+
+    fn max_append(&self) -> usize {
+        1 << 20
+    }
+}
+
+/// A log whose server may be away.
+struct Server(Arc<FolderLog>);
+
+impl LogSource for Server {
+    fn log(&self) -> Result<Arc<dyn LogBackend>> {
+        match self.0.is_away.load(Ordering::Relaxed) {
+            true => Err(Error::new(Kind::LogUnavailable, "away")),
+            false => Ok(Arc::clone(&self.0) as Arc<dyn LogBackend>),
+        }
+    }
+}
+
+/// A log, and the file of a session.
+struct Setup {
+    folder: TempDir,
+    log: Arc<FolderLog>,
+}
+
+impl Setup {
+    /// Both have the header and these lines.
+    fn of(lines: &[String]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let log = Arc::new(FolderLog {
+            store: Store::new(folder.path().join("log")),
+            is_away: AtomicBool::new(false),
+        });
+        let setup = Self { folder, log };
+        let text = [header(), lines.concat()].concat();
+        setup.log_appends(&text);
+        fs::write(setup.path(), text).unwrap();
+        setup
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("s.jsonl")
+    }
+
+    /// The file as another process sees it.
+    fn replica(&self) -> Arc<ReplicatedFile> {
+        let at = Location::of_path(&self.path()).unwrap();
+        ReplicatedFile::new(Arc::new(Server(Arc::clone(&self.log))), ID, at, true)
+    }
+
+    fn settled(&self) -> Arc<ReplicatedFile> {
+        let replica = self.replica();
+        replica.settle_alone(TornLine::Close).unwrap();
+        assert!(replica.is_equal());
+        replica
+    }
+
+    fn log_text(&self) -> String {
+        let at = self.log.files().find(ID).unwrap().unwrap();
+        fs::read_to_string(at.path()).unwrap()
+    }
+
+    fn file_text(&self) -> String {
+        fs::read_to_string(self.path()).unwrap()
+    }
+
+    /// Appends to the log, as another machine does.
+    fn log_appends(&self, lines: &str) {
+        let end = match self.log.files().find(ID).unwrap() {
+            Some(at) => Position(at.status().unwrap().size),
+            None => Position::START,
+        };
+        let appended = self.log.append(ID, end, lines.as_bytes()).unwrap();
+        assert!(matches!(appended, AppendOutcome::Appended(_)));
+    }
+
+    /// Appends to the file, as a program that knows no log does.
+    fn file_appends(&self, lines: &str) {
+        let mut file = fs::OpenOptions::new()
+            .append(true)
+            .open(self.path())
+            .unwrap();
+        file.write_all(lines.as_bytes()).unwrap();
+    }
+
+    fn open(&self) -> File {
+        fs::OpenOptions::new()
+            .append(true)
+            .open(self.path())
+            .unwrap()
+    }
+}
+
+#[test]
+fn a_published_line_is_settled_once_the_file_has_it() {
+    let setup = Setup::of(&[line(1)]);
+    let replica = setup.settled();
+    let file = setup.open();
+    let published = replica.publish(line(2).as_bytes()).unwrap();
+    assert_eq!(published, PublishOutcome::Published);
+    setup.file_appends(&line(2));
+    assert!(!replica.is_settled(&file));
+    Upstream::written(&replica, &file);
+    assert!(replica.is_settled(&file));
+    assert_eq!(setup.log_text(), setup.file_text());
+}
+
+/// The process dies between the acknowledgement and the write to the file.
+#[test]
+fn a_published_line_that_the_file_has_not_is_there_after_the_next_opening() {
+    let setup = Setup::of(&[line(1)]);
+    let replica = setup.settled();
+    replica.publish(line(2).as_bytes()).unwrap();
+    drop(replica);
+    setup.settled();
+    assert_eq!(setup.file_text(), [header(), line(1), line(2)].concat());
+}
+
+#[test]
+fn a_file_that_was_deleted_is_not_made_again_by_its_follower() {
+    let setup = Setup::of(&[line(1)]);
+    let replica = setup.settled();
+    fs::remove_file(setup.path()).unwrap();
+    setup.log_appends(&line(2));
+    replica.settle_alone(TornLine::Leave).unwrap();
+    assert!(!setup.path().exists());
+}
+
+#[test]
+fn a_publish_behind_the_lines_of_others_is_a_conflict_until_they_are_in_the_file() {
+    let setup = Setup::of(&[line(1)]);
+    let replica = setup.settled();
+    let file = setup.open();
+    setup.log_appends(&line(2));
+    let outcome = replica.publish(line(3).as_bytes()).unwrap();
+    assert_eq!(outcome, PublishOutcome::Conflict);
+    assert!(!replica.is_settled(&file), "the log has more");
+    replica.settle(&file).unwrap();
+    assert_eq!(setup.file_text(), [header(), line(1), line(2)].concat());
+    let outcome = replica.publish(line(3).as_bytes()).unwrap();
+    assert_eq!(outcome, PublishOutcome::Published);
+}
+
+#[test]
+fn lines_of_programs_that_know_no_log_are_published() {
+    let setup = Setup::of(&[line(1)]);
+    let replica = setup.settled();
+    setup.file_appends(&[line(2), "\n".to_owned(), line(3)].concat());
+    assert!(!replica.is_equal());
+    replica.settle_alone(TornLine::Leave).unwrap();
+    assert_eq!(setup.log_text(), setup.file_text());
+    assert!(replica.is_equal());
+}
+
+/// Both went on: the file gets the order of the log, and its own lines come last. Nothing is lost.
+#[test]
+fn a_file_and_a_log_that_both_went_on_have_the_order_of_the_log() {
+    let setup = Setup::of(&[line(1)]);
+    let replica = setup.settled();
+    setup.log_appends(&[line(2), line(3)].concat());
+    setup.file_appends(&[line(4), "{\"torn\n".to_owned(), line(5)].concat());
+    replica.settle_alone(TornLine::Close).unwrap();
+    let ordered = [header(), line(1), line(2), line(3), line(4), line(5)].concat();
+    assert_eq!(setup.file_text(), ordered);
+    assert_eq!(setup.log_text(), ordered);
+    let foreign = setup.path().with_file_name("s.jsonl.foreign");
+    assert_eq!(fs::read_to_string(foreign).unwrap(), "{\"torn\n");
+    assert!(replica.is_equal());
+    // Its own lines are not published twice by a process that knows nothing of this.
+    setup.settled();
+    assert_eq!(setup.log_text(), ordered);
+}
+
+/// The process dies after its own lines were published and before the file was made again.
+#[test]
+fn a_rebuild_that_was_cut_off_publishes_no_line_twice() {
+    let setup = Setup::of(&[line(1)]);
+    setup.settled().save().unwrap();
+    setup.log_appends(&[line(2), line(3)].concat());
+    setup.file_appends(&line(3));
+    setup.settled();
+    let ordered = [header(), line(1), line(2), line(3)].concat();
+    assert_eq!(setup.file_text(), ordered);
+    assert_eq!(setup.log_text(), ordered);
+}
+
+#[test]
+fn two_histories_under_one_id_stay_as_they_are() {
+    let setup = Setup::of(&[line(1)]);
+    let other = [header(), line(7)].concat();
+    fs::write(setup.path(), &other).unwrap();
+    let failed = setup.replica().settle_alone(TornLine::Close).unwrap_err();
+    assert_eq!(failed.kind, Kind::LogDiverged);
+    assert_eq!(setup.file_text(), other);
+    assert_eq!(setup.log_text(), [header(), line(1)].concat());
+}
+
+#[test]
+fn a_log_that_lost_lines_is_named_and_the_file_keeps_them() {
+    let setup = Setup::of(&[line(1), line(2)]);
+    let replica = setup.settled();
+    let at = setup.log.files().find(ID).unwrap().unwrap();
+    fs::write(at.path(), [header(), line(1)].concat()).unwrap();
+    setup.file_appends(&line(3));
+    let failed = replica.settle_alone(TornLine::Close).unwrap_err();
+    assert_eq!(failed.kind, Kind::LogRewound);
+    assert_eq!(
+        setup.file_text(),
+        [header(), line(1), line(2), line(3)].concat()
+    );
+}
+
+/// Another program may be writing the line: a follower leaves it, an append closes it as without a log.
+#[test]
+fn an_incomplete_line_is_left_by_a_follower_and_closed_before_an_append() {
+    let setup = Setup::of(&[line(1)]);
+    let replica = setup.settled();
+    setup.file_appends(line(2).trim_end());
+    replica.settle_alone(TornLine::Leave).unwrap();
+    assert_eq!(setup.log_text(), [header(), line(1)].concat());
+    replica.settle(&setup.open()).unwrap();
+    assert_eq!(setup.log_text(), [header(), line(1), line(2)].concat());
+    assert_eq!(setup.log_text(), setup.file_text());
+}
+
+#[test]
+fn a_follower_writes_each_part_once() {
+    let setup = Setup::of(&[line(1)]);
+    let replica = setup.settled();
+    let before = replica.position();
+    setup.log_appends(&line(2));
+    let parts: Vec<LogPart> = setup
+        .log
+        .read(ID, before)
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    for _ in 0..2 {
+        for part in &parts {
+            replica.take(before, part).unwrap();
+        }
+    }
+    assert_eq!(setup.file_text(), [header(), line(1), line(2)].concat());
+    // A part with a gap before it makes the follower read the log.
+    setup.log_appends(&line(3));
+    let gap = replica.position();
+    setup.log_appends(&line(4));
+    let late = LogPart {
+        lines: line(4).into_bytes(),
+        end: Position(gap.0 + (line(3).len() + line(4).len()) as u64),
+    };
+    replica
+        .take(Position(gap.0 + line(3).len() as u64), &late)
+        .unwrap();
+    assert_eq!(setup.file_text(), setup.log_text());
+}
+
+/// Reading goes on, and lines wait in the file.
+#[test]
+fn lines_that_were_written_while_the_log_was_away_are_published_later() {
+    let setup = Setup::of(&[line(1)]);
+    let replica = setup.settled();
+    setup.log.is_away.store(true, Ordering::Relaxed);
+    let failed = replica.publish(line(2).as_bytes()).unwrap_err();
+    assert_eq!(failed.kind, Kind::LogUnavailable);
+    setup.file_appends(&line(2));
+    let failed = replica.settle(&setup.open()).unwrap_err();
+    assert_eq!(failed.kind, Kind::LogUnavailable);
+    setup.log.is_away.store(false, Ordering::Relaxed);
+    replica.settle_alone(TornLine::Leave).unwrap();
+    assert_eq!(setup.log_text(), [header(), line(1), line(2)].concat());
+}
+
+/// A repair by hand, or a disk that lost bytes, in the part that the log has too.
+#[test]
+fn a_damaged_replica_is_made_again_from_the_log() {
+    let setup = Setup::of(&[line(1), line(2)]);
+    setup.settled();
+    let damaged = [header(), line(1).replace('t', "?"), line(2), line(3)].concat();
+    fs::write(setup.path(), damaged).unwrap();
+    let replica = setup.replica();
+    replica.remake().unwrap();
+    let whole = [header(), line(1), line(2), line(3)].concat();
+    assert_eq!(setup.file_text(), whole);
+    assert_eq!(setup.log_text(), whole);
+    let foreign = setup.path().with_file_name("s.jsonl.foreign");
+    assert_eq!(
+        fs::read_to_string(foreign).unwrap(),
+        line(1).replace('t', "?")
+    );
+}

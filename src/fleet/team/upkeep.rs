@@ -1,0 +1,231 @@
+//! The two tasks of a daemon that keep the team's buckets: one writes the rows of changed sessions, the other says
+//! which sessions are open.
+
+use super::super::subject;
+use super::bucket::Bucket;
+use super::buckets::TeamBuckets;
+use super::presence;
+use super::row::StoredRow;
+use crate::error::{Error, Kind, Result};
+use crate::lock::lock;
+use crate::team::TeamRow;
+use futures_util::{StreamExt, stream};
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until, timeout};
+
+/// A row is written at most once in this time.
+const ROUND: Duration = Duration::from_secs(1);
+/// The time between two writes of the daemon's row while nothing changes, a third of [`super::buckets::MAX_AGE`].
+const RENEWAL: Duration = Duration::from_secs(20);
+/// The pause after a failed write.
+const AFTER_FAILURE: Duration = Duration::from_secs(5);
+/// Rows that are written at the same time.
+const AT_ONCE: usize = 16;
+/// The most rows that wait. Rows of further sessions are written with their next change.
+const MOST_PENDING: usize = 10_000;
+/// The most sessions whose last revision is remembered, which saves a request for each row.
+const MOST_REVISIONS: usize = 4096;
+/// How often a row is compared and set.
+const TRIES: usize = 16;
+
+/// The rows that wait to be written.
+#[derive(Default)]
+pub(super) struct PendingRows {
+    rows: Mutex<HashMap<String, TeamRow>>,
+    noted: Notify,
+    /// The revision of this daemon's last write by key.
+    revisions: Mutex<HashMap<String, u64>>,
+}
+
+/// The sessions that the daemon has open.
+#[derive(Default)]
+pub(super) struct OpenHere {
+    /// The times of their opening in Unix milliseconds, by id.
+    sessions: Mutex<HashMap<String, i64>>,
+    changed: Notify,
+    /// Whether the servers may have the daemon's row.
+    is_listed: AtomicBool,
+}
+
+impl PendingRows {
+    pub(super) fn note(&self, row: TeamRow) {
+        let mut rows = lock(&self.rows);
+        if rows.len() >= MOST_PENDING && !rows.contains_key(&row.session_id) {
+            return;
+        }
+        keep_newest(&mut rows, row);
+        drop(rows);
+        self.noted.notify_one();
+    }
+
+    /// Writes rows for ever.
+    pub(super) async fn write_on(&self, buckets: &TeamBuckets) {
+        loop {
+            self.noted.notified().await;
+            let begun = Instant::now();
+            let pause = match self.write_all(buckets).await {
+                Ok(()) => ROUND,
+                Err(error) => {
+                    tracing::info!(%error, "rows of the team's list are written later");
+                    make_missing(buckets, &error).await;
+                    self.noted.notify_one();
+                    AFTER_FAILURE
+                }
+            };
+            sleep_until(begun + pause).await;
+        }
+    }
+
+    /// Writes all rows that wait. After a failure those that were not written wait on.
+    pub(super) async fn write_all(&self, buckets: &TeamBuckets) -> Result<()> {
+        let rows = std::mem::take(&mut *lock(&self.rows));
+        let written = stream::iter(rows.into_values()).map(|row| async move {
+            let written = self.write(buckets, &row).await;
+            written.map_err(|error| (row, error))
+        });
+        let mut written = written.buffer_unordered(AT_ONCE);
+        let mut failure = None;
+        while let Some(written) = written.next().await {
+            if let Err((row, error)) = written {
+                keep_newest(&mut lock(&self.rows), row);
+                failure = Some(error);
+            }
+        }
+        failure.map_or(Ok(()), Err)
+    }
+
+    async fn write(&self, buckets: &TeamBuckets, row: &TeamRow) -> Result<()> {
+        let row = buckets.stored(row.clone());
+        let key = subject::key(&row.row.session_id);
+        let known = lock(&self.revisions).remove(&key);
+        let revision = write_row(&buckets.rows, &key, &row, known).await?;
+        let mut revisions = lock(&self.revisions);
+        if revisions.len() >= MOST_REVISIONS {
+            revisions.clear();
+        }
+        revisions.extend(revision.map(|revision| (key, revision)));
+        Ok(())
+    }
+}
+
+fn keep_newest(rows: &mut HashMap<String, TeamRow>, row: TeamRow) {
+    let waiting = rows.get(&row.session_id);
+    if waiting.is_none_or(|waiting| waiting.sequence <= row.sequence) {
+        rows.insert(row.session_id.clone(), row);
+    }
+}
+
+/// Writes a row unless the bucket has one that is as new. `known` is the revision of an older one of the same writer.
+/// Returns the revision of the row; `None` if it was not written.
+pub(super) async fn write_row(
+    bucket: &Bucket,
+    key: &str,
+    row: &StoredRow,
+    known: Option<u64>,
+) -> Result<Option<u64>> {
+    let text = row.encode();
+    let mut expected = known;
+    for _ in 0..TRIES {
+        let revision = match expected.take() {
+            Some(revision) => revision,
+            None => match bucket.get(key).await? {
+                None => 0,
+                Some(stored) => {
+                    let before = StoredRow::decode(key, &stored.value);
+                    if !row.replaces(before.as_ref()) {
+                        return Ok(None);
+                    }
+                    stored.revision
+                }
+            },
+        };
+        let written = bucket.put(key, text.clone(), Some(revision)).await?;
+        if written.is_some() {
+            return Ok(written);
+        }
+    }
+    let why = format!("others wrote the row {key:?} in each of {TRIES} rounds");
+    Err(Error::new(Kind::LogConflict, why))
+}
+
+impl OpenHere {
+    pub(super) fn opened(&self, session: &str, since: i64) {
+        lock(&self.sessions).insert(session.to_owned(), since);
+        self.changed.notify_one();
+    }
+
+    pub(super) fn closed(&self, session: &str) {
+        if lock(&self.sessions).remove(session).is_some() {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Renews the daemon's row for ever while a session is open, and removes it when none is.
+    pub(super) async fn renew_on(&self, buckets: &TeamBuckets) {
+        loop {
+            let begun = Instant::now();
+            let pause = match self.renew(buckets).await {
+                Ok(()) => RENEWAL,
+                Err(error) => {
+                    tracing::info!(%error, "the team's list does not have this daemon's sessions");
+                    make_missing(buckets, &error).await;
+                    AFTER_FAILURE
+                }
+            };
+            // A bound to the writes of a client that opens and closes sessions all the time.
+            sleep_until(begun + ROUND).await;
+            let rest = (begun + pause).saturating_duration_since(Instant::now());
+            let _changed = timeout(rest, self.changed.notified()).await;
+        }
+    }
+
+    async fn renew(&self, buckets: &TeamBuckets) -> Result<()> {
+        let sessions = lock(&self.sessions).clone();
+        if sessions.is_empty() {
+            return self.remove(buckets).await;
+        }
+        let sessions = sessions.into_iter().collect();
+        let text = presence::encode(&buckets.host, &buckets.daemon, sessions);
+        // Before the write, which may arrive without an answer.
+        self.is_listed.store(true, Ordering::Relaxed);
+        let written = buckets.presence.put(&buckets.daemon, text, None);
+        written.await.map(drop)
+    }
+
+    /// Removes the daemon's row if there may be one.
+    pub(super) async fn remove(&self, buckets: &TeamBuckets) -> Result<()> {
+        if self.is_listed.load(Ordering::Relaxed) {
+            buckets.presence.remove(&buckets.daemon).await?;
+            self.is_listed.store(false, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+/// Makes the buckets if that is what a write failed for.
+async fn make_missing(buckets: &TeamBuckets, error: &Error) {
+    if error.kind == Kind::LogMisconfigured
+        && let Err(error) = buckets.ensure().await
+    {
+        tracing::info!(%error, "the team's list is not made");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::row::tests::row;
+    use super::*;
+
+    #[test]
+    fn of_the_rows_of_a_session_that_wait_the_newest_is_written() {
+        let mut rows = HashMap::new();
+        for sequence in [3, 7, 5] {
+            keep_newest(&mut rows, row("a", sequence));
+        }
+        assert_eq!(rows.remove("a").unwrap().sequence, 7);
+    }
+}

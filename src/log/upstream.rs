@@ -1,0 +1,74 @@
+//! The log beyond this machine that a session file is a replica of (fleet.md). The session asks it around each append;
+//! `fleet` has the implementation.
+
+use crate::error::Result;
+use crate::os::file::Location;
+use crate::team::{TeamRow, TeamView};
+use std::fs::File;
+use std::sync::Arc;
+
+/// The log of many sessions, and of many machines.
+pub(crate) trait SharedLog: Send + Sync {
+    /// The log of the session in this file, which may not exist yet.
+    fn upstream(&self, session: &str, at: &Location) -> Box<dyn Upstream>;
+
+    /// Makes a file and its log equal before the file is read. A file without a session, or of an older version of the
+    /// format, stays as it is.
+    fn prepare(&self, at: &Location) -> Result<()>;
+
+    /// Copies a session that has no file into the session directory. Returns whether the log has it.
+    fn fetch(&self, session: &str) -> Result<bool>;
+
+    /// Copies what others append to a session into its file from now on.
+    fn follow(&self, session: &str);
+
+    /// The session is not open any more.
+    fn leave(&self, session: &str);
+
+    /// Describes an open session to other machines after a commit. The log adds its machine and the last message.
+    fn describe(&self, row: TeamRow);
+
+    /// The sessions of all machines.
+    fn team(&self) -> Arc<dyn TeamView>;
+
+    /// Takes this daemon out of the list of the others. Waits 2 s at most.
+    fn end(&self);
+}
+
+/// Beside a file that is a copy of a log lies another with this suffix.
+pub(crate) const REPLICA_SUFFIX: &str = ".replica";
+
+/// Whether a file is a copy of a log.
+pub(crate) fn is_replica(at: &Location) -> bool {
+    at.beside(REPLICA_SUFFIX).status().is_ok()
+}
+
+/// The log of one session file. Its calls wait for servers, but never longer than their deadlines. Each is made with
+/// the lock of the file, `None` as long as there is no file.
+pub trait Upstream: Send {
+    /// Whether file and log are known to be equal, by one `fstat`. Others may have appended to the log meanwhile: the
+    /// next [`Self::publish`] detects that.
+    fn is_settled(&self, file: &File) -> bool;
+
+    /// Appends to the file the lines that only the log has, and to the log those that only the file has. If both have
+    /// some, another file takes the place of this one: first the lines of the log.
+    fn settle(&self, file: &File) -> Result<()>;
+
+    /// Appends whole lines to the log, each with its line break, all or none. `durabilityUnknown` if the log may have
+    /// them: [`Self::settle`] finds out.
+    fn publish(&self, lines: &[u8]) -> Result<PublishOutcome>;
+
+    /// Notes that the file has the lines that were published last.
+    fn written(&self, file: &File);
+
+    /// Whether lines are written to the file if the log cannot be reached, and published later.
+    fn queues(&self) -> bool;
+}
+
+/// The outcome of a publish.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PublishOutcome {
+    Published,
+    /// Others have appended: settle, and try again.
+    Conflict,
+}

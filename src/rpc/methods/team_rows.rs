@@ -1,0 +1,274 @@
+//! The members of `list_sessions` about the log (protocol.md §3.4): `log` of each row, and the sessions of the log that
+//! have no file here.
+
+use crate::daemon::convert;
+use crate::daemon::session_row::is_of_directory;
+use crate::error::Result;
+use crate::name;
+use crate::store::catalogue::CatalogueRow;
+use crate::team::{TeamList, TeamSession};
+use crate::wire;
+use serde::Serialize;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// The members of `ListSessionsResult` that one page of a list has.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TeamCounts {
+    team_count: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    team_diagnostic: Option<wire::RowDiagnostic>,
+}
+
+#[derive(Serialize)]
+struct LogMember {
+    log: wire::SessionInLog,
+}
+
+/// Adds members to the JSON object that `out` ends with.
+pub(super) fn insert(out: &mut Vec<u8>, members: &[u8]) {
+    if members.is_empty() {
+        return;
+    }
+    debug_assert_eq!(out.last(), Some(&b'}'));
+    out.pop();
+    out.push(b',');
+    out.extend_from_slice(members);
+    out.push(b'}');
+}
+
+/// The member `log` of a row; empty if the log does not have the session.
+pub(super) fn log_member(team: &TeamList, row: &CatalogueRow) -> Result<Vec<u8>> {
+    let header = row.listing.header.as_ref();
+    let Some(session) = header.and_then(|header| team.find(&header.id)) else {
+        return Ok(Vec::new());
+    };
+    let member = convert::line(&LogMember {
+        log: wire::SessionInLog {
+            stream: team.stream.clone(),
+            open_on: wire::OpenOn::all(&session.open_on),
+        },
+    })?;
+    Ok(without_braces(member))
+}
+
+/// The members `team`, `teamCount` and `teamDiagnostic`: as many sessions as fit, of those without a row in `here`.
+pub(super) fn members(
+    team: &TeamList,
+    here: &[Arc<CatalogueRow>],
+    params: &wire::ListSessionsParams,
+    fits: usize,
+) -> Result<Vec<u8>> {
+    let headers = here.iter().filter_map(|row| row.listing.header.as_ref());
+    let here: HashSet<&str> = headers.map(|header| &*header.id).collect();
+    let selection = Selection::of(params);
+    let is_shown = |session: &&TeamSession| {
+        let is_trashed = session.row.as_ref().is_some_and(|row| row.is_trashed);
+        !is_trashed && !here.contains(&*session.session_id) && selection.has(session)
+    };
+    let limit = params.limit.map_or(usize::MAX, |limit| limit as usize);
+    let mut out = b"\"team\":[".to_vec();
+    let (mut count, mut is_full) = (0, false);
+    for session in team.sessions.iter().filter(is_shown) {
+        count += 1;
+        if is_full || count > limit as u64 {
+            continue;
+        }
+        let row = convert::line(&wire::TeamSessionRow::of(session))?;
+        is_full = out.len() + row.len() + 1 > fits;
+        if !is_full {
+            if count > 1 {
+                out.push(b',');
+            }
+            out.extend_from_slice(&row);
+        }
+    }
+    out.extend_from_slice(b"],");
+    let counts = convert::line(&TeamCounts {
+        team_count: count,
+        team_diagnostic: diagnostic(team),
+    })?;
+    out.extend_from_slice(&without_braces(counts));
+    Ok(out)
+}
+
+fn diagnostic(team: &TeamList) -> Option<wire::RowDiagnostic> {
+    let (kind, message) = team.incomplete.as_ref()?;
+    Some(wire::RowDiagnostic {
+        kind: kind.name().to_owned(),
+        message: message.clone(),
+    })
+}
+
+fn without_braces(mut object: Vec<u8>) -> Vec<u8> {
+    object.pop();
+    object.remove(0);
+    object
+}
+
+/// The params that select sessions.
+struct Selection<'p> {
+    params: &'p wire::ListSessionsParams,
+    /// Normalized.
+    cwd: Option<String>,
+    words: Vec<String>,
+}
+
+impl<'p> Selection<'p> {
+    fn of(params: &'p wire::ListSessionsParams) -> Self {
+        Self {
+            params,
+            cwd: params.cwd.as_deref().map(name::directory),
+            words: super::list::words(params),
+        }
+    }
+
+    fn has(&self, session: &TeamSession) -> bool {
+        let row = session.row.as_ref();
+        let cwd = row.map(|row| &*row.cwd);
+        let name = row.and_then(|row| row.name.as_deref());
+        let named = self.params.named;
+        let is_in = match (&self.cwd, cwd) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(wanted), Some(cwd)) => is_of_directory(cwd, Some(wanted)),
+        };
+        is_in
+            && self.params.spawned_by.is_none()
+            && named.is_none_or(|named| row.is_some() && named == name.is_some())
+            && (self.words.is_empty() || {
+                let (name, cwd) = (name.unwrap_or_default(), cwd.unwrap_or_default());
+                let text = format!("{name}\n{cwd}\n{}", session.session_id).to_lowercase();
+                self.words.iter().all(|word| text.contains(word.as_str()))
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Kind;
+    use crate::team::{OpenElsewhere, TeamRow};
+    use serde_json::{Value, json};
+
+    fn session(id: &str, name: Option<&str>) -> TeamSession {
+        TeamSession {
+            session_id: id.to_owned(),
+            row: Some(TeamRow {
+                session_id: id.to_owned(),
+                name: name.map(str::to_owned),
+                cwd: "/srv/agent".to_owned(),
+                created: "2026-11-21T17:01:00.000Z".to_owned(),
+                modified: "2026-11-22T07:59:12.480Z".to_owned(),
+                entries: 214,
+                host: "build-7".to_owned(),
+                sequence: 9,
+                is_trashed: false,
+            }),
+            open_on: vec![OpenElsewhere {
+                host: "laptop".to_owned(),
+                since: "2026-11-22T08:20:03.000Z".to_owned(),
+            }],
+        }
+    }
+
+    fn bare(id: &str) -> TeamSession {
+        TeamSession {
+            session_id: id.to_owned(),
+            row: None,
+            open_on: Vec::new(),
+        }
+    }
+
+    fn listed(sessions: Vec<TeamSession>, params: &Value, fits: usize) -> Value {
+        let team = TeamList::new("treelined".to_owned(), sessions);
+        let params = serde_json::from_value(params.clone()).unwrap();
+        let made = members(&team, &[], &params, fits).unwrap();
+        let mut object = b"{\"sessions\":[]}".to_vec();
+        insert(&mut object, &made);
+        serde_json::from_slice(&object).unwrap()
+    }
+
+    #[test]
+    fn a_session_of_another_machine_has_its_name_host_and_the_daemons_that_have_it_open() {
+        let list = listed(
+            vec![session("a", Some("The build")), bare("b")],
+            &json!({}),
+            4000,
+        );
+        assert_eq!(
+            list,
+            json!({
+                "sessions": [],
+                "team": [
+                    {
+                        "sessionId": "a", "name": "The build", "cwd": "/srv/agent",
+                        "created": "2026-11-21T17:01:00.000Z", "modified": "2026-11-22T07:59:12.480Z",
+                        "entries": 214, "host": "build-7",
+                        "openOn": [{ "host": "laptop", "since": "2026-11-22T08:20:03.000Z" }],
+                    },
+                    { "sessionId": "b", "openOn": [] },
+                ],
+                "teamCount": 2,
+            })
+        );
+    }
+
+    #[test]
+    fn the_params_select_sessions_of_the_team() {
+        let all = || {
+            vec![
+                session("s1", Some("The build")),
+                session("s2", None),
+                bare("s3"),
+            ]
+        };
+        for (params, found) in [
+            (json!({}), vec!["s1", "s2", "s3"]),
+            (json!({ "cwd": "/srv//agent/" }), vec!["s1", "s2"]),
+            (json!({ "cwd": "/srv" }), vec![]),
+            (json!({ "named": true }), vec!["s1"]),
+            (json!({ "named": false }), vec!["s2"]),
+            (json!({ "query": "BUILD agent" }), vec!["s1"]),
+            (json!({ "query": "s3" }), vec!["s3"]),
+            (json!({ "spawnedBy": "s1" }), vec![]),
+        ] {
+            let list = listed(all(), &params, 4000);
+            let ids = list["team"].as_array().unwrap().iter();
+            let ids: Vec<&str> = ids.map(|row| row["sessionId"].as_str().unwrap()).collect();
+            assert_eq!(ids, found, "{params}");
+            assert_eq!(list["teamCount"], found.len(), "{params}");
+        }
+    }
+
+    #[test]
+    fn limits_leave_out_rows_but_not_their_count() {
+        let all = || {
+            (0..20)
+                .map(|n| session(&format!("s{n:02}"), None))
+                .collect()
+        };
+        let list = listed(all(), &json!({ "limit": 3 }), 100_000);
+        assert_eq!(list["team"].as_array().unwrap().len(), 3);
+        assert_eq!(list["teamCount"], 20);
+        let list = listed(all(), &json!({}), 1500);
+        let shown = list["team"].as_array().unwrap().len();
+        assert!((1..20).contains(&shown), "{shown}");
+        assert_eq!(list["teamCount"], 20);
+    }
+
+    #[test]
+    fn deleted_sessions_are_left_out_and_gaps_are_told() {
+        let mut deleted = session("gone", None);
+        deleted.row.as_mut().unwrap().is_trashed = true;
+        let mut team = TeamList::new("s".to_owned(), vec![deleted]);
+        team.incomplete = Some((Kind::LogUnavailable, "late".to_owned()));
+        let made = members(&team, &[], &wire::ListSessionsParams::default(), 4000).unwrap();
+        let made = String::from_utf8(made).unwrap();
+        assert_eq!(
+            made,
+            r#""team":[],"teamCount":0,"teamDiagnostic":{"kind":"logUnavailable","message":"late"}"#
+        );
+    }
+}

@@ -1,0 +1,81 @@
+//! Activities that keep a session busy: one at a time.
+
+use super::Session;
+use crate::cancel::Cancel;
+use crate::error::{Error, Kind, Result};
+use crate::lock::lock;
+use serde_json::json;
+use std::sync::{Arc, MutexGuard};
+
+/// The activity that keeps a session busy (protocol.md §4.1).
+#[derive(Debug, Clone)]
+pub enum Activity {
+    Navigation { id: String, abort: Cancel },
+    Compaction { abort: Cancel },
+    AgentTurn,
+}
+
+impl Session {
+    /// The activity of the session.
+    pub fn activity(&self) -> Option<Activity> {
+        self.activity_slot().clone()
+    }
+
+    /// Fails with `sessionBusy` while an agent turn, a compaction or a navigation is running.
+    pub fn check_idle(&self) -> Result<()> {
+        self.activity()
+            .as_ref()
+            .map_or(Ok(()), |activity| Err(activity.busy()))
+    }
+
+    /// Begins an activity; fails with `sessionBusy` if another is running.
+    pub fn begin(self: &Arc<Self>, activity: Activity) -> Result<Busy> {
+        let mut slot = self.activity_slot();
+        if let Some(running) = &*slot {
+            return Err(running.busy());
+        }
+        *slot = Some(activity);
+        Ok(Busy(Arc::clone(self)))
+    }
+
+    /// Waits until no activity keeps the session busy.
+    pub async fn idle(&self) {
+        loop {
+            let ended = self.ended.notified();
+            if self.activity().is_none() {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    fn activity_slot(&self) -> MutexGuard<'_, Option<Activity>> {
+        lock(&self.activity)
+    }
+}
+
+/// Ends the activity when dropped.
+#[must_use]
+pub struct Busy(Arc<Session>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        *self.0.activity_slot() = None;
+        self.0.ended.notify_waiters();
+    }
+}
+
+impl Activity {
+    pub(super) fn busy(&self) -> Error {
+        let (by, id) = match self {
+            Activity::Navigation { id, .. } => ("navigation", Some(id)),
+            Activity::Compaction { .. } => ("compaction", None),
+            Activity::AgentTurn => ("turn", None),
+        };
+        let details = match id {
+            Some(id) => json!({ "by": by, "navigationId": id }),
+            None => json!({ "by": by }),
+        };
+        Error::new(Kind::SessionBusy, format!("a {by} is running")).with_details(details)
+    }
+}

@@ -1,0 +1,145 @@
+//! Commits of a session whose file is a replica of a log (fleet.md): the lines are in the log before they are in the
+//! file.
+
+use super::{Changes, SessionGuard, SessionState};
+use crate::blocking::blocking;
+use crate::error::{Error, Kind, Result};
+use crate::flow::PlannedLines;
+use crate::id::EntryId;
+use crate::log::Standing;
+use crate::log::append::{self, Lock};
+use crate::log::upstream::{PublishOutcome, Upstream};
+use serde_json::json;
+
+/// How often a commit is planned again because others have appended to the log.
+pub(super) const ROUNDS: usize = 16;
+const RETRY_AFTER_MS: u64 = 500;
+
+/// The state of file and log before a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Settled {
+    /// Both are equal, as far as is known here, or there is no log.
+    Equal,
+    /// The log cannot be reached: the lines wait in the file.
+    Queued,
+    /// Another file has taken the place of this one.
+    Replaced,
+}
+
+impl<T: Send + 'static> SessionGuard<T> {
+    /// Publishes the lines of a file that was just made. Lines that cannot be published wait in the file.
+    pub async fn published(mut self) -> Result<Self> {
+        if self.upstream.is_none() || !self.log.is_written() {
+            return Ok(self);
+        }
+        blocking(move || {
+            let mut changes = Changes::default();
+            let settled = match self.lock_fresh(&mut changes, true) {
+                Ok(Some(lock)) => self.settle(&lock, &mut changes).map(|_| ()),
+                Ok(None) => Ok(()),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = settled {
+                tracing::warn!(%error, "a new session waits for the log");
+            }
+            Ok(self)
+        })
+        .await
+    }
+}
+
+impl SessionState {
+    /// Whether lines of the file wait for the log.
+    pub fn is_queued(&self) -> bool {
+        match (&self.upstream, self.log.file_to_sync()) {
+            (Some(upstream), Ok(Some((file, _)))) => !upstream.is_settled(&file),
+            _ => false,
+        }
+    }
+
+    /// Makes file and log equal, unless they are known to be. Requires the lock and a fresh tree.
+    pub(super) fn settle(&mut self, lock: &Lock, changes: &mut Changes) -> Result<Settled> {
+        let (Some(upstream), Some(file)) = (&self.upstream, lock.file()) else {
+            return Ok(Settled::Equal);
+        };
+        if upstream.is_settled(file) {
+            return Ok(Settled::Equal);
+        }
+        match upstream.settle(file) {
+            Ok(()) => {}
+            Err(error) if waits(&**upstream, &error) => return Ok(Settled::Queued),
+            Err(error) => return Err(error),
+        }
+        match self.log.standing()? {
+            Standing::Unchanged => Ok(Settled::Equal),
+            standing @ Standing::Grown(_) => {
+                self.catch_up_into(standing, changes)?;
+                Ok(Settled::Equal)
+            }
+            Standing::Replaced => Ok(Settled::Replaced),
+            Standing::Deleted => Err(append::deleted()),
+        }
+    }
+
+    /// Appends lines to the log that are not in the file yet. Requires the lock, and [`Self::settle`].
+    pub(super) fn publish(
+        &mut self,
+        planned: &PlannedLines,
+        settled: Settled,
+    ) -> Result<Option<PublishOutcome>> {
+        let (Some(upstream), Settled::Equal) = (&self.upstream, settled) else {
+            return Ok(None);
+        };
+        let mut text = Vec::new();
+        if !self.log.is_written() {
+            text.extend_from_slice(&self.log.header_line());
+            text.push(b'\n');
+        }
+        for line in &planned.lines {
+            text.extend_from_slice(line);
+            text.push(b'\n');
+        }
+        match upstream.publish(&text) {
+            Ok(outcome) => Ok(Some(outcome)),
+            Err(error) if waits(&**upstream, &error) => Ok(None),
+            Err(error) if error.kind == Kind::DurabilityUnknown => {
+                // The log may have them.
+                Err(error.with_details(json!({ "entryIds": names(&planned.entry_ids) })))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Whether the lines of a commit that failed so are written to the file and published later.
+fn waits(upstream: &dyn Upstream, error: &Error) -> bool {
+    let is_away = matches!(error.kind, Kind::LogUnavailable | Kind::DurabilityUnknown);
+    is_away && upstream.queues()
+}
+
+fn names(entry_ids: &[EntryId]) -> Vec<&str> {
+    entry_ids.iter().map(EntryId::as_str).collect()
+}
+
+/// The error of a commit whose lines are in the log, but not in the file.
+pub(super) fn only_published(cause: &Error, entry_ids: &[EntryId]) -> Error {
+    let why = format!(
+        "the log has the entries, but they could not be written to the file: {}",
+        cause.message
+    );
+    Error::new(Kind::DurabilityUnknown, why).with_details(json!({ "writtenIds": names(entry_ids) }))
+}
+
+/// The error of a commit that others were always faster than.
+pub(super) fn conflict() -> Error {
+    let why = "others append to the session all the time; nothing was written";
+    let mut error = Error::new(Kind::LogConflict, why);
+    error.retry_after_ms = Some(RETRY_AFTER_MS);
+    error
+}
+
+/// The error of a new session whose id the log has.
+pub(super) fn exists() -> Error {
+    let why = "the log has a session with this id: open it by its id";
+    Error::new(Kind::SessionExists, why)
+}

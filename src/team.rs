@@ -1,0 +1,126 @@
+//! The sessions of a log as other machines see them: a description of each, and the machines that have it open.
+
+use crate::error::Kind;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A session as the machine that wrote to it last describes it. The texts are those of that machine: untrusted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TeamRow {
+    pub session_id: String,
+    pub name: Option<String>,
+    pub cwd: String,
+    /// ISO 8601.
+    pub created: String,
+    /// The last activity, in ISO 8601.
+    pub modified: String,
+    /// Entries of the session, messages and others.
+    pub entries: u64,
+    /// The name of the machine.
+    pub host: String,
+    /// The last message of the session when it was described. A description with a greater one is newer.
+    pub sequence: u64,
+    pub is_trashed: bool,
+}
+
+/// A machine that has a session open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenElsewhere {
+    /// The name of the machine.
+    pub host: String,
+    /// ISO 8601, by that machine's clock.
+    pub since: String,
+}
+
+/// A session of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TeamSession {
+    pub session_id: String,
+    /// `None` if no machine has described the session.
+    pub row: Option<TeamRow>,
+    /// The other daemons that have it open, by host.
+    pub open_on: Vec<OpenElsewhere>,
+}
+
+/// The sessions of a log at one time.
+#[derive(Debug, Clone, Default)]
+pub struct TeamList {
+    /// The name of the log's stream.
+    pub stream: String,
+    /// The last active first; those without a description at the end, by id.
+    pub sessions: Vec<TeamSession>,
+    by_id: HashMap<String, usize>,
+    /// Why the list may lack sessions or machines.
+    pub incomplete: Option<(Kind, String)>,
+}
+
+/// The sessions of a team, for a daemon whose sessions are in a log.
+pub trait TeamView: Send + Sync {
+    /// The sessions of the log. Waits for the servers at most 2 s, and says in the list what it lacks.
+    fn list(&self) -> Arc<TeamList>;
+}
+
+impl TeamList {
+    /// Sorts the sessions.
+    pub fn new(stream: String, mut sessions: Vec<TeamSession>) -> Self {
+        sessions.sort_by(|a, b| {
+            let activity = |of: &TeamSession| of.row.as_ref().map(|row| row.modified.clone());
+            activity(b)
+                .cmp(&activity(a))
+                .then_with(|| a.session_id.cmp(&b.session_id))
+        });
+        let ids = sessions.iter().enumerate();
+        let by_id = ids.map(|(at, of)| (of.session_id.clone(), at)).collect();
+        Self {
+            stream,
+            sessions,
+            by_id,
+            incomplete: None,
+        }
+    }
+
+    pub fn find(&self, session: &str) -> Option<&TeamSession> {
+        self.sessions.get(*self.by_id.get(session)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(id: &str, modified: Option<&str>) -> TeamSession {
+        let row = modified.map(|modified| TeamRow {
+            session_id: id.to_owned(),
+            name: None,
+            cwd: String::new(),
+            created: String::new(),
+            modified: modified.to_owned(),
+            entries: 0,
+            host: String::new(),
+            sequence: 1,
+            is_trashed: false,
+        });
+        TeamSession {
+            session_id: id.to_owned(),
+            row,
+            open_on: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn sessions_are_sorted_by_activity_and_found_by_id() {
+        let list = TeamList::new(
+            "s".to_owned(),
+            vec![
+                session("bare2", None),
+                session("old", Some("2026-01-01T00:00:00.000Z")),
+                session("bare1", None),
+                session("new", Some("2026-01-02T00:00:00.000Z")),
+            ],
+        );
+        let ids: Vec<&str> = list.sessions.iter().map(|of| &*of.session_id).collect();
+        assert_eq!(ids, ["new", "old", "bare1", "bare2"]);
+        assert_eq!(list.find("old"), list.sessions.get(1));
+        assert_eq!(list.find("other"), None);
+    }
+}

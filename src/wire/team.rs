@@ -1,0 +1,84 @@
+//! The sessions of the log, as lists have them.
+
+use crate::team::{OpenElsewhere, TeamSession};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The most machines of one session in a list.
+const MOST_MACHINES: usize = 32;
+
+/// A session of the log that has no file here. `open_session` with its id opens it.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TeamSessionRow {
+    /// The id of the session.
+    pub session_id: String,
+    /// The session's name, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The working directory in the header. Absent if no machine has described the session. Untrusted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// The time in the header, in ISO 8601. Absent if no machine has described the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created: Option<String>,
+    /// The time of the last activity, in ISO 8601. Absent if no machine has described the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub modified: Option<String>,
+    /// The number of entries, messages and others. Absent if no machine has described the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entries: Option<u64>,
+    /// The name of the machine that wrote last. Absent if no machine has described the session. Untrusted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The other daemons that have the session open.
+    pub open_on: Vec<OpenOn>,
+}
+
+/// Another daemon that has a session open.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OpenOn {
+    /// The name of its machine. Untrusted.
+    pub host: String,
+    /// When it opened the session, in ISO 8601 by its machine's clock.
+    pub since: String,
+}
+
+/// The place of a session in the log.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SessionInLog {
+    /// The name of the log's stream.
+    pub stream: String,
+    /// The other daemons that have the session open.
+    pub open_on: Vec<OpenOn>,
+}
+
+impl TeamSessionRow {
+    pub(crate) fn of(session: &TeamSession) -> Self {
+        let row = session.row.as_ref();
+        Self {
+            session_id: session.session_id.clone(),
+            name: row.and_then(|row| row.name.clone()),
+            cwd: row.map(|row| row.cwd.clone()),
+            created: row.map(|row| row.created.clone()),
+            modified: row.map(|row| row.modified.clone()),
+            entries: row.map(|row| row.entries),
+            host: row.map(|row| row.host.clone()),
+            open_on: OpenOn::all(&session.open_on),
+        }
+    }
+}
+
+impl OpenOn {
+    /// The first machines, up to a number beyond which nobody tells them apart.
+    pub(crate) fn all(machines: &[OpenElsewhere]) -> Vec<Self> {
+        let machines = machines.iter().take(MOST_MACHINES);
+        let machine = |by: &OpenElsewhere| Self {
+            host: by.host.clone(),
+            since: by.since.clone(),
+        };
+        machines.map(machine).collect()
+    }
+}

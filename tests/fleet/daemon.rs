@@ -1,0 +1,143 @@
+//! A daemon with a log, and its client.
+
+use crate::support::Machine;
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The longest time in which anything that must happen happens.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) struct Daemon {
+    child: Child,
+    input: Option<ChildStdin>,
+    messages: Receiver<Value>,
+    /// Notifications that no caller has taken.
+    notices: VecDeque<Value>,
+    next: u64,
+}
+
+impl Daemon {
+    pub(crate) fn start(machine: &Machine) -> Self {
+        let mut child = machine
+            .command(&[])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let (sender, messages) = mpsc::channel();
+        thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                if sender.send(serde_json::from_str(&line).unwrap()).is_err() {
+                    break;
+                }
+            }
+        });
+        Self {
+            input: child.stdin.take(),
+            child,
+            messages,
+            notices: VecDeque::new(),
+            next: 0,
+        }
+    }
+
+    /// Sends a request; [`Self::answer`] waits for its response.
+    pub(crate) fn send(&mut self, method: &str, params: Value) -> u64 {
+        self.next += 1;
+        let request =
+            json!({ "jsonrpc": "2.0", "id": self.next, "method": method, "params": params });
+        writeln!(self.input.as_mut().unwrap(), "{request}").unwrap();
+        self.next
+    }
+
+    /// The response to a request: its result, or its error.
+    #[track_caller]
+    pub(crate) fn answer(&mut self, id: u64) -> Result<Value, Value> {
+        loop {
+            let received = self.messages.recv_timeout(PATIENCE);
+            let mut message = received.unwrap_or_else(|_| panic!("no answer to request {id}"));
+            if message.get("method").is_some() {
+                self.notices.push_back(message);
+            } else if message["id"] == id {
+                return match message.get("error") {
+                    Some(error) => Err(error.clone()),
+                    None => Ok(message["result"].take()),
+                };
+            }
+        }
+    }
+
+    pub(crate) fn call(&mut self, method: &str, params: Value) -> Result<Value, Value> {
+        let id = self.send(method, params);
+        self.answer(id)
+    }
+
+    /// The result of a call that must succeed.
+    #[track_caller]
+    pub(crate) fn done(&mut self, method: &str, params: Value) -> Value {
+        let answer = self.call(method, params);
+        answer.unwrap_or_else(|error| panic!("{method}: {error}"))
+    }
+
+    /// The error of a call that must fail: its kind.
+    #[track_caller]
+    pub(crate) fn kind(&mut self, method: &str, params: Value) -> String {
+        match self.call(method, params) {
+            Ok(done) => panic!("{method}: {done}"),
+            Err(error) => error["data"]["kind"].as_str().unwrap().to_owned(),
+        }
+    }
+
+    /// Appends a message of the user.
+    #[track_caller]
+    pub(crate) fn say(&mut self, session: &str, text: &str) -> Value {
+        self.done("append_message", message(session, text))
+    }
+
+    /// The next notification that fits.
+    #[track_caller]
+    pub(crate) fn notice(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
+        let began = Instant::now();
+        loop {
+            if let Some(at) = self.notices.iter().position(&fits) {
+                return self.notices.remove(at).unwrap();
+            }
+            let left = PATIENCE.saturating_sub(began.elapsed());
+            let message = self.messages.recv_timeout(left);
+            self.notices.push_back(message.unwrap());
+        }
+    }
+
+    /// Waits until another writer's entry with this id is announced.
+    #[track_caller]
+    pub(crate) fn hears_of(&mut self, entry: &str) {
+        self.notice(|message| {
+            let params = &message["params"];
+            let entries = params["entries"].as_array();
+            params["origin"] == "other"
+                && entries.is_some_and(|all| all.iter().any(|one| one["id"] == entry))
+        });
+    }
+
+    /// Kills the daemon.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Ends the daemon in order.
+    pub(crate) fn end(mut self) {
+        self.input.take();
+        self.child.wait().unwrap();
+    }
+}
+
+pub(crate) fn message(session: &str, text: &str) -> Value {
+    json!({ "sessionId": session, "message": { "role": "user", "content": text } })
+}

@@ -1,0 +1,265 @@
+//! Daemons with a log: appends, followers, sessions of other machines, and the log away.
+
+use crate::daemon::{Daemon, message};
+use crate::support::{Fleet, Machine};
+use serde_json::json;
+use std::fs;
+use std::time::{Duration, Instant};
+
+/// Two machines, and a session that both have open.
+fn two(account: usize) -> Option<([Machine; 2], [Daemon; 2], String)> {
+    let fleet = Fleet::get(account)?.with_stream();
+    let machines = [Machine::new(&fleet), Machine::new(&fleet)];
+    let mut daemons = [Daemon::start(&machines[0]), Daemon::start(&machines[1])];
+    let made = daemons[0].done("create_session", json!({ "cwd": "/c", "name": "Shared" }));
+    assert_eq!(made["durability"], "replicated");
+    let session = made["session"]["sessionId"].as_str().unwrap().to_owned();
+    let opened = daemons[1].done("open_session", json!({ "sessionId": session }));
+    assert_eq!(opened["session"]["name"], "Shared");
+    Some((machines, daemons, session))
+}
+
+/// Waits until the files of all machines have the same bytes.
+#[track_caller]
+fn until_equal(machines: &[Machine], session: &str) -> Vec<u8> {
+    let began = Instant::now();
+    loop {
+        let first = machines[0].text(session);
+        if machines.iter().all(|one| one.text(session) == first) {
+            return first;
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "still different");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn an_entry_of_one_machine_is_announced_on_the_others() {
+    let Some((machines, [mut here, mut there], session)) = two(51) else {
+        return;
+    };
+    let said = here.say(&session, "from here");
+    assert_eq!(said["durability"], "replicated");
+    let id = said["entryId"].as_str().unwrap();
+    assert_eq!(id.len(), 16, "ids of machines must differ by chance");
+    there.hears_of(id);
+    let answer = there.say(&session, "from there");
+    here.hears_of(answer["entryId"].as_str().unwrap());
+    until_equal(&machines, &session);
+    here.end();
+    there.end();
+}
+
+/// Two daemons append at once: each entry is there once, in one order, and a client that names the leaf is told.
+#[test]
+fn appends_of_two_machines_at_once_are_all_kept_or_refused() {
+    let Some((machines, [mut here, mut there], session)) = two(52) else {
+        return;
+    };
+    let mut ids = Vec::new();
+    let ours: Vec<u64> = (0..40)
+        .map(|number| here.send("append_message", message(&session, &format!("a{number}"))))
+        .collect();
+    let theirs: Vec<u64> = (0..40)
+        .map(|number| there.send("append_message", message(&session, &format!("b{number}"))))
+        .collect();
+    for request in ours {
+        ids.push(here.answer(request).unwrap()["entryId"].clone());
+    }
+    for request in theirs {
+        ids.push(there.answer(request).unwrap()["entryId"].clone());
+    }
+    let text = String::from_utf8(until_equal(&machines, &session)).unwrap();
+    for id in ids {
+        let id = format!("\"id\":{id}");
+        assert_eq!(text.matches(&id).count(), 1, "{id}");
+    }
+    // Both expect the same leaf: one wins.
+    let leaf = here.say(&session, "the leaf of both")["leafId"].clone();
+    there.hears_of(leaf.as_str().unwrap());
+    let moved = there.done("set_leaf", json!({ "sessionId": session, "leafId": leaf }));
+    assert_eq!(moved["newLeafId"], leaf);
+    let expecting = |text: &str| {
+        let mut params = message(&session, text);
+        params["expectedLeafId"] = leaf.clone();
+        params
+    };
+    let ours = here.send("append_message", expecting("first"));
+    let theirs = there.send("append_message", expecting("second"));
+    let outcomes = [here.answer(ours), there.answer(theirs)];
+    let refused: Vec<_> = outcomes
+        .iter()
+        .filter_map(|one| one.as_ref().err())
+        .collect();
+    assert_eq!(refused.len(), 1, "{outcomes:?}");
+    assert_eq!(refused[0]["data"]["kind"], "leafMoved");
+    assert!(
+        !refused[0]["data"]["details"]["entries"]
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
+    here.end();
+    there.end();
+}
+
+#[test]
+fn a_daemon_moves_the_leaf_while_another_appends() {
+    let Some((machines, [mut here, mut there], session)) = two(53) else {
+        return;
+    };
+    let first = here.say(&session, "first")["entryId"].clone();
+    here.say(&session, "second");
+    there.hears_of(first.as_str().unwrap());
+    let navigated = here.send(
+        "navigate_tree",
+        json!({ "sessionId": session, "targetId": first, "summarize": false }),
+    );
+    let said = there.send("append_message", message(&session, "meanwhile"));
+    let navigated = here.answer(navigated).unwrap();
+    assert_eq!(navigated["cancelled"], false);
+    let said = there.answer(said).unwrap();
+    here.hears_of(said["entryId"].as_str().unwrap());
+    until_equal(&machines, &session);
+    here.end();
+    there.end();
+}
+
+/// The file is a copy: it is made again byte for byte.
+#[test]
+fn a_replica_that_was_deleted_is_copied_from_the_log_again() {
+    let Some((machines, [mut here, there], session)) = two(54) else {
+        return;
+    };
+    for number in 0..30 {
+        here.say(&session, &format!("line {number}"));
+    }
+    let text = until_equal(&machines, &session);
+    there.end();
+    let path = machines[1].path(&session);
+    fs::remove_file(&path).unwrap();
+    let mut again = Daemon::start(&machines[1]);
+    let opened = again.done("open_session", json!({ "sessionId": session }));
+    assert_eq!(opened["session"]["entryCount"], 31);
+    assert_eq!(machines[1].text(&session), text);
+    assert_eq!(
+        again.kind("open_session", json!({ "sessionId": "nowhere" })),
+        "sessionNotFound"
+    );
+    here.end();
+    again.end();
+}
+
+/// The daemon dies at any time between the acknowledgement of the log and the write to the file.
+#[test]
+fn every_answered_entry_is_there_after_the_daemon_was_killed() {
+    let Some((machines, [mut here, there], session)) = two(55) else {
+        return;
+    };
+    there.end();
+    let mut answered = Vec::new();
+    for round in 0..4 {
+        for number in 0..10 {
+            let said = here.say(&session, &format!("{round}.{number}"));
+            answered.push(said["entryId"].as_str().unwrap().to_owned());
+        }
+        for number in 0..5 {
+            here.send(
+                "append_message",
+                message(&session, &format!("unanswered {number}")),
+            );
+        }
+        here.kill();
+        here = Daemon::start(&machines[0]);
+        here.done("open_session", json!({ "sessionId": session }));
+    }
+    let mut there = Daemon::start(&machines[1]);
+    there.done("open_session", json!({ "sessionId": session }));
+    let text = String::from_utf8(until_equal(&machines, &session)).unwrap();
+    for id in answered {
+        let id = format!("\"id\":\"{id}\"");
+        assert_eq!(text.matches(&id).count(), 1, "{id}");
+    }
+    here.end();
+    there.end();
+}
+
+/// A program that knows no log appends to the file: its entries reach the other machines.
+#[test]
+fn entries_of_programs_that_know_no_log_are_published() {
+    let Some((machines, [mut here, mut there], session)) = two(56) else {
+        return;
+    };
+    here.say(&session, "before");
+    let line = json!({
+        "type": "message", "id": "foreign1", "parentId": null, "timestamp": "2026-01-02T03:04:05.000Z",
+        "message": { "role": "user", "content": "by another program" },
+    });
+    machines[0].append_text(&session, &format!("{line}\n"));
+    there.hears_of("foreign1");
+    until_equal(&machines, &session);
+    here.end();
+    there.end();
+}
+
+/// Forks, names and files of the time before the log.
+#[test]
+fn forks_and_local_sessions_reach_the_log_when_they_are_open() {
+    let Some((machines, [mut here, mut there], session)) = two(57) else {
+        return;
+    };
+    let said = here.say(&session, "to fork")["entryId"].clone();
+    here.say(&session, "more");
+    let fork = here.done(
+        "fork_session",
+        json!({ "sessionId": session, "entryId": said, "position": "at" }),
+    );
+    assert_eq!(fork["durability"], "replicated");
+    let fork = fork["session"]["sessionId"].as_str().unwrap().to_owned();
+    there.done("open_session", json!({ "sessionId": fork }));
+    until_equal(&machines, &fork);
+    machines[0].make("local", 20, 100);
+    here.done("open_session", json!({ "sessionId": "local" }));
+    let opened = there.done("open_session", json!({ "sessionId": "local" }));
+    assert_eq!(opened["session"]["entryCount"], 20);
+    until_equal(&machines, "local");
+    here.end();
+    there.end();
+}
+
+/// Without servers: reads work; writes fail, or wait in the file if the configuration wants that.
+#[test]
+fn without_servers_reads_work_and_writes_fail_or_wait() {
+    let Some(fleet) = Fleet::get(58) else { return };
+    let fleet = fleet.with_stream();
+    let config = |servers: &str, offline: &str| {
+        let servers: Vec<&str> = servers.split(',').collect();
+        format!("[log.nats]\nservers = {servers:?}\noffline = {offline:?}\n")
+    };
+    let machine = Machine::configured(&config("nats://127.0.0.1:1", "refuse"));
+    machine.make("trip", 5, 100);
+    let mut daemon = Daemon::start(&machine);
+    let opened = daemon.done("open_session", json!({ "sessionId": "trip" }));
+    assert_eq!(opened["session"]["entryCount"], 5);
+    let kind = daemon.kind("append_message", message("trip", "refused"));
+    assert_eq!(kind, "logUnavailable");
+    daemon.end();
+    machine.configure(&config("nats://127.0.0.1:1", "queue"));
+    let mut daemon = Daemon::start(&machine);
+    daemon.done("open_session", json!({ "sessionId": "trip" }));
+    let said = daemon.say("trip", "on the way");
+    assert_eq!(said["durability"], "queued");
+    daemon.end();
+    machine.configure(&config(&fleet.log(), "queue"));
+    let mut daemon = Daemon::start(&machine);
+    daemon.done("open_session", json!({ "sessionId": "trip" }));
+    let said = daemon.say("trip", "home again");
+    assert_eq!(said["durability"], "replicated");
+    let other = Machine::new(&fleet);
+    let mut elsewhere = Daemon::start(&other);
+    let opened = elsewhere.done("open_session", json!({ "sessionId": "trip" }));
+    assert_eq!(opened["session"]["entryCount"], 7);
+    assert_eq!(machine.text("trip"), other.text("trip"));
+    daemon.end();
+    elsewhere.end();
+}

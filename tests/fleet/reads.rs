@@ -1,0 +1,139 @@
+//! Reads that are cut off, and followers.
+
+use crate::single::Single;
+use crate::support::{Fleet, append};
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+use treelined::internals::fleet::{AppendOutcome, LogBackend, NatsLog, Position};
+
+/// Passes connections on to a server, and cuts the first one off for good after this many bytes from the server.
+fn cutting_proxy(server: u16, after: usize) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        drop(listener);
+        let mut server = TcpStream::connect(("127.0.0.1", server)).unwrap();
+        let (mut from_client, mut to_server) =
+            (client.try_clone().unwrap(), server.try_clone().unwrap());
+        thread::spawn(move || std::io::copy(&mut from_client, &mut to_server));
+        let (mut bytes, mut passed) = (vec![0; 1 << 16], 0);
+        while passed < after {
+            let Ok(read @ 1..) = server.read(&mut bytes) else {
+                break;
+            };
+            passed += read;
+            client.write_all(&bytes[..read]).unwrap();
+        }
+        let _closed = client.shutdown(Shutdown::Both);
+        let _closed = server.shutdown(Shutdown::Both);
+    });
+    port
+}
+
+#[test]
+fn a_server_that_dies_in_the_middle_of_a_read_is_unavailable_in_time() {
+    let Some(server) = Single::start(|_| String::new()) else {
+        return;
+    };
+    let laptop = server.machine("");
+    laptop.until_sound(&["doctor", "--cluster", "--create"]);
+    laptop.make("s", 200, 50_000);
+    laptop.done(&["push", "s", "--json"]);
+
+    let reader = server.machine("");
+    let port = cutting_proxy(server.port, 4_000_000);
+    let log = format!("nats://127.0.0.1:{port}");
+    let began = Instant::now();
+    assert_eq!(
+        reader.kind(&["pull", "s", "--json", "--log", &log]),
+        "logUnavailable"
+    );
+    assert!(began.elapsed() < Duration::from_secs(120));
+    // The rest, and nothing twice.
+    reader.done(&["pull", "s", "--json"]);
+    assert_eq!(reader.text("s"), laptop.text("s"));
+}
+
+/// The server is gone for longer than a command waits, and comes back with its data.
+#[test]
+fn a_server_that_was_away_goes_on_where_it_ended() {
+    let Some(mut server) = Single::start(|_| String::new()) else {
+        return;
+    };
+    let laptop = server.machine("");
+    laptop.until_sound(&["doctor", "--cluster", "--create"]);
+    let path = laptop.make("s", 20, 100);
+    laptop.done(&["push", "s", "--json"]);
+    server.kill();
+    append(&path, 20..22, 100);
+    assert_eq!(laptop.kind(&["push", "s", "--json"]), "logUnavailable");
+    server.restart();
+    assert_eq!(laptop.done(&["push", "s", "--json"])[0]["lines"], 2);
+}
+
+fn appended(log: &NatsLog, at: Position, line: &str) -> Position {
+    match log.append("s", at, line.as_bytes()).unwrap() {
+        AppendOutcome::Appended(end) => end,
+        AppendOutcome::Conflict => panic!("a conflict at {at:?}"),
+    }
+}
+
+/// The client makes a lost consumer again, but from the first message on if it had none yet: the follower took that for
+/// a stream that lost messages.
+#[test]
+fn a_follower_whose_consumer_is_lost_gets_the_next_message_and_no_old_one() {
+    let Some(fleet) = Fleet::get(18) else { return };
+    let fleet = fleet.with_stream();
+    let (log, following) = (fleet.open(), fleet.open());
+    let mut end = Position::START;
+    for number in 0..12 {
+        end = appended(&log, end, &format!("{{\"id\":\"{number}\"}}\n"));
+    }
+    let (sender, arrived) = mpsc::channel();
+    thread::spawn(move || {
+        for part in following.follow("s", end).unwrap() {
+            sender.send(part).unwrap();
+        }
+    });
+    let lost = fleet.with(async |context| {
+        let stream = context.get_stream("treelined").await.unwrap();
+        let began = Instant::now();
+        loop {
+            let names = stream.consumer_names();
+            let names: Vec<_> = futures_util::StreamExt::collect(names).await;
+            if let Some(Ok(name)) = names.into_iter().next() {
+                stream.delete_consumer(&name).await.unwrap();
+                return name;
+            }
+            assert!(began.elapsed() < Duration::from_secs(60), "no consumer");
+        }
+    });
+    let line = "{\"id\":\"later\"}\n";
+    let last = appended(&log, end, line);
+    let part = arrived.recv_timeout(Duration::from_secs(60));
+    let part = part.unwrap_or_else(|_| panic!("nothing arrived after the loss of {lost}"));
+    let part = part.unwrap();
+    assert_eq!((&part.lines[..], part.end), (line.as_bytes(), last));
+}
+
+/// One message is asked for alone, some one by one, and many through a consumer.
+#[test]
+fn a_read_has_every_message_whatever_their_number() {
+    let Some(fleet) = Fleet::get(19) else { return };
+    let fleet = fleet.with_stream();
+    let log = fleet.open();
+    let mut ends = vec![Position::START];
+    for number in 0..30 {
+        let end = appended(&log, ends[number], &format!("{{\"id\":\"{number}\"}}\n"));
+        ends.push(end);
+    }
+    for from in [0, 1, 20, 21, 22, 25, 29, 30] {
+        let parts = log.read("s", ends[from]).unwrap();
+        let found: Vec<_> = parts.map(|part| part.unwrap().end).collect();
+        assert_eq!(found, ends[from + 1..], "from {from}");
+    }
+}

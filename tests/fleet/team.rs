@@ -1,0 +1,398 @@
+//! The team's list: the rows of sessions, and the daemons that have them open.
+
+use crate::support::{Fleet, Machine, append};
+use async_nats::jetstream::stream::{Config, StorageType};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+use treelined::internals::NatsSettings;
+use treelined::internals::fleet::{NatsLog, Team, TeamList, TeamRow, TeamView};
+
+const TIME: Duration = Duration::from_secs(60);
+
+/// A daemon's part in the team, with its log.
+struct Daemon {
+    team: Team,
+    log: NatsLog,
+}
+
+impl Daemon {
+    fn new(fleet: &Fleet) -> Self {
+        let servers = fleet.log().split(',').map(str::to_owned).collect();
+        let log = NatsLog::open(NatsSettings::of_servers(servers)).unwrap();
+        let team = Team::new("treelined");
+        team.connect(&log);
+        Self { team, log }
+    }
+
+    /// The list, once it is as wanted.
+    #[track_caller]
+    fn until(&self, wanted: impl Fn(&TeamList) -> bool) -> Arc<TeamList> {
+        let began = Instant::now();
+        loop {
+            let list = self.team.list();
+            if wanted(&list) {
+                return list;
+            }
+            assert!(began.elapsed() < TIME, "{list:?}");
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+fn row(session: &str, sequence: u64) -> TeamRow {
+    TeamRow {
+        session_id: session.to_owned(),
+        name: Some(format!("after {sequence}")),
+        cwd: "/c".to_owned(),
+        created: "2026-01-02T03:04:05.000Z".to_owned(),
+        modified: "2026-01-02T03:04:05.000Z".to_owned(),
+        entries: sequence,
+        host: "h".to_owned(),
+        sequence,
+        is_trashed: false,
+    }
+}
+
+fn is_open(list: &TeamList, session: &str, daemons: usize) -> bool {
+    list.find(session)
+        .is_some_and(|of| of.open_on.len() == daemons)
+}
+
+#[test]
+fn a_pushed_session_is_listed_with_its_name_and_host() {
+    let Some(fleet) = Fleet::get(31) else { return };
+    let fleet = fleet.with_stream();
+    let laptop = Machine::new(&fleet);
+    let path = laptop.make("named", 3, 10);
+    let info = json!({
+        "type": "session_info", "id": "n1", "parentId": "e2", "timestamp": "2026-01-02T03:04:06.000Z", "name": "The build",
+    });
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("{text}{info}\n")).unwrap();
+    laptop.make("plain", 1, 10);
+    laptop.done(&["push", "--all", "--json"]);
+    // A session without a row, as one that an earlier version pushed.
+    fleet.with(async |context| {
+        let bucket = context.get_stream("KV_treelined-sessions").await.unwrap();
+        assert_eq!(bucket.cached_info().config.num_replicas, 3);
+        // As the tools of NATS remove a key.
+        let mut headers = async_nats::HeaderMap::new();
+        headers.insert("KV-Operation", "DEL");
+        let subject = "$KV.treelined-sessions.plain";
+        let sent = context.publish_with_headers(subject, headers, "".into());
+        sent.await.unwrap().await.unwrap();
+    });
+    let server = Machine::new(&fleet);
+    let listed = server.done(&["pull", "--list", "--json"]);
+    assert_eq!(listed.len(), 2);
+    let named = &listed[0];
+    assert_eq!(named["name"], "The build");
+    assert_eq!(named["entries"], 4);
+    assert_eq!(named["cwd"], "/c");
+    assert!(!named["host"].as_str().unwrap().is_empty());
+    assert_eq!(named["openOn"], json!([]));
+    assert_eq!(listed[1], json!({ "sessionId": "plain", "openOn": [] }));
+    let shown = server.run(&["pull", "--list"]);
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(
+        shown.starts_with("named  The build  4 entries  on "),
+        "{shown}"
+    );
+
+    // The row describes a session that is pushed later.
+    append(&path, 4..6, 10);
+    laptop.done(&["push", "named", "--json"]);
+    assert_eq!(server.done(&["pull", "--list", "--json"])[0]["entries"], 6);
+}
+
+/// Rows of one session, from several daemons and in any order: the newest stays.
+#[test]
+fn an_older_row_never_replaces_a_newer_one() {
+    let Some(fleet) = Fleet::get(32) else { return };
+    let fleet = fleet.with_stream();
+    let laptop = Machine::new(&fleet);
+    for number in 0..20 {
+        laptop.make(&format!("s{number}"), 1, 10);
+    }
+    laptop.done(&["push", "--all", "--json"]);
+    let daemons: Vec<Daemon> = (0..4).map(|_| Daemon::new(&fleet)).collect();
+    thread::scope(|scope| {
+        for (at, daemon) in daemons.iter().enumerate() {
+            scope.spawn(move || {
+                for sequence in [20, 3, 17, 5].iter().cycle().skip(at).take(4) {
+                    daemon.team.note(row("s0", *sequence));
+                    thread::sleep(Duration::from_millis(300));
+                }
+            });
+        }
+    });
+    let newest = |list: &TeamList| {
+        let row = list.find("s0").and_then(|of| of.row.clone());
+        row.is_some_and(|row| row.sequence == 20)
+    };
+    for daemon in &daemons {
+        daemon.until(newest);
+        daemon.team.end();
+    }
+    let last = Daemon::new(&fleet);
+    last.until(newest);
+}
+
+#[test]
+fn a_row_that_changes_often_is_written_once_a_second_with_its_last_state() {
+    let Some(fleet) = Fleet::get(33) else { return };
+    let fleet = fleet.with_stream();
+    let laptop = Machine::new(&fleet);
+    laptop.make("busy", 2000, 10);
+    let pushed = laptop.done(&["push", "busy", "--json"]);
+    let end = pushed[0]["sequence"].as_u64().unwrap();
+    let daemon = Daemon::new(&fleet);
+    let began = Instant::now();
+    for entries in 0..1000 {
+        let mut row = row("busy", end + entries);
+        row.entries = entries;
+        daemon.team.note(row);
+        thread::sleep(Duration::from_millis(2));
+    }
+    daemon.team.end();
+    let seconds = began.elapsed().as_secs();
+    let written = fleet.with(async |context| {
+        let mut bucket = context.get_stream("KV_treelined-sessions").await.unwrap();
+        let written = bucket.info().await.unwrap().state.last_sequence;
+        let subject = "$KV.treelined-sessions.busy";
+        let last = bucket.get_last_raw_message_by_subject(subject).await;
+        let last: Value = serde_json::from_slice(&last.unwrap().payload).unwrap();
+        assert_eq!(last["entries"], 999);
+        written
+    });
+    // One of them by the push, and one at the end.
+    assert!(written <= seconds + 4, "{written} in {seconds} s");
+}
+
+/// 1,000 open sessions are one row of their daemon, which others see until it ends.
+#[test]
+fn open_sessions_are_listed_until_their_daemon_closes_them_or_ends() {
+    let Some(fleet) = Fleet::get(34) else { return };
+    let fleet = fleet.with_stream();
+    let laptop = Machine::new(&fleet);
+    laptop.make("shared", 1, 10);
+    laptop.make("other", 1, 10);
+    laptop.done(&["push", "--all", "--json"]);
+    let (one, two) = (Daemon::new(&fleet), Daemon::new(&fleet));
+    for number in 0..998 {
+        one.team.opened(&format!("many-{number}"));
+    }
+    one.team.opened("other");
+    one.team.opened("shared");
+    two.team.opened("shared");
+    two.until(|list| is_open(list, "shared", 1) && is_open(list, "other", 1));
+    one.until(|list| is_open(list, "shared", 1) && is_open(list, "other", 0));
+    let messages = fleet.with(async |context| {
+        let mut bucket = context.get_stream("KV_treelined-presence").await.unwrap();
+        let info = bucket.info().await.unwrap();
+        assert_eq!(info.config.max_age, Duration::from_secs(60));
+        assert_eq!(info.config.storage, StorageType::Memory);
+        info.state.last_sequence
+    });
+    assert!(messages < 20, "{messages} messages");
+    let listed = laptop.done(&["pull", "--list", "--json"]);
+    let shared = listed.iter().find(|row| row["sessionId"] == "shared");
+    assert_eq!(shared.unwrap()["openOn"].as_array().unwrap().len(), 2);
+    one.team.closed("other");
+    two.until(|list| is_open(list, "other", 0) && is_open(list, "shared", 1));
+    one.team.end();
+    two.until(|list| is_open(list, "shared", 0));
+}
+
+/// A daemon that dies renews nothing; the servers drop its row by their own clock.
+#[test]
+fn the_sessions_of_a_dead_daemon_leave_the_list_by_the_age_of_its_row() {
+    let Some(fleet) = Fleet::get(35) else { return };
+    let fleet = fleet.with_stream();
+    // A bucket that forgets sooner, since the test waits for it.
+    fleet.with(async |context| {
+        let config = Config {
+            name: "KV_treelined-presence".to_owned(),
+            subjects: vec!["$KV.treelined-presence.>".to_owned()],
+            max_age: Duration::from_secs(3),
+            duplicate_window: Duration::from_secs(3),
+            max_messages_per_subject: 1,
+            num_replicas: 3,
+            ..Config::default()
+        };
+        context.delete_stream(&config.name).await.unwrap();
+        context.create_stream(config).await.unwrap();
+    });
+    let laptop = Machine::new(&fleet);
+    laptop.make("left", 1, 10);
+    laptop.done(&["push", "--all", "--json"]);
+    let reader = Daemon::new(&fleet);
+    let dying = Daemon::new(&fleet);
+    dying.team.opened("left");
+    // It renews each 20 s, so that it dies by the bucket's age.
+    reader.until(|list| is_open(list, "left", 1));
+    let Daemon { team, log } = dying;
+    drop((team, log));
+    reader.until(|list| is_open(list, "left", 0));
+}
+
+/// Neither a missing bucket nor garbage in it is more than a gap in the list.
+#[test]
+fn a_list_without_buckets_or_with_garbage_says_that_it_is_incomplete() {
+    let Some(fleet) = Fleet::get(36) else { return };
+    let fleet = fleet.with_stream();
+    let laptop = Machine::new(&fleet);
+    laptop.make("kept", 2, 10);
+    laptop.done(&["push", "--all", "--json"]);
+    fleet.with(async |context| {
+        let garbage = [("kept", "{"), ("strange", "null"), ("other", "\u{0}")];
+        for (key, value) in garbage {
+            let subject = format!("$KV.treelined-sessions.{key}");
+            let sent = context.publish(subject, value.into()).await.unwrap();
+            sent.await.unwrap();
+        }
+    });
+    let listed = laptop.run(&["pull", "--list", "--json"]);
+    assert!(listed.status.success());
+    assert_eq!(
+        crate::support::lines(&listed),
+        [json!({ "sessionId": "kept", "openOn": [] })]
+    );
+    let said = String::from_utf8_lossy(&listed.stderr);
+    assert!(
+        said.contains("incomplete: logForeign") && said.contains(": 3"),
+        "{said}"
+    );
+    // The next change of the session repairs its row.
+    let daemon = Daemon::new(&fleet);
+    daemon.team.note(row("kept", 1));
+    daemon.until(|list| list.find("kept").is_some_and(|of| of.row.is_some()));
+
+    for bucket in ["KV_treelined-sessions", "KV_treelined-presence"] {
+        fleet.with(async |context| context.delete_stream(bucket).await.unwrap());
+    }
+    let listed = laptop.run(&["pull", "--list", "--json"]);
+    assert!(listed.status.success());
+    let said = String::from_utf8_lossy(&listed.stderr);
+    assert!(
+        said.contains("logMisconfigured") && said.contains("doctor --cluster --create"),
+        "{said}"
+    );
+    assert_eq!(crate::support::lines(&listed)[0]["sessionId"], "kept");
+    laptop.until_sound(&["doctor", "--cluster", "--create"]);
+    let listed = laptop.run(&["pull", "--list", "--json"]);
+    assert!(listed.stderr.is_empty(), "{listed:?}");
+}
+
+/// A daemon with the log, asked over stdin and stdout.
+struct Client {
+    child: std::process::Child,
+    lines: std::io::Lines<std::io::BufReader<std::process::ChildStdout>>,
+}
+
+impl Client {
+    fn new(machine: &Machine) -> Self {
+        use std::io::BufRead;
+        let mut child = machine
+            .command(&[])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    #[track_caller]
+    fn call(&mut self, method: &str, params: &Value) -> Value {
+        use std::io::Write;
+        let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let stdin = self.child.stdin.as_mut().unwrap();
+        writeln!(stdin, "{request}").unwrap();
+        loop {
+            let line = self.lines.next().unwrap().unwrap();
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["id"] == 1 {
+                assert!(message["error"].is_null(), "{method}: {message}");
+                return message["result"].clone();
+            }
+        }
+    }
+
+    /// The result, once it is as wanted.
+    #[track_caller]
+    fn until(&mut self, params: &Value, wanted: impl Fn(&Value) -> bool) -> Value {
+        let began = Instant::now();
+        loop {
+            let list = self.call("list_sessions", params);
+            if wanted(&list) {
+                return list;
+            }
+            assert!(began.elapsed() < TIME, "{list}");
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Ends the daemon as the end of its input does.
+    fn end(mut self) {
+        drop(self.child.stdin.take());
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+/// One machine writes, another sees the session, who has it open, and opens it by its id.
+#[test]
+fn a_daemon_lists_the_sessions_of_other_machines_and_opens_them() {
+    let Some(fleet) = Fleet::get(37) else { return };
+    let fleet = fleet.with_stream();
+    let (laptop, server) = (Machine::new(&fleet), Machine::new(&fleet));
+    let mut writer = Client::new(&laptop);
+    let new = writer.call(
+        "create_session",
+        &json!({ "sessionId": "shared", "cwd": "/c", "name": "The build" }),
+    );
+    assert_eq!(new["session"]["sessionId"], "shared");
+    let message = json!({ "role": "user", "content": "hello" });
+    writer.call(
+        "append_message",
+        &json!({ "sessionId": "shared", "message": message }),
+    );
+    let mut reader = Client::new(&server);
+    let is_described = |list: &Value| {
+        let row = &list["team"][0];
+        row["entries"].is_u64() && row["openOn"].as_array().is_some_and(|by| by.len() == 1)
+    };
+    let list = reader.until(&json!({}), is_described);
+    assert_eq!(list["sessions"], json!([]));
+    assert_eq!(list["teamCount"], 1);
+    assert_eq!(list["team"][0]["sessionId"], "shared");
+    assert_eq!(list["team"][0]["cwd"], "/c");
+    let local = reader.call("list_sessions", &json!({ "local": true }));
+    assert_eq!(local, json!({ "sessions": [] }));
+
+    let opened = reader.call("open_session", &json!({ "sessionId": "shared" }));
+    assert_eq!(opened["session"]["cwd"], "/c");
+    let list = reader.until(&json!({}), |list| list["sessions"][0]["log"].is_object());
+    assert_eq!(list["team"], json!([]));
+    assert_eq!(
+        list["sessions"][0]["log"]["openOn"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    let also_open = |list: &Value| {
+        list["sessions"][0]["log"]["openOn"]
+            .as_array()
+            .is_some_and(|by| by.len() == 1)
+    };
+    writer.until(&json!({}), also_open);
+    reader.end();
+    let alone = |list: &Value| list["sessions"][0]["log"]["openOn"] == json!([]);
+    writer.until(&json!({}), alone);
+    let shown = server.run(&["list", "--all"]);
+    assert!(shown.status.success());
+    writer.end();
+}
