@@ -1,6 +1,8 @@
 //! A place that keeps the lines of sessions: a session directory, or a stream.
 
 use crate::error::Result;
+use std::pin::Pin;
+use std::sync::Arc;
 
 /// A place in the log of a session, at the end of a line. Only the backend that returned it knows its meaning: bytes of
 /// a file, or the sequence of a message. Later places are greater.
@@ -32,6 +34,9 @@ pub enum AppendOutcome {
     Conflict,
 }
 
+/// An append that waits for its outcome.
+pub(crate) type Appending = Pin<Box<dyn Future<Output = Result<AppendOutcome>> + Send>>;
+
 /// The log of a session, distinguished from every other log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogIdentity {
@@ -47,6 +52,17 @@ pub trait LogBackend: Send + Sync {
     /// begin with its header, at [`Position::START`]. An outcome that was lost on its way is found again: the lines are
     /// there once.
     fn append(&self, session: &str, expected: Position, lines: &[u8]) -> Result<AppendOutcome>;
+
+    /// As [`Self::append`], without a thread that waits; `None` if the backend has no such way.
+    fn begin_append(
+        self: Arc<Self>,
+        session: &str,
+        expected: Position,
+        lines: &Arc<Vec<u8>>,
+    ) -> Option<Appending> {
+        let _ = (session, expected, lines);
+        None
+    }
 
     /// The lines after `from` up to the present end. A session that does not exist has none.
     fn read<'a>(&'a self, session: &str, from: Position) -> Result<LogParts<'a>>;

@@ -166,6 +166,13 @@ impl LogSource for Connector {
         Ok(self.connected()?)
     }
 
+    fn ready(&self) -> Option<Arc<dyn LogBackend>> {
+        let state = self.state.try_lock().ok()?;
+        let log = state.log.as_ref()?;
+        let is_ready = state.failed_lately().is_none() && log.is_connected();
+        is_ready.then(|| Arc::clone(log) as Arc<dyn LogBackend>)
+    }
+
     fn note_silence(&self, error: &Error) {
         let mut state = lock(&self.state);
         if state.failed_lately().is_none() {

@@ -4,7 +4,7 @@
 //! Each message says, in the header by which it was compared and set, the message of the session before it. A reader
 //! sees from it that no message is missing, and that each was written by this program.
 
-use super::backend::{AppendOutcome, LogBackend, LogIdentity, LogParts, Position};
+use super::backend::{AppendOutcome, Appending, LogBackend, LogIdentity, LogParts, Position};
 use super::connection::{ANSWER, ApiError, Connection, unavailable};
 use super::limits::{self, StreamInfo};
 use super::messages::{MessageAnswer, SessionMessages, StreamMessage};
@@ -14,6 +14,7 @@ use crate::config::NatsSettings;
 use crate::error::{Error, Kind, Result};
 use serde_json::json;
 use std::ops::Deref;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Handle, Runtime};
 use tokio::task::AbortHandle;
@@ -218,6 +219,18 @@ impl NatsLog {
 impl LogBackend for NatsLog {
     fn append(&self, session: &str, expected: Position, lines: &[u8]) -> Result<AppendOutcome> {
         self.wait(self.publish(session, expected, lines))
+    }
+
+    fn begin_append(
+        self: Arc<Self>,
+        session: &str,
+        expected: Position,
+        lines: &Arc<Vec<u8>>,
+    ) -> Option<Appending> {
+        let (session, lines) = (session.to_owned(), Arc::clone(lines));
+        Some(Box::pin(async move {
+            self.publish(&session, expected, &lines).await
+        }))
     }
 
     fn read<'a>(&'a self, session: &str, from: Position) -> Result<LogParts<'a>> {

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::os::file::Location;
 use crate::team::{TeamRow, TeamView};
 use std::fs::File;
+use std::pin::Pin;
 use std::sync::Arc;
 
 /// The log of many sessions, and of many machines.
@@ -58,12 +59,19 @@ pub trait Upstream: Send {
     /// them: [`Self::settle`] finds out.
     fn publish(&self, lines: &[u8]) -> Result<PublishOutcome>;
 
+    /// As [`Self::publish`], without a thread that waits; `None` if there is no connection to a server at this moment.
+    /// The future must be polled on a runtime, and needs the lock of the file until it ends.
+    fn begin_publish(&self, lines: &[u8]) -> Option<Publishing>;
+
     /// Notes that the file has the lines that were published last.
     fn written(&self, file: &File);
 
     /// Whether lines are written to the file if the log cannot be reached, and published later.
     fn queues(&self) -> bool;
 }
+
+/// A publish that waits for the servers.
+pub(crate) type Publishing = Pin<Box<dyn Future<Output = Result<PublishOutcome>> + Send>>;
 
 /// The outcome of a publish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

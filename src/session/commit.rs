@@ -11,7 +11,7 @@ use crate::flow::PlannedLines;
 use crate::id::EntryId;
 use crate::log::Standing;
 use crate::log::append::{self, Lock, TryLock, WriteOutcome};
-use crate::log::upstream::PublishOutcome;
+use crate::log::upstream::{PublishOutcome, Publishing};
 use crate::session::sync;
 use crate::tree::Flags;
 use serde_json::json;
@@ -114,6 +114,15 @@ enum Attempt {
     Later,
     /// The lines are in the file, but reading them takes too long on this thread.
     Written(Box<WrittenLines>),
+    /// The lines are on their way to the log.
+    Publishing(Box<LinesToPublish>),
+}
+
+/// Lines that a log is asked to append.
+struct LinesToPublish {
+    lock: Lock,
+    planned: PlannedLines,
+    publishing: Publishing,
 }
 
 /// Lines in the file that are not in the tree yet.
@@ -184,14 +193,56 @@ impl<T: Send + 'static> SessionGuard<T> {
                 })
                 .await
             }
-            Ok(Attempt::Later) => {
-                blocking(move || {
-                    let result = self.commit_waiting(&mut work, &mut changes);
+            Ok(Attempt::Publishing(lines)) => self.publish_then_write(*lines, work, changes).await,
+            Ok(Attempt::Later) => self.commit_on_thread(work, changes).await,
+        }
+    }
+
+    async fn commit_on_thread<W: Work>(
+        mut self,
+        mut work: W,
+        mut changes: Changes,
+    ) -> Result<(Self, W, Changes, Result<CommitOutcome>)> {
+        blocking(move || {
+            let result = self.commit_waiting(&mut work, &mut changes);
+            Ok((self, work, changes, result))
+        })
+        .await
+    }
+
+    /// Waits for the log without a thread, and writes. After a conflict the commit is made on a thread that may block.
+    async fn publish_then_write<W: Work>(
+        mut self,
+        lines: LinesToPublish,
+        work: W,
+        mut changes: Changes,
+    ) -> Result<(Self, W, Changes, Result<CommitOutcome>)> {
+        let LinesToPublish {
+            lock,
+            planned,
+            publishing,
+        } = lines;
+        let published = publishing.await;
+        let is_published = match self.judged(&planned, published) {
+            Ok(Some(PublishOutcome::Conflict)) => {
+                drop(lock);
+                return self.commit_on_thread(work, changes).await;
+            }
+            Ok(published) => published.is_some(),
+            Err(error) => return Ok((self, work, changes, Err(error))),
+        };
+        let result = match self.write(lock, planned, is_published) {
+            Ok(written) if self.log.unread_before(&written.landed) > INLINE_BYTES => {
+                return blocking(move || {
+                    let result = self.take_in(written, &mut changes);
                     Ok((self, work, changes, result))
                 })
-                .await
+                .await;
             }
-        }
+            Ok(written) => self.take_in(written, &mut changes),
+            Err(error) => Err(error),
+        };
+        Ok((self, work, changes, result))
     }
 
     fn commit_waiting(
@@ -204,7 +255,8 @@ impl<T: Send + 'static> SessionGuard<T> {
             match self.try_commit(work, changes, true)? {
                 Attempt::Done(committed) => return Ok(committed),
                 Attempt::Written(written) => return self.take_in(*written, changes),
-                Attempt::Later => {}
+                // Only an attempt that may not wait publishes like this.
+                Attempt::Publishing(_) | Attempt::Later => {}
             }
             work.wait(self.contention())?;
             std::thread::sleep(pause);
@@ -237,14 +289,13 @@ impl SessionState {
         changes: &mut Changes,
         may_wait: bool,
     ) -> Result<Attempt> {
-        // A server may be slow.
-        if self.upstream.is_some() && !may_wait {
-            return Ok(Attempt::Later);
-        }
         for _ in 0..upstream::ROUNDS {
             let Some(lock) = self.lock_fresh(changes, may_wait)? else {
                 return Ok(Attempt::Later);
             };
+            if !may_wait && !self.is_settled(&lock) {
+                return Ok(Attempt::Later);
+            }
             let carried = self.carry_over(&lock, changes)?;
             let settled = self.settle(&lock, changes)?;
             if settled == Settled::Replaced {
@@ -261,6 +312,16 @@ impl SessionState {
                     failure: None,
                     is_queued: settled == Settled::Queued,
                 }));
+            }
+            if !may_wait && let Some(publishing) = self.begin_publish(&planned) {
+                return Ok(Attempt::Publishing(Box::new(LinesToPublish {
+                    lock,
+                    planned,
+                    publishing,
+                })));
+            }
+            if !may_wait && self.upstream.is_some() {
+                return Ok(Attempt::Later);
             }
             let published = self.publish(&planned, settled)?;
             if published == Some(PublishOutcome::Conflict) {

@@ -5,7 +5,7 @@ use super::*;
 use crate::cancel::Cancel;
 use crate::flow::PlannedLines;
 use crate::lock::lock;
-use crate::log::upstream::PublishOutcome;
+use crate::log::upstream::{PublishOutcome, Publishing};
 use crate::os::file::Location;
 use std::collections::VecDeque;
 use std::fs::OpenOptions;
@@ -187,6 +187,15 @@ struct Script {
     is_settled: bool,
     is_away: bool,
     queues: bool,
+    /// Publishes need no thread that waits.
+    is_ready: bool,
+}
+
+/// Logs with and without a connection at the beginning of an append.
+fn logs() -> [ScriptedLog; 2] {
+    let ready = ScriptedLog::default();
+    lock(&ready.0).is_ready = true;
+    [ScriptedLog::default(), ready]
 }
 
 impl Upstream for ScriptedLog {
@@ -216,6 +225,15 @@ impl Upstream for ScriptedLog {
             PublishOutcome::Conflict => script.is_settled = false,
         }
         Ok(answer)
+    }
+    fn begin_publish(&self, lines: &[u8]) -> Option<Publishing> {
+        let (log, lines) = (self.clone(), lines.to_vec());
+        lock(&self.0).is_ready.then(|| -> Publishing {
+            Box::pin(async move {
+                tokio::task::yield_now().await;
+                log.publish(&lines)
+            })
+        })
     }
     fn written(&self, _: &File) {}
     fn queues(&self) -> bool {
@@ -256,81 +274,85 @@ const NEWS: &str = r#"{"type":"custom","id":"news","parentId":"a0","timestamp":"
 
 #[test]
 fn a_conflict_with_the_log_plans_again_with_the_entries_of_others() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("s.jsonl");
-    let log = ScriptedLog::default();
-    let session = replica(&path, &log);
-    run(async {
-        lock(&log.0).answers.push_back(Ok(PublishOutcome::Conflict));
-        lock(&log.0).is_settled = true;
-        lock(&log.0).news = Some((path.clone(), format!("{NEWS}\n")));
-        let done = append_one(&session, "mine", ExpectedLeaf::Any).await;
-        assert!(!done.unwrap().is_queued);
-        let text = std::fs::read_to_string(&path).unwrap();
-        let (news, mine) = (text.find("\"news\""), text.find("\"mine\""));
-        assert!(news.is_some() && news < mine, "{text}");
-        // One that expects the leaf of before is told.
-        lock(&log.0).answers.push_back(Ok(PublishOutcome::Conflict));
-        let more = NEWS.replace("news", "more").replace("a0", "mine");
-        lock(&log.0).news = Some((path.clone(), format!("{more}\n")));
-        let expected = ExpectedLeaf::At(EntryId::new("mine"));
-        let failed = append_one(&session, "late", expected).await.unwrap_err();
-        assert_eq!(failed.kind, Kind::LeafMoved);
-        assert!(!std::fs::read_to_string(&path).unwrap().contains("late"));
-    });
+    for log in logs() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        let session = replica(&path, &log);
+        run(async {
+            lock(&log.0).answers.push_back(Ok(PublishOutcome::Conflict));
+            lock(&log.0).is_settled = true;
+            lock(&log.0).news = Some((path.clone(), format!("{NEWS}\n")));
+            let done = append_one(&session, "mine", ExpectedLeaf::Any).await;
+            assert!(!done.unwrap().is_queued);
+            let text = std::fs::read_to_string(&path).unwrap();
+            let (news, mine) = (text.find("\"news\""), text.find("\"mine\""));
+            assert!(news.is_some() && news < mine, "{text}");
+            // One that expects the leaf of before is told.
+            lock(&log.0).answers.push_back(Ok(PublishOutcome::Conflict));
+            let more = NEWS.replace("news", "more").replace("a0", "mine");
+            lock(&log.0).news = Some((path.clone(), format!("{more}\n")));
+            let expected = ExpectedLeaf::At(EntryId::new("mine"));
+            let failed = append_one(&session, "late", expected).await.unwrap_err();
+            assert_eq!(failed.kind, Kind::LeafMoved);
+            assert!(!std::fs::read_to_string(&path).unwrap().contains("late"));
+        });
+    }
 }
 
 #[test]
 fn an_append_without_end_of_conflicts_fails_and_writes_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("s.jsonl");
-    let log = ScriptedLog::default();
-    let session = replica(&path, &log);
-    run(async {
-        let conflicts = std::iter::repeat_with(|| Ok(PublishOutcome::Conflict));
-        lock(&log.0).answers.extend(conflicts.take(100));
-        let failed = append_one(&session, "mine", ExpectedLeaf::Any).await;
-        assert_eq!(failed.unwrap_err().kind, Kind::LogConflict);
-        assert!(!std::fs::read_to_string(&path).unwrap().contains("mine"));
-    });
+    for log in logs() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        let session = replica(&path, &log);
+        run(async {
+            let conflicts = std::iter::repeat_with(|| Ok(PublishOutcome::Conflict));
+            lock(&log.0).answers.extend(conflicts.take(100));
+            let failed = append_one(&session, "mine", ExpectedLeaf::Any).await;
+            assert_eq!(failed.unwrap_err().kind, Kind::LogConflict);
+            assert!(!std::fs::read_to_string(&path).unwrap().contains("mine"));
+        });
+    }
 }
 
 #[test]
 fn an_append_whose_outcome_is_unknown_names_its_entries_and_is_not_in_the_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("s.jsonl");
-    let log = ScriptedLog::default();
-    let session = replica(&path, &log);
-    run(async {
-        let unknown = Error::new(Kind::DurabilityUnknown, "no answer");
-        lock(&log.0).answers.push_back(Err(unknown));
-        let failed = append_one(&session, "mine", ExpectedLeaf::Any).await;
-        let failed = failed.unwrap_err();
-        assert_eq!(failed.kind, Kind::DurabilityUnknown);
-        assert_eq!(failed.details, Some(json!({ "entryIds": ["mine"] })));
-        assert!(!std::fs::read_to_string(&path).unwrap().contains("mine"));
-    });
+    for log in logs() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        let session = replica(&path, &log);
+        run(async {
+            let unknown = Error::new(Kind::DurabilityUnknown, "no answer");
+            lock(&log.0).answers.push_back(Err(unknown));
+            let failed = append_one(&session, "mine", ExpectedLeaf::Any).await;
+            let failed = failed.unwrap_err();
+            assert_eq!(failed.kind, Kind::DurabilityUnknown);
+            assert_eq!(failed.details, Some(json!({ "entryIds": ["mine"] })));
+            assert!(!std::fs::read_to_string(&path).unwrap().contains("mine"));
+        });
+    }
 }
 
 #[test]
 fn appends_while_the_log_is_away_wait_in_the_file_only_if_that_is_wanted() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("s.jsonl");
-    let log = ScriptedLog::default();
-    let session = replica(&path, &log);
-    run(async {
-        lock(&log.0).is_away = true;
-        let failed = append_one(&session, "refused", ExpectedLeaf::Any).await;
-        assert_eq!(failed.unwrap_err().kind, Kind::LogUnavailable);
-        lock(&log.0).queues = true;
-        let done = append_one(&session, "queued", ExpectedLeaf::Any).await;
-        assert!(done.unwrap().is_queued);
-        let text = std::fs::read_to_string(&path).unwrap();
-        assert!(text.contains("queued") && !text.contains("refused"));
-        assert!(lock(&log.0).published.is_empty());
-        lock(&log.0).is_away = false;
-        let done = append_one(&session, "later", ExpectedLeaf::Any).await;
-        assert!(!done.unwrap().is_queued);
-        assert_eq!(lock(&log.0).published.len(), 1);
-    });
+    for log in logs() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        let session = replica(&path, &log);
+        run(async {
+            lock(&log.0).is_away = true;
+            let failed = append_one(&session, "refused", ExpectedLeaf::Any).await;
+            assert_eq!(failed.unwrap_err().kind, Kind::LogUnavailable);
+            lock(&log.0).queues = true;
+            let done = append_one(&session, "queued", ExpectedLeaf::Any).await;
+            assert!(done.unwrap().is_queued);
+            let text = std::fs::read_to_string(&path).unwrap();
+            assert!(text.contains("queued") && !text.contains("refused"));
+            assert!(lock(&log.0).published.is_empty());
+            lock(&log.0).is_away = false;
+            let done = append_one(&session, "later", ExpectedLeaf::Any).await;
+            assert!(!done.unwrap().is_queued);
+            assert_eq!(lock(&log.0).published.len(), 1);
+        });
+    }
 }

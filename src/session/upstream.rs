@@ -8,7 +8,7 @@ use crate::flow::PlannedLines;
 use crate::id::EntryId;
 use crate::log::Standing;
 use crate::log::append::{self, Lock};
-use crate::log::upstream::{PublishOutcome, Upstream};
+use crate::log::upstream::{PublishOutcome, Publishing, Upstream};
 use serde_json::json;
 
 /// How often a commit is planned again because others have appended to the log.
@@ -57,6 +57,15 @@ impl SessionState {
         }
     }
 
+    /// Whether [`Self::settle`] has nothing to ask a server. Requires the lock.
+    pub(super) fn is_settled(&self, lock: &Lock) -> bool {
+        match (&self.upstream, lock.file()) {
+            (Some(upstream), Some(file)) => !self.has_arrivals() && upstream.is_settled(file),
+            (Some(_), None) => false,
+            (None, _) => true,
+        }
+    }
+
     /// Makes file and log equal, unless they are known to be. Requires the lock and a fresh tree.
     pub(super) fn settle(&mut self, lock: &Lock, changes: &mut Changes) -> Result<Settled> {
         let (Some(upstream), Some(file)) = (&self.upstream, lock.file()) else {
@@ -87,9 +96,44 @@ impl SessionState {
         planned: &PlannedLines,
         settled: Settled,
     ) -> Result<Option<PublishOutcome>> {
-        let (Some(upstream), Settled::Equal) = (&self.upstream, settled) else {
-            return Ok(None);
+        match (&self.upstream, settled) {
+            (Some(upstream), Settled::Equal) => {
+                self.judged(planned, upstream.publish(&self.text_of(planned)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Begins [`Self::publish`] without a thread that waits; `None` if that cannot be done at this moment. Requires that
+    /// file and log are equal.
+    pub(super) fn begin_publish(&self, planned: &PlannedLines) -> Option<Publishing> {
+        let upstream = self.upstream.as_ref()?;
+        upstream.begin_publish(&self.text_of(planned))
+    }
+
+    /// The outcome of a publish; `None` if the lines wait in the file.
+    pub(super) fn judged(
+        &self,
+        planned: &PlannedLines,
+        outcome: Result<PublishOutcome>,
+    ) -> Result<Option<PublishOutcome>> {
+        let waits = |error: &Error| {
+            let upstream = self.upstream.as_deref();
+            upstream.is_some_and(|upstream| waits(upstream, error))
         };
+        match outcome {
+            Ok(outcome) => Ok(Some(outcome)),
+            Err(error) if waits(&error) => Ok(None),
+            Err(error) if error.kind == Kind::DurabilityUnknown => {
+                // The log may have them.
+                Err(error.with_details(json!({ "entryIds": names(&planned.entry_ids) })))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The lines as they are in the file, each with its line break; before the first ones, the header.
+    fn text_of(&self, planned: &PlannedLines) -> Vec<u8> {
         let mut text = Vec::new();
         if !self.log.is_written() {
             text.extend_from_slice(&self.log.header_line());
@@ -99,15 +143,7 @@ impl SessionState {
             text.extend_from_slice(line);
             text.push(b'\n');
         }
-        match upstream.publish(&text) {
-            Ok(outcome) => Ok(Some(outcome)),
-            Err(error) if waits(&**upstream, &error) => Ok(None),
-            Err(error) if error.kind == Kind::DurabilityUnknown => {
-                // The log may have them.
-                Err(error.with_details(json!({ "entryIds": names(&planned.entry_ids) })))
-            }
-            Err(error) => Err(error),
-        }
+        text
     }
 }
 

@@ -16,7 +16,7 @@ use super::transfer::{self, Agreement, Comparison, ROUNDS, Relation, WRITE, part
 use crate::error::{Error, Kind, Result};
 use crate::lock::lock;
 use crate::log::rewrite;
-use crate::log::upstream::{PublishOutcome, Upstream};
+use crate::log::upstream::{PublishOutcome, Publishing, Upstream};
 use crate::os::FileAt;
 use crate::os::file::{self, Location};
 use crate::os::handle::HandleAccess;
@@ -35,6 +35,11 @@ const SAVED_EVERY: u64 = 256;
 /// Connects to the log when it is needed.
 pub(crate) trait LogSource: Send + Sync {
     fn log(&self) -> Result<Arc<dyn LogBackend>>;
+
+    /// The log, if it can be used without waiting for a connection.
+    fn ready(&self) -> Option<Arc<dyn LogBackend>> {
+        None
+    }
 
     /// Notes that the log did not answer, so that requests that wait do not each wait for it too.
     fn note_silence(&self, error: &Error) {
@@ -135,7 +140,8 @@ impl ReplicatedFile {
             if at == Some(before.0) && state.is_equal(&locked) {
                 let log = self.source.log()?;
                 self.append(&locked, &part.lines)?;
-                let record = self.record_behind(&log.identity(&self.session)?, &state, part);
+                let identity = log.identity(&self.session)?;
+                let record = self.record_behind(&identity, &state, &part.lines, part.end);
                 state.advance(record);
                 return self.save_sometimes(&mut state);
             }
@@ -417,19 +423,65 @@ impl ReplicatedFile {
         &self,
         identity: &LogIdentity,
         state: &Equality,
-        part: &LogPart,
+        lines: &[u8],
+        end: Position,
     ) -> ReplicaRecord {
         let before = state.record.as_ref();
-        let length = part.lines.len() as u64;
+        let length = lines.len() as u64;
         ReplicaRecord {
             stream: identity.stream.clone(),
             stream_created: identity.created.clone(),
             subject: identity.subject.clone(),
-            sequence: part.end.0,
+            sequence: end.0,
             offset: before.map_or(0, |before| before.offset) + length,
-            hash: replica::hash(&part.lines),
+            hash: replica::hash(lines),
             previous: before.map_or(0, |before| before.sequence),
             length,
+        }
+    }
+
+    /// Begins an append. Returns the end of the log, as far as it is known here.
+    fn begin_append(&self, log: &dyn LogBackend, lines: &[u8]) -> Result<Position> {
+        let most = log.max_line();
+        if lines.len() > most {
+            let why = format!(
+                "the entries have {} bytes, and an append to the log at most {most}",
+                lines.len()
+            );
+            return Err(Error::new(Kind::PayloadTooLarge, why));
+        }
+        // The lock of the file admits one caller. The state's own lock is not held while a server is waited for.
+        lock(&self.state).is_appending = true;
+        Ok(self.position())
+    }
+
+    /// Notes the outcome of an append.
+    fn appended(
+        &self,
+        log: &dyn LogBackend,
+        lines: &[u8],
+        appended: Result<AppendOutcome>,
+    ) -> Result<PublishOutcome> {
+        let mut state = lock(&self.state);
+        match appended {
+            Ok(AppendOutcome::Appended(end)) => {
+                let identity = log.identity(&self.session)?;
+                state.published = Some(self.record_behind(&identity, &state, lines, end));
+                Ok(PublishOutcome::Published)
+            }
+            Ok(AppendOutcome::Conflict) => {
+                state.is_appending = false;
+                state.is_behind = true;
+                Ok(PublishOutcome::Conflict)
+            }
+            Err(error) => {
+                // The log may have the lines.
+                state.is_appending = false;
+                state.is_behind = true;
+                drop(state);
+                self.note_silence(&error);
+                Err(error)
+            }
         }
     }
 
@@ -449,40 +501,28 @@ impl Upstream for Arc<ReplicatedFile> {
 
     fn publish(&self, lines: &[u8]) -> Result<PublishOutcome> {
         let log = self.source.log()?;
-        let most = log.max_line();
-        if lines.len() > most {
-            let why = format!(
-                "the entries have {} bytes, and an append to the log at most {most}",
-                lines.len()
-            );
-            return Err(Error::new(Kind::PayloadTooLarge, why));
-        }
-        // The lock of the file admits one caller. The state's own lock is not held while a server is waited for.
-        lock(&self.state).is_appending = true;
-        let appended = log.append(&self.session, self.position(), lines);
-        let mut state = lock(&self.state);
-        match appended {
-            Ok(AppendOutcome::Appended(end)) => {
-                let lines = lines.to_vec();
-                let part = LogPart { lines, end };
-                let identity = log.identity(&self.session)?;
-                state.published = Some(self.record_behind(&identity, &state, &part));
-                Ok(PublishOutcome::Published)
-            }
-            Ok(AppendOutcome::Conflict) => {
-                state.is_appending = false;
-                state.is_behind = true;
-                Ok(PublishOutcome::Conflict)
-            }
-            Err(error) => {
-                // The log may have the lines.
-                state.is_appending = false;
-                state.is_behind = true;
-                drop(state);
-                self.note_silence(&error);
-                Err(error)
-            }
-        }
+        let expected = self.begin_append(&*log, lines)?;
+        let appended = log.append(&self.session, expected, lines);
+        self.appended(&*log, lines, appended)
+    }
+
+    fn begin_publish(&self, lines: &[u8]) -> Option<Publishing> {
+        let log = self.source.ready()?;
+        let lines = Arc::new(lines.to_vec());
+        let expected = match self.begin_append(&*log, &lines) {
+            Ok(expected) => expected,
+            Err(error) => return Some(Box::pin(async { Err(error) })),
+        };
+        let appending = Arc::clone(&log).begin_append(&self.session, expected, &lines);
+        let Some(appending) = appending else {
+            lock(&self.state).is_appending = false;
+            return None;
+        };
+        let replica = Arc::clone(self);
+        Some(Box::pin(async move {
+            let appended = appending.await;
+            replica.appended(&*log, &lines, appended)
+        }))
     }
 
     fn written(&self, file: &File) {
