@@ -188,6 +188,8 @@ fn options(settings: &NatsSettings, denials: Arc<Mutex<Denials>>) -> Result<Conn
         .name("treelined")
         .connection_timeout(Duration::from_secs(5))
         .ping_interval(PING)
+        // The daemon's own appends are no news to it.
+        .no_echo()
         .require_tls(settings.needs_tls)
         .reconnect_delay_callback(|attempt| {
             let tries = u32::try_from(attempt).unwrap_or(u32::MAX).min(8);

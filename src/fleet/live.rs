@@ -1,14 +1,12 @@
-//! The log of a daemon: one connection for all of its sessions. Each open session has a follower, which copies what
-//! other machines append into the file; the session reads that as it reads the entries of any other writer.
+//! The log of a daemon: one connection for all of its sessions, and a follower for each that is open.
 
 use super::backend::LogBackend;
 use super::files::SessionFiles;
-use super::messages::SessionMessages;
+use super::follower::Follower;
 use super::replicated::{LogSource, ReplicatedFile, TornLine};
 use super::stream::NatsLog;
 use super::team::Team;
 use super::transfer;
-use crate::blocking::blocking;
 use crate::config::NatsSettings;
 use crate::error::{Error, Kind, Result};
 use crate::lock::lock;
@@ -19,23 +17,14 @@ use crate::store::{Store, listing};
 use crate::team::{TeamList, TeamRow, TeamView};
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::pin::pin;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
-use tokio::task::AbortHandle;
 
 /// How long an append of a daemon is tried.
 const APPEND: Duration = Duration::from_secs(5);
 /// A failure to connect is the answer for so long, and a lost connection is followed again after it.
-const PAUSE: Duration = Duration::from_secs(2);
-/// A message that arrives while the daemon appends is probably its own: the follower waits a second for the append,
-/// since it would take the lock of the file from the next one.
-const OWN_LOOKS: u32 = 200;
-const OWN_PAUSE: Duration = Duration::from_millis(5);
-/// How often a follower looks for lines of other programs in the file.
-const LOOK: Duration = Duration::from_secs(2);
-
+pub(super) const PAUSE: Duration = Duration::from_secs(2);
 /// The log of a daemon.
 pub(crate) struct LiveLog {
     store: Store,
@@ -45,7 +34,7 @@ pub(crate) struct LiveLog {
 }
 
 /// Connects when the log is needed for the first time.
-struct Connector {
+pub(super) struct Connector {
     settings: NatsSettings,
     state: Mutex<ConnectorState>,
     team: Team,
@@ -74,25 +63,6 @@ struct LiveSession {
     follower: Option<Follower>,
 }
 
-/// Ends when it is dropped.
-struct Follower(Arc<Mutex<FollowerTask>>);
-
-#[derive(Default)]
-struct FollowerTask {
-    is_ended: bool,
-    running: Option<AbortHandle>,
-}
-
-impl Drop for Follower {
-    fn drop(&mut self) {
-        let mut task = lock(&self.0);
-        task.is_ended = true;
-        if let Some(running) = task.running.take() {
-            running.abort();
-        }
-    }
-}
-
 impl ConnectorState {
     fn failed_lately(&self) -> Option<&Error> {
         let failed = self.failed.as_ref();
@@ -104,7 +74,7 @@ impl ConnectorState {
 
 impl Connector {
     /// The log, connected. Waits for servers only if none has failed lately.
-    fn connected(&self) -> Result<Arc<NatsLog>> {
+    pub(super) fn connected(&self) -> Result<Arc<NatsLog>> {
         let mut state = lock(&self.state);
         if let Some(error) = state.failed_lately() {
             return Err(error.clone());
@@ -250,7 +220,7 @@ impl SharedLog for LiveLog {
             return;
         };
         if live.follower.is_none() {
-            let follower = follow(&self.connector, session, &live.file);
+            let follower = Follower::new(&self.connector, session, &live.file);
             live.follower = Some(follower);
             self.connector.team.opened(session);
         }
@@ -300,100 +270,4 @@ impl Drop for LiveLog {
             let _unsaved = session.file.save();
         }
     }
-}
-
-/// Copies what arrives in the log of a session into its file, until the follower is dropped.
-fn follow(connector: &Arc<Connector>, session: &str, file: &Arc<ReplicatedFile>) -> Follower {
-    let task = Arc::new(Mutex::new(FollowerTask::default()));
-    let follower = Follower(Arc::clone(&task));
-    let (connector, session) = (Arc::downgrade(connector), session.to_owned());
-    let file = Arc::downgrade(file);
-    let begin = move || {
-        // Connecting takes a thread as long as there is no connection, and a task from then on.
-        loop {
-            let Some(log) = connector.upgrade().map(|connector| connector.connected()) else {
-                return;
-            };
-            let mut task = lock(&task);
-            if task.is_ended {
-                return;
-            }
-            if let Ok(log) = log {
-                let following = copy_on(Arc::downgrade(&log), session, file);
-                task.running = Some(log.spawn(following));
-                return;
-            }
-            drop(task);
-            thread::sleep(PAUSE);
-        }
-    };
-    match tokio::runtime::Handle::try_current() {
-        Ok(runtime) => drop(runtime.spawn_blocking(begin)),
-        Err(_) => drop(thread::spawn(begin)),
-    }
-    follower
-}
-
-async fn copy_on(log: Weak<NatsLog>, session: String, file: Weak<ReplicatedFile>) {
-    while let (Some(log), Some(file)) = (log.upgrade(), file.upgrade()) {
-        if let Err(error) = copy_while_connected(&log, &session, &file).await {
-            tracing::info!(session, %error, "a session is followed again later");
-        }
-        drop((log, file));
-        tokio::time::sleep(PAUSE).await;
-    }
-}
-
-/// Ends with an error only.
-async fn copy_while_connected(
-    log: &NatsLog,
-    session: &str,
-    file: &Arc<ReplicatedFile>,
-) -> Result<()> {
-    settle(file, TornLine::Leave).await?;
-    let mut messages = SessionMessages::new(log, session, file.position(), None);
-    let mut was_unequal = false;
-    loop {
-        let before = messages.position();
-        let part = {
-            let mut next = pin!(messages.part());
-            loop {
-                match tokio::time::timeout(LOOK, &mut next).await {
-                    Ok(part) => break part?,
-                    Err(_) => was_unequal = look(file, was_unequal).await?,
-                }
-            }
-        };
-        for _ in 0..OWN_LOOKS {
-            if !file.is_appending() {
-                break;
-            }
-            tokio::time::sleep(OWN_PAUSE).await;
-        }
-        // Most messages are own ones, which need neither a thread nor the lock of the file.
-        if file.position() < part.end {
-            let file = Arc::clone(file);
-            blocking(move || file.take(before, &part)).await?;
-        }
-    }
-}
-
-/// Publishes lines of other programs, and lines that wait for the log. Returns whether there were any. An incomplete
-/// line that was there at the last look is closed.
-async fn look(file: &Arc<ReplicatedFile>, was_unequal: bool) -> Result<bool> {
-    let file = Arc::clone(file);
-    let torn = match was_unequal {
-        true => TornLine::Close,
-        false => TornLine::Leave,
-    };
-    blocking(move || match file.is_equal() {
-        true => Ok(false),
-        false => file.settle_alone(torn).map(|()| true),
-    })
-    .await
-}
-
-async fn settle(file: &Arc<ReplicatedFile>, torn: TornLine) -> Result<()> {
-    let file = Arc::clone(file);
-    blocking(move || file.settle_alone(torn)).await
 }

@@ -22,7 +22,7 @@ const NEXT: Duration = Duration::from_secs(15);
 /// Messages that are asked for one by one before a consumer is made for the rest: each costs a round trip, and a
 /// consumer an agreement of the servers.
 const SINGLE: usize = 32;
-/// How long making a consumer for messages that are there may take, and the pause between two of them.
+/// How long making a consumer may take, and each of its messages.
 const QUIET: Duration = Duration::from_secs(3);
 
 /// A message of a stream.
@@ -79,7 +79,7 @@ impl StreamMessage {
     }
 
     /// The message of the session before it.
-    fn before(&self) -> Option<u64> {
+    pub(super) fn before(&self) -> Option<u64> {
         self.number(EXPECTED)
     }
 
@@ -92,13 +92,12 @@ impl StreamMessage {
     }
 }
 
-/// The messages of a session after a position.
+/// The messages of a session after a position, up to one that is known.
 pub(super) struct SessionMessages<'a> {
     log: &'a NatsLog,
     session: String,
     at: Position,
-    /// The last message to read; without an end, `None`.
-    last: Option<StreamMessage>,
+    last: StreamMessage,
     /// Messages that are still asked for one by one.
     singles: usize,
     consumer: Option<Ordered>,
@@ -110,13 +109,13 @@ impl<'a> SessionMessages<'a> {
         log: &'a NatsLog,
         session: &str,
         from: Position,
-        last: Option<StreamMessage>,
+        last: StreamMessage,
     ) -> Self {
         Self {
             log,
             session: session.to_owned(),
             at: from,
-            singles: if last.is_some() { SINGLE } else { 0 },
+            singles: SINGLE,
             last,
             consumer: None,
             has_failed: false,
@@ -128,11 +127,15 @@ impl<'a> SessionMessages<'a> {
         self.at
     }
 
-    /// The next message, when it arrives.
+    /// Whether there is another message.
+    pub(super) fn goes_on(&self) -> bool {
+        self.at.0 < self.last.sequence
+    }
+
     pub(super) async fn part(&mut self) -> Result<LogPart> {
-        let message = match &self.last {
-            Some(last) if last.before() == Some(self.at.0) => last.clone(),
-            _ => match self.single().await {
+        let message = match self.last.before() == Some(self.at.0) {
+            true => self.last.clone(),
+            false => match self.single().await {
                 Some(message) => message,
                 None => self.consumed().await?,
             },
@@ -158,30 +161,20 @@ impl<'a> SessionMessages<'a> {
     /// Then, and if a message is missing, one from the right place on takes its place.
     async fn consumed(&mut self) -> Result<StreamMessage> {
         let began = Instant::now();
-        let is_over = |it: &Self| it.last.is_some() && began.elapsed() > NEXT;
         let mut is_new = false;
         loop {
             if self.consumer.is_none() {
                 is_new = true;
-                let time = match self.last {
-                    Some(_) => QUIET,
-                    None => NEXT,
-                };
-                match self.log.consumer(&self.session, self.at, time).await {
+                match self.log.consumer(&self.session, self.at).await {
                     Ok(made) => self.consumer = Some(made),
-                    Err(error) if self.last.is_none() => return Err(error),
                     Err(error) => return self.single_again().await.ok_or(error),
                 }
             }
             let Some(consumer) = &mut self.consumer else {
                 continue;
             };
-            let next = match &self.last {
-                Some(_) => tokio::time::timeout(QUIET, consumer.next()).await.ok(),
-                None => Some(consumer.next().await),
-            };
-            let failed = match next {
-                Some(Some(Ok(message))) => {
+            let failed = match tokio::time::timeout(QUIET, consumer.next()).await {
+                Ok(Some(Ok(message))) => {
                     let message = received(message)?;
                     let is_next = message.sequence > self.at.0
                         && (is_new || message.before().is_none_or(|before| before == self.at.0));
@@ -190,17 +183,15 @@ impl<'a> SessionMessages<'a> {
                     }
                     "it begins again".to_owned()
                 }
-                Some(Some(Err(error))) => error.to_string(),
-                Some(None) => "it has ended".to_owned(),
-                None => format!("no message in {} s", QUIET.as_secs()),
+                Ok(Some(Err(error))) => error.to_string(),
+                Ok(None) => "it has ended".to_owned(),
+                Err(_) => format!("no message in {} s", QUIET.as_secs()),
             };
             self.consumer = None;
-            if self.last.is_some()
-                && let Some(message) = self.single_again().await
-            {
+            if let Some(message) = self.single_again().await {
                 return Ok(message);
             }
-            if is_over(self) {
+            if began.elapsed() > NEXT {
                 let name = self.log.name();
                 return Err(unavailable(format!("{name} cannot be read on: {failed}")));
             }
@@ -247,11 +238,7 @@ impl Iterator for SessionMessages<'_> {
     type Item = Result<LogPart>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let is_at_end = self
-            .last
-            .as_ref()
-            .is_some_and(|last| self.at.0 >= last.sequence);
-        if is_at_end || self.has_failed {
+        if !self.goes_on() || self.has_failed {
             return None;
         }
         let part = self.log.wait(self.part());
@@ -262,7 +249,7 @@ impl Iterator for SessionMessages<'_> {
 
 impl NatsLog {
     /// A consumer of the messages of a session after `from`.
-    async fn consumer(&self, session: &str, from: Position, time: Duration) -> Result<Ordered> {
+    async fn consumer(&self, session: &str, from: Position) -> Result<Ordered> {
         let config = OrderedConfig {
             filter_subject: subject::subject(session),
             deliver_policy: DeliverPolicy::ByStartSequence {
@@ -278,8 +265,8 @@ impl NatsLog {
             let messages = consumer.map_err(|error| error.to_string())?.messages();
             messages.await.map_err(|error| error.to_string())
         };
-        let opened = tokio::time::timeout(time, opening).await;
-        let opened = opened.unwrap_or_else(|_| Err(format!("no answer in {} s", time.as_secs())));
+        let opened = tokio::time::timeout(QUIET, opening).await;
+        let opened = opened.unwrap_or_else(|_| Err(format!("no answer in {} s", QUIET.as_secs())));
         opened.map_err(|why| {
             unavailable(format!(
                 "{} cannot be read at this time: {why}",

@@ -1,16 +1,20 @@
 //! Sessions beyond one machine: their lines on NATS JetStream, with the file as a replica (schema/fleet.md).
 //!
 //! In reading order: [`backend`] is a place that keeps the lines of sessions, [`files`] the one of a session directory,
-//! [`stream`] the one of a stream, [`publish`] an append to it, [`messages`] a read, and [`objects`] keeps lines that
-//! are larger than a message. [`subject`] names a session in a stream, [`connection`] reaches the servers with
+//! [`stream`] the one of a stream, [`publish`] an append to it, [`messages`] a read, [`hints`] a read of what
+//! arrives, and [`objects`] keeps lines that are larger than a message. [`subject`] names a session in a stream, [`connection`] reaches the servers with
 //! deadlines, and [`limits`] judges a stream. [`replica`] is how far a file and a log are known to be equal;
-//! [`transfer`] compares and copies, and [`replicated`] keeps them equal while the session is open; [`live`] does so for
-//! the open sessions of a daemon. [`team`] is the list of sessions as all machines see it.
+//! [`transfer`] compares and copies, and [`replicated`] keeps them equal while the session is open, with what a
+//! [`follower`] reads; [`live`] does so for the open sessions of a daemon. [`team`] is the list of sessions as all machines see it.
 
 pub(crate) mod backend;
 #[cfg(feature = "nats")]
 mod connection;
 pub(crate) mod files;
+#[cfg(feature = "nats")]
+mod follower;
+#[cfg(feature = "nats")]
+mod hints;
 pub(crate) mod limits;
 #[cfg(feature = "nats")]
 pub(crate) mod live;

@@ -6,6 +6,7 @@
 
 use super::backend::{AppendOutcome, Appending, LogBackend, LogIdentity, LogParts, Position};
 use super::connection::{ANSWER, ApiError, Connection, unavailable};
+use super::hints::FollowedMessages;
 use super::limits::{self, StreamInfo};
 use super::messages::{MessageAnswer, SessionMessages, StreamMessage};
 use super::objects::{self, MOST_BYTES};
@@ -194,7 +195,11 @@ impl NatsLog {
 
     /// The last message of a session. A server that was stopped answers with its old state for a moment after it goes
     /// on, so that a message before `from` is not believed at once.
-    async fn last(&self, session: &str, from: Position) -> Result<Option<StreamMessage>> {
+    pub(super) async fn last(
+        &self,
+        session: &str,
+        from: Position,
+    ) -> Result<Option<StreamMessage>> {
         let query = json!({ "last_by_subj": subject::subject(session) });
         let began = Instant::now();
         loop {
@@ -235,18 +240,16 @@ impl LogBackend for NatsLog {
 
     fn read<'a>(&'a self, session: &str, from: Position) -> Result<LogParts<'a>> {
         match self.wait(self.last(session, from))? {
-            Some(last) if last.sequence > from.0 => Ok(Box::new(SessionMessages::new(
-                self,
-                session,
-                from,
-                Some(last),
-            ))),
+            Some(last) if last.sequence > from.0 => {
+                Ok(Box::new(SessionMessages::new(self, session, from, last)))
+            }
             _ => Ok(Box::new(std::iter::empty())),
         }
     }
 
     fn follow<'a>(&'a self, session: &str, from: Position) -> Result<LogParts<'a>> {
-        Ok(Box::new(SessionMessages::new(self, session, from, None)))
+        let followed = self.wait(FollowedMessages::open(self, session))?;
+        Ok(Box::new(followed.after(from)))
     }
 
     fn list(&self) -> Result<Vec<String>> {

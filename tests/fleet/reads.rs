@@ -4,7 +4,7 @@ use crate::single::Single;
 use crate::support::{Fleet, append};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 use treelined::internals::fleet::{AppendOutcome, LogBackend, NatsLog, Position};
@@ -82,42 +82,75 @@ fn appended(log: &NatsLog, at: Position, line: &str) -> Position {
     }
 }
 
-/// The client makes a lost consumer again, but from the first message on if it had none yet: the follower took that for
-/// a stream that lost messages.
+/// The servers pass each append on to its followers, but not to the connection that sent it, and a server that dies passes
+/// nothing on. A follower therefore also reads without a hint.
 #[test]
-fn a_follower_whose_consumer_is_lost_gets_the_next_message_and_no_old_one() {
+fn a_follower_gets_appends_with_and_without_a_hint() {
     let Some(fleet) = Fleet::get(18) else { return };
     let fleet = fleet.with_stream();
-    let (log, following) = (fleet.open(), fleet.open());
+    let (log, following) = (fleet.open(), Arc::new(fleet.open()));
     let mut end = Position::START;
-    for number in 0..12 {
+    for number in 0..3 {
         end = appended(&log, end, &format!("{{\"id\":\"{number}\"}}\n"));
     }
     let (sender, arrived) = mpsc::channel();
+    let followed = Arc::clone(&following);
     thread::spawn(move || {
-        for part in following.follow("s", end).unwrap() {
-            sender.send(part).unwrap();
+        for part in followed.follow("s", end).unwrap() {
+            let part = part.unwrap();
+            sender.send((text(part.lines), part.end)).unwrap();
         }
     });
-    let lost = fleet.with(async |context| {
-        let stream = context.get_stream("treelined").await.unwrap();
-        let began = Instant::now();
-        loop {
-            let names = stream.consumer_names();
-            let names: Vec<_> = futures_util::StreamExt::collect(names).await;
-            if let Some(Ok(name)) = names.into_iter().next() {
-                stream.delete_consumer(&name).await.unwrap();
-                return name;
-            }
-            assert!(began.elapsed() < Duration::from_secs(60), "no consumer");
+    for number in 3..60 {
+        let line = format!("{{\"id\":\"{number}\"}}\n");
+        // The last one is sent by the follower's own connection.
+        let from = if number == 59 { &*following } else { &log };
+        end = appended(from, end, &line);
+        // Some wait for the follower, and some do not.
+        if number % 10 == 9 {
+            let last = loop {
+                let got = arrived.recv_timeout(Duration::from_secs(60)).unwrap();
+                if got.1 >= end {
+                    break got;
+                }
+            };
+            assert_eq!(last, (line, end));
+        }
+    }
+}
+
+fn text(lines: Vec<u8>) -> String {
+    String::from_utf8(lines).unwrap()
+}
+
+/// Publishes that the stream refused are hints too.
+#[test]
+fn a_refused_append_does_not_reach_a_follower() {
+    let Some(fleet) = Fleet::get(47) else { return };
+    let fleet = fleet.with_stream();
+    let (log, following) = (fleet.open(), fleet.open());
+    let first = appended(&log, Position::START, "{\"id\":\"0\"}\n");
+    let (sender, arrived) = mpsc::channel();
+    thread::spawn(move || {
+        for part in following.follow("s", Position::START).unwrap() {
+            sender.send(text(part.unwrap().lines)).unwrap();
         }
     });
-    let line = "{\"id\":\"later\"}\n";
-    let last = appended(&log, end, line);
-    let part = arrived.recv_timeout(Duration::from_secs(60));
-    let part = part.unwrap_or_else(|_| panic!("nothing arrived after the loss of {lost}"));
-    let part = part.unwrap();
-    assert_eq!((&part.lines[..], part.end), (line.as_bytes(), last));
+    let wait = || arrived.recv_timeout(Duration::from_secs(60)).unwrap();
+    assert_eq!(wait(), "{\"id\":\"0\"}\n");
+    for wrong in [Position(first.0 + 1000), Position::START] {
+        let refused = log.append("s", wrong, b"{\"id\":\"refused\"}\n");
+        assert!(
+            matches!(refused, Ok(AppendOutcome::Conflict)),
+            "{refused:?}"
+        );
+    }
+    let mut end = first;
+    for number in 1..4 {
+        let line = format!("{{\"id\":\"{number}\"}}\n");
+        end = appended(&log, end, &line);
+        assert_eq!(wait(), line);
+    }
 }
 
 /// One message is asked for alone, some one by one, and many through a consumer.

@@ -1,0 +1,159 @@
+//! Copies what other machines append to an open session into its file; the session reads that as it reads the entries of
+//! any other writer.
+
+use super::hints::FollowedMessages;
+use super::live::{Connector, PAUSE};
+use super::replicated::{ReplicatedFile, TornLine};
+use super::stream::NatsLog;
+use crate::blocking::blocking;
+use crate::error::Result;
+use crate::lock::lock;
+use std::sync::{Arc, Mutex, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+use tokio::task::AbortHandle;
+
+/// A message that is read while the daemon appends is probably its own: the follower waits a second for the append,
+/// since it would take the lock of the file from the next one.
+const OWN_LOOKS: u32 = 200;
+const OWN_PAUSE: Duration = Duration::from_millis(5);
+/// How often a follower looks for lines of other programs in the file.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// The follower of one session, until it is dropped.
+pub(super) struct Follower(Arc<Mutex<FollowerTask>>);
+
+#[derive(Default)]
+struct FollowerTask {
+    is_ended: bool,
+    running: Option<AbortHandle>,
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        let mut task = lock(&self.0);
+        task.is_ended = true;
+        if let Some(running) = task.running.take() {
+            running.abort();
+        }
+    }
+}
+
+impl Follower {
+    pub(super) fn new(
+        connector: &Arc<Connector>,
+        session: &str,
+        file: &Arc<ReplicatedFile>,
+    ) -> Self {
+        let task = Arc::new(Mutex::new(FollowerTask::default()));
+        let follower = Self(Arc::clone(&task));
+        let (connector, session) = (Arc::downgrade(connector), session.to_owned());
+        let file = Arc::downgrade(file);
+        let begin = move || {
+            // Connecting takes a thread as long as there is no connection, and a task from then on.
+            loop {
+                let Some(log) = connector.upgrade().map(|connector| connector.connected()) else {
+                    return;
+                };
+                let mut task = lock(&task);
+                if task.is_ended {
+                    return;
+                }
+                if let Ok(log) = log {
+                    let following = copy_on(Arc::downgrade(&log), session, file);
+                    task.running = Some(log.spawn(following));
+                    return;
+                }
+                drop(task);
+                thread::sleep(PAUSE);
+            }
+        };
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(begin)),
+            Err(_) => drop(thread::spawn(begin)),
+        }
+        follower
+    }
+}
+
+async fn copy_on(log: Weak<NatsLog>, session: String, file: Weak<ReplicatedFile>) {
+    while let (Some(log), Some(file)) = (log.upgrade(), file.upgrade()) {
+        if let Err(error) = copy_while_connected(&log, &session, &file).await {
+            tracing::info!(session, %error, "a session is followed again later");
+        }
+        drop((log, file));
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Ends with an error only.
+async fn copy_while_connected(
+    log: &NatsLog,
+    session: &str,
+    file: &Arc<ReplicatedFile>,
+) -> Result<()> {
+    let mut followed = FollowedMessages::open(log, session).await?;
+    settle(file, TornLine::Leave).await?;
+    let mut was_unequal = false;
+    let mut looked = Instant::now();
+    loop {
+        copy_stored(&mut followed, file).await?;
+        let at = || file.position();
+        let look_in = LOOK.saturating_sub(looked.elapsed());
+        if tokio::time::timeout(look_in, followed.news(&at))
+            .await
+            .is_err()
+        {
+            was_unequal = look(file, was_unequal).await?;
+            looked = Instant::now();
+        }
+    }
+}
+
+/// Copies what the stream has and the file has not.
+async fn copy_stored(
+    followed: &mut FollowedMessages<'_>,
+    file: &Arc<ReplicatedFile>,
+) -> Result<()> {
+    loop {
+        let before = file.position();
+        let Some(part) = followed.stored(before).await? else {
+            return Ok(());
+        };
+        for _ in 0..OWN_LOOKS {
+            if !file.is_appending() {
+                break;
+            }
+            tokio::time::sleep(OWN_PAUSE).await;
+        }
+        if file.position() >= part.end {
+            continue;
+        }
+        let (end, taking) = (part.end, Arc::clone(file));
+        blocking(move || taking.take(before, &part)).await?;
+        // An incomplete line is in the way: the next look closes it, and copies.
+        if file.position() < end {
+            return Ok(());
+        }
+    }
+}
+
+/// Publishes lines of other programs, and lines that wait for the log. Returns whether there were any. An incomplete
+/// line that was there at the last look is closed.
+async fn look(file: &Arc<ReplicatedFile>, was_unequal: bool) -> Result<bool> {
+    let file = Arc::clone(file);
+    let torn = match was_unequal {
+        true => TornLine::Close,
+        false => TornLine::Leave,
+    };
+    blocking(move || match file.is_equal() {
+        true => Ok(false),
+        false => file.settle_alone(torn).map(|()| true),
+    })
+    .await
+}
+
+async fn settle(file: &Arc<ReplicatedFile>, torn: TornLine) -> Result<()> {
+    let file = Arc::clone(file);
+    blocking(move || file.settle_alone(torn)).await
+}

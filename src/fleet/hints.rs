@@ -1,0 +1,214 @@
+//! Follows a session in the stream: what others append is read soon after they have published it.
+//!
+//! The servers pass a publish on to the subscribers of its subject, but not to the connection that sent it. Such a
+//! message is a hint: it is not stored yet, and may be refused. The stream is read after it. Hints are lost when a
+//! server dies, so that the stream is also read after a pause without them. A consumer per session would cost the
+//! servers more, and would return each append of this connection to it.
+
+use super::backend::{LogPart, Position};
+use super::connection::{ANSWER, unavailable};
+use super::messages::{SessionMessages, StreamMessage};
+use super::stream::NatsLog;
+use super::subject;
+use crate::error::Result;
+use async_nats::Subscriber;
+use futures_util::StreamExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+/// The stream is read after this time without a hint; the first time sooner, since another server may have heard of the
+/// subscription late.
+const FIRST_POLL: Duration = Duration::from_secs(1);
+const POLL: Duration = Duration::from_secs(10);
+/// A message that was hinted at is looked for again after pauses that double, for [`HOPE`] in all.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+const LAST_PAUSE: Duration = Duration::from_millis(100);
+const HOPE: Duration = Duration::from_secs(2);
+
+/// The messages of a session, as they arrive in the stream.
+pub(super) struct FollowedMessages<'a> {
+    log: &'a NatsLog,
+    session: String,
+    hints: Hints,
+    /// The messages that are read at this time.
+    reading: Option<SessionMessages<'a>>,
+    /// The time after which the stream is read without a hint.
+    poll: Instant,
+    poll_pause: Duration,
+    hope: Option<Hope>,
+}
+
+/// A message that was hinted at and is not there yet.
+struct Hope {
+    since: Instant,
+    pause: Duration,
+}
+
+/// The hints of one session. They are received by a task of their own, which keeps one number of them.
+struct Hints {
+    newest: Arc<NewestHint>,
+    receiving: JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct NewestHint {
+    /// A message after this one was published.
+    before: AtomicU64,
+    arrived: Notify,
+}
+
+impl Drop for Hints {
+    fn drop(&mut self) {
+        self.receiving.abort();
+    }
+}
+
+impl Hints {
+    fn new(subscriber: Subscriber) -> Self {
+        let newest = Arc::<NewestHint>::default();
+        Self {
+            receiving: tokio::spawn(receive(subscriber, Arc::clone(&newest))),
+            newest,
+        }
+    }
+}
+
+async fn receive(mut subscriber: Subscriber, newest: Arc<NewestHint>) {
+    while let Some(message) = subscriber.next().await {
+        let hint = StreamMessage {
+            sequence: 0,
+            headers: message.headers.unwrap_or_default(),
+            payload: Vec::new(),
+        };
+        // Without this header it is not stored, or not of this program: the next poll finds it.
+        if let Some(before) = hint.before() {
+            newest
+                .before
+                .fetch_max(before.saturating_add(1), Ordering::Relaxed);
+            newest.arrived.notify_one();
+        }
+    }
+}
+
+impl<'a> FollowedMessages<'a> {
+    /// Subscribes. What is published from now on is hinted at.
+    pub(super) async fn open(log: &'a NatsLog, session: &str) -> Result<Self> {
+        let client = &log.connection.client;
+        let subscribing = async {
+            let subscriber = client.subscribe(subject::subject(session)).await;
+            let subscriber = subscriber.map_err(|error| error.to_string())?;
+            let flushed = client.flush().await;
+            flushed.map_err(|error| error.to_string())?;
+            Ok::<Subscriber, String>(subscriber)
+        };
+        let subscribed = tokio::time::timeout(ANSWER, subscribing).await;
+        let subscribed = subscribed.unwrap_or_else(|_| Err("no answer".to_owned()));
+        let subscriber = subscribed
+            .map_err(|why| unavailable(format!("{} cannot be followed: {why}", log.name())))?;
+        Ok(Self {
+            log,
+            session: session.to_owned(),
+            hints: Hints::new(subscriber),
+            reading: None,
+            poll: Instant::now() + FIRST_POLL,
+            poll_pause: FIRST_POLL,
+            hope: None,
+        })
+    }
+
+    /// The next message after `at`, which must not go back; `None` at the end of the stream.
+    pub(super) async fn stored(&mut self, at: Position) -> Result<Option<LogPart>> {
+        if self.reading.as_ref().is_some_and(|it| it.position() != at) {
+            self.reading = None;
+        }
+        if self.reading.is_none() {
+            let last = self.log.last(&self.session, at).await?;
+            let last = last.filter(|last| last.sequence > at.0);
+            let session = &self.session;
+            self.reading = last.map(|last| SessionMessages::new(self.log, session, at, last));
+        }
+        let Some(reading) = &mut self.reading else {
+            self.poll_pause = (self.poll_pause * 2).min(POLL);
+            self.poll = Instant::now() + self.poll_pause;
+            return Ok(None);
+        };
+        let part = reading.part().await?;
+        if !reading.goes_on() {
+            self.reading = None;
+        }
+        self.hope = None;
+        Ok(Some(part))
+    }
+
+    /// Waits until the stream may have a message after `at`. May be dropped and called again.
+    pub(super) async fn news(&mut self, at: &(dyn Fn() -> Position + Sync)) {
+        if let Some(hope) = &mut self.hope
+            && hope.since.elapsed() < HOPE
+        {
+            tokio::time::sleep(hope.pause).await;
+            hope.pause = (hope.pause * 2).min(LAST_PAUSE);
+            return;
+        }
+        self.hope = None;
+        loop {
+            let newest = &self.hints.newest;
+            if newest.before.swap(0, Ordering::Relaxed) > at().0 {
+                self.hope = Some(Hope {
+                    since: Instant::now(),
+                    pause: FIRST_PAUSE,
+                });
+                return;
+            }
+            let left = self.poll.saturating_duration_since(Instant::now());
+            let arrived = tokio::time::timeout(left, newest.arrived.notified());
+            if arrived.await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// All messages after a position, without an end.
+    pub(super) fn after(self, from: Position) -> impl Iterator<Item = Result<LogPart>> + 'a {
+        Endless {
+            followed: self,
+            at: from,
+            has_failed: false,
+        }
+    }
+}
+
+struct Endless<'a> {
+    followed: FollowedMessages<'a>,
+    at: Position,
+    has_failed: bool,
+}
+
+impl Endless<'_> {
+    async fn part(&mut self) -> Result<LogPart> {
+        let at = self.at;
+        loop {
+            if let Some(part) = self.followed.stored(at).await? {
+                self.at = part.end;
+                return Ok(part);
+            }
+            self.followed.news(&|| at).await;
+        }
+    }
+}
+
+impl Iterator for Endless<'_> {
+    type Item = Result<LogPart>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.has_failed {
+            return None;
+        }
+        let log = self.followed.log;
+        let part = log.wait(self.part());
+        self.has_failed = part.is_err();
+        Some(part)
+    }
+}
