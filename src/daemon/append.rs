@@ -288,6 +288,8 @@ impl Work for Batch {
 
     /// Each append has its own time limit.
     fn wait(&mut self, contention: Contention) -> Result<()> {
+        // A plan that others were faster than has the requests that are answered here.
+        self.planned.clear();
         let waiting = std::mem::take(&mut self.waiting);
         let mut gone = None;
         for request in waiting {
@@ -383,5 +385,73 @@ impl Batch {
             }
         };
         self.waiting.drain(..count).map(decide).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SystemSource;
+    use crate::config::Config;
+    use crate::lock::lock;
+    use std::collections::BTreeMap;
+    use std::sync::Mutex;
+    use std::time::Duration;
+    use tokio::runtime::Runtime;
+
+    fn daemon(runtime: &Runtime) -> Arc<Daemon> {
+        let config = Config {
+            session_dir: "/nowhere".into(),
+            durability: Durability::Os,
+            summarizer: None,
+            hooks: Vec::new(),
+            extensions: Vec::new(),
+            renderers: BTreeMap::new(),
+            nats: None,
+            max_frame_bytes: 1 << 20,
+            max_queued_bytes: 1 << 20,
+            cwd: "/".to_owned(),
+        };
+        Daemon::new(config, Arc::new(SystemSource), runtime.handle())
+    }
+
+    /// A batch was planned, others appended to the log before it, and its appends gave up while another process held the
+    /// lock. The daemon then removed the planned appends again, and panicked.
+    #[test]
+    fn appends_that_give_up_after_a_conflict_are_answered_once() {
+        let runtime = Runtime::new().unwrap();
+        let daemon = daemon(&runtime);
+        let answers: Arc<Mutex<Vec<Kind>>> = Arc::default();
+        let append = || {
+            let answers = Arc::clone(&answers);
+            Append {
+                daemon: Arc::clone(&daemon),
+                entries: Vec::new(),
+                expected: ExpectedLeaf::Any,
+                cancel: Cancel::new(),
+                asked: Instant::now(),
+                answer: Box::new(move |answer| {
+                    lock(&answers).push(answer.map(drop).unwrap_err().kind);
+                }),
+            }
+        };
+        let part = || {
+            Ok(Part {
+                entry_ids: Vec::new(),
+                known_ids: Vec::new(),
+                repeated: None,
+                lines: 1,
+                end: 1,
+            })
+        };
+        let mut batch = Batch {
+            source: Arc::clone(&daemon.source),
+            waiting: VecDeque::from([append(), append()]),
+            planned: vec![part(), part()],
+        };
+        let gave_up = batch.wait(Contention::over(Duration::ZERO));
+        let decided = batch.decided(&Err(gave_up.unwrap_err()));
+        assert!(decided.is_empty() && batch.waiting.is_empty());
+        assert_eq!(*lock(&answers), [Kind::SessionLocked; 2]);
     }
 }

@@ -51,6 +51,15 @@ pub struct Contention {
     limit: Duration,
 }
 
+#[cfg(test)]
+impl Contention {
+    /// One that has begun, for operations that wait as long as this.
+    pub(crate) fn over(limit: Duration) -> Self {
+        let since = Some(Instant::now());
+        Self { since, limit }
+    }
+}
+
 /// One operation.
 struct Operation<P> {
     plan: P,
