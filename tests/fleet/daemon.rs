@@ -4,7 +4,7 @@ use crate::support::Machine;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -23,8 +23,27 @@ pub(crate) struct Daemon {
 
 impl Daemon {
     pub(crate) fn start(machine: &Machine) -> Self {
-        let mut child = machine
-            .command(&[])
+        Self::started(machine.command(&[]))
+    }
+
+    /// With a clock that is wrong by so much, in the words of `faketime`. It measures pauses right.
+    pub(crate) fn start_at(machine: &Machine, shift: &str) -> Self {
+        let right = machine.command(&[]);
+        let mut wrong = Command::new("faketime");
+        wrong.env("DONT_FAKE_MONOTONIC", "1").args(["-f", shift]);
+        wrong.arg(right.get_program()).args(right.get_args());
+        for (name, value) in right.get_envs() {
+            match value {
+                Some(value) => wrong.env(name, value),
+                None => wrong.env_remove(name),
+            };
+        }
+        wrong.current_dir(right.get_current_dir().unwrap());
+        Self::started(wrong)
+    }
+
+    fn started(mut command: Command) -> Self {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

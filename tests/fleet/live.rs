@@ -21,7 +21,7 @@ fn two(account: usize) -> Option<([Machine; 2], [Daemon; 2], String)> {
 
 /// Waits until the files of all machines have the same bytes.
 #[track_caller]
-fn until_equal(machines: &[Machine], session: &str) -> Vec<u8> {
+pub(crate) fn until_equal(machines: &[Machine], session: &str) -> Vec<u8> {
     let began = Instant::now();
     loop {
         let first = machines[0].text(session);

@@ -5,6 +5,7 @@
 
 mod agents;
 mod chaos;
+mod clocks;
 mod compare;
 mod daemon;
 mod failures;
