@@ -125,11 +125,24 @@ fn the_daemon_of_serve_is_found_too() {
     );
 }
 
+/// Stops a process. Its threads run on for a moment after the signal was sent, and could answer.
+fn stop(pid: Pid) {
+    kill_process(pid, Signal::STOP).unwrap();
+    let tasks = format!("/proc/{}/task", pid.as_raw_nonzero());
+    let is_stopped = |task: std::io::Result<std::fs::DirEntry>| {
+        let status = std::fs::read_to_string(task.unwrap().path().join("stat"));
+        status.is_ok_and(|status| status.contains(") T "))
+    };
+    while std::fs::read_dir(&tasks).is_ok_and(|mut all| !all.all(is_stopped)) {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
 #[test]
 fn a_stopped_process_is_a_problem_that_status_names() {
     let background = Background::start();
     let pid = background.pid();
-    kill_process(pid, Signal::STOP).unwrap();
+    stop(pid);
     let output = background.home.run(&["status", "--json"], &[], "");
     assert_eq!(output.code, Some(1), "{output:?}");
     let status: Json = serde_json::from_str(&output.text()).unwrap();
