@@ -1,7 +1,8 @@
 //! `treelined push`, `treelined pull` and `treelined doctor --cluster`: sessions on NATS JetStream (fleet.md).
 
 use super::Options;
-use super::failure::{ShellError, USAGE};
+use super::failure::{NOT_FOUND, ShellError, USAGE};
+use super::migrate;
 use super::screen::{Screen, Style};
 use super::session_choice::SessionQuery;
 use super::team::{self, Descriptions};
@@ -102,7 +103,7 @@ pub(super) fn push(options: &Options, args: &PushArgs) -> anyhow::Result<ExitCod
     );
     for at in files {
         let path = at.path().display().to_string();
-        let pushed = push_file(&store, &log, at.clone());
+        let pushed = push_file(options, &store, &log, at.clone());
         match pushed {
             Ok((session, done)) => {
                 descriptions.add(&at, &done);
@@ -123,13 +124,20 @@ fn given_files(options: &Options, sessions: &[String]) -> anyhow::Result<Vec<Loc
     sessions.iter().map(find).collect()
 }
 
-fn push_file(store: &Store, log: &NatsLog, at: Location) -> Result<(String, Transfer)> {
-    let version = listing::header(&at).map(|header| header.version);
-    if let Some(version) = version.filter(|version| *version < CURRENT_VERSION) {
-        let why = format!(
-            "the file is of version {version}: `treelined migrate` rewrites it as {CURRENT_VERSION}, which can be pushed"
-        );
-        return Err(Error::new(Kind::VersionUnsupported, why));
+fn push_file(
+    options: &Options,
+    store: &Store,
+    log: &NatsLog,
+    at: Location,
+) -> Result<(String, Transfer)> {
+    let header = listing::header(&at);
+    // Its first write would rewrite it, and the log would have other lines than the file.
+    if header.is_some_and(|header| header.version < CURRENT_VERSION) {
+        let failed = |error: anyhow::Error| match error.downcast::<Error>() {
+            Ok(error) => error,
+            Err(error) => Error::new(Kind::StorageIo, format!("{error:#}")),
+        };
+        migrate::quietly(options, &at).map_err(failed)?;
     }
     let (files, session) = SessionFiles::with_file(store, at)?;
     let done = transfer::push(&files, log, &session)?;
@@ -205,6 +213,8 @@ struct Report {
     behind: &'static str,
     json: bool,
     failed: u64,
+    /// Failures because there is no such session.
+    missing: u64,
 }
 
 impl Report {
@@ -215,11 +225,14 @@ impl Report {
             behind,
             json,
             failed: 0,
+            missing: 0,
         }
     }
 
     fn add(&mut self, session: &str, outcome: Result<Transfer>) -> io::Result<()> {
         self.failed += u64::from(outcome.is_err());
+        let is_missing = |error: &Error| error.kind == Kind::SessionNotFound;
+        self.missing += u64::from(outcome.as_ref().is_err_and(is_missing));
         if self.json {
             let line = match &outcome {
                 Ok(done) => json!({
@@ -265,6 +278,7 @@ impl Report {
         self.screen.flush()?;
         Ok(match self.failed {
             0 => ExitCode::SUCCESS,
+            failed if failed == self.missing => ExitCode::from(NOT_FOUND),
             _ => ExitCode::FAILURE,
         })
     }
@@ -318,7 +332,7 @@ pub(super) fn doctor(options: &Options, create: bool) -> anyhow::Result<ExitCode
         "not visible to clients: every server needs `sync_interval: always`",
     )?;
     fact("ack", &worth(&info))?;
-    let problems = problems(&info, &settings, &server.version);
+    let problems = problems(&info, &settings, (&server.version, server.max_payload));
     for problem in &problems {
         let name = screen.style(Style::Red, "problem");
         writeln!(screen, "  {name}: {}", terminal::line(problem))?;
@@ -364,13 +378,15 @@ fn worth(info: &StreamInfo) -> String {
     }
 }
 
-fn problems(info: &StreamInfo, settings: &NatsSettings, version: &str) -> Vec<String> {
+fn problems(info: &StreamInfo, settings: &NatsSettings, server: (&str, usize)) -> Vec<String> {
     let mut problems: Vec<String> = info.config.faults();
-    problems.extend(
-        limits::check_version(version)
-            .err()
-            .map(|error| error.message.into_owned()),
-    );
+    let (version, max_payload) = server;
+    let checks = [
+        limits::check_version(version),
+        limits::check_payload(max_payload),
+    ];
+    let failed = checks.into_iter().filter_map(Result::err);
+    problems.extend(failed.map(|error| error.message.into_owned()));
     let copies = info.config.num_replicas;
     if copies < settings.replicas {
         problems.push(format!(

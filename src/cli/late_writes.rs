@@ -50,7 +50,7 @@ pub(super) async fn commit(session: &Session) -> Result<()> {
 
 /// Copies late lines until one second after the last one, or as long as another program has the old file open,
 /// at most a minute.
-pub(super) async fn carry_over(session: &Session, screen: &mut Screen) -> anyhow::Result<()> {
+pub(super) async fn carry_over(session: &Session, screen: &mut impl Write) -> anyhow::Result<()> {
     let mut quiet_since = Instant::now();
     let mut writers = BTreeSet::new();
     loop {
@@ -95,7 +95,7 @@ pub(super) async fn carry_over(session: &Session, screen: &mut Screen) -> anyhow
     }
 }
 
-fn say_who_remains(screen: &mut Screen, writers: &BTreeSet<u32>) -> io::Result<()> {
+fn say_who_remains(screen: &mut impl Write, writers: &BTreeSet<u32>) -> io::Result<()> {
     if writers.is_empty() {
         return Ok(());
     }

@@ -82,11 +82,10 @@ struct RowLog {
     open_on: Vec<OpenMachine>,
 }
 
+/// The members about files. Those about the log are read apart: `flatten` keeps no raw JSON.
 #[derive(Deserialize)]
 struct Answer {
     sessions: Vec<RawJson>,
-    #[serde(flatten)]
-    team: TeamAnswer,
 }
 
 /// The sessions to show, and what the notes below them say.
@@ -131,12 +130,11 @@ fn find(daemon: &mut ChildDaemon, list: &ListArgs) -> anyhow::Result<Found> {
     let query = (!query.is_empty()).then_some(query);
     let params = json!({ "cwd": cwd, "query": query, "local": list.local });
     let answered = daemon.call("list_sessions", &params.to_string())?;
-    let answer: Answer =
-        serde_json::from_str(answered.get()).context("read the answer to list_sessions")?;
-    let total = answer.sessions.len();
-    let mut sessions = answer.sessions;
+    let reading = "read the answer to list_sessions";
+    let Answer { mut sessions } = serde_json::from_str(answered.get()).context(reading)?;
+    let mut team: TeamAnswer = serde_json::from_str(answered.get()).context(reading)?;
+    let total = sessions.len();
     sessions.truncate(list.limit);
-    let mut team = answer.team;
     team.truncate(list.limit);
     Ok(Found {
         sessions,

@@ -7,8 +7,8 @@ use super::screen::Screen;
 use super::session_choice::SessionChoice;
 use super::{Options, late_writes};
 use crate::error::{Error, Kind};
-use crate::log::Log;
 use crate::log::header::CURRENT_VERSION;
+use crate::log::{Log, OpenedLog};
 use crate::os::file::Location;
 use crate::os::handle::HandleAccess;
 use crate::session::Session;
@@ -49,24 +49,46 @@ pub(super) fn run(options: &Options, migrate: &Migrate) -> anyhow::Result<ExitCo
         return Ok(ExitCode::SUCCESS);
     }
     late_writes::warn(&mut screen)?;
+    rewrite(options, opened, &original, &mut screen)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Migrates the file at this place, and says so on stderr.
+pub(super) fn quietly(options: &Options, location: &Location) -> anyhow::Result<()> {
+    let original = location.folder.file(&location.name, HandleAccess::Read)?;
+    let opened = Log::open(location.clone())?;
+    rewrite(options, opened, &original, &mut io::stderr())
+}
+
+/// Migrates a file, and copies what other programs still write to the old one. `out` gets messages for a person.
+fn rewrite(
+    options: &Options,
+    opened: OpenedLog,
+    original: &File,
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let version = opened.log.version();
+    let location = opened.log.location().cloned();
+    let location = location.context("the session has no file")?;
     let session = Session::new(opened, false, options.config()?.durability);
     let runtime = super::small_runtime()?;
     runtime.block_on(async {
         crate::os::signal::outlive_the_size_limit()?;
         anyhow::Ok(late_writes::commit(&session).await?)
     })?;
-    let kept = original_kept(&location, &original).context("look for the original")?;
+    let kept = original_kept(&location, original).context("look for the original")?;
+    let path = location.path().display().to_string();
     writeln!(
-        screen,
-        "{path} is version {CURRENT_VERSION} now; it was {version}"
+        out,
+        "{} is version {CURRENT_VERSION} now; it was {version}",
+        terminal::line(&path)
     )?;
     if let Some(kept) = kept {
         let kept = kept.display().to_string();
-        writeln!(screen, "the original is kept as {}", terminal::line(&kept))?;
+        writeln!(out, "the original is kept as {}", terminal::line(&kept))?;
     }
-    screen.flush()?;
-    runtime.block_on(late_writes::carry_over(&session, &mut screen))?;
-    Ok(ExitCode::SUCCESS)
+    out.flush()?;
+    runtime.block_on(late_writes::carry_over(&session, out))
 }
 
 /// The file beside `location` with the same bytes as the original; earlier migrations may have left others.

@@ -1,5 +1,6 @@
 //! Finds the session that a person names: by its path, its id, its name, or the beginning of its id, in this order;
-//! or the latest one of this directory. All commands that take a session find it here.
+//! or the latest one of this directory. A session of other machines is copied from the log. All commands that take a
+//! session find it here.
 
 use super::Options;
 use super::daemon::ChildDaemon;
@@ -106,7 +107,10 @@ impl SessionQuery {
         match choose(text, &rows) {
             Ok(row) => Ok(row.path.clone()),
             Err(ChoiceProblem::Several(error)) => Err(error.into()),
-            Err(ChoiceProblem::None) => Err(missing(daemon, text, &rows)?.into()),
+            Err(ChoiceProblem::None) => match of_the_log(daemon, text)? {
+                Some(path) => Ok(path),
+                None => Err(missing(daemon, text, &rows)?.into()),
+            },
         }
     }
 
@@ -122,6 +126,54 @@ impl SessionQuery {
         daemon.end()?;
         found
     }
+}
+
+/// The file of a session that so far only the log has, copied from there; `None` if it has none that fits.
+fn of_the_log(daemon: &mut ChildDaemon, text: &str) -> anyhow::Result<Option<PathBuf>> {
+    #[derive(Deserialize)]
+    struct Answer {
+        #[serde(default)]
+        team: Vec<TeamRow>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct TeamRow {
+        session_id: String,
+        name: Option<String>,
+        #[serde(default)]
+        modified: String,
+    }
+    #[derive(Deserialize)]
+    struct Opened {
+        session: OpenedSession,
+    }
+    #[derive(Deserialize)]
+    struct OpenedSession {
+        path: PathBuf,
+    }
+    let params = json!({ "query": text, "limit": PAGE }).to_string();
+    let answered = daemon.call("list_sessions", &params)?;
+    let answer: Answer =
+        serde_json::from_str(answered.get()).context("read the answer to list_sessions")?;
+    let row = |row: TeamRow| ListedRow {
+        session_id: row.session_id,
+        path: PathBuf::new(),
+        name: row.name,
+        first_message: String::new(),
+        modified: row.modified,
+    };
+    let rows: Vec<ListedRow> = answer.team.into_iter().map(row).collect();
+    let id = match choose(text, &rows) {
+        Ok(row) => &row.session_id,
+        Err(ChoiceProblem::Several(error)) => return Err(error.into()),
+        Err(ChoiceProblem::None) => return Ok(None),
+    };
+    let params = json!({ "sessionId": id }).to_string();
+    let opened = daemon.call("open_session", &params)?;
+    let opened: Opened =
+        serde_json::from_str(opened.get()).context("read the answer to open_session")?;
+    daemon.call("close_session", &params)?;
+    Ok(Some(opened.session.path))
 }
 
 /// The absolute path of an existing file. A file that may not be read counts: opening it says so.

@@ -4,7 +4,7 @@ use super::backend::{AppendOutcome, LogBackend, LogIdentity, LogPart, LogParts, 
 use crate::bytes::index;
 use crate::error::{Error, Kind, Result};
 use crate::id;
-use crate::log::header::Header;
+use crate::log::header::{CURRENT_VERSION, Header};
 use crate::os::FileAt;
 use crate::os::file::{self, Location};
 use crate::os::handle::HandleAccess;
@@ -77,10 +77,33 @@ impl<'s> SessionFiles<'s> {
         })();
         match made {
             Ok(()) => Ok(AppendOutcome::Appended(Position(lines.len() as u64))),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                Ok(AppendOutcome::Conflict)
-            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => complete(&at, lines),
             Err(error) => Err(Error::io(&format!("write {}", at.path().display()), &error)),
+        }
+    }
+}
+
+/// Writes the rest of the first lines of a session into a file that has less than them, as after a crash. A file with
+/// anything else is in the way if it is of no session.
+fn complete(at: &Location, lines: &[u8]) -> Result<AppendOutcome> {
+    let failed = |error: io::Error| Error::io(&format!("write {}", at.path().display()), &error);
+    let mut file = at.folder.file(&at.name, HandleAccess::Append)?;
+    lock_file(&file)?;
+    let size = file::status_of(&file).map_err(failed)?.size;
+    let present = bytes_of(at, 0, size.min(lines.len() as u64))?;
+    match lines.strip_prefix(&*present) {
+        Some(rest) if (present.len() as u64) == size => {
+            file.write_all(rest).map_err(failed)?;
+            file.sync_all().map_err(failed)?;
+            Ok(AppendOutcome::Appended(Position(lines.len() as u64)))
+        }
+        _ if listing::header(at).is_some() => Ok(AppendOutcome::Conflict),
+        _ => {
+            let why = format!(
+                "{} has no session header: it is in the way of the session of the log",
+                at.path().display()
+            );
+            Err(Error::new(Kind::HeaderMissing, why))
         }
     }
 }
@@ -179,14 +202,26 @@ pub(super) fn parts(at: &Location, from: u64) -> Result<FileParts> {
         file: at.folder.file(&at.name, HandleAccess::Read)?,
         at: at.clone(),
         end: from,
+        has_tail: false,
     })
 }
 
-/// The whole lines of a file. Bytes behind the last line break may be in flight and are left out.
+/// As [`parts`], and then the bytes behind the last line break.
+pub(super) fn parts_and_tail(at: &Location, from: u64) -> Result<FileParts> {
+    let parts = parts(at, from)?;
+    Ok(FileParts {
+        has_tail: true,
+        ..parts
+    })
+}
+
+/// The whole lines of a file. Bytes behind the last line break may be in flight and are left out, unless the reader
+/// wants them.
 pub(super) struct FileParts {
     file: File,
     at: Location,
     end: u64,
+    has_tail: bool,
 }
 
 impl Iterator for FileParts {
@@ -212,8 +247,10 @@ impl Iterator for FileParts {
             }
             lines.truncate(filled);
             let fresh = lines.get(had..).unwrap_or_default();
-            if let Some(last) = memchr::memrchr(b'\n', fresh) {
-                lines.truncate(had + last + 1);
+            let last = memchr::memrchr(b'\n', fresh).map(|last| had + last + 1);
+            let is_tail = last.is_none() && self.has_tail && filled < wanted && filled > 0;
+            if let Some(whole) = last.or(is_tail.then_some(filled)) {
+                lines.truncate(whole);
                 self.end += lines.len() as u64;
                 let end = Position(self.end);
                 return Some(Ok(LogPart { lines, end }));
@@ -264,6 +301,8 @@ pub(super) fn lock_file(file: &File) -> Result<()> {
 #[derive(Deserialize)]
 struct HeaderLine {
     r#type: String,
+    #[serde(default)]
+    version: f64,
     id: String,
     timestamp: String,
     #[serde(default)]
@@ -284,6 +323,9 @@ pub(super) fn header_of(session: &str, lines: &[u8]) -> Result<Header> {
         serde_json::from_slice(first).map_err(|error| foreign(&error.to_string()))?;
     if header.r#type != "session" {
         return Err(foreign("the first line is no header"));
+    }
+    if header.version < CURRENT_VERSION as f64 {
+        return Err(foreign("it is of an older version of the format"));
     }
     if header.id != session {
         return Err(foreign(&format!(

@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 /// The first version of NATS whose streams compare and set: 2.9 appends for both of two writers at one place.
 const OLDEST_VERSION: (u64, u64) = (2, 10);
 
+/// The smallest limit of a message, in bytes: headers and a short line.
+pub(crate) const SMALLEST_MESSAGE: i64 = 8 << 10;
+
 /// Fails with `logMisconfigured` for servers that are too old.
 pub(crate) fn check_version(version: &str) -> Result<()> {
     let mut numbers = version.split('.').map(|number| number.parse().unwrap_or(0));
@@ -21,6 +24,17 @@ pub(crate) fn check_version(version: &str) -> Result<()> {
         "NATS {version} is too old, since it appends for two writers at one place: {major}.{minor} or newer is needed"
     );
     Err(Error::new(Kind::LogMisconfigured, why))
+}
+
+/// Fails with `logMisconfigured` for servers whose messages have no room for a line.
+pub(crate) fn check_payload(max_payload: usize) -> Result<()> {
+    if i64::try_from(max_payload).is_ok_and(|most| most < SMALLEST_MESSAGE) {
+        let why = format!(
+            "the servers' max_payload is {max_payload}: {SMALLEST_MESSAGE} or more is needed"
+        );
+        return Err(Error::new(Kind::LogMisconfigured, why));
+    }
+    Ok(())
 }
 
 /// A stream as its servers describe it.
@@ -60,6 +74,8 @@ pub(crate) struct StreamConfig {
     pub(crate) deny_purge: bool,
     mirror: Option<serde_json::Value>,
     sources: Vec<serde_json::Value>,
+    /// Stores messages under other subjects than they are sent to.
+    subject_transform: Option<serde_json::Value>,
     persist_mode: String,
 }
 
@@ -84,6 +100,7 @@ impl Default for StreamConfig {
             deny_purge: false,
             mirror: None,
             sources: Vec::new(),
+            subject_transform: None,
             persist_mode: String::new(),
         }
     }
@@ -187,6 +204,14 @@ impl StreamConfig {
             is_limited && self.discard != "new",
             "its limits drop old messages: `discard` must be `new`".to_owned(),
         );
+        check(
+            (1..SMALLEST_MESSAGE).contains(&self.max_msg_size),
+            format!("its max_msg_size must be {SMALLEST_MESSAGE} or more"),
+        );
+        check(
+            self.subject_transform.is_some(),
+            "its subject_transform keeps sessions under other subjects".to_owned(),
+        );
         check(self.sealed, "it is sealed".to_owned());
         check(self.no_ack, "it acknowledges nothing".to_owned());
         check(
@@ -239,6 +264,15 @@ mod tests {
         }
     }
 
+    #[test]
+    fn messages_need_room_for_headers_and_a_line() {
+        assert!(check_payload(1 << 20).is_ok());
+        assert_eq!(
+            check_payload(1024).unwrap_err().kind,
+            Kind::LogMisconfigured
+        );
+    }
+
     /// A stream whose limits drop the oldest messages would cut the beginnings of sessions.
     #[test]
     fn each_setting_that_loses_messages_is_a_fault() {
@@ -255,6 +289,8 @@ mod tests {
             json!({ "max_msgs_per_subject": 100 }),
             json!({ "max_msgs": 100, "discard": "old" }),
             json!({ "max_bytes": 100, "discard": "old" }),
+            json!({ "max_msg_size": 300 }),
+            json!({ "subject_transform": { "src": "treelined.s.*", "dest": "other.{{wildcard(1)}}" } }),
             json!({ "sealed": true }),
             json!({ "no_ack": true }),
             json!({ "mirror": { "name": "x" } }),

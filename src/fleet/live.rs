@@ -259,15 +259,10 @@ impl SharedLog for LiveLog {
     }
 
     fn end(&self) {
-        self.connector.team.end();
-    }
-}
-
-impl Drop for LiveLog {
-    fn drop(&mut self) {
         for session in lock(&self.sessions).values() {
             // The record only saves time.
             let _unsaved = session.file.save();
         }
+        self.connector.team.end();
     }
 }

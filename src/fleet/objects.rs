@@ -157,7 +157,7 @@ impl NatsLog {
         let context = jetstream::new(self.connection.client.clone());
         let inbox = self.connection.client.new_inbox();
         let place = inbox.rsplit('.').next().unwrap_or(&inbox);
-        let size = CHUNK.min(self.max_message());
+        let size = CHUNK.min(self.max_message()).max(1);
         let (mut sent, mut last) = (VecDeque::new(), 0);
         let mut parts = lines.chunks(size);
         loop {

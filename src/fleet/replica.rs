@@ -1,6 +1,7 @@
 //! `<file>.replica`: how far a session file and a log are known to be equal. It may lag, and never leads.
 
 use super::backend::{LogIdentity, Position};
+use super::files;
 use crate::error::{Error, Kind, Result};
 use crate::log::rewrite;
 use crate::log::upstream::REPLICA_SUFFIX;
@@ -74,6 +75,18 @@ impl ReplicaRecord {
             return Err(Error::new(Kind::LogRewound, why));
         }
         Ok(())
+    }
+
+    /// Whether the file has the bytes of the record's message. Otherwise the record says nothing about it.
+    pub(super) fn is_intact(&self, at: &Location) -> Result<bool> {
+        let path = at.path().display().to_string();
+        let status = at.status();
+        let status = status.map_err(|error| Error::io(&format!("stat {path}"), &error))?;
+        if self.length == 0 || self.offset > status.size {
+            return Ok(false);
+        }
+        let bytes = files::bytes_of(at, self.offset - self.length, self.length)?;
+        Ok(hash(&bytes) == self.hash)
     }
 
     pub(super) fn previous(&self) -> Position {

@@ -74,7 +74,9 @@ impl NatsLog {
     /// Connects, and checks the stream: fails unless it exists and keeps what it acknowledges.
     pub fn open(settings: NatsSettings) -> Result<Self> {
         let (runtime, connection) = connect(&settings)?;
-        limits::check_version(&connection.client.server_info().version)?;
+        let server = connection.client.server_info();
+        limits::check_version(&server.version)?;
+        limits::check_payload(server.max_payload)?;
         let info = runtime.block_on(info(&connection, &settings, ANSWER))?;
         info.config.check()?;
         Ok(Self {

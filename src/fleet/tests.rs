@@ -168,6 +168,32 @@ fn a_lost_or_damaged_record_costs_only_time() {
     assert!(record.exists());
 }
 
+/// A crash may leave a file with less than its header, or in the middle of a line.
+#[test]
+fn a_file_that_a_crash_cut_off_is_completed_by_a_pull() {
+    let whole = [header(), line(1), line(2)].concat();
+    for left in [0, 20, header().len(), whole.len() - 10, whole.len() - 1] {
+        let pair = Pair::new();
+        let (file, log) = pair.sides();
+        write(&log, &whole);
+        pull(&file, &log, ID).unwrap();
+        let at = path(&file);
+        fs::write(&at, &whole[..left]).unwrap();
+        let again = pull(&file, &log, ID).unwrap_or_else(|error| panic!("{left}: {error}"));
+        assert!(!again.is_behind, "{left}");
+        assert_eq!(fs::read_to_string(&at).unwrap(), whole, "{left}");
+    }
+    let pair = Pair::new();
+    let (file, log) = pair.sides();
+    write(&log, &whole);
+    pull(&file, &log, ID).unwrap();
+    fs::write(path(&log), [whole, line(3)].concat()).unwrap();
+    let at = path(&file);
+    fs::write(&at, "no header, and not empty").unwrap();
+    assert_eq!(kind(pull(&file, &log, ID)), Kind::HeaderMissing);
+    assert_eq!(fs::read_to_string(&at).unwrap(), "no header, and not empty");
+}
+
 /// A session that came from outside could have put its file anywhere.
 #[test]
 fn a_log_without_a_proper_header_makes_no_file() {
@@ -181,6 +207,9 @@ fn a_log_without_a_proper_header_makes_no_file() {
         "not json\n".to_owned(),
         line(1),
         hostile("other", good),
+        // Its first append here would rewrite the file, and end its equality with the log.
+        hostile(ID, good).replace("\"version\":3", "\"version\":2"),
+        hostile(ID, good).replace("\"version\":3,", ""),
         hostile(ID, "../../../tmp/x"),
     ] {
         let pair = Pair::new();

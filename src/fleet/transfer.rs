@@ -32,6 +32,13 @@ pub(crate) struct Transfer {
     pub(crate) is_behind: bool,
 }
 
+/// The bytes of a file behind its last line break: a line in flight, or the start of one that a crash cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tail {
+    Ignored,
+    Compared,
+}
+
 /// How a file and a log relate. Both are equal up to `at`.
 pub(super) struct Comparison {
     pub(super) at: Agreement,
@@ -115,7 +122,7 @@ pub(crate) fn push(
         let Comparison {
             at: mut agreed,
             relation,
-        } = compare_saved(log, session, &at, &identity)?;
+        } = compare_saved(log, session, &at, &identity, Tail::Ignored)?;
         let start = began.get_or_insert_with(|| agreed.clone()).clone();
         let is_done = match relation {
             Relation::FileAhead => append_rest(log, session, (&at, &identity), &mut agreed)?,
@@ -220,7 +227,7 @@ pub(crate) fn pull(
     for _ in 0..ROUNDS {
         let found = files.find(session)?;
         let compared = match &found {
-            Some(at) => compare_saved(log, session, at, &identity)?,
+            Some(at) => compare_saved(log, session, at, &identity, Tail::Compared)?,
             None => Comparison {
                 at: Agreement::START,
                 relation: Relation::LogAhead { partial: 0 },
@@ -332,27 +339,38 @@ fn compare_saved(
     session: &str,
     at: &Location,
     identity: &LogIdentity,
+    tail: Tail,
 ) -> Result<Comparison> {
     let record = ReplicaRecord::load(at)?;
-    compare(log, session, at, identity, record.as_ref())
+    compare(log, session, (at, tail), identity, record.as_ref())
 }
 
-/// Compares a file with a log, from its record on.
+/// Compares a file with a log, from its record on; from the start if the file lacks the bytes of the record, as after a
+/// crash that lost its end.
 pub(super) fn compare(
     log: &dyn LogBackend,
     session: &str,
-    at: &Location,
+    (at, tail): (&Location, Tail),
     identity: &LogIdentity,
     record: Option<&ReplicaRecord>,
 ) -> Result<Comparison> {
     let mut agreed = Agreement::START;
     if let Some(record) = record {
         record.check(identity)?;
+    }
+    let intact = match record {
+        Some(record) if record.is_intact(at)? => Some(record),
+        _ => None,
+    };
+    if let Some(record) = intact {
         agreed.position = record.previous();
         agreed.offset = record.offset - record.length;
     }
     let mut local = FileBytes {
-        parts: Box::new(files::parts(at, agreed.offset)?),
+        parts: Box::new(match tail {
+            Tail::Ignored => files::parts(at, agreed.offset)?,
+            Tail::Compared => files::parts_and_tail(at, agreed.offset)?,
+        }),
         unmatched: Vec::new(),
         at: 0,
     };
@@ -377,31 +395,26 @@ pub(super) fn compare(
         }
         Relation::Equal | Relation::FileAhead => agreed.offset,
     };
-    match record {
-        Some(record) if reached < record.offset => Err(rewound(record, at, session)?),
-        _ => Ok(Comparison {
+    // A log that ends before the message of the record has lost it, whatever the file has.
+    let is_at_end = matches!(relation, Relation::Equal | Relation::FileAhead);
+    let is_lost = |record: &&ReplicaRecord| is_at_end && agreed.position.0 < record.sequence;
+    let lost = record.filter(is_lost);
+    match lost.or(intact.filter(|record| reached < record.offset)) {
+        Some(record) => Err(rewound(record, session)),
+        None => Ok(Comparison {
             at: agreed,
             relation,
         }),
     }
 }
 
-/// The error for a log that ends before the message of the record.
-fn rewound(record: &ReplicaRecord, at: &Location, session: &str) -> Result<Error> {
-    if !is_intact(record, at)? {
-        return Ok(diverged_after(session, record.offset - record.length));
-    }
+/// The error for a log that does not have the message of the record any more.
+fn rewound(record: &ReplicaRecord, session: &str) -> Error {
     let why = format!(
         "the file of session {session:?} has message {} of the stream {:?}, which the stream does not have any more",
         record.sequence, record.stream
     );
-    Ok(Error::new(Kind::LogRewound, why))
-}
-
-/// Whether the file has the bytes of the record's message.
-fn is_intact(record: &ReplicaRecord, at: &Location) -> Result<bool> {
-    let bytes = files::bytes_of(at, record.offset - record.length, record.length)?;
-    Ok(replica::hash(&bytes) == record.hash)
+    Error::new(Kind::LogRewound, why)
 }
 
 pub(super) fn diverged(session: &str, agreed: &Agreement, partial: usize) -> Error {

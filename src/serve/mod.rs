@@ -287,6 +287,7 @@ fn finish(server: &Server, end: DaemonEnd, stdio: Option<StdioConnection>) {
         // The client is gone, but acknowledged entries must survive.
         server.end_extensions();
         server.runtime.block_on(daemon.flush());
+        daemon.end_log();
         return;
     }
     if !matches!(end, DaemonEnd::Stdio(_)) {

@@ -334,6 +334,10 @@ impl SessionState {
             }
             let published = self.publish(&planned, settled)?;
             if published == Some(PublishOutcome::Conflict) {
+                // Nothing of this session is here: the log has another with its id.
+                if !self.log.is_written() {
+                    return Err(upstream::exists());
+                }
                 continue;
             }
             let written = self.write(lock, planned, published.is_some())?;

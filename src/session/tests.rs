@@ -299,6 +299,27 @@ fn a_conflict_with_the_log_plans_again_with_the_entries_of_others() {
     }
 }
 
+/// Another machine has taken the id. Planning again would not help.
+#[test]
+fn a_new_session_whose_id_the_log_has_exists_already() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new.jsonl");
+    let header = crate::log::header::Header::new("new", 0, "/c", None);
+    let opened = OpenedLog {
+        log: Log::create(Location::of_path(&path).unwrap(), header),
+        tree: crate::tree::Tree::new(),
+        diagnostics: Vec::new(),
+    };
+    let log = ScriptedLog::default();
+    let session = Session::replicated(opened, false, Box::new(log.clone()));
+    run(async {
+        lock(&log.0).answers.push_back(Ok(PublishOutcome::Conflict));
+        let failed = append_one(&session, "mine", ExpectedLeaf::Any).await;
+        assert_eq!(failed.unwrap_err().kind, Kind::SessionExists);
+        assert!(!path.exists());
+    });
+}
+
 #[test]
 fn an_append_without_end_of_conflicts_fails_and_writes_nothing() {
     for log in logs() {

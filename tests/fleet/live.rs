@@ -125,6 +125,31 @@ fn a_daemon_moves_the_leaf_while_another_appends() {
     there.end();
 }
 
+/// The id of a session on another machine is taken, as that of a file here.
+#[test]
+fn an_id_of_another_machine_is_taken() {
+    let Some((machines, [mut here, mut there], session)) = two(43) else {
+        return;
+    };
+    here.say(&session, "mine");
+    let text = until_equal(&machines, &session);
+    there.done("close_session", json!({ "sessionId": session }));
+    fs::remove_file(machines[1].path(&session)).unwrap();
+    for more in [json!({ "write": "now" }), json!({ "name": "Taken" })] {
+        let mut params = json!({ "sessionId": session, "cwd": "/c" });
+        params
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        assert_eq!(there.kind("create_session", params), "sessionExists");
+    }
+    let opened = there.done("open_session", json!({ "sessionId": session }));
+    assert_eq!(opened["session"]["entryCount"], 2);
+    assert_eq!(until_equal(&machines, &session), text);
+    here.end();
+    there.end();
+}
+
 /// The file is a copy: it is made again byte for byte.
 #[test]
 fn a_replica_that_was_deleted_is_copied_from_the_log_again() {

@@ -366,6 +366,26 @@ fn a_daemon_lists_the_sessions_of_other_machines_and_opens_them() {
     };
     let list = reader.until(&json!({}), is_described);
     assert_eq!(list["sessions"], json!([]));
+    // So does the command, which shows rows of both kinds.
+    let other = Machine::new(&fleet);
+    let shown = other.run(&["list", "--all"]);
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(
+        shown.contains("shared") && shown.contains("The build"),
+        "{shown}"
+    );
+    let rows = &other.done(&["list", "--all", "--json"])[0];
+    assert_eq!(rows["team"][0]["sessionId"], "shared");
+    assert!(other.done(&["list", "--all", "--local", "--json"])[0]["team"].is_null());
+    // Its id, its name and the beginning of its id name it, as those of a file.
+    for text in ["The build", "shar", "shared"] {
+        let other = Machine::new(&fleet);
+        let shown = other.run(&["show", text]);
+        let shown = String::from_utf8(shown.stdout).unwrap();
+        assert!(shown.contains("hello"), "{text}: {shown}");
+        assert_eq!(other.text("shared"), laptop.text("shared"));
+    }
+    assert_eq!(other.run(&["show", "nowhere"]).status.code(), Some(3));
     assert_eq!(list["teamCount"], 1);
     assert_eq!(list["team"][0]["sessionId"], "shared");
     assert_eq!(list["team"][0]["cwd"], "/c");

@@ -133,3 +133,40 @@ fn a_follower_writes_what_another_machine_pushes() {
     assert_eq!(next["lines"], 3);
     assert_eq!(server.text("live"), laptop.text("live"));
 }
+
+/// The log has the lines that the file has after its migration, and the original stays beside it.
+#[test]
+fn a_file_of_an_older_version_is_migrated_and_pushed() {
+    let Some(fleet) = Fleet::get(41) else { return };
+    let fleet = fleet.with_stream();
+    let (laptop, server) = (Machine::new(&fleet), Machine::new(&fleet));
+    for name in ["v1", "v2"] {
+        let path = laptop.make(name, 0, 0);
+        let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+        let old = std::fs::read(data.join(format!("{name}.jsonl"))).unwrap();
+        std::fs::write(&path, &old).unwrap();
+        let file = path.to_str().unwrap();
+        let pushed = laptop.done(&["push", file, "--json"]);
+        let id = pushed[0]["sessionId"].as_str().unwrap();
+        let migrated = std::fs::read(&path).unwrap();
+        assert_ne!(migrated, old);
+        let pulled = server.done(&["pull", id, "--json"]);
+        assert_eq!(pulled[0]["bytes"], migrated.len());
+        assert_eq!(pulled[0]["hash"], pushed[0]["hash"]);
+        let kept = std::fs::read_dir(path.parent().unwrap()).unwrap();
+        let kept = kept.map(|entry| std::fs::read(entry.unwrap().path()).unwrap());
+        assert!(kept.into_iter().any(|bytes| bytes == old));
+        assert_eq!(laptop.done(&["push", file, "--json"])[0]["lines"], 0);
+    }
+}
+
+#[test]
+fn a_session_that_nobody_has_is_not_found() {
+    let Some(fleet) = Fleet::get(42) else { return };
+    let machine = Machine::new(&fleet.with_stream());
+    assert_eq!(machine.run(&["pull", "nowhere"]).status.code(), Some(3));
+    machine.make("here", 1, 10);
+    machine.done(&["push", "--all", "--json"]);
+    let some = machine.run(&["pull", "nowhere", "here", "--json"]);
+    assert_eq!(some.status.code(), Some(3), "{some:?}");
+}

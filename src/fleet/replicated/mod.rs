@@ -5,14 +5,16 @@
 //! All calls are made with the lock of the file.
 
 mod equality;
+mod known;
 #[cfg(test)]
 mod tests;
 
 use self::equality::Equality;
+use self::known::{FileLine, KnownLines, is_entry};
 use super::backend::{AppendOutcome, LogBackend, LogIdentity, LogPart, Position};
 use super::files;
 use super::replica::{self, ReplicaRecord};
-use super::transfer::{self, Agreement, Comparison, ROUNDS, Relation, WRITE, part_after};
+use super::transfer::{self, Agreement, Comparison, ROUNDS, Relation, Tail, WRITE, part_after};
 use crate::error::{Error, Kind, Result};
 use crate::lock::lock;
 use crate::log::rewrite;
@@ -20,9 +22,6 @@ use crate::log::upstream::{PublishOutcome, Publishing, Upstream};
 use crate::os::FileAt;
 use crate::os::file::{self, Location};
 use crate::os::handle::HandleAccess;
-use serde::Deserialize;
-use sha2::{Digest, Sha256};
-use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::sync::{Arc, Mutex};
@@ -231,7 +230,13 @@ impl ReplicatedFile {
             let Comparison {
                 at: mut agreed,
                 relation,
-            } = transfer::compare(&*log, &self.session, &self.at, &identity, record.as_ref())?;
+            } = transfer::compare(
+                &*log,
+                &self.session,
+                (&self.at, Tail::Ignored),
+                &identity,
+                record.as_ref(),
+            )?;
             let is_torn = self.is_torn(file)?;
             if is_torn && torn == TornLine::Leave {
                 return Ok(());
@@ -326,23 +331,19 @@ impl ReplicatedFile {
     /// Appends to the log the lines after `agreed` that only the file has. Returns the end of the log.
     fn publish_own(&self, log: &dyn LogBackend, agreed: &Agreement) -> Result<Position> {
         for _ in 0..ROUNDS {
-            let mut known = HashSet::new();
+            let mut known = KnownLines::default();
             let mut end = agreed.position;
             for part in log.read(&self.session, agreed.position)? {
                 let part = part?;
-                known.extend(
-                    part.lines
-                        .split_inclusive(|byte| *byte == b'\n')
-                        .map(digest),
-                );
+                known.add(&part.lines);
                 end = part.end;
             }
             let mut own = Vec::new();
             let mut foreign = Vec::new();
-            self.each_line_after(agreed.offset, &mut |line| match line {
-                line if known.contains(&digest(line)) => {}
-                line if is_entry(line) => own.extend_from_slice(line),
-                line => foreign.extend_from_slice(line),
+            self.each_line_after(agreed.offset, &mut |line| match known.classify(line) {
+                FileLine::Known => {}
+                FileLine::Own => own.extend_from_slice(line),
+                FileLine::Foreign => foreign.extend_from_slice(line),
             })?;
             self.keep_foreign(&foreign)?;
             if own.is_empty() {
@@ -591,18 +592,4 @@ fn append_all(
         rest = part_after(rest, next.len());
     }
     Ok(Some(end))
-}
-
-fn digest(line: &[u8]) -> [u8; 32] {
-    Sha256::digest(line).into()
-}
-
-/// Whether a line is a JSON object with a type, or blank, which every reader skips.
-fn is_entry(line: &[u8]) -> bool {
-    #[derive(Deserialize)]
-    struct Typed {
-        #[serde(rename = "type")]
-        _type: String,
-    }
-    line.trim_ascii().is_empty() || serde_json::from_slice::<Typed>(line).is_ok()
 }

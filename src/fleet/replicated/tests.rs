@@ -352,3 +352,70 @@ fn a_damaged_replica_is_made_again_from_the_log() {
         line(1).replace('t', "?")
     );
 }
+
+/// A line that a disk changed, or a hand, is a line with the id of another: readers take the last body of an id, so that
+/// publishing it would change the entry on every machine.
+#[test]
+fn a_damaged_copy_of_an_entry_is_kept_aside_and_never_published() {
+    let setup = Setup::of(&[line(1), line(2)]);
+    setup.settled();
+    let changed = line(1).replace("\"t\"", "\"u\"");
+    let damaged = [header(), changed.clone(), line(2)].concat();
+    fs::write(setup.path(), damaged).unwrap();
+    setup.replica().remake().unwrap();
+    let whole = [header(), line(1), line(2)].concat();
+    assert_eq!(setup.log_text(), whole);
+    assert_eq!(setup.file_text(), whole);
+    let foreign = setup.path().with_file_name("s.jsonl.foreign");
+    assert_eq!(fs::read_to_string(foreign).unwrap(), changed);
+}
+
+/// The record is synced and the file is not, so that the record may lead after the death of the machine.
+#[test]
+fn a_file_that_lost_its_end_in_a_crash_gets_it_from_the_log() {
+    let whole = [header(), line(1), line(2), line(3)].concat();
+    let kept = whole.len() - line(3).len();
+    for lost_to in [kept, kept - 10, kept + 10, header().len()] {
+        for zeros in [0, whole.len() - lost_to] {
+            let setup = Setup::of(&[line(1), line(2), line(3)]);
+            setup.settled();
+            let mut left = whole.clone().into_bytes();
+            left.truncate(lost_to);
+            left.resize(lost_to + zeros, 0);
+            fs::write(setup.path(), left).unwrap();
+            let replica = setup.replica();
+            replica.settle(&setup.open()).unwrap();
+            // A file that was replaced is opened again by its session.
+            replica.settle(&setup.open()).unwrap();
+            assert_eq!(setup.file_text(), whole, "{lost_to} and {zeros} zeros");
+            assert_eq!(setup.log_text(), whole, "{lost_to} and {zeros} zeros");
+        }
+    }
+}
+
+/// A record that is JSON and wrong must not make the file longer than the log.
+#[test]
+fn a_record_that_does_not_fit_the_file_counts_as_none() {
+    let whole = [header(), line(1), line(2)].concat();
+    for (member, value) in [
+        ("length", 0),
+        ("length", 5),
+        ("offset", 1 << 40),
+        ("offset", whole.len() as u64 - 1),
+        ("previous", 0),
+    ] {
+        let setup = Setup::of(&[line(1), line(2)]);
+        setup.settled();
+        let beside = setup.path().with_file_name("s.jsonl.replica");
+        let text = fs::read_to_string(&beside).unwrap();
+        let mut record: serde_json::Value = serde_json::from_str(&text).unwrap();
+        record[member] = value.into();
+        if member == "previous" {
+            record["length"] = 0.into();
+        }
+        fs::write(&beside, record.to_string()).unwrap();
+        setup.settled();
+        assert_eq!(setup.file_text(), whole, "{member} {value}");
+        assert_eq!(setup.log_text(), whole, "{member} {value}");
+    }
+}

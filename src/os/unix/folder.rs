@@ -15,6 +15,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// 0600.
@@ -24,6 +25,8 @@ const FOLDER_MODE: Mode = Mode::RWXU;
 
 /// How long to wait for another process's lock of a folder.
 const FOLDER_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+/// How often this process has taken locks of folders. Its own threads pass a lock on, so that each waits its turn.
+static TAKEN: AtomicU64 = AtomicU64::new(0);
 
 /// A folder. Files in it are named relative to it, so that replacing a folder above it by a link has no effect.
 #[derive(Debug)]
@@ -318,12 +321,19 @@ impl Folder {
             other => other.map_err(io::Error::from),
         };
         let folder = folder.map_err(failed)?;
-        let began = Instant::now();
+        let (mut began, mut taken) = (Instant::now(), TAKEN.load(Ordering::Relaxed));
         loop {
             match folder.try_lock() {
-                Ok(()) => return Ok(FolderLock { _folder: folder }),
+                Ok(()) => {
+                    TAKEN.fetch_add(1, Ordering::Relaxed);
+                    return Ok(FolderLock { _folder: folder });
+                }
                 Err(TryLockError::WouldBlock) if began.elapsed() < FOLDER_LOCK_TIMEOUT => {
                     std::thread::sleep(Duration::from_millis(2));
+                    let now = TAKEN.load(Ordering::Relaxed);
+                    if std::mem::replace(&mut taken, now) != now {
+                        began = Instant::now();
+                    }
                 }
                 Err(TryLockError::WouldBlock) => {
                     let message = "another process is making a session in the same folder";
@@ -396,5 +406,32 @@ fn open_at(folder: impl AsFd, name: &OsStr, flags: OFlags, mode: Mode) -> Result
             fs::openat(&folder, name, flags, mode)
         }
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A client may ask for a thousand sessions at once: the threads that make them are no other process.
+    #[test]
+    fn threads_of_one_process_wait_for_each_other_as_long_as_it_takes() {
+        let made = tempfile::tempdir().unwrap();
+        let hold = FOLDER_LOCK_TIMEOUT / 10;
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..15)
+                .map(|_| {
+                    scope.spawn(|| {
+                        let folder = Folder::open(made.path()).unwrap();
+                        let lock = folder.lock();
+                        std::thread::sleep(hold);
+                        lock.map(drop)
+                    })
+                })
+                .collect();
+            for thread in threads {
+                thread.join().unwrap().unwrap();
+            }
+        });
     }
 }
