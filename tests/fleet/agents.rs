@@ -130,24 +130,11 @@ fn session(number: usize) -> String {
     format!("shared-{number}")
 }
 
-/// Kills a server and starts it again, once or every five seconds; then every second one is only stopped for a while.
+/// Disturbs one round, or as long as the agents append.
 fn disturb(fleet: &Fleet, is_over: &AtomicBool) -> usize {
     let all = std::env::var("TREELINED_FLEET_KILLS").is_ok_and(|kills| kills == "all");
-    let mut rounds = 0;
-    while !is_over.load(Ordering::Relaxed) && (all || rounds == 0) {
-        thread::sleep(Duration::from_secs(1));
-        let node = rounds % 3 + 1;
-        let (stop, go_on) = match rounds % 2 {
-            0 => ("kill", "restart"),
-            _ => ("pause", "resume"),
-        };
-        fleet.node(stop, node);
-        thread::sleep(Duration::from_secs(2));
-        fleet.node(go_on, node);
-        thread::sleep(Duration::from_secs(2));
-        rounds += 1;
-    }
-    rounds
+    thread::sleep(Duration::from_secs(1));
+    fleet.disturb(|rounds| !is_over.load(Ordering::Relaxed) && (all || rounds == 0))
 }
 
 /// The appends of one agent. Returns sessions and ids that were answered as replicated, and the refusals by kind.

@@ -60,24 +60,6 @@ fn is_passing(kind: Kind) -> bool {
     matches!(kind, Kind::LogUnavailable | Kind::DurabilityUnknown)
 }
 
-/// Kills one node, stops another, and lets both go on, again and again.
-fn disturb(fleet: &Fleet, is_over: &AtomicBool) -> usize {
-    let mut rounds = 0;
-    while !is_over.load(Ordering::Relaxed) {
-        let node = rounds % 3 + 1;
-        let (stop, go_on) = match rounds % 2 {
-            0 => ("kill", "restart"),
-            _ => ("pause", "resume"),
-        };
-        fleet.node(stop, node);
-        thread::sleep(Duration::from_secs(2));
-        fleet.node(go_on, node);
-        thread::sleep(Duration::from_secs(3));
-        rounds += 1;
-    }
-    rounds
-}
-
 fn lines(log: &NatsLog, session: &str) -> Vec<String> {
     let parts = loop {
         match log.read(session, Position::START) {
@@ -102,7 +84,7 @@ fn every_acknowledged_line_is_there_once_and_in_one_order_while_nodes_die_and_st
     let acknowledged: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
     let is_over = AtomicBool::new(false);
     let (conflicts, rounds) = thread::scope(|scope| {
-        let disturbing = scope.spawn(|| disturb(&fleet, &is_over));
+        let disturbing = scope.spawn(|| fleet.disturb(|_| !is_over.load(Ordering::Relaxed)));
         let writers = (0..WRITERS).map(|writer| {
             let (fleet, acknowledged) = (&fleet, Arc::clone(&acknowledged));
             scope.spawn(move || {

@@ -6,6 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use treelined::internals::fleet::NatsLog;
@@ -22,7 +23,7 @@ impl Fleet {
     /// `None` without a cluster. Each test has an account of its own.
     pub(crate) fn get(account: usize) -> Option<Self> {
         let Some(folder) = std::env::var_os("TREELINED_FLEET").map(PathBuf::from) else {
-            let test = std::thread::current().name().unwrap_or("a test").to_owned();
+            let test = thread::current().name().unwrap_or("a test").to_owned();
             // Written past the capture of a passing test's output.
             let _ = writeln!(
                 std::io::stderr(),
@@ -63,6 +64,24 @@ impl Fleet {
             .arg(number.to_string())
             .status();
         assert!(status.unwrap().success());
+    }
+
+    /// Kills one node, stops another, and lets both go on, a round in five seconds. Returns the number of rounds.
+    pub(crate) fn disturb(&self, goes_on: impl Fn(usize) -> bool) -> usize {
+        let mut rounds = 0;
+        while goes_on(rounds) {
+            let node = rounds % 3 + 1;
+            let (stop, go_on) = match rounds % 2 {
+                0 => ("kill", "restart"),
+                _ => ("pause", "resume"),
+            };
+            self.node(stop, node);
+            thread::sleep(Duration::from_secs(2));
+            self.node(go_on, node);
+            thread::sleep(Duration::from_secs(3));
+            rounds += 1;
+        }
+        rounds
     }
 
     /// Saves the data of a node that does not run, or puts it back as it was saved.
