@@ -8,6 +8,7 @@ mod chaos;
 mod compare;
 mod daemon;
 mod failures;
+mod first_steps;
 mod live;
 mod objects;
 mod reads;
