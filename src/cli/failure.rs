@@ -152,7 +152,7 @@ remedies! {
     LogRewound FAILED "keep the file, and ask who runs the servers: the stream was restored or made anew; nothing was changed";
     LogMisconfigured FAILED "correct what the message names; `treelined doctor --cluster` lists all of it, and `--create` makes a missing stream";
     LogDenied FAILED "correct `credentials`, `ca` or `certificate` of [log.nats], or ask for the permission that the message names";
-    PayloadTooLarge FAILED "raise `max_payload` of the servers, and run the command again";
+    PayloadTooLarge FAILED "treelined doctor --cluster --create, which makes the bucket for lines of up to 64 MiB";
     BatchUnsupported USAGE "send the requests one by one";
     RequestTooLarge FAILED "send less at once, or raise --max-frame-bytes";
     ResponseTooLarge FAILED "ask for less with `limit` or `maxBytes`, or raise --max-frame-bytes";

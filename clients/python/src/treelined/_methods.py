@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:d7572b94f2cc6070898b7c76287d1279cc6c3b2709590fdfd6b3a117f88e9a95"
+SCHEMA_HASH = "sha256:788696d9ffbf67593535dca29cd80301b49d80f005c8a1f591db83a583caf13e"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[

@@ -155,7 +155,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:d7572b94f2cc6070898b7c76287d1279cc6c3b2709590fdfd6b3a117f88e9a95';
+export const SCHEMA_HASH = 'sha256:788696d9ffbf67593535dca29cd80301b49d80f005c8a1f591db83a583caf13e';
 
 /** Params and result by method. */
 export interface Methods {
