@@ -13,11 +13,11 @@ use crate::config::NatsSettings;
 use crate::error::{Error, Kind, Result};
 use crate::lock::lock;
 use crate::log::header::CURRENT_VERSION;
-use crate::log::upstream::{SharedLog, Upstream};
+use crate::log::upstream::{PublishedHook, SharedLog, Upstream};
 use crate::os::file::Location;
 use crate::store::{Store, listing};
 use crate::team::{TeamList, TeamRow, TeamView};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, Weak};
@@ -38,6 +38,7 @@ const LOOK: Duration = Duration::from_secs(2);
 
 /// The log of a daemon.
 pub(crate) struct LiveLog {
+    this: Weak<Self>,
     store: Store,
     connector: Arc<Connector>,
     /// By session.
@@ -72,6 +73,9 @@ struct LiveSession {
     file: Arc<ReplicatedFile>,
     at: PathBuf,
     follower: Option<Follower>,
+    published: Option<PublishedHook>,
+    /// Whether the session is closed, and followed only until nothing waits in its file.
+    is_left: bool,
 }
 
 /// Ends when it is dropped.
@@ -184,7 +188,8 @@ impl LiveLog {
             state: Mutex::default(),
         });
         connect_beside(&connector);
-        Arc::new(Self {
+        Arc::new_cyclic(|this| Self {
+            this: Weak::clone(this),
             store: Store::new(session_dir),
             connector,
             sessions: Mutex::default(),
@@ -195,7 +200,10 @@ impl LiveLog {
     fn replica(&self, session: &str, at: &Location) -> Arc<ReplicatedFile> {
         let mut sessions = lock(&self.sessions);
         let path = at.path();
-        if let Some(known) = sessions.get(session).filter(|known| known.at == path) {
+        if let Some(known) = sessions.get_mut(session).filter(|known| known.at == path) {
+            if std::mem::take(&mut known.is_left) {
+                known.published = None;
+            }
             return Arc::clone(&known.file);
         }
         let source = Arc::clone(&self.connector) as Arc<dyn LogSource>;
@@ -205,9 +213,35 @@ impl LiveLog {
             file: Arc::clone(&file),
             at: path,
             follower: None,
+            published: None,
+            is_left: false,
         };
         sessions.insert(session.to_owned(), live);
         file
+    }
+
+    /// Lines that waited in the file of a session are in the log.
+    fn published(&self, session: &str) {
+        let mut sessions = lock(&self.sessions);
+        let Some(live) = sessions.get(session).filter(|live| !live.file.waits()) else {
+            return;
+        };
+        let (hook, is_left) = (live.published.clone(), live.is_left);
+        let left = is_left.then(|| sessions.remove(session)).flatten();
+        drop(sessions);
+        if let Some(left) = left {
+            left.save();
+        } else if let Some(hook) = hook {
+            hook();
+        }
+    }
+}
+
+impl LiveSession {
+    fn save(&self) {
+        if let Err(error) = self.file.save() {
+            tracing::warn!(%error, "the next opening of a session compares more");
+        }
     }
 }
 
@@ -237,26 +271,46 @@ impl SharedLog for LiveLog {
         }
     }
 
-    fn follow(&self, session: &str) {
+    fn follow(&self, session: &str, published: PublishedHook) {
         let mut sessions = lock(&self.sessions);
         let Some(live) = sessions.get_mut(session) else {
             return;
         };
         if live.follower.is_none() {
-            let follower = follow(&self.connector, session, &live.file);
-            live.follower = Some(follower);
+            let (this, id) = (Weak::clone(&self.this), session.to_owned());
+            let hook: PublishedHook = Arc::new(move || {
+                if let Some(log) = this.upgrade() {
+                    log.published(&id);
+                }
+            });
+            live.follower = Some(follow(&self.connector, session, &live.file, hook));
+        }
+        if live.published.replace(published).is_none() {
             self.connector.team.opened(session);
         }
     }
 
     fn leave(&self, session: &str) {
         self.connector.team.closed(session);
-        let left = lock(&self.sessions).remove(session);
-        if let Some(left) = left
-            && let Err(error) = left.file.save()
+        let mut sessions = lock(&self.sessions);
+        if let Some(live) = sessions.get_mut(session)
+            && live.follower.is_some()
+            && live.file.waits()
         {
-            tracing::warn!(%error, "the next opening of a session compares more");
+            live.is_left = true;
+            return;
         }
+        let left = sessions.remove(session);
+        drop(sessions);
+        if let Some(left) = left {
+            left.save();
+        }
+    }
+
+    fn queued(&self) -> HashSet<String> {
+        let sessions = lock(&self.sessions);
+        let waiting = sessions.iter().filter(|(_, live)| live.file.waits());
+        waiting.map(|(session, _)| session.clone()).collect()
     }
 
     fn describe(&self, row: TeamRow) {
@@ -296,7 +350,12 @@ impl Drop for LiveLog {
 }
 
 /// Copies what arrives in the log of a session into its file, until the follower is dropped.
-fn follow(connector: &Arc<Connector>, session: &str, file: &Arc<ReplicatedFile>) -> Follower {
+fn follow(
+    connector: &Arc<Connector>,
+    session: &str,
+    file: &Arc<ReplicatedFile>,
+    published: PublishedHook,
+) -> Follower {
     let task = Arc::new(Mutex::new(FollowerTask::default()));
     let follower = Follower(Arc::clone(&task));
     let (connector, session) = (Arc::downgrade(connector), session.to_owned());
@@ -312,7 +371,7 @@ fn follow(connector: &Arc<Connector>, session: &str, file: &Arc<ReplicatedFile>)
                 return;
             }
             if let Ok(log) = log {
-                let following = copy_on(Arc::downgrade(&log), session, file);
+                let following = copy_on(Arc::downgrade(&log), session, file, published);
                 task.running = Some(log.spawn(following));
                 return;
             }
@@ -327,9 +386,14 @@ fn follow(connector: &Arc<Connector>, session: &str, file: &Arc<ReplicatedFile>)
     follower
 }
 
-async fn copy_on(log: Weak<NatsLog>, session: String, file: Weak<ReplicatedFile>) {
+async fn copy_on(
+    log: Weak<NatsLog>,
+    session: String,
+    file: Weak<ReplicatedFile>,
+    published: PublishedHook,
+) {
     while let (Some(log), Some(file)) = (log.upgrade(), file.upgrade()) {
-        if let Err(error) = copy_while_connected(&log, &session, &file).await {
+        if let Err(error) = copy_while_connected(&log, &session, &file, &published).await {
             tracing::info!(session, %error, "a session is followed again later");
         }
         drop((log, file));
@@ -342,8 +406,10 @@ async fn copy_while_connected(
     log: &NatsLog,
     session: &str,
     file: &Arc<ReplicatedFile>,
+    published: &PublishedHook,
 ) -> Result<()> {
-    settle(file, TornLine::Leave).await?;
+    let work = |file: &ReplicatedFile| file.settle_alone(TornLine::Leave);
+    noticing(file, published, work).await?;
     let mut messages = SessionMessages::new(log, session, file.position(), None);
     let mut was_unequal = false;
     loop {
@@ -353,7 +419,7 @@ async fn copy_while_connected(
             loop {
                 match tokio::time::timeout(LOOK, &mut next).await {
                     Ok(part) => break part?,
-                    Err(_) => was_unequal = look(file, was_unequal).await?,
+                    Err(_) => was_unequal = look(file, was_unequal, published).await?,
                 }
             }
         };
@@ -365,28 +431,44 @@ async fn copy_while_connected(
         }
         // Most messages are own ones, which need neither a thread nor the lock of the file.
         if file.position() < part.end {
-            let file = Arc::clone(file);
-            blocking(move || file.take(before, &part)).await?;
+            let work = move |file: &ReplicatedFile| file.take(before, &part);
+            noticing(file, published, work).await?;
         }
     }
 }
 
 /// Publishes lines of other programs, and lines that wait for the log. Returns whether there were any. An incomplete
 /// line that was there at the last look is closed.
-async fn look(file: &Arc<ReplicatedFile>, was_unequal: bool) -> Result<bool> {
-    let file = Arc::clone(file);
+async fn look(
+    file: &Arc<ReplicatedFile>,
+    was_unequal: bool,
+    published: &PublishedHook,
+) -> Result<bool> {
     let torn = match was_unequal {
         true => TornLine::Close,
         false => TornLine::Leave,
     };
-    blocking(move || match file.is_equal() {
+    let work = move |file: &ReplicatedFile| match file.is_equal() {
         true => Ok(false),
         false => file.settle_alone(torn).map(|()| true),
-    })
-    .await
+    };
+    noticing(file, published, work).await
 }
 
-async fn settle(file: &Arc<ReplicatedFile>, torn: TornLine) -> Result<()> {
-    let file = Arc::clone(file);
-    blocking(move || file.settle_alone(torn)).await
+/// Blocks for work that may publish lines that wait in the file, and calls the hook if it has done so.
+async fn noticing<T: Send + 'static>(
+    file: &Arc<ReplicatedFile>,
+    published: &PublishedHook,
+    work: impl FnOnce(&ReplicatedFile) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let (file, published) = (Arc::clone(file), Arc::clone(published));
+    blocking(move || {
+        let waited = file.waits();
+        let done = work(&file)?;
+        if waited && !file.waits() {
+            published();
+        }
+        Ok(done)
+    })
+    .await
 }

@@ -11,6 +11,7 @@ mod failures;
 mod first_steps;
 mod live;
 mod objects;
+mod queue;
 mod reads;
 mod security;
 mod single;

@@ -267,6 +267,11 @@ impl Machine {
         fs::read(self.path(session)).unwrap()
     }
 
+    /// The session directory.
+    pub(crate) fn sessions(&self) -> PathBuf {
+        self.folder.path().join("sessions")
+    }
+
     /// The file of a session, wherever it is.
     #[track_caller]
     pub(crate) fn path(&self, session: &str) -> PathBuf {

@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:788696d9ffbf67593535dca29cd80301b49d80f005c8a1f591db83a583caf13e";
+    "sha256:a3fbfc568d2a2d15408ab45fb8975c8657f9605bed92502eb1f4853bd9c35683";

@@ -2709,6 +2709,10 @@ export interface Session {
    * The session that this one comes from, as the header says. Untrusted text.
    */
   parentSession?: string;
+  /**
+   * True: entries of the file wait for the log. Absent if none do, and from a daemon without a log.
+   */
+  queued?: boolean;
 }
 /**
  * The params of `delete_session`. The originals that migrations have kept and the quarantine of repairs move too. If the move fails, an open session stays open.
@@ -4413,6 +4417,10 @@ export interface SessionRow {
    * The session's place in the log. Absent if the log does not have it, and from a daemon without a log.
    */
   log?: SessionInLog;
+  /**
+   * True: entries of the file wait for the log, in a session that the daemon has or had open. Absent if none do.
+   */
+  queued?: boolean;
 }
 /**
  * The call that spawned a subagent.
@@ -4589,6 +4597,10 @@ export interface TrashedRow {
    * The session's place in the log. Absent if the log does not have it, and from a daemon without a log.
    */
   log?: SessionInLog;
+  /**
+   * True: entries of the file wait for the log, in a session that the daemon has or had open. Absent if none do.
+   */
+  queued?: boolean;
   /**
    * The path of the file in the trash.
    */
@@ -5729,6 +5741,23 @@ export interface SessionInfoChanged {
   name: string | null;
 }
 /**
+ * The params of `session_log_changed`.
+ */
+export interface SessionLogChanged {
+  /**
+   * The id of the session.
+   */
+  sessionId: string;
+  /**
+   * The number of this notification in the session.
+   */
+  seq: number;
+  /**
+   * Whether entries of the file wait for the log beyond this machine.
+   */
+  queued: boolean;
+}
+/**
  * The params of `session_opened`.
  */
 export interface SessionOpened {
@@ -5794,6 +5823,10 @@ export interface SessionsChanged {
    * The ids of sessions whose file is gone.
    */
   removed: string[];
+  /**
+   * True: the sessions of the log have changed, which `list_sessions` returns as `team` and `openOn`. Absent if not.
+   */
+  team?: boolean;
 }
 /**
  * The params of `set_leaf`. If the leaf is there already, nothing is written and nothing is announced.
