@@ -1,7 +1,7 @@
 //! The first steps of schema/fleet.md, done as the document says them. Its containers are servers on loopback here: only
 //! addresses and folders are others.
 
-use crate::single::{free_port, program};
+use crate::single::{Single, free_port, program};
 use crate::support::{Machine, append};
 use std::collections::HashMap;
 use std::fs;
@@ -341,4 +341,30 @@ fn the_document_has_the_members_of_the_configuration() {
             assert!(default.starts_with(given), "{given}: {default}");
         }
     }
+}
+
+/// An import wrote files, and nothing said that the log does not have them.
+#[test]
+fn an_import_says_how_its_sessions_reach_the_log() {
+    let Some(server) = Single::start(|_| String::new()) else {
+        return;
+    };
+    let machine = server.machine("");
+    machine.until_sound(&["doctor", "--cluster", "--create"]);
+    let source = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/data/import/claude-code/valid_session.jsonl"
+    );
+    let output = machine.run(&["import", source]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        output.status.success() && said.contains("treelined push --all"),
+        "{said}"
+    );
+    assert!(machine.done(&["pull", "--list", "--json"]).is_empty());
+    assert_eq!(machine.done(&["push", "--all", "--json"]).len(), 1);
+    assert_eq!(machine.done(&["pull", "--list", "--json"]).len(), 1);
+    let again = machine.run(&["import", source]);
+    let said = String::from_utf8(again.stdout).unwrap();
+    assert!(!said.contains("push"), "{said}");
 }
