@@ -79,6 +79,11 @@ impl TeamList {
         }
     }
 
+    /// Whether this list says the same as another one.
+    pub fn has_same_sessions(&self, other: &Self) -> bool {
+        self.sessions == other.sessions && self.incomplete == other.incomplete
+    }
+
     pub fn find(&self, session: &str) -> Option<&TeamSession> {
         self.sessions.get(*self.by_id.get(session)?)
     }

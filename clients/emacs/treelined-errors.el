@@ -70,7 +70,7 @@
     ("logRewound" . "keep the file, and ask who runs the servers of the log")
     ("logMisconfigured" . "`treelined doctor --cluster' says what is wrong with the stream")
     ("logDenied" . "correct the credentials or certificates of the log")
-    ("payloadTooLarge" . "the entry is too large for the log; the servers decide with `max_payload'")
+    ("payloadTooLarge" . "the log takes up to 64 MiB, if it has a bucket: `treelined doctor --cluster --create' makes it")
     ;; Kinds of this package.
     ("disconnected" . "the next command starts the daemon again; `M-x treelined-log' shows its log")
     ("notStarted" . "install treelined, or set `treelined-command'")

@@ -95,6 +95,7 @@ impl ChildDaemon {
             .stdout(Stdio::piped())
             .stderr(log)
             .env_remove("TREELINED_COMPLETE")
+            .envs(options.as_variable())
             .spawn()
             .with_context(|| format!("start {}", program.display()))?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {

@@ -60,6 +60,11 @@ impl ShellError {
         }
     }
 
+    /// The remedy for a failure that is one of several of a command.
+    pub(super) fn remedy_of(kind: Kind) -> &'static str {
+        remedy(kind).1
+    }
+
     /// Writes the error to stderr, and returns the exit code.
     pub(super) fn report(&self) -> ExitCode {
         let mut stderr = io::stderr().lock();
@@ -148,11 +153,11 @@ remedies! {
     LogUnavailable FAILED "check the network, or run the command again in a moment; `treelined doctor --cluster` looks at the servers";
     LogConflict FAILED "run the command again: others write to the session at this time";
     LogForeign FAILED "find the program that writes to the session's subject, and take its permission; nothing was changed here";
-    LogDiverged FAILED "copy the file away and pull the session again, or push it under another id with `treelined export`; nothing was changed";
-    LogRewound FAILED "keep the file, and ask who runs the servers: the stream was restored or made anew; nothing was changed";
+    LogDiverged FAILED "move the file and the `.replica` beside it to another folder, and pull the session; nothing was changed";
+    LogRewound FAILED "ask who runs the servers whether the stream is to stay as it is; without the `.replica` beside the file, a push fills it again; nothing was changed";
     LogMisconfigured FAILED "correct what the message names; `treelined doctor --cluster` lists all of it, and `--create` makes a missing stream";
     LogDenied FAILED "correct `credentials`, `ca` or `certificate` of [log.nats], or ask for the permission that the message names";
-    PayloadTooLarge FAILED "raise `max_payload` of the servers, and run the command again";
+    PayloadTooLarge FAILED "treelined doctor --cluster --create, which makes the bucket for lines of up to 64 MiB";
     BatchUnsupported USAGE "send the requests one by one";
     RequestTooLarge FAILED "send less at once, or raise --max-frame-bytes";
     ResponseTooLarge FAILED "ask for less with `limit` or `maxBytes`, or raise --max-frame-bytes";

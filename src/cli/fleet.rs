@@ -101,7 +101,12 @@ pub(super) fn push(options: &Options, args: &PushArgs) -> anyhow::Result<ExitCod
         "the stream has more; `treelined pull` brings it",
         args.json,
     );
-    for at in files {
+    let all = files.len();
+    for (tried, at) in files.into_iter().enumerate() {
+        if report.has_lost_servers {
+            report.leave_out(all - tried)?;
+            break;
+        }
         let path = at.path().display().to_string();
         let pushed = push_file(options, &store, &log, at.clone());
         match pushed {
@@ -180,9 +185,13 @@ pub(super) fn pull(options: &Options, args: &PullArgs) -> anyhow::Result<ExitCod
         true => log.list()?,
         false => args.sessions.clone(),
     };
-    for session in sessions {
-        let done = transfer::pull(&files, &log, &session);
-        report.add(&session, done)?;
+    for (tried, session) in sessions.iter().enumerate() {
+        if report.has_lost_servers {
+            report.leave_out(sessions.len() - tried)?;
+            break;
+        }
+        let done = transfer::pull(&files, &log, session);
+        report.add(session, done)?;
     }
     report.end()
 }
@@ -215,6 +224,8 @@ struct Report {
     failed: u64,
     /// Failures because there is no such session.
     missing: u64,
+    /// Whether the servers do not answer any more: further sessions would wait for them one after the other.
+    has_lost_servers: bool,
 }
 
 impl Report {
@@ -226,13 +237,25 @@ impl Report {
             json,
             failed: 0,
             missing: 0,
+            has_lost_servers: false,
         }
+    }
+
+    /// Says that the last sessions were not tried.
+    fn leave_out(&mut self, count: usize) -> io::Result<()> {
+        let sessions = super::tree::count(count as u64, "session was", "sessions were");
+        writeln!(
+            io::stderr(),
+            "note: {sessions} not tried, since the servers do not answer"
+        )
     }
 
     fn add(&mut self, session: &str, outcome: Result<Transfer>) -> io::Result<()> {
         self.failed += u64::from(outcome.is_err());
         let is_missing = |error: &Error| error.kind == Kind::SessionNotFound;
         self.missing += u64::from(outcome.as_ref().is_err_and(is_missing));
+        let failure = outcome.as_ref().err();
+        self.has_lost_servers |= failure.is_some_and(|error| error.kind == Kind::LogUnavailable);
         if self.json {
             let line = match &outcome {
                 Ok(done) => json!({
@@ -269,6 +292,7 @@ impl Report {
                     "{shown}: {kind}: {}",
                     terminal::line(&error.message)
                 )?;
+                writeln!(self.screen, "  try: {}", ShellError::remedy_of(error.kind))?;
             }
         }
         self.screen.flush()

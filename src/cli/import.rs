@@ -143,7 +143,7 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
         let mut stdout = io::stdout().lock();
         writeln!(stdout, "{}", answered.get())?;
     } else {
-        show(&imported, import)?;
+        show(&imported, import, options.config()?.nats.is_some())?;
     }
     Ok(match imported.totals.failed {
         0 => ExitCode::SUCCESS,
@@ -193,7 +193,8 @@ struct Sums {
     gaps: u64,
 }
 
-fn show(imported: &Imported, import: &ImportArgs) -> anyhow::Result<()> {
+/// `has_log`: whether sessions are kept in a log too.
+fn show(imported: &Imported, import: &ImportArgs, has_log: bool) -> anyhow::Result<()> {
     let mut screen = Screen::new();
     for (tool, (folder, count)) in places(&imported.files) {
         let (tool, folder) = (terminal::line(tool), terminal::line(&folder));
@@ -253,6 +254,10 @@ fn show(imported: &Imported, import: &ImportArgs) -> anyhow::Result<()> {
     writeln!(screen, "\n{summary}")?;
     if totals.created > 0 && !import.dry_run {
         let next = "next: treelined list --all, or treelined-tui";
+        writeln!(screen, "{}", screen.style(Style::Dim, next))?;
+    }
+    if totals.entries_added > 0 && !import.dry_run && has_log {
+        let next = "the log has new entries once their session is opened; all at once: treelined push --all";
         writeln!(screen, "{}", screen.style(Style::Dim, next))?;
     }
     screen.flush()?;

@@ -59,7 +59,7 @@ pub(crate) use self::usage::refuse;
 
 use self::failure::ShellError;
 use crate::config::Config;
-use crate::config::{self, ConfigFlags, DurabilityName, Settings, SummarizerName};
+use crate::config::{self, ConfigFlags, DurabilityName, LOG_VARIABLE, Settings, SummarizerName};
 use crate::endpoint::log_file;
 use crate::os::running::{self, LAUNCH_COMMAND};
 use crate::os::stream::stderr;
@@ -104,9 +104,13 @@ Environment:
   TREELINED_SESSION_DIR  where sessions are kept
   TREELINED_SOCKET       the socket of the shared daemon
   TREELINED_IDLE_EXIT    as --idle-exit of serve
+  TREELINED_LOG_SERVERS  as --log; its password is not in the list of processes
   TREELINED_LOG          what is logged to stderr: error, warn (default), info, debug, trace
   NO_COLOR, COLUMNS      no colours; width of what is drawn
   PAGER                  what shows long output at a terminal [default: less]; cat for none";
+
+/// The option of the log, without dashes.
+const LOG: &str = "log";
 
 /// Keeps the conversations of AI agents as trees, for any client: JSON-RPC on stdin and stdout
 #[derive(Debug, Parser)]
@@ -414,7 +418,7 @@ impl Options {
             ),
             ("max-frame-bytes", number(self.max_frame_bytes)),
             ("max-queued-bytes", number(self.max_queued_bytes)),
-            ("log", self.log().map(Into::into)),
+            (LOG, self.log().map(Into::into)),
         ];
         let given = all
             .into_iter()
@@ -422,12 +426,18 @@ impl Options {
         given.collect()
     }
 
-    /// The same options as arguments for a child daemon.
+    /// The same options as arguments for a child daemon, but for [`Self::as_variable`].
     fn as_arguments(&self) -> Vec<OsString> {
         let given = self.given().into_iter();
         given
+            .filter(|(name, _)| *name != LOG)
             .flat_map(|(name, value)| [format!("--{name}").into(), value])
             .collect()
+    }
+
+    /// The option that may have a password, as an environment variable for a child daemon: all users see arguments.
+    fn as_variable(&self) -> Option<(&'static str, String)> {
+        self.log().map(|log| (LOG_VARIABLE, log))
     }
 }
 

@@ -144,6 +144,7 @@ impl SharedDaemon {
             ("durability", "", "durability"),
             ("max-frame-bytes", "limits", "max_frame_bytes"),
             ("max-queued-bytes", "limits", "max_queued_bytes"),
+            ("log", "log.nats", "servers"),
         ];
         let of = |(name, section, key): (&str, &str, &str)| {
             let (value, _) = self.settings.value(section, key)?;
@@ -213,7 +214,7 @@ impl SharedDaemon {
             arguments.push("--socket".into());
             arguments.push(self.place.socket().into());
         }
-        detached::start(&self.place, lock, &arguments)
+        detached::start(&self.place, lock, &arguments, options.as_variable())
     }
 }
 

@@ -99,6 +99,13 @@ impl SettingLines {
         Duration::from_millis(self.number(at, None, file, default))
     }
 
+    /// Removes the settings of a section that are not in force; `key`: only this one.
+    pub(super) fn remove(&mut self, section: &str, key: Option<&str>) {
+        let is_other =
+            |line: &SettingLine| line.section != section || key.is_some_and(|key| line.key != key);
+        self.0.retain(is_other);
+    }
+
     /// A value as text, and whether it is the default.
     pub(super) fn value(&self, section: &str, key: &str) -> Option<(String, bool)> {
         let is_wanted = |line: &&SettingLine| line.section == section && line.key == key;

@@ -3,10 +3,13 @@
 use super::lines::{SettingLines, SettingOrigin};
 use anyhow::ensure;
 use serde::Deserialize;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 const SECTION: &str = "log.nats";
 const STREAM: &str = "treelined";
+/// The environment variable with the value of `--log`. Its password is not in the list of processes.
+pub(crate) const VARIABLE: &str = "TREELINED_LOG_SERVERS";
 /// The value of `--log` for no log.
 const FILES: &str = "files";
 const REPLICAS: u64 = 3;
@@ -171,30 +174,37 @@ pub(super) fn nats(
     }))
 }
 
-/// The settings with the option `--log`: addresses joined by commas, in place of those of the file, or `files` for no
-/// log.
+/// The settings with the option `--log`, else with its environment variable: addresses joined by commas, in place of
+/// those of the file, or `files` for no log.
 pub(super) fn with_flag(
     file: Option<NatsSettings>,
     flag: Option<&str>,
+    environment: &dyn Fn(&str) -> Option<OsString>,
     lines: &mut SettingLines,
 ) -> anyhow::Result<Option<NatsSettings>> {
-    let Some(flag) = flag else {
-        return Ok(file);
+    let variable = environment(VARIABLE).filter(|value| !value.is_empty());
+    let variable = variable.map(|value| value.to_string_lossy().into_owned());
+    let (given, origin, name) = match (flag, &variable) {
+        (Some(flag), _) => (flag, SettingOrigin::Flag, "--log"),
+        (None, Some(variable)) => (&**variable, SettingOrigin::Environment, VARIABLE),
+        (None, None) => return Ok(file),
     };
-    if flag == FILES {
+    if given == FILES {
+        lines.remove(SECTION, None);
         return Ok(None);
     }
-    let servers: Vec<String> = flag
+    let servers: Vec<String> = given
         .split(',')
         .map(|server| server.trim().to_owned())
         .collect();
     ensure!(
         servers.iter().all(|server| !server.is_empty()),
-        "--log: addresses of servers, joined by commas, or {FILES}"
+        "{name}: addresses of servers, joined by commas, or {FILES}"
     );
     let shown = servers.iter().map(|server| without_password(server).into());
     let shown = toml::Value::Array(shown.collect());
-    lines.push((SECTION, "servers"), shown, SettingOrigin::Flag);
+    lines.remove(SECTION, Some("servers"));
+    lines.push((SECTION, "servers"), shown, origin);
     Ok(Some(match file {
         Some(file) => file.at(servers),
         None => NatsSettings::of_servers(servers),

@@ -16,6 +16,7 @@ mod summarizer;
 pub(crate) use file::check;
 pub(crate) use idle_time::IdleTime;
 pub use log::NatsSettings;
+pub(crate) use log::VARIABLE as LOG_VARIABLE;
 
 use self::renderers::{RendererSection, renderers};
 use crate::durability::Durability;
@@ -300,7 +301,7 @@ impl Settings {
         let extensions = extensions(&file.extensions, path.as_deref(), &keys, &mut lines)?;
         let renderers = renderers(&file.renderers, &mut lines)?;
         let nats = log::nats(file.log, folder, &mut lines)?;
-        let nats = log::with_flag(nats, flags.log.as_deref(), &mut lines)?;
+        let nats = log::with_flag(nats, flags.log.as_deref(), environment, &mut lines)?;
         let cwd = std::env::current_dir().context("the working directory")?;
         Ok(Self {
             config: Config {

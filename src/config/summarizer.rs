@@ -240,10 +240,11 @@ fn providers(
     Ok(providers)
 }
 
-/// The environment variables that hold keys.
+/// The environment variables that hold keys and passwords.
 pub(super) fn key_variables(section: &LlmSection) -> Vec<String> {
     let built_in = PROVIDERS.iter().map(|(.., variable)| *variable);
     let configured = section.providers.values();
     let configured = configured.filter_map(|provider| provider.key_env.as_deref());
-    built_in.chain(configured).map(str::to_owned).collect()
+    let all = built_in.chain(configured).chain([super::log::VARIABLE]);
+    all.map(str::to_owned).collect()
 }

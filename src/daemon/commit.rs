@@ -13,6 +13,7 @@ use crate::flow;
 use crate::flow::PlannedLines;
 use crate::flow::append::NewEntry;
 use crate::id::{ConnectionId, EntryId, ExpectedLeaf};
+use crate::lock::lock;
 use crate::session::commit::CommitOutcome;
 use crate::session::{Changes, SessionState};
 use crate::wire::{self, notification};
@@ -59,6 +60,10 @@ impl CommitTail {
         }
         if !open.session.is_closed() {
             daemon.announce(open, core, changes, name_before, ends);
+            let was_queued = *lock(&open.queued) == Some(true);
+            if was_queued || durability == Durability::Queued {
+                daemon.note_queue(open, core);
+            }
         }
         Self {
             daemon: Arc::clone(daemon),

@@ -120,6 +120,7 @@ pub(crate) fn session(
         read_only: access == Access::Read || open.session.is_newer,
         multi_writer: core.log.is_multi_writer(),
         parent_session: header.and_then(|header| header.parent_session.clone()),
+        queued: open.known_queue(core).then_some(true),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::name;
 use crate::stdio::Class;
 use crate::store::catalogue::CatalogueRow;
 use crate::store::watch_folder::FolderWatch;
+use crate::team::{TeamList, TeamView};
 use crate::wire::methods::Notification;
 use crate::wire::notification::SessionsChanged;
 use std::collections::HashMap;
@@ -30,6 +31,8 @@ const GATHERING: Duration = Duration::from_millis(20);
 const REST: u32 = 10;
 /// The delay before another look for clients that read too little.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// The pause between two looks at the list of the team.
+const TEAM_PAUSE: Duration = Duration::from_secs(5);
 /// The most bytes of one notification.
 const MAX_BYTES: usize = 1 << 20;
 
@@ -53,6 +56,8 @@ pub(crate) struct ListWatch {
 struct WatchState {
     watchers: Vec<ListWatcher>,
     folder: Option<FolderWatch>,
+    /// Whether a task looks at the list of the team.
+    has_team_task: bool,
 }
 
 struct ListWatcher {
@@ -61,6 +66,8 @@ struct ListWatcher {
     cwd: Option<String>,
     /// The rows that the client knows.
     known: Arc<Rows>,
+    /// The sessions of the log as the client may know them; `None` before the first look.
+    team: Option<Arc<TeamList>>,
 }
 
 impl Daemon {
@@ -92,7 +99,7 @@ impl Daemon {
             })?);
         }
         // Every call comes from the one runtime.
-        let _same = self.list_watch.runtime.set(runtime);
+        let _same = self.list_watch.runtime.set(runtime.clone());
         // Changes from here on are noticed.
         let known = Arc::new(self.rows()?);
         let id = connection.id;
@@ -101,9 +108,31 @@ impl Daemon {
             connection,
             cwd,
             known,
+            team: None,
         });
         self.list_watch.is_active.store(true, Ordering::Release);
+        if let Some(team) = self.team()
+            && !std::mem::replace(&mut state.has_team_task, true)
+        {
+            runtime.spawn(watch_team(Arc::downgrade(self), team));
+        }
         Ok(())
+    }
+
+    /// Tells each watcher that the list of the team has changed. Returns whether anybody watches.
+    fn look_at_team(&self, now: &Arc<TeamList>) -> bool {
+        let mut state = lock(&self.list_watch.state);
+        for watcher in &mut state.watchers {
+            let known = watcher.team.replace(Arc::clone(now));
+            // A client may have read the list before the first look.
+            let is_equal = known.is_some_and(|known| known.has_same_sessions(now));
+            if !is_equal && watcher.connection.wants(SessionsChanged::NAME) {
+                let news = MessageInProgress::new(MAX_BYTES).with_team();
+                watcher.connection.send(news, Class::Keep);
+            }
+        }
+        state.has_team_task = !state.watchers.is_empty();
+        state.has_team_task
     }
 
     pub(crate) fn unwatch_sessions(&self, connection: &Connection) {
@@ -174,6 +203,23 @@ impl Daemon {
             self.look_after(LOOK_AGAIN);
         }
         Ok(())
+    }
+}
+
+/// Looks at the list of the team again and again, as long as anybody watches.
+async fn watch_team(daemon: Weak<Daemon>, team: Arc<dyn TeamView>) {
+    loop {
+        let listing = Arc::clone(&team);
+        let Ok(list) = blocking(move || Ok(listing.list())).await else {
+            return;
+        };
+        let goes_on = daemon
+            .upgrade()
+            .is_some_and(|daemon| daemon.look_at_team(&list));
+        if !goes_on {
+            return;
+        }
+        tokio::time::sleep(TEAM_PAUSE).await;
     }
 }
 
@@ -295,6 +341,15 @@ impl MessageInProgress {
         if self.bytes == 0 {
             return None;
         }
+        Some(self.json(b""))
+    }
+
+    /// The JSON of a message that names the list of the team.
+    fn with_team(self) -> Vec<u8> {
+        self.json(b",\"team\":true")
+    }
+
+    fn json(&self, more: &[u8]) -> Vec<u8> {
         let mut out = b"{\"jsonrpc\":\"2.0\",\"method\":\"".to_vec();
         out.extend_from_slice(SessionsChanged::NAME.as_bytes());
         out.extend_from_slice(b"\",\"params\":{\"changed\":[");
@@ -306,7 +361,9 @@ impl MessageInProgress {
             }
             json::push_string(&mut out, id);
         }
-        out.extend_from_slice(b"]}}");
-        Some(out)
+        out.push(b']');
+        out.extend_from_slice(more);
+        out.extend_from_slice(b"}}");
+        out
     }
 }

@@ -29,6 +29,8 @@ pub(crate) struct OpenSession {
     pub(crate) watched: OnceLock<Arc<WatchedSession>>,
     pub(crate) last_view: LastView,
     pub(crate) last_count: Mutex<PrefixStats>,
+    /// Whether entries wait for the log, as its connections know it; `None` before they know anything.
+    pub(crate) queued: Mutex<Option<bool>>,
 }
 
 impl OpenSession {
@@ -41,6 +43,7 @@ impl OpenSession {
             watched: OnceLock::new(),
             last_view: LastView::default(),
             last_count: Mutex::default(),
+            queued: Mutex::default(),
             session,
         })
     }

@@ -4,16 +4,28 @@ use super::Daemon;
 use super::open_session::OpenSession;
 use super::queue::Access;
 use crate::blocking::blocking;
+use crate::cancel::Cancel;
 use crate::durability::Durability;
 use crate::error::{Kind, Result};
+use crate::lock::lock;
 use crate::log::OpenedLog;
 use crate::log::header::CURRENT_VERSION;
-use crate::log::upstream::is_replica;
+use crate::log::upstream::{PublishedHook, is_replica};
 use crate::os::file::Location;
 use crate::session::{Session, SessionState};
 use crate::team::{TeamRow, TeamView};
 use crate::timestamp;
-use std::sync::Arc;
+use crate::wire::notification;
+use std::collections::HashSet;
+use std::sync::{Arc, Weak};
+use tokio::runtime::Handle;
+
+impl OpenSession {
+    /// Whether entries wait for the log, as the connections of the session know it.
+    pub(crate) fn known_queue(&self, core: &SessionState) -> bool {
+        *lock(&self.queued).get_or_insert_with(|| core.waits_for_log())
+    }
+}
 
 impl Daemon {
     /// The session of a log that was opened for the first time.
@@ -73,14 +85,56 @@ impl Daemon {
     }
 
     /// Follows what other machines append to an open session.
-    pub(crate) fn follow_log(&self, open: &OpenSession, access: Access) {
+    pub(crate) fn follow_log(self: &Arc<Self>, open: &Arc<OpenSession>, access: Access) {
         let (Some(log), Some(path)) = (&self.shared_log, &open.session.path) else {
             return;
         };
         let is_known = || Location::of_path(path).is_ok_and(|at| is_replica(&at));
         if access == Access::Write || is_known() {
-            log.follow(&open.id);
+            log.follow(&open.id, self.published_hook(open));
         }
+    }
+
+    /// Tells connections and other machines that entries of the file are in the log.
+    fn published_hook(self: &Arc<Self>, open: &Arc<OpenSession>) -> PublishedHook {
+        let (daemon, open) = (Arc::downgrade(self), Arc::downgrade(open));
+        let runtime = Handle::current();
+        Arc::new(move || {
+            let (daemon, open) = (Weak::clone(&daemon), Weak::clone(&open));
+            runtime.spawn(async move {
+                let (Some(daemon), Some(open)) = (daemon.upgrade(), open.upgrade()) else {
+                    return;
+                };
+                let turn = daemon.turn(None, Some(&open.id), &Cancel::new()).await;
+                let Ok((open, turn)) = turn else {
+                    return;
+                };
+                // The next call reports a fault of the file.
+                if let Ok(turn) = daemon.caught_up(&open, turn).await {
+                    daemon.describe(&turn);
+                    daemon.note_queue(&open, &turn);
+                }
+            });
+        })
+    }
+
+    /// Announces that entries of a session wait for the log, or wait no more.
+    pub(crate) fn note_queue(&self, open: &OpenSession, core: &SessionState) {
+        let queued = core.waits_for_log();
+        let before = lock(&open.queued).replace(queued);
+        if before.is_some_and(|before| before != queued) {
+            self.notify(open, |seq| notification::SessionLogChanged {
+                session_id: open.id.to_string(),
+                seq,
+                queued,
+            });
+        }
+    }
+
+    /// The sessions that have entries waiting for the log.
+    pub(crate) fn queued_sessions(&self) -> HashSet<String> {
+        let log = self.shared_log.as_ref();
+        log.map(|log| log.queued()).unwrap_or_default()
     }
 
     /// The sessions of the log, as other machines see them; `None` without a log.

@@ -106,6 +106,7 @@ pub(crate) fn session_row(row: &Listing) -> wire::SessionRow {
             message: "the file does not begin with a session header".to_owned(),
         }),
         log: None,
+        queued: None,
     }
 }
 

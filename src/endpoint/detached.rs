@@ -20,8 +20,14 @@ use std::process::Command;
 /// The most bytes of a reason that are read.
 const MAX_REASON: u64 = 16 << 10;
 
-/// Starts this program as a detached daemon with these arguments, and waits until it listens.
-pub(crate) fn start(place: &Place, lock: StartLock, arguments: &[OsString]) -> anyhow::Result<()> {
+/// Starts this program as a detached daemon with these arguments and this environment variable, and waits until it
+/// listens.
+pub(crate) fn start(
+    place: &Place,
+    lock: StartLock,
+    arguments: &[OsString],
+    variable: Option<(&str, String)>,
+) -> anyhow::Result<()> {
     let log = log_file::open(place)?;
     let (pipe, ready) = io::pipe().context("make a pipe")?;
     let program = std::env::current_exe().context("find this program")?;
@@ -29,6 +35,7 @@ pub(crate) fn start(place: &Place, lock: StartLock, arguments: &[OsString]) -> a
     command
         .args(["detach", "--"])
         .args(arguments)
+        .envs(variable)
         .stdin(lock.into_stream())
         .stdout(ready)
         .stderr(log);

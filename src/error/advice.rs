@@ -118,8 +118,8 @@ advice! {
         "Correct the stream as the message says.";
     LogDenied "The servers refuse the credentials or a permission, or their certificate is not trusted."
         "Correct the credentials, the certificates or the permissions.";
-    PayloadTooLarge "A line of the session is larger than a message of the log may be."
-        "Let who runs the servers raise `max_payload`; the lines before it may be there.";
+    PayloadTooLarge "Lines are larger than the log takes: more than 64 MiB, or more than a message while the stream has no bucket for them."
+        "Make the bucket with `treelined doctor --cluster --create` if the message says that it is missing; else write less at once.";
     BatchUnsupported "The message is a batch."
         "Send the requests one by one; you need not wait for the answers.";
     RequestTooLarge "The message is larger than `limits.maxFrameBytes`."

@@ -8,6 +8,7 @@ use super::stream::NatsLog;
 use crate::blocking::blocking;
 use crate::error::Result;
 use crate::lock::lock;
+use crate::log::upstream::PublishedHook;
 use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -44,6 +45,7 @@ impl Follower {
         connector: &Arc<Connector>,
         session: &str,
         file: &Arc<ReplicatedFile>,
+        published: PublishedHook,
     ) -> Self {
         let task = Arc::new(Mutex::new(FollowerTask::default()));
         let follower = Self(Arc::clone(&task));
@@ -60,7 +62,7 @@ impl Follower {
                     return;
                 }
                 if let Ok(log) = log {
-                    let following = copy_on(Arc::downgrade(&log), session, file);
+                    let following = copy_on(Arc::downgrade(&log), session, file, published);
                     task.running = Some(log.spawn(following));
                     return;
                 }
@@ -76,9 +78,14 @@ impl Follower {
     }
 }
 
-async fn copy_on(log: Weak<NatsLog>, session: String, file: Weak<ReplicatedFile>) {
+async fn copy_on(
+    log: Weak<NatsLog>,
+    session: String,
+    file: Weak<ReplicatedFile>,
+    published: PublishedHook,
+) {
     while let (Some(log), Some(file)) = (log.upgrade(), file.upgrade()) {
-        if let Err(error) = copy_while_connected(&log, &session, &file).await {
+        if let Err(error) = copy_while_connected(&log, &session, &file, &published).await {
             tracing::info!(session, %error, "a session is followed again later");
         }
         drop((log, file));
@@ -91,20 +98,22 @@ async fn copy_while_connected(
     log: &NatsLog,
     session: &str,
     file: &Arc<ReplicatedFile>,
+    published: &PublishedHook,
 ) -> Result<()> {
     let mut followed = FollowedMessages::open(log, session).await?;
-    settle(file, TornLine::Leave).await?;
+    let settle = |file: &ReplicatedFile| file.settle_alone(TornLine::Leave);
+    noticing(file, published, settle).await?;
     let mut was_unequal = false;
     let mut looked = Instant::now();
     loop {
-        copy_stored(&mut followed, file).await?;
+        copy_stored(&mut followed, file, published).await?;
         let at = || file.position();
         let look_in = LOOK.saturating_sub(looked.elapsed());
         if tokio::time::timeout(look_in, followed.news(&at))
             .await
             .is_err()
         {
-            was_unequal = look(file, was_unequal).await?;
+            was_unequal = look(file, was_unequal, published).await?;
             looked = Instant::now();
         }
     }
@@ -114,6 +123,7 @@ async fn copy_while_connected(
 async fn copy_stored(
     followed: &mut FollowedMessages<'_>,
     file: &Arc<ReplicatedFile>,
+    published: &PublishedHook,
 ) -> Result<()> {
     loop {
         let before = file.position();
@@ -129,8 +139,9 @@ async fn copy_stored(
         if file.position() >= part.end {
             continue;
         }
-        let (end, taking) = (part.end, Arc::clone(file));
-        blocking(move || taking.take(before, &part)).await?;
+        let end = part.end;
+        let take = move |file: &ReplicatedFile| file.take(before, &part);
+        noticing(file, published, take).await?;
         // An incomplete line is in the way: the next look closes it, and copies.
         if file.position() < end {
             return Ok(());
@@ -140,20 +151,36 @@ async fn copy_stored(
 
 /// Publishes lines of other programs, and lines that wait for the log. Returns whether there were any. An incomplete
 /// line that was there at the last look is closed.
-async fn look(file: &Arc<ReplicatedFile>, was_unequal: bool) -> Result<bool> {
-    let file = Arc::clone(file);
+async fn look(
+    file: &Arc<ReplicatedFile>,
+    was_unequal: bool,
+    published: &PublishedHook,
+) -> Result<bool> {
     let torn = match was_unequal {
         true => TornLine::Close,
         false => TornLine::Leave,
     };
-    blocking(move || match file.is_equal() {
+    let work = move |file: &ReplicatedFile| match file.is_equal() {
         true => Ok(false),
         false => file.settle_alone(torn).map(|()| true),
-    })
-    .await
+    };
+    noticing(file, published, work).await
 }
 
-async fn settle(file: &Arc<ReplicatedFile>, torn: TornLine) -> Result<()> {
-    let file = Arc::clone(file);
-    blocking(move || file.settle_alone(torn)).await
+/// Blocks for work that may publish lines that wait in the file, and calls the hook if it has done so.
+async fn noticing<T: Send + 'static>(
+    file: &Arc<ReplicatedFile>,
+    published: &PublishedHook,
+    work: impl FnOnce(&ReplicatedFile) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let (file, published) = (Arc::clone(file), Arc::clone(published));
+    blocking(move || {
+        let waited = file.waits();
+        let done = work(&file)?;
+        if waited && !file.waits() {
+            published();
+        }
+        Ok(done)
+    })
+    .await
 }

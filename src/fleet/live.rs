@@ -11,13 +11,13 @@ use crate::config::NatsSettings;
 use crate::error::{Error, Kind, Result};
 use crate::lock::lock;
 use crate::log::header::CURRENT_VERSION;
-use crate::log::upstream::{SharedLog, Upstream};
+use crate::log::upstream::{PublishedHook, SharedLog, Upstream};
 use crate::os::file::Location;
 use crate::store::{Store, listing};
 use crate::team::{TeamList, TeamRow, TeamView};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,7 @@ const APPEND: Duration = Duration::from_secs(5);
 pub(super) const PAUSE: Duration = Duration::from_secs(2);
 /// The log of a daemon.
 pub(crate) struct LiveLog {
+    this: Weak<Self>,
     store: Store,
     connector: Arc<Connector>,
     /// By session.
@@ -61,6 +62,9 @@ struct LiveSession {
     file: Arc<ReplicatedFile>,
     at: PathBuf,
     follower: Option<Follower>,
+    published: Option<PublishedHook>,
+    /// Whether the session is closed, and followed only until nothing waits in its file.
+    is_left: bool,
 }
 
 impl ConnectorState {
@@ -161,7 +165,8 @@ impl LiveLog {
             state: Mutex::default(),
         });
         connect_beside(&connector);
-        Arc::new(Self {
+        Arc::new_cyclic(|this| Self {
+            this: Weak::clone(this),
             store: Store::new(session_dir),
             connector,
             sessions: Mutex::default(),
@@ -172,7 +177,10 @@ impl LiveLog {
     fn replica(&self, session: &str, at: &Location) -> Arc<ReplicatedFile> {
         let mut sessions = lock(&self.sessions);
         let path = at.path();
-        if let Some(known) = sessions.get(session).filter(|known| known.at == path) {
+        if let Some(known) = sessions.get_mut(session).filter(|known| known.at == path) {
+            if std::mem::take(&mut known.is_left) {
+                known.published = None;
+            }
             return Arc::clone(&known.file);
         }
         let source = Arc::clone(&self.connector) as Arc<dyn LogSource>;
@@ -182,9 +190,35 @@ impl LiveLog {
             file: Arc::clone(&file),
             at: path,
             follower: None,
+            published: None,
+            is_left: false,
         };
         sessions.insert(session.to_owned(), live);
         file
+    }
+
+    /// Lines that waited in the file of a session are in the log.
+    fn published(&self, session: &str) {
+        let mut sessions = lock(&self.sessions);
+        let Some(live) = sessions.get(session).filter(|live| !live.file.waits()) else {
+            return;
+        };
+        let (hook, is_left) = (live.published.clone(), live.is_left);
+        let left = is_left.then(|| sessions.remove(session)).flatten();
+        drop(sessions);
+        if let Some(left) = left {
+            left.save();
+        } else if let Some(hook) = hook {
+            hook();
+        }
+    }
+}
+
+impl LiveSession {
+    fn save(&self) {
+        if let Err(error) = self.file.save() {
+            tracing::warn!(%error, "the next opening of a session compares more");
+        }
     }
 }
 
@@ -214,26 +248,47 @@ impl SharedLog for LiveLog {
         }
     }
 
-    fn follow(&self, session: &str) {
+    fn follow(&self, session: &str, published: PublishedHook) {
         let mut sessions = lock(&self.sessions);
         let Some(live) = sessions.get_mut(session) else {
             return;
         };
         if live.follower.is_none() {
-            let follower = Follower::new(&self.connector, session, &live.file);
+            let (this, id) = (Weak::clone(&self.this), session.to_owned());
+            let hook: PublishedHook = Arc::new(move || {
+                if let Some(log) = this.upgrade() {
+                    log.published(&id);
+                }
+            });
+            let follower = Follower::new(&self.connector, session, &live.file, hook);
             live.follower = Some(follower);
+        }
+        if live.published.replace(published).is_none() {
             self.connector.team.opened(session);
         }
     }
 
     fn leave(&self, session: &str) {
         self.connector.team.closed(session);
-        let left = lock(&self.sessions).remove(session);
-        if let Some(left) = left
-            && let Err(error) = left.file.save()
+        let mut sessions = lock(&self.sessions);
+        if let Some(live) = sessions.get_mut(session)
+            && live.follower.is_some()
+            && live.file.waits()
         {
-            tracing::warn!(%error, "the next opening of a session compares more");
+            live.is_left = true;
+            return;
         }
+        let left = sessions.remove(session);
+        drop(sessions);
+        if let Some(left) = left {
+            left.save();
+        }
+    }
+
+    fn queued(&self) -> HashSet<String> {
+        let sessions = lock(&self.sessions);
+        let waiting = sessions.iter().filter(|(_, live)| live.file.waits());
+        waiting.map(|(session, _)| session.clone()).collect()
     }
 
     fn describe(&self, row: TeamRow) {

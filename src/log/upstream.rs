@@ -4,9 +4,13 @@
 use crate::error::Result;
 use crate::os::file::Location;
 use crate::team::{TeamRow, TeamView};
+use std::collections::HashSet;
 use std::fs::File;
 use std::pin::Pin;
 use std::sync::Arc;
+
+/// Called when lines that waited for the log are in it, though no commit has published them.
+pub(crate) type PublishedHook = Arc<dyn Fn() + Send + Sync>;
 
 /// The log of many sessions, and of many machines.
 pub(crate) trait SharedLog: Send + Sync {
@@ -20,11 +24,15 @@ pub(crate) trait SharedLog: Send + Sync {
     /// Copies a session that has no file into the session directory. Returns whether the log has it.
     fn fetch(&self, session: &str) -> Result<bool>;
 
-    /// Copies what others append to a session into its file from now on.
-    fn follow(&self, session: &str);
+    /// Copies what others append to a session into its file from now on, and publishes what waits in the file. Calls
+    /// `published` on a thread of the log.
+    fn follow(&self, session: &str, published: PublishedHook);
 
-    /// The session is not open any more.
+    /// The session is not open any more. Lines that wait for the log are published nevertheless.
     fn leave(&self, session: &str);
+
+    /// The sessions, open or left, that have lines waiting for the log.
+    fn queued(&self) -> HashSet<String>;
 
     /// Describes an open session to other machines after a commit. The log adds its machine and the last message.
     fn describe(&self, row: TeamRow);
@@ -50,6 +58,9 @@ pub trait Upstream: Send {
     /// Whether file and log are known to be equal, by one `fstat`. Others may have appended to the log meanwhile: the
     /// next [`Self::publish`] detects that.
     fn is_settled(&self, file: &File) -> bool;
+
+    /// Whether the file has lines that are not known to be in the log, by one `stat`.
+    fn waits(&self) -> bool;
 
     /// Appends to the file the lines that only the log has, and to the log those that only the file has. If both have
     /// some, another file takes the place of this one: first the lines of the log.

@@ -202,6 +202,9 @@ impl Upstream for ScriptedLog {
     fn is_settled(&self, _: &File) -> bool {
         lock(&self.0).is_settled
     }
+    fn waits(&self) -> bool {
+        !lock(&self.0).is_settled
+    }
     fn settle(&self, _: &File) -> Result<()> {
         let mut script = lock(&self.0);
         if script.is_away {

@@ -66,6 +66,12 @@ impl SessionState {
         }
     }
 
+    /// Whether the file has lines that are not known to be in its log.
+    pub fn waits_for_log(&self) -> bool {
+        let upstream = self.upstream.as_ref();
+        self.log.is_written() && upstream.is_some_and(|upstream| upstream.waits())
+    }
+
     /// Makes file and log equal, unless they are known to be. Requires the lock and a fresh tree.
     pub(super) fn settle(&mut self, lock: &Lock, changes: &mut Changes) -> Result<Settled> {
         let (Some(upstream), Some(file)) = (&self.upstream, lock.file()) else {

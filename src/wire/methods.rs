@@ -643,6 +643,10 @@ macro_rules! with_notifications {
                 summary: "Says that the name of the session changed.",
                 section: "7.2", params: SessionInfoChanged,
             }
+            "session_log_changed" {
+                summary: "Says that entries of the session wait for the log, or that all of them are in it.",
+                section: "7.2", params: SessionLogChanged,
+            }
             "entries_appended" {
                 summary: "Says that this daemon or another process appended entries.",
                 section: "7.3", params: EntriesAppended,

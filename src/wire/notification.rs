@@ -278,6 +278,19 @@ pub(crate) struct SessionInfoChanged {
     pub name: Option<String>,
 }
 
+/// The params of `session_log_changed`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(example = super::example(r#"{"sessionId": "tour", "seq": 3, "queued": false}"#))]
+pub(crate) struct SessionLogChanged {
+    /// The id of the session.
+    pub session_id: String,
+    /// The number of this notification in the session.
+    pub seq: u64,
+    /// Whether entries of the file wait for the log beyond this machine.
+    pub queued: bool,
+}
+
 /// The params of `entries_appended`. It is also sent, without entries, when another process moves the leaf in
 /// the file.
 #[derive(Debug, Serialize, JsonSchema)]

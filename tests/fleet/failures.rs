@@ -1,9 +1,12 @@
 //! Bad input: each has a kind of its own, nothing is lost, and nothing hangs.
 
+use crate::single::Single;
 use crate::support::{Fleet, Machine, append};
 use async_nats::HeaderMap;
 use async_nats::jetstream::stream::Config;
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 fn stream(change: impl FnOnce(&mut Config)) -> Config {
@@ -205,4 +208,101 @@ fn entries_of_machines_with_wrong_clocks_keep_the_order_of_the_stream() {
     let reader = Machine::new(&fleet);
     reader.done(&["pull", "s", "--json"]);
     assert_eq!(reader.text("s"), expected.as_bytes());
+}
+
+/// The output of a command that must fail, and its time.
+#[track_caller]
+fn read_by_a_person(machine: &Machine, args: &[&str]) -> String {
+    let began = Instant::now();
+    let output = machine.run(args);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(began.elapsed() < Duration::from_secs(120));
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8(said).unwrap();
+    assert!(
+        said.contains("\n  try: ") && !said.contains("secret"),
+        "{said}"
+    );
+    said
+}
+
+/// Failures of single sessions came without a remedy, and two remedies did not work.
+#[test]
+fn what_a_person_reads_about_a_failure_leads_out_of_it() {
+    let Some(fleet) = Fleet::get(13) else { return };
+    let away = Machine::with_log("nats://me:secret@127.0.0.1:1".to_owned());
+    away.make("s", 1, 10);
+    for command in [&["push", "s"][..], &["pull", "s"], &["doctor", "--cluster"]] {
+        let said = read_by_a_person(&away, command);
+        assert!(
+            said.contains("logUnavailable") && said.contains("127.0.0.1:1"),
+            "{said}"
+        );
+    }
+    let machine = Machine::new(&fleet);
+    machine.make("s", 2, 10);
+    let said = read_by_a_person(&machine, &["push", "s"]);
+    assert!(said.contains("doctor --cluster --create"), "{said}");
+    let fleet = fleet.with_stream();
+    machine.done(&["push", "s", "--json"]);
+
+    // Two sessions with one id.
+    let other = Machine::new(&fleet);
+    let path = other.make("s", 5, 20);
+    for command in ["push", "pull"] {
+        let said = read_by_a_person(&other, &[command, "s"]);
+        assert!(
+            said.contains("logDiverged") && said.contains("move the file"),
+            "{said}"
+        );
+    }
+    std::fs::rename(&path, other.sessions().with_file_name("s.jsonl")).unwrap();
+    other.done(&["pull", "s", "--json"]);
+    assert_eq!(other.text("s"), machine.text("s"));
+
+    // A stream that was made anew.
+    fleet.with(async |context| context.delete_stream("treelined").await.unwrap());
+    machine.until_sound(&["doctor", "--cluster", "--create"]);
+    let said = read_by_a_person(&machine, &["push", "s"]);
+    assert!(
+        said.contains("logRewound") && said.contains(".replica"),
+        "{said}"
+    );
+    let mut record = machine.path("s").into_os_string();
+    record.push(".replica");
+    std::fs::remove_file(record).unwrap();
+    assert_eq!(machine.done(&["push", "s", "--json"])[0]["lines"], 3);
+}
+
+/// A push of all sessions waited 25 s for each of them once the servers were gone.
+#[test]
+fn a_push_of_many_sessions_ends_when_the_servers_are_gone() {
+    let Some(mut server) = Single::start(|_| String::new()) else {
+        return;
+    };
+    let machine = server.machine("");
+    machine.until_sound(&["doctor", "--cluster", "--create"]);
+    for number in 0..300 {
+        machine.make(&format!("many{number:03}"), 20, 5000);
+    }
+    let mut command = machine.command(&["push", "--all", "--json"]);
+    let mut pushing = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(pushing.stdout.take().unwrap()).lines();
+    lines.next().unwrap().unwrap();
+    server.kill();
+    let began = Instant::now();
+    let rest: Vec<String> = lines.map(|line| line.unwrap()).collect();
+    let output = pushing.wait_with_output().unwrap();
+    assert!(began.elapsed() < Duration::from_secs(120));
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("not tried"), "{said}");
+    let failed = rest.iter().filter(|line| line.contains("\"error\""));
+    assert_eq!(failed.count(), 1, "{rest:?}");
+    server.restart();
+    machine.until_sound(&["push", "--all", "--json"]);
 }

@@ -7,8 +7,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use nkeys::KeyPair;
 use serde_json::{Value, json};
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// Makes a certificate authority, and certificates for the server and a client, in a folder.
 fn certificates(folder: &Path) {
@@ -191,4 +192,69 @@ fn a_file_of_credentials_opens_its_account_and_a_strange_one_none() {
         is_denied(&with(name));
     }
     is_denied(&server.machine(""));
+}
+
+/// The arguments of all processes with this text among them.
+fn arguments_with(text: &str) -> Vec<String> {
+    let processes = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap());
+    let arguments = processes.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+    let arguments = arguments.map(|bytes| String::from_utf8_lossy(&bytes).replace('\0', " "));
+    arguments.filter(|all| all.contains(text)).collect()
+}
+
+/// The daemon that a command started had the password of `--log` in its arguments, which all users of a machine see.
+#[test]
+fn a_daemon_that_is_started_has_no_password_in_its_arguments() {
+    let users = "authorization { user: alice, password: s3cr3t-word }";
+    let Some(server) = Single::start(|_| users.to_owned()) else {
+        return;
+    };
+    let configured = server.machine("");
+    let log = format!("nats://alice:s3cr3t-word@127.0.0.1:{}", server.port);
+    let runtime = tempfile::tempdir().unwrap();
+    let command = |args: &[&str]| {
+        let mut command = configured.command(args);
+        command
+            .env("TREELINED_LOG_SERVERS", &log)
+            .env("XDG_RUNTIME_DIR", runtime.path());
+        command
+    };
+    let created = command(&["doctor", "--cluster", "--create"]).output();
+    assert!(created.unwrap().status.success());
+    let connect = [&["connect", "--start"], &["--log", &*log][..]].concat();
+    let mut client = command(&connect)
+        .env_remove("TREELINED_LOG_SERVERS")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let request = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "create_session", "params": { "write": "now", "cwd": "/c" },
+    });
+    writeln!(client.stdin.as_mut().unwrap(), "{request}").unwrap();
+    let output = BufReader::new(client.stdout.as_mut().unwrap());
+    let answer = output.lines().map(|line| line.unwrap());
+    let answer = answer.map(|line| serde_json::from_str::<Value>(&line).unwrap());
+    let answer = answer.into_iter().find(|answer| answer["id"] == 1).unwrap();
+    assert_eq!(answer["result"]["durability"], "replicated", "{answer}");
+    let place = configured.sessions().display().to_string();
+    let daemons: Vec<String> = arguments_with(&place)
+        .into_iter()
+        .filter(|arguments| arguments.contains("--detached"))
+        .collect();
+    assert!(!daemons.is_empty());
+    for arguments in daemons {
+        assert!(!arguments.contains("s3cr3t-word"), "{arguments}");
+    }
+    // Another log is noticed, and shown without a password.
+    let other = ["connect", "--log", "nats://alice:s3cr3t-word@127.0.0.1:1"];
+    let refused = command(&other).output().unwrap();
+    let refused = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        refused.contains("--log") && !refused.contains("s3cr3t"),
+        "{refused}"
+    );
+    drop(client.stdin.take());
+    client.wait().unwrap();
+    assert!(command(&["stop"]).status().unwrap().success());
 }

@@ -286,19 +286,29 @@ impl Machine {
         fs::read(self.path(session)).unwrap()
     }
 
+    /// The session directory.
+    pub(crate) fn sessions(&self) -> PathBuf {
+        self.folder.path().join("sessions")
+    }
+
     /// The file of a session, wherever it is.
     #[track_caller]
     pub(crate) fn path(&self, session: &str) -> PathBuf {
+        self.find(session).unwrap()
+    }
+
+    /// The file of a session, if there is one.
+    #[track_caller]
+    pub(crate) fn find(&self, session: &str) -> Option<PathBuf> {
         let folder = self.folder.path().join("sessions").join("--c--");
-        let files = fs::read_dir(folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().path());
+        let files = fs::read_dir(folder).ok()?;
+        let files = files.map(|entry| entry.unwrap().path());
         let ending = format!("{session}.jsonl");
         let mut found: Vec<PathBuf> = files
             .filter(|path| path.to_str().unwrap().ends_with(&ending))
             .collect();
-        assert_eq!(found.len(), 1, "{found:?}");
-        found.remove(0)
+        assert!(found.len() <= 1, "{found:?}");
+        found.pop()
     }
 }
 

@@ -1,12 +1,13 @@
 //! Finds the session that a person names, as the commands of treelined do: by its path, its id, its name, or the
-//! beginning of its id, in this order. A folder that is none of these shows its list of sessions.
+//! beginning of its id, in this order. Sessions that only a log has count too. A folder that is none of these shows its
+//! list of sessions.
 
 use crate::daemon;
 use crate::message::Target;
 use crate::shell_error::{FAILED, NOT_FOUND, ShellError, USAGE};
 use std::io::ErrorKind;
 use std::path::Path;
-use treelined_client::{Builder, Client, Error, SessionRow};
+use treelined_client::{Builder, Client, Error, SessionRow, TeamSessionRow};
 
 /// The remedy if there is no daemon.
 const NAME_THE_DAEMON: &str = "--daemon PROGRAM or TREELINED_BIN; without them the daemon is beside this program or on the PATH";
@@ -50,13 +51,15 @@ fn of_daemon(error: &Error) -> ShellError {
 }
 
 async fn ask(client: &Client, named: &str) -> Result<Result<Choice, ShellError>, Error> {
-    let rows = rows(client).await?;
-    let listed: Vec<Candidate> = rows.iter().map(Candidate::from).collect();
+    let (rows, team) = rows(client, named).await?;
+    let here = rows.iter().map(Candidate::from);
+    let listed: Vec<Candidate> = here.chain(team.iter().map(Candidate::from)).collect();
     Ok(match choose(named, &listed) {
-        Ok(Some(at)) => match rows.get(at) {
-            Some(row) => Ok(Choice::Session(Target::Path(row.path.clone()))),
-            None => Err(missing(named)),
-        },
+        Ok(Some(at)) => Ok(Choice::Session(match (rows.get(at), listed.get(at)) {
+            (Some(row), _) => Target::Path(row.path.clone()),
+            (None, Some(of_team)) => Target::Id(of_team.id.to_owned()),
+            (None, None) => return Ok(Err(missing(named))),
+        })),
         Err(several) => Err(several),
         Ok(None) => match (folder(named), first_message(named, &listed)) {
             (Some(folder), _) => Ok(Choice::Folder(folder)),
@@ -68,9 +71,14 @@ async fn ask(client: &Client, named: &str) -> Result<Result<Choice, ShellError>,
     })
 }
 
-/// All sessions, those with the last activity first.
-async fn rows(client: &Client) -> Result<Vec<SessionRow>, Error> {
+/// All sessions with a file, and those that only the log has; of more than a page of these, the ones that may fit. The
+/// last active are first.
+async fn rows(
+    client: &Client,
+    named: &str,
+) -> Result<(Vec<SessionRow>, Vec<TeamSessionRow>), Error> {
     let mut rows = Vec::new();
+    let mut team = Vec::new();
     let mut cursor: Option<String> = None;
     loop {
         let mut call = client.list_sessions().limit(PAGE);
@@ -79,9 +87,19 @@ async fn rows(client: &Client) -> Result<Vec<SessionRow>, Error> {
         }
         let page = call.await?;
         rows.extend(page.sessions);
+        if let Some(listed) = page.team {
+            let count = listed.len() as u64;
+            team = match page.team_count.is_some_and(|all| all > count) {
+                true => {
+                    let fitting = client.list_sessions().query(named).limit(PAGE).await?;
+                    fitting.team.unwrap_or_default()
+                }
+                false => listed,
+            };
+        }
         cursor = page.next_cursor;
         if cursor.is_none() {
-            return Ok(rows);
+            return Ok((rows, team));
         }
     }
 }
@@ -146,6 +164,17 @@ impl<'r> From<&'r SessionRow> for Candidate<'r> {
             name: row.name.as_deref(),
             about: &row.first_message,
             when: &row.modified,
+        }
+    }
+}
+
+impl<'r> From<&'r TeamSessionRow> for Candidate<'r> {
+    fn from(row: &'r TeamSessionRow) -> Self {
+        Self {
+            id: &row.session_id,
+            name: row.name.as_deref(),
+            about: "",
+            when: row.modified.as_deref().unwrap_or_default(),
         }
     }
 }

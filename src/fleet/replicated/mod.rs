@@ -125,6 +125,27 @@ impl ReplicatedFile {
         file.is_ok_and(|file| self.is_settled(&file))
     }
 
+    /// Whether the file has lines that are not known to be in the log, by its size.
+    pub(crate) fn waits(&self) -> bool {
+        let Ok(status) = self.at.status() else {
+            return false;
+        };
+        let state = lock(&self.state);
+        if state.is_appending {
+            return false;
+        }
+        let compared = state.record.as_ref();
+        let compared = compared.filter(|_| state.file == Some(status.identity));
+        let known = match compared {
+            Some(record) => Some(record.offset),
+            None => ReplicaRecord::load(&self.at)
+                .ok()
+                .flatten()
+                .map(|record| record.offset),
+        };
+        known.is_none_or(|known| known < status.size)
+    }
+
     /// Appends a part of the log that follows `before` to the file.
     pub(crate) fn take(&self, before: Position, part: &LogPart) -> Result<()> {
         let Some(locked) = self.locked()? else {
@@ -494,6 +515,10 @@ impl ReplicatedFile {
 impl Upstream for Arc<ReplicatedFile> {
     fn is_settled(&self, file: &File) -> bool {
         ReplicatedFile::is_settled(self, file)
+    }
+
+    fn waits(&self) -> bool {
+        ReplicatedFile::waits(self)
     }
 
     fn settle(&self, file: &File) -> Result<()> {

@@ -1,6 +1,6 @@
 //! `list_sessions`: filters, order and pages of rows (protocol.md §3). The catalogue makes the rows.
 
-use super::team_rows;
+use super::team_rows::{self, LogMembers};
 use crate::blocking::blocking;
 use crate::daemon::call::Call;
 use crate::daemon::convert;
@@ -11,7 +11,6 @@ use crate::rpc::handler::Remainder;
 use crate::rpc::reply::{Prepared, page_bytes};
 use crate::store::catalogue::CatalogueRow;
 use crate::store::trash::DeletedSession;
-use crate::team::TeamList;
 use crate::timestamp::{self, Millis};
 use crate::wire;
 use std::borrow::Cow;
@@ -37,8 +36,11 @@ pub(in crate::rpc) fn list_sessions(
         earlier.await?;
         blocking(move || {
             let team = daemon.team().filter(|_| !params.local);
-            let team = team.map(|team| team.list());
-            page(daemon.store.list()?, &params, team.as_deref(), fits).map(Prepared::bytes)
+            let log = LogMembers {
+                team: team.map(|team| team.list()),
+                queued: daemon.queued_sessions(),
+            };
+            page(daemon.store.list()?, &params, &log, fits).map(Prepared::bytes)
         })
         .await
     }))
@@ -119,10 +121,10 @@ fn after<T>(rows: &[T], cursor: Option<&str>, is_last: impl Fn(&str, &T) -> bool
 fn page(
     rows: Vec<Arc<CatalogueRow>>,
     params: &wire::ListSessionsParams,
-    team: Option<&TeamList>,
+    log: &LogMembers,
     fits: usize,
 ) -> Result<Vec<u8>> {
-    let others = match team {
+    let others = match log.team.as_deref() {
         Some(team) if params.cursor.is_none() => team_rows::members(team, &rows, params, fits / 4)?,
         _ => Vec::new(),
     };
@@ -133,7 +135,7 @@ fn page(
     let limit = params.limit.map_or(usize::MAX, |limit| limit as usize);
     let end = rows.len().min(start.saturating_add(limit));
     let shown = rows.get(start..end).unwrap_or_default();
-    let mut made = result(shown, end < rows.len(), team, fits - others.len().min(fits))?;
+    let mut made = result(shown, end < rows.len(), log, fits - others.len().min(fits))?;
     team_rows::insert(&mut made, &others);
     Ok(made)
 }
@@ -142,7 +144,7 @@ fn page(
 fn result(
     rows: &[Arc<CatalogueRow>],
     more: bool,
-    team: Option<&TeamList>,
+    log: &LogMembers,
     fits: usize,
 ) -> Result<Vec<u8>> {
     let bytes = rows.iter().filter_map(|row| row.shown.get());
@@ -155,9 +157,8 @@ fn result(
         let mut shown = shown_row(row)?;
         // The cursor needs space if the page ends at this row.
         let cursor = row.listing.path.as_os_str().len() * LONGEST_ESCAPE;
-        let log = team.map(|team| team_rows::log_member(team, row));
-        let log = log.transpose()?.unwrap_or_default();
-        let left = fits.saturating_sub(out.len() + cursor + log.len());
+        let members = log.of(row)?;
+        let left = fits.saturating_sub(out.len() + cursor + members.len());
         if last.is_some() && shown.len() > left {
             break;
         }
@@ -168,7 +169,7 @@ fn result(
             out.push(b',');
         }
         out.extend_from_slice(&shown);
-        team_rows::insert(&mut out, &log);
+        team_rows::insert(&mut out, &members);
         last = Some(row);
     }
     out.push(b']');
@@ -340,7 +341,7 @@ mod tests {
     use crate::error::Kind;
     use crate::os::file::{Identity, Status};
     use crate::store::listing::Listing;
-    use crate::team::TeamSession;
+    use crate::team::{TeamList, TeamSession};
     use serde_json::json;
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
@@ -388,8 +389,16 @@ mod tests {
                     team_diagnostic: None,
                 })
                 .unwrap();
-                assert_eq!(result(rows, more, None, 1 << 20).unwrap(), expected, "made");
-                assert_eq!(result(rows, more, None, 1 << 20).unwrap(), expected, "kept");
+                assert_eq!(
+                    result(rows, more, &LogMembers::default(), 1 << 20).unwrap(),
+                    expected,
+                    "made"
+                );
+                assert_eq!(
+                    result(rows, more, &LogMembers::default(), 1 << 20).unwrap(),
+                    expected,
+                    "kept"
+                );
             }
         }
     }
@@ -402,29 +411,36 @@ mod tests {
             open_on: Vec::new(),
         };
         let team = TeamList::new("log".to_owned(), vec![session("s"), session("t")]);
+        let log = LogMembers {
+            team: Some(Arc::new(team)),
+            queued: HashSet::from(["s".to_owned()]),
+        };
         let rows = || vec![row(b"/a.jsonl", None, None)];
-        let read = |rows, params, team| -> serde_json::Value {
+        let read = |rows, params, log: &LogMembers| -> serde_json::Value {
             let params = serde_json::from_value(params).unwrap();
-            let made = page(rows, &params, team, 4000).unwrap();
+            let made = page(rows, &params, log, 4000).unwrap();
             serde_json::from_slice(&made).unwrap()
         };
-        let list = read(rows(), json!({}), Some(&team));
+        let list = read(rows(), json!({}), &log);
         assert_eq!(
             list["sessions"][0]["log"],
             json!({ "stream": "log", "openOn": [] })
         );
+        assert_eq!(list["sessions"][0]["queued"], true);
         assert_eq!(list["team"], json!([{ "sessionId": "t", "openOn": [] }]));
         assert_eq!(list["teamCount"], 1);
         // A row that the params leave out has a file all the same.
-        let list = read(rows(), json!({ "named": true }), Some(&team));
+        let list = read(rows(), json!({ "named": true }), &log);
         assert_eq!(
             (&list["sessions"], &list["teamCount"]),
             (&json!([]), &json!(0))
         );
-        let list = read(rows(), json!({ "cursor": "/a.jsonl" }), Some(&team));
+        let list = read(rows(), json!({ "cursor": "/a.jsonl" }), &log);
         assert_eq!(list, json!({ "sessions": [] }), "a further page");
-        let list = read(rows(), json!({}), None);
-        assert!(list["sessions"][0].get("log").is_none() && list.get("team").is_none());
+        let list = read(rows(), json!({}), &LogMembers::default());
+        let row = &list["sessions"][0];
+        assert!(row.get("log").is_none() && row.get("queued").is_none());
+        assert!(list.get("team").is_none());
     }
 
     /// A thousand rows of 100 kB were answered with `responseTooLarge`. A page ends before the row that
@@ -438,7 +454,7 @@ mod tests {
             row(b"/c.jsonl", None, None),
         ];
         let read = |rows: &[Arc<CatalogueRow>], fits: usize| -> serde_json::Value {
-            let bytes = result(rows, false, None, fits).unwrap();
+            let bytes = result(rows, false, &LogMembers::default(), fits).unwrap();
             // The envelope is outside the limit.
             assert!(bytes.len() <= fits + 32, "{} of {fits}", bytes.len());
             serde_json::from_slice(&bytes).unwrap()

@@ -23,7 +23,10 @@ struct TeamCounts {
 
 #[derive(Serialize)]
 struct LogMember {
-    log: wire::SessionInLog,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log: Option<wire::SessionInLog>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queued: Option<bool>,
 }
 
 /// Adds members to the JSON object that `out` ends with.
@@ -38,19 +41,34 @@ pub(super) fn insert(out: &mut Vec<u8>, members: &[u8]) {
     out.push(b'}');
 }
 
-/// The member `log` of a row; empty if the log does not have the session.
-pub(super) fn log_member(team: &TeamList, row: &CatalogueRow) -> Result<Vec<u8>> {
-    let header = row.listing.header.as_ref();
-    let Some(session) = header.and_then(|header| team.find(&header.id)) else {
-        return Ok(Vec::new());
-    };
-    let member = convert::line(&LogMember {
-        log: wire::SessionInLog {
-            stream: team.stream.clone(),
-            open_on: wire::OpenOn::all(&session.open_on),
-        },
-    })?;
-    Ok(without_braces(member))
+/// The log, as rows of files name it.
+#[derive(Default)]
+pub(super) struct LogMembers {
+    /// `None` without a log, or if it is not asked for.
+    pub(super) team: Option<Arc<TeamList>>,
+    /// The ids of sessions that have entries waiting for the log.
+    pub(super) queued: HashSet<String>,
+}
+
+impl LogMembers {
+    /// The members `log` and `queued` of a row; empty if it has none.
+    pub(super) fn of(&self, row: &CatalogueRow) -> Result<Vec<u8>> {
+        let Some(header) = &row.listing.header else {
+            return Ok(Vec::new());
+        };
+        let of_team = |team: &Arc<TeamList>| {
+            let session = team.find(&header.id)?;
+            Some(wire::SessionInLog {
+                stream: team.stream.clone(),
+                open_on: wire::OpenOn::all(&session.open_on),
+            })
+        };
+        let member = convert::line(&LogMember {
+            log: self.team.as_ref().and_then(of_team),
+            queued: self.queued.contains(&header.id).then_some(true),
+        })?;
+        Ok(without_braces(member))
+    }
 }
 
 /// The members `team`, `teamCount` and `teamDiagnostic`: as many sessions as fit, of those without a row in `here`.

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:d7572b94f2cc6070898b7c76287d1279cc6c3b2709590fdfd6b3a117f88e9a95',
+  schema_hash = 'sha256:a3fbfc568d2a2d15408ab45fb8975c8657f9605bed92502eb1f4853bd9c35683',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

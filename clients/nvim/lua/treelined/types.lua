@@ -1543,6 +1543,7 @@
 ---@field name? string The name. Absent if the session has none.
 ---@field parentSession? string The session that this one comes from, as the header says. Untrusted text.
 ---@field path? string The path of the session file. Absent for an ephemeral session.
+---@field queued? boolean True: entries of the file wait for the log. Absent if none do, and from a daemon without a log.
 ---@field readOnly boolean True if changes are refused.
 ---@field seq integer The number of the last notification about this session to this connection.
 ---@field sessionId string The id of the session.
@@ -1626,6 +1627,12 @@
 ---@field timestamp string When the entry was written, in ISO 8601 with milliseconds, UTC.
 ---@field type 'session_info' The type.
 
+--- The params of `session_log_changed`.
+---@class treelined.SessionLogChanged
+---@field queued boolean Whether entries of the file wait for the log beyond this machine.
+---@field seq integer The number of this notification in the session.
+---@field sessionId string The id of the session.
+
 --- The params of `session_opened`.
 ---@class treelined.SessionOpened
 ---@field seq integer The number of this notification in the session.
@@ -1643,6 +1650,7 @@
 ---@field name? string The name. Absent if the session has none.
 ---@field parentSession? string The session that this one comes from, as the header says. Untrusted text.
 ---@field path string The path of the session file.
+---@field queued? boolean True: entries of the file wait for the log, in a session that the daemon has or had open. Absent if none do.
 ---@field sessionId string The id of the session; empty if the file has none.
 ---@field spawnedBy? treelined.SpawnedBy The call that spawned this session, if it is a subagent's, as the header says. Untrusted text.
 
@@ -1665,6 +1673,7 @@
 ---@class treelined.SessionsChanged
 ---@field changed treelined.SessionRow[] The rows of sessions that are new or changed, as `list_sessions` returns them.
 ---@field removed string[] The ids of sessions whose file is gone.
+---@field team? boolean True: the sessions of the log have changed, which `list_sessions` returns as `team` and `openOn`. Absent if not.
 
 --- The params of `set_leaf`. If the leaf is there already, nothing is written and nothing is announced.
 ---@class treelined.SetLeafParams
@@ -1791,6 +1800,7 @@
 ---@field name? string The name. Absent if the session has none.
 ---@field parentSession? string The session that this one comes from, as the header says. Untrusted text.
 ---@field path string The path of the session file.
+---@field queued? boolean True: entries of the file wait for the log, in a session that the daemon has or had open. Absent if none do.
 ---@field sessionId string The id of the session; empty if the file has none.
 ---@field spawnedBy? treelined.SpawnedBy The call that spawned this session, if it is a subagent's, as the header says. Untrusted text.
 ---@field trashedPath string The path of the file in the trash.

@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:d7572b94f2cc6070898b7c76287d1279cc6c3b2709590fdfd6b3a117f88e9a95"
+SCHEMA_HASH = "sha256:a3fbfc568d2a2d15408ab45fb8975c8657f9605bed92502eb1f4853bd9c35683"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -31,6 +31,7 @@ NotificationName: TypeAlias = Literal[
     "session_opened",
     "session_closed",
     "session_info_changed",
+    "session_log_changed",
     "entries_appended",
     "turn_requested",
     "summary_delta",
@@ -146,6 +147,12 @@ class AsyncMethods(ABC):
         self,
         name: Literal["session_info_changed"],
         handler: Callable[[types.SessionInfoChanged], object],
+    ) -> Callable[[], None]: ...
+    @overload
+    def on(
+        self,
+        name: Literal["session_log_changed"],
+        handler: Callable[[types.SessionLogChanged], object],
     ) -> Callable[[], None]: ...
     @overload
     def on(
@@ -2014,6 +2021,12 @@ class Methods(ABC):
         self,
         name: Literal["session_info_changed"],
         handler: Callable[[types.SessionInfoChanged], object],
+    ) -> Callable[[], None]: ...
+    @overload
+    def on(
+        self,
+        name: Literal["session_log_changed"],
+        handler: Callable[[types.SessionLogChanged], object],
     ) -> Callable[[], None]: ...
     @overload
     def on(

@@ -241,7 +241,7 @@ ErrorKind = Literal[
 `logRewound`: The log has lost messages that the file has: its stream was restored from a backup, or made anew. Keep the file, and ask who runs the servers; nothing was changed.
 `logMisconfigured`: The stream is missing, full, or drops messages. Correct the stream as the message says.
 `logDenied`: The servers refuse the credentials or a permission, or their certificate is not trusted. Correct the credentials, the certificates or the permissions.
-`payloadTooLarge`: A line of the session is larger than a message of the log may be. Let who runs the servers raise `max_payload`; the lines before it may be there.
+`payloadTooLarge`: Lines are larger than the log takes: more than 64 MiB, or more than a message while the stream has no bucket for them. Make the bucket with `treelined doctor --cluster --create` if the message says that it is missing; else write less at once.
 `batchUnsupported`: The message is a batch. Send the requests one by one; you need not wait for the answers.
 `requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, for instance fewer entries.
 `responseTooLarge`: The answer would be larger than the limit of the client or the daemon. Request less at once: with `limit` or `maxBytes`, or single entries.
@@ -3339,6 +3339,8 @@ class Session(_Session, total=False):
     """The name. Absent if the session has none."""
     parentSession: str
     """The session that this one comes from, as the header says. Untrusted text."""
+    queued: bool
+    """True: entries of the file wait for the log. Absent if none do, and from a daemon without a log."""
 
 
 class _SessionBeforeCompact(TypedDict):
@@ -3495,6 +3497,17 @@ class SessionInfoEntry(_SessionInfoEntry, total=False):
     """The name. If it is absent, null or empty, the session has no name."""
 
 
+class SessionLogChanged(TypedDict):
+    """The params of `session_log_changed`."""
+
+    sessionId: str
+    """The id of the session."""
+    seq: int
+    """The number of this notification in the session."""
+    queued: bool
+    """Whether entries of the file wait for the log beyond this machine."""
+
+
 class SessionOpened(TypedDict):
     """The params of `session_opened`."""
 
@@ -3534,6 +3547,8 @@ class SessionRow(_SessionRow, total=False):
     """Why the file cannot be opened. Absent if it can."""
     log: SessionInLog
     """The session's place in the log. Absent if the log does not have it, and from a daemon without a log."""
+    queued: bool
+    """True: entries of the file wait for the log, in a session that the daemon has or had open. Absent if none do."""
 
 
 class _SessionTree(TypedDict):
@@ -3562,13 +3577,18 @@ class SessionTree(_SessionTree, total=False):
     """Whether a client or a hook wrote the summary. Present with `summaryEntry`."""
 
 
-class SessionsChanged(TypedDict):
-    """The params of `sessions_changed`. It has no `seq`."""
-
+class _SessionsChanged(TypedDict):
     changed: list[SessionRow]
     """The rows of sessions that are new or changed, as `list_sessions` returns them."""
     removed: list[str]
     """The ids of sessions whose file is gone."""
+
+
+class SessionsChanged(_SessionsChanged, total=False):
+    """The params of `sessions_changed`. It has no `seq`."""
+
+    team: bool
+    """True: the sessions of the log have changed, which `list_sessions` returns as `team` and `openOn`. Absent if not."""
 
 
 class _SetLeafParams(TypedDict):
@@ -3817,6 +3837,8 @@ class TrashedRow(_TrashedRow, total=False):
     """Why the file cannot be opened. Absent if it can."""
     log: SessionInLog
     """The session's place in the log. Absent if the log does not have it, and from a daemon without a log."""
+    queued: bool
+    """True: entries of the file wait for the log, in a session that the daemon has or had open. Absent if none do."""
 
 
 class _TreeCall(TypedDict):

@@ -82,7 +82,7 @@ fn of_logs(kind: &str) -> Option<&'static str> {
             "The servers of the log refuse the credentials or a permission. Correct [log.nats]."
         }
         "payloadTooLarge" => {
-            "An entry is larger than a message of the log may be. The servers decide with `max_payload`."
+            "The log takes entries of up to 64 MiB, if it has a bucket for them: `treelined doctor --cluster --create` makes it."
         }
         _ => return None,
     })

@@ -114,3 +114,44 @@ async fn a_daemon_that_cannot_be_started_is_an_error_with_the_options_that_name_
         "{error}"
     );
 }
+
+/// The list showed these sessions, and the command line knew none of them.
+#[tokio::test]
+async fn a_session_that_only_the_log_has_is_found_as_one_with_a_file() {
+    let sessions = Sessions::with(&[("abcd1111", "A tour")]).await;
+    // The daemon here has no log: its lists get the rows of one.
+    let row = |id: &str, name: &str| {
+        format!(r#"{{"sessionId":"{id}","name":"{name}","host":"build-7","openOn":[]}}"#)
+    };
+    let team = [row("efgh3333", "The release"), row("abcd4444", "A tour")].join(",");
+    let folder = sessions.0.path().join("sessions");
+    let with_team = |count: usize| {
+        let script = format!(
+            r#""$0" "$@" | sed -u 's/"sessions":\[/"team":[{team}],"teamCount":{count},"sessions":[/'"#
+        );
+        let builder = Client::builder().program("sh").arg("-c").arg(script);
+        builder.arg(daemon()).env("TREELINED_SESSION_DIR", &folder)
+    };
+    for count in [2, 5000] {
+        for (named, id) in [
+            ("efgh3333", "efgh3333"),
+            ("The release", "efgh3333"),
+            ("efgh", "efgh3333"),
+            ("abcd4", "abcd4444"),
+        ] {
+            let found = find(&with_team(count), named).await;
+            let expected = Choice::Session(Target::Id(id.to_owned()));
+            assert_eq!(found, Ok(expected), "{named}");
+        }
+    }
+    for named in ["abcd", "A tour"] {
+        let several = find(&with_team(2), named).await.unwrap_err();
+        assert_eq!(several.code, 2, "{several}");
+    }
+    assert!(find(&with_team(2), "build-7").await.is_err());
+    let here = find(&with_team(2), "abcd1111").await;
+    assert!(
+        matches!(here, Ok(Choice::Session(Target::Path(_)))),
+        "{here:?}"
+    );
+}

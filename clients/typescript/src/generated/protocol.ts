@@ -126,6 +126,7 @@ import type {
   SessionCompactFailed,
   SessionFork,
   SessionInfoChanged,
+  SessionLogChanged,
   SessionOpened,
   SessionTree,
   SessionsChanged,
@@ -155,7 +156,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:d7572b94f2cc6070898b7c76287d1279cc6c3b2709590fdfd6b3a117f88e9a95';
+export const SCHEMA_HASH = 'sha256:a3fbfc568d2a2d15408ab45fb8975c8657f9605bed92502eb1f4853bd9c35683';
 
 /** Params and result by method. */
 export interface Methods {
@@ -275,6 +276,7 @@ export interface Notifications {
   session_opened: SessionOpened;
   session_closed: SessionClosed;
   session_info_changed: SessionInfoChanged;
+  session_log_changed: SessionLogChanged;
   entries_appended: EntriesAppended;
   turn_requested: TurnRequested;
   summary_delta: SummaryDelta;

@@ -244,7 +244,7 @@ export type Origin = 'self' | 'other';
  * `logRewound`: The log has lost messages that the file has: its stream was restored from a backup, or made anew. Keep the file, and ask who runs the servers; nothing was changed.
  * `logMisconfigured`: The stream is missing, full, or drops messages. Correct the stream as the message says.
  * `logDenied`: The servers refuse the credentials or a permission, or their certificate is not trusted. Correct the credentials, the certificates or the permissions.
- * `payloadTooLarge`: A line of the session is larger than a message of the log may be. Let who runs the servers raise `max_payload`; the lines before it may be there.
+ * `payloadTooLarge`: Lines are larger than the log takes: more than 64 MiB, or more than a message while the stream has no bucket for them. Make the bucket with `treelined doctor --cluster --create` if the message says that it is missing; else write less at once.
  * `batchUnsupported`: The message is a batch. Send the requests one by one; you need not wait for the answers.
  * `requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, for instance fewer entries.
  * `responseTooLarge`: The answer would be larger than the limit of the client or the daemon. Request less at once: with `limit` or `maxBytes`, or single entries.
@@ -2709,6 +2709,10 @@ export interface Session {
    * The session that this one comes from, as the header says. Untrusted text.
    */
   parentSession?: string;
+  /**
+   * True: entries of the file wait for the log. Absent if none do, and from a daemon without a log.
+   */
+  queued?: boolean;
 }
 /**
  * The params of `delete_session`. The originals that migrations have kept and the quarantine of repairs move too. If the move fails, an open session stays open.
@@ -4413,6 +4417,10 @@ export interface SessionRow {
    * The session's place in the log. Absent if the log does not have it, and from a daemon without a log.
    */
   log?: SessionInLog;
+  /**
+   * True: entries of the file wait for the log, in a session that the daemon has or had open. Absent if none do.
+   */
+  queued?: boolean;
 }
 /**
  * The call that spawned a subagent.
@@ -4589,6 +4597,10 @@ export interface TrashedRow {
    * The session's place in the log. Absent if the log does not have it, and from a daemon without a log.
    */
   log?: SessionInLog;
+  /**
+   * True: entries of the file wait for the log, in a session that the daemon has or had open. Absent if none do.
+   */
+  queued?: boolean;
   /**
    * The path of the file in the trash.
    */
@@ -5729,6 +5741,23 @@ export interface SessionInfoChanged {
   name: string | null;
 }
 /**
+ * The params of `session_log_changed`.
+ */
+export interface SessionLogChanged {
+  /**
+   * The id of the session.
+   */
+  sessionId: string;
+  /**
+   * The number of this notification in the session.
+   */
+  seq: number;
+  /**
+   * Whether entries of the file wait for the log beyond this machine.
+   */
+  queued: boolean;
+}
+/**
  * The params of `session_opened`.
  */
 export interface SessionOpened {
@@ -5794,6 +5823,10 @@ export interface SessionsChanged {
    * The ids of sessions whose file is gone.
    */
   removed: string[];
+  /**
+   * True: the sessions of the log have changed, which `list_sessions` returns as `team` and `openOn`. Absent if not.
+   */
+  team?: boolean;
 }
 /**
  * The params of `set_leaf`. If the leaf is there already, nothing is written and nothing is announced.

@@ -114,7 +114,7 @@ export const ADVICE: Readonly<Record<AnyKind, Advice>> = {
   logMisconfigured: { text: '`treelined doctor --cluster` says what is wrong with the stream.' },
   logDenied: { text: 'Correct the credentials or certificates of the log.' },
   payloadTooLarge: {
-    text: 'The entry is too large for the log; the servers decide with `max_payload`.',
+    text: 'The log takes entries of up to 64 MiB, if it has a bucket for them: `treelined doctor --cluster --create` makes it.',
   },
   requestTooLarge: { text: 'Send less at once.' },
   responseTooLarge: { text: 'Show a part only: fold, filter, or open a single entry.' },

@@ -73,7 +73,7 @@ string_enum! {
     /// `logRewound`: The log has lost messages that the file has: its stream was restored from a backup, or made anew. Keep the file, and ask who runs the servers; nothing was changed.
     /// `logMisconfigured`: The stream is missing, full, or drops messages. Correct the stream as the message says.
     /// `logDenied`: The servers refuse the credentials or a permission, or their certificate is not trusted. Correct the credentials, the certificates or the permissions.
-    /// `payloadTooLarge`: A line of the session is larger than a message of the log may be. Let who runs the servers raise `max_payload`; the lines before it may be there.
+    /// `payloadTooLarge`: Lines are larger than the log takes: more than 64 MiB, or more than a message while the stream has no bucket for them. Make the bucket with `treelined doctor --cluster --create` if the message says that it is missing; else write less at once.
     /// `batchUnsupported`: The message is a batch. Send the requests one by one; you need not wait for the answers.
     /// `requestTooLarge`: The message is larger than `limits.maxFrameBytes`. Send less at once, for instance fewer entries.
     /// `responseTooLarge`: The answer would be larger than the limit of the client or the daemon. Request less at once: with `limit` or `maxBytes`, or single entries.

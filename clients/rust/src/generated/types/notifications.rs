@@ -289,6 +289,19 @@ pub struct SessionInfoChanged {
     pub name: Option<String>,
 }
 
+/// The params of `session_log_changed`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct SessionLogChanged {
+    /// The id of the session.
+    pub session_id: String,
+    /// The number of this notification in the session.
+    pub seq: u64,
+    /// Whether entries of the file wait for the log beyond this machine.
+    pub queued: bool,
+}
+
 /// The params of `session_opened`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -338,6 +351,9 @@ pub struct SessionsChanged {
     pub changed: Vec<SessionRow>,
     /// The ids of sessions whose file is gone.
     pub removed: Vec<String>,
+    /// True: the sessions of the log have changed, which `list_sessions` returns as `team` and `openOn`. Absent if not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub team: Option<bool>,
 }
 
 /// The params of `summary_delta`. It has no `seq`. All pieces in order are the text of the summary.

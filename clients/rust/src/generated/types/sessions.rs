@@ -299,6 +299,9 @@ pub struct Session {
     /// The session that this one comes from, as the header says. Untrusted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,
+    /// True: entries of the file wait for the log. Absent if none do, and from a daemon without a log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queued: Option<bool>,
 }
 
 /// The place of a session in the log.
@@ -346,6 +349,9 @@ pub struct SessionRow {
     /// The session's place in the log. Absent if the log does not have it, and from a daemon without a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<SessionInLog>,
+    /// True: entries of the file wait for the log, in a session that the daemon has or had open. Absent if none do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queued: Option<bool>,
 }
 
 /// The call that spawned a subagent.
@@ -426,6 +432,9 @@ pub struct TrashedRow {
     /// The session's place in the log. Absent if the log does not have it, and from a daemon without a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<SessionInLog>,
+    /// True: entries of the file wait for the log, in a session that the daemon has or had open. Absent if none do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queued: Option<bool>,
     /// The path of the file in the trash.
     pub trashed_path: String,
     /// When the session was deleted, in ISO 8601.

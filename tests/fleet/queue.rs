@@ -1,0 +1,189 @@
+//! Changes that no request of a client makes: entries that wait for the log and are published later, entries of other
+//! programs, and the list of the team.
+
+use crate::daemon::Daemon;
+use crate::single::Single;
+use crate::support::{Fleet, Machine};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until a look at something gives true.
+#[track_caller]
+fn until(mut look: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !look() {
+        assert!(began.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// The state that a notification announces.
+#[track_caller]
+fn announced(daemon: &mut Daemon) -> Value {
+    let notice = daemon.notice(|message| message["method"] == "session_log_changed");
+    notice["params"]["queued"].clone()
+}
+
+/// The member `queued` of a session's row.
+#[track_caller]
+fn queued(daemon: &mut Daemon, session: &str) -> Value {
+    let list = daemon.done("list_sessions", json!({ "local": true }));
+    let rows = list["sessions"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["sessionId"] == session);
+    row.unwrap()["queued"].clone()
+}
+
+/// The number of entries of a session in the team's list.
+fn listed(machine: &Machine, session: &str) -> Option<u64> {
+    let rows = machine.done(&["pull", "--list", "--json"]);
+    let row = rows.into_iter().find(|row| row["sessionId"] == session);
+    row?["entries"].as_u64()
+}
+
+/// Entries stayed `queued` for clients, whatever happened later; a session that was closed while entries waited kept
+/// them until it was opened again.
+#[test]
+fn a_queue_is_announced_when_it_begins_and_when_it_is_published() {
+    let Some(mut server) = Single::start(|_| String::new()) else {
+        return;
+    };
+    let here = server.machine("offline = \"queue\"");
+    let there = server.machine("");
+    here.until_sound(&["doctor", "--cluster", "--create"]);
+    let mut daemon = Daemon::start(&here);
+    daemon.done(
+        "initialize",
+        json!({ "client": { "name": "test", "version": "1" }, "protocolVersion": 1 }),
+    );
+    let made = daemon.done(
+        "create_session",
+        json!({ "cwd": "/c", "write": "now", "sessionId": "s" }),
+    );
+    assert_eq!(made["session"]["queued"], Value::Null);
+    assert_eq!(daemon.say("s", "one")["durability"], "replicated");
+    assert_eq!(queued(&mut daemon, "s"), Value::Null);
+
+    server.kill();
+    assert_eq!(daemon.say("s", "two")["durability"], "queued");
+    assert_eq!(announced(&mut daemon), true);
+    assert_eq!(daemon.say("s", "three")["durability"], "queued");
+    assert_eq!(queued(&mut daemon, "s"), true);
+    let opened = daemon.done("open_session", json!({ "sessionId": "s" }));
+    assert_eq!(opened["session"]["queued"], true);
+
+    server.restart();
+    assert_eq!(announced(&mut daemon), false);
+    assert_eq!(queued(&mut daemon, "s"), Value::Null);
+    let opened = daemon.done("open_session", json!({ "sessionId": "s" }));
+    assert_eq!(opened["session"]["queued"], Value::Null);
+    there.done(&["pull", "s", "--json"]);
+    assert_eq!(there.text("s"), here.text("s"));
+    until(|| listed(&there, "s") == Some(3));
+
+    // It is closed, three times as it was opened, before the servers are back.
+    server.kill();
+    assert_eq!(daemon.say("s", "four")["durability"], "queued");
+    assert_eq!(announced(&mut daemon), true);
+    for _ in 0..3 {
+        daemon.done("close_session", json!({ "sessionId": "s" }));
+    }
+    assert_eq!(queued(&mut daemon, "s"), true);
+    server.restart();
+    until(|| queued(&mut daemon, "s").is_null());
+    there.done(&["pull", "s", "--json"]);
+    assert_eq!(there.text("s"), here.text("s"));
+
+    // Opened again, it is followed again.
+    daemon.done("open_session", json!({ "sessionId": "s" }));
+    assert_eq!(daemon.say("s", "five")["durability"], "replicated");
+    until(|| listed(&there, "s") == Some(5));
+    daemon.end();
+}
+
+/// A daemon finds entries in the file that an earlier one could not publish.
+#[test]
+fn a_session_that_is_opened_without_servers_says_that_entries_wait() {
+    let Some(mut server) = Single::start(|_| String::new()) else {
+        return;
+    };
+    let machine = server.machine("offline = \"queue\"");
+    machine.until_sound(&["doctor", "--cluster", "--create"]);
+    machine.make("s", 3, 10);
+    machine.done(&["push", "s", "--json"]);
+    server.kill();
+    let mut daemon = Daemon::start(&machine);
+    let opened = daemon.done("open_session", json!({ "sessionId": "s" }));
+    assert_eq!(
+        opened["session"]["queued"],
+        Value::Null,
+        "the file is as it was pushed"
+    );
+    daemon.say("s", "waits");
+    assert_eq!(announced(&mut daemon), true);
+    daemon.end();
+    let mut daemon = Daemon::start(&machine);
+    let opened = daemon.done("open_session", json!({ "sessionId": "s" }));
+    assert_eq!(opened["session"]["queued"], true);
+    server.restart();
+    assert_eq!(announced(&mut daemon), false);
+    daemon.end();
+}
+
+/// The team's list kept the number of entries that the last commit of a daemon had.
+#[test]
+fn entries_of_other_programs_reach_the_list_of_the_team() {
+    let Some(server) = Single::start(|_| String::new()) else {
+        return;
+    };
+    let (here, there) = (server.machine(""), server.machine(""));
+    here.until_sound(&["doctor", "--cluster", "--create"]);
+    here.make("s", 3, 10);
+    here.done(&["push", "s", "--json"]);
+    let mut daemon = Daemon::start(&here);
+    daemon.done("open_session", json!({ "sessionId": "s" }));
+    assert_eq!(listed(&there, "s"), Some(3));
+    let line = json!({
+        "type": "message", "id": "foreign1", "parentId": "e2", "timestamp": "2026-01-02T03:04:05.000Z",
+        "message": { "role": "user", "content": "by another program" },
+    });
+    here.append_text("s", &format!("{line}\n"));
+    until(|| listed(&there, "s") == Some(4));
+    daemon.end();
+}
+
+/// A client that watches the list of sessions heard of files only.
+#[test]
+fn changes_of_the_list_of_the_team_are_announced_to_watchers() {
+    let Some(fleet) = Fleet::get(26) else { return };
+    let fleet = fleet.with_stream();
+    let (here, there) = (Machine::new(&fleet), Machine::new(&fleet));
+    let mut daemon = Daemon::start(&here);
+    daemon.done("watch_sessions", json!({}));
+    let mut announced = |session: &str, fits: &dyn Fn(&Value) -> bool| {
+        let began = Instant::now();
+        loop {
+            daemon.notice(|message| message["params"]["team"] == true);
+            let list = daemon.done("list_sessions", json!({}));
+            let team = list["team"].as_array().unwrap();
+            if team
+                .iter()
+                .any(|row| row["sessionId"] == session && fits(row))
+            {
+                return;
+            }
+            assert!(began.elapsed() < Duration::from_secs(60), "{list}");
+        }
+    };
+    there.make("s", 2, 10);
+    there.done(&["push", "s", "--json"]);
+    announced("s", &|row| row["entries"] == 2);
+    let mut other = Daemon::start(&there);
+    other.done("open_session", json!({ "sessionId": "s" }));
+    announced("s", &|row| row["openOn"] != json!([]));
+    other.say("s", "more");
+    announced("s", &|row| row["entries"] == 3);
+    other.end();
+    daemon.end();
+}
