@@ -7,13 +7,13 @@ use super::messages::SessionMessages;
 use super::replicated::{LogSource, ReplicatedFile, TornLine};
 use super::stream::NatsLog;
 use super::team::Team;
-use super::transfer;
+use super::{transfer, trash};
 use crate::blocking::blocking;
 use crate::config::NatsSettings;
 use crate::error::{Error, Kind, Result};
 use crate::lock::lock;
 use crate::log::header::CURRENT_VERSION;
-use crate::log::upstream::{SharedLog, Upstream};
+use crate::log::upstream::{InLog, SharedLog, Upstream};
 use crate::os::file::Location;
 use crate::store::{Store, listing};
 use crate::team::{TeamList, TeamRow, TeamView};
@@ -38,7 +38,6 @@ const LOOK: Duration = Duration::from_secs(2);
 
 /// The log of a daemon.
 pub(crate) struct LiveLog {
-    store: Store,
     connector: Arc<Connector>,
     /// By session.
     sessions: Mutex<HashMap<String, LiveSession>>,
@@ -49,6 +48,7 @@ struct Connector {
     settings: NatsSettings,
     state: Mutex<ConnectorState>,
     team: Team,
+    store: Store,
 }
 
 /// The team's list, which connects if nothing has done so.
@@ -182,10 +182,10 @@ impl LiveLog {
             team: Team::new(&settings.stream),
             settings,
             state: Mutex::default(),
+            store: Store::new(session_dir),
         });
         connect_beside(&connector);
         Arc::new(Self {
-            store: Store::new(session_dir),
             connector,
             sessions: Mutex::default(),
         })
@@ -209,6 +209,17 @@ impl LiveLog {
         sessions.insert(session.to_owned(), live);
         file
     }
+
+    /// Forgets the replica of a session that is not open.
+    fn forget(&self, session: &str) {
+        let mut sessions = lock(&self.sessions);
+        if sessions
+            .get(session)
+            .is_some_and(|live| live.follower.is_none())
+        {
+            sessions.remove(session);
+        }
+    }
 }
 
 impl SharedLog for LiveLog {
@@ -224,17 +235,60 @@ impl SharedLog for LiveLog {
         if header.version != CURRENT_VERSION {
             return Ok(());
         }
-        self.replica(&header.id, at).settle_alone(TornLine::Leave)
+        // A deleted session can be read where its file is.
+        if self.connector.store.is_in_trash(at) {
+            return Ok(());
+        }
+        let file = self.replica(&header.id, at);
+        match file.settle_alone(TornLine::Leave) {
+            Err(error) if error.kind == Kind::SessionDeleted => {
+                let is_deleted =
+                    trash::discard(&self.connector.store, &file, &self.connector.team)?;
+                if !is_deleted {
+                    return Ok(());
+                }
+                self.forget(&header.id);
+                Err(error)
+            }
+            settled => settled,
+        }
     }
 
     fn fetch(&self, session: &str) -> Result<bool> {
         let log = self.connector.connected()?;
-        let files = SessionFiles::of(&self.store);
+        let files = SessionFiles::of(&self.connector.store);
         match transfer::pull(&files, &*log, session) {
             Ok(_) => Ok(true),
             Err(error) if error.kind == Kind::SessionNotFound => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    fn delete(&self, session: &str, at: &Location) -> Result<()> {
+        if trash::is_local(at) {
+            return Ok(());
+        }
+        let file = self.replica(session, at);
+        let deleted = trash::close(&file, &self.connector.team);
+        self.forget(session);
+        deleted
+    }
+
+    fn restore(&self, session: &str) -> Result<InLog> {
+        let log = self.connector.connected()?;
+        trash::reopen(&*log, session)
+    }
+
+    fn restored(&self, session: &str, at: &Location, before: InLog) -> Result<()> {
+        let file = self.replica(session, at);
+        file.stop_closing();
+        let settled = trash::settle_restored(&file, &self.connector.team, before);
+        self.forget(session);
+        // A session whose deletion failed is open.
+        if let Some(live) = lock(&self.sessions).get_mut(session) {
+            live.follower = Some(follow(&self.connector, session, &file));
+        }
+        settled
     }
 
     fn follow(&self, session: &str) {
@@ -272,6 +326,8 @@ impl SharedLog for LiveLog {
             team.note(TeamRow {
                 host,
                 sequence,
+                // Another machine may have deleted it since the commit.
+                is_trashed: live.file.is_closed(),
                 ..row
             });
         }
@@ -312,7 +368,7 @@ fn follow(connector: &Arc<Connector>, session: &str, file: &Arc<ReplicatedFile>)
                 return;
             }
             if let Ok(log) = log {
-                let following = copy_on(Arc::downgrade(&log), session, file);
+                let following = copy_on(Arc::downgrade(&log), connector, session, file);
                 task.running = Some(log.spawn(following));
                 return;
             }
@@ -327,14 +383,36 @@ fn follow(connector: &Arc<Connector>, session: &str, file: &Arc<ReplicatedFile>)
     follower
 }
 
-async fn copy_on(log: Weak<NatsLog>, session: String, file: Weak<ReplicatedFile>) {
+async fn copy_on(
+    log: Weak<NatsLog>,
+    connector: Weak<Connector>,
+    session: String,
+    file: Weak<ReplicatedFile>,
+) {
     while let (Some(log), Some(file)) = (log.upgrade(), file.upgrade()) {
         if let Err(error) = copy_while_connected(&log, &session, &file).await {
+            if error.kind == Kind::SessionDeleted && is_discarded(&connector, &file).await {
+                return;
+            }
             tracing::info!(session, %error, "a session is followed again later");
         }
         drop((log, file));
         tokio::time::sleep(PAUSE).await;
     }
+}
+
+/// Moves the file of a deleted session to the trash. Returns whether it is not followed any more.
+async fn is_discarded(connector: &Weak<Connector>, file: &Arc<ReplicatedFile>) -> bool {
+    let Some(connector) = connector.upgrade() else {
+        return true;
+    };
+    let file = Arc::clone(file);
+    let discarded =
+        blocking(move || trash::discard(&connector.store, &file, &connector.team)).await;
+    discarded.unwrap_or_else(|error| {
+        tracing::warn!(%error, "the file of a deleted session is moved to the trash later");
+        false
+    })
 }
 
 /// Ends with an error only.

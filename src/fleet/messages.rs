@@ -79,7 +79,7 @@ impl StreamMessage {
     }
 
     /// The message of the session before it.
-    fn before(&self) -> Option<u64> {
+    pub(super) fn before(&self) -> Option<u64> {
         self.number(EXPECTED)
     }
 

@@ -4,7 +4,7 @@
 //! Each message says, in the header by which it was compared and set, the message of the session before it. A reader
 //! sees from it that no message is missing, and that each was written by this program.
 
-use super::backend::{AppendOutcome, LogBackend, LogIdentity, LogParts, Position};
+use super::backend::{AppendOutcome, LogBackend, LogIdentity, LogPart, LogParts, Position};
 use super::connection::{ANSWER, ApiError, Connection, unavailable};
 use super::limits::{self, StreamInfo};
 use super::messages::{MessageAnswer, SessionMessages, StreamMessage};
@@ -193,7 +193,7 @@ impl NatsLog {
 
     /// The last message of a session. A server that was stopped answers with its old state for a moment after it goes
     /// on, so that a message before `from` is not believed at once.
-    async fn last(&self, session: &str, from: Position) -> Result<Option<StreamMessage>> {
+    async fn last_message(&self, session: &str, from: Position) -> Result<Option<StreamMessage>> {
         let query = json!({ "last_by_subj": subject::subject(session) });
         let began = Instant::now();
         loop {
@@ -221,7 +221,7 @@ impl LogBackend for NatsLog {
     }
 
     fn read<'a>(&'a self, session: &str, from: Position) -> Result<LogParts<'a>> {
-        match self.wait(self.last(session, from))? {
+        match self.wait(self.last_message(session, from))? {
             Some(last) if last.sequence > from.0 => Ok(Box::new(SessionMessages::new(
                 self,
                 session,
@@ -236,12 +236,23 @@ impl LogBackend for NatsLog {
         Ok(Box::new(SessionMessages::new(self, session, from, None)))
     }
 
+    fn last(&self, session: &str) -> Result<Option<LogPart>> {
+        let Some(last) = self.wait(self.last_message(session, Position::START))? else {
+            return Ok(None);
+        };
+        // A message that names none before it is refused by the read.
+        let before = Position(last.before().unwrap_or_default());
+        let mut messages = SessionMessages::new(self, session, before, Some(last));
+        messages.next().transpose()
+    }
+
     fn list(&self) -> Result<Vec<String>> {
         self.wait(sessions(&self.connection, &self.settings))
     }
 
     fn identity(&self, session: &str) -> Result<LogIdentity> {
         Ok(LogIdentity {
+            session: session.to_owned(),
             stream: self.settings.stream.clone(),
             created: self.info.created.clone(),
             subject: subject::subject(session),

@@ -4,12 +4,14 @@
 //! lines that wait for the servers. If the log has gone on meanwhile, the file is made again in the order of the log.
 //! All calls are made with the lock of the file.
 
+pub(crate) mod closing;
 mod equality;
 #[cfg(test)]
 mod tests;
 
 use self::equality::Equality;
 use super::backend::{AppendOutcome, LogBackend, LogIdentity, LogPart, Position};
+use super::closing::{deleted, is_closed};
 use super::files;
 use super::replica::{self, ReplicaRecord};
 use super::transfer::{self, Agreement, Comparison, ROUNDS, Relation, WRITE, part_after};
@@ -25,6 +27,7 @@ use sha2::{Digest, Sha256};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 /// Lines that are no entries are moved to the file with this suffix.
@@ -57,6 +60,8 @@ pub(crate) struct ReplicatedFile {
     queues: bool,
     /// Locked for a moment at a time: a task of the connection reads it too.
     state: Mutex<Equality>,
+    /// Whether this process deletes the session.
+    is_closing: AtomicBool,
 }
 
 /// An incomplete last line of the file.
@@ -81,10 +86,12 @@ impl ReplicatedFile {
             at,
             queues,
             state: Mutex::default(),
+            is_closing: AtomicBool::new(false),
         })
     }
 
-    /// As [`Upstream::settle`], with the lock of the file taken here. Without a file there is nothing to do.
+    /// As [`Upstream::settle`], with the lock of the file taken here. Without a file there is nothing to do. Fails with
+    /// `sessionDeleted` if the log is closed.
     pub(crate) fn settle_alone(&self, torn: TornLine) -> Result<()> {
         match self.locked()? {
             Some(file) => self.make_equal(&file, torn),
@@ -137,7 +144,9 @@ impl ReplicatedFile {
                 self.append(&locked, &part.lines)?;
                 let record = self.record_behind(&log.identity(&self.session)?, &state, part);
                 state.advance(record);
-                return self.save_sometimes(&mut state);
+                self.save_sometimes(&mut state)?;
+                drop(state);
+                return self.check_open();
             }
         }
         self.make_equal(&locked, TornLine::Leave)
@@ -172,7 +181,7 @@ impl ReplicatedFile {
 
     fn is_settled(&self, file: &File) -> bool {
         let state = lock(&self.state);
-        !state.is_behind && state.is_equal(file)
+        !state.is_behind && !state.is_closed() && state.is_equal(file)
     }
 
     /// The file with its lock; `None` if there is none.
@@ -226,6 +235,10 @@ impl ReplicatedFile {
                 at: mut agreed,
                 relation,
             } = transfer::compare(&*log, &self.session, &self.at, &identity, record.as_ref())?;
+            // Lines that only the file has wait for the session's return.
+            if relation == Relation::FileAhead && identity.is_closed_by(&agreed.last) {
+                return Err(deleted(&self.session));
+            }
             let is_torn = self.is_torn(file)?;
             if is_torn && torn == TornLine::Leave {
                 return Ok(());
@@ -308,7 +321,9 @@ impl ReplicatedFile {
     fn begin(&self, file: &File, record: Option<ReplicaRecord>) -> Result<()> {
         let mut state = lock(&self.state);
         state.begin(file, record)?;
-        self.save_state(&mut state)
+        self.save_state(&mut state)?;
+        drop(state);
+        self.check_open()
     }
 
     /// The record of a file that this process has compared.
@@ -322,6 +337,7 @@ impl ReplicatedFile {
         for _ in 0..ROUNDS {
             let mut known = HashSet::new();
             let mut end = agreed.position;
+            let mut is_closed_log = is_closed(&self.session, &agreed.last);
             for part in log.read(&self.session, agreed.position)? {
                 let part = part?;
                 known.extend(
@@ -330,6 +346,10 @@ impl ReplicatedFile {
                         .map(digest),
                 );
                 end = part.end;
+                is_closed_log = is_closed(&self.session, &part.lines);
+            }
+            if is_closed_log {
+                return Err(deleted(&self.session));
             }
             let mut own = Vec::new();
             let mut foreign = Vec::new();
@@ -430,6 +450,7 @@ impl ReplicatedFile {
             hash: replica::hash(&part.lines),
             previous: before.map_or(0, |before| before.sequence),
             length,
+            is_closed: identity.is_closed_by(&part.lines),
         }
     }
 
@@ -448,6 +469,7 @@ impl Upstream for Arc<ReplicatedFile> {
     }
 
     fn publish(&self, lines: &[u8]) -> Result<PublishOutcome> {
+        self.check_open()?;
         let log = self.source.log()?;
         let most = log.max_line();
         if lines.len() > most {
