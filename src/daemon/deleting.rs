@@ -5,8 +5,13 @@ use crate::blocking::blocking;
 use crate::error::{Kind, Result};
 use crate::log::upstream::{InLog, SharedLog, is_replica};
 use crate::os::file::Location;
+use crate::store::catalogue::CatalogueRow;
+use crate::team::TeamList;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// The most files that one list compares with their logs.
+const MOST_DISCARDED: usize = 16;
 
 impl Daemon {
     /// Moves a session's file to the trash, after its log says that it is deleted. Returns its new path. On failure the
@@ -64,6 +69,37 @@ impl Daemon {
             tracing::warn!(%error, "a restored session is compared with its log when it is opened");
         }
         Ok(restored)
+    }
+
+    /// Leaves out of a list the sessions that other machines have deleted, and moves their files to the trash. The
+    /// team's list only names them: the log decides. Blocks.
+    pub(crate) fn discard_deleted(&self, team: &TeamList, rows: &mut Vec<Arc<CatalogueRow>>) {
+        let Some(log) = self
+            .shared_log
+            .as_ref()
+            .filter(|_| team.incomplete.is_none())
+        else {
+            return;
+        };
+        let mut left = MOST_DISCARDED;
+        rows.retain(|row| {
+            let listing = &row.listing;
+            let id = listing.header.as_ref().map(|header| &*header.id);
+            let described = id.and_then(|id| team.find(id)?.row.as_ref());
+            if left == 0 || !described.is_some_and(|row| row.is_trashed) {
+                return true;
+            }
+            left -= 1;
+            let compared = Location::of_path(&listing.path).and_then(|at| log.prepare(&at));
+            match compared {
+                Err(error) if error.kind == Kind::SessionDeleted => false,
+                Err(_) => {
+                    left = 0;
+                    true
+                }
+                Ok(()) => true,
+            }
+        });
     }
 
     /// As [`Self::delete`], on a thread that may block; `None` for a session without a file.

@@ -33,8 +33,8 @@ pub enum Kind {
     SessionInfo,
     Usage,
     ContextEdit,
-    /// A `custom` of type `treelined.leaf`: a durable move of the leaf (session-file.md §4). Also the records of a
-    /// deletion, which stay at the leaf (§4.5).
+    /// A `custom` of type `treelined.leaf`: a durable move of the leaf (session-file.md §4). Also a record of a
+    /// deletion, which stays at the leaf.
     LeafRecord,
     /// A type unknown to this program; the entry is kept.
     Unknown,

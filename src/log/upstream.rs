@@ -47,6 +47,10 @@ pub(crate) trait SharedLog: Send + Sync {
 
 /// A session of a log, before it was restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    not(feature = "nats"),
+    allow(dead_code, reason = "only a log makes them")
+)]
 pub(crate) enum InLog {
     /// The log does not have it.
     Missing,

@@ -7,6 +7,7 @@ mod agents;
 mod chaos;
 mod compare;
 mod daemon;
+mod deleting;
 mod failures;
 mod live;
 mod objects;

@@ -252,6 +252,11 @@ impl Machine {
         path
     }
 
+    /// The session directory.
+    pub(crate) fn sessions(&self) -> PathBuf {
+        self.folder.path().join("sessions")
+    }
+
     /// Appends to the file of a session.
     #[track_caller]
     pub(crate) fn append_text(&self, session: &str, text: &str) {

@@ -38,7 +38,11 @@ pub(in crate::rpc) fn list_sessions(
         blocking(move || {
             let team = daemon.team().filter(|_| !params.local);
             let team = team.map(|team| team.list());
-            page(daemon.store.list()?, &params, team.as_deref(), fits).map(Prepared::bytes)
+            let mut rows = daemon.store.list()?;
+            if let Some(team) = &team {
+                daemon.discard_deleted(team, &mut rows);
+            }
+            page(rows, &params, team.as_deref(), fits).map(Prepared::bytes)
         })
         .await
     }))

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:d7572b94f2cc6070898b7c76287d1279cc6c3b2709590fdfd6b3a117f88e9a95',
+  schema_hash = 'sha256:ca94869c28342ce2adb80c165c2783b6e958c1494aa06fc4878c48f6daf1cb5b',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

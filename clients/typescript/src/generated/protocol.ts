@@ -155,7 +155,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:d7572b94f2cc6070898b7c76287d1279cc6c3b2709590fdfd6b3a117f88e9a95';
+export const SCHEMA_HASH = 'sha256:ca94869c28342ce2adb80c165c2783b6e958c1494aa06fc4878c48f6daf1cb5b';
 
 /** Params and result by method. */
 export interface Methods {
