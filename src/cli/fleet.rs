@@ -68,6 +68,9 @@ pub(crate) struct PullArgs {
     /// Print the stream's sessions, with the machines that have them open, and copy nothing
     #[arg(long, conflicts_with_all = ["sessions", "all", "follow"])]
     list: bool,
+    /// With --list: print the deleted sessions in place of the others; `treelined restore ID` brings one back
+    #[arg(long, requires = "list")]
+    deleted: bool,
     /// Go on until an interrupt, and write what arrives to the file
     #[arg(long, conflicts_with = "all")]
     follow: bool,
@@ -100,7 +103,8 @@ pub(super) fn push(options: &Options, args: &PushArgs) -> anyhow::Result<ExitCod
         "pushed",
         "the stream has more; `treelined pull` brings it",
         args.json,
-    );
+    )
+    .skipping_deleted(true);
     let all = files.len();
     for (tried, at) in files.into_iter().enumerate() {
         if report.has_lost_servers {
@@ -170,14 +174,15 @@ pub(super) fn pull(options: &Options, args: &PullArgs) -> anyhow::Result<ExitCod
     let store = Store::new(config.session_dir.clone());
     let log = NatsLog::open(servers(&config)?)?;
     if args.list {
-        return team::list(&log, args.json);
+        return team::list(&log, args.deleted, args.json);
     }
     let files = SessionFiles::of(&store);
     let mut report = Report::new(
         "pulled",
         "the file has more; `treelined push` sends it",
         args.json,
-    );
+    )
+    .skipping_deleted(args.all);
     if args.follow {
         return follow(&files, &log, &args.sessions, report);
     }
@@ -221,6 +226,8 @@ struct Report {
     action: &'static str,
     behind: &'static str,
     json: bool,
+    /// Whether deleted sessions are left out, in place of a failure.
+    skips_deleted: bool,
     failed: u64,
     /// Failures because there is no such session.
     missing: u64,
@@ -235,6 +242,7 @@ impl Report {
             action,
             behind,
             json,
+            skips_deleted: false,
             failed: 0,
             missing: 0,
             has_lost_servers: false,
@@ -250,7 +258,33 @@ impl Report {
         )
     }
 
+    fn skipping_deleted(self, skips_deleted: bool) -> Self {
+        Self {
+            skips_deleted,
+            ..self
+        }
+    }
+
+    fn skip(&mut self, session: &str) -> io::Result<()> {
+        if self.json {
+            let line = json!({ "session": session, "skipped": "deleted" });
+            writeln!(self.screen, "{line}")?;
+        } else {
+            let shown = self.screen.style(Style::Bold, &terminal::line(session));
+            writeln!(
+                self.screen,
+                "{shown}: skipped: it is deleted; `treelined restore` brings it back"
+            )?;
+        }
+        self.screen.flush()
+    }
+
     fn add(&mut self, session: &str, outcome: Result<Transfer>) -> io::Result<()> {
+        if let (true, Err(error)) = (self.skips_deleted, &outcome)
+            && error.kind == Kind::SessionDeleted
+        {
+            return self.skip(session);
+        }
         self.failed += u64::from(outcome.is_err());
         let is_missing = |error: &Error| error.kind == Kind::SessionNotFound;
         self.missing += u64::from(outcome.as_ref().is_err_and(is_missing));

@@ -2,17 +2,15 @@
 
 use super::screen::{Screen, Style};
 use super::tree::count;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::fleet::backend::LogBackend;
+use crate::fleet::describe::describe;
 use crate::fleet::stream::NatsLog;
 use crate::fleet::team::TeamRows;
 use crate::fleet::transfer::Transfer;
-use crate::log::Log;
 use crate::os::file::Location;
-use crate::store::listing::Listing;
 use crate::team::{TeamList, TeamRow, TeamSession};
 use crate::terminal;
-use crate::timestamp;
 use crate::wire::TeamSessionRow;
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -51,23 +49,11 @@ impl Descriptions {
 }
 
 fn row(at: &Location, sequence: u64, host: &str) -> Result<TeamRow> {
-    let opened = Log::open(at.clone())?;
-    let entries = opened.tree.entry_count() as u64;
-    let listing = Listing::of(at, Ok(opened))?;
-    let Some(header) = listing.header else {
-        let why = format!("{} has no session header", at.path().display());
-        return Err(Error::new(Kind::HeaderMissing, why));
-    };
+    let described = describe(at)?.row;
     Ok(TeamRow {
-        session_id: header.id,
-        name: listing.name,
-        cwd: header.cwd,
-        created: timestamp::format(listing.created),
-        modified: timestamp::format(listing.modified),
-        entries,
         host: host.to_owned(),
         sequence,
-        is_trashed: false,
+        ..described
     })
 }
 
@@ -79,8 +65,8 @@ fn note(error: &Error) -> io::Result<()> {
     )
 }
 
-/// Prints the sessions of the log. Without the team's list they are ids only.
-pub(super) fn list(log: &NatsLog, is_json: bool) -> anyhow::Result<ExitCode> {
+/// Prints the sessions of the log: the deleted ones, or the others. Without the team's list they are ids only.
+pub(super) fn list(log: &NatsLog, is_of_deleted: bool, is_json: bool) -> anyhow::Result<ExitCode> {
     let list = match TeamRows::of(log).list() {
         Ok(list) => list,
         Err(error) => {
@@ -97,7 +83,8 @@ pub(super) fn list(log: &NatsLog, is_json: bool) -> anyhow::Result<ExitCode> {
         note(&Error::new(*kind, why.clone()))?;
     }
     let mut screen = Screen::new();
-    for session in &list.sessions {
+    let is_listed = |session: &&TeamSession| is_trashed(session) == is_of_deleted;
+    for session in list.sessions.iter().filter(is_listed) {
         match is_json {
             true => writeln!(screen, "{}", terminal::json(&line(session)?))?,
             false => print(&mut screen, session)?,
@@ -107,11 +94,14 @@ pub(super) fn list(log: &NatsLog, is_json: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn is_trashed(session: &TeamSession) -> bool {
+    session.row.as_ref().is_some_and(|row| row.is_trashed)
+}
+
 /// The row as in `list_sessions`, with `trashed` if the session is deleted.
 fn line(session: &TeamSession) -> anyhow::Result<String> {
     let mut row = serde_json::to_value(TeamSessionRow::of(session))?;
-    let is_trashed = session.row.as_ref().is_some_and(|row| row.is_trashed);
-    if let (true, Value::Object(members)) = (is_trashed, &mut row) {
+    if let (true, Value::Object(members)) = (is_trashed(session), &mut row) {
         members.insert("trashed".to_owned(), json!(true));
     }
     Ok(row.to_string())

@@ -3,7 +3,7 @@
 //! [`call`] is a request until its response, [`queue`] orders requests, one queue per session. [`open_session`] is an
 //! open session, [`connection`] a client with its output, and [`connections`] has all of them.
 //!
-//! [`replication`] connects sessions with the log beyond this machine. [`closing`] closes sessions for one connection or for all. [`append`] writes adjacent appends of a queue, [`commit`] makes any other change and ends both; [`notify`] sends
+//! [`replication`] connects sessions with the log beyond this machine. [`closing`] closes sessions for one connection or for all, [`deleting`] moves their files. [`append`] writes adjacent appends of a queue, [`commit`] makes any other change and ends both; [`notify`] sends
 //! notifications in the order of the commits; [`follow`] detects the entries of other writers. [`release`] holds
 //! operations that ask before they commit: [`navigation`] and [`compaction`] use it, [`fork`] has steps of its own.
 //! [`extension`] opens sessions for extensions. [`question`] asks clients and hooks, and [`summaries`] runs the summarizer.
@@ -20,6 +20,7 @@ pub(crate) mod compaction;
 pub(crate) mod connection;
 pub(crate) mod connections;
 pub(crate) mod convert;
+mod deleting;
 pub(crate) mod extension;
 pub(crate) mod find;
 pub(crate) mod follow;

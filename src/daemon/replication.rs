@@ -57,18 +57,28 @@ impl Daemon {
     }
 
     /// Brings the entries of the log into a file that is about to be opened. If that fails, the file can be read, and
-    /// the first append fails for the same reason.
-    pub(crate) async fn prepare_replica(&self, at: &Location, access: Access) {
+    /// the first append fails for the same reason. Fails with `sessionDeleted` if the log says that the session is
+    /// deleted.
+    pub(crate) async fn prepare_replica(&self, at: &Location, access: Access) -> Result<()> {
         let Some(log) = &self.shared_log else {
-            return;
+            return Ok(());
         };
         if access == Access::Read && !is_replica(at) {
-            return;
+            return Ok(());
+        }
+        // The file of a deleted session can be read where it is.
+        if self.store.is_in_trash(at) {
+            return Ok(());
         }
         let (log, at) = (Arc::clone(log), at.clone());
         let prepared = blocking(move || log.prepare(&at)).await;
-        if let Err(error) = prepared {
-            tracing::warn!(%error, "a session is opened without the log");
+        match prepared {
+            Err(error) if error.kind == Kind::SessionDeleted => Err(error),
+            Err(error) => {
+                tracing::warn!(%error, "a session is opened without the log");
+                Ok(())
+            }
+            Ok(()) => Ok(()),
         }
     }
 

@@ -9,6 +9,15 @@ use crate::json::{self, Malformed};
 use std::borrow::Cow;
 use std::fmt;
 
+/// The `customType` of leaf records.
+pub(crate) const LEAF_RECORD: &str = "treelined.leaf";
+/// The `customType` of the record that ends the log of a deleted session.
+pub(crate) const TRASHED: &str = "treelined.trashed";
+/// The `customType` of the record behind it, once the session is restored.
+pub(crate) const RESTORED: &str = "treelined.restored";
+/// The cause of records that move no leaf.
+pub(crate) const NO_MOVE: &str = "";
+
 /// The `type` of an entry; `session` is a [`HeaderFacts`] instead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -24,7 +33,8 @@ pub enum Kind {
     SessionInfo,
     Usage,
     ContextEdit,
-    /// A `custom` of type `treelined.leaf`: a durable move of the leaf (session-file.md §4).
+    /// A `custom` of type `treelined.leaf`: a durable move of the leaf (session-file.md §4). Also a record of a
+    /// deletion, which stays at the leaf.
     LeafRecord,
     /// A type unknown to this program; the entry is kept.
     Unknown,
@@ -232,6 +242,7 @@ pub enum Facts<'a> {
     ContextEdit {
         target_id: Option<Cow<'a, str>>,
     },
+    /// Of a deletion, the cause is [`NO_MOVE`].
     LeafRecord {
         from: Option<Cow<'a, str>>,
         cause: Option<Cow<'a, str>>,

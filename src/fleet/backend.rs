@@ -40,6 +40,8 @@ pub(crate) type Appending = Pin<Box<dyn Future<Output = Result<AppendOutcome>> +
 /// The log of a session, distinguished from every other log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogIdentity {
+    /// The session's id.
+    pub session: String,
     pub stream: String,
     /// When the stream was created. A stream that was made anew has the same name.
     pub created: String,
@@ -69,6 +71,11 @@ pub trait LogBackend: Send + Sync {
 
     /// As [`Self::read`], and then each later part when it arrives. It ends only with an error.
     fn follow<'a>(&'a self, session: &str, from: Position) -> Result<LogParts<'a>>;
+
+    /// The last part of a session's lines; `None` for a session that does not exist.
+    fn last(&self, session: &str) -> Result<Option<LogPart>> {
+        self.read(session, Position::START)?.last().transpose()
+    }
 
     /// The ids of all sessions, sorted.
     fn list(&self) -> Result<Vec<String>>;

@@ -185,6 +185,7 @@ impl LogBackend for SessionFiles<'_> {
 
     fn identity(&self, session: &str) -> Result<LogIdentity> {
         Ok(LogIdentity {
+            session: session.to_owned(),
             stream: self.store.path().display().to_string(),
             created: String::new(),
             subject: session.to_owned(),

@@ -6,7 +6,7 @@ use super::live::{Connector, PAUSE};
 use super::replicated::{ReplicatedFile, TornLine};
 use super::stream::NatsLog;
 use crate::blocking::blocking;
-use crate::error::Result;
+use crate::error::{Kind, Result};
 use crate::lock::lock;
 use crate::log::upstream::PublishedHook;
 use std::sync::{Arc, Mutex, Weak};
@@ -62,7 +62,8 @@ impl Follower {
                     return;
                 }
                 if let Ok(log) = log {
-                    let following = copy_on(Arc::downgrade(&log), session, file, published);
+                    let following =
+                        copy_on(Arc::downgrade(&log), connector, session, file, published);
                     task.running = Some(log.spawn(following));
                     return;
                 }
@@ -80,17 +81,34 @@ impl Follower {
 
 async fn copy_on(
     log: Weak<NatsLog>,
+    connector: Weak<Connector>,
     session: String,
     file: Weak<ReplicatedFile>,
     published: PublishedHook,
 ) {
     while let (Some(log), Some(file)) = (log.upgrade(), file.upgrade()) {
         if let Err(error) = copy_while_connected(&log, &session, &file, &published).await {
+            if error.kind == Kind::SessionDeleted && is_discarded(&connector, &file).await {
+                return;
+            }
             tracing::info!(session, %error, "a session is followed again later");
         }
         drop((log, file));
         tokio::time::sleep(PAUSE).await;
     }
+}
+
+/// Moves the file of a deleted session to the trash. Returns whether it is not followed any more.
+async fn is_discarded(connector: &Weak<Connector>, file: &Arc<ReplicatedFile>) -> bool {
+    let Some(connector) = connector.upgrade() else {
+        return true;
+    };
+    let file = Arc::clone(file);
+    let discarded = blocking(move || connector.discard(&file)).await;
+    discarded.unwrap_or_else(|error| {
+        tracing::warn!(%error, "the file of a deleted session is moved to the trash later");
+        false
+    })
 }
 
 /// Ends with an error only.

@@ -125,7 +125,7 @@ impl<'a> FollowedMessages<'a> {
             self.reading = None;
         }
         if self.reading.is_none() {
-            let last = self.log.last(&self.session, at).await?;
+            let last = self.log.last_message(&self.session, at).await?;
             let last = last.filter(|last| last.sequence > at.0);
             let session = &self.session;
             self.reading = last.map(|last| SessionMessages::new(self.log, session, at, last));

@@ -6,12 +6,12 @@ use super::follower::Follower;
 use super::replicated::{LogSource, ReplicatedFile, TornLine};
 use super::stream::NatsLog;
 use super::team::Team;
-use super::transfer;
+use super::{transfer, trash};
 use crate::config::NatsSettings;
 use crate::error::{Error, Kind, Result};
 use crate::lock::lock;
 use crate::log::header::CURRENT_VERSION;
-use crate::log::upstream::{PublishedHook, SharedLog, Upstream};
+use crate::log::upstream::{InLog, PublishedHook, SharedLog, Upstream};
 use crate::os::file::Location;
 use crate::store::{Store, listing};
 use crate::team::{TeamList, TeamRow, TeamView};
@@ -28,7 +28,6 @@ pub(super) const PAUSE: Duration = Duration::from_secs(2);
 /// The log of a daemon.
 pub(crate) struct LiveLog {
     this: Weak<Self>,
-    store: Store,
     connector: Arc<Connector>,
     /// By session.
     sessions: Mutex<HashMap<String, LiveSession>>,
@@ -39,6 +38,7 @@ pub(super) struct Connector {
     settings: NatsSettings,
     state: Mutex<ConnectorState>,
     team: Team,
+    store: Store,
 }
 
 /// The team's list, which connects if nothing has done so.
@@ -105,6 +105,13 @@ impl Connector {
     }
 }
 
+impl Connector {
+    /// Moves the file of a session that was deleted in the log to the trash; see [`trash::discard`].
+    pub(super) fn discard(&self, file: &Arc<ReplicatedFile>) -> Result<bool> {
+        trash::discard(&self.store, file, &self.team)
+    }
+}
+
 /// Connects on a thread of its own, unless there is a connection or somebody makes one.
 fn connect_beside(connector: &Arc<Connector>) {
     let is_needed = connector
@@ -163,11 +170,11 @@ impl LiveLog {
             team: Team::new(&settings.stream),
             settings,
             state: Mutex::default(),
+            store: Store::new(session_dir),
         });
         connect_beside(&connector);
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
-            store: Store::new(session_dir),
             connector,
             sessions: Mutex::default(),
         })
@@ -195,6 +202,27 @@ impl LiveLog {
         };
         sessions.insert(session.to_owned(), live);
         file
+    }
+
+    fn follower(&self, session: &str, file: &Arc<ReplicatedFile>) -> Follower {
+        let (this, id) = (Weak::clone(&self.this), session.to_owned());
+        let hook: PublishedHook = Arc::new(move || {
+            if let Some(log) = this.upgrade() {
+                log.published(&id);
+            }
+        });
+        Follower::new(&self.connector, session, file, hook)
+    }
+
+    /// Forgets the replica of a session that is not open.
+    fn forget(&self, session: &str) {
+        let mut sessions = lock(&self.sessions);
+        if sessions
+            .get(session)
+            .is_some_and(|live| live.follower.is_none())
+        {
+            sessions.remove(session);
+        }
     }
 
     /// Lines that waited in the file of a session are in the log.
@@ -235,17 +263,54 @@ impl SharedLog for LiveLog {
         if header.version != CURRENT_VERSION {
             return Ok(());
         }
-        self.replica(&header.id, at).settle_alone(TornLine::Leave)
+        let file = self.replica(&header.id, at);
+        match file.settle_alone(TornLine::Leave) {
+            Err(error) if error.kind == Kind::SessionDeleted => {
+                if !self.connector.discard(&file)? {
+                    return Ok(());
+                }
+                self.forget(&header.id);
+                Err(error)
+            }
+            settled => settled,
+        }
     }
 
     fn fetch(&self, session: &str) -> Result<bool> {
         let log = self.connector.connected()?;
-        let files = SessionFiles::of(&self.store);
+        let files = SessionFiles::of(&self.connector.store);
         match transfer::pull(&files, &*log, session) {
             Ok(_) => Ok(true),
             Err(error) if error.kind == Kind::SessionNotFound => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    fn delete(&self, session: &str, at: &Location) -> Result<()> {
+        if trash::is_local(at) {
+            return Ok(());
+        }
+        let file = self.replica(session, at);
+        let deleted = trash::close(&file, &self.connector.team);
+        self.forget(session);
+        deleted
+    }
+
+    fn restore(&self, session: &str) -> Result<InLog> {
+        let log = self.connector.connected()?;
+        trash::reopen(&*log, session)
+    }
+
+    fn restored(&self, session: &str, at: &Location, before: InLog) -> Result<()> {
+        let file = self.replica(session, at);
+        file.stop_closing();
+        let settled = trash::settle_restored(&file, &self.connector.team, before);
+        self.forget(session);
+        // A session whose deletion failed is open.
+        if let Some(live) = lock(&self.sessions).get_mut(session) {
+            live.follower = Some(self.follower(session, &file));
+        }
+        settled
     }
 
     fn follow(&self, session: &str, published: PublishedHook) {
@@ -254,14 +319,7 @@ impl SharedLog for LiveLog {
             return;
         };
         if live.follower.is_none() {
-            let (this, id) = (Weak::clone(&self.this), session.to_owned());
-            let hook: PublishedHook = Arc::new(move || {
-                if let Some(log) = this.upgrade() {
-                    log.published(&id);
-                }
-            });
-            let follower = Follower::new(&self.connector, session, &live.file, hook);
-            live.follower = Some(follower);
+            live.follower = Some(self.follower(session, &live.file));
         }
         if live.published.replace(published).is_none() {
             self.connector.team.opened(session);
@@ -304,6 +362,8 @@ impl SharedLog for LiveLog {
             team.note(TeamRow {
                 host,
                 sequence,
+                // Another machine may have deleted it since the commit.
+                is_trashed: live.file.is_closed(),
                 ..row
             });
         }

@@ -5,11 +5,15 @@
 //! arrives, and [`objects`] keeps lines that are larger than a message. [`subject`] names a session in a stream, [`connection`] reaches the servers with
 //! deadlines, and [`limits`] judges a stream. [`replica`] is how far a file and a log are known to be equal;
 //! [`transfer`] compares and copies, and [`replicated`] keeps them equal while the session is open, with what a
-//! [`follower`] reads; [`live`] does so for the open sessions of a daemon. [`team`] is the list of sessions as all machines see it.
+//! [`follower`] reads; [`live`] does so for the open sessions of a daemon. [`closing`] ends the log of a deleted session,
+//! [`trash`] the life of its file, and [`describe`] reads what others see of it. [`team`] is the list of sessions as all
+//! machines see it.
 
 pub(crate) mod backend;
+pub(crate) mod closing;
 #[cfg(feature = "nats")]
 mod connection;
+pub(crate) mod describe;
 pub(crate) mod files;
 #[cfg(feature = "nats")]
 mod follower;
@@ -33,3 +37,5 @@ pub(crate) mod team;
 #[cfg(test)]
 mod tests;
 pub(crate) mod transfer;
+#[cfg(feature = "nats")]
+mod trash;

@@ -31,6 +31,9 @@ pub(super) struct ReplicaRecord {
     pub(super) previous: u64,
     /// Bytes of that message's lines.
     pub(super) length: u64,
+    /// Whether that message closes the log: the session is deleted.
+    #[serde(rename = "closed", default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_closed: bool,
 }
 
 impl ReplicaRecord {

@@ -4,7 +4,9 @@
 //! Each message says, in the header by which it was compared and set, the message of the session before it. A reader
 //! sees from it that no message is missing, and that each was written by this program.
 
-use super::backend::{AppendOutcome, Appending, LogBackend, LogIdentity, LogParts, Position};
+use super::backend::{
+    AppendOutcome, Appending, LogBackend, LogIdentity, LogPart, LogParts, Position,
+};
 use super::connection::{ANSWER, ApiError, Connection, unavailable};
 use super::hints::FollowedMessages;
 use super::limits::{self, StreamInfo};
@@ -197,7 +199,7 @@ impl NatsLog {
 
     /// The last message of a session. A server that was stopped answers with its old state for a moment after it goes
     /// on, so that a message before `from` is not believed at once.
-    pub(super) async fn last(
+    pub(super) async fn last_message(
         &self,
         session: &str,
         from: Position,
@@ -241,7 +243,7 @@ impl LogBackend for NatsLog {
     }
 
     fn read<'a>(&'a self, session: &str, from: Position) -> Result<LogParts<'a>> {
-        match self.wait(self.last(session, from))? {
+        match self.wait(self.last_message(session, from))? {
             Some(last) if last.sequence > from.0 => {
                 Ok(Box::new(SessionMessages::new(self, session, from, last)))
             }
@@ -254,12 +256,23 @@ impl LogBackend for NatsLog {
         Ok(Box::new(followed.after(from)))
     }
 
+    fn last(&self, session: &str) -> Result<Option<LogPart>> {
+        let Some(last) = self.wait(self.last_message(session, Position::START))? else {
+            return Ok(None);
+        };
+        // A message that names none before it is refused by the read.
+        let before = Position(last.before().unwrap_or_default());
+        let mut messages = SessionMessages::new(self, session, before, last);
+        messages.next().transpose()
+    }
+
     fn list(&self) -> Result<Vec<String>> {
         self.wait(sessions(&self.connection, &self.settings))
     }
 
     fn identity(&self, session: &str) -> Result<LogIdentity> {
         Ok(LogIdentity {
+            session: session.to_owned(),
             stream: self.settings.stream.clone(),
             created: self.info.created.clone(),
             subject: subject::subject(session),

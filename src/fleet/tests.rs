@@ -1,8 +1,10 @@
 //! The comparison and the copy, with two session directories in place of servers. `tests/fleet` has them with servers.
 
 use super::backend::{AppendOutcome, LogBackend, Position};
+use super::closing::{reopen, trashed};
 use super::files::SessionFiles;
 use super::transfer::{pull, pull_on, push};
+use crate::clock::SharedSource;
 use crate::error::{Error, Kind};
 use crate::store::Store;
 use std::fs;
@@ -259,5 +261,34 @@ fn a_follower_gets_what_is_appended_later() {
     });
     assert_eq!(kind(ended), Kind::Cancelled);
     assert_eq!(written, [2, 1, 1]);
+    assert_eq!(text(&file), text(&log));
+}
+
+/// A deleted session is neither brought back nor filled.
+#[test]
+fn a_deleted_session_is_neither_pulled_nor_pushed() {
+    let deletion = trashed(ID, Some("e1"), &SharedSource);
+    let deletion = String::from_utf8(deletion).unwrap();
+    let pair = Pair::new();
+    let (file, log) = pair.sides();
+    write(&log, &[header(), line(1), deletion.clone()].concat());
+    assert_eq!(kind(pull(&file, &log, ID)), Kind::SessionDeleted);
+    assert!(file.list().unwrap().is_empty());
+    // Files of before, equal, and ahead.
+    for lines in [
+        [header(), line(1)].concat(),
+        [header(), line(1), deletion.clone()].concat(),
+        [header(), line(1), deletion.clone(), line(2)].concat(),
+    ] {
+        let other = Pair::new();
+        let (file, _) = other.sides();
+        write(&file, &lines);
+        let before = text(&log);
+        assert_eq!(kind(push(&file, &log, ID)), Kind::SessionDeleted);
+        assert_eq!(kind(pull(&file, &log, ID)), Kind::SessionDeleted);
+        assert_eq!((text(&log), text(&file)), (before, lines));
+    }
+    reopen(&log, ID, &SharedSource).unwrap();
+    assert_eq!(pull(&file, &log, ID).unwrap().lines, 4);
     assert_eq!(text(&file), text(&log));
 }

@@ -4,6 +4,7 @@
 //! that is cut off is continued by the next one.
 
 use super::backend::{AppendOutcome, LogBackend, LogIdentity, LogParts, Position};
+use super::closing;
 use super::files::{self, SessionFiles};
 use super::replica::{self, ReplicaRecord};
 use crate::bytes::part;
@@ -66,7 +67,8 @@ pub(super) struct Agreement {
     /// Bytes of the file.
     pub(super) offset: u64,
     previous: Position,
-    last: Vec<u8>,
+    /// The lines of that part.
+    pub(super) last: Vec<u8>,
 }
 
 impl Agreement {
@@ -95,6 +97,7 @@ impl Agreement {
             hash: replica::hash(&self.last),
             previous: self.previous.0,
             length: self.last.len() as u64,
+            is_closed: log.is_closed_by(&self.last),
         })
     }
 
@@ -106,7 +109,8 @@ impl Agreement {
     }
 }
 
-/// Copies what the file of a session has more than the log into the log.
+/// Copies what the file of a session has more than the log into the log. Fails with `sessionDeleted` if the log is
+/// closed.
 pub(crate) fn push(
     files: &SessionFiles<'_>,
     log: &dyn LogBackend,
@@ -123,6 +127,7 @@ pub(crate) fn push(
             at: mut agreed,
             relation,
         } = compare_saved(log, session, &at, &identity, Tail::Ignored)?;
+        check_open(log, &identity, &agreed, relation)?;
         let start = began.get_or_insert_with(|| agreed.clone()).clone();
         let is_done = match relation {
             Relation::FileAhead => append_rest(log, session, (&at, &identity), &mut agreed)?,
@@ -136,6 +141,23 @@ pub(crate) fn push(
         }
     }
     Err(conflict(session))
+}
+
+/// Fails with `sessionDeleted` if the log that was compared is closed. Two histories under one id are not judged.
+fn check_open(
+    log: &dyn LogBackend,
+    identity: &LogIdentity,
+    agreed: &Agreement,
+    relation: Relation,
+) -> Result<()> {
+    let session = &identity.session;
+    match relation {
+        Relation::Equal | Relation::FileAhead if identity.is_closed_by(&agreed.last) => {
+            Err(closing::deleted(session))
+        }
+        Relation::LogAhead { .. } => closing::check_open(log, session),
+        _ => Ok(()),
+    }
 }
 
 /// Appends the rest of a file to the log. Returns false if somebody else has appended meanwhile.
@@ -216,7 +238,8 @@ pub(super) fn part_after(bytes: &[u8], count: usize) -> &[u8] {
     part(bytes, count..)
 }
 
-/// Copies what the log of a session has more than the file into the file, which is made if there is none.
+/// Copies what the log of a session has more than the file into the file, which is made if there is none. Fails with
+/// `sessionDeleted` if the log is closed.
 pub(crate) fn pull(
     files: &SessionFiles<'_>,
     log: &dyn LogBackend,
@@ -237,6 +260,7 @@ pub(crate) fn pull(
             at: mut agreed,
             relation,
         } = compared;
+        check_open(log, &identity, &agreed, relation)?;
         let present = match relation {
             Relation::LogAhead { partial } => partial,
             Relation::Equal | Relation::FileAhead => 0,

@@ -18,11 +18,21 @@ pub(crate) trait SharedLog: Send + Sync {
     fn upstream(&self, session: &str, at: &Location) -> Box<dyn Upstream>;
 
     /// Makes a file and its log equal before the file is read. A file without a session, or of an older version of the
-    /// format, stays as it is.
+    /// format, stays as it is. Fails with `sessionDeleted` if the session was deleted: its file is in the trash then.
     fn prepare(&self, at: &Location) -> Result<()>;
 
-    /// Copies a session that has no file into the session directory. Returns whether the log has it.
+    /// Copies a session that has no file into the session directory. Returns whether the log has it. Fails with
+    /// `sessionDeleted` if it was deleted.
     fn fetch(&self, session: &str) -> Result<bool>;
+
+    /// Says in the log that the session of this file is deleted. The caller moves the file to the trash.
+    fn delete(&self, session: &str, at: &Location) -> Result<()>;
+
+    /// Says in the log that a session is not deleted.
+    fn restore(&self, session: &str) -> Result<InLog>;
+
+    /// The file of a session that [`Self::restore`] named is in its place.
+    fn restored(&self, session: &str, at: &Location, before: InLog) -> Result<()>;
 
     /// Copies what others append to a session into its file from now on, and publishes what waits in the file. Calls
     /// `published` on a thread of the log.
@@ -42,6 +52,20 @@ pub(crate) trait SharedLog: Send + Sync {
 
     /// Takes this daemon out of the list of the others. Waits 2 s at most.
     fn end(&self);
+}
+
+/// A session of a log, before it was restored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    not(feature = "nats"),
+    allow(dead_code, reason = "only a log makes them")
+)]
+pub(crate) enum InLog {
+    /// The log does not have it.
+    Missing,
+    /// It was not deleted.
+    Open,
+    Deleted,
 }
 
 /// Beside a file that is a copy of a log lies another with this suffix.

@@ -30,6 +30,15 @@ pub struct DeletedSession {
     pub returns_to: PathBuf,
 }
 
+impl DeletedSession {
+    /// Whether it is the session of this id, and, if given, of this file in the trash.
+    fn is(&self, id: &str, path: Option<&str>) -> bool {
+        let listing = &self.row.listing;
+        let its = listing.header.as_ref().map(|header| header.id.as_str());
+        its == Some(id) && path.is_none_or(|path| listing.path.to_string_lossy() == *path)
+    }
+}
+
 impl Store {
     /// Moves a session's file and its related files to the trash; returns its new path. On failure everything
     /// stays in its place.
@@ -97,14 +106,37 @@ impl Store {
         Ok(trashed)
     }
 
+    /// The file in the trash that [`Self::restore`] would restore.
+    pub(crate) fn find_trashed(&self, id: &str, path: Option<&str>) -> Result<Option<Location>> {
+        let found = self
+            .trashed()?
+            .into_iter()
+            .find(|trashed| trashed.is(id, path));
+        let name = found.and_then(|trashed| Some(trashed.row.listing.path.file_name()?.to_owned()));
+        let folder = self.trash_folder()?.map(|(_, trash)| trash);
+        Ok(folder
+            .zip(name)
+            .map(|(folder, name)| Location { folder, name }))
+    }
+
+    /// Whether a file is one of the trash.
+    pub(crate) fn is_in_trash(&self, at: &Location) -> bool {
+        let Ok(Some((_, trash))) = self.trash_folder() else {
+            return false;
+        };
+        let there = Location {
+            folder: trash,
+            name: at.name.clone(),
+        };
+        match (there.status(), at.status()) {
+            (Ok(there), Ok(here)) => there.identity == here.identity,
+            _ => false,
+        }
+    }
+
     /// Restores a deleted session with its related files: the one whose file is `path`, else the last one
     /// deleted with this id.
     pub fn restore(&self, id: &str, path: Option<&str>) -> Result<PathBuf> {
-        let is_meant = |trashed: &DeletedSession| {
-            let listing = &trashed.row.listing;
-            let its = listing.header.as_ref().map(|header| header.id.as_str());
-            its == Some(id) && path.is_none_or(|path| listing.path.to_string_lossy() == *path)
-        };
         let not_found = || {
             Error::new(
                 Kind::SessionNotFound,
@@ -112,7 +144,8 @@ impl Store {
             )
         };
         let _claimed = self.claim(id)?;
-        let trashed = self.trashed()?.into_iter().find(is_meant);
+        let mut trashed = self.trashed()?.into_iter();
+        let trashed = trashed.find(|trashed| trashed.is(id, path));
         let trashed = trashed.ok_or_else(not_found)?;
         let listing = &trashed.row.listing;
         let header = listing.header.as_ref().ok_or_else(not_found)?;

@@ -13,6 +13,8 @@ use std::borrow::Cow;
 
 /// The `customType` of leaf records.
 const LEAF_RECORD: &str = "treelined.leaf";
+/// The `customType`s of the records of a deletion.
+const DELETIONS: [&str; 2] = ["treelined.trashed", "treelined.restored"];
 
 macro_rules! entries {
     ($(
@@ -120,7 +122,7 @@ entries! {
     /// State of a plugin. It is not part of the context.
     CustomEntry "custom" {
         /// The type, in the plugin's own terms.
-        #[schemars(extend("not" = { "const": LEAF_RECORD }))]
+        #[schemars(extend("not" = { "enum": [LEAF_RECORD, DELETIONS[0], DELETIONS[1]] }))]
         custom_type: String,
         /// Any JSON.
         #[schemars(skip_serializing_if = "Option::is_none")]
@@ -267,6 +269,32 @@ pub(crate) struct LeafImport {
     pub natives: Vec<String>,
 }
 
+/// The end of a deleted session in the log that it has outside of its file, or that of the deletion. It is not an
+/// entry of the tree.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase", transform = type_tag("custom"))]
+pub(crate) struct DeletionRecord {
+    /// `treelined.trashed`, or `treelined.restored`.
+    #[schemars(extend("enum" = DELETIONS))]
+    pub custom_type: String,
+    /// The id of the record, unique in the session.
+    pub id: String,
+    /// The id of the leaf, which stays where it is; null at the empty position.
+    pub parent_id: Option<String>,
+    /// When the session was deleted or restored, in ISO 8601 with milliseconds, UTC.
+    pub timestamp: String,
+    /// The session that it is about.
+    pub data: DeletionOf,
+}
+
+/// The session of a deletion.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+pub(crate) struct DeletionOf {
+    /// The id of the session. In a copy of the file under another id, the record says nothing.
+    pub session_id: String,
+}
+
 /// The content that a context edit shows instead.
 #[derive(JsonSchema)]
 pub(crate) struct Replacement {
@@ -298,6 +326,7 @@ impl JsonSchema for FileLine {
         let mut shapes = vec![generator.subschema_for::<SessionHeader>()];
         shapes.extend(known_entries(generator));
         shapes.push(generator.subschema_for::<LeafRecord>());
+        shapes.push(generator.subschema_for::<DeletionRecord>());
         shapes.push(generator.subschema_for::<OtherEntry>());
         json_schema!({ "description": "A line of a session file.", "oneOf": shapes })
     }

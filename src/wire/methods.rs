@@ -210,7 +210,7 @@ macro_rules! with_methods {
                     summary: "Opens a session by its id or by the path of its file.",
                     section: "3.3", scope: registry,
                     params: OpenSessionParams, result: OpenSessionResult,
-                    errors: [SESSION, &[Kind::HeaderMissing, Kind::SessionExists, Kind::SessionReplaced, Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
+                    errors: [SESSION, &[Kind::HeaderMissing, Kind::SessionExists, Kind::SessionDeleted, Kind::SessionReplaced, Kind::StorageIo, Kind::PathDenied, Kind::Cancelled]],
                     run: sessions::open_session,
                 }
                 "close_session" {

@@ -8,6 +8,7 @@ mod chaos;
 mod clocks;
 mod compare;
 mod daemon;
+mod deleting;
 mod failures;
 mod first_steps;
 mod live;

@@ -271,6 +271,11 @@ impl Machine {
         path
     }
 
+    /// The session directory.
+    pub(crate) fn sessions(&self) -> PathBuf {
+        self.folder.path().join("sessions")
+    }
+
     /// Appends to the file of a session.
     #[track_caller]
     pub(crate) fn append_text(&self, session: &str, text: &str) {
@@ -284,11 +289,6 @@ impl Machine {
     #[track_caller]
     pub(crate) fn text(&self, session: &str) -> Vec<u8> {
         fs::read(self.path(session)).unwrap()
-    }
-
-    /// The session directory.
-    pub(crate) fn sessions(&self) -> PathBuf {
-        self.folder.path().join("sessions")
     }
 
     /// The file of a session, wherever it is.

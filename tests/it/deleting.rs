@@ -265,3 +265,63 @@ fn a_deleted_session_is_moved_to_the_trash() {
     d.err_kind("get_leaf", json!({"sessionId": id}), "sessionNotFound");
     d.err_kind("open_session", json!({"sessionId": id}), "sessionNotFound");
 }
+
+/// Answers that show a session, without numbers of this opening.
+fn shown(d: &mut Daemon) -> Vec<Json> {
+    let mut answers = vec![
+        d.ok("get_entries", json!({}))["entries"].take(),
+        d.ok("get_tree", json!({"filter": "all"}))["nodes"].take(),
+        d.ok("get_context", json!({}))["messages"].take(),
+        d.ok("get_leaf", json!({}))["leafId"].take(),
+        d.ok("get_navigation_log", json!({})),
+        d.ok("get_stats", json!({})),
+    ];
+    let session = d.home.session_files().pop().unwrap();
+    let text = d
+        .home
+        .run(&["export", session.to_str().unwrap(), "--text"], &[], "");
+    answers.push(text.clean().text().into());
+    answers
+}
+
+/// A build without the log reads the records that a machine with one has written (fleet.md): they are hidden, move
+/// nothing, and the file is sound.
+#[test]
+fn records_of_a_deletion_in_a_log_say_nothing_about_the_conversation() {
+    let home = Home::new();
+    let log = Log::new("s1")
+        .user("u1", "", "one")
+        .user("u2", "u1", "two")
+        .user("u3", "u1", "three");
+    let path = log.store(&home, "2025-01-01T00-00-00-000Z_s1.jsonl");
+    let mut d = Daemon::quiet_in(&home);
+    d.open(&path);
+    d.set_leaf(Some("u2"));
+    d.ok("undo_navigation", json!({}));
+    let before = shown(&mut d);
+    let home = d.stop();
+    let mut text = fs::read_to_string(&path).unwrap();
+    for (custom_type, id) in [("trashed", "d1"), ("restored", "d2"), ("trashed", "d3")] {
+        text += &format!(
+            "{{\"type\":\"custom\",\"customType\":\"treelined.{custom_type}\",\"id\":\"{id}\",\"parentId\":\"u3\",\"timestamp\":\"2025-01-02T00:00:00.000Z\",\"data\":{{\"sessionId\":\"s1\"}}}}\n"
+        );
+    }
+    fs::write(&path, &text).unwrap();
+    let mut d = Daemon::quiet_in(&home);
+    let opened = d.open(&path);
+    assert_eq!(opened["diagnostics"], json!([]));
+    assert_eq!(shown(&mut d), before);
+    assert_eq!(d.ok("redo_navigation", json!({}))["newLeafId"], "u2");
+    d.err_kind("get_entry", json!({"entryId": "d1"}), "entryNotFound");
+    let found = d.ok("search", json!({"query": "trashed"}));
+    assert_eq!(found["hits"], json!([]), "{found}");
+    let home = d.stop();
+    let checked = home.run(&["doctor", path.to_str().unwrap()], &[], "");
+    assert_eq!(checked.code, Some(0));
+    // A program that takes the last line for the leaf goes on below it.
+    let last = "{\"type\":\"custom\",\"customType\":\"x\",\"id\":\"p1\",\"parentId\":\"d3\",\"timestamp\":\"2025-01-02T00:00:00.000Z\"}\n";
+    fs::write(&path, text + last).unwrap();
+    let mut d = Daemon::quiet_in(&home);
+    d.open(&path);
+    assert_eq!(d.path_ids(None), ["u1", "u3", "p1"]);
+}

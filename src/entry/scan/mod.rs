@@ -187,7 +187,7 @@ impl<'a> RawEntry<'a> {
     /// The kind of a `custom` entry.
     fn custom_kind(&self) -> Kind {
         match json::string(self.custom_type).as_deref() {
-            Some("treelined.leaf") => Kind::LeafRecord,
+            Some(LEAF_RECORD | TRASHED | RESTORED) => Kind::LeafRecord,
             Some("note")
                 if json::get(self.data, "targetId")
                     .and_then(json::id)
@@ -226,7 +226,10 @@ impl<'a> RawEntry<'a> {
             },
             Kind::LeafRecord => Facts::LeafRecord {
                 from: json::get(self.data, "from").and_then(json::id),
-                cause: json::get(self.data, "cause").and_then(json::string),
+                cause: match json::string(self.custom_type).as_deref() {
+                    Some(TRASHED | RESTORED) => Some(NO_MOVE.into()),
+                    _ => json::get(self.data, "cause").and_then(json::string),
+                },
             },
             Kind::ThinkingLevelChange
             | Kind::ModelChange

@@ -27,6 +27,11 @@ impl Equality {
         file::status_of(file).is_ok_and(|status| Some(status.identity) == self.file)
     }
 
+    /// Whether the log is known to be closed.
+    pub(super) fn is_closed(&self) -> bool {
+        self.record.as_ref().is_some_and(|record| record.is_closed)
+    }
+
     /// Whether the file has exactly the bytes of the record.
     pub(super) fn is_equal(&self, file: &File) -> bool {
         let (Some(record), Ok(status)) = (&self.record, file::status_of(file)) else {

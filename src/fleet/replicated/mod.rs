@@ -4,26 +4,29 @@
 //! lines that wait for the servers. If the log has gone on meanwhile, the file is made again in the order of the log.
 //! All calls are made with the lock of the file.
 
+pub(crate) mod closing;
 mod equality;
 mod known;
+mod publishing;
 #[cfg(test)]
 mod tests;
 
 use self::equality::Equality;
 use self::known::{FileLine, KnownLines, is_entry};
 use super::backend::{AppendOutcome, LogBackend, LogIdentity, LogPart, Position};
+use super::closing::{deleted, is_closed};
 use super::files;
 use super::replica::{self, ReplicaRecord};
 use super::transfer::{self, Agreement, Comparison, ROUNDS, Relation, Tail, WRITE, part_after};
 use crate::error::{Error, Kind, Result};
 use crate::lock::lock;
 use crate::log::rewrite;
-use crate::log::upstream::{PublishOutcome, Publishing, Upstream};
 use crate::os::FileAt;
 use crate::os::file::{self, Location};
 use crate::os::handle::HandleAccess;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 /// Lines that are no entries are moved to the file with this suffix.
@@ -61,6 +64,8 @@ pub(crate) struct ReplicatedFile {
     queues: bool,
     /// Locked for a moment at a time: a task of the connection reads it too.
     state: Mutex<Equality>,
+    /// Whether this process deletes the session.
+    is_closing: AtomicBool,
 }
 
 /// An incomplete last line of the file.
@@ -85,10 +90,12 @@ impl ReplicatedFile {
             at,
             queues,
             state: Mutex::default(),
+            is_closing: AtomicBool::new(false),
         })
     }
 
-    /// As [`Upstream::settle`], with the lock of the file taken here. Without a file there is nothing to do.
+    /// As [`Upstream::settle`], with the lock of the file taken here. Without a file there is nothing to do. Fails with
+    /// `sessionDeleted` if the log is closed.
     pub(crate) fn settle_alone(&self, torn: TornLine) -> Result<()> {
         match self.locked()? {
             Some(file) => self.make_equal(&file, torn),
@@ -163,7 +170,9 @@ impl ReplicatedFile {
                 let identity = log.identity(&self.session)?;
                 let record = self.record_behind(&identity, &state, &part.lines, part.end);
                 state.advance(record);
-                return self.save_sometimes(&mut state);
+                self.save_sometimes(&mut state)?;
+                drop(state);
+                return self.check_open();
             }
         }
         self.make_equal(&locked, TornLine::Leave)
@@ -198,7 +207,7 @@ impl ReplicatedFile {
 
     fn is_settled(&self, file: &File) -> bool {
         let state = lock(&self.state);
-        !state.is_behind && state.is_equal(file)
+        !state.is_behind && !state.is_closed() && state.is_equal(file)
     }
 
     /// The file with its lock; `None` if there is none.
@@ -258,6 +267,10 @@ impl ReplicatedFile {
                 &identity,
                 record.as_ref(),
             )?;
+            // Lines that only the file has wait for the session's return.
+            if relation == Relation::FileAhead && identity.is_closed_by(&agreed.last) {
+                return Err(deleted(&self.session));
+            }
             let is_torn = self.is_torn(file)?;
             if is_torn && torn == TornLine::Leave {
                 return Ok(());
@@ -340,7 +353,9 @@ impl ReplicatedFile {
     fn begin(&self, file: &File, record: Option<ReplicaRecord>) -> Result<()> {
         let mut state = lock(&self.state);
         state.begin(file, record)?;
-        self.save_state(&mut state)
+        self.save_state(&mut state)?;
+        drop(state);
+        self.check_open()
     }
 
     /// The record of a file that this process has compared.
@@ -354,10 +369,15 @@ impl ReplicatedFile {
         for _ in 0..ROUNDS {
             let mut known = KnownLines::default();
             let mut end = agreed.position;
+            let mut is_closed_log = is_closed(&self.session, &agreed.last);
             for part in log.read(&self.session, agreed.position)? {
                 let part = part?;
                 known.add(&part.lines);
                 end = part.end;
+                is_closed_log = is_closed(&self.session, &part.lines);
+            }
+            if is_closed_log {
+                return Err(deleted(&self.session));
             }
             let mut own = Vec::new();
             let mut foreign = Vec::new();
@@ -459,124 +479,12 @@ impl ReplicatedFile {
             hash: replica::hash(lines),
             previous: before.map_or(0, |before| before.sequence),
             length,
-        }
-    }
-
-    /// Begins an append. Returns the end of the log, as far as it is known here.
-    fn begin_append(&self, log: &dyn LogBackend, lines: &[u8]) -> Result<Position> {
-        let most = log.max_line();
-        if lines.len() > most {
-            let why = format!(
-                "the entries have {} bytes, and an append to the log at most {most}",
-                lines.len()
-            );
-            return Err(Error::new(Kind::PayloadTooLarge, why));
-        }
-        // The lock of the file admits one caller. The state's own lock is not held while a server is waited for.
-        lock(&self.state).is_appending = true;
-        Ok(self.position())
-    }
-
-    /// Notes the outcome of an append.
-    fn appended(
-        &self,
-        log: &dyn LogBackend,
-        lines: &[u8],
-        appended: Result<AppendOutcome>,
-    ) -> Result<PublishOutcome> {
-        let mut state = lock(&self.state);
-        match appended {
-            Ok(AppendOutcome::Appended(end)) => {
-                let identity = log.identity(&self.session)?;
-                state.published = Some(self.record_behind(&identity, &state, lines, end));
-                Ok(PublishOutcome::Published)
-            }
-            Ok(AppendOutcome::Conflict) => {
-                state.is_appending = false;
-                state.is_behind = true;
-                Ok(PublishOutcome::Conflict)
-            }
-            Err(error) => {
-                // The log may have the lines.
-                state.is_appending = false;
-                state.is_behind = true;
-                drop(state);
-                self.note_silence(&error);
-                Err(error)
-            }
+            is_closed: identity.is_closed_by(lines),
         }
     }
 
     fn failed(&self, action: &str, error: &io::Error) -> Error {
         Error::io(&format!("{action} {}", self.at.path().display()), error)
-    }
-}
-
-impl Upstream for Arc<ReplicatedFile> {
-    fn is_settled(&self, file: &File) -> bool {
-        ReplicatedFile::is_settled(self, file)
-    }
-
-    fn waits(&self) -> bool {
-        ReplicatedFile::waits(self)
-    }
-
-    fn settle(&self, file: &File) -> Result<()> {
-        self.make_equal(file, TornLine::Close)
-    }
-
-    fn publish(&self, lines: &[u8]) -> Result<PublishOutcome> {
-        let log = self.source.log()?;
-        let expected = self.begin_append(&*log, lines)?;
-        let appended = log.append(&self.session, expected, lines);
-        self.appended(&*log, lines, appended)
-    }
-
-    fn begin_publish(&self, lines: &[u8]) -> Option<Publishing> {
-        let log = self.source.ready()?;
-        let lines = Arc::new(lines.to_vec());
-        let expected = match self.begin_append(&*log, &lines) {
-            Ok(expected) => expected,
-            Err(error) => return Some(Box::pin(async { Err(error) })),
-        };
-        let appending = Arc::clone(&log).begin_append(&self.session, expected, &lines);
-        let Some(appending) = appending else {
-            lock(&self.state).is_appending = false;
-            return None;
-        };
-        let replica = Arc::clone(self);
-        Some(Box::pin(async move {
-            let appended = appending.await;
-            replica.appended(&*log, &lines, appended)
-        }))
-    }
-
-    fn written(&self, file: &File) {
-        let mut state = lock(&self.state);
-        state.is_appending = false;
-        let (Some(record), Ok(status)) = (state.published.take(), file::status_of(file)) else {
-            return;
-        };
-        let is_first = state.record.is_none();
-        let is_whole = status.size == record.offset;
-        if is_whole && (is_first || state.is_of(file)) {
-            state.file = Some(status.identity);
-            state.advance(record);
-            let saved = match is_first {
-                true => self.save_state(&mut state),
-                false => self.save_sometimes(&mut state),
-            };
-            if let Err(error) = saved {
-                tracing::warn!(%error, "the next opening of a session compares more");
-            }
-        } else {
-            // The next commit compares.
-            state.is_behind = true;
-        }
-    }
-
-    fn queues(&self) -> bool {
-        self.queues
     }
 }
 

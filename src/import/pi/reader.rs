@@ -316,10 +316,11 @@ impl PiReader {
     }
 }
 
-/// Whether this program has moved the leaf here (session-file.md §4).
+/// Whether this is bookkeeping of this program: a move of the leaf, a deletion (session-file.md §4).
 fn is_leaf_record(entry: &[u8]) -> bool {
     let custom = json::get(entry, "customType").and_then(json::string);
-    custom.as_deref() == Some("treelined.leaf")
+    let records = ["treelined.leaf", "treelined.trashed", "treelined.restored"];
+    custom.is_some_and(|custom| records.contains(&&*custom))
 }
 
 fn role(entry: &[u8]) -> Option<Cow<'_, str>> {

@@ -40,7 +40,11 @@ pub(in crate::rpc) fn list_sessions(
                 team: team.map(|team| team.list()),
                 queued: daemon.queued_sessions(),
             };
-            page(daemon.store.list()?, &params, &log, fits).map(Prepared::bytes)
+            let mut rows = daemon.store.list()?;
+            if let Some(team) = &log.team {
+                daemon.discard_deleted(team, &mut rows);
+            }
+            page(rows, &params, &log, fits).map(Prepared::bytes)
         })
         .await
     }))

@@ -22,7 +22,7 @@ use crate::store::{self, exists};
 use crate::tree::Tree;
 use crate::wire;
 use std::future::Future;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -192,7 +192,7 @@ async fn open(
         access: daemon.access_to(&location, options.access),
         ..options
     };
-    daemon.prepare_replica(&location, options.access).await;
+    daemon.prepare_replica(&location, options.access).await?;
     let (opening, at, cancel) = (Arc::clone(daemon), location.clone(), call.cancel.clone());
     let opened = blocking(move || opening.store.open(at, &cancel)).await?;
     let header = opened.log.header();
@@ -357,14 +357,15 @@ async fn delete(
             open.session.check_version()?;
             let written = turn.log.location().filter(|_| turn.log.is_written());
             let at = written.cloned();
-            let trashed = to_trash(&daemon, at).await?;
+            let trashed = daemon.delete_file(&id, at).await?;
             closing::close_for_all(&daemon, &open, &mut turn);
             trashed
         }
         None => {
             let finding = Arc::clone(&daemon);
-            let found = blocking(move || finding.store.find(&id)).await?;
-            let trashed = to_trash(&daemon, Some(found)).await?;
+            let named = id.clone();
+            let found = blocking(move || finding.find_file(&named)).await?;
+            let trashed = daemon.delete_file(&id, Some(found)).await?;
             drop(lease);
             trashed
         }
@@ -372,14 +373,6 @@ async fn delete(
     Ok(wire::DeleteSessionResult {
         trashed_path: trashed.map(|path| path.display().to_string()),
     })
-}
-
-async fn to_trash(daemon: &Arc<Daemon>, at: Option<Location>) -> Result<Option<PathBuf>> {
-    let Some(at) = at else {
-        return Ok(None);
-    };
-    let daemon = Arc::clone(daemon);
-    blocking(move || daemon.store.trash(&at).map(Some)).await
 }
 
 pub(in crate::rpc) fn restore_session(
@@ -395,7 +388,7 @@ pub(in crate::rpc) fn restore_session(
             return Err(exists(&id));
         }
         let restored = blocking(move || {
-            let path = daemon.store.restore(&id, params.trashed_path.as_deref())?;
+            let path = daemon.restore(&id, params.trashed_path.as_deref())?;
             Ok(wire::RestoreSessionResult {
                 session_id: id,
                 path: path.display().to_string(),

@@ -34,8 +34,8 @@ impl Client {
     /// Opens a session by its id or by the path of its file. Exactly one of `sessionId` and `path`
     /// is given. A session that is open already is returned as it is. `open_session`
     ///
-    /// Errors: `invalidParams`, `sessionNotFound`, `headerMissing`, `sessionReplaced`,
-    /// `sessionExists`, `storageIo`, `pathDenied`, `cancelled`.
+    /// Errors: `invalidParams`, `sessionNotFound`, `headerMissing`, `sessionDeleted`,
+    /// `sessionReplaced`, `sessionExists`, `storageIo`, `pathDenied`, `cancelled`.
     pub fn open_session(&self) -> Call<OpenSessionParams, OpenSessionResult> {
         let params = OpenSessionParams {
             session_id: None,

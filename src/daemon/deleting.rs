@@ -1,0 +1,123 @@
+//! Deleting and restoring sessions: the file and, if a log has the session, the log first (fleet.md "Deletion").
+
+use super::Daemon;
+use crate::blocking::blocking;
+use crate::error::{Kind, Result};
+use crate::log::upstream::{InLog, SharedLog, is_replica};
+use crate::os::file::Location;
+use crate::store::catalogue::CatalogueRow;
+use crate::team::TeamList;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The most files that one list compares with their logs.
+const MOST_DISCARDED: usize = 16;
+
+impl Daemon {
+    /// Moves a session's file to the trash, after its log says that it is deleted. Returns its new path. On failure the
+    /// session goes on. Blocks.
+    pub(crate) fn delete(&self, id: &str, at: &Location) -> Result<PathBuf> {
+        let Some(log) = &self.shared_log else {
+            return self.store.trash(at);
+        };
+        log.delete(id, at)?;
+        let error = match self.store.trash(at) {
+            Ok(path) => return Ok(path),
+            Err(error) => error,
+        };
+        // Another machine has deleted it too, and what follows the log was faster.
+        if at.status().is_err()
+            && let Some(trashed) = self.store.find_trashed(id, None)?
+        {
+            return Ok(trashed.path());
+        }
+        if let Err(error) = undo(&**log, id, at) {
+            tracing::error!(%error, "the log says that a session is deleted which is not");
+        }
+        Err(error)
+    }
+
+    /// Moves a deleted session back, after its log says so. A session that has no file in the trash is copied from the
+    /// log. Returns its path. Blocks.
+    pub(crate) fn restore(&self, id: &str, path: Option<&str>) -> Result<PathBuf> {
+        let Some(log) = &self.shared_log else {
+            return self.store.restore(id, path);
+        };
+        let trashed = self.store.find_trashed(id, path)?;
+        if trashed.is_none() && path.is_some() {
+            return self.store.restore(id, path);
+        }
+        let is_local = trashed.as_ref().is_some_and(|at| !is_replica(at));
+        let before = match log.restore(id) {
+            // It has never been in the log, as far as is known here.
+            Err(error) if error.kind == Kind::LogUnavailable && is_local => {
+                return self.store.restore(id, path);
+            }
+            before => before?,
+        };
+        let restored = match self.store.find(id) {
+            // Nothing has opened it since another machine deleted it.
+            Ok(at) if before == InLog::Deleted => at.path(),
+            Err(_) if before != InLog::Missing && trashed.is_none() => {
+                log.fetch(id)?;
+                self.store.find(id)?.path()
+            }
+            _ => self.store.restore(id, path)?,
+        };
+        let at = Location::of_path(&restored)?;
+        if let Err(error) = log.restored(id, &at, before) {
+            tracing::warn!(%error, "a restored session is compared with its log when it is opened");
+        }
+        Ok(restored)
+    }
+
+    /// Leaves out of a list the sessions that other machines have deleted, and moves their files to the trash. The
+    /// team's list only names them: the log decides. Blocks.
+    pub(crate) fn discard_deleted(&self, team: &TeamList, rows: &mut Vec<Arc<CatalogueRow>>) {
+        let Some(log) = self
+            .shared_log
+            .as_ref()
+            .filter(|_| team.incomplete.is_none())
+        else {
+            return;
+        };
+        let mut left = MOST_DISCARDED;
+        rows.retain(|row| {
+            let listing = &row.listing;
+            let id = listing.header.as_ref().map(|header| &*header.id);
+            let described = id.and_then(|id| team.find(id)?.row.as_ref());
+            if left == 0 || !described.is_some_and(|row| row.is_trashed) {
+                return true;
+            }
+            left -= 1;
+            let compared = Location::of_path(&listing.path).and_then(|at| log.prepare(&at));
+            match compared {
+                Err(error) if error.kind == Kind::SessionDeleted => false,
+                Err(_) => {
+                    left = 0;
+                    true
+                }
+                Ok(()) => true,
+            }
+        });
+    }
+
+    /// As [`Self::delete`], on a thread that may block; `None` for a session without a file.
+    pub(crate) async fn delete_file(
+        self: &Arc<Self>,
+        id: &str,
+        at: Option<Location>,
+    ) -> Result<Option<PathBuf>> {
+        let Some(at) = at else {
+            return Ok(None);
+        };
+        let (daemon, id) = (Arc::clone(self), id.to_owned());
+        blocking(move || daemon.delete(&id, &at).map(Some)).await
+    }
+}
+
+/// Takes a deletion back in the log.
+fn undo(log: &dyn SharedLog, id: &str, at: &Location) -> Result<()> {
+    let before = log.restore(id)?;
+    log.restored(id, at, before)
+}

@@ -1,0 +1,163 @@
+//! The records that close the log of a deleted session, and open it again (session-file.md §4.5, fleet.md "Deletion").
+//!
+//! A log is closed as long as its last line is the record of a deletion of its session. Nothing is removed from it.
+
+use super::backend::{AppendOutcome, LogBackend, LogIdentity};
+use super::transfer::{self, ROUNDS};
+use crate::entry::{RESTORED, TRASHED};
+use crate::error::{Error, Kind, Result};
+use crate::id::{self, Source};
+use crate::log::upstream::InLog;
+use crate::timestamp;
+use memchr::memmem;
+use serde::Deserialize;
+use serde_json::json;
+
+/// The members of a record that matter here.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DeletionRecord {
+    r#type: String,
+    custom_type: String,
+    #[serde(default)]
+    parent_id: Option<String>,
+    data: DeletionOf,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DeletionOf {
+    session_id: String,
+}
+
+/// The record that closes a log with these last lines; `None` if they leave it open.
+fn closing_record(session: &str, lines: &[u8]) -> Option<DeletionRecord> {
+    let last = lines
+        .rsplit(|byte| *byte == b'\n')
+        .find(|line| !line.trim_ascii().is_empty())?;
+    // Most lines are neither, and may be long.
+    memmem::find(last, TRASHED.as_bytes())?;
+    let record: DeletionRecord = serde_json::from_slice(last).ok()?;
+    let is_closing = record.r#type == "custom" && record.custom_type == TRASHED;
+    // A copy of the file under another id has the record too.
+    (is_closing && record.data.session_id == session).then_some(record)
+}
+
+/// Whether a log with these last lines is closed.
+pub(super) fn is_closed(session: &str, lines: &[u8]) -> bool {
+    closing_record(session, lines).is_some()
+}
+
+/// Whether the log of a session is closed. Reads its last part.
+pub(super) fn is_log_closed(log: &dyn LogBackend, session: &str) -> Result<bool> {
+    let last = log.last(session)?;
+    Ok(last.is_some_and(|last| is_closed(session, &last.lines)))
+}
+
+/// Fails with `sessionDeleted` if the log of a session is closed.
+pub(super) fn check_open(log: &dyn LogBackend, session: &str) -> Result<()> {
+    match is_log_closed(log, session)? {
+        true => Err(deleted(session)),
+        false => Ok(()),
+    }
+}
+
+/// The error for a session whose log is closed.
+pub(super) fn deleted(session: &str) -> Error {
+    let why = format!(
+        "session {session:?} was deleted on one of the machines of its log: `restore_session`, or `treelined restore {session}`, brings it back"
+    );
+    Error::new(Kind::SessionDeleted, why)
+}
+
+/// The record of a deletion at the leaf `leaf`, with its line break.
+pub(super) fn trashed(session: &str, leaf: Option<&str>, source: &dyn Source) -> Vec<u8> {
+    record(TRASHED, session, leaf, source)
+}
+
+/// The record behind the one of a deletion in `lines`: the session is there again, at the same leaf.
+pub(super) fn restored(session: &str, lines: &[u8], source: &dyn Source) -> Option<Vec<u8>> {
+    let before = closing_record(session, lines)?;
+    let leaf = before.parent_id.as_deref();
+    Some(record(RESTORED, session, leaf, source))
+}
+
+fn record(custom_type: &str, session: &str, leaf: Option<&str>, source: &dyn Source) -> Vec<u8> {
+    // In the order in which all entries begin, which readers expect.
+    let head = format!(
+        "{{\"type\":\"custom\",\"customType\":{},\"id\":{},\"parentId\":{},\"timestamp\":{},\"data\":{}}}\n",
+        json!(custom_type),
+        json!(id::entry_id_candidate(source).as_str()),
+        json!(leaf),
+        json!(timestamp::format(source.now_ms())),
+        json!({ "sessionId": session }),
+    );
+    head.into_bytes()
+}
+
+/// Opens the log of a deleted session again. Returns how it was.
+pub(crate) fn reopen(log: &dyn LogBackend, session: &str, source: &dyn Source) -> Result<InLog> {
+    for _ in 0..ROUNDS {
+        let Some(last) = log.last(session)? else {
+            return Ok(InLog::Missing);
+        };
+        let Some(line) = restored(session, &last.lines, source) else {
+            return Ok(InLog::Open);
+        };
+        if let AppendOutcome::Appended(_) = log.append(session, last.end, &line)? {
+            return Ok(InLog::Deleted);
+        }
+    }
+    Err(transfer::conflict(session))
+}
+
+impl LogIdentity {
+    /// Whether these last lines close the log.
+    pub(super) fn is_closed_by(&self, lines: &[u8]) -> bool {
+        is_closed(&self.session, lines)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SharedSource;
+
+    #[test]
+    fn a_log_is_closed_by_its_last_line_only() {
+        let trashed = trashed("s", Some("e1"), &SharedSource);
+        let restored = restored("s", &trashed, &SharedSource).unwrap();
+        let entry = b"{\"type\":\"custom\",\"customType\":\"t\",\"data\":\"treelined.trashed\"}\n";
+        let with = |lines: &[&[u8]]| lines.concat();
+        for (lines, expected) in [
+            (with(&[&trashed]), true),
+            (with(&[entry, &trashed]), true),
+            (with(&[&trashed, b"\n"]), true),
+            (with(&[&trashed, entry]), false),
+            (with(&[&trashed, &restored]), false),
+            (with(&[&trashed, &restored, &trashed]), true),
+            (with(&[entry]), false),
+            (with(&[b"treelined.trashed\n"]), false),
+            (with(&[]), false),
+        ] {
+            let shown = String::from_utf8_lossy(&lines);
+            assert_eq!(is_closed("s", &lines), expected, "{shown}");
+            assert!(!is_closed("copy", &lines), "{shown}");
+        }
+    }
+
+    /// A program that knows neither record goes on at the leaf, since both are below it.
+    #[test]
+    fn both_records_are_below_the_leaf() {
+        for leaf in [Some("e1"), None] {
+            let trashed = trashed("s", leaf, &SharedSource);
+            let restored = restored("s", &trashed, &SharedSource).unwrap();
+            for line in [trashed, restored] {
+                let line: serde_json::Value = serde_json::from_slice(&line).unwrap();
+                assert_eq!(line["parentId"], json!(leaf));
+                assert_eq!(line["id"].as_str().unwrap().len(), 16);
+                assert_eq!(line["data"], json!({ "sessionId": "s" }));
+            }
+        }
+    }
+}

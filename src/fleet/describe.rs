@@ -1,0 +1,41 @@
+//! A session as other machines see it, by its file.
+
+use crate::error::{Error, Kind, Result};
+use crate::log::Log;
+use crate::os::file::Location;
+use crate::store::listing::Listing;
+use crate::team::TeamRow;
+use crate::timestamp;
+
+/// A session by its file.
+pub(crate) struct Description {
+    /// Without a host and a sequence, which the log has.
+    pub(crate) row: TeamRow,
+    /// The id of the leaf at which the file opens; `None` at the empty position.
+    pub(crate) leaf: Option<String>,
+}
+
+/// Reads the file of a session. Fails with `headerMissing` if it has none.
+pub(crate) fn describe(at: &Location) -> Result<Description> {
+    let opened = Log::open(at.clone())?;
+    let tree = &opened.tree;
+    let entries = tree.entry_count() as u64;
+    let leaf = tree.file_leaf().map(|leaf| tree.id(leaf).to_owned());
+    let listing = Listing::of(at, Ok(opened))?;
+    let Some(header) = listing.header else {
+        let why = format!("{} has no session header", at.path().display());
+        return Err(Error::new(Kind::HeaderMissing, why));
+    };
+    let row = TeamRow {
+        session_id: header.id,
+        name: listing.name,
+        cwd: header.cwd,
+        created: timestamp::format(listing.created),
+        modified: timestamp::format(listing.modified),
+        entries,
+        host: String::new(),
+        sequence: 0,
+        is_trashed: false,
+    };
+    Ok(Description { row, leaf })
+}

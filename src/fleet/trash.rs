@@ -1,0 +1,92 @@
+//! Sessions that are deleted and restored while a log has them: the log first, then the file (fleet.md "Deletion").
+
+use super::backend::LogBackend;
+use super::closing;
+use super::describe;
+use super::replicated::closing::Closed;
+use super::replicated::{ReplicatedFile, TornLine};
+use super::team::Team;
+use crate::clock::SharedSource;
+use crate::error::{Kind, Result};
+use crate::log::header::CURRENT_VERSION;
+use crate::log::upstream::InLog;
+use crate::os::file::Location;
+use crate::store::{Store, listing};
+use crate::team::TeamRow;
+use std::sync::Arc;
+
+/// Closes the log of a session, whose file its caller moves to the trash, and describes it as deleted to the team. If
+/// the move fails, [`reopen`] takes it back.
+pub(super) fn close(file: &Arc<ReplicatedFile>, team: &Team) -> Result<()> {
+    let Some(closed) = file.close(&SharedSource)? else {
+        return Ok(());
+    };
+    let Closed {
+        position,
+        description,
+    } = closed;
+    // Another machine that closed the log describes it.
+    if let Some(description) = description {
+        note(team, description.row, position.0, true);
+    }
+    Ok(())
+}
+
+/// Opens the log of a deleted session again.
+pub(super) fn reopen(log: &dyn LogBackend, session: &str) -> Result<InLog> {
+    closing::reopen(log, session, &SharedSource)
+}
+
+/// Brings the lines of the log into a file that is back in its place, and describes the session to the team.
+pub(super) fn settle_restored(file: &ReplicatedFile, team: &Team, before: InLog) -> Result<()> {
+    if before == InLog::Missing {
+        file.open_alone(&SharedSource)?;
+    }
+    file.settle_alone(TornLine::Leave)?;
+    let row = describe::describe(file.at())?.row;
+    note(team, row, file.position().0, false);
+    Ok(())
+}
+
+/// Moves the file of a session that another machine has deleted to the trash. Returns whether the session is deleted:
+/// it may have been restored meanwhile.
+pub(super) fn discard(store: &Store, file: &ReplicatedFile, team: &Team) -> Result<bool> {
+    match file.settle_alone(TornLine::Leave) {
+        Err(error) if error.kind == Kind::SessionDeleted => {}
+        settled => return settled.map(|()| false),
+    }
+    let at = file.at();
+    if file.is_closing() || store.is_in_trash(at) {
+        return Ok(true);
+    }
+    // The machine that deleted the session may have ended before it said so.
+    if file.is_closed()
+        && let Ok(description) = describe::describe(at)
+    {
+        note(team, description.row, file.position().0, true);
+    }
+    match store.trash(at) {
+        // Another process of this machine was faster.
+        Err(_) if at.status().is_err() => {}
+        moved => {
+            let path = moved?;
+            let session = file.session();
+            tracing::info!(session, path = %path.display(), "another machine has deleted the session");
+        }
+    }
+    Ok(true)
+}
+
+fn note(team: &Team, row: TeamRow, sequence: u64, is_trashed: bool) {
+    team.note(TeamRow {
+        host: team.host().to_owned(),
+        sequence,
+        is_trashed,
+        ..row
+    });
+}
+
+/// Whether a file may be deleted without its log: the format of its version is in none.
+pub(super) fn is_local(at: &Location) -> bool {
+    listing::header(at).is_none_or(|header| header.version != CURRENT_VERSION)
+}
