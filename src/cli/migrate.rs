@@ -54,6 +54,7 @@ pub(super) fn run(options: &Options, migrate: &Migrate) -> anyhow::Result<ExitCo
 }
 
 /// Migrates the file at this place, and says so on stderr.
+#[cfg(feature = "nats")]
 pub(super) fn quietly(options: &Options, location: &Location) -> anyhow::Result<()> {
     let original = location.folder.file(&location.name, HandleAccess::Read)?;
     let opened = Log::open(location.clone())?;

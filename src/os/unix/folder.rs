@@ -5,6 +5,7 @@ use super::stat::{
     changed_of, is_lock_unsupported, is_multi_writer, is_removed, is_secret, status, status_of,
 };
 use crate::error::{Error, Kind, Result};
+use crate::lock::lock;
 use crate::os::file::{FileKind, Identity, Status};
 use crate::os::handle::{self, Handle, HandleAccess};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
@@ -14,8 +15,7 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// 0600.
@@ -25,8 +25,9 @@ const FOLDER_MODE: Mode = Mode::RWXU;
 
 /// How long to wait for another process's lock of a folder.
 const FOLDER_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often this process has taken locks of folders. Its own threads pass a lock on, so that each waits its turn.
-static TAKEN: AtomicU64 = AtomicU64::new(0);
+/// Threads of this process wait here for each other, however long it takes: they are no other process, and hundreds of
+/// them that look for the lock every two milliseconds would take the processor from the one that has it.
+static TURN: Mutex<()> = Mutex::new(());
 
 /// A folder. Files in it are named relative to it, so that replacing a folder above it by a link has no effect.
 #[derive(Debug)]
@@ -321,26 +322,24 @@ impl Folder {
             other => other.map_err(io::Error::from),
         };
         let folder = folder.map_err(failed)?;
-        let (mut began, mut taken) = (Instant::now(), TAKEN.load(Ordering::Relaxed));
+        let turn = lock(&TURN);
+        let locked = |folder| FolderLock {
+            _folder: folder,
+            _turn: turn,
+        };
+        let began = Instant::now();
         loop {
             match folder.try_lock() {
-                Ok(()) => {
-                    TAKEN.fetch_add(1, Ordering::Relaxed);
-                    return Ok(FolderLock { _folder: folder });
-                }
+                Ok(()) => return Ok(locked(folder)),
                 Err(TryLockError::WouldBlock) if began.elapsed() < FOLDER_LOCK_TIMEOUT => {
                     std::thread::sleep(Duration::from_millis(2));
-                    let now = TAKEN.load(Ordering::Relaxed);
-                    if std::mem::replace(&mut taken, now) != now {
-                        began = Instant::now();
-                    }
                 }
                 Err(TryLockError::WouldBlock) => {
                     let message = "another process is making a session in the same folder";
                     return Err(Error::new(Kind::SessionLocked, message));
                 }
                 Err(TryLockError::Error(error)) if is_lock_unsupported(&error) => {
-                    return Ok(FolderLock { _folder: folder });
+                    return Ok(locked(folder));
                 }
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
@@ -366,6 +365,7 @@ impl Folder {
 pub struct FolderLock {
     /// A separate descriptor, so that threads of one process exclude each other too.
     _folder: File,
+    _turn: MutexGuard<'static, ()>,
 }
 
 /// Makes a folder (0700) and its missing parents, and syncs their names: a file would be lost with the name
