@@ -152,7 +152,7 @@ remedies! {
     ImportFailed FAILED "correct the cause that the message names, and import again";
     LogUnavailable FAILED "check the network, or run the command again in a moment; `treelined doctor --cluster` looks at the servers";
     LogConflict FAILED "run the command again: others write to the session at this time";
-    LogForeign FAILED "find the program that writes to the session's subject, and take its permission; nothing was changed here";
+    LogForeign FAILED "find the program that writes to the session's subject, and take its permission; a fork of the session goes on; nothing was changed here";
     LogDiverged FAILED "move the file and the `.replica` beside it to another folder, and pull the session; nothing was changed";
     LogRewound FAILED "ask who runs the servers whether the stream is to stay as it is; without the `.replica` beside the file, a push fills it again; nothing was changed";
     LogMisconfigured FAILED "correct what the message names; `treelined doctor --cluster` lists all of it, and `--create` makes a missing stream";

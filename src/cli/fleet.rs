@@ -11,7 +11,7 @@ use crate::config::{Config, NatsSettings};
 use crate::error::{Error, Kind, Result};
 use crate::fleet::backend::LogBackend;
 use crate::fleet::files::SessionFiles;
-use crate::fleet::limits::{self, StreamInfo};
+use crate::fleet::limits::{self, StreamCluster, StreamInfo};
 use crate::fleet::replicated::ReplicatedFile;
 use crate::fleet::stream::NatsLog;
 use crate::fleet::team::TeamRows;
@@ -126,8 +126,13 @@ pub(super) fn push(options: &Options, args: &PushArgs) -> anyhow::Result<ExitCod
 }
 
 fn given_files(options: &Options, sessions: &[String]) -> anyhow::Result<Vec<Location>> {
+    // The daemon that looks for files needs no servers, which may be away.
+    let alone = Options {
+        log: Some("files".to_owned()),
+        ..options.clone()
+    };
     let find = |text: &String| {
-        let path = SessionQuery::Named(text.clone()).find_alone(options)?;
+        let path = SessionQuery::Named(text.clone()).find_alone(&alone)?;
         Ok(Location::of_path(&path)?)
     };
     sessions.iter().map(find).collect()
@@ -407,14 +412,13 @@ fn copies(info: &StreamInfo) -> String {
     let Some(cluster) = &info.cluster else {
         return info.config.num_replicas.to_string();
     };
-    let leader = cluster
-        .leader
-        .as_ref()
-        .map(|leader| format!("{leader} leads"));
+    let leader = cluster.leader.as_deref().filter(|name| !name.is_empty());
+    let leader = leader.map(|leader| format!("{leader} leads"));
     let peers = cluster.replicas.iter().map(|peer| {
         let state = match (peer.offline, peer.current) {
             (true, _) => "is offline".to_owned(),
             (_, true) => "is current".to_owned(),
+            _ if peer.lag == 0 => "is not current".to_owned(),
             _ => format!("is {} behind", count(peer.lag, "operation", "operations")),
         };
         format!("{} {state}", peer.name)
@@ -463,6 +467,18 @@ fn problems(info: &StreamInfo, settings: &NatsSettings, server: (&str, usize)) -
             "{} deleted",
             count(info.state.num_deleted, "message was", "messages were")
         ));
+    }
+    problems.extend(info.fullness());
+    let has_leader =
+        |cluster: &StreamCluster| cluster.leader.as_ref().is_some_and(|name| !name.is_empty());
+    if info
+        .cluster
+        .as_ref()
+        .is_some_and(|cluster| !has_leader(cluster))
+    {
+        problems.push(
+            "the stream has no leader: appends fail until most of its servers answer".to_owned(),
+        );
     }
     let peers = info.cluster.iter().flat_map(|cluster| &cluster.replicas);
     for peer in peers.filter(|peer| peer.offline || !peer.current) {

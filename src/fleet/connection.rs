@@ -149,7 +149,10 @@ impl Connection {
             NoAnswer::Failed(error) => error,
             NoAnswer::Lost(why) => unavailable(format!("no answer to {name}: {why}")),
             NoAnswer::TimedOut => {
-                unavailable(format!("no answer to {name} in {} s", time.as_secs_f32()))
+                let time = time.as_secs_f32();
+                let why =
+                    format!("no answer to {name} in {time} s: most of the servers may be away");
+                unavailable(why)
             }
             NoAnswer::NoResponders => {
                 let why = "the servers have no JetStream, or its cluster has no leader";
@@ -240,15 +243,16 @@ fn denied_file(path: &std::path::Path, error: &std::io::Error) -> Error {
 
 /// The kind of a failure to connect.
 fn refused(servers: &str, error: &async_nats::ConnectError) -> Error {
-    let kind = match error.kind() {
-        ConnectErrorKind::ServerParse => Kind::LogMisconfigured,
-        ConnectErrorKind::Authentication
-        | ConnectErrorKind::AuthorizationViolation
-        | ConnectErrorKind::Tls => Kind::LogDenied,
-        ConnectErrorKind::Io if is_of_tls(error) => Kind::LogDenied,
+    let (kind, why) = match error.kind() {
+        ConnectErrorKind::ServerParse => (Kind::LogMisconfigured, "no address of a server"),
+        ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
+            (Kind::LogDenied, "the servers refuse the credentials")
+        }
+        ConnectErrorKind::Tls => (Kind::LogDenied, "no connection with TLS"),
+        ConnectErrorKind::Io if is_of_tls(error) => (Kind::LogDenied, "no connection with TLS"),
         _ => return unavailable(format!("no server can be reached: {servers}: {error}")),
     };
-    Error::new(kind, format!("the servers {servers}: {error}"))
+    Error::new(kind, format!("{why}: {servers}: {error}"))
 }
 
 /// Whether an error of input and output is one of TLS: a certificate that is not trusted, for example.

@@ -50,6 +50,25 @@ pub(crate) struct StreamInfo {
     pub(crate) total: usize,
 }
 
+impl StreamInfo {
+    /// The limits at which a stream refuses messages, if at most a tenth of one is left.
+    pub(crate) fn fullness(&self) -> Vec<String> {
+        let (config, state) = (&self.config, &self.state);
+        let limits = [
+            ("max_bytes", config.max_bytes, state.bytes),
+            ("max_msgs", config.max_msgs, state.messages),
+        ];
+        let nearly = limits.into_iter().filter_map(|(name, most, has)| {
+            let most = u64::try_from(most).ok().filter(|most| *most > 0)?;
+            let is_near = has >= most / 10 * 9;
+            is_near.then(|| {
+                format!("appends fail when the stream is full: it has {has} of {most} ({name})")
+            })
+        });
+        nearly.collect()
+    }
+}
+
 /// The settings of a stream that matter here.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default)]

@@ -72,7 +72,7 @@ impl ReplicaRecord {
         }
         if self.stream_created != log.created {
             let why = format!(
-                "the stream {:?} was created at {}; the replica is of one created at {}",
+                "the stream {:?} was created at {}, the replica is of one created at {}: it was made anew, or these are other servers",
                 log.stream, log.created, self.stream_created
             );
             return Err(Error::new(Kind::LogRewound, why));

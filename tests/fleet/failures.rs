@@ -246,6 +246,11 @@ fn what_a_person_reads_about_a_failure_leads_out_of_it() {
     let fleet = fleet.with_stream();
     machine.done(&["push", "s", "--json"]);
 
+    let refused = Machine::with_log(fleet.log_of("t13", "wrong-secret"));
+    refused.make("s", 1, 10);
+    let said = read_by_a_person(&refused, &["push", "s"]);
+    assert!(said.contains("refuse the credentials"), "{said}");
+
     // Two sessions with one id.
     let other = Machine::new(&fleet);
     let path = other.make("s", 5, 20);

@@ -349,6 +349,8 @@ pub enum Event {
     Moved,
     /// The session was renamed.
     Named(Option<String>),
+    /// Entries wait for the log beyond this machine, or wait no more.
+    Queued(bool),
     /// A part of the summary.
     Delta { navigation_id: String, text: String },
     /// Progress of the summary, for people.
@@ -417,6 +419,8 @@ pub struct Session {
     pub damaged: usize,
     /// The other machines that have it open.
     pub open_on: Vec<String>,
+    /// Whether entries wait for the log beyond this machine.
+    pub queued: bool,
 }
 
 /// A page of the list of sessions.
@@ -447,6 +451,8 @@ pub struct SessionRow {
     pub host: Option<String>,
     /// The other machines that have it open.
     pub open_on: Vec<String>,
+    /// Whether entries wait for the log beyond this machine.
+    pub queued: bool,
 }
 
 /// An entry that a search has found.

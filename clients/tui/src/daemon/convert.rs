@@ -49,6 +49,7 @@ pub fn session(opened: OpenSessionResult, first_message: &str) -> Session {
         read_only: session.read_only,
         damaged: opened.diagnostics.len(),
         open_on: Vec::new(),
+        queued: session.queued.unwrap_or_default(),
     }
 }
 
@@ -65,6 +66,7 @@ pub fn session_row(row: client::SessionRow) -> SessionRow {
         damage: row.diagnostic.map(|found| text::line(&found.message)),
         host: None,
         open_on: row.log.map(|log| hosts(&log.open_on)).unwrap_or_default(),
+        queued: row.queued.unwrap_or_default(),
     }
 }
 
@@ -82,6 +84,7 @@ pub fn team_row(row: client::TeamSessionRow) -> SessionRow {
         damage: None,
         host: Some(text::line(row.host.as_deref().unwrap_or_default())),
         open_on: hosts(&row.open_on),
+        queued: false,
     }
 }
 
@@ -258,6 +261,7 @@ pub fn event(notification: &Notification) -> Option<Event> {
         Notification::SessionInfoChanged(params) => {
             Event::Named(params.name.as_deref().map(text::line))
         }
+        Notification::SessionLogChanged(params) => Event::Queued(params.queued),
         Notification::SessionsChanged(_) => Event::SessionsChanged,
         Notification::SessionClosed(_) => Event::Closed,
         Notification::SummaryDelta(params) => Event::Delta {

@@ -321,6 +321,12 @@ impl Model {
                 self.tree.reload()
             }
             Event::Moved | Event::Missed => self.tree.reload(),
+            Event::Queued(queued) => {
+                if let Some(session) = &mut self.session {
+                    session.queued = queued;
+                }
+                Vec::new()
+            }
             Event::Named(name) => {
                 if let Some(session) = &mut self.session {
                     session.name = name;

@@ -316,6 +316,7 @@ mod tests {
             damage: None,
             host: None,
             open_on: Vec::new(),
+            queued: false,
         }
     }
 

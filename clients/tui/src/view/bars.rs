@@ -237,8 +237,13 @@ fn tree_status(model: &Model) -> Vec<String> {
         None | Some([]) => String::new(),
         Some(hosts) => format!("also open on {}", hosts.join(", ")),
     };
+    let queued = match model.session.as_ref().is_some_and(|session| session.queued) {
+        true => "waits for the log",
+        false => "",
+    };
     vec![
         position,
+        queued.to_owned(),
         elsewhere,
         tree.filter.name().to_owned(),
         hidden,

@@ -111,10 +111,14 @@ fn directory(model: &Model, columns: usize) -> Option<usize> {
     (!model.sessions.here && columns >= WIDE).then_some(columns / 4)
 }
 
-/// The machine of a session that has no file here, and the other machines that have it open.
+/// The machine of a session that has no file here, whether entries wait for the log, and the other machines that have
+/// the session open.
 fn elsewhere(row: &SessionRow) -> String {
     let host = row.host.as_ref().filter(|host| !host.is_empty());
     let mut about = host.map_or_else(String::new, |host| format!(" · {host}"));
+    if row.queued {
+        about += " · waits for the log";
+    }
     if !row.open_on.is_empty() {
         about += &format!(" · open on {}", row.open_on.join(", "));
     }

@@ -157,6 +157,7 @@ impl Screen {
                 read_only: false,
                 damaged: 0,
                 open_on: Vec::new(),
+                queued: false,
             })),
             Effect::ListSessions(query) => Daemon::Sessions {
                 generation: query.generation,
@@ -374,5 +375,6 @@ pub fn session(id: &str, title: &str, parent: Option<&str>, age: i64) -> Session
         damage: None,
         host: None,
         open_on: Vec::new(),
+        queued: false,
     }
 }

@@ -266,6 +266,7 @@ fn a_hit_that_the_filter_hides_is_shown_with_all_entries() {
         read_only: false,
         damaged: 0,
         open_on: Vec::new(),
+        queued: false,
     })));
     let users = vec![row("q1", "", "Why does the build fail?")];
     for (filter, rows) in [(Filter::UserOnly, users), (Filter::All, tour())] {

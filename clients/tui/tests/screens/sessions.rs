@@ -185,6 +185,7 @@ fn sessions_of_other_machines_are_listed_and_opened() {
     let mut screen = Screen::list(80, 10, Vec::new());
     screen.sessions = vec![SessionRow {
         open_on: vec!["build-7".into()],
+        queued: false,
         ..session("a", "Fix the build", None, 30)
     }];
     let elsewhere = |id: &str, name: Option<&str>, host: &str| SessionRow {
@@ -229,5 +230,16 @@ fn the_status_names_the_machines_that_have_the_session_open() {
             "{text}"
         );
         assert_eq!(text.contains("also open"), is_shown, "{text}");
+    }
+}
+
+#[test]
+fn the_status_says_that_entries_wait_for_the_log() {
+    let mut screen = Screen::tree(100, 8, Vec::new());
+    assert!(!screen.text().contains("waits for the log"));
+    for queued in [true, false] {
+        screen.daemon(Daemon::Event(Event::Queued(queued)));
+        let text = screen.text();
+        assert_eq!(text.contains("waits for the log"), queued, "{text}");
     }
 }
