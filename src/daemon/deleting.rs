@@ -116,8 +116,10 @@ impl Daemon {
     }
 }
 
-/// Takes a deletion back in the log.
+/// Takes a deletion back in the log, if it is there.
 fn undo(log: &dyn SharedLog, id: &str, at: &Location) -> Result<()> {
-    let before = log.restore(id)?;
-    log.restored(id, at, before)
+    match log.restore(id)? {
+        InLog::Deleted => log.restored(id, at, InLog::Deleted),
+        InLog::Missing | InLog::Open => Ok(()),
+    }
 }

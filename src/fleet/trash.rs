@@ -37,10 +37,11 @@ pub(super) fn reopen(log: &dyn LogBackend, session: &str) -> Result<InLog> {
     closing::reopen(log, session, &SharedSource)
 }
 
-/// Brings the lines of the log into a file that is back in its place, and describes the session to the team.
+/// Brings the lines of the log into a file that is back in its place, and describes the session to the team. A session
+/// that the log has not is pushed when it is opened.
 pub(super) fn settle_restored(file: &ReplicatedFile, team: &Team, before: InLog) -> Result<()> {
     if before == InLog::Missing {
-        file.open_alone(&SharedSource)?;
+        return file.open_alone(&SharedSource);
     }
     file.settle_alone(TornLine::Leave)?;
     let row = describe::describe(file.at())?.row;

@@ -362,3 +362,28 @@ fn a_list_leaves_out_files_of_sessions_that_the_log_has_as_deleted() {
     there.end();
     assert_eq!(trashed(&here, &session).len(), 1);
 }
+
+/// The log was closed, and the file stayed: the session could not be written to any more.
+#[test]
+fn a_deletion_whose_file_cannot_be_moved_is_taken_back_in_the_log() {
+    let Some((fleet, here, mut daemon, session)) = shared(42) else {
+        return;
+    };
+    let trash = here.sessions().join(".trash");
+    std::os::unix::fs::symlink(here.sessions(), &trash).unwrap();
+    assert!(daemon.call("delete_session", by_id(&session)).is_err());
+    let text = here.text(&session);
+    assert_eq!(
+        last_types(&text, 2),
+        ["treelined.restored", "treelined.trashed"]
+    );
+    let said = daemon.say(&session, "goes on");
+    assert_eq!(said["durability"], "replicated");
+    let other = Machine::new(&fleet);
+    other.done(&["pull", &session, "--json"]);
+    assert_eq!(other.text(&session), here.text(&session));
+    fs::remove_file(&trash).unwrap();
+    daemon.done("delete_session", by_id(&session));
+    assert_eq!(trashed(&here, &session).len(), 1);
+    daemon.end();
+}
