@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:a3fbfc568d2a2d15408ab45fb8975c8657f9605bed92502eb1f4853bd9c35683',
+  schema_hash = 'sha256:6ef938f58c6acd364643a27f0c106e0d8519d390aed842db8f242e4951358da6',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

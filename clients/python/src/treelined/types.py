@@ -1155,7 +1155,7 @@ class _CustomEntry(TypedDict):
     """The id of the parent; null at a root."""
     timestamp: str
     """When the entry was written, in ISO 8601 with milliseconds, UTC."""
-    customType: str
+    customType: Literal["any other type"]
     """The type, in the plugin's own terms."""
 
 

@@ -156,7 +156,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:a3fbfc568d2a2d15408ab45fb8975c8657f9605bed92502eb1f4853bd9c35683';
+export const SCHEMA_HASH = 'sha256:6ef938f58c6acd364643a27f0c106e0d8519d390aed842db8f242e4951358da6';
 
 /** Params and result by method. */
 export interface Methods {
