@@ -61,6 +61,7 @@ impl ShellError {
     }
 
     /// The remedy for a failure that is one of several of a command.
+    #[cfg(feature = "nats")]
     pub(super) fn remedy_of(kind: Kind) -> &'static str {
         remedy(kind).1
     }
