@@ -100,7 +100,10 @@ impl ReplicatedFile {
             if !self.is_settled(&file) {
                 continue;
             }
-            let description = describe::describe(&self.at)?;
+            let description = match describe::describe(&self.at) {
+                Err(_) if !self.is_named(&file) => continue,
+                described => described?,
+            };
             let line = closing::trashed(&self.session, description.leaf.as_deref(), source);
             if self.publish(&line)? == PublishOutcome::Conflict {
                 continue;

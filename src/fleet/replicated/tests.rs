@@ -576,3 +576,26 @@ fn a_restored_file_that_no_log_has_makes_an_open_one() {
     assert_eq!(setup.log_text(), setup.file_text());
     assert_eq!(setup.file_text().lines().count(), 4);
 }
+
+/// A log whose file goes to the trash while it is asked.
+struct Mover(Arc<FolderLog>, PathBuf);
+
+impl LogSource for Mover {
+    fn log(&self) -> Result<Arc<dyn LogBackend>> {
+        // The second time it is gone already.
+        let _gone = fs::rename(&self.1, self.1.with_extension("gone"));
+        Ok(Arc::clone(&self.0) as Arc<dyn LogBackend>)
+    }
+}
+
+/// An append met the follower that moved the file to the trash, and failed with `storageIo`.
+#[test]
+fn a_file_that_goes_to_the_trash_while_it_is_compared_is_no_failure_of_the_disk() {
+    let setup = Setup::of(&[line(1)]);
+    let at = Location::of_path(&setup.path()).unwrap();
+    let file = setup.open();
+    let mover = Mover(Arc::clone(&setup.log), setup.path());
+    let replica = ReplicatedFile::new(Arc::new(mover), ID, at, false);
+    replica.settle(&file).unwrap();
+    assert!(!setup.path().exists());
+}
