@@ -60,7 +60,7 @@ fn last_types(text: &[u8], count: usize) -> Vec<String> {
 /// The session was back with the next `pull --all`, and by its id.
 #[test]
 fn a_deleted_session_is_in_no_list_and_cannot_be_opened_or_pulled() {
-    let Some((fleet, here, mut daemon, session)) = shared(43) else {
+    let Some((fleet, here, mut daemon, session)) = shared(38) else {
         return;
     };
     let deleted = daemon.done("delete_session", by_id(&session));
@@ -366,7 +366,7 @@ fn a_list_leaves_out_files_of_sessions_that_the_log_has_as_deleted() {
 /// The log was closed, and the file stayed: the session could not be written to any more.
 #[test]
 fn a_deletion_whose_file_cannot_be_moved_is_taken_back_in_the_log() {
-    let Some((fleet, here, mut daemon, session)) = shared(42) else {
+    let Some((fleet, here, mut daemon, session)) = shared(30) else {
         return;
     };
     let trash = here.sessions().join(".trash");

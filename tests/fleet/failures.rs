@@ -229,7 +229,7 @@ fn read_by_a_person(machine: &Machine, args: &[&str]) -> String {
 /// Failures of single sessions came without a remedy, and two remedies did not work.
 #[test]
 fn what_a_person_reads_about_a_failure_leads_out_of_it() {
-    let Some(fleet) = Fleet::get(13) else { return };
+    let Some(fleet) = Fleet::get(40) else { return };
     let away = Machine::with_log("nats://me:secret@127.0.0.1:1".to_owned());
     away.make("s", 1, 10);
     for command in [&["push", "s"][..], &["pull", "s"], &["doctor", "--cluster"]] {

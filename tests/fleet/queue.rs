@@ -156,7 +156,7 @@ fn entries_of_other_programs_reach_the_list_of_the_team() {
 /// A client that watches the list of sessions heard of files only.
 #[test]
 fn changes_of_the_list_of_the_team_are_announced_to_watchers() {
-    let Some(fleet) = Fleet::get(26) else { return };
+    let Some(fleet) = Fleet::get(39) else { return };
     let fleet = fleet.with_stream();
     let (here, there) = (Machine::new(&fleet), Machine::new(&fleet));
     let mut daemon = Daemon::start(&here);

@@ -2,10 +2,12 @@
 
 use async_nats::jetstream::{self, Context};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -21,7 +23,11 @@ pub(crate) struct Fleet {
 
 impl Fleet {
     /// `None` without a cluster. Each test has an account of its own.
+    #[track_caller]
     pub(crate) fn get(account: usize) -> Option<Self> {
+        static TAKEN: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+        let is_free = TAKEN.lock().unwrap().insert(account);
+        assert!(is_free, "another test has account {account} too");
         let Some(folder) = std::env::var_os("TREELINED_FLEET").map(PathBuf::from) else {
             let test = thread::current().name().unwrap_or("a test").to_owned();
             // Written past the capture of a passing test's output.
