@@ -1,6 +1,7 @@
 //! The log of a daemon: one connection for all of its sessions, and a follower for each that is open.
 
 use super::backend::LogBackend;
+use super::connection::ANSWER;
 use super::files::SessionFiles;
 use super::follower::Follower;
 use super::replicated::{LogSource, ReplicatedFile, TornLine};
@@ -21,6 +22,8 @@ use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// How often the stream is checked.
+const CHECK: Duration = Duration::from_secs(15);
 /// How long an append of a daemon is tried.
 const APPEND: Duration = Duration::from_secs(5);
 /// A failure to connect is the answer for so long, and a lost connection is followed again after it.
@@ -35,7 +38,11 @@ pub(crate) struct LiveLog {
 
 /// Connects when the log is needed for the first time.
 pub(super) struct Connector {
+    this: Weak<Self>,
     settings: NatsSettings,
+    /// Held while one thread connects, which others wait for.
+    connecting: Mutex<()>,
+    /// Locked for a moment at a time.
     state: Mutex<ConnectorState>,
     team: Team,
     store: Store,
@@ -56,6 +63,8 @@ struct ConnectorState {
     log: Option<Arc<NatsLog>>,
     /// The last failure to connect, or to get an answer, and its time.
     failed: Option<(Instant, Error)>,
+    /// Why the stream may lose what it acknowledges.
+    misconfigured: Option<Error>,
 }
 
 struct LiveSession {
@@ -68,31 +77,45 @@ struct LiveSession {
 }
 
 impl ConnectorState {
-    fn failed_lately(&self) -> Option<&Error> {
+    /// Why the log cannot be used at this moment.
+    fn fault(&self) -> Option<&Error> {
         let failed = self.failed.as_ref();
-        failed
-            .filter(|(at, _)| at.elapsed() < PAUSE)
-            .map(|(_, error)| error)
+        let failed_lately = failed.filter(|(at, _)| at.elapsed() < PAUSE);
+        let failed_lately = failed_lately.map(|(_, error)| error);
+        self.misconfigured.as_ref().or(failed_lately)
+    }
+
+    /// The log, connected; `None` if nothing has connected yet.
+    fn connected(&self) -> Result<Option<&Arc<NatsLog>>> {
+        if let Some(error) = self.fault() {
+            return Err(error.clone());
+        }
+        match &self.log {
+            Some(log) if !log.is_connected() => {
+                Err(away("the connection to the servers of the log is lost"))
+            }
+            log => Ok(log.as_ref()),
+        }
     }
 }
 
 impl Connector {
     /// The log, connected. Waits for servers only if none has failed lately.
     pub(super) fn connected(&self) -> Result<Arc<NatsLog>> {
+        if let Some(log) = lock(&self.state).connected()? {
+            return Ok(Arc::clone(log));
+        }
+        let _one_at_a_time = lock(&self.connecting);
+        if let Some(log) = lock(&self.state).connected()? {
+            return Ok(Arc::clone(log));
+        }
+        let opened = NatsLog::open(self.settings.clone());
         let mut state = lock(&self.state);
-        if let Some(error) = state.failed_lately() {
-            return Err(error.clone());
-        }
-        if let Some(log) = &state.log {
-            return match log.is_connected() {
-                true => Ok(Arc::clone(log)),
-                false => Err(away("the connection to the servers of the log is lost")),
-            };
-        }
-        match NatsLog::open(self.settings.clone()) {
+        match opened {
             Ok(log) => {
                 let log = Arc::new(log.with_append_time(APPEND));
                 self.team.connect(&log);
+                log.spawn(watch_stream(Arc::downgrade(&log), Weak::clone(&self.this)));
                 state.log = Some(Arc::clone(&log));
                 state.failed = None;
                 Ok(log)
@@ -103,21 +126,36 @@ impl Connector {
             }
         }
     }
-}
 
-impl Connector {
     /// Moves the file of a session that was deleted in the log to the trash; see [`trash::discard`].
     pub(super) fn discard(&self, file: &Arc<ReplicatedFile>) -> Result<bool> {
         trash::discard(&self.store, file, &self.team)
     }
 }
 
+/// Notes whether the stream still keeps what it acknowledges: somebody may change it while the daemon runs.
+async fn watch_stream(log: Weak<NatsLog>, connector: Weak<Connector>) {
+    loop {
+        tokio::time::sleep(CHECK).await;
+        let (Some(log), Some(connector)) = (log.upgrade(), connector.upgrade()) else {
+            return;
+        };
+        // A stream that is not found may be one that a restarted server does not know yet.
+        let Ok(info) = log.info(ANSWER).await else {
+            continue;
+        };
+        let misconfigured = info.config.check().err();
+        let mut state = lock(&connector.state);
+        if let (None, Some(error)) = (&state.misconfigured, &misconfigured) {
+            tracing::warn!(%error, "nothing is appended to the log");
+        }
+        state.misconfigured = misconfigured;
+    }
+}
+
 /// Connects on a thread of its own, unless there is a connection or somebody makes one.
 fn connect_beside(connector: &Arc<Connector>) {
-    let is_needed = connector
-        .state
-        .try_lock()
-        .is_ok_and(|state| state.log.is_none());
+    let is_needed = lock(&connector.state).log.is_none() && connector.connecting.try_lock().is_ok();
     if !is_needed {
         return;
     }
@@ -148,15 +186,16 @@ impl LogSource for Connector {
     }
 
     fn ready(&self) -> Option<Arc<dyn LogBackend>> {
-        let state = self.state.try_lock().ok()?;
-        let log = state.log.as_ref()?;
-        let is_ready = state.failed_lately().is_none() && log.is_connected();
-        is_ready.then(|| Arc::clone(log) as Arc<dyn LogBackend>)
+        let state = lock(&self.state);
+        let log = state.connected().ok()??;
+        Some(Arc::clone(log) as Arc<dyn LogBackend>)
     }
 
     fn note_silence(&self, error: &Error) {
         let mut state = lock(&self.state);
-        if state.failed_lately().is_none() {
+        // Where others get answers, the servers are slow, and not away.
+        let is_heard = |log: &Arc<NatsLog>| log.acknowledged_in(PAUSE);
+        if state.fault().is_none() && !state.log.as_ref().is_some_and(is_heard) {
             let why = format!("the log did not answer a moment ago: {}", error.message);
             state.failed = Some((Instant::now(), away(&why)));
         }
@@ -166,7 +205,9 @@ impl LogSource for Connector {
 impl LiveLog {
     /// The log of the sessions of this directory. Connects in the background.
     pub(crate) fn new(settings: NatsSettings, session_dir: PathBuf) -> Arc<Self> {
-        let connector = Arc::new(Connector {
+        let connector = Arc::new_cyclic(|this| Connector {
+            this: Weak::clone(this),
+            connecting: Mutex::default(),
             team: Team::new(&settings.stream),
             settings,
             state: Mutex::default(),

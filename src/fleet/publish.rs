@@ -106,6 +106,7 @@ impl NatsLog {
                 .await;
             match answer.map_err(|error| attempts.error(error))? {
                 Answer::Stored(sequence) => {
+                    self.note_acknowledgement();
                     return Ok(AppendOutcome::Appended(Position(sequence)));
                 }
                 // NATS 2.11 keeps the id of a refused message for good. The expected sequence alone prevents a second one.

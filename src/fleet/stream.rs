@@ -15,9 +15,10 @@ use super::objects::{self, MOST_BYTES};
 use super::subject;
 use crate::config::NatsSettings;
 use crate::error::{Error, Kind, Result};
+use crate::lock::lock;
 use serde_json::json;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Handle, Runtime};
 use tokio::task::AbortHandle;
@@ -70,6 +71,8 @@ pub struct NatsLog {
     pub(super) settings: NatsSettings,
     info: StreamInfo,
     pub(super) append_time: Duration,
+    /// When a server last acknowledged an append.
+    acknowledged: Mutex<Option<Instant>>,
 }
 
 impl NatsLog {
@@ -87,6 +90,7 @@ impl NatsLog {
             settings,
             info,
             append_time: APPEND,
+            acknowledged: Mutex::default(),
         })
     }
 
@@ -141,6 +145,15 @@ impl NatsLog {
 
     pub(super) fn wait<T>(&self, work: impl Future<Output = T>) -> T {
         self.runtime.block_on(work)
+    }
+
+    pub(super) fn note_acknowledgement(&self) {
+        *lock(&self.acknowledged) = Some(Instant::now());
+    }
+
+    /// Whether a server has acknowledged an append in the last `time`.
+    pub(super) fn acknowledged_in(&self, time: Duration) -> bool {
+        lock(&self.acknowledged).is_some_and(|at| at.elapsed() < time)
     }
 
     /// Whether a request would be sent at once.

@@ -1,9 +1,11 @@
 //! Bad input: each has a kind of its own, nothing is lost, and nothing hangs.
 
+use crate::daemon::{Daemon, message};
 use crate::single::Single;
 use crate::support::{Fleet, Machine, append};
 use async_nats::HeaderMap;
 use async_nats::jetstream::stream::Config;
+use serde_json::json;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::process::Stdio;
@@ -310,4 +312,44 @@ fn a_push_of_many_sessions_ends_when_the_servers_are_gone() {
     assert_eq!(failed.count(), 1, "{rest:?}");
     server.restart();
     machine.until_sound(&["push", "--all", "--json"]);
+}
+
+/// A running daemon went on answering `replicated` for a stream that drops its messages after an hour.
+#[test]
+fn a_stream_that_is_changed_is_noticed_while_the_daemon_runs() {
+    let Some(fleet) = Fleet::get(59) else { return };
+    let fleet = fleet.with_stream();
+    let machine = Machine::new(&fleet);
+    let mut daemon = Daemon::start(&machine);
+    machine.make("s", 2, 10);
+    daemon.done("open_session", json!({ "sessionId": "s" }));
+    assert_eq!(daemon.say("s", "kept")["durability"], "replicated");
+    let keep_for = |time: Duration| {
+        fleet.with(async |context| {
+            let stream = context.get_stream("treelined").await.unwrap();
+            let mut config = stream.cached_info().config.clone();
+            config.max_age = time;
+            context.update_stream(config).await.unwrap();
+        });
+    };
+    let mut until = |is_kept: bool| {
+        let began = Instant::now();
+        loop {
+            match daemon.call("append_message", message("s", "again")) {
+                Ok(_) if is_kept => return,
+                Err(error) if !is_kept => {
+                    assert_eq!(error["data"]["kind"], "logMisconfigured", "{error}");
+                    return;
+                }
+                _ => {}
+            }
+            assert!(began.elapsed() < Duration::from_secs(120));
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    };
+    keep_for(Duration::from_secs(3600));
+    until(false);
+    keep_for(Duration::ZERO);
+    until(true);
+    daemon.end();
 }
