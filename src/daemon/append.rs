@@ -13,7 +13,9 @@ use crate::flow::PlannedLines;
 use crate::flow::append::{NewEntry, Planner};
 use crate::id::{EntryId, ExpectedLeaf, Source};
 use crate::session::SessionState;
-use crate::session::commit::{CommitOutcome, Contention, Work, landed_in_part, still_waits};
+use crate::session::commit::{
+    CommitOutcome, Contention, Work, failure_of, landed_in_part, still_waits,
+};
 use crate::session::sync::RepeatedEntries;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -288,7 +290,7 @@ impl Work for Batch {
 
     /// Each append has its own time limit.
     fn wait(&mut self, contention: Contention) -> Result<()> {
-        // A plan that others were faster than has the requests that are answered here.
+        // The last plan still has the requests that are answered here.
         self.planned.clear();
         let waiting = std::mem::take(&mut self.waiting);
         let mut gone = None;
@@ -373,8 +375,9 @@ impl Batch {
                     let start = part.end - part.lines;
                     let new = part.entry_ids.iter();
                     let new = new.filter(|id| !part.known_ids.contains(id));
+                    let failure = failure_of(failure, new.clone());
                     let there = new.take(whole.saturating_sub(start));
-                    Outcome::Failed(landed_in_part(failure.clone(), there))
+                    Outcome::Failed(landed_in_part(failure, there))
                 }
                 _ => Outcome::Failed(Error::new(Kind::InternalError, "nothing was planned")),
             };
@@ -453,5 +456,50 @@ mod tests {
         let decided = batch.decided(&Err(gave_up.unwrap_err()));
         assert!(decided.is_empty() && batch.waiting.is_empty());
         assert_eq!(*lock(&answers), [Kind::SessionLocked; 2]);
+    }
+
+    /// The appends of a batch share its failure. Each was answered without ids, so that no client could find out.
+    #[test]
+    fn an_unknown_outcome_names_the_entries_of_each_append() {
+        let runtime = Runtime::new().unwrap();
+        let daemon = daemon(&runtime);
+        let answers: Arc<Mutex<Vec<serde_json::Value>>> = Arc::default();
+        let append = || {
+            let answers = Arc::clone(&answers);
+            Append {
+                daemon: Arc::clone(&daemon),
+                entries: Vec::new(),
+                expected: ExpectedLeaf::Any,
+                cancel: Cancel::new(),
+                asked: Instant::now(),
+                answer: Box::new(move |answer| {
+                    lock(&answers).push(answer.map(drop).unwrap_err().details.unwrap());
+                }),
+            }
+        };
+        let part = |end: usize| {
+            Ok(Part {
+                entry_ids: vec![EntryId::new(format!("e{end}")), EntryId::new("known")],
+                known_ids: vec![EntryId::new("known")],
+                repeated: None,
+                lines: 1,
+                end,
+            })
+        };
+        let mut batch = Batch {
+            source: Arc::clone(&daemon.source),
+            waiting: VecDeque::from([append(), append()]),
+            planned: vec![part(1), part(2)],
+        };
+        let unknown = Error::new(Kind::DurabilityUnknown, "no answer");
+        let unknown = unknown.with_details(serde_json::json!({ "entryIds": [] }));
+        for DecidedAppend {
+            request, outcome, ..
+        } in batch.decided(&Err(unknown))
+        {
+            request.answer(appended(outcome, Durability::Replicated, Ok(())));
+        }
+        let expected = ["e1", "e2"].map(|id| serde_json::json!({ "entryIds": [id] }));
+        assert_eq!(*lock(&answers), expected);
     }
 }

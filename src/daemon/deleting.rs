@@ -9,9 +9,11 @@ use crate::store::catalogue::CatalogueRow;
 use crate::team::TeamList;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-/// The most files that one list compares with their logs.
+/// The most files that one list compares with their logs, and the time after which it compares no more.
 const MOST_DISCARDED: usize = 16;
+const LONGEST: Duration = Duration::from_secs(1);
 
 impl Daemon {
     /// Moves a session's file to the trash, after its log says that it is deleted. Returns its new path. On failure the
@@ -81,12 +83,14 @@ impl Daemon {
         else {
             return;
         };
+        let began = Instant::now();
         let mut left = MOST_DISCARDED;
         rows.retain(|row| {
             let listing = &row.listing;
             let id = listing.header.as_ref().map(|header| &*header.id);
             let described = id.and_then(|id| team.find(id)?.row.as_ref());
-            if left == 0 || !described.is_some_and(|row| row.is_trashed) {
+            let is_over = left == 0 || began.elapsed() > LONGEST;
+            if is_over || !described.is_some_and(|row| row.is_trashed) {
                 return true;
             }
             left -= 1;

@@ -31,7 +31,7 @@ pub(super) struct Connection {
     denials: Arc<Mutex<Denials>>,
 }
 
-/// The last denials of the servers, in their words, the oldest first. A denial names the subject, not the request.
+/// The last denials of the servers, in their words, the newest first. A denial names the subject, not the request.
 #[derive(Default)]
 struct Denials(VecDeque<(Instant, String)>);
 
@@ -44,7 +44,11 @@ impl Denials {
     /// The denial of a request that was sent at `sent` or later.
     fn of(&self, subject: &str, sent: Instant) -> Option<String> {
         let quoted = format!("{subject:?}");
-        let is_of = |why: &String| why.contains(&quoted) || !why.contains("for Publish to");
+        // A denied subscription to a session's subject costs its follower hints, and no request its answer.
+        let names_another = |why: &str| {
+            why.contains("for Publish to") || why.contains("for Subscription to \"treelined.")
+        };
+        let is_of = |why: &String| why.contains(&quoted) || !names_another(why);
         let mut later = self.0.iter().take_while(|(at, _)| *at >= sent);
         later
             .find(|(_, why)| is_of(why))

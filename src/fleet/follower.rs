@@ -10,7 +10,6 @@ use crate::error::{Kind, Result};
 use crate::lock::lock;
 use crate::log::upstream::PublishedHook;
 use std::sync::{Arc, Mutex, Weak};
-use std::thread;
 use std::time::{Duration, Instant};
 use tokio::task::AbortHandle;
 
@@ -18,6 +17,8 @@ use tokio::task::AbortHandle;
 /// since it would take the lock of the file from the next one.
 const OWN_LOOKS: u32 = 200;
 const OWN_PAUSE: Duration = Duration::from_millis(5);
+/// The first pause of a follower that waits for a connection; they double up to [`PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
 /// How often a follower looks for lines of other programs in the file.
 const LOOK: Duration = Duration::from_secs(2);
 
@@ -28,6 +29,14 @@ pub(super) struct Follower(Arc<Mutex<FollowerTask>>);
 struct FollowerTask {
     is_ended: bool,
     running: Option<AbortHandle>,
+}
+
+impl FollowerTask {
+    fn run(&mut self, log: &NatsLog, following: impl Future<Output = ()> + Send + 'static) {
+        if !self.is_ended {
+            self.running = Some(log.spawn(following));
+        }
+    }
 }
 
 impl Drop for Follower {
@@ -51,30 +60,23 @@ impl Follower {
         let follower = Self(Arc::clone(&task));
         let (connector, session) = (Arc::downgrade(connector), session.to_owned());
         let file = Arc::downgrade(file);
-        let begin = move || {
-            // Connecting takes a thread as long as there is no connection, and a task from then on.
-            loop {
-                let Some(log) = connector.upgrade().map(|connector| connector.connected()) else {
-                    return;
-                };
-                let mut task = lock(&task);
-                if task.is_ended {
-                    return;
-                }
-                if let Ok(log) = log {
+        tokio::spawn(async move {
+            let mut pause = FIRST_PAUSE;
+            // One thread connects for all followers.
+            while let Some(connected) = connector.upgrade().map(|it| it.connected_beside()) {
+                if let Some(log) = connected {
                     let following =
                         copy_on(Arc::downgrade(&log), connector, session, file, published);
-                    task.running = Some(log.spawn(following));
+                    lock(&task).run(&log, following);
                     return;
                 }
-                drop(task);
-                thread::sleep(PAUSE);
+                if lock(&task).is_ended {
+                    return;
+                }
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(PAUSE);
             }
-        };
-        match tokio::runtime::Handle::try_current() {
-            Ok(runtime) => drop(runtime.spawn_blocking(begin)),
-            Err(_) => drop(thread::spawn(begin)),
-        }
+        });
         follower
     }
 }
@@ -126,13 +128,16 @@ async fn copy_while_connected(
     loop {
         copy_stored(&mut followed, file, published).await?;
         let at = || file.position();
-        let look_in = LOOK.saturating_sub(looked.elapsed());
-        if tokio::time::timeout(look_in, followed.news(&at))
-            .await
-            .is_err()
-        {
-            was_unequal = look(file, was_unequal, published).await?;
-            looked = Instant::now();
+        loop {
+            let look_in = LOOK.saturating_sub(looked.elapsed());
+            let news = tokio::time::timeout(look_in, followed.news(&at)).await;
+            if looked.elapsed() >= LOOK {
+                was_unequal = look(file, was_unequal, published).await?;
+                looked = Instant::now();
+            }
+            if news.is_ok() {
+                break;
+            }
         }
     }
 }
@@ -179,7 +184,12 @@ async fn look(
         false => TornLine::Leave,
     };
     let work = move |file: &ReplicatedFile| match file.is_equal() {
-        true => Ok(false),
+        true => {
+            if let Err(error) = file.save_sometimes() {
+                tracing::warn!(%error, "the next opening of a session compares more");
+            }
+            Ok(false)
+        }
         false => file.settle_alone(torn).map(|()| true),
     };
     noticing(file, published, work).await

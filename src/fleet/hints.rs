@@ -131,11 +131,13 @@ impl<'a> FollowedMessages<'a> {
             self.reading = last.map(|last| SessionMessages::new(self.log, session, at, last));
         }
         let Some(reading) = &mut self.reading else {
-            self.poll_pause = (self.poll_pause * 2).min(POLL);
             self.poll = Instant::now() + self.poll_pause;
+            self.poll_pause = (self.poll_pause * 2).min(POLL);
             return Ok(None);
         };
         let part = reading.part().await?;
+        // The caller may be unable to use it, and asks again after a pause.
+        self.poll = Instant::now() + self.poll_pause;
         if !reading.goes_on() {
             self.reading = None;
         }

@@ -100,11 +100,32 @@ impl ConnectorState {
 }
 
 impl Connector {
-    /// The log, connected. Waits for servers only if none has failed lately.
-    pub(super) fn connected(&self) -> Result<Arc<NatsLog>> {
-        if let Some(log) = lock(&self.state).connected()? {
+    /// The log, connected. Waits for servers only if none has failed yet: then a thread of its own connects.
+    pub(super) fn connected(self: &Arc<Self>) -> Result<Arc<NatsLog>> {
+        let state = lock(&self.state);
+        if let Some(log) = state.connected()? {
             return Ok(Arc::clone(log));
         }
+        if let Some((_, error)) = &state.failed {
+            let error = error.clone();
+            drop(state);
+            connect_beside(self);
+            return Err(error);
+        }
+        drop(state);
+        self.connect()
+    }
+
+    /// The log if it is connected; otherwise a thread of its own connects.
+    pub(super) fn connected_beside(self: &Arc<Self>) -> Option<Arc<NatsLog>> {
+        let log = lock(&self.state).connected().ok().flatten().cloned();
+        if log.is_none() {
+            connect_beside(self);
+        }
+        log
+    }
+
+    fn connect(&self) -> Result<Arc<NatsLog>> {
         let _one_at_a_time = lock(&self.connecting);
         if let Some(log) = lock(&self.state).connected()? {
             return Ok(Arc::clone(log));
@@ -155,15 +176,15 @@ async fn watch_stream(log: Weak<NatsLog>, connector: Weak<Connector>) {
 
 /// Connects on a thread of its own, unless there is a connection or somebody makes one.
 fn connect_beside(connector: &Arc<Connector>) {
-    let is_needed = lock(&connector.state).log.is_none() && connector.connecting.try_lock().is_ok();
-    if !is_needed {
+    let is_needed = |state: &ConnectorState| state.log.is_none() && state.fault().is_none();
+    if !is_needed(&lock(&connector.state)) || connector.connecting.try_lock().is_err() {
         return;
     }
     let early = Arc::downgrade(connector);
     let connecting = thread::Builder::new().name("log".into());
     let started = connecting.spawn(move || {
         if let Some(connector) = early.upgrade()
-            && let Err(error) = connector.connected()
+            && let Err(error) = connector.connect()
         {
             tracing::warn!(%error, "the log is away; sessions can be read");
         }
@@ -182,7 +203,9 @@ fn away(why: &str) -> Error {
 
 impl LogSource for Connector {
     fn log(&self) -> Result<Arc<dyn LogBackend>> {
-        Ok(self.connected()?)
+        let this = self.this.upgrade();
+        let this = this.ok_or_else(|| away("the daemon ends"))?;
+        Ok(this.connected()?)
     }
 
     fn ready(&self) -> Option<Arc<dyn LogBackend>> {
@@ -386,8 +409,11 @@ impl SharedLog for LiveLog {
 
     fn queued(&self) -> HashSet<String> {
         let sessions = lock(&self.sessions);
-        let waiting = sessions.iter().filter(|(_, live)| live.file.waits());
-        waiting.map(|(session, _)| session.clone()).collect()
+        let files = sessions.values().map(|live| Arc::clone(&live.file));
+        let files: Vec<_> = files.collect();
+        drop(sessions);
+        let waiting = files.iter().filter(|file| file.waits());
+        waiting.map(|file| file.session().to_owned()).collect()
     }
 
     fn describe(&self, row: TeamRow) {

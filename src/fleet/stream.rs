@@ -54,7 +54,7 @@ const NOT_CLUSTERED: u64 = 10074;
 const INVALID_STREAM: u64 = 10052;
 const TOO_MANY_STREAMS: u64 = 10027;
 
-/// The parts of a log by which other rooms reach its servers. They work as long as the log is not dropped.
+/// The parts of a log by which other modules reach its servers. They work as long as the log is not dropped.
 #[derive(Clone)]
 pub(super) struct LogAccess {
     pub(super) runtime: Handle,

@@ -310,6 +310,10 @@ impl SessionState {
             if settled == Settled::Replaced {
                 continue;
             }
+            if let Some(first) = self.unknown_first.take() {
+                self.publish_first_again(lock, first, changes)?;
+                continue;
+            }
             let planned = work.plan(self)?;
             if planned.lines.is_empty() {
                 return Ok(Attempt::Done(CommitOutcome {
@@ -332,7 +336,13 @@ impl SessionState {
             if !may_wait && self.upstream.is_some() {
                 return Ok(Attempt::Later);
             }
-            let published = self.publish(&planned, settled)?;
+            let published = match self.publish(&planned, settled) {
+                Err(error) if error.kind == Kind::DurabilityUnknown && !self.log.is_written() => {
+                    self.unknown_first = Some(planned);
+                    return Err(error);
+                }
+                published => published?,
+            };
             if published == Some(PublishOutcome::Conflict) {
                 // Nothing of this session is here: the log has another with its id.
                 if !self.log.is_written() {
@@ -348,6 +358,26 @@ impl SessionState {
             return self.take_in(written, changes).map(Attempt::Done);
         }
         Err(upstream::conflict())
+    }
+
+    /// Publishes the first lines of a session again, whose outcome is unknown: without a file, nothing else says whether
+    /// the log has them.
+    fn publish_first_again(
+        &mut self,
+        lock: Lock,
+        first: PlannedLines,
+        changes: &mut Changes,
+    ) -> Result<()> {
+        let published = match self.publish(&first, Settled::Equal) {
+            Ok(Some(PublishOutcome::Conflict)) => return Err(upstream::exists()),
+            Ok(published) => published,
+            Err(error) => {
+                self.unknown_first = Some(first);
+                return Err(error);
+            }
+        };
+        let written = self.write(lock, first, published.is_some())?;
+        self.take_in(written, changes).map(drop)
     }
 
     fn contention(&self) -> Contention {
@@ -452,10 +482,13 @@ impl SessionState {
     ) -> Result<WrittenLines> {
         let lines = planned.lines.len();
         let landed = self.log.write(&lock, planned.lines);
-        let landed = landed.map_err(|error| match is_published {
-            true => upstream::only_published(&error, &planned.entry_ids),
-            false => error,
-        })?;
+        let landed = match landed {
+            Err(error) if is_published => {
+                self.note_written(lock.file());
+                return Err(upstream::only_published(&error, &planned.entry_ids));
+            }
+            landed => landed?,
+        };
         Ok(WrittenLines {
             lock,
             landed,
@@ -479,10 +512,11 @@ impl SessionState {
             is_queued,
         } = written;
         let before = self.tree.node_count();
-        let whole = self.log.take_in(&mut self.tree, &landed)?;
-        if let (Some(upstream), Some(file), true) = (&self.upstream, &landed.file, is_published) {
-            upstream.written(file);
+        let whole = self.log.take_in(&mut self.tree, &landed);
+        if is_published {
+            self.note_written(landed.file.as_ref());
         }
+        let whole = whole?;
         drop(lock);
         changes.diagnostics.extend(self.log.take_diagnostics());
         self.sort_out(before, changes);
@@ -558,6 +592,19 @@ impl SessionState {
         file.sync_all()
             .and_then(|()| folder())
             .map_err(|error| sync::failed(&error))
+    }
+}
+
+/// The error for one of several operations that failed together: an unknown outcome is that of its own new entries.
+pub(crate) fn failure_of<'a>(failure: &Error, new: impl Iterator<Item = &'a EntryId>) -> Error {
+    let details = failure.details.as_ref();
+    let names = |key: &&str| details.is_some_and(|details| details.get(key).is_some());
+    match ["entryIds", "writtenIds"].into_iter().find(names) {
+        Some(key) if failure.kind == Kind::DurabilityUnknown => {
+            let ids: Vec<&str> = new.map(EntryId::as_str).collect();
+            failure.clone().with_details(json!({ key: ids }))
+        }
+        _ => failure.clone(),
     }
 }
 

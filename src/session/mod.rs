@@ -21,6 +21,7 @@ use crate::blocking::blocking;
 use crate::durability::Durability;
 use crate::entry::Kind as EntryKind;
 use crate::error::{Error, Kind, Result};
+use crate::flow::PlannedLines;
 use crate::id::{EntryId, ExpectedLeaf, SessionId};
 use crate::log::append::{self, Lock};
 use crate::log::body::{Bodies, Fetch};
@@ -83,6 +84,8 @@ pub struct SessionState {
     contended_since: Option<Instant>,
     /// The log that the file is a replica of.
     upstream: Option<Box<dyn Upstream>>,
+    /// The first lines of a session without a file, of which it is not known whether the log has them.
+    unknown_first: Option<PlannedLines>,
 }
 
 /// The right to read or change a session, until dropped. `T` is dropped after the right has ended.
@@ -158,6 +161,7 @@ impl Session {
                 predecessors: Vec::new(),
                 contended_since: None,
                 upstream,
+                unknown_first: None,
             })),
             activity: Mutex::new(None),
             ended: Notify::new(),

@@ -5,6 +5,7 @@ use super::*;
 use crate::cancel::Cancel;
 use crate::flow::PlannedLines;
 use crate::lock::lock;
+use crate::log::header::Header;
 use crate::log::upstream::{PublishOutcome, Publishing};
 use crate::os::file::Location;
 use std::collections::VecDeque;
@@ -379,4 +380,39 @@ fn appends_while_the_log_is_away_wait_in_the_file_only_if_that_is_wanted() {
             assert_eq!(lock(&log.0).published.len(), 1);
         });
     }
+}
+
+/// The first append makes log and file. Its answer was lost, and every later one was refused, as if another session had
+/// the id.
+#[test]
+fn a_first_append_whose_outcome_is_unknown_is_published_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    let log = ScriptedLog::default();
+    let opened = OpenedLog {
+        log: Log::create(
+            Location::of_path(&path).unwrap(),
+            Header::new("s", 0, "/", None),
+        ),
+        tree: Tree::new(),
+        diagnostics: Vec::new(),
+    };
+    let session = Session::replicated(opened, false, Box::new(log.clone()));
+    run(async {
+        for _ in 0..2 {
+            let unknown = Error::new(Kind::DurabilityUnknown, "no answer");
+            lock(&log.0).answers.push_back(Err(unknown));
+            let failed = append_one(&session, "first", ExpectedLeaf::Any).await;
+            assert_eq!(failed.unwrap_err().kind, Kind::DurabilityUnknown);
+            assert!(!path.exists());
+        }
+        append_one(&session, "second", ExpectedLeaf::Any)
+            .await
+            .unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (first, second) = (text.find("\"first\""), text.find("\"second\""));
+        assert!(first.is_some() && first < second, "{text}");
+        assert_eq!(text.matches("\"first\"").count(), 1, "{text}");
+        assert_eq!(lock(&log.0).published.concat(), text);
+    });
 }

@@ -10,6 +10,8 @@ use crate::log::Standing;
 use crate::log::append::{self, Lock};
 use crate::log::upstream::{PublishOutcome, Publishing, Upstream};
 use serde_json::json;
+use std::fs::File;
+use std::sync::Arc;
 
 /// How often a commit is planned again because others have appended to the log.
 pub(super) const ROUNDS: usize = 16;
@@ -135,6 +137,13 @@ impl SessionState {
                 Err(error.with_details(json!({ "entryIds": names(&planned.entry_ids) })))
             }
             Err(error) => Err(error),
+        }
+    }
+
+    /// Notes that lines that the log has were written to the file, as far as that succeeded.
+    pub(super) fn note_written(&self, file: Option<&Arc<File>>) {
+        if let (Some(upstream), Some(file)) = (&self.upstream, file) {
+            upstream.written(file);
         }
     }
 

@@ -72,7 +72,7 @@ impl TeamSessionRow {
 }
 
 impl OpenOn {
-    /// The first machines, up to a number beyond which nobody tells them apart.
+    /// The first machines, up to the number that a list shows.
     pub(crate) fn all(machines: &[OpenElsewhere]) -> Vec<Self> {
         let machines = machines.iter().take(MOST_MACHINES);
         let machine = |by: &OpenElsewhere| Self {

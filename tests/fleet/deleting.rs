@@ -313,7 +313,7 @@ fn without_servers_a_session_of_the_log_is_not_deleted() {
     daemon.done("delete_session", by_id("local"));
     daemon.end();
     assert_eq!(trashed(&machine, "local").len(), 1);
-    // What was deleted without the log cannot be restored without it.
+    // A file that was deleted without the log cannot be restored without it.
     machine.configure(&config(&fleet.log(), "refuse"));
     let mut daemon = Daemon::start(&machine);
     daemon.done("delete_session", by_id("trip"));

@@ -1,4 +1,4 @@
-//! TLS and credentials: whoever may not connect is told why, and changes nothing.
+//! TLS and credentials: a user who may not connect is told why, and changes nothing.
 
 use crate::single::Single;
 use crate::support::Machine;

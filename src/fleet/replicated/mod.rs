@@ -2,7 +2,7 @@
 //!
 //! The file is a copy of the log, byte for byte, and may have more at its end: lines of programs that know no log, and
 //! lines that wait for the servers. If the log has gone on meanwhile, the file is made again in the order of the log.
-//! All calls are made with the lock of the file.
+//! The calls of [`Upstream`] are made with the lock of the file. The others take it if they write.
 
 pub(crate) mod closing;
 mod equality;
@@ -31,7 +31,7 @@ use std::sync::{Arc, Mutex};
 
 /// Lines that are no entries are moved to the file with this suffix.
 const FOREIGN_SUFFIX: &str = ".foreign";
-/// The record is saved after so many messages.
+/// The record is saved when it lags behind by so many messages.
 const SAVED_EVERY: u64 = 256;
 
 /// Connects to the log when it is needed.
@@ -104,13 +104,18 @@ impl ReplicatedFile {
     }
 
     /// Makes the file again from the log. Entries that only the file has are published first; its other lines go to
-    /// the file with the suffix `.foreign`.
+    /// the file with the suffix `.foreign`. Fails if the file is a replica of another log, or this one has lost messages.
     pub(crate) fn remake(&self) -> Result<()> {
         let Some(_locked) = self.locked()? else {
             return Ok(());
         };
         let log = self.source.log()?;
         let identity = log.identity(&self.session)?;
+        if let Some(record) = ReplicaRecord::load(&self.at)? {
+            record.check(&identity)?;
+            // Fails if the log ends before that message.
+            drop(log.read(&self.session, Position(record.sequence))?);
+        }
         self.rebuild(&*log, &identity, &Agreement::START)
     }
 
@@ -170,39 +175,36 @@ impl ReplicatedFile {
                 let identity = log.identity(&self.session)?;
                 let record = self.record_behind(&identity, &state, &part.lines, part.end);
                 state.advance(record);
-                self.save_sometimes(&mut state)?;
                 drop(state);
+                self.save_sometimes()?;
                 return self.check_open();
             }
         }
         self.make_equal(&locked, TornLine::Leave)
     }
 
-    /// Saves the record, so that the next opening compares less.
+    /// Saves the record, so that the next opening compares less. Syncs it.
     pub(crate) fn save(&self) -> Result<()> {
-        let mut state = lock(&self.state);
-        self.save_state(&mut state)
-    }
-
-    fn save_sometimes(&self, state: &mut Equality) -> Result<()> {
-        match state.unsaved >= SAVED_EVERY {
-            true => self.save_state(state),
-            false => Ok(()),
-        }
-    }
-
-    fn save_state(&self, state: &mut Equality) -> Result<()> {
-        let status = self.at.status();
-        let is_there = status.is_ok_and(|status| Some(status.identity) == state.file);
-        if let Some(record) = state
-            .record
-            .as_ref()
-            .filter(|_| is_there && state.unsaved > 0)
-        {
+        let (record, file, unsaved) = {
+            let state = lock(&self.state);
+            (state.record.clone(), state.file, state.unsaved)
+        };
+        let is_there = || self.at.status().is_ok_and(|now| Some(now.identity) == file);
+        if let Some(record) = record.filter(|_| unsaved > 0 && is_there()) {
             record.save(&self.at)?;
-            state.unsaved = 0;
+            let mut state = lock(&self.state);
+            state.unsaved = state.unsaved.saturating_sub(unsaved);
         }
         Ok(())
+    }
+
+    /// As [`Self::save`], if the record lags far behind.
+    pub(crate) fn save_sometimes(&self) -> Result<()> {
+        let unsaved = lock(&self.state).unsaved;
+        match unsaved >= SAVED_EVERY {
+            true => self.save(),
+            false => Ok(()),
+        }
     }
 
     fn is_settled(&self, file: &File) -> bool {
@@ -356,8 +358,8 @@ impl ReplicatedFile {
     fn begin(&self, file: &File, record: Option<ReplicaRecord>) -> Result<()> {
         let mut state = lock(&self.state);
         state.begin(file, record)?;
-        self.save_state(&mut state)?;
         drop(state);
+        self.save()?;
         self.check_open()
     }
 

@@ -60,11 +60,9 @@ impl Upstream for Arc<ReplicatedFile> {
         if is_whole && (is_first || state.is_of(file)) {
             state.file = Some(status.identity);
             state.advance(record);
-            let saved = match is_first {
-                true => self.save_state(&mut state),
-                false => self.save_sometimes(&mut state),
-            };
-            if let Err(error) = saved {
+            drop(state);
+            // Later records are saved by the follower: a sync would delay this thread.
+            if is_first && let Err(error) = self.save() {
                 tracing::warn!(%error, "the next opening of a session compares more");
             }
         } else {

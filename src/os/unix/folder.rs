@@ -27,7 +27,7 @@ const FOLDER_MODE: Mode = Mode::RWXU;
 const FOLDER_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Threads of this process wait here for each other, however long it takes: they are no other process, and hundreds of
 /// them that look for the lock every two milliseconds would take the processor from the one that has it.
-static TURN: Mutex<()> = Mutex::new(());
+static FOLDER_QUEUE: Mutex<()> = Mutex::new(());
 
 /// A folder. Files in it are named relative to it, so that replacing a folder above it by a link has no effect.
 #[derive(Debug)]
@@ -322,12 +322,12 @@ impl Folder {
             other => other.map_err(io::Error::from),
         };
         let folder = folder.map_err(failed)?;
-        let turn = lock(&TURN);
+        let began = Instant::now();
+        let queue = lock(&FOLDER_QUEUE);
         let locked = |folder| FolderLock {
             _folder: folder,
-            _turn: turn,
+            _queue: queue,
         };
-        let began = Instant::now();
         loop {
             match folder.try_lock() {
                 Ok(()) => return Ok(locked(folder)),
@@ -365,7 +365,7 @@ impl Folder {
 pub struct FolderLock {
     /// A separate descriptor, so that threads of one process exclude each other too.
     _folder: File,
-    _turn: MutexGuard<'static, ()>,
+    _queue: MutexGuard<'static, ()>,
 }
 
 /// Makes a folder (0700) and its missing parents, and syncs their names: a file would be lost with the name
