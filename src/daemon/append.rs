@@ -13,9 +13,8 @@ use crate::flow::PlannedLines;
 use crate::flow::append::{NewEntry, Planner};
 use crate::id::{EntryId, ExpectedLeaf, Source};
 use crate::session::SessionState;
-use crate::session::commit::{
-    CommitOutcome, Contention, Work, failure_of, landed_in_part, still_waits,
-};
+use crate::session::commit::{CommitOutcome, Contention, Work, landed_in_part, still_waits};
+use crate::session::failure_of;
 use crate::session::sync::RepeatedEntries;
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -135,7 +135,7 @@ struct LinesToPublish {
 }
 
 /// Lines in the file that are not in the tree yet.
-struct WrittenLines {
+pub(super) struct WrittenLines {
     lock: Lock,
     landed: WriteOutcome,
     /// The number of planned lines.
@@ -360,26 +360,6 @@ impl SessionState {
         Err(upstream::conflict())
     }
 
-    /// Publishes the first lines of a session again, whose outcome is unknown: without a file, nothing else says whether
-    /// the log has them.
-    fn publish_first_again(
-        &mut self,
-        lock: Lock,
-        first: PlannedLines,
-        changes: &mut Changes,
-    ) -> Result<()> {
-        let published = match self.publish(&first, Settled::Equal) {
-            Ok(Some(PublishOutcome::Conflict)) => return Err(upstream::exists()),
-            Ok(published) => published,
-            Err(error) => {
-                self.unknown_first = Some(first);
-                return Err(error);
-            }
-        };
-        let written = self.write(lock, first, published.is_some())?;
-        self.take_in(written, changes).map(drop)
-    }
-
     fn contention(&self) -> Contention {
         Contention {
             since: self.contended_since,
@@ -474,7 +454,7 @@ impl SessionState {
         synced
     }
 
-    fn write(
+    pub(super) fn write(
         &mut self,
         lock: Lock,
         planned: PlannedLines,
@@ -501,7 +481,11 @@ impl SessionState {
     }
 
     /// Adds the written lines to the tree.
-    fn take_in(&mut self, written: WrittenLines, changes: &mut Changes) -> Result<CommitOutcome> {
+    pub(super) fn take_in(
+        &mut self,
+        written: WrittenLines,
+        changes: &mut Changes,
+    ) -> Result<CommitOutcome> {
         let WrittenLines {
             lock,
             landed,
@@ -592,19 +576,6 @@ impl SessionState {
         file.sync_all()
             .and_then(|()| folder())
             .map_err(|error| sync::failed(&error))
-    }
-}
-
-/// The error for one of several operations that failed together: an unknown outcome is that of its own new entries.
-pub(crate) fn failure_of<'a>(failure: &Error, new: impl Iterator<Item = &'a EntryId>) -> Error {
-    let details = failure.details.as_ref();
-    let names = |key: &&str| details.is_some_and(|details| details.get(key).is_some());
-    match ["entryIds", "writtenIds"].into_iter().find(names) {
-        Some(key) if failure.kind == Kind::DurabilityUnknown => {
-            let ids: Vec<&str> = new.map(EntryId::as_str).collect();
-            failure.clone().with_details(json!({ key: ids }))
-        }
-        _ => failure.clone(),
     }
 }
 

@@ -16,6 +16,7 @@ mod tests;
 mod upstream;
 
 pub(crate) use self::activity::{Activity, Busy};
+pub(crate) use self::upstream::failure_of;
 
 use crate::blocking::blocking;
 use crate::durability::Durability;

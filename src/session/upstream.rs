@@ -140,6 +140,26 @@ impl SessionState {
         }
     }
 
+    /// Publishes the first lines of a session again, whose outcome is unknown: without a file, nothing else says whether
+    /// the log has them.
+    pub(super) fn publish_first_again(
+        &mut self,
+        lock: Lock,
+        first: PlannedLines,
+        changes: &mut Changes,
+    ) -> Result<()> {
+        let published = match self.publish(&first, Settled::Equal) {
+            Ok(Some(PublishOutcome::Conflict)) => return Err(exists()),
+            Ok(published) => published,
+            Err(error) => {
+                self.unknown_first = Some(first);
+                return Err(error);
+            }
+        };
+        let written = self.write(lock, first, published.is_some())?;
+        self.take_in(written, changes).map(drop)
+    }
+
     /// Notes that lines that the log has were written to the file, as far as that succeeded.
     pub(super) fn note_written(&self, file: Option<&Arc<File>>) {
         if let (Some(upstream), Some(file)) = (&self.upstream, file) {
@@ -170,6 +190,19 @@ fn waits(upstream: &dyn Upstream, error: &Error) -> bool {
 
 fn names(entry_ids: &[EntryId]) -> Vec<&str> {
     entry_ids.iter().map(EntryId::as_str).collect()
+}
+
+/// The error for one of several operations that failed together: an unknown outcome is that of its own new entries.
+pub(crate) fn failure_of<'a>(failure: &Error, new: impl Iterator<Item = &'a EntryId>) -> Error {
+    let details = failure.details.as_ref();
+    let names = |key: &&str| details.is_some_and(|details| details.get(key).is_some());
+    match ["entryIds", "writtenIds"].into_iter().find(names) {
+        Some(key) if failure.kind == Kind::DurabilityUnknown => {
+            let ids: Vec<&str> = new.map(EntryId::as_str).collect();
+            failure.clone().with_details(json!({ key: ids }))
+        }
+        _ => failure.clone(),
+    }
 }
 
 /// The error of a commit whose lines are in the log, but not in the file.
