@@ -264,6 +264,21 @@ impl Daemon {
         self.gate.opened.notify_all();
     }
 
+    /// Waits until no thread of the daemon has run for half a second. A busy machine lets them wait.
+    pub(crate) fn until_idle(&self) {
+        let tasks = format!("/proc/{}/task", self.pid().as_raw_nonzero());
+        let runs = |task: std::io::Result<std::fs::DirEntry>| {
+            let status = std::fs::read_to_string(task.unwrap().path().join("stat"));
+            status.is_ok_and(|status| status.contains(") R "))
+        };
+        let mut quiet = 0;
+        while quiet < 10 {
+            std::thread::sleep(Duration::from_millis(50));
+            let is_busy = std::fs::read_dir(&tasks).is_ok_and(|mut all| all.any(runs));
+            quiet = if is_busy { 0 } else { quiet + 1 };
+        }
+    }
+
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         rustix::process::kill_process(self.pid(), signal).unwrap();
     }

@@ -22,7 +22,7 @@ fn a_client_that_stops_reading_receives_every_answer_later() {
     let asked: Vec<_> = (0..500)
         .map(|_| d.send("get_entry", json!({"entryId": "big"})))
         .collect();
-    std::thread::sleep(Duration::from_millis(700));
+    d.until_idle();
     d.read_on();
     for id in asked {
         let entry = d
@@ -56,7 +56,7 @@ fn a_stalled_client_can_answer_an_open_question() {
         "answer_event",
         json!({"eventId": event["eventId"], "result": {"cancel": true}}),
     );
-    std::thread::sleep(Duration::from_millis(500));
+    d.until_idle();
     d.read_on();
     let mut overloaded = 0;
     for id in asked {
