@@ -417,6 +417,18 @@ mod tests {
         Daemon::new(config, Arc::new(SystemSource), runtime.handle())
     }
 
+    /// An append whose failure goes to `failed`.
+    fn append(daemon: &Arc<Daemon>, failed: impl FnOnce(Error) + Send + 'static) -> Append {
+        Append {
+            daemon: Arc::clone(daemon),
+            entries: Vec::new(),
+            expected: ExpectedLeaf::Any,
+            cancel: Cancel::new(),
+            asked: Instant::now(),
+            answer: Box::new(move |answer| failed(answer.map(drop).unwrap_err())),
+        }
+    }
+
     /// A batch was planned, others appended to the log before it, and its appends gave up while another process held the
     /// lock. The daemon then removed the planned appends again, and panicked.
     #[test]
@@ -426,16 +438,7 @@ mod tests {
         let answers: Arc<Mutex<Vec<Kind>>> = Arc::default();
         let append = || {
             let answers = Arc::clone(&answers);
-            Append {
-                daemon: Arc::clone(&daemon),
-                entries: Vec::new(),
-                expected: ExpectedLeaf::Any,
-                cancel: Cancel::new(),
-                asked: Instant::now(),
-                answer: Box::new(move |answer| {
-                    lock(&answers).push(answer.map(drop).unwrap_err().kind);
-                }),
-            }
+            append(&daemon, move |error| lock(&answers).push(error.kind))
         };
         let part = || {
             Ok(Part {
@@ -465,16 +468,9 @@ mod tests {
         let answers: Arc<Mutex<Vec<serde_json::Value>>> = Arc::default();
         let append = || {
             let answers = Arc::clone(&answers);
-            Append {
-                daemon: Arc::clone(&daemon),
-                entries: Vec::new(),
-                expected: ExpectedLeaf::Any,
-                cancel: Cancel::new(),
-                asked: Instant::now(),
-                answer: Box::new(move |answer| {
-                    lock(&answers).push(answer.map(drop).unwrap_err().details.unwrap());
-                }),
-            }
+            append(&daemon, move |error| {
+                lock(&answers).push(error.details.unwrap())
+            })
         };
         let part = |end: usize| {
             Ok(Part {
