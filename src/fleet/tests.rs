@@ -11,15 +11,15 @@ use std::fs;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-const ID: &str = "s1";
+pub(super) const ID: &str = "s1";
 
-fn header() -> String {
+pub(super) fn header() -> String {
     format!(
         "{{\"type\":\"session\",\"version\":3,\"id\":\"{ID}\",\"timestamp\":\"2026-01-02T03:04:05.000Z\",\"cwd\":\"/c\"}}\n"
     )
 }
 
-fn line(number: usize) -> String {
+pub(super) fn line(number: usize) -> String {
     format!("{{\"type\":\"custom\",\"id\":\"e{number}\",\"parentId\":null,\"customType\":\"t\"}}\n")
 }
 

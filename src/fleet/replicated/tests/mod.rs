@@ -5,24 +5,13 @@ mod deletion;
 use super::*;
 use crate::fleet::backend::LogParts;
 use crate::fleet::files::SessionFiles;
+use crate::fleet::tests::{ID, header, line};
 use crate::log::upstream::{PublishOutcome, Upstream};
 use crate::store::Store;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::TempDir;
-
-const ID: &str = "s1";
-
-fn header() -> String {
-    format!(
-        "{{\"type\":\"session\",\"version\":3,\"id\":\"{ID}\",\"timestamp\":\"2026-01-02T03:04:05.000Z\",\"cwd\":\"/c\"}}\n"
-    )
-}
-
-fn line(number: usize) -> String {
-    format!("{{\"type\":\"custom\",\"id\":\"e{number}\",\"parentId\":null,\"customType\":\"t\"}}\n")
-}
 
 /// A session directory as a log. A position is a number of bytes, and each line is a part.
 struct FolderLog {
