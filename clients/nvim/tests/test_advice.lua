@@ -10,8 +10,13 @@ return {
       local by_kind = require('treelined.advice').by_kind
       local methods = f.root .. '/../../schema/methods.json'
       local declared = vim.json.decode(table.concat(vim.fn.readfile(methods), '\n')).errors
-      local kinds =
-        { disconnected = true, timeout = true, versionMismatch = true, unreadable = true }
+      local kinds = {
+        disconnected = true,
+        timeout = true,
+        versionMismatch = true,
+        unreadable = true,
+        sessionAmbiguous = true,
+      }
       for _, each in ipairs(declared) do
         kinds[each.kind] = true
       end

@@ -62,6 +62,36 @@ return {
     end,
   },
   {
+    -- `:Treelined open` took whole ids of 36 characters only, while the shell takes their beginning.
+    'the beginning of an id opens the session',
+    function(t)
+      local child = t.child()
+      local client = t.client({ command = f.command, session_dir = child.session_dir })
+      local id = f.converse(client, { name = 'talk' }).sessionId
+      client:close_sync()
+      child:command('Treelined open ' .. id:sub(1, 3))
+      child:gives('#notes', 1)
+      child:command('Treelined open ' .. id:sub(1, #id - 1))
+      child:sees('talk ·')
+      child:gives("require('treelined.tree').get().session.id", id)
+      child:gives('#notes', 1)
+    end,
+  },
+  {
+    'the beginning of several ids opens none of them',
+    function(t)
+      local child = t.child()
+      local client = t.client({ command = f.command, session_dir = child.session_dir })
+      for _, id in ipairs({ 'beginning-one', 'beginning-two' }) do
+        f.converse(client, { name = id, sessionId = id })
+      end
+      client:close_sync()
+      child:command('Treelined open beginning')
+      child:gives('#notes', 1)
+      f.matches(child:lua('return notes[1]'), 'several sessions begin with "beginning"')
+    end,
+  },
+  {
     'a recent session can be picked from a list',
     function(t)
       local child = t.child()

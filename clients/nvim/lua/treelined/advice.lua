@@ -63,6 +63,7 @@ M.by_kind = {
   timeout = 'try again, or raise `timeout_ms`',
   versionMismatch = 'update treelined and this plugin to the same version',
   unreadable = '`treelined call get_entry` shows the text',
+  sessionAmbiguous = '`:Treelined open` without an id lists the sessions',
 }
 
 --- Returns what has happened, and what to do about it.

@@ -17,7 +17,8 @@ local M = {}
 --- `timeout`: no response in time (details: `timeoutMs`); the daemon was asked to cancel the call.
 --- `versionMismatch`: the daemon speaks another protocol version (details: `expected`, `spoken`).
 --- `unreadable`: the response cannot be decoded, for instance because it is nested too deep.
----@alias treelined.ClientErrorKind 'disconnected'|'timeout'|'versionMismatch'|'unreadable'
+--- `sessionAmbiguous`: the ids of several sessions begin with what was given.
+---@alias treelined.ClientErrorKind 'disconnected'|'timeout'|'versionMismatch'|'unreadable'|'sessionAmbiguous'
 
 local Error = {}
 Error.__index = Error

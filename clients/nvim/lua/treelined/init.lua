@@ -30,7 +30,7 @@ local function shower(callback)
 end
 
 --- Opens a session and shows its tree.
----@param what string id of the session, or path of its file
+---@param what string id of the session, the beginning of it (4 characters or more), or path of its file
 ---@param callback? fun(err: treelined.Error|nil, tree: treelined.Tree|nil) called when it is drawn
 function M.open(what, callback)
   require('treelined.session').open(what, shower(callback))

@@ -276,14 +276,57 @@ local function enter(method, params, callback)
   end)
 end
 
---- Opens a session by its id or by the path of its file.
+--- The fewest characters of the beginning of an id, and the rows of a page of the list.
+local FEWEST, PAGE = 4, 1000
+
+--- Finds the session whose id begins with a text.
+---@param beginning string
+---@param missing treelined.Error the error if there is none
+---@param callback fun(err: treelined.Error|nil, row: table|nil)
+local function find_by_beginning(beginning, missing, callback)
+  local found = {}
+  local function read(cursor)
+    client:list_sessions({ limit = PAGE, cursor = cursor }, function(err, result)
+      if err then
+        return callback(err, nil)
+      end
+      for _, row in ipairs(result.sessions) do
+        if vim.startswith(row.sessionId, beginning) then
+          found[#found + 1] = row
+        end
+      end
+      if #found > 1 then
+        local text = 'several sessions begin with "%s", such as %s and %s; type more of the id'
+        local why = text:format(beginning, found[1].sessionId, found[2].sessionId)
+        callback(errors.new('sessionAmbiguous', why), nil)
+      elseif result.nextCursor then
+        read(result.nextCursor)
+      else
+        callback(not found[1] and missing or nil, found[1])
+      end
+    end)
+  end
+  read(nil)
+end
+
+--- Opens a session by its id, by the beginning of its id (4 characters or more), or by the path of its file.
 ---@param what string
 ---@param callback fun(err: treelined.Error|nil, session: treelined.OpenSession|nil)
 function M.open(what, callback)
   local is_path = what:find('[/\\]') ~= nil or vim.fn.filereadable(what) == 1
   -- Not `expand()`: it would run text between backticks in a file's name.
   local params = is_path and { path = vim.fn.fnamemodify(what, ':p') } or { sessionId = what }
-  enter('open_session', params, callback)
+  enter('open_session', params, function(err, session)
+    if is_path or not err or err.kind ~= 'sessionNotFound' or #what < FEWEST or not M.client() then
+      return callback(err, session)
+    end
+    find_by_beginning(what, err, function(failure, row)
+      if not row then
+        return callback(failure, nil)
+      end
+      enter('open_session', { path = row.path }, callback)
+    end)
+  end)
 end
 
 --- Opens a session of this Neovim again, after it was closed or its daemon has ended.
