@@ -296,6 +296,16 @@ return {
     end,
   },
   {
+    -- From the last row, a search went back to the nearest match above, as if there were no first one.
+    'a search from the last row begins at the first',
+    function(t)
+      local child = shown(t)
+      child:type('G/SAYS u<CR>')
+      child:gives(LINE, '•  user       says u1')
+      child:sees('/SAYS u 1 of 2')
+    end,
+  },
+  {
     -- Neovim sent every query as words, so a regular expression found nothing.
     'a query or a search between slashes is a regular expression',
     function(t)
@@ -331,6 +341,27 @@ return {
       child:sees('unsent')
       child:type('gl')
       child:gives(LINE, '◉  assistant  says a2 ← active')
+    end,
+  },
+  {
+    -- The cursor stays in the tree when K shows an entry, so q closed the tree and left the entry.
+    'q closes the entry that K has shown, and then the tree',
+    function(t)
+      local child = shown(t)
+      local NAMES = [[vim.tbl_map(function(win)
+        return vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(win)):match('[^/]*$')
+      end, vim.api.nvim_tabpage_list_wins(0))]]
+      local id = child:lua("return require('treelined.tree').get().session.id")
+      child:type('ggK')
+      child:gives(NAMES, { id, 'entry' })
+      child:type('q')
+      child:gives(NAMES, { id })
+      child:gives(LINE, '•  user       says u1')
+      child:type('K')
+      child:gives(NAMES, { id, 'entry' })
+      child:type('<C-w>jq')
+      child:gives(NAMES, { id })
+      child:gives(LINE, '•  user       says u1')
     end,
   },
   {

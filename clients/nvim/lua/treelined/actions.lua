@@ -157,8 +157,11 @@ function M.search(tree, query)
     if vim.trim(text) == '' then
       return
     end
-    local node = tree:current()
-    go_to_match(tree, text, node and { around = node.id } or {}, node and node.id)
+    local node, row = tree:current()
+    -- Below the last row is nothing; `around` would go back to the nearest match above it.
+    local is_last = node and row == tree.rows.total and not tree.fold[node.id]
+    local place = node and not is_last and { around = node.id } or { offset = 0 }
+    go_to_match(tree, text, place, node and node.id)
   end
   if query then
     return search(query)
@@ -339,8 +342,11 @@ function M.delete(tree)
   end)
 end
 
---- Closes the window, or leaves the buffer if it is the only window.
-function M.close()
+--- Closes the window of an entry, if there is one; else the window, or leaves the buffer if it is the only window.
+function M.close(tree)
+  if entry.close(tree.session) then
+    return
+  end
   if not pcall(vim.cmd, 'close') then
     pcall(vim.cmd, 'bprevious')
   end

@@ -68,7 +68,10 @@ local function buffer(session)
     vim.bo[buf].modifiable = false
     vim.bo[buf].filetype = 'markdown'
     vim.b[buf].treelined_session = session.id
-    vim.keymap.set('n', 'q', '<Cmd>close<CR>', { buffer = buf, desc = 'treelined: close' })
+    local function close()
+      M.close(session)
+    end
+    vim.keymap.set('n', 'q', close, { buffer = buf, desc = 'treelined: close' })
   end
   return buf
 end
@@ -78,6 +81,28 @@ local function window(session, buf)
   local win = windows.enter(session.id, 'entry', buf, config.get().entry_window)
   vim.api.nvim_set_current_win(before)
   return win
+end
+
+--- Closes the window of a session's entry in this tab page, and goes from there to the tree. Returns whether there was
+--- one.
+---@param session treelined.OpenSession
+---@return boolean
+function M.close(session)
+  local win = windows.find(windows.name(session.id, 'entry'))
+  if not win then
+    return false
+  end
+  local was_current = win == vim.api.nvim_get_current_win()
+  if not pcall(vim.api.nvim_win_close, win, false) then
+    -- It is the only window.
+    vim.cmd('bprevious')
+    return true
+  end
+  local tree = windows.find(windows.name(session.id))
+  if was_current and tree then
+    vim.api.nvim_set_current_win(tree)
+  end
+  return true
 end
 
 local function write(buf, first, last, lines)

@@ -22,7 +22,9 @@ function M.name(session_id, role)
 end
 
 --- Returns the window of this tab page that shows the buffer of this name.
-local function find(name)
+---@param name string
+---@return integer|nil
+function M.find(name)
   for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
     if vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(win)) == name then
       return win
@@ -44,12 +46,12 @@ end
 ---@param command string makes a window, if there is none of the other role
 ---@return integer win
 function M.enter(session_id, role, buf, command)
-  local win = find(M.name(session_id, role))
+  local win = M.find(M.name(session_id, role))
   if win then
     vim.api.nvim_set_current_win(win)
     return win
   end
-  local other = find(M.name(session_id, OTHER[role]))
+  local other = M.find(M.name(session_id, OTHER[role]))
   if other then
     vim.api.nvim_set_current_win(other)
     command = BESIDE[role]
