@@ -19,6 +19,8 @@ pub(crate) enum Mode {
 
 /// Most words of a query.
 const MOST_WORDS: usize = 64;
+/// Most bytes of a pattern. A longer one would be compiled for seconds before it is too large.
+const LONGEST_PATTERN: usize = 64 << 10;
 /// Most bytes of a compiled pattern.
 const LARGEST_PATTERN: usize = 1 << 20;
 /// Most levels of groups in a pattern.
@@ -66,6 +68,9 @@ impl Query {
                 )
             }
             Mode::Regex => {
+                if text.len() > LONGEST_PATTERN {
+                    return Err(format!("has more than {LONGEST_PATTERN} bytes"));
+                }
                 let regex = RegexBuilder::new(text)
                     .multi_line(true)
                     .size_limit(LARGEST_PATTERN)

@@ -151,6 +151,32 @@ fn a_bad_pattern_is_refused_with_a_reason() {
     assert_eq!(error.code, -32602);
 }
 
+/// A pattern of 900 kB was compiled for seconds before it was refused as too large.
+#[test]
+fn a_pattern_is_refused_by_its_length_before_it_is_compiled() {
+    let mut d = opened(&with_tools());
+    let longest = format!("a|{}", "b".repeat((64 << 10) - 2));
+    tree_ids(
+        &mut d,
+        json!({"query": &longest[..10_000], "mode": "regex"}),
+    );
+    let error = d.err(
+        "get_tree",
+        json!({"query": longest.clone(), "mode": "regex"}),
+    );
+    assert!(error.message.contains("when compiled"), "{}", error.message);
+    for method in ["get_tree", "search"] {
+        let error = d.err(
+            method,
+            json!({"query": longest.clone() + "b", "mode": "regex"}),
+        );
+        assert_eq!(error.code, -32602, "{method}");
+        assert_eq!(error.data["details"]["field"], "query", "{method}");
+        let reason = error.data["details"]["reason"].as_str().unwrap();
+        assert_eq!(reason, "has more than 65536 bytes", "{method}");
+    }
+}
+
 /// Matches are kept for the next request with the same query, which must also find later entries.
 #[test]
 fn entries_appended_after_a_query_are_found_by_the_next_one() {
