@@ -3,6 +3,7 @@
 //! the answers.
 
 use crate::budget::HOOK_QUEUE_BYTES;
+use crate::cancel::Cancel;
 use crate::lock::lock;
 use crate::os::program::{Failure, Program};
 use std::collections::VecDeque;
@@ -16,6 +17,8 @@ use tokio::sync::Notify;
 const MAX_WAITING: usize = 1024;
 /// How long the process waits for undelivered events before it exits.
 const LAST_EVENTS: Duration = Duration::from_secs(5);
+/// How long a program may run once the daemon ends, if its own limit is longer (protocol.md §5.8).
+const LAST_RUN: Duration = Duration::from_secs(5);
 
 /// One program and its events.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,12 +44,18 @@ pub enum OnFailure {
 #[derive(Default)]
 pub struct Hooks {
     hooks: Vec<Arc<HookQueue>>,
+    /// Cancelled when the daemon begins to end.
+    ending: Cancel,
 }
 
 struct HookQueue {
     hook: Hook,
     waiting: Mutex<QueuedEvents>,
     idle: Notify,
+    /// That of [`Hooks`].
+    ending: Cancel,
+    /// Ends the program that runs.
+    over: Cancel,
 }
 
 #[derive(Default)]
@@ -64,15 +73,19 @@ struct QueuedEvents {
 
 impl Hooks {
     pub fn new(hooks: Vec<Hook>) -> Self {
+        let ending = Cancel::new();
         let running = hooks.into_iter().map(|hook| {
             Arc::new(HookQueue {
                 hook,
                 waiting: Mutex::default(),
                 idle: Notify::new(),
+                ending: ending.clone(),
+                over: Cancel::new(),
             })
         });
         Self {
             hooks: running.collect(),
+            ending,
         }
     }
 
@@ -91,9 +104,19 @@ impl Hooks {
         self.hooks.get(number).map(|running| &running.hook)
     }
 
+    /// Limits the time of the programs that run, and of those that start from now on: the daemon ends.
+    pub fn begin_end(&self) {
+        self.ending.cancel();
+    }
+
+    /// Runs the program of a hook with one event on its stdin, as a line, and returns its stdout.
+    pub async fn run(&self, hook: &Hook, message: &[u8]) -> Result<Vec<u8>, Failure> {
+        hook.run(message, &self.ending).await
+    }
+
     /// Queues an event for its subscribers; their output is ignored. If a slow hook's queue is over its
     /// budget, the event is dropped for it, and the log says so. Before events are never dropped: they use
-    /// [`Hook::run`].
+    /// [`Hooks::run`].
     pub fn tell(&self, event: &str, message: &[u8]) {
         let mut shared: Option<Arc<[u8]>> = None;
         for number in self.listening(event) {
@@ -130,8 +153,7 @@ impl Hooks {
         }
     }
 
-    /// Waits a limited time until every event is delivered; drops the rest and logs it. A program that runs
-    /// then has its own time limit.
+    /// Waits a limited time until every event is delivered; drops the rest, ends the programs that run, and logs it.
     pub async fn drained(&self) {
         if tokio::time::timeout(LAST_EVENTS, self.all_heard())
             .await
@@ -140,6 +162,7 @@ impl Hooks {
             return;
         }
         for running in &self.hooks {
+            running.over.cancel();
             let mut waiting = running.waiting();
             waiting.is_over = true;
             waiting.bytes = 0;
@@ -170,10 +193,17 @@ impl Hooks {
 }
 
 impl Hook {
-    /// Runs the program with one event on its stdin, as a line, and returns its stdout.
-    pub async fn run(&self, message: &[u8]) -> Result<Vec<u8>, Failure> {
+    async fn run(&self, message: &[u8], ending: &Cancel) -> Result<Vec<u8>, Failure> {
         let line = [message, b"\n"].concat();
-        self.program.run(&line, &|_| {}).await
+        let too_late = async {
+            ending.cancelled().await;
+            tokio::time::sleep(LAST_RUN).await;
+        };
+        // The program is killed when its future is dropped.
+        tokio::select! {
+            done = self.program.run(&line, &|_| {}) => done,
+            () = too_late => Err(Failure::TimedOut(LAST_RUN)),
+        }
     }
 
     pub fn log_failure(&self, failure: &impl fmt::Display) {
@@ -201,8 +231,16 @@ async fn serve(running: Arc<HookQueue>) {
             running.idle.notify_waiters();
             return;
         };
-        if let Err(failure) = running.hook.run(&event).await {
-            running.hook.log_failure(&failure);
+        tokio::select! {
+            biased;
+            () = running.over.cancelled() => {
+                running.hook.log_failure(&"it was ended, since the daemon ends");
+            }
+            done = running.hook.run(&event, &running.ending) => {
+                if let Err(failure) = done {
+                    running.hook.log_failure(&failure);
+                }
+            }
         }
     }
 }

@@ -208,7 +208,11 @@ impl EventQuestion<'_> {
     ) -> impl Future<Output = ()> + use<> {
         let (daemon, event) = (Arc::clone(self.daemon), self.event);
         async move {
-            let given = match answer_of(&hook, &message, event).await {
+            let output = daemon.hooks.run(&hook, &message).await;
+            let given = match output
+                .map_err(Failure::Program)
+                .and_then(|output| answer_of(&output, event))
+            {
                 Ok(answer) => ReceivedAnswer {
                     answer,
                     is_failure: false,
@@ -285,17 +289,12 @@ enum Failure {
 }
 
 /// The answer of a hook: an object as in `answer_event`, or nothing.
-async fn answer_of(
-    hook: &Hook,
-    message: &[u8],
-    event: BeforeEvent,
-) -> std::result::Result<wire::EventAnswer, Failure> {
-    let output = hook.run(message).await.map_err(Failure::Program)?;
+fn answer_of(output: &[u8], event: BeforeEvent) -> std::result::Result<wire::EventAnswer, Failure> {
     if let b"" | b"null" | b"[]" = output.trim_ascii() {
         return Ok(wire::EventAnswer::default());
     }
     let answer: wire::EventAnswer =
-        serde_json::from_slice(&output).map_err(|error| Failure::NotAnAnswer {
+        serde_json::from_slice(output).map_err(|error| Failure::NotAnAnswer {
             line: error.line(),
             column: error.column(),
         })?;

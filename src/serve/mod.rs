@@ -283,6 +283,7 @@ fn finish(server: &Server, end: DaemonEnd, stdio: Option<StdioConnection>) {
     let daemon = &server.daemon;
     daemon.end();
     daemon.end_questions();
+    daemon.hooks.begin_end();
     if end == DaemonEnd::Stdio(EndReason::OutputBroken) {
         // The client is gone, but acknowledged entries must survive.
         server.end_extensions();

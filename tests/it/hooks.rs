@@ -402,6 +402,31 @@ fn a_hook_is_killed_with_its_children_when_the_question_is_over() {
     });
 }
 
+/// A hook that hung held the daemon for the whole `timeout_ms` after the end of its input.
+#[test]
+fn a_hook_that_hangs_holds_the_end_of_the_daemon_for_a_few_seconds_only() {
+    for event in [BEFORE_TREE, "\"session_tree\""] {
+        let home = Home::new();
+        let hook = script(&home, "guard", "sleep 100");
+        let text =
+            format!("[[hooks]]\nevents = [{event}]\nargv = [{hook:?}]\ntimeout_ms = 90000\n");
+        let mut d = Daemon::start_in(&home, &["--config", &file(&home, &text)], &[]);
+        d.ignore_bookkeeping();
+        d.allow_stderr();
+        d.deadline = Duration::from_secs(60);
+        talk(&mut d);
+        let navigation = d.send("navigate_tree", json!({"targetId": "a1"}));
+        d.close_stdin();
+        let result = d.response(&navigation).unwrap();
+        // A guard that does not answer in time has failed, and does not consent.
+        assert_eq!(result["cancelled"], event == BEFORE_TREE, "{event}");
+        d.ignore("session_before_tree");
+        d.ignore("session_tree");
+        d.ignore("event_resolved");
+        assert_eq!(d.exited(), Some(0), "{event}");
+    }
+}
+
 #[test]
 fn hooks_receive_every_event_in_order_until_the_end() {
     let home = Home::new();
