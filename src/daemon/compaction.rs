@@ -31,11 +31,12 @@ enum CompactionAnswer {
     Refused(Refusal),
 }
 
-fn refused(Refusal { reason, by }: Refusal) -> wire::CompactResult {
+fn refused(refusal: Refusal) -> wire::CompactResult {
     wire::CompactResult {
         cancelled: true,
-        reason: Some(reason),
-        by,
+        reason: Some(refusal.reason),
+        by: refusal.by,
+        message: refusal.message,
         compaction_entry: None,
         durability: wire::Durability::None,
     }
@@ -264,6 +265,7 @@ impl Compactor {
             cancelled: false,
             reason: None,
             by: None,
+            message: None,
             compaction_entry: Some(convert::raw(&entry)),
             durability: convert::durability(changed.durability),
         })

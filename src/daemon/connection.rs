@@ -61,7 +61,8 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    fn answers(&self, event: BeforeEvent) -> bool {
+    /// How this client answers the event, if it does.
+    fn declared_answer(&self, event: BeforeEvent) -> Option<wire::DeclaredAnswer> {
         match event {
             BeforeEvent::SessionBeforeTree => self.answers.session_before_tree,
             BeforeEvent::SessionBeforeFork => self.answers.session_before_fork,
@@ -188,7 +189,12 @@ impl Connection {
 
     /// Whether the client answers questions for this event.
     pub(crate) fn answers(&self, event: BeforeEvent) -> bool {
-        self.client().is_some_and(|client| client.answers(event))
+        self.declared_answer(event).is_some()
+    }
+
+    /// How the client answers this event, if it does.
+    pub(crate) fn declared_answer(&self, event: BeforeEvent) -> Option<wire::DeclaredAnswer> {
+        self.client()?.declared_answer(event)
     }
 
     /// Whether a new session's file is written at once, unless the client sets it: a script that makes a session

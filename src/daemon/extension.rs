@@ -152,13 +152,15 @@ impl EventQuestion<'_> {
         names: &[(Answerer, String)],
     ) {
         let event = self.event.name();
-        let failed = answers
-            .iter()
-            .filter(|(by, answer)| answer.is_failure && by.hook().is_none());
+        let failed = answers.iter().filter(|(_, answer)| answer.is_failure);
         for (failed, _) in failed {
             let name = names.iter().find(|(by, _)| by == failed);
-            let extension = name.map(|(_, name)| name.as_str()).unwrap_or_default();
-            tracing::warn!(extension, event, "an extension did not answer");
+            let name = name.map(|(_, name)| name.as_str()).unwrap_or_default();
+            // Hooks are logged where they fail, and a client may end.
+            let mut extensions = self.daemon.extensions.all();
+            if extensions.any(|(_, extension)| extension.name == name) {
+                tracing::warn!(extension = name, event, "an extension did not answer");
+            }
         }
     }
 }

@@ -170,19 +170,21 @@ async fn copy(
         cancelled: false,
         reason: None,
         by: None,
+        message: None,
         durability,
     })
 }
 
 /// A fork that a client or a hook refused.
-fn refused(Refusal { reason, by }: Refusal) -> wire::ForkSessionResult {
+fn refused(refusal: Refusal) -> wire::ForkSessionResult {
     wire::ForkSessionResult {
         session: None,
         editor_text: None,
         editor_images: None,
         cancelled: true,
-        reason: Some(reason),
-        by,
+        reason: Some(refusal.reason),
+        by: refusal.by,
+        message: refusal.message,
         durability: wire::Durability::None,
     }
 }

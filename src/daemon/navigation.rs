@@ -512,6 +512,7 @@ impl Navigator {
                 cancelled: false,
                 reason,
                 by: None,
+                message: None,
                 editor_text: draft.map(|draft| draft.text.clone()),
                 editor_images: draft.and_then(editor_images),
                 old_leaf_id: old_leaf_id.clone(),
@@ -539,12 +540,13 @@ enum NavigationEnd {
 }
 
 fn refused(refusal: NavigationEnd, leaf_id: &Option<EntryId>) -> wire::Navigation {
-    let (reason, by) = match refusal {
-        NavigationEnd::Aborted => (NavigationReason::Aborted, None),
-        NavigationEnd::Answered(question::Refusal { reason, by }) => (reason.into(), by),
+    let (reason, by, message) = match refusal {
+        NavigationEnd::Aborted => (NavigationReason::Aborted, None, None),
+        NavigationEnd::Answered(refusal) => (refusal.reason.into(), refusal.by, refusal.message),
     };
     wire::Navigation {
         by,
+        message,
         ..unmoved(reason, true, leaf_id, leaf_id)
     }
 }
@@ -565,6 +567,7 @@ fn unmoved(
         cancelled,
         reason: Some(reason),
         by: None,
+        message: None,
         editor_text: None,
         editor_images: None,
         old_leaf_id: id_text(old_leaf_id),

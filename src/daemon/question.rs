@@ -76,8 +76,10 @@ pub(crate) struct Decision {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub reason: CancelReason,
-    /// The hook or extension that failed.
+    /// The client, hook or extension that cancelled or failed.
     pub by: Option<String>,
+    /// Its text for people.
+    pub message: Option<String>,
 }
 
 impl Decision {
@@ -87,6 +89,7 @@ impl Decision {
         let silence = is_silent.then_some(Refusal {
             reason: CancelReason::NoAnswer,
             by: None,
+            message: None,
         });
         self.refusal.take().or(silence)
     }
@@ -163,7 +166,12 @@ pub(crate) async fn put<P: Notification>(
     }
     let outcome = daemon.asks.outcome(question).await;
     let (outcome, by, decision) = asking.combine(outcome, timeout, &names);
-    asking.announce(&event_id, outcome, by.as_deref());
+    let refusal = decision
+        .as_ref()
+        .ok()
+        .and_then(|decision| decision.refusal.as_ref());
+    let message = refusal.and_then(|refusal| refusal.message.clone());
+    asking.announce(&event_id, outcome, by, message);
     decision
 }
 
@@ -182,9 +190,30 @@ impl EventQuestion<'_> {
             session: Arc::clone(&self.open.id),
             cancel: self.abort.clone(),
             instead: self.instead(&answerers),
+            if_gone: self.if_gone(&answerers),
         };
         let asks = &self.daemon.asks;
         asks.ask(asking, answerers, timeout, accepts)
+    }
+
+    /// The answers that count for clients whose connection ends while they are asked.
+    fn if_gone(&self, answerers: &[Answerer]) -> Vec<(Answerer, ReceivedAnswer)> {
+        let if_gone = |by: &Answerer| {
+            let Answerer::Client(id) = by else {
+                return None;
+            };
+            let declared = self
+                .daemon
+                .connections
+                .find(*id)?
+                .declared_answer(self.event)?;
+            let on_failure = match declared.on_failure.unwrap_or_default() {
+                wire::OnFailure::Cancel => OnFailure::Cancel,
+                wire::OnFailure::Proceed => OnFailure::Proceed,
+            };
+            Some((*by, ReceivedAnswer::of_failure(on_failure)))
+        };
+        answerers.iter().filter_map(if_gone).collect()
     }
 
     /// Lets paused readers continue, since the answer arrives through them. Returns the sequence number for the message
@@ -208,16 +237,9 @@ impl EventQuestion<'_> {
     ) -> impl Future<Output = ()> + use<> {
         let (daemon, event) = (Arc::clone(self.daemon), self.event);
         async move {
-            let output = daemon.hooks.run(&hook, &message).await;
-            let given = match output
-                .map_err(Failure::Program)
-                .and_then(|output| answer_of(&output, event))
-            {
-                Ok(answer) => ReceivedAnswer {
-                    answer,
-                    is_failure: false,
-                },
-                Err(failure) => failed(&hook, &failure),
+            let given = match daemon.hooks.run(&hook, &message).await {
+                Ok(output) => read_answer(&hook, &output, event),
+                Err(failure) => failed(&hook, &Failure::Program(failure)),
             };
             let digest = Digest::of(&given.answer);
             let by = Answerer::Hook(number);
@@ -254,15 +276,19 @@ impl EventQuestion<'_> {
         let (outcome, by, mut decision) = decide(answers, in_time, self.takes());
         let by = by.and_then(|by| names.iter().find(|(answerer, _)| *answerer == by));
         let by = by.map(|(_, name)| name.clone());
-        if let Some(refusal) = &mut decision.refusal
-            && refusal.reason == CancelReason::HookFailed
-        {
+        if let Some(refusal) = &mut decision.refusal {
             refusal.by.clone_from(&by);
         }
         (outcome, by, Ok(decision))
     }
 
-    fn announce(&self, event_id: &EventId, outcome: EventOutcome, by: Option<&str>) {
+    fn announce(
+        &self,
+        event_id: &EventId,
+        outcome: EventOutcome,
+        by: Option<String>,
+        message: Option<String>,
+    ) {
         let resolved = |seq| notification::EventResolved {
             session_id: Some(self.open.id.to_string()),
             seq: Some(seq),
@@ -270,7 +296,8 @@ impl EventQuestion<'_> {
             event: self.event.into(),
             navigation_id: self.navigation_id.map(str::to_owned),
             outcome,
-            by: by.map(str::to_owned),
+            by: by.clone(),
+            message: message.clone(),
         };
         self.daemon.notify(self.open, resolved);
     }
@@ -288,16 +315,44 @@ enum Failure {
     Refused(Error),
 }
 
+/// The answer in the output of a hook, or the one that replaces it if it cannot be read. A cancel stays one, whatever
+/// is wrong beside it.
+fn read_answer(hook: &Hook, output: &[u8], event: BeforeEvent) -> ReceivedAnswer {
+    #[derive(serde::Deserialize)]
+    struct Veto {
+        cancel: bool,
+    }
+    match answer_of(output, event) {
+        Ok(answer) => ReceivedAnswer {
+            answer,
+            is_failure: false,
+        },
+        Err(failure) => match serde_json::from_slice(output) {
+            Ok(Veto { cancel: true }) => {
+                hook.log_failure(&failure);
+                ReceivedAnswer::of_failure(OnFailure::Cancel)
+            }
+            _ => failed(hook, &failure),
+        },
+    }
+}
+
 /// The answer of a hook: an object as in `answer_event`, or nothing.
 fn answer_of(output: &[u8], event: BeforeEvent) -> std::result::Result<wire::EventAnswer, Failure> {
     if let b"" | b"null" | b"[]" = output.trim_ascii() {
         return Ok(wire::EventAnswer::default());
     }
-    let answer: wire::EventAnswer =
+    let mut answer: wire::EventAnswer =
         serde_json::from_slice(output).map_err(|error| Failure::NotAnAnswer {
             line: error.line(),
             column: error.column(),
         })?;
+    // A veto is not lost because its reason is long.
+    if let Some(reason) = &mut answer.reason
+        && let Some((end, _)) = reason.char_indices().nth(wire::MOST_REASON_CHARACTERS)
+    {
+        reason.truncate(end);
+    }
     answer.check(event).map_err(Failure::Refused)?;
     check_stored(&answer, "").map_err(Failure::Refused)?;
     Ok(answer)
@@ -380,12 +435,17 @@ fn decide(
     let (mut canceller, mut author) = (None, None);
     let last = answers.last().map(|(by, _)| *by);
     for (by, ReceivedAnswer { answer, is_failure }) in answers {
-        if answer.cancel == Some(true) {
+        if answer.cancel == Some(true) && canceller.is_none() {
             let reason = match is_failure {
                 true => CancelReason::HookFailed,
                 false => CancelReason::CancelledByClient,
             };
-            canceller = canceller.or(Some((by, reason)));
+            canceller = Some(by);
+            decision.refusal = Some(Refusal {
+                reason,
+                by: None,
+                message: answer.reason,
+            });
         }
         let gives = match takes {
             Takes::Summary => answer.summary.is_some(),
@@ -404,10 +464,9 @@ fn decide(
         decision.label = decision.label.take().or(answer.label);
         decision.context.extend(answer.context.unwrap_or_default());
     }
-    decision.refusal = canceller.map(|(_, reason)| Refusal { reason, by: None });
     decision.is_silent = !in_time && canceller.is_none() && author.is_none();
     let (outcome, by) = match (canceller, author) {
-        (Some((by, _)), _) => (EventOutcome::Cancelled, Some(by)),
+        (Some(by), _) => (EventOutcome::Cancelled, Some(by)),
         (None, Some(by)) => (EventOutcome::Summary, Some(by)),
         (None, None) if !in_time => (EventOutcome::Timeout, None),
         (None, None) => (EventOutcome::Proceed, last),

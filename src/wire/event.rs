@@ -75,6 +75,9 @@ impl AnswerEventParams {
     }
 }
 
+/// The most characters of the reason of a cancel (protocol.md §5.2).
+pub(crate) const MOST_REASON_CHARACTERS: usize = 500;
+
 /// The opinion of a client. A `cancel` wins over everything else; of each other member, the first client that
 /// gives it counts. A member that does not belong to the event is refused.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -82,6 +85,8 @@ impl AnswerEventParams {
 pub(crate) struct EventAnswer {
     /// True cancels the operation that the event is about. Default: false.
     pub cancel: Option<bool>,
+    /// Text for people that says why, with `cancel`: at most 500 characters. Default: none.
+    pub reason: Option<String>,
     /// Answers `session_before_tree`: the summary. It counts only if one is wanted. Default: none.
     #[serde(default, deserialize_with = "optional_object")]
     pub summary: Option<GivenSummary>,
@@ -119,8 +124,9 @@ impl EventAnswer {
             SessionBeforeTree as Tree, UserAsked as User,
         };
         let event = event.into();
-        let members: [(&str, bool, &[AskingEvent]); 11] = [
+        let members: [(&str, bool, &[AskingEvent]); 12] = [
             ("cancel", self.cancel.is_some(), &[Tree, Fork, Compact]),
+            ("reason", self.reason.is_some(), &[Tree, Fork, Compact]),
             ("output", self.output.is_some(), &[Command]),
             ("prompt", self.prompt.is_some(), &[Command]),
             ("value", self.value.is_some(), &[User]),
@@ -148,7 +154,20 @@ impl EventAnswer {
                 return Err(Error::invalid_params(format!("result.{name}"), reason));
             }
         }
-        Ok(())
+        self.check_reason()
+    }
+
+    fn check_reason(&self) -> Result<(), Error> {
+        let fault = match &self.reason {
+            Some(_) if self.cancel != Some(true) => {
+                "says why the answer cancels: give cancel: true too"
+            }
+            Some(reason) if reason.chars().nth(MOST_REASON_CHARACTERS).is_some() => {
+                "has more than 500 characters"
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::invalid_params("result.reason", fault))
     }
 }
 
@@ -377,7 +396,7 @@ pub(crate) enum CancelReason {
     CancelledByClient,
     /// A client did not answer in time, and `onNoAnswer` is `cancel`.
     NoAnswer,
-    /// A hook failed whose `on_failure` is `cancel`; `by` names the hook.
+    /// A hook, an extension or a client failed that has not declared to let operations proceed then; `by` names it.
     HookFailed,
 }
 
@@ -385,7 +404,7 @@ pub(crate) enum CancelReason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum EventOutcome {
-    /// A client or a hook answered `cancel`, or a hook failed whose `on_failure` is `cancel`.
+    /// A client or a hook answered `cancel`, or one failed that has not declared to let operations proceed then.
     Cancelled,
     /// A client or a hook gave the summary.
     Summary,

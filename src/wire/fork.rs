@@ -83,9 +83,13 @@ pub(crate) struct ForkSessionResult {
     /// Why no session was created. Present if `cancelled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<CancelReason>,
-    /// The name of the hook that failed. Present if `reason` is `hookFailed`.
+    /// The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or
+    /// `hookFailed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// What it said for people. Present if it gave a reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     /// How safe the write is at the time of the response; `none` if nothing was written.
     pub durability: Durability,
 }

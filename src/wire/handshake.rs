@@ -1,8 +1,8 @@
 //! The connection itself: `initialize`, `shutdown`, `rpc.discover`, cancelling (protocol.md §1, §2, §5).
 
 use super::params::{
-    AnyObject, Count, Lenient, RequestId, count, declared, lenient_object, names, optional_object,
-    required_count,
+    AnyObject, Count, Lenient, RequestId, count, declared, lenient_object, lenient_option, names,
+    optional_object, required_count,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -81,21 +81,40 @@ pub(crate) struct ClientCapabilities {
     pub max_frame_bytes: Option<u64>,
 }
 
-/// The events that a client answers, each given as an empty object.
+/// The events that a client answers, each given as an object, which may be empty.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 pub(crate) struct Answers {
     /// Navigations wait for this client. Default: absent.
-    #[serde(default, deserialize_with = "declared")]
-    #[schemars(with = "Option<Lenient<AnyObject>>")]
-    pub session_before_tree: bool,
+    #[serde(default, deserialize_with = "lenient_option")]
+    #[schemars(with = "Option<Lenient<DeclaredAnswer>>")]
+    pub session_before_tree: Option<DeclaredAnswer>,
     /// Forks wait for this client. Default: absent.
-    #[serde(default, deserialize_with = "declared")]
-    #[schemars(with = "Option<Lenient<AnyObject>>")]
-    pub session_before_fork: bool,
+    #[serde(default, deserialize_with = "lenient_option")]
+    #[schemars(with = "Option<Lenient<DeclaredAnswer>>")]
+    pub session_before_fork: Option<DeclaredAnswer>,
     /// Compactions wait for this client. Default: absent.
-    #[serde(default, deserialize_with = "declared")]
-    #[schemars(with = "Option<Lenient<AnyObject>>")]
-    pub session_before_compact: bool,
+    #[serde(default, deserialize_with = "lenient_option")]
+    #[schemars(with = "Option<Lenient<DeclaredAnswer>>")]
+    pub session_before_compact: Option<DeclaredAnswer>,
+}
+
+/// How a client answers an event. Unknown members are ignored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DeclaredAnswer {
+    /// The answer that counts if the client fails: its connection ends while it is asked. Default: `cancel`.
+    pub on_failure: Option<OnFailure>,
+}
+
+/// The answer to a before event that counts in place of the answer of a client that fails.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum OnFailure {
+    /// The operation is cancelled: a guard that fails does not consent.
+    #[default]
+    Cancel,
+    /// The client has no opinion.
+    Proceed,
 }
 
 /// The result of `initialize`.

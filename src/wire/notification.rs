@@ -110,6 +110,9 @@ pub(crate) struct EventResolved {
     /// The name of the client or hook whose answer or failure decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// What it said for people. Present if it cancelled and gave a reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 /// The params of `session_before_fork`. Clients answer with `answer_event`, with no other member than

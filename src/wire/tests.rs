@@ -258,8 +258,14 @@ fn every_spelling_of_an_empty_object_declares_a_capability() {
             r#"{{"protocolVersion":1,"capabilities":{{"answers":{{"session_before_tree":{empty}}},
                 "summaryDeltas":{empty},"unknown":7}}}}"#
         ));
-        assert!(params.capabilities.answers.session_before_tree, "{empty}");
-        assert!(!params.capabilities.answers.session_before_fork, "{empty}");
+        assert!(
+            params.capabilities.answers.session_before_tree.is_some(),
+            "{empty}"
+        );
+        assert!(
+            params.capabilities.answers.session_before_fork.is_none(),
+            "{empty}"
+        );
         assert!(params.capabilities.summary_deltas, "{empty}");
         assert!(!params.capabilities.progress, "{empty}");
     }
@@ -414,6 +420,7 @@ fn absent_members_are_left_out_of_results_and_null_positions_are_not() {
         cancelled: true,
         reason: Some(NavigationReason::Aborted),
         by: None,
+        message: None,
         editor_text: None,
         editor_images: None,
         old_leaf_id: Some("a".into()),
@@ -438,7 +445,7 @@ fn the_examples_of_the_protocol_decode() {
       "clientInfo":{"name":"x","version":"1"},"processId":4242,
       "capabilities":{"answers":{"session_before_tree":{}},"summaryDeltas":{}}}"#,
     );
-    assert!(params.capabilities.answers.session_before_tree);
+    assert!(params.capabilities.answers.session_before_tree.is_some());
     assert_eq!(params.process_id, Some(4242));
 
     let answer = |params: &str| {

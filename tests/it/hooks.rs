@@ -249,6 +249,42 @@ fn a_failed_hook_proceeds_if_on_failure_is_proceed() {
     }
 }
 
+#[test]
+fn a_hook_says_why_it_cancels() {
+    let home = Home::new();
+    let long = "x".repeat(600);
+    let body = format!("echo '{{\"cancel\":true,\"reason\":\"{long}\"}}'");
+    let mut d = hooked(&home, &[(BEFORE_TREE, &body)], &[]);
+    d.init(json!({}));
+    talk(&mut d);
+    let result = d.ok("navigate_tree", json!({"targetId": "a1"}));
+    assert_eq!(
+        (&result["reason"], &result["by"], &result["message"]),
+        (
+            &json!("cancelledByClient"),
+            &json!("hook0"),
+            &json!(long[..500])
+        )
+    );
+    assert_eq!(d.notification("event_resolved")["message"], long[..500]);
+}
+
+/// A hook that answered `cancel` with a member too many had failed, and with `on_failure = "proceed"` the move happened.
+#[test]
+fn a_cancel_of_a_hook_stays_one_whatever_is_wrong_beside_it() {
+    let home = Home::new();
+    let body = "echo '{\"cancel\":true,\"because\":\"building\"}'";
+    let mut d = failing(&home, BEFORE_TREE, body, "on_failure = \"proceed\"");
+    d.init(json!({}));
+    talk(&mut d);
+    let result = d.ok("navigate_tree", json!({"targetId": "a1"}));
+    assert_eq!(
+        (&result["cancelled"], &result["reason"], &result["by"]),
+        (&json!(true), &json!("hookFailed"), &json!("guard"))
+    );
+    assert_eq!(d.notification("event_resolved")["outcome"], "cancelled");
+}
+
 /// A hook that had not answered by the caller's deadline was ignored, so a caller with a short timeout passed
 /// every hook.
 #[test]

@@ -5,7 +5,7 @@ use crate::client::{Client, ConnectionOwner, close};
 use crate::connection::Connection;
 use crate::error::Error;
 use crate::generated::{
-    AskKind, EventAnswer, InitializeResult, PROTOCOL_VERSION, SessionBeforeCompact,
+    AskKind, EventAnswer, InitializeResult, OnFailure, PROTOCOL_VERSION, SessionBeforeCompact,
     SessionBeforeFork, SessionBeforeTree,
 };
 use crate::json::Json;
@@ -200,6 +200,13 @@ impl Builder {
         self
     }
 
+    /// Sets the answer before an operation if an answerer panics, its answer is refused, or this process dies: by default
+    /// [`OnFailure::Cancel`], with the first line of the error.
+    pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
+        self.answerers.on_failure = on_failure;
+        self
+    }
+
     /// Makes the daemon send `summary_delta` while it writes summaries.
     pub fn summary_deltas(self) -> Self {
         self.capability("summaryDeltas", json!({}))
@@ -344,7 +351,10 @@ impl Builder {
         let answers: Map<String, Value> = self
             .answerers
             .events()
-            .map(|event| (event.to_owned(), json!({})))
+            .map(|event| {
+                let declared = json!({"onFailure": self.answerers.on_failure});
+                (event.to_owned(), declared)
+            })
             .collect();
         let has_person = self.capabilities.contains_key("ui");
         let is_needed = |name: &String| match name.as_str() {

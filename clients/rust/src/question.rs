@@ -5,6 +5,7 @@ use crate::connection::{Connection, RawNotification, lock};
 use crate::error::Error;
 use crate::generated::{
     AnswerEventParams, AnswerEventResult, ErrorKind, EventAnswer, GivenCompaction, GivenSummary,
+    OnFailure,
 };
 use crate::json::Json;
 use serde::Deserialize;
@@ -89,17 +90,28 @@ impl std::fmt::Debug for Question {
     }
 }
 
+impl Default for OnFailure {
+    /// A guard that fails does not consent.
+    fn default() -> Self {
+        Self::Cancel
+    }
+}
+
 /// The answerers by event, and the open questions.
 #[derive(Default)]
 pub(crate) struct Questions {
     answerers: BTreeMap<&'static str, Answerer>,
+    on_failure: OnFailure,
     /// Cancelled when the question of this event id is over.
     open: Mutex<HashMap<String, CancellationToken>>,
 }
 
 /// The builder's answerers, by event.
 #[derive(Clone, Default)]
-pub(crate) struct Answerers(BTreeMap<&'static str, Answerer>);
+pub(crate) struct Answerers {
+    by_event: BTreeMap<&'static str, Answerer>,
+    pub(crate) on_failure: OnFailure,
+}
 
 impl Answerers {
     pub(crate) fn set<E, F, A>(&mut self, event: &'static str, answerer: F)
@@ -112,17 +124,18 @@ impl Answerers {
             let answering = answerer(event.parse()?, question);
             Ok(Box::pin(answering))
         });
-        self.0.insert(event, answerer);
+        self.by_event.insert(event, answerer);
     }
 
     /// Returns the events that have an answerer.
     pub(crate) fn events(&self) -> impl Iterator<Item = &'static str> {
-        self.0.keys().copied()
+        self.by_event.keys().copied()
     }
 
     pub(crate) fn questions(&self) -> Questions {
         Questions {
-            answerers: self.0.clone(),
+            answerers: self.by_event.clone(),
+            on_failure: self.on_failure.clone(),
             open: Mutex::default(),
         }
     }
@@ -159,6 +172,7 @@ impl Questions {
                 Arc::clone(answerer),
                 question,
                 Arc::clone(notification),
+                self.on_failure.clone(),
             ));
         }
     }
@@ -179,29 +193,68 @@ struct QuestionParams {
     timeout_ms: u64,
 }
 
-async fn answer(answerer: Answerer, question: Question, notification: Arc<RawNotification>) {
+async fn answer(
+    answerer: Answerer,
+    question: Question,
+    notification: Arc<RawNotification>,
+    on_failure: OnFailure,
+) {
+    let name = notification.method.clone();
     // A separate task, so that a panic of the answerer still sends an answer.
     let asked = question.clone();
     let answered = tokio::spawn(async move {
         match answerer(&notification.params, asked) {
-            Ok(answering) => answering.await,
-            Err(error) => {
-                tracing::warn!("{}: cannot be answered: {error}", notification.method);
-                EventAnswer::default()
-            }
+            Ok(answering) => Ok(answering.await),
+            Err(error) => Err(format!(
+                "{}: cannot be answered: {error}",
+                notification.method
+            )),
         }
     });
-    let answer = answered.await.unwrap_or_default();
+    let answered = match answered.await {
+        Ok(answered) => answered,
+        Err(panicked) => Err(panic_text(panicked)),
+    };
+    let failed = |why: &str| {
+        tracing::warn!("the answerer of {name} failed: {why}");
+        EventAnswer::of_failure(&name, &on_failure, why)
+    };
+    let answer = answered.unwrap_or_else(|why| failed(&why));
     if question.is_over() {
         return;
     }
-    match question.reply(Some(answer), None).await {
-        Ok(_) | Err(Error::Disconnected(_)) => (),
+    let is_veto = answer.cancel == Some(true);
+    let refused = match question.reply(Some(answer), None).await {
+        Ok(_) | Err(Error::Disconnected(_)) => return,
         // Another client or the deadline was faster.
-        Err(error) if error.is(ErrorKind::EventNotPending) => (),
-        Err(error) => tracing::warn!("the answer was not taken: {error}"),
+        Err(error) if error.is(ErrorKind::EventNotPending) => return,
+        Err(error) => failed(&format!("its answer was refused: {error}")),
+    };
+    // The daemon must not wait in vain, and a cancel stays one.
+    let instead = if is_veto {
+        EventAnswer::cancel()
+    } else {
+        refused
+    };
+    if let Err(error) = question.reply(Some(instead), None).await {
+        tracing::warn!("the answer was not taken: {error}");
     }
 }
+
+/// The message of a panic.
+fn panic_text(error: tokio::task::JoinError) -> String {
+    let Ok(payload) = error.try_into_panic() else {
+        return "it was cancelled".to_owned();
+    };
+    let text = payload
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "it panicked".to_owned())
+}
+
+/// The most characters of the reason of a cancel (protocol.md §5.2).
+const MOST_REASON_CHARACTERS: usize = 500;
 
 impl EventAnswer {
     /// No opinion.
@@ -215,6 +268,22 @@ impl EventAnswer {
             cancel: Some(true),
             ..EventAnswer::default()
         }
+    }
+
+    /// Cancels the operation, and says why in a text for people. More than 500 characters are cut.
+    pub fn cancel_because(reason: &str) -> EventAnswer {
+        EventAnswer {
+            reason: Some(reason.chars().take(MOST_REASON_CHARACTERS).collect()),
+            ..EventAnswer::cancel()
+        }
+    }
+
+    /// The answer of an answerer that fails: a guard that fails does not consent.
+    fn of_failure(event: &str, on_failure: &OnFailure, why: &str) -> EventAnswer {
+        if !event.contains("_before_") || *on_failure == OnFailure::Proceed {
+            return EventAnswer::none();
+        }
+        EventAnswer::cancel_because(why.trim().lines().next().unwrap_or_default())
     }
 
     /// Answers `session_before_tree` with a summary, which is used if one is wanted.

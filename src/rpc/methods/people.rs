@@ -149,6 +149,7 @@ impl Resolved {
             navigation_id: None,
             outcome,
             by: answerer.map(|answerer| answerer.display_name()),
+            message: None,
         };
         self.asked
             .retain(|asked| Some(asked.id) != by && asked.wants(notification::EventResolved::NAME));

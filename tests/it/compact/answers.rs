@@ -124,7 +124,9 @@ fn a_cancelled_compaction_is_no_failure() {
     let event = d.notification("session_before_compact");
     d.answer(&event, json!({"cancel": true}));
     assert_eq!(d.notification("event_resolved")["outcome"], "cancelled");
-    let expect = json!({"cancelled": true, "reason": "cancelledByClient", "durability": "none"});
+    let expect = json!({
+        "cancelled": true, "reason": "cancelledByClient", "by": "it", "durability": "none"
+    });
     assert_eq!(d.response(&id).unwrap(), expect);
 
     let params = json!({"keepRecentTokens": 200, "answerTimeoutMs": 50, "onNoAnswer": "cancel"});

@@ -90,12 +90,61 @@ fn a_navigation_proceeds_once_all_have_answered() {
         .for_each(|guard| guard.ignore("event_resolved"));
 }
 
+/// A guard that crashed while it was asked consented: its death counted as no opinion. `onFailure` decides, and
+/// cancels unless the client says otherwise.
 #[test]
-fn a_client_that_dies_or_closes_has_no_opinion() {
-    let shared = SharedDaemon::start();
-    for ending in ["closes", "disconnects", "shuts down"] {
-        let (mut mover, mut guards) = guards(&shared, 1);
-        let mut guard = guards.remove(0);
+fn a_client_that_dies_while_it_is_asked_has_failed() {
+    let declared = [
+        json!({}),
+        json!([]),
+        json!({"onFailure": null}),
+        json!({"onFailure": "cancel"}),
+    ];
+    for declared in declared {
+        for ending in ["disconnects", "shuts down"] {
+            let shared = SharedDaemon::start();
+            let mut mover = shared.client("mover", json!({}));
+            let id = mover.create();
+            mover.chain(&["u1", "a1", "u2"]);
+            let mut guard = shared.client("guard", json!({"answers": {EVENT: declared}}));
+            guard.ok("open_session", json!({"sessionId": id}));
+            guard.ignore("event_resolved");
+            let navigation = navigate(&mut mover);
+            guard.notification(EVENT);
+            mover.still_waits(&navigation);
+            match ending {
+                "disconnects" => drop(guard),
+                _ => drop(guard.ok("shutdown", json!({}))),
+            }
+            let result = mover.response(&navigation).unwrap();
+            assert_eq!(result["cancelled"], true, "{declared} {ending}");
+            assert_eq!(result["reason"], "hookFailed", "{declared} {ending}");
+            assert_eq!(result["by"], "guard", "{declared} {ending}");
+            let resolved = mover.notification("event_resolved");
+            assert_eq!(
+                (&resolved["outcome"], &resolved["by"]),
+                (&json!("cancelled"), &json!("guard"))
+            );
+            assert_eq!(mover.leaf(), "u2");
+        }
+    }
+}
+
+#[test]
+fn a_client_that_closes_the_session_or_lets_operations_proceed_has_no_opinion() {
+    for ending in ["closes", "disconnects"] {
+        let shared = SharedDaemon::start();
+        let mut mover = shared.client("mover", json!({}));
+        let id = mover.create();
+        mover.chain(&["u1", "a1", "u2"]);
+        let on_failure = if ending == "closes" {
+            "cancel"
+        } else {
+            "proceed"
+        };
+        let answers = json!({"answers": {EVENT: {"onFailure": on_failure}}});
+        let mut guard = shared.client("guard", answers);
+        guard.ok("open_session", json!({"sessionId": id}));
         guard.ignore("event_resolved");
         mover.ignore("event_resolved");
         let navigation = navigate(&mut mover);
@@ -103,12 +152,44 @@ fn a_client_that_dies_or_closes_has_no_opinion() {
         mover.still_waits(&navigation);
         match ending {
             "closes" => drop(guard.ok("close_session", json!({}))),
-            "disconnects" => drop(guard),
-            _ => drop(guard.ok("shutdown", json!({}))),
+            _ => drop(guard),
         }
         let result = mover.response(&navigation).unwrap();
         assert_eq!(result["newLeafId"], "a1", "{ending}");
-        mover.ok("close_session", json!({}));
+    }
+}
+
+#[test]
+fn a_veto_says_who_and_why() {
+    let shared = SharedDaemon::start();
+    let (mut mover, mut guards) = guards(&shared, 1);
+    let navigation = navigate(&mut mover);
+    let event = guards[0].notification(EVENT);
+    let refused = [
+        json!({"cancel": true, "reason": "\u{e9}".repeat(501)}),
+        json!({"cancel": false, "reason": "building"}),
+        json!({"reason": "building"}),
+    ];
+    for result in refused {
+        let answer = json!({"eventId": event["eventId"], "result": result});
+        let error = guards[0].err_kind("answer_event", answer, "invalidParams");
+        assert_eq!(error.data["details"]["field"], "result.reason");
+        mover.still_waits(&navigation);
+    }
+    let why = format!("building \u{1f6e0}\n{}", "\u{e9}".repeat(489));
+    guards[0].answer(&event, json!({"cancel": true, "reason": why}));
+    let result = mover.response(&navigation).unwrap();
+    assert_eq!(result["reason"], "cancelledByClient");
+    assert_eq!(
+        (&result["by"], &result["message"]),
+        (&json!("guard 0"), &json!(why))
+    );
+    for client in [&mut mover, &mut guards[0]] {
+        let resolved = client.notification("event_resolved");
+        assert_eq!(
+            (&resolved["by"], &resolved["message"]),
+            (&json!("guard 0"), &json!(why))
+        );
     }
 }
 

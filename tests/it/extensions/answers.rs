@@ -173,13 +173,16 @@ fn an_extension_that_does_not_declare_its_events_has_failed() {
     d.allow_stderr();
 }
 
-/// Without `answers` an extension is a client like any other: the caller decides.
+/// Without `answers` an extension is a client like any other: what it has declared to the daemon decides.
 #[test]
-fn an_extension_that_need_not_answer_has_no_opinion_when_it_dies() {
+fn an_extension_that_need_not_answer_fails_as_any_client_when_it_dies() {
     let home = Home::new();
     let (mut d, _) = guarded(&home, "sessions = \"all\"", "kill -9 $$");
     let result = d.ok("navigate_tree", json!({"targetId": "a1"}));
-    assert_eq!(result["cancelled"], false, "{result}");
+    assert_eq!(
+        (&result["cancelled"], &result["by"]),
+        (&json!(true), &json!("todo"))
+    );
     d.notification("event_resolved");
     d.allow_stderr();
 }

@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:6ef938f58c6acd364643a27f0c106e0d8519d390aed842db8f242e4951358da6";
+    "sha256:a2b2ee5b44cd5705680e2a7d950b81caffafb665154f1713097febbdc87b121f";

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc};
 use treelined_client::{
     Client, EntryBody, ErrorKind, EventAnswer, EventOutcome, GivenCompaction, GivenSummary, Json,
-    NavigationReason, Notification, OnNoAnswer, Question,
+    NavigationReason, Notification, OnFailure, OnNoAnswer, Question,
 };
 
 #[tokio::test]
@@ -86,8 +86,9 @@ async fn forks_and_compactions_are_answered_too() {
     client.close().await.unwrap();
 }
 
+/// A guard that panicked had no opinion, so the move that it was to hold back happened.
 #[tokio::test]
-async fn an_answerer_that_panics_does_not_stop_the_navigation() {
+async fn an_answerer_that_panics_cancels() {
     let fixture = Fixture::new();
     let asked = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&asked);
@@ -99,11 +100,43 @@ async fn an_answerer_that_panics_does_not_stop_the_navigation() {
     });
     let client = builder.spawn().await.unwrap();
     conversation(&client).await;
-    for target in ["a1", "a2"] {
-        let moved = soon(client.navigate_tree(target)).await.unwrap();
-        assert_eq!(moved.new_leaf_id.as_deref(), Some(target));
+    for why in ["before the future", "in the future"] {
+        let moved = soon(client.navigate_tree("a1")).await.unwrap();
+        assert!(moved.cancelled);
+        let message = moved.message.unwrap();
+        assert_eq!(message, format!("an intended panic {why}"));
     }
     assert_eq!(asked.load(Ordering::Relaxed), 2);
+    client.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_answerer_that_panics_lets_operations_proceed_if_the_client_says_so() {
+    let fixture = Fixture::new();
+    let builder = fixture.builder().on_failure(OnFailure::Proceed);
+    let builder = builder.answer_tree(|_, _| async { panic!("an intended panic") });
+    let client = builder.spawn().await.unwrap();
+    conversation(&client).await;
+    let moved = soon(client.navigate_tree("a1")).await.unwrap();
+    assert_eq!(moved.new_leaf_id.as_deref(), Some("a1"));
+    client.close().await.unwrap();
+}
+
+/// A cancel with something wrong beside it was refused, and the move happened.
+#[tokio::test]
+async fn a_cancel_that_is_refused_is_sent_again_as_the_bare_cancel() {
+    let fixture = Fixture::new();
+    let builder = fixture.builder().answer_tree(|_, _| async {
+        EventAnswer {
+            output: Some("a member of another event".into()),
+            ..EventAnswer::cancel_because(&"x".repeat(501))
+        }
+    });
+    let client = builder.spawn().await.unwrap();
+    conversation(&client).await;
+    let moved = soon(client.navigate_tree("a1")).await.unwrap();
+    assert!(moved.cancelled);
+    assert_eq!(moved.message, None);
     client.close().await.unwrap();
 }
 

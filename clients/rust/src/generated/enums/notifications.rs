@@ -138,7 +138,7 @@ string_enum! {
 string_enum! {
     /// How a question ended.
     ///
-    /// `cancelled`: A client or a hook answered `cancel`, or a hook failed whose `on_failure` is `cancel`.
+    /// `cancelled`: A client or a hook answered `cancel`, or one failed that has not declared to let operations proceed then.
     /// `summary`: A client or a hook gave the summary.
     /// `proceed`: All clients and hooks answered.
     /// `timeout`: Not all answered in time.

@@ -9,7 +9,7 @@ string_enum! {
     ///
     /// `cancelledByClient`: A client or a hook answered `cancel`.
     /// `noAnswer`: A client did not answer in time, and `onNoAnswer` is `cancel`.
-    /// `hookFailed`: A hook failed whose `on_failure` is `cancel`; `by` names the hook.
+    /// `hookFailed`: A hook, an extension or a client failed that has not declared to let operations proceed then; `by` names it.
     pub enum CancelReason {
         CancelledByClient = "cancelledByClient",
         NoAnswer = "noAnswer",
@@ -42,7 +42,7 @@ string_enum! {
     /// `alreadyThere`: The leaf is at the target already; `cancelled` is false. A label is appended all the same.
     /// `cancelledByClient`: A client or a hook answered `cancel`.
     /// `noAnswer`: A client did not answer in time, and `onNoAnswer` is `cancel`.
-    /// `hookFailed`: A hook failed whose `on_failure` is `cancel`; `by` names the hook.
+    /// `hookFailed`: A hook, an extension or a client failed that has not declared to let operations proceed then; `by` names it.
     /// `aborted`: `abort_navigation`, a cancelled request, or the end of the connection aborted it.
     /// `nothingToSummarize`: The leaf moved, but the branch left behind holds only labels and settings.
     pub enum NavigationReason {

@@ -117,6 +117,9 @@ pub struct EventResolved {
     /// The name of the client or hook whose answer or failure decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// What it said for people. Present if it cancelled and gave a reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 /// The params of `events_lost`. It has no `seq`.

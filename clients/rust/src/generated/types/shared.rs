@@ -40,9 +40,12 @@ pub struct Navigation {
     /// Why nothing changed, or why no summary was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<NavigationReason>,
-    /// The name of the hook that failed. Present if `reason` is `hookFailed`.
+    /// The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// What it said for people. Present if it gave a reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     /// The text of the target, a user message or custom_message, for an editor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub editor_text: Option<String>,

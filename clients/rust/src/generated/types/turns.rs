@@ -12,6 +12,9 @@ pub struct EventAnswer {
     /// True cancels the operation that the event is about. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cancel: Option<bool>,
+    /// Text for people that says why, with `cancel`: at most 500 characters. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// Answers `session_before_tree`: the summary. It counts only if one is wanted. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<GivenSummary>,
