@@ -90,7 +90,7 @@ def test_an_answerer_can_cancel_or_summarize(tmp_path: Path) -> None:
     run(asked(tmp_path, test))
 
 
-def test_without_an_opinion_or_after_an_error_the_navigation_proceeds(tmp_path: Path) -> None:
+def test_without_an_opinion_the_navigation_proceeds_and_an_error_cancels_it(tmp_path: Path) -> None:
     async def test(client: AsyncClient) -> None:
         errors: list[Any] = []
         loop = asyncio.get_running_loop()
@@ -107,7 +107,8 @@ def test_without_an_opinion_or_after_an_error_the_navigation_proceeds(tmp_path: 
             raise mistake
 
         client.answer("session_before_tree", fail)
-        assert (await client.navigate_tree(target_id="a1"))["newLeafId"] == "a1"
+        moved = await client.navigate_tree(target_id="a1")
+        assert (moved["reason"], moved["message"]) == ("cancelledByClient", "a mistake")
         assert errors == [mistake]
 
     run(asked(tmp_path, test))

@@ -274,9 +274,14 @@ def test_questions_are_answered_concurrently(tmp_path: Path) -> None:
         assert {moved["reason"] for moved in moved} == {"cancelledByClient"}
 
 
-@pytest.mark.parametrize("error", [SystemExit(1), StopIteration(), ValueError("no")])
-def test_an_answerer_that_raises_has_no_opinion(tmp_path: Path, error: BaseException) -> None:
-    with Client(COMMAND, session_dir=tmp_path, answers=["session_before_tree"]) as client:
+# A guard that raised had no opinion, so the move that it was to hold back happened.
+@pytest.mark.parametrize("on_failure", ["cancel", "proceed"])
+@pytest.mark.parametrize("error", [SystemExit(1), StopIteration(), ValueError("no\nmore")])
+def test_an_answerer_that_raises_cancels_unless_failures_proceed(
+    tmp_path: Path, error: BaseException, on_failure: types.OnFailure
+) -> None:
+    answers: list[Any] = ["session_before_tree"]
+    with Client(COMMAND, session_dir=tmp_path, answers=answers, on_failure=on_failure) as client:
         converse(client)
 
         def answer(_: types.SessionBeforeTree, __: threading.Event) -> None:
@@ -284,15 +289,47 @@ def test_an_answerer_that_raises_has_no_opinion(tmp_path: Path, error: BaseExcep
 
         client.answer("session_before_tree", answer)
         moved = client.navigate_tree(target_id="a1", on_no_answer="cancel", timeout=20)
-        assert moved["newLeafId"] == "a1"
+        assert moved["cancelled"] == (on_failure == "cancel")
+        if moved["cancelled"]:
+            assert moved["reason"] == "cancelledByClient"
+            first = "no" if isinstance(error, ValueError) else repr(error)
+            assert first in moved.get("message", "") or "1" in moved.get("message", "")
+            assert "\n" not in moved.get("message", "")
+        else:
+            assert moved["newLeafId"] == "a1"
 
 
-def test_an_invalid_answer_counts_as_no_opinion(tmp_path: Path) -> None:
+# An answer `{"cancel": True, ...}` with a member too many was refused, and the client then had no
+# opinion.
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"cancle": True},
+        {"cancel": True, "because": "building"},
+        {"cancel": True, "label": object()},
+        {"summary": {"summary": "s", "usage": {"input": "many"}}},
+        True,
+        "no",
+    ],
+)
+def test_an_invalid_answer_cancels(tmp_path: Path, wrong: Any) -> None:
     with Client(COMMAND, session_dir=tmp_path, answers=["session_before_tree"]) as client:
         converse(client)
-        wrong: Any = {"cancle": True}
         client.answer("session_before_tree", lambda *_: wrong)
-        assert client.navigate_tree(target_id="a1", timeout=20)["newLeafId"] == "a1"
+        moved = client.navigate_tree(target_id="a1", timeout=20)
+        assert (moved["cancelled"], moved["reason"]) == (True, "cancelledByClient")
+
+
+def test_a_veto_says_who_and_why(tmp_path: Path) -> None:
+    info: types.ClientInfo = {"name": "guard"}
+    with Client(
+        COMMAND, session_dir=tmp_path, client_info=info, answers=["session_before_tree"]
+    ) as client:
+        converse(client)
+        veto: types.EventAnswer = {"cancel": True, "reason": "x" * 501}
+        client.answer("session_before_tree", lambda *_: veto)
+        moved = client.navigate_tree(target_id="a1", timeout=20)
+        assert (moved["by"], moved["message"]) == ("guard", "x" * 500)
 
 
 def test_an_answerer_that_never_ends_does_not_keep_the_program_alive(tmp_path: Path) -> None:

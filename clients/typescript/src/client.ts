@@ -18,6 +18,7 @@ import type {
   EventAnswer,
   InitializeParams,
   InitializeResult,
+  OnFailure,
   RegisterCommandParams,
   RunCommandResult,
 } from './generated/types.js';
@@ -111,7 +112,15 @@ export interface ConnectOptions {
   timeoutMs?: number | undefined;
   /** Called with the daemon's log (stderr). */
   onLog?: ((text: string) => void) | undefined;
-  /** Called with errors of handlers and answerers. Default: they are uncaught exceptions. */
+  /**
+   * The answer before an operation if an answerer throws, its answer is refused, or this process dies: `cancel` with
+   * the first line of the error, or `proceed`. Default: `cancel`.
+   */
+  onFailure?: OnFailure | undefined;
+  /**
+   * Called with errors of handlers and answerers. Default: those of answerers go to `console.error`, since a guard must
+   * not end with them; the others are uncaught exceptions.
+   */
   onError?: ((error: unknown) => void) | undefined;
 }
 
@@ -331,7 +340,9 @@ export class Client extends MethodCalls {
       cwd: resolve(this.#options.cwd ?? '.'),
       capabilities: {
         answers: Object.fromEntries(
-          answers.filter((name) => name !== 'user_asked').map((name) => [name, {}]),
+          answers
+            .filter((name) => name !== 'user_asked')
+            .map((name) => [name, { onFailure: this.#onFailure }]),
         ),
         ...(ui && { ui: [...ui] }),
         ...(optOut && { optOut: optOut.filter((name) => !needed.has(name)) }),
@@ -455,10 +466,14 @@ export class Client extends MethodCalls {
       const late =
         error instanceof TreelinedError && /^(eventNotPending|disconnected)$/.test(error.kind);
       if (late) return;
-      this.#report(error);
-      // The daemon must not wait in vain because an answer is invalid.
-      if (error instanceof TreelinedError && error.is('invalidParams'))
-        this.answerEvent({ eventId, ...noOpinion(name, error) }).catch(() => {});
+      const refused = new Error(`the answer to ${name} was refused: ${firstLine(error)}`, {
+        cause: error,
+      });
+      this.#reportAnswer(refused);
+      // The daemon must not wait in vain, and a cancel stays one.
+      const isVeto = Boolean(answer.result && 'cancel' in answer.result && answer.result.cancel);
+      const instead = isVeto ? { result: { cancel: true } } : this.#failed(name, refused);
+      this.answerEvent({ eventId, ...instead }).catch(() => {});
     }
   }
 
@@ -483,12 +498,30 @@ export class Client extends MethodCalls {
       );
       if (typeof result === 'string') return { result: { output: result } };
       if (result === undefined && name === 'user_asked') return { result: { dismissed: true } };
+      if (typeof result?.reason === 'string')
+        return { result: { ...result, reason: cut(result.reason) } };
       return { result: result ?? {} };
     } catch (error) {
-      // An answerer that fails has no opinion; the daemon must not wait for it.
-      if (!signal.aborted && command === undefined) this.#report(error);
-      return noOpinion(name, error);
+      // The daemon must not wait for an answerer that fails.
+      if (!signal.aborted && command === undefined) this.#reportAnswer(error);
+      return this.#failed(name, error);
     }
+  }
+
+  /** The answer of an answerer that fails: a guard that fails does not consent. */
+  #failed(name: string, why: unknown): Partial<AnswerEventParams> {
+    if (!name.includes('_before_') || this.#onFailure === 'proceed') return noOpinion(name, why);
+    return { result: { cancel: true, reason: cut(firstLine(why)) } };
+  }
+
+  get #onFailure(): OnFailure {
+    return this.#options.onFailure ?? 'cancel';
+  }
+
+  #reportAnswer(error: unknown): void {
+    const { onError } = this.#options;
+    if (onError) onError(error);
+    else console.error(error);
   }
 
   #report(error: unknown): void {
@@ -516,6 +549,18 @@ function noOpinion(name: string, why: unknown): Partial<AnswerEventParams> {
   if (name === 'command_invoked')
     return { error: why instanceof Error ? why.message : String(why) };
   return { result: name === 'user_asked' ? { dismissed: true } : {} };
+}
+
+/** The most characters of the reason of a cancel. */
+const MOST_REASON = 500;
+
+function cut(reason: string): string {
+  return Array.from(reason).slice(0, MOST_REASON).join('');
+}
+
+function firstLine(error: unknown): string {
+  const text = error instanceof Error ? error.message || error.name : String(error);
+  return text.trim().split(/[\r\n]/u, 1)[0] ?? '';
 }
 
 function isList(answers: ConnectOptions['answers']): answers is readonly QuestionName[] {

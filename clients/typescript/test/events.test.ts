@@ -77,7 +77,8 @@ test('an answerer can summarize', async (t) => {
   assert.equal((await client.getLabel({ entryId: moved.summaryEntry.id })).label, 'left');
 });
 
-test('without an answerer or an opinion, or after an error, the navigation proceeds', async (t) => {
+// A guard that threw had no opinion, so the move that it was to hold back happened.
+test('without an answerer or an opinion the navigation proceeds, and an error cancels it', async (t) => {
   const errors: unknown[] = [];
   const client = await start(t, {
     answers: ['session_before_tree'],
@@ -91,21 +92,50 @@ test('without an answerer or an opinion, or after an error, the navigation proce
   client.answer('session_before_tree', () => {
     throw mistake;
   });
-  assert.equal((await client.navigateTree({ targetId: 'a1' })).newLeafId, 'a1');
+  const moved = await client.navigateTree({ targetId: 'a1' });
+  assert(!('preparation' in moved));
+  assert.deepEqual([moved.reason, moved.message], ['cancelledByClient', 'a mistake']);
   assert.deepEqual(errors, [mistake]);
 });
 
-test('an invalid answer is reported and counts as no opinion', async (t) => {
+test('an error lets the navigation proceed if the client says so', async (t) => {
+  const client = await start(t, {
+    answers: ['session_before_tree'],
+    onFailure: 'proceed',
+    onError: () => {},
+  });
+  await conversation(client);
+  client.answer('session_before_tree', () => Promise.reject(new Error('a mistake')));
+  assert.equal((await client.navigateTree({ targetId: 'a1' })).newLeafId, 'a1');
+});
+
+test('a veto says who and why', async (t) => {
+  const client = await start(t, {
+    clientInfo: { name: 'guard' },
+    answers: ['session_before_tree'],
+  });
+  await conversation(client);
+  client.answer('session_before_tree', () => ({ cancel: true, reason: 'é'.repeat(501) }));
+  const moved = await client.navigateTree({ targetId: 'a1' });
+  assert(!('preparation' in moved));
+  assert.deepEqual([moved.by, moved.message], ['guard', 'é'.repeat(500)]);
+});
+
+// An answer with `cancel: true` and a member too many was refused, and the client then had no opinion.
+test('an invalid answer is reported and cancels', async (t) => {
   const errors: unknown[] = [];
   const client = await start(t, {
     answers: ['session_before_tree'],
     onError: (error) => errors.push(error),
   });
   await conversation(client);
-  client.answer('session_before_tree', () => ({ cancle: true }) as object);
-  const moved = await client.navigateTree({ targetId: 'a1' }, { timeoutMs: 20_000 });
-  assert.equal(moved.newLeafId, 'a1');
+  for (const wrong of [{ cancle: true }, { cancel: true, because: 'building' }, { cancel: 1n }]) {
+    client.answer('session_before_tree', () => wrong as object);
+    const moved = await client.navigateTree({ targetId: 'a1' }, { timeoutMs: 20_000 });
+    assert.equal(moved.reason, 'cancelledByClient');
+  }
   assert.match(String(errors[0]), /cancle/);
+  assert.equal(errors.length, 3);
 });
 
 // The event had to be named twice: for the daemon, and for the answerer.

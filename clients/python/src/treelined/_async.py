@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from ._command import AsyncCommand
     from ._methods import NotificationName
-    from .types import AskKind, ClientInfo, InitializeResult
+    from .types import AskKind, ClientInfo, InitializeResult, OnFailure
 
 TIMEOUT = 30.0
 """Default deadline of calls, in seconds."""
@@ -62,6 +62,12 @@ DRAIN = 1.0
 TERMINATE = 6.0
 """How long the daemon may take to end after SIGTERM, in seconds. Running summaries get 5 s."""
 
+MOST_REASON = 500
+"""The most characters of the reason of a cancel."""
+
+_OVER = frozenset({"eventNotPending", "disconnected"})
+"""The errors of an answer to a question that is over."""
+
 
 class AsyncClient(AsyncMethods):
     """A connection to a daemon that this client starts, for asyncio.
@@ -82,6 +88,7 @@ class AsyncClient(AsyncMethods):
         socket: str | os.PathLike[str] | None = None,
         client_info: ClientInfo | None = None,
         answers: AsyncAnswers | Iterable[BeforeEventName] = (),
+        on_failure: OnFailure = "cancel",
         ui: Iterable[AskKind] | None = None,
         summary_deltas: bool = False,
         progress: bool = False,
@@ -103,6 +110,9 @@ class AsyncClient(AsyncMethods):
 
         `answers`: who answers which question, by its name; the daemon waits for the answers. Or
         the names of questions only, and `answer` for each when its answerer exists.
+
+        `on_failure`: what counts before an operation if an answerer raises, its answer is refused,
+        or this program dies: "cancel" with the first line of the error, or "proceed".
 
         `ui`: how this client can ask a person, who also gets `user_notified`. If left out every
         way, if `answers` has `user_asked`, else none.
@@ -132,6 +142,7 @@ class AsyncClient(AsyncMethods):
         self._env = env
         self._answers: list[str] = list(answers)
         self._answerers: dict[str, AsyncAnswerer[Any]] = named(answers)
+        self._on_failure = on_failure
         self._ui = None if ui is None else list(ui)
         if self._ui and "user_asked" not in self._answers:
             self._answers.append("user_asked")
@@ -348,7 +359,7 @@ class AsyncClient(AsyncMethods):
             # A shared daemon has another working directory.
             "cwd": os.path.realpath(self._cwd or "."),
             "capabilities": {
-                "answers": {name: {} for name in events},
+                "answers": {name: {"onFailure": self._on_failure} for name in events},
                 **({} if ui is None else {"ui": ui}),
                 "optOut": [name for name in self._opt_out if name not in needed],
                 **self._capabilities,
@@ -493,14 +504,18 @@ class AsyncClient(AsyncMethods):
         self._questions.pop(event_id, None)
         try:
             await self.call("answer_event", {"eventId": event_id, **answer})
-        except TreelinedError as error:
+        except Exception as error:  # noqa: BLE001
             # Another client or the timeout was faster, or the operation has ended.
-            if error.kind not in {"eventNotPending", "disconnected"}:
-                self._report(f"the answer to {name} was refused", error)
-            if error.kind == "invalidParams":
-                # The daemon must not wait in vain because an answer is invalid.
-                nothing = _no_opinion(name, f"its answer was refused: {error}")
-                await self.call("answer_event", {"eventId": event_id, **nothing})
+            if isinstance(error, TreelinedError) and error.kind in _OVER:
+                return
+            self._report(f"the answer to {name} was refused", error)
+            # The daemon must not wait in vain, and a cancel stays one.
+            instead = self._failed(name, f"its answer was refused: {error}")
+            given = answer.get("result")
+            if isinstance(given, dict) and given.get("cancel"):
+                instead = {"result": {"cancel": True}}
+            with contextlib.suppress(TreelinedError):
+                await self.call("answer_event", {"eventId": event_id, **instead})
 
     async def _opinion(self, name: str, params: dict[str, Any]) -> dict[str, Any]:
         """Return the answer to a question, as params of `answer_event`."""
@@ -512,14 +527,23 @@ class AsyncClient(AsyncMethods):
         try:
             result = await answerer(params)
         except Exception as error:  # noqa: BLE001
-            # An answerer that fails has no opinion; the daemon must not wait for it.
+            # The daemon must not wait for an answerer that fails.
             self._report(f"the answerer of {name} failed", error)
-            return _no_opinion(name, str(error) or repr(error))
+            return self._failed(name, str(error) or repr(error))
         if isinstance(result, str):
             return {"result": {"output": result}}
         if name == "user_asked" and not result:
             return _no_opinion(name, "")
+        if isinstance(result, dict) and isinstance(result.get("reason"), str):
+            result = {**result, "reason": result["reason"][:MOST_REASON]}
         return {"result": result or {}}
+
+    def _failed(self, name: str, why: str) -> dict[str, Any]:
+        """Return the answer of an answerer that fails: a guard that fails does not consent."""
+        if "_before_" not in name or self._on_failure == "proceed":
+            return _no_opinion(name, why)
+        first = next(iter(why.strip().splitlines()), "")
+        return {"result": {"cancel": True, "reason": first[:MOST_REASON]}}
 
     def _report(self, message: str, error: Exception) -> None:
         context = {"message": message, "exception": error}

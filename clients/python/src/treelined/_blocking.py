@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ._command import AsyncCommand, Command
     from ._methods import NotificationName
-    from .types import AskKind, ClientInfo, InitializeResult
+    from .types import AskKind, ClientInfo, InitializeResult, OnFailure
 
 T = TypeVar("T")
 
@@ -52,6 +52,7 @@ class Client(Methods):
         socket: str | os.PathLike[str] | None = None,
         client_info: ClientInfo | None = None,
         answers: Answers | Iterable[BeforeEventName] = (),
+        on_failure: OnFailure = "cancel",
         ui: Iterable[AskKind] | None = None,
         summary_deltas: bool = False,
         progress: bool = False,
@@ -75,6 +76,7 @@ class Client(Methods):
             socket=socket,
             client_info=client_info,
             answers=declared,
+            on_failure=on_failure,
             ui=ui,
             summary_deltas=summary_deltas,
             progress=progress,

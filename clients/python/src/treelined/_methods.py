@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:6ef938f58c6acd364643a27f0c106e0d8519d390aed842db8f242e4951358da6"
+SCHEMA_HASH = "sha256:a2b2ee5b44cd5705680e2a7d950b81caffafb665154f1713097febbdc87b121f"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[

@@ -36,7 +36,7 @@ CancelReason = Literal["cancelledByClient", "noAnswer", "hookFailed"]
 
 `cancelledByClient`: A client or a hook answered `cancel`.
 `noAnswer`: A client did not answer in time, and `onNoAnswer` is `cancel`.
-`hookFailed`: A hook failed whose `on_failure` is `cancel`; `by` names the hook.
+`hookFailed`: A hook, an extension or a client failed that has not declared to let operations proceed then; `by` names it.
 """
 
 CancelRequestResult = dict[str, Any]
@@ -254,7 +254,7 @@ EventOutcome = Literal[
 ]
 """How a question ended.
 
-`cancelled`: A client or a hook answered `cancel`, or a hook failed whose `on_failure` is `cancel`.
+`cancelled`: A client or a hook answered `cancel`, or one failed that has not declared to let operations proceed then.
 `summary`: A client or a hook gave the summary.
 `proceed`: All clients and hooks answered.
 `timeout`: Not all answered in time.
@@ -328,13 +328,20 @@ NavigationReason = Literal[
 `alreadyThere`: The leaf is at the target already; `cancelled` is false. A label is appended all the same.
 `cancelledByClient`: A client or a hook answered `cancel`.
 `noAnswer`: A client did not answer in time, and `onNoAnswer` is `cancel`.
-`hookFailed`: A hook failed whose `on_failure` is `cancel`; `by` names the hook.
+`hookFailed`: A hook, an extension or a client failed that has not declared to let operations proceed then; `by` names it.
 `aborted`: `abort_navigation`, a cancelled request, or the end of the connection aborted it.
 `nothingToSummarize`: The leaf moved, but the branch left behind holds only labels and settings.
 """
 
 NotifyLevel = Literal["info", "warning", "error"]
 """The importance of a message to a person."""
+
+OnFailure = Literal["cancel", "proceed"]
+"""The answer to a before event that counts in place of the answer of a client that fails.
+
+`cancel`: The operation is cancelled: a guard that fails does not consent.
+`proceed`: The client has no opinion.
+"""
 
 OnNoAnswer = Literal["proceed", "cancel"]
 """The outcome if a client does not answer in time."""
@@ -505,13 +512,13 @@ class AnswerEventResult(_AnswerEventResult, total=False):
 
 
 class Answers(TypedDict, total=False):
-    """The events that a client answers, each given as an empty object."""
+    """The events that a client answers, each given as an object, which may be empty."""
 
-    session_before_tree: dict[str, Any] | None
+    session_before_tree: DeclaredAnswer | None
     """Navigations wait for this client. Default: absent."""
-    session_before_fork: dict[str, Any] | None
+    session_before_fork: DeclaredAnswer | None
     """Forks wait for this client. Default: absent."""
-    session_before_compact: dict[str, Any] | None
+    session_before_compact: DeclaredAnswer | None
     """Compactions wait for this client. Default: absent."""
 
 
@@ -963,7 +970,9 @@ class CompactResult(_CompactResult, total=False):
     reason: CancelReason
     """Why nothing changed. Present if `cancelled`."""
     by: str
-    """The name of the hook that failed. Present if `reason` is `hookFailed`."""
+    """The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`."""
+    message: str
+    """What it said for people. Present if it gave a reason."""
     compactionEntry: Entry
     """The new entry. Absent if `cancelled`."""
 
@@ -1210,6 +1219,13 @@ class CustomMessageEntry(_CustomMessageEntry, total=False):
     """Any JSON."""
 
 
+class DeclaredAnswer(TypedDict, total=False):
+    """How a client answers an event. Unknown members are ignored."""
+
+    onFailure: OnFailure | None
+    """The answer that counts if the client fails: its connection ends while it is asked. Default: `cancel`."""
+
+
 class DeleteSessionParams(TypedDict):
     """The params of `delete_session`. The originals that migrations have kept and the quarantine of repairs move too. If the move fails, an open session stays open."""
 
@@ -1332,6 +1348,8 @@ class EventAnswer(TypedDict, total=False):
 
     cancel: bool | None
     """True cancels the operation that the event is about. Default: false."""
+    reason: str | None
+    """Text for people that says why, with `cancel`: at most 500 characters. Default: none."""
     summary: GivenSummary | None
     """Answers `session_before_tree`: the summary. It counts only if one is wanted. Default: none."""
     customInstructions: str | None
@@ -1374,6 +1392,8 @@ class EventResolved(_EventResolved, total=False):
     """The id of the navigation that asked. Present if a navigation asked."""
     by: str
     """The name of the client or hook whose answer or failure decided."""
+    message: str
+    """What it said for people. Present if it cancelled and gave a reason."""
 
 
 class EventsLost(TypedDict):
@@ -1509,7 +1529,9 @@ class ForkSessionResult(_ForkSessionResult, total=False):
     reason: CancelReason
     """Why no session was created. Present if `cancelled`."""
     by: str
-    """The name of the hook that failed. Present if `reason` is `hookFailed`."""
+    """The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`."""
+    message: str
+    """What it said for people. Present if it gave a reason."""
 
 
 class FoundHit(TypedDict):
@@ -2339,7 +2361,9 @@ class Navigation(_Navigation, total=False):
     reason: NavigationReason
     """Why nothing changed, or why no summary was written."""
     by: str
-    """The name of the hook that failed. Present if `reason` is `hookFailed`."""
+    """The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`."""
+    message: str
+    """What it said for people. Present if it gave a reason."""
     editorText: str
     """The text of the target, a user message or custom_message, for an editor."""
     editorImages: list[ContentBlock]

@@ -156,7 +156,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:6ef938f58c6acd364643a27f0c106e0d8519d390aed842db8f242e4951358da6';
+export const SCHEMA_HASH = 'sha256:a2b2ee5b44cd5705680e2a7d950b81caffafb665154f1713097febbdc87b121f';
 
 /** Params and result by method. */
 export interface Methods {

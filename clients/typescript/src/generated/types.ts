@@ -3,6 +3,13 @@
 import type {OtherType} from '../entry.js';
 
 /**
+ * The answer to a before event that counts in place of the answer of a client that fails.
+ *
+ * `cancel`: The operation is cancelled: a guard that fails does not consent.
+ * `proceed`: The client has no opinion.
+ */
+export type OnFailure = 'cancel' | 'proceed';
+/**
  * An entry to append, by its type. Members that are not listed are stored too, with their bytes and order.
  */
 export type NewEntry =
@@ -104,7 +111,7 @@ export type BusyBy = 'turn' | 'compaction' | 'navigation';
  *
  * `cancelledByClient`: A client or a hook answered `cancel`.
  * `noAnswer`: A client did not answer in time, and `onNoAnswer` is `cancel`.
- * `hookFailed`: A hook failed whose `on_failure` is `cancel`; `by` names the hook.
+ * `hookFailed`: A hook, an extension or a client failed that has not declared to let operations proceed then; `by` names it.
  */
 export type CancelReason = 'cancelledByClient' | 'noAnswer' | 'hookFailed';
 /**
@@ -307,7 +314,7 @@ export type ErrorKind =
 /**
  * How a question ended.
  *
- * `cancelled`: A client or a hook answered `cancel`, or a hook failed whose `on_failure` is `cancel`.
+ * `cancelled`: A client or a hook answered `cancel`, or one failed that has not declared to let operations proceed then.
  * `summary`: A client or a hook gave the summary.
  * `proceed`: All clients and hooks answered.
  * `timeout`: Not all answered in time.
@@ -436,7 +443,7 @@ export type MergeBranchResult = Navigation;
  * `alreadyThere`: The leaf is at the target already; `cancelled` is false. A label is appended all the same.
  * `cancelledByClient`: A client or a hook answered `cancel`.
  * `noAnswer`: A client did not answer in time, and `onNoAnswer` is `cancel`.
- * `hookFailed`: A hook failed whose `on_failure` is `cancel`; `by` names the hook.
+ * `hookFailed`: A hook, an extension or a client failed that has not declared to let operations proceed then; `by` names it.
  * `aborted`: `abort_navigation`, a cancelled request, or the end of the connection aborted it.
  * `nothingToSummarize`: The leaf moved, but the branch left behind holds only labels and settings.
  */
@@ -550,6 +557,10 @@ export interface EventAnswer {
    * True cancels the operation that the event is about. Default: false.
    */
   cancel?: boolean | null;
+  /**
+   * Text for people that says why, with `cancel`: at most 500 characters. Default: none.
+   */
+  reason?: string | null;
   /**
    * Answers `session_before_tree`: the summary. It counts only if one is wanted. Default: none.
    */
@@ -705,21 +716,30 @@ export interface AnswerEventResult {
   timeoutMs?: number;
 }
 /**
- * The events that a client answers, each given as an empty object.
+ * The events that a client answers, each given as an object, which may be empty.
  */
 export interface Answers {
   /**
    * Navigations wait for this client. Default: absent.
    */
-  session_before_tree?: {} | null;
+  session_before_tree?: DeclaredAnswer | null;
   /**
    * Forks wait for this client. Default: absent.
    */
-  session_before_fork?: {} | null;
+  session_before_fork?: DeclaredAnswer | null;
   /**
    * Compactions wait for this client. Default: absent.
    */
-  session_before_compact?: {} | null;
+  session_before_compact?: DeclaredAnswer | null;
+}
+/**
+ * How a client answers an event. Unknown members are ignored.
+ */
+export interface DeclaredAnswer {
+  /**
+   * The answer that counts if the client fails: its connection ends while it is asked. Default: `cancel`.
+   */
+  onFailure?: OnFailure | null;
 }
 /**
  * The params of `append_entries`. Either all entries are appended, in one write, or none.
@@ -2444,9 +2464,13 @@ export interface CompactResult {
    */
   reason?: CancelReason;
   /**
-   * The name of the hook that failed. Present if `reason` is `hookFailed`.
+   * The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`.
    */
   by?: string;
+  /**
+   * What it said for people. Present if it gave a reason.
+   */
+  message?: string;
   /**
    * The new entry. Absent if `cancelled`.
    */
@@ -2994,6 +3018,10 @@ export interface EventResolved {
    * The name of the client or hook whose answer or failure decided.
    */
   by?: string;
+  /**
+   * What it said for people. Present if it cancelled and gave a reason.
+   */
+  message?: string;
 }
 /**
  * The params of `events_lost`. It has no `seq`.
@@ -3159,9 +3187,13 @@ export interface ForkSessionResult {
    */
   reason?: CancelReason;
   /**
-   * The name of the hook that failed. Present if `reason` is `hookFailed`.
+   * The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`.
    */
   by?: string;
+  /**
+   * What it said for people. Present if it gave a reason.
+   */
+  message?: string;
   /**
    * How safe the write is at the time of the response; `none` if nothing was written.
    */
@@ -4653,9 +4685,13 @@ export interface Navigation {
    */
   reason?: NavigationReason;
   /**
-   * The name of the hook that failed. Present if `reason` is `hookFailed`.
+   * The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`.
    */
   by?: string;
+  /**
+   * What it said for people. Present if it gave a reason.
+   */
+  message?: string;
   /**
    * The text of the target, a user message or custom_message, for an editor.
    */
