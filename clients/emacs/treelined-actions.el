@@ -38,15 +38,22 @@ Errors are shown."
 
 ;;;; Moving the leaf
 
-(defun treelined-actions--say (reason)
-  "Show the REASON of a navigation."
-  (message "treelined: %s" (or (cdr (assoc reason treelined-actions--reasons)) reason)))
+(defun treelined-actions--say (result)
+  "Show the reason in the RESULT of a navigation, and who cancelled it."
+  (let ((reason (plist-get result :reason))
+        (by (plist-get result :by))
+        (why (plist-get result :message)))
+    (message "treelined: %s"
+             (if (and by (equal reason "cancelledByClient"))
+                 (replace-regexp-in-string
+                  "[[:cntrl:]]+" " " (concat by " cancelled" (and why (concat ": " why))))
+               (or (cdr (assoc reason treelined-actions--reasons)) reason)))))
 
 (defun treelined-actions--moved (session target result)
   "Show the RESULT of a navigation of SESSION to the entry TARGET."
   (treelined-entry-stream-end session (plist-get result :summaryEntry))
-  (when-let* ((reason (plist-get result :reason)))
-    (treelined-actions--say reason))
+  (when (plist-get result :reason)
+    (treelined-actions--say result))
   (when (and (derived-mode-p 'treelined-tree-mode) (not (plist-get result :cancelled)))
     ;; Point may be elsewhere after a summary that took its time.
     (treelined-tree-reload (and (equal target (treelined-tree-id))
@@ -118,7 +125,7 @@ Going to a message of the user takes it back, to be edited."
          (count (and (car answer)
                      (plist-get (plist-get result :preparation) :abandonedCount))))
     (cond ((and answer (not (car answer))) (treelined-report result))
-          ((plist-get result :reason) (treelined-actions--say (plist-get result :reason)))
+          ((plist-get result :reason) (treelined-actions--say result))
           ((eql count 0) (treelined-navigate treelined-session params))
           (t (treelined-navigate treelined-session
                                  (append params (treelined-actions--read-summary count)))))))
@@ -152,7 +159,7 @@ Going to a message of the user takes it back, to be edited."
 (defun treelined-actions--forked (result)
   "Show the session that RESULT of `fork_session' has made, and its draft."
   (if (plist-get result :cancelled)
-      (treelined-actions--say (plist-get result :reason))
+      (treelined-actions--say result)
     (let ((fork (treelined-session-adopt (plist-get result :session)))
           (text (plist-get result :editorText)))
       (treelined-later #'treelined-tree-show fork)
@@ -182,7 +189,7 @@ FOCUS may be empty.  The older messages stay in the tree."
            (setq treelined-running nil)
            (force-mode-line-update)
            (when (plist-get result :cancelled)
-             (treelined-actions--say (plist-get result :reason))))
+             (treelined-actions--say result)))
          (lambda (error)
            (setq treelined-running nil)
            (force-mode-line-update)

@@ -512,6 +512,9 @@ pub struct Navigation {
     pub cancelled: bool,
     /// The reason in the protocol's terms.
     pub reason: Option<String>,
+    /// The client, hook or extension that cancelled, and its text for people.
+    pub by: Option<String>,
+    pub message: Option<String>,
     /// The user message whose text was returned for editing.
     pub draft: Option<Draft>,
     pub new_leaf: Option<String>,

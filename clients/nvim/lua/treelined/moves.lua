@@ -37,6 +37,16 @@ local COMPACT_REASONS = {
   aborted = 'the compaction was aborted',
 }
 
+--- Says why nothing was changed, and who cancelled it.
+local function reason_text(result, reasons)
+  if result.reason == 'cancelledByClient' and result.by then
+    local why = result.message and ': ' .. result.message or ''
+    local text = (result.by .. ' cancelled' .. why):gsub('%c+', ' ')
+    return text
+  end
+  return reasons[result.reason] or REASONS[result.reason] or result.reason
+end
+
 local function new_navigation_id()
   local uv = vim.uv or vim.loop
   return ('nvim-%d-%d'):format(uv.os_getpid(), uv.hrtime())
@@ -52,7 +62,7 @@ end
 local function show_result(tree, result, reasons)
   local session = tree.session
   if result.reason then
-    say(reasons[result.reason] or REASONS[result.reason] or result.reason)
+    say(reason_text(result, reasons))
   end
   if result.summaryEntry then
     entry.show(session, entry.text(result.summaryEntry), 'summary')
@@ -201,7 +211,7 @@ function M.compact(tree, focus)
     if err then
       return report(err)
     elseif result.reason then
-      say(COMPACT_REASONS[result.reason] or result.reason)
+      say(reason_text(result, COMPACT_REASONS))
     end
     if result.compactionEntry then
       entry.show(session, entry.text(result.compactionEntry), 'compaction')

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:6ef938f58c6acd364643a27f0c106e0d8519d390aed842db8f242e4951358da6',
+  schema_hash = 'sha256:a2b2ee5b44cd5705680e2a7d950b81caffafb665154f1713097febbdc87b121f',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -22,11 +22,11 @@
 ---@field accepted boolean True: the answer came in time.
 ---@field timeoutMs? integer How many milliseconds are left. Present after `extendMs`.
 
---- The events that a client answers, each given as an empty object.
+--- The events that a client answers, each given as an object, which may be empty.
 ---@class treelined.Answers
----@field session_before_compact? table|any[] Compactions wait for this client. Default: absent.
----@field session_before_fork? table|any[] Forks wait for this client. Default: absent.
----@field session_before_tree? table|any[] Navigations wait for this client. Default: absent.
+---@field session_before_compact? treelined.DeclaredAnswer|any[] Compactions wait for this client. Default: absent.
+---@field session_before_fork? treelined.DeclaredAnswer|any[] Forks wait for this client. Default: absent.
+---@field session_before_tree? treelined.DeclaredAnswer|any[] Navigations wait for this client. Default: absent.
 
 --- The params of `append_entries`. Either all entries are appended, in one write, or none.
 ---@class treelined.AppendEntriesParams
@@ -261,10 +261,11 @@
 
 --- The result of `compact`.
 ---@class treelined.CompactResult
----@field by? string The name of the hook that failed. Present if `reason` is `hookFailed`.
+---@field by? string The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`.
 ---@field cancelled boolean True if nothing changed; `reason` says why.
 ---@field compactionEntry? treelined.Entry The new entry. Absent if `cancelled`.
 ---@field durability treelined.Durability How safe the write is at the time of the response; `none` if `cancelled`.
+---@field message? string What it said for people. Present if it gave a reason.
 ---@field reason? treelined.CancelReason Why nothing changed. Present if `cancelled`.
 
 --- A compaction: its summary replaces everything on the path before `firstKeptEntryId`.
@@ -396,6 +397,10 @@
 ---@field timestamp string When the entry was written, in ISO 8601 with milliseconds, UTC.
 ---@field type 'custom_message' The type.
 
+--- How a client answers an event. Unknown members are ignored.
+---@class treelined.DeclaredAnswer
+---@field onFailure? treelined.OnFailure The answer that counts if the client fails: its connection ends while it is asked. Default: `cancel`.
+
 --- The params of `delete_session`. The originals that migrations have kept and the quarantine of repairs move too. If the move fails, an open session stays open.
 ---@class treelined.DeleteSessionParams
 ---@field sessionId string The id of the session, open or not. It is always required.
@@ -497,6 +502,7 @@
 ---@field label? string Answers `session_before_tree`: replaces the label of the request; a blank one is none. Default: that of the request.
 ---@field output? string Answers `command_invoked`: text to show. Default: none.
 ---@field prompt? string Answers `command_invoked`: text that the caller may send as the user's next message. Default: none.
+---@field reason? string Text for people that says why, with `cancel`: at most 500 characters. Default: none.
 ---@field replaceInstructions? boolean Answers `session_before_tree` and `session_before_compact`: whether `customInstructions` replace the usual structure of a summary. Default: as in the request.
 ---@field summary? treelined.GivenSummary Answers `session_before_tree`: the summary. It counts only if one is wanted. Default: none.
 ---@field value? table Answers `user_asked`: the answer of the person, true or false for a `confirm`, else a text. Default: none, with `dismissed`.
@@ -509,6 +515,7 @@
 ---@field by? string The name of the client or hook whose answer or failure decided.
 ---@field event treelined.AskingEvent The event that asked.
 ---@field eventId string The id of the question.
+---@field message? string What it said for people. Present if it cancelled and gave a reason.
 ---@field navigationId? string The id of the navigation that asked. Present if a navigation asked.
 ---@field outcome treelined.EventOutcome How the question ended.
 ---@field seq? integer The number of this notification in the session. Absent for questions to a person.
@@ -575,11 +582,12 @@
 
 --- The result of `fork_session`.
 ---@class treelined.ForkSessionResult
----@field by? string The name of the hook that failed. Present if `reason` is `hookFailed`.
+---@field by? string The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`.
 ---@field cancelled boolean True if no session was created; `reason` says why.
 ---@field durability treelined.Durability How safe the write is at the time of the response; `none` if nothing was written.
 ---@field editorImages? treelined.ContentBlock[] The images of that message.
 ---@field editorText? string The text of the user message before which the fork ends, for an editor.
+---@field message? string What it said for people. Present if it gave a reason.
 ---@field reason? treelined.CancelReason Why no session was created. Present if `cancelled`.
 ---@field session? treelined.Session The new session, which is open. Absent if `cancelled`.
 
@@ -1024,13 +1032,14 @@
 
 --- How a navigation ended.
 ---@class treelined.Navigation
----@field by? string The name of the hook that failed. Present if `reason` is `hookFailed`.
+---@field by? string The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`.
 ---@field cancelled boolean True if nothing changed; `reason` says why.
 ---@field durability treelined.Durability How safe the write is at the time of the response; `none` if nothing was written.
 ---@field editorImages? treelined.ContentBlock[] The images of that message.
 ---@field editorText? string The text of the target, a user message or custom_message, for an editor.
 ---@field fromHook? boolean Whether a client or a hook wrote the summary. Present with `summaryEntry`.
 ---@field labelEntry? treelined.Entry The label entry that was appended.
+---@field message? string What it said for people. Present if it gave a reason.
 ---@field newLeafId? string The leaf after; null at the empty position.
 ---@field oldLeafId? string The leaf before; null at the empty position.
 ---@field reason? treelined.NavigationReason Why nothing changed, or why no summary was written.
@@ -1178,6 +1187,9 @@
 --- The result of `notify_user`.
 ---@class treelined.NotifyUserResult
 ---@field delivered integer The number of connections to which the message was sent.
+
+--- The answer to a before event that counts in place of the answer of a client that fails.
+---@alias treelined.OnFailure 'cancel'|'proceed'
 
 --- The outcome if a client does not answer in time.
 ---@alias treelined.OnNoAnswer 'proceed'|'cancel'

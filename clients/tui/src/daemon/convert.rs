@@ -236,6 +236,8 @@ pub fn navigation(ended: client::Navigation) -> Navigation {
     Navigation {
         cancelled: ended.cancelled,
         reason: ended.reason.map(|reason| text::line(reason.as_str())),
+        by: ended.by.as_deref().map(text::line),
+        message: ended.message.as_deref().map(text::line),
         draft: ended.editor_text.map(|text| Draft {
             text,
             images: images.collect(),

@@ -427,6 +427,14 @@ impl Model {
         };
         let reason = navigation.reason.as_deref();
         if navigation.cancelled {
+            if let (Some(by), Some("cancelledByClient")) = (&navigation.by, reason) {
+                let why = navigation.message.as_deref().map(|why| format!(": {why}"));
+                self.say(format!(
+                    "{by} cancelled the move{}",
+                    why.unwrap_or_else(|| ".".into())
+                ));
+                return Vec::new();
+            }
             self.say(match reason {
                 Some("aborted") => "Aborted. Nothing has moved.",
                 Some("cancelledByClient") => "A client or a hook has refused the move.",

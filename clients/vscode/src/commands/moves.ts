@@ -65,7 +65,9 @@ export function moveCommands(parts: Parts) {
       );
       if (result === undefined || 'preparation' in result) return;
       if (result.reason)
-        void vscode.window.showInformationMessage(reasonText(result.reason, result.by));
+        void vscode.window.showInformationMessage(
+          reasonText(result.reason, result.by, result.message),
+        );
       if (result.editorText !== undefined) {
         await parts.composer.begin(session.id, result.editorText, result.editorImages ?? []);
       }

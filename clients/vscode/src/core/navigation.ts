@@ -26,7 +26,13 @@ const REASONS: Partial<Record<string, string>> = {
   aborted: 'The move was aborted; nothing was changed.',
 };
 
-export function reasonText(reason: string, by?: string): string {
+/** Says why nothing was changed, or why without a summary; `message` is what `by` said for people. */
+export function reasonText(reason: string, by?: string, message?: string): string {
+  if (reason === 'cancelledByClient' && by !== undefined)
+    return `${by} cancelled${message === undefined ? '.' : `: ${message}`}`.replace(
+      /\p{Cc}+/gu,
+      ' ',
+    );
   const text = REASONS[reason] ?? `The move ended: ${reason}.`;
   return by === undefined ? text : `${text} (${by})`;
 }
@@ -105,10 +111,11 @@ export async function move(session: Session, to: Plan, options: MoveOptions): Pr
     const result = await session.call('navigate_tree', params, { signal });
     if ('preparation' in result) throw new Error('a move was answered as a dry run');
     const { cancelled, reason, by, newLeafId, editorText, editorImages, summaryEntry } = result;
+    const text = reason && reasonText(reason, by, result.message);
     return {
       isMoved: !cancelled && reason !== 'alreadyThere',
       newLeafId,
-      ...(reason && { message: reasonText(reason, by) }),
+      ...(text && { message: text }),
       ...(editorText !== undefined && { draft: { text: editorText, images: editorImages ?? [] } }),
       ...(summaryEntry && { summary: summaryEntry }),
     };

@@ -32,7 +32,7 @@ export async function mergeBranch(
   signal?: AbortSignal,
 ): Promise<string | undefined> {
   const result = await session.call('merge_branch', { tipId }, signal && { signal });
-  return result.reason && reasonText(result.reason, result.by);
+  return result.reason && reasonText(result.reason, result.by, result.message);
 }
 
 /** Replaces the older part of the context by a summary. Returns why not, if it did not happen. */
@@ -43,7 +43,7 @@ export async function compact(
 ): Promise<string | undefined> {
   const params = focus.trim() ? { customInstructions: focus } : {};
   const result = await session.call('compact', params, signal && { signal });
-  return result.reason && reasonText(result.reason, result.by);
+  return result.reason && reasonText(result.reason, result.by, result.message);
 }
 
 /** Imports the conversations of a tool, and returns how many, in words. */

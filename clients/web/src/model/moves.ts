@@ -3,6 +3,7 @@
 import type { Live } from './live.ts';
 import { storage } from './live.ts';
 import { RpcError } from '../source/rpc.ts';
+import { visible } from '../text/visible.ts';
 
 /** A navigation, compaction or command that is running. */
 export interface Running {
@@ -18,6 +19,7 @@ interface NavigationResult {
   cancelled: boolean;
   reason?: string;
   by?: string;
+  message?: string;
   editorText?: string;
   summaryEntry?: unknown;
   preparation?: { abandonedCount: number };
@@ -29,6 +31,14 @@ const REASONS = new Map([
   ['hookFailed', 'A hook has failed.'],
   ['aborted', 'Aborted. Nothing has moved.'],
 ]);
+
+/** Says why nothing was changed, and who cancelled it. */
+function reasonText(result: NavigationResult): string | undefined {
+  const { reason, by, message } = result;
+  if (reason === 'cancelledByClient' && by !== undefined)
+    return visible(`${by} has cancelled${message === undefined ? '.' : `: ${message}`}`);
+  return REASONS.get(reason ?? '');
+}
 
 const HINTS = new Map([
   [
@@ -104,7 +114,7 @@ export class Moves {
   private moved(result: NavigationResult): void {
     const { app } = this.live;
     if (result.cancelled) {
-      app.say(REASONS.get(result.reason ?? '') ?? 'Nothing has moved.', 'warning');
+      app.say(reasonText(result) ?? 'Nothing has moved.', 'warning');
       return;
     }
     if (result.editorText !== undefined) this.write(result.editorText);
@@ -192,9 +202,9 @@ export class Moves {
     this.live.show(undefined);
     const given = instructions.trim() === '' ? {} : { customInstructions: instructions.trim() };
     await this.long('compaction', 'Compacting the context', 'compact', given, (result) => {
-      const { cancelled, reason } = result as NavigationResult;
-      if (cancelled)
-        this.live.app.say(REASONS.get(reason ?? '') ?? 'Nothing was compacted.', 'warning');
+      const compaction = result as NavigationResult;
+      if (compaction.cancelled)
+        this.live.app.say(reasonText(compaction) ?? 'Nothing was compacted.', 'warning');
       else {
         this.live.app.say('Compacted.');
         this.toLeaf();
