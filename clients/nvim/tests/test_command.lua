@@ -184,7 +184,7 @@ return {
         local config = vim.g.treelined
         config.answers = {
           session_before_tree = function(_, question)
-            question.reply({ cancel = true })
+            question.reply({ cancel = true, reason = 'still\nbuilding it' })
           end,
         }
         vim.g.treelined = function()
@@ -196,7 +196,7 @@ return {
       child:type('phello<C-s>')
       child:sees('hello ← active')
       child:type('<Esc><C-w>k<CR>')
-      child:gives('notes', { 'treelined: the move was refused' })
+      child:gives('notes', { 'treelined: treelined.nvim cancelled: still building it' })
     end,
   },
   {

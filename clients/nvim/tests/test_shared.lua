@@ -142,7 +142,7 @@ return {
       })
       assert(guard:request_sync('open_session', { sessionId = agent.talk.sessionId }))
       child:type('gg<CR>1<CR>')
-      child:gives('notes', { 'treelined: the move was refused' })
+      child:gives('notes', { 'treelined: guard cancelled' })
     end,
   },
   {

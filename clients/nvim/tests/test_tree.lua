@@ -651,7 +651,7 @@ return {
       child:type('R')
       child:sees('talk · 4 rows')
       child:type('gg<CR>1<CR>')
-      child:gives('notes', { 'treelined: the move was refused' })
+      child:gives('notes', { 'treelined: treelined.nvim cancelled' })
       child:type('j<CR>1<CR>')
       child:gives(LINE, '◉  assistant  says a1 ← active')
     end,
