@@ -471,7 +471,10 @@ export class Client extends MethodCalls {
       });
       this.#reportAnswer(refused);
       // The daemon must not wait in vain, and a cancel stays one.
-      const isVeto = Boolean(answer.result && 'cancel' in answer.result && answer.result.cancel);
+      // The user's code may return anything.
+      const given: unknown = answer.result;
+      const isVeto =
+        typeof given === 'object' && given !== null && 'cancel' in given && Boolean(given.cancel);
       const instead = isVeto ? { result: { cancel: true } } : this.#failed(name, refused);
       this.answerEvent({ eventId, ...instead }).catch(() => {});
     }

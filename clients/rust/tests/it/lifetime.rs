@@ -270,7 +270,7 @@ async fn builder_settings_reach_the_daemon() {
     let (client, mut daemon) = FakeDaemon::connecting(builder.clone());
     let request = daemon.receive().await;
     let capabilities = json!({
-        "answers": { "session_before_tree": {} },
+        "answers": { "session_before_tree": { "onFailure": "cancel" } },
         "optOut": ["diagnostics"],
         "summaryDeltas": {},
         "progress": {},
