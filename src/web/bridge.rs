@@ -20,8 +20,8 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
-/// How long the daemon may answer the messages that came before the end of the WebSocket.
-const LAST_ANSWERS: Duration = Duration::from_secs(1);
+/// How long the daemon may execute the messages that came before the end of the WebSocket.
+const LAST_ANSWERS: Duration = Duration::from_secs(5);
 /// How long a client may take to end the WebSocket after the daemon has.
 const FAREWELL: Duration = Duration::from_secs(1);
 /// Bytes of the buffer that reads from the client.
