@@ -60,9 +60,19 @@ from the minibuffer.")
 Events are the symbols `session_before_tree', `session_before_fork' and
 `session_before_compact'.  A function is called with the params of the
 event and a function REPLY, which it calls once, at once or later, with
-the answer, a plist such as (:cancel t), or nil for no opinion.  The
-daemon waits for it.  A change takes effect when the daemon starts the
+the answer, a plist such as (:cancel t :reason \"building\"), or nil for
+no opinion.  The daemon waits for it; see `treelined-answer-failure' for
+functions that fail.  A change takes effect when the daemon starts the
 next time.")
+
+(defcustom treelined-answer-failure 'cancel
+  "The answer of a function of `treelined-answer-functions' that fails.
+It fails if it signals an error, if the daemon refuses its answer, or if
+Emacs dies while it is asked.  `cancel' gives the first line of the error
+as the reason; `proceed' is no opinion.  A change takes effect when the
+daemon starts the next time."
+  :group 'treelined
+  :type '(choice (const cancel) (const proceed)))
 
 (defvar treelined-end-functions nil
   "Functions called with an error when the daemon has ended.")
@@ -208,17 +218,52 @@ These are NUL and halves of surrogate pairs."
     (when-let* ((function (alist-get name treelined-answer-functions)))
       (treelined-client--answer function params))))
 
+(defconst treelined-client--most-reason 500
+  "The most characters of the reason of a cancel.")
+
+(defun treelined-client--reason (text)
+  "Cut TEXT to what the daemon accepts as a reason."
+  (substring text 0 (min (length text) treelined-client--most-reason)))
+
+(defun treelined-client--failed (why)
+  "Return the answer of a function that has failed because of WHY, a text."
+  ;; A guard that fails does not consent.
+  (unless (eq treelined-answer-failure 'proceed)
+    (list :cancel t :reason (treelined-client--reason
+                             (car (split-string (string-trim why) "[\r\n]"))))))
+
+(defun treelined-client--refused (event result error)
+  "Tell that the daemon refused RESULT for EVENT with ERROR, and answer instead."
+  (unless (or (equal (plist-get error :kind) "eventNotPending")
+              (not (treelined-running-p)))
+    (let ((why (format "the answer was refused: %s" (plist-get error :message))))
+      (message "treelined: %s" why)
+      (treelined-request 'answer_event
+                         (list :eventId event
+                               ;; A cancel stays one, whatever is wrong beside it.
+                               :result (if (and (listp result) (plist-get result :cancel))
+                                           '(:cancel t)
+                                         (treelined-client--failed why)))
+                         #'ignore))))
+
+(defun treelined-client--reply (event result)
+  "Answer EVENT with RESULT, a plist or nil."
+  (when (and (listp result) (stringp (plist-get result :reason)))
+    (setq result (plist-put (copy-sequence result) :reason
+                            (treelined-client--reason (plist-get result :reason)))))
+  (treelined-request 'answer_event (list :eventId event :result result) #'ignore
+                     (lambda (error) (treelined-client--refused event result error))))
+
 (defun treelined-client--answer (function params)
   "Let FUNCTION answer the event with PARAMS."
-  (let ((reply (lambda (&optional result)
-                 (treelined-request 'answer_event
-                                    (list :eventId (plist-get params :eventId) :result result)
-                                    #'ignore))))
+  (let ((event (plist-get params :eventId)))
     (condition-case why
-        (funcall function params reply)
-      (error
-       (message "treelined: %s" (error-message-string why))
-       (funcall reply)))))
+        (funcall function params
+                 (lambda (&optional result) (treelined-client--reply event result)))
+      ((error quit)
+       (let ((text (error-message-string why)))
+         (message "treelined: %s" text)
+         (treelined-client--reply event (treelined-client--failed text)))))))
 
 ;;;; The daemon
 
@@ -289,7 +334,8 @@ the `exec-path'"
                       :clientInfo (:name "treelined.el" :version ,treelined-client-version)
                       :processId ,(emacs-pid)
                       :capabilities (:answers ,(mapcan (lambda (answer)
-                                        (list (intern (format ":%s" (car answer))) nil))
+                                        (list (intern (format ":%s" (car answer)))
+                                              `(:onFailure ,(symbol-name treelined-answer-failure))))
                                       treelined-answer-functions)
                     :summaryDeltas nil :progress nil
                                                     :ui ["select" "confirm" "input" "editor"]

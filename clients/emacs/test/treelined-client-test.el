@@ -168,15 +168,44 @@
                                 :reason)))
       (should (equal '(2) asked)))))
 
-(ert-deftest treelined-client-an-answer-that-fails-is-no-opinion ()
+;; A guard that signalled an error, or whose answer was refused, had no opinion: the move that it
+;; held back happened.
+(ert-deftest treelined-client-an-answer-that-fails-cancels-unless-failures-proceed ()
+  (dolist (treelined-answer-failure '(cancel proceed))
+    (pcase-dolist
+        (`(,answer ,words ,stays)
+         `((,(lambda (_reply) (error "Of the answer\nand more")) "Of the answer" nil)
+           (,(lambda (_reply) (signal 'quit nil)) "Quit" nil)
+           (,(lambda (reply) (funcall reply '(:cancle t))) "cancle" nil)
+           (,(lambda (reply) (run-at-time 0.01 nil reply 5)) "refused" nil)
+           (,(lambda (reply) (funcall reply '(:cancel t :because "building"))) "because" t)))
+      (let ((treelined-answer-functions
+             `((session_before_tree . ,(lambda (_params reply) (funcall answer reply))))))
+        (treelined-test-with
+          (treelined-test-converse "talk")
+          (treelined-test-hears words
+            (let* ((moved (treelined-test-call 'navigate_tree :sessionId "talk" :targetId "a2"
+                                               :onNoAnswer "cancel"))
+                   (said (plist-get moved :message)))
+              (if (and (eq treelined-answer-failure 'proceed) (not stays))
+                  (should (equal "a2" (plist-get moved :newLeafId)))
+                (should (equal '("cancelledByClient" "treelined.el")
+                               (list (plist-get moved :reason) (plist-get moved :by))))
+                (unless stays
+                  (should (string-search words said))
+                  (should-not (string-search "\n" said)))))))))))
+
+(ert-deftest treelined-client-a-long-reason-is-cut ()
   (let ((treelined-answer-functions
-         `((session_before_tree . ,(lambda (_params _reply) (error "Of the answer"))))))
+         `((session_before_tree
+            . ,(lambda (_params reply)
+                 (funcall reply (list :cancel t :reason (make-string 501 ?ü))))))))
     (treelined-test-with
       (treelined-test-converse "talk")
-      (treelined-test-hears "Of the answer"
-        (should (equal "a2" (plist-get (treelined-test-call 'navigate_tree :sessionId "talk"
-                                                            :targetId "a2")
-                                       :newLeafId)))))))
+      (should (equal (make-string 500 ?ü)
+                     (plist-get (treelined-test-call 'navigate_tree :sessionId "talk"
+                                                     :targetId "a2")
+                                :message))))))
 
 (ert-deftest treelined-client-later-waits-for-the-minibuffer ()
   (let (called)

@@ -273,38 +273,122 @@ return {
     end,
   },
   {
-    'without an opinion, or after an error, the navigation proceeds; an invalid answer is reported',
+    -- A guard that raised, or whose answer was refused, had no opinion: the move that it held back happened.
+    'without an opinion a navigation proceeds; an error or a refused answer cancels, unless failures proceed',
     function(t)
-      local answer
-      local said = {}
-      local client = t.client({
-        on_error = function(text)
-          said[#said + 1] = text
-        end,
-        answers = {
-          session_before_tree = function(_, question)
-            answer(question)
+      local mistakes = {
+        {
+          'the answerer of session_before_tree failed: .*a mistake',
+          function()
+            error('a mistake\nof two lines')
           end,
+          '^[^\n]*a mistake$',
         },
-      })
-      f.converse(client)
-      local function go(id)
-        return assert(client:request_sync('navigate_tree', { targetId = id })).newLeafId
+        {
+          'was refused: .*cancle',
+          function(question)
+            question.reply({ cancle = true })
+          end,
+          'was refused: .*cancle',
+        },
+        {
+          'was refused: ',
+          function(question)
+            vim.defer_fn(function()
+              question.reply(true)
+            end, 1)
+          end,
+          'was refused: ',
+        },
+        {
+          nil,
+          function(question)
+            question.fail('cannot tell')
+          end,
+          '^cannot tell$',
+        },
+      }
+      for _, on_failure in ipairs({ 'cancel', 'proceed' }) do
+        local answer
+        local said = {}
+        local client = t.client({
+          command = f.command,
+          session_dir = t.folder(),
+          client_info = { name = 'guard' },
+          on_failure = on_failure ~= 'cancel' and on_failure or nil,
+          on_error = function(text)
+            said[#said + 1] = text
+          end,
+          answers = {
+            session_before_tree = function(_, question)
+              answer(question)
+            end,
+          },
+        })
+        f.converse(client)
+        local function go(id)
+          local params = { targetId = id, onNoAnswer = 'cancel' }
+          return assert(client:request_sync('navigate_tree', params))
+        end
+        answer = function(question)
+          question.reply()
+        end
+        equal(go('a1').newLeafId, 'a1')
+        for _, mistake in ipairs(mistakes) do
+          assert(client:request_sync('set_leaf', { leafId = 'a2' }))
+          said, answer = {}, mistake[2]
+          local moved = go('a1')
+          equal(#said, mistake[1] and 1 or 0)
+          if mistake[1] then
+            f.matches(said[1], mistake[1])
+          end
+          if on_failure == 'proceed' then
+            equal(moved.newLeafId, 'a1')
+          else
+            equal({ moved.reason, moved.by }, { 'cancelledByClient', 'guard' })
+            f.matches(moved.message, mistake[3])
+          end
+        end
+        -- A cancel stays one, whatever is wrong beside it.
+        assert(client:request_sync('set_leaf', { leafId = 'a2' }))
+        answer = function(question)
+          question.reply({ cancel = true, because = 'building' })
+        end
+        equal(go('a1').reason, 'cancelledByClient')
+        answer = function(question)
+          question.reply({ cancel = true, reason = ('ü'):rep(501) })
+        end
+        equal(go('a1').message, ('ü'):rep(500))
       end
-      answer = function(question)
-        question.reply()
+    end,
+  },
+  {
+    -- A Neovim that was killed while it was asked had no opinion.
+    'a Neovim that dies while it is asked has answered its on_failure',
+    function(t)
+      local settings = t.shared()
+      local client = t.client(vim.deepcopy(settings))
+      assert(client:request_sync('create_session', { sessionId = 'talk' }))
+      for _, id in ipairs({ 'u1', 'u2' }) do
+        local params = { entryId = id, message = { role = 'user', content = id } }
+        assert(client:request_sync('append_message', params))
       end
-      equal(go('a1'), 'a1')
-      answer = function()
-        error('a mistake')
+      for on_failure, cancelled in pairs({ cancel = true, proceed = false }) do
+        local dying = vim.deepcopy(settings)
+        dying.client_info = { name = 'guard' }
+        dying.on_failure = on_failure
+        local other
+        dying.answers = {
+          session_before_tree = function()
+            other.process:kill('sigkill')
+          end,
+        }
+        other = t.client(dying)
+        assert(other:request_sync('open_session', { sessionId = 'talk' }))
+        assert(client:request_sync('set_leaf', { leafId = 'u2' }))
+        local moved = assert(client:request_sync('navigate_tree', { targetId = 'u1' }))
+        equal({ moved.cancelled, moved.by }, { cancelled, cancelled and 'guard' or nil })
       end
-      equal(go('a2'), 'a2')
-      f.matches(said[1], 'the answerer of session_before_tree failed: .*a mistake')
-      answer = function(question)
-        question.reply({ cancle = true })
-      end
-      equal(go('a1'), 'a1')
-      f.matches(said[2], 'was refused: .*cancle')
     end,
   },
   {

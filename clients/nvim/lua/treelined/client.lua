@@ -46,6 +46,7 @@ local FLUSH_MS = 1000
 ---@field socket? string the socket of another shared daemon to use
 ---@field client_info? treelined.ClientInfo
 ---@field answers? table<string, treelined.Answerer> by name of the event; the daemon waits for each
+---@field on_failure? treelined.OnFailure the answer of an answerer that fails, or of a Neovim that dies; default `cancel`
 ---@field ui? treelined.AskKind[] kinds of questions to the person; default all, if `answers` has `user_asked`
 ---@field summary_deltas? boolean whether the daemon sends `summary_delta`
 ---@field progress? boolean whether the daemon sends `progress`
@@ -63,7 +64,7 @@ local FLUSH_MS = 1000
 ---@field over boolean another client has answered, time is up, or the operation has ended
 ---@field on_over? fun() called when it is over without a reply; dismiss prompts here
 ---@field reply fun(result?: treelined.EventAnswer) answers; without a result there is no opinion
----@field fail fun(why: string) makes a command fail
+---@field fail fun(why: string) says that the answerer has failed: `on_failure` is the answer, a command fails
 ---@field extend fun(ms: integer, callback?: treelined.Callback) keeps the question open for so long from now
 
 ---@alias treelined.Callback fun(err: treelined.Error|nil, result: any)
@@ -86,12 +87,18 @@ local Client = {}
 Client.__index = Client
 
 --- Calls a function of the user, and reports its errors.
+---@return boolean ok
+---@return string|nil why the error, without the traceback
 function Client:guard(what, callback, ...)
-  local ok, why = xpcall(callback, debug.traceback, ...)
+  local why
+  local ok, trace = xpcall(callback, function(err)
+    why = type(err) == 'string' and err or vim.inspect(err)
+    return debug.traceback(why)
+  end, ...)
   if not ok then
-    self:report(('treelined: %s failed: %s'):format(what, why))
+    self:report(('treelined: %s failed: %s'):format(what, trace))
   end
-  return ok
+  return ok, why
 end
 
 ---@param message string
@@ -254,13 +261,35 @@ function Client:dismiss(event_id)
   end
 end
 
---- Returns the answer without an opinion, as params of `answer_event`. A command has none, so it fails.
-local function no_opinion(name, event_id, why)
+--- The most characters of the reason of a cancel.
+local MOST_REASON = 500
+
+--- Returns an answer with its reason cut to what the daemon accepts.
+local function cut(result)
+  local reason, count = type(result) == 'table' and result.reason, 0
+  if type(reason) == 'string' then
+    for start in reason:gmatch('()[^\128-\191]') do
+      count = count + 1
+      if count > MOST_REASON then
+        return vim.tbl_extend('force', result, { reason = reason:sub(1, start - 1) })
+      end
+    end
+  end
+  return result
+end
+
+--- Returns the answer of an answerer that fails, as params of `answer_event` (protocol.md §5.3). A command fails, and a
+--- guard that fails does not consent.
+function Client:failed(name, event_id, why)
   if name == 'command_invoked' then
     return { eventId = event_id, error = why }
+  elseif name == 'user_asked' then
+    return { eventId = event_id, result = { dismissed = true } }
+  elseif self.options.on_failure == 'proceed' then
+    return { eventId = event_id, result = vim.empty_dict() }
   end
-  local result = name == 'user_asked' and { dismissed = true } or vim.empty_dict()
-  return { eventId = event_id, result = result }
+  local first = vim.trim(why):match('^[^\r\n]*')
+  return { eventId = event_id, result = cut({ cancel = true, reason = first }) }
 end
 
 function Client:ask(name, event)
@@ -274,31 +303,39 @@ function Client:ask(name, event)
     question.over = true
     self.questions[event_id] = nil
     self:request('answer_event', params, function(err)
-      if err and err.kind ~= 'eventNotPending' and err.kind ~= 'disconnected' then
-        self:report(('treelined: the answer to %s was refused: %s'):format(name, err))
-        -- The daemon must not wait in vain because an answer is invalid.
-        if err.kind == 'invalidParams' then
-          self:request('answer_event', no_opinion(name, event_id, tostring(err)))
-        end
+      if not err or err.kind == 'eventNotPending' or err.kind == 'disconnected' then
+        return
       end
+      local why = ('the answer to %s was refused: %s'):format(name, err)
+      self:report('treelined: ' .. why)
+      -- The daemon must not wait in vain, and a cancel stays one.
+      local instead = self:failed(name, event_id, why)
+      if type(params.result) == 'table' and params.result.cancel then
+        instead.result = { cancel = true }
+      end
+      self:request('answer_event', instead)
     end)
   end
   function question.reply(result)
-    if result == nil or next(result) == nil then
+    if result == nil or (type(result) == 'table' and next(result) == nil) then
       result = name == 'user_asked' and { dismissed = true } or vim.empty_dict()
     end
-    answer({ eventId = event_id, result = result })
+    answer({ eventId = event_id, result = cut(result) })
   end
   function question.fail(why)
-    answer(no_opinion(name, event_id, why))
+    answer(self:failed(name, event_id, why))
   end
   function question.extend(ms, callback)
     self:request('answer_event', { eventId = event_id, extendMs = ms }, callback)
   end
   local answerer = self.options.answers and self.options.answers[name]
-  -- An answerer that fails has no opinion; the daemon must not wait for it.
-  if not answerer or not self:guard('the answerer of ' .. name, answerer, event, question) then
-    question.fail('the client cannot run it')
+  local ok, why = false, 'nothing answers it'
+  if answerer then
+    ok, why = self:guard('the answerer of ' .. name, answerer, event, question)
+  end
+  -- The daemon must not wait for an answerer that fails.
+  if not ok then
+    question.fail(why)
   end
 end
 
@@ -462,7 +499,7 @@ function M.start(options, callback)
   local needed = {}
   for name in pairs(options.answers or {}) do
     if name:find('_before_', 1, true) then
-      answers[name] = vim.empty_dict()
+      answers[name] = { onFailure = options.on_failure or 'cancel' }
     end
     -- The daemon would wait for answers to questions that it does not send.
     needed[name], needed.event_resolved = true, true

@@ -12,6 +12,7 @@ local M = {}
 ---@field socket? string the socket of another shared daemon to use
 ---@field timeout_ms? integer deadline of calls; default 30 s, or 11 min if they wait for people and models
 ---@field answers? table<string, treelined.Answerer> answerers by name of the event
+---@field on_failure? 'cancel'|'proceed' the answer of an answerer that fails; default `cancel`
 ---@field render? 'unicode'|'ascii' how the tree is drawn
 ---@field filter? treelined.TreeFilter filter of a new tree
 ---@field order? treelined.TreeOrder `active-first` puts the active path first
@@ -47,6 +48,7 @@ local TYPES = {
   socket = 'string',
   timeout_ms = 'number',
   answers = 'table',
+  on_failure = { 'cancel', 'proceed' },
   render = { 'unicode', 'ascii' },
   filter = { 'default', 'no-tools', 'user-only', 'labeled-only', 'all' },
   order = { 'time', 'active-first' },

@@ -213,6 +213,7 @@ function M.connect(callback)
     timeout_ms = settings.timeout_ms,
     shared = settings.shared,
     socket = settings.socket,
+    on_failure = settings.on_failure,
     answers = vim.tbl_extend('keep', settings.answers or {}, { user_asked = person.answer }),
     on_arrival = person.hear,
     on_log = log.add,
