@@ -107,6 +107,8 @@ def test_a_person_is_asked_before_failing_tests_are_left(
     assert asked == []
     refused = client.navigate_tree(target_id="a1")
     assert (refused["cancelled"], refused["reason"]) == (True, "cancelledByClient")
+    why = "`make test` failed, and nothing was run since."
+    assert (refused["by"], refused["message"]) == ("guard", why)
     (question,) = asked
     assert (question["by"], question["kind"]) == ("guard", "confirm")
     assert "`make test` failed" in question["message"]

@@ -4,7 +4,8 @@
 //   veto-while-building.ts SESSION_ID -- COMMAND...
 //
 // Starts the build, and reads ids of entries from stdin, one per line, as an editor would send them. It
-// navigates to each; while the build runs, the navigation is cancelled. Runs in Bun, or compiled in Node.
+// navigates to each; while the build runs, the navigation is cancelled, and every client shows the reason. Runs in
+// Bun, or compiled in Node.
 
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -27,14 +28,15 @@ build.on('exit', (code, signal) => {
   console.log(`the build has ended with ${signal ?? code}`);
 });
 
-const client = await connect({ answers: { session_before_tree: () => ({ cancel: isBuilding }) } });
+const veto = { cancel: true, reason: 'the build is running' };
+const client = await connect({ answers: { session_before_tree: () => (isBuilding ? veto : {}) } });
 await client.openSession({ sessionId });
 console.log('ready');
 
 for await (const line of createInterface({ input: process.stdin })) {
   try {
     const moved = await client.navigateTree({ sessionId, targetId: line.trim(), summarize: false });
-    if (moved.reason === 'cancelledByClient') console.log(`${line}: the build is running`);
+    if (moved.cancelled) console.log(`${line}: ${moved.message ?? moved.reason}`);
     else console.log(`${line}: the leaf is ${moved.newLeafId ?? 'before the first entry'}`);
   } catch (error) {
     if (!(error instanceof TreelinedError)) throw error;

@@ -30,8 +30,8 @@ def leave(event: types.SessionBeforeTree, _over: object) -> types.EventAnswer | 
     except TreelinedError as error:
         if error.kind != "noUser":
             raise
-        return {"cancel": True}
-    return None if asked.get("value") else {"cancel": True}
+        return {"cancel": True, "reason": f"{why} Nobody is there to ask."}
+    return None if asked.get("value") else {"cancel": True, "reason": why}
 
 
 with Client(None, answers={"session_before_tree": leave}) as client:

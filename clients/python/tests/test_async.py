@@ -90,6 +90,25 @@ def test_an_answerer_can_cancel_or_summarize(tmp_path: Path) -> None:
     run(asked(tmp_path, test))
 
 
+# `CancelledError` is no `Exception`: a guard that raised it, as a task that it awaited does, sent
+# no answer, and the caller's `onNoAnswer` decided.
+def test_an_answerer_that_is_cancelled_by_itself_cancels(tmp_path: Path) -> None:
+    async def test(client: AsyncClient) -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+
+        async def fail(_: types.SessionBeforeTree) -> None:
+            task = asyncio.ensure_future(asyncio.sleep(60))
+            task.cancel("the check was cancelled")
+            await task
+
+        client.answer("session_before_tree", fail)
+        moved = await client.navigate_tree(target_id="a1", answer_timeout_ms=20_000)
+        assert moved["reason"] == "cancelledByClient"
+        assert "ancelled" in moved["message"]
+
+    run(asked(tmp_path, test))
+
+
 def test_without_an_opinion_the_navigation_proceeds_and_an_error_cancels_it(tmp_path: Path) -> None:
     async def test(client: AsyncClient) -> None:
         errors: list[Any] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -276,7 +277,9 @@ def test_questions_are_answered_concurrently(tmp_path: Path) -> None:
 
 # A guard that raised had no opinion, so the move that it was to hold back happened.
 @pytest.mark.parametrize("on_failure", ["cancel", "proceed"])
-@pytest.mark.parametrize("error", [SystemExit(1), StopIteration(), ValueError("no\nmore")])
+@pytest.mark.parametrize(
+    "error", [SystemExit(1), StopIteration(), asyncio.CancelledError(), ValueError("no\nmore")]
+)
 def test_an_answerer_that_raises_cancels_unless_failures_proceed(
     tmp_path: Path, error: BaseException, on_failure: types.OnFailure
 ) -> None:

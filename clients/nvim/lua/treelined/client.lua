@@ -46,7 +46,7 @@ local FLUSH_MS = 1000
 ---@field socket? string the socket of another shared daemon to use
 ---@field client_info? treelined.ClientInfo
 ---@field answers? table<string, treelined.Answerer> by name of the event; the daemon waits for each
----@field on_failure? treelined.OnFailure the answer of an answerer that fails, or of a Neovim that dies; default `cancel`
+---@field on_failure? treelined.OnFailure the answer if an answerer fails or Neovim dies; default `cancel`
 ---@field ui? treelined.AskKind[] kinds of questions to the person; default all, if `answers` has `user_asked`
 ---@field summary_deltas? boolean whether the daemon sends `summary_delta`
 ---@field progress? boolean whether the daemon sends `progress`

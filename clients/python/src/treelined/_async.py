@@ -478,7 +478,7 @@ class AsyncClient(AsyncMethods):
     def _notified(self, name: str, params: dict[str, Any]) -> None:
         event_id = params.get("eventId")
         if name == "event_resolved" and event_id in self._questions:
-            self._questions[event_id].cancel()
+            self._questions.pop(event_id).cancel()
         for handler in list(self._handlers.get(name, ())):
             try:
                 handled = handler(params)
@@ -526,7 +526,11 @@ class AsyncClient(AsyncMethods):
             return _no_opinion(name, "nothing runs this command")
         try:
             result = await answerer(params)
-        except Exception as error:  # noqa: BLE001
+        except (Exception, asyncio.CancelledError) as error:
+            # The end of the question cancels the answerer, which then has nothing to answer.
+            is_over = self._over is not None or params["eventId"] not in self._questions
+            if is_over and isinstance(error, asyncio.CancelledError):
+                raise
             # The daemon must not wait for an answerer that fails.
             self._report(f"the answerer of {name} failed", error)
             return self._failed(name, str(error) or repr(error))
@@ -545,7 +549,7 @@ class AsyncClient(AsyncMethods):
         first = next(iter(why.strip().splitlines()), "")
         return {"result": {"cancel": True, "reason": first[:MOST_REASON]}}
 
-    def _report(self, message: str, error: Exception) -> None:
+    def _report(self, message: str, error: BaseException) -> None:
         context = {"message": message, "exception": error}
         asyncio.get_running_loop().call_exception_handler(context)
 
