@@ -1,3 +1,4 @@
 //! Helpers that tests of several modules share.
 
 pub(crate) mod random;
+pub(crate) mod sample;
