@@ -1,15 +1,15 @@
 //! Labels and session names as they are shown: on one line, without white space around them.
 
+use crate::terminal::is_control;
 use std::borrow::Cow;
 
 /// `text` on one line and trimmed. Line breaks (a pair counts as one) and other control characters
 /// become spaces. Empty if nothing is left to show.
 pub(crate) fn normalized(text: &str) -> Cow<'_, str> {
-    let is_break = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
-    if !text.contains(is_break) {
+    if !text.contains(is_control) {
         return Cow::Borrowed(text.trim());
     }
-    let line = text.replace("\r\n", " ").replace(is_break, " ");
+    let line = text.replace("\r\n", " ").replace(is_control, " ");
     Cow::Owned(line.trim().to_owned())
 }
 

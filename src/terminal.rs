@@ -1,26 +1,13 @@
 //! Makes text safe for a terminal, and measures its width in columns.
 //!
 //! Sessions have text of models, tools and strangers. Printed unchanged, such text could move the cursor,
-//! retitle the window, fill the clipboard, or reorder words. This module knows which characters do that, and
-//! replaces them.
+//! retitle the window, fill the clipboard, or reorder words. This module replaces the characters that do that; the
+//! crate `treelined_redact` has their table.
 
 use std::borrow::Cow;
 use std::fmt::Write;
-
-/// Whether a terminal or its text layout would obey `char` instead of showing it: the control characters C0,
-/// DEL and C1, and marks that change the direction of text.
-pub const fn is_control(char: char) -> bool {
-    matches!(
-        char,
-        '\0'..='\u{1f}'
-            | '\u{7f}'..='\u{9f}'
-            | '\u{061c}'
-            | '\u{200e}'
-            | '\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2066}'..='\u{2069}'
-    )
-}
+pub use treelined_redact::unseen::is_control;
+pub(crate) use treelined_redact::unseen::is_unseen;
 
 /// `text` as one line in which every control is a visible character without effect: C0 and DEL become their
 /// pictures (`␛`), the others U+FFFD. An escape sequence without its ESC is plain text.
@@ -55,8 +42,10 @@ pub fn json(text: &str) -> Cow<'_, str> {
             // Only between tokens: inside strings JSON has them escaped.
             '\t' | '\r' => out.push(' '),
             char if escaped(char) => {
-                // Writing to a string cannot fail.
-                let _written = write!(out, "\\u{:04x}", u32::from(char));
+                for unit in char.encode_utf16(&mut [0; 2]) {
+                    // Writing to a string cannot fail.
+                    let _written = write!(out, "\\u{unit:04x}");
+                }
             }
             char => out.push(char),
         }
@@ -145,29 +134,22 @@ const fn char_width(char: char) -> usize {
 mod tests {
     use super::*;
 
-    /// All controls that the sanitizer replaces, by range.
-    fn controls() -> impl Iterator<Item = char> {
-        let ranges = [
-            0..=0x1f,
-            0x7f..=0x9f,
-            0x61c..=0x61c,
-            0x200e..=0x200f,
-            0x202a..=0x202e,
-            0x2066..=0x2069,
-        ];
-        ranges.into_iter().flatten().filter_map(char::from_u32)
-    }
-
+    /// Tags, separators and annotations reached the terminal: each place had a table of its own, and none had all.
     #[test]
     fn no_control_gets_through() {
-        let all: String = controls().collect();
-        assert_eq!(all.chars().count(), 32 + 33 + 1 + 2 + 5 + 4);
+        let every = || (0..=0x10_ffff).filter_map(char::from_u32);
+        let all: String = every().filter(|char| is_control(*char)).collect();
+        for hidden in
+            "\u{1b}\u{85}\u{2028}\u{2029}\u{202e}\u{206a}\u{fff9}\u{e0000}\u{e0041}\u{e007f}"
+                .chars()
+        {
+            assert!(all.contains(hidden), "{hidden:?}");
+        }
         assert!(!line(&all).contains(is_control));
         assert_eq!(line(&all).chars().count(), all.chars().count());
         assert!(!json(&all).contains(|char| is_control(char) && char != '\n'));
         // The controls of Unicode are among them.
-        let every = (0..=0x10_ffff).filter_map(char::from_u32);
-        assert!(every.filter(|char| char.is_control()).all(is_control));
+        assert!(every().filter(|char| char.is_control()).all(is_control));
     }
 
     #[test]
@@ -189,9 +171,9 @@ mod tests {
 
     #[test]
     fn json_keeps_its_value() {
-        let text = "{\"a\":\"\u{9b}2J \u{202e}\u{7f}\"}";
+        let text = "{\"a\":\"\u{9b}2J \u{202e}\u{7f}\u{e0041}\"}";
         let shown = json(text);
-        assert_eq!(shown, r#"{"a":"\u009b2J \u202e\u007f"}"#);
+        assert_eq!(shown, r#"{"a":"\u009b2J \u202e\u007f\udb40\udc41"}"#);
         let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
         assert_eq!(value(&shown), value(text));
     }

@@ -45,8 +45,7 @@ Errors are shown."
         (why (plist-get result :message)))
     (message "treelined: %s"
              (if (and by (equal reason "cancelledByClient"))
-                 (replace-regexp-in-string
-                  "[[:cntrl:]]+" " " (concat by " cancelled" (and why (concat ": " why))))
+                 (treelined-row-shown (concat by " cancelled" (and why (concat ": " why))) " ")
                (or (cdr (assoc reason treelined-actions--reasons)) reason)))))
 
 (defun treelined-actions--moved (session target result)

@@ -104,7 +104,7 @@
   (with-current-buffer buffer
     (let ((inhibit-read-only t))
       (erase-buffer)
-      (insert text)
+      (insert (treelined-row-shown text))
       (goto-char (point-min)))
     (setq treelined-entry--title title)
     (dolist (window (get-buffer-window-list nil nil t))
@@ -145,7 +145,7 @@ FIRST says that it is the first piece."
             (following (eobp)))
         (save-excursion
           (goto-char (point-max))
-          (insert piece))
+          (insert (treelined-row-shown piece)))
         (when following
           (goto-char (point-max))
           (dolist (window (get-buffer-window-list nil nil t))

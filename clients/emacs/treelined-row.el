@@ -93,6 +93,19 @@
 (defconst treelined-row--speaker-columns 10
   "The width of the speaker.")
 
+(defconst treelined-row--controls
+  "[\u0000-\u001F\u007F-\u009F\u061C\u200E-\u200F\u2028-\u202E\u2066-\u206F\uFFF9-\uFFFB\U000E0000-\U000E007F]"
+  "Characters that are obeyed instead of shown.
+The table is that of the daemon, whose test in tests/it/unseen.rs compares them.")
+
+(defun treelined-row-shown (text &optional blank)
+  "Return TEXT of a session with control characters replaced by U+FFFD.
+If BLANK is not nil, line breaks and tabs are replaced too, all by BLANK."
+  (replace-regexp-in-string
+   treelined-row--controls
+   (lambda (char) (or blank (if (member char '("\n" "\t")) char "\N{U+FFFD}")))
+   text t t))
+
 (defun treelined-row-speaker (node)
   "Return the speaker of NODE, a row or an entry, in one word."
   (let ((name (or (plist-get node :role)
@@ -100,8 +113,7 @@
                   (plist-get node :type)
                   "entry")))
     ;; Roles and types are texts of the file's writer.
-    (replace-regexp-in-string "[[:cntrl:]]" " "
-                              (or (cdr (assoc name treelined-row--speakers)) name))))
+    (treelined-row-shown (or (cdr (assoc name treelined-row--speakers)) name) " ")))
 
 (defun treelined-row--speaker-face (node speaker)
   "Return the face of SPEAKER of NODE."

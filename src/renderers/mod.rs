@@ -107,7 +107,7 @@ fn check_icon(icon: &str) -> Result<(), String> {
     if icon.trim().is_empty() || icon.chars().count() > MAX_ICON_CHARS {
         return Err(format!("must have 1 to {MAX_ICON_CHARS} characters"));
     }
-    match icon.contains(|char: char| terminal::is_control(char) || char.is_control()) {
+    match icon.contains(terminal::is_control) {
         true => Err("must not have control characters".to_owned()),
         false => Ok(()),
     }

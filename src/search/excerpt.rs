@@ -4,6 +4,7 @@ use super::fold::{push_folded, push_folded_char};
 use super::matcher::{Matcher, decoded};
 use super::query::{Needles, Query};
 use crate::entry::Kind;
+use crate::terminal::is_control;
 use memchr::memmem::Finder;
 use std::borrow::Cow;
 use std::ops::{ControlFlow, Range};
@@ -146,7 +147,7 @@ fn is_gap(char: char) -> bool {
 }
 
 fn is_shown(char: char) -> bool {
-    !is_gap(char) && !char.is_control()
+    !is_gap(char) && !is_control(char)
 }
 
 /// The part of a text that an excerpt contains; the first match begins at the byte `first`. `is_cut` says whether other

@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 /// The version of the format. Change it with every change of [`save`].
-const FORMAT: &FormatName = b"treelined rows 4";
+const FORMAT: &FormatName = b"treelined rows 5";
 const NAME: &str = "sessions.rows";
 /// The rows are saved again after this many bytes of files were read.
 const WORTH_KEEPING: u64 = 1 << 20;

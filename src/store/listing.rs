@@ -14,6 +14,7 @@ use crate::log::lines::{self, Lines};
 use crate::name;
 use crate::os::file::{Location, Status, status_of};
 use crate::os::handle::HandleAccess;
+use crate::terminal::is_control;
 use crate::timestamp::{self, Millis};
 use crate::tree::{FilePlace, Node, Tree};
 use hashbrown::{DefaultHashBuilder, HashTable, hash_table};
@@ -178,7 +179,7 @@ fn text_of(entry: &[u8]) -> String {
 }
 
 fn one_line(text: &str) -> String {
-    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
+    let words = text.split(|c: char| c.is_whitespace() || is_control(c));
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     words.join(" ").chars().take(FIRST_MESSAGE_CHARS).collect()
 }

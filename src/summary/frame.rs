@@ -2,6 +2,7 @@
 //! (semantics.md §2, §4).
 
 use super::{FileLists, MERGE_PREAMBLE, PREAMBLE, SummarySubject};
+use crate::terminal::is_control;
 
 /// The text of a summary entry: an opening line where the context has none, the summary, and the files.
 pub(crate) fn finish(subject: SummarySubject, text: &str, files: &FileLists) -> String {
@@ -63,7 +64,7 @@ fn push_files(out: &mut String, tag: &str, paths: &[String]) {
     for path in paths {
         // One line for each path, even if the path has line breaks.
         for char in path.chars() {
-            if char.is_control() {
+            if is_control(char) {
                 out.extend(char.escape_default());
             } else {
                 out.push(char);

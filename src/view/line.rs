@@ -1,6 +1,7 @@
 //! One line of text from stored JSON, cut to a number of characters.
 
 use crate::json;
+use crate::terminal::is_control;
 
 /// Text on one line: without control characters, with white space folded to single spaces and none at the
 /// ends, and with at most [`PreviewLine::LIMIT`] characters.
@@ -72,7 +73,7 @@ impl PreviewLine {
             '!'..='~' => self.push_visible(char),
             ' ' | '\u{feff}' => self.gap = true,
             _ if char.is_whitespace() => self.gap = true,
-            _ if char.is_control() => {}
+            _ if is_control(char) => {}
             _ => self.push_visible(char),
         }
     }

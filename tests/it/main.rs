@@ -73,5 +73,6 @@ mod stack;
 mod transport;
 mod tree;
 mod turns;
+mod unseen;
 mod web;
 mod writers;

@@ -322,6 +322,11 @@
         (treelined-test-open path))
       (should (equal treelined-test-drawn (treelined-test-lines))))))
 
+(ert-deftest treelined-tree-control-characters-are-not-shown ()
+  (should (equal "a\N{U+FFFD}\N{U+FFFD}\N{U+FFFD}\n\tb"
+                 (treelined-row-shown "a\N{U+202E}\N{U+E0041}\e\n\tb")))
+  (should (equal "a  b" (treelined-row-shown "a\N{U+2028}\nb" " "))))
+
 ;;;; Renderers
 
 (ert-deftest treelined-tree-a-renderer-gives-rows-their-icon-and-style ()

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use treelined_client::Entry;
+use treelined_redact::unseen::is_unseen;
 use treelined_redact::{FOREIGN_MEMBERS, ID_MEMBERS, Redactor};
 
 /// The most characters of a line that the daemon sends of a text; a longer text is cut there.
@@ -182,18 +183,12 @@ pub fn usable(id: &str) -> String {
 }
 
 fn inert_text(text: &str) -> String {
-    let is_shown = |c: &char| !c.is_control() && is_visible(c);
-    let visible: String = text.chars().filter(is_shown).collect();
+    let visible: String = text.chars().filter(|c| !is_unseen(*c)).collect();
     broken_links(&visible)
 }
 
 fn is_visible(c: &char) -> bool {
-    match c {
-        '\n' | '\t' => true,
-        '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => false,
-        '\u{e0000}'..='\u{e007f}' | '\u{feff}' => false,
-        c => !c.is_control(),
-    }
+    matches!(c, '\n' | '\t') || !is_unseen(*c)
 }
 
 fn broken_links(text: &str) -> String {

@@ -1,4 +1,5 @@
-//! Finds the secrets in text, and replaces each by its kind (protocol.md §16).
+//! Finds the secrets in text, and replaces each by its kind (protocol.md §16). [`unseen`] names the characters that
+//! nobody sees.
 //!
 //! Pure. A filter and one automaton find the literals of all rules; a pattern is tried only where its literal is. Time is
 //! linear in the text, whatever it is.
@@ -11,6 +12,7 @@ mod rules;
 mod samples;
 #[cfg(test)]
 mod tests;
+pub mod unseen;
 mod url;
 
 /// The example of README.md.

@@ -9,28 +9,12 @@
 //! characters are removed and flags are spelled as letters, so that the width is the same in every
 //! terminal.
 
+pub use treelined_redact::unseen::is_control;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Columns of a tab stop.
 const TAB: usize = 4;
-
-/// Returns whether a terminal would obey `char` instead of showing it: C0, DEL, C1, marks that change the
-/// direction of writing, and line separators.
-pub const fn is_control(char: char) -> bool {
-    matches!(
-        char,
-        '\0'..='\u{1f}'
-            | '\u{7f}'..='\u{9f}'
-            | '\u{061c}'
-            | '\u{200e}'
-            | '\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2066}'..='\u{206f}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0001}'..='\u{e007f}'
-    )
-}
 
 /// Returns whether `char` has no column and no appearance common to all terminals: soft hyphen, zero-width
 /// space, word joiner, byte order mark, and the style and skin tone of emoji.

@@ -6,6 +6,7 @@ use crate::context::content::{self, ContentBlock};
 use crate::context::{agent, kind_and_role};
 use crate::entry::{Kind, Role};
 use crate::json;
+use crate::terminal::is_control;
 use std::collections::BTreeMap;
 
 #[cfg(test)]
@@ -355,7 +356,7 @@ fn one_line(text: &str, room: usize) -> String {
             space = length > 0;
             continue;
         }
-        if is_control(char) {
+        if is_control(char) || char == '\u{feff}' {
             continue;
         }
         if length + usize::from(space) >= room {
@@ -387,10 +388,4 @@ fn sentences(text: &str, room: usize) -> String {
         Some(at) => line.get(..=at).unwrap_or(&line).to_owned(),
         None => line,
     }
-}
-
-/// Whether a character must not reach a terminal: controls, and marks that reverse the direction of text.
-fn is_control(char: char) -> bool {
-    char.is_control()
-        || matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }

@@ -15,6 +15,7 @@ mod tree;
 
 use std::fs;
 use std::path::PathBuf;
+use treelined_redact::unseen::is_control;
 
 use crate::harness::*;
 
@@ -33,10 +34,7 @@ pub(crate) fn by_id(lines: &[Json], id: u32) -> &Json {
 }
 
 fn no_controls(text: &str) -> bool {
-    let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    !text
-        .chars()
-        .any(|c| turns(c) || c.is_control() && c != '\n')
+    !text.contains(|c| is_control(c) && c != '\n')
 }
 
 fn branched(home: &Home) -> PathBuf {

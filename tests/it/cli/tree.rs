@@ -200,10 +200,11 @@ fn tree_is_no_wider_than_the_terminal() {
     }
 }
 
+/// Tags, separators, annotations and old marks of direction reached the terminal, each in other places.
 #[test]
 fn names_and_labels_are_printed_without_control_characters() {
     let home = Home::new();
-    let evil = "\u{1b}]52;c;aGk=\u{7}\u{202e}evil\u{85}";
+    let evil = "\u{1b}]52;c;aGk=\u{7}\u{202e}evil\u{85}\u{e0041}\u{e007f}\u{2028}\u{2029}\u{206a}\u{fff9}\u{fffb}";
     let path = Log::with_header(json!({
         "type": "session", "version": 3, "id": "s1", "timestamp": evil, "cwd": evil, "parentSession": evil,
     }))
@@ -216,6 +217,10 @@ fn names_and_labels_are_printed_without_control_characters() {
     for args in [
         &["tree", path, "--filter", "all", "--ids"][..],
         &["doctor", path],
+        &["show", path],
+        &["list", "--json"],
+        &["call", "get_tree", "{}", "--open", path],
+        &["export", path, "--text"],
     ] {
         let text = home.run(args, &[], "").clean().text();
         assert!(text.contains("evil"), "{text}");

@@ -7,6 +7,25 @@ local M = {}
 
 local REPLACEMENT = '\239\191\189'
 
+-- Ranges of characters that are obeyed instead of shown. The table is that of the daemon, whose test in
+-- tests/it/unseen.rs compares them.
+local CONTROLS = {
+  { 0x80, 0x9f },
+  { 0x61c, 0x61c },
+  { 0x200e, 0x200f },
+  { 0x2028, 0x202e },
+  { 0x2066, 0x206f },
+  { 0xfff9, 0xfffb },
+  { 0xe0000, 0xe007f },
+}
+
+local replaced = {}
+for _, range in ipairs(CONTROLS) do
+  for code = range[1], range[2] do
+    replaced[vim.fn.nr2char(code, true)] = REPLACEMENT
+  end
+end
+
 local function continues(byte, low, high)
   return byte ~= nil and byte >= low and byte <= high
 end
@@ -49,16 +68,15 @@ local function picture(char)
   return '\226\144' .. string.char(code == 127 and 0xa1 or 0x80 + code)
 end
 
---- Returns `text` as one line: controls become pictures (`␛`), C1 controls and marks of direction U+FFFD.
+--- Returns `text` as one line: ASCII controls become pictures (`␛`), other controls U+FFFD.
 ---@param text string
 ---@param keep_tabs? boolean
 ---@return string
 function M.line(text, keep_tabs)
   text = text:gsub(keep_tabs and '[%z\1-\8\10-\31\127]' or '[%z\1-\31\127]', picture)
-  if text:find('[\194\216\226]') then
-    text = text:gsub('\194[\128-\159]', REPLACEMENT):gsub('\216\156', REPLACEMENT)
-    text = text:gsub('\226\128[\142\143\170-\174]', REPLACEMENT)
-    text = text:gsub('\226\129[\166-\169]', REPLACEMENT)
+  -- The first bytes of all other controls.
+  if text:find('[\194\216\226\239\243]') then
+    text = text:gsub('[\194\216\226\239\243][\128-\191]+', replaced)
   end
   return text
 end

@@ -1,12 +1,13 @@
 /** Texts of sessions that are shown in one line. */
 
 // Marks of writing direction would move the text around them; control characters have no picture.
-const INVISIBLE =
-  /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u206f\ufeff]/gu;
+// The table is that of the daemon; the test that compares them is in `tests/it/unseen.rs`.
+const CONTROLS =
+  /[\u0000-\u001f\u007f-\u009f\u061c\u200e-\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 
-/** Replaces characters that cannot be seen by a mark. */
+/** Replaces control characters by a mark. */
 export function visible(text: string): string {
-  return text.replace(INVISIBLE, (char) => (/\s/.test(char) ? ' ' : '\ufffd'));
+  return text.replace(CONTROLS, (char) => (/\s/.test(char) ? ' ' : '\ufffd'));
 }
 
 export function shorten(text: string, most: number): string {

@@ -17,7 +17,8 @@ test('a route names an entry whatever is in its id', () => {
   assert.deepEqual(parseRoute('#__proto__=x&constructor=y'), {});
 });
 
-test('characters that cannot be seen are replaced in lines', () => {
+test('control characters are replaced in lines', () => {
+  assert.equal(visible('a\u{E0041}b\uFFF9c\u206Ad\u2028e'), 'a\ufffdb\ufffdc\ufffdd e');
   assert.equal(visible('a\u202Eb\u0000c\nd'), 'a\ufffdb\ufffdc d');
   assert.equal(visible('漢字 ok'), '漢字 ok');
 });
