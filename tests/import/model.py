@@ -1,7 +1,7 @@
 """A stand-in for the provider of a model, on a free port of this machine.
 
-It answers a prompt with the prompt, after a call of the shell if the prompt has the word RUN, and late if it has the
-word SLOW. So a test knows what an agent must have heard.
+It answers a prompt with the prompt, after a call of the shell if the prompt has the word RUN, of the tool NAME if it ends
+with CALL NAME ARGUMENTS, and late if it has the word SLOW. So a test knows what an agent must have heard.
 """
 
 import itertools
@@ -14,13 +14,15 @@ SUMMARY = "What was said so far."
 
 
 class Model:
-    """Serves until it is closed. `url` is the base of the provider's interface."""
+    """Serves until it is closed. `url` is the base of the provider's interface; `requests` are the bodies of all requests."""
 
     def __init__(self):
         numbers = itertools.count(1)
+        self.requests = requests = []
 
         class Handler(_Handler):
             number = staticmethod(lambda: next(numbers))
+            seen = staticmethod(requests.append)
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -52,10 +54,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         request = json.loads(self._body() or b"{}")
+        self.seen(request)
         if self.path.endswith("/responses"):
             self._stream(responses(request, self.number()))
         elif self.path.endswith("/chat/completions"):
             self._stream(chat(request, self.number()) + ["[DONE]"])
+        elif self.path.split("?")[0].endswith("/messages"):
+            self._stream(messages(request, self.number()))
         elif ":streamGenerateContent" in self.path:
             self._stream([generate(request, self.number())])
         elif ":generateContent" in self.path:
@@ -99,15 +104,18 @@ def responses(request, number):
     last = items[-1] if items else {}
     prompt = _last_prompt(items)
     _wait(prompt)
-    names = [tool.get("name") for tool in request.get("tools", [])]
-    if last.get("type") == "function_call_output" or "RUN" not in prompt or "exec_command" not in names:
+    tools = request.get("tools", [])
+    call = _call(prompt, _names(tools)) or ("RUN" in prompt and ("", "exec_command", {"cmd": "echo hello"}))
+    if last.get("type") == "function_call_output" or not call or call[:2] not in _names(tools):
         # A request for a summary ends with the agent's own instructions, and has no prompt of the test.
         text = answer(prompt) if prompt else SUMMARY
         content = [{"type": "output_text", "text": text}]
         output = [{"type": "message", "id": f"msg_{number}", "role": "assistant", "content": content}]
     else:
-        arguments = json.dumps({"cmd": "echo hello"})
-        call = {"call_id": f"call_{number}", "name": "exec_command", "arguments": arguments}
+        space, name, arguments = call
+        call = {"call_id": f"call_{number}", "name": name, "arguments": json.dumps(arguments)}
+        if space:
+            call["namespace"] = space
         thought = [{"type": "summary_text", "text": "Thinking"}]
         output = [
             {"type": "reasoning", "id": f"rs_{number}", "summary": thought, "encrypted_content": "AAAA"},
@@ -141,11 +149,15 @@ def chat(request, number):
     base = {"id": f"cc_{number}", "object": "chat.completion.chunk", "created": 1, "model": "stub-1"}
     usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
     shell = next((name for name in names if name in ("bash", "shell")), None)
-    if last.get("role") != "tool" and "RUN" in prompt and shell:
+    called = _call(prompt, [("", name) for name in names])
+    if "RUN" in prompt and shell:
         arguments = {"command": "echo hello"}
         if shell == "bash":
             arguments["description"] = "say hello"
-        function = {"name": shell, "arguments": json.dumps(arguments)}
+        called = "", shell, arguments
+    if last.get("role") != "tool" and called:
+        _, name, arguments = called
+        function = {"name": name, "arguments": json.dumps(arguments)}
         call = {"index": 0, "id": f"call_{number}", "type": "function", "function": function}
         delta, reason = {"role": "assistant", "tool_calls": [call]}, "tool_calls"
     else:
@@ -178,6 +190,60 @@ def generate(request, number):
     candidate = {"index": 0, "content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}
     usage = {"promptTokenCount": 100 + number, "candidatesTokenCount": 10, "totalTokenCount": 110 + number}
     return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "stub-1", "responseId": f"r{number}"}
+
+
+def messages(request, number):
+    """Anthropic's interface: the events of one message."""
+    said = request.get("messages", [])
+    last = said[-1].get("content", "") if said else ""
+    is_answered = isinstance(last, list) and any(piece.get("type") == "tool_result" for piece in last)
+    prompt = _last_prompt(said)
+    _wait(prompt)
+    called = _call(prompt, [("", tool.get("name", "")) for tool in request.get("tools", [])])
+    if called and not is_answered:
+        _, name, arguments = called
+        block = {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": {}}
+        delta, reason = {"type": "input_json_delta", "partial_json": json.dumps(arguments)}, "tool_use"
+    else:
+        block = {"type": "text", "text": ""}
+        delta, reason = {"type": "text_delta", "text": answer(prompt) if prompt else SUMMARY}, "end_turn"
+    usage = {"input_tokens": 100 + number, "output_tokens": 10}
+    message = {
+        "id": f"msg_{number}",
+        "type": "message",
+        "role": "assistant",
+        "model": request.get("model"),
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": usage,
+    }
+    ended = {"stop_reason": reason, "stop_sequence": None}
+    return [
+        {"type": "message_start", "message": message},
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": ended, "usage": usage},
+        {"type": "message_stop"},
+    ]
+
+
+def _names(tools):
+    """Namespace and name of each tool of OpenAI's interface of responses."""
+    names = [("", tool.get("name", "")) for tool in tools]
+    for space in tools:
+        names += [(space.get("name", ""), tool.get("name", "")) for tool in space.get("tools", [])]
+    return names
+
+
+def _call(prompt, names):
+    """Namespace, name and arguments of the call for which a prompt asks, if the tool is there. Agents put the name of
+    the server before that of the tool."""
+    _, asks, rest = prompt.partition(" CALL ")
+    wanted, _, arguments = rest.partition(" ")
+    found = next(((space, name) for space, name in names if name.endswith(wanted)), None)
+    return (*found, json.loads(arguments)) if asks and found else None
 
 
 def _wait(prompt):
