@@ -1,15 +1,13 @@
 //! Makes old text safe to show to a model: without secrets, without characters that nobody sees, with links that no
 //! program follows.
 
-use crate::portable::portable;
-use crate::text::{Passage, boundary};
-use schemars::JsonSchema;
-use serde::Serialize;
+use crate::text::{Passage, boundary, is_line_end, word};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use treelined_client::Entry;
 use treelined_redact::unseen::is_unseen;
-use treelined_redact::{FOREIGN_MEMBERS, ID_MEMBERS, Redactor};
+use treelined_redact::{FOREIGN_MEMBERS, ID_MEMBERS, Redactor, mark};
 
 /// The most characters of a line that the daemon sends of a text; a longer text is cut there.
 const DAEMON_LINE: usize = 200;
@@ -17,14 +15,6 @@ const DAEMON_LINE: usize = 200;
 const MAX_ID: usize = 256;
 /// The characters before a match that an excerpt shows.
 const BEFORE: usize = 60;
-
-/// The secrets of one kind that an answer shows as `[redacted:KIND]`.
-#[derive(Serialize, JsonSchema)]
-#[schemars(transform = portable)]
-pub struct Redaction {
-    pub kind: String,
-    pub count: u64,
-}
 
 /// Cleans the texts of one answer, and counts their secrets.
 pub struct Cleaner<'r> {
@@ -44,6 +34,14 @@ impl<'r> Cleaner<'r> {
         let text = self.replace(text, &mut secrets);
         self.count(&secrets);
         text
+    }
+
+    /// See [`word`].
+    pub fn word(&mut self, name: &str) -> String {
+        let mut secrets = Vec::new();
+        let name = word(name, self, &mut secrets);
+        self.count(&secrets);
+        name
     }
 
     /// One line of at most `max` characters.
@@ -115,25 +113,31 @@ impl<'r> Cleaner<'r> {
         }
     }
 
-    /// The counts by kind.
-    pub fn into_redactions(self) -> Vec<Redaction> {
-        let redaction = |(kind, count): (&str, u64)| Redaction {
-            kind: kind.to_owned(),
-            count,
-        };
-        self.counts.into_iter().map(redaction).collect()
+    /// The number of replaced secrets of each kind.
+    pub fn into_counts(self) -> BTreeMap<&'static str, u64> {
+        self.counts
     }
 
     /// The text without secrets, inert. Adds their kinds to `secrets`.
     pub fn replace(&self, text: &str, secrets: &mut Vec<&'static str>) -> String {
         let redacted = self.redactor.text(text, &mut |kind| secrets.push(kind));
-        let visible: String = redacted.chars().filter(is_visible).collect();
-        if visible.len() == redacted.len() {
-            return broken_links(&visible);
+        let seen = Seen::of(&redacted);
+        if seen.gaps.is_empty() {
+            return broken_links(&seen.text);
         }
-        // A character that nobody sees may have been in a secret.
-        let redacted = self.redactor.text(&visible, &mut |kind| secrets.push(kind));
-        broken_links(&redacted)
+        // A character that nobody sees may have been in a secret, which is found where the text is joined.
+        let mut gaps = seen.gaps.as_slice();
+        let (mut out, mut done) = (String::new(), 0);
+        for (kind, span) in self.redactor.secrets(&seen.text) {
+            seen.show(done..span.start, &mut gaps, &mut out);
+            let within = gaps.iter().take_while(|gap| gap.at < span.end).count();
+            gaps = gaps.get(within..).unwrap_or_default();
+            out.push_str(&mark(kind));
+            secrets.push(kind);
+            done = span.end;
+        }
+        seen.show(done..seen.text.len(), &mut gaps, &mut out);
+        broken_links(&out)
     }
 
     /// See [`value`](Cleaner::value). Adds the kinds of the secrets to `secrets`.
@@ -177,22 +181,114 @@ pub fn inert(id: &str) -> String {
     inert_text(&shortened(id, MAX_ID))
 }
 
-/// The id for the next call. A long one is cut: its entry cannot be asked for.
-pub fn usable(id: &str) -> String {
-    shortened(id, MAX_ID)
+/// A cursor, without characters that nobody sees.
+pub fn visible(text: &str) -> String {
+    let is_shown = |c: &char| !c.is_control() && is_visible(c);
+    text.chars().filter(is_shown).collect()
 }
 
 fn inert_text(text: &str) -> String {
-    let visible: String = text.chars().filter(|c| !is_unseen(*c)).collect();
-    broken_links(&visible)
+    broken_links(&visible(text))
 }
 
 fn is_visible(c: &char) -> bool {
-    matches!(c, '\n' | '\t') || !is_unseen(*c)
+    matches!(c, '\n' | '\t') || !(is_unseen(*c) || is_line_end(*c))
 }
 
+/// The characters of a text that are seen, and the places where others were.
+struct Seen {
+    text: String,
+    gaps: Vec<Gap>,
+}
+
+struct Gap {
+    /// The byte of the text that was behind it.
+    at: usize,
+    is_line_end: bool,
+}
+
+impl Seen {
+    fn of(text: &str) -> Seen {
+        let (mut seen, mut gaps) = (String::with_capacity(text.len()), Vec::<Gap>::new());
+        for c in text.chars() {
+            if is_visible(&c) {
+                seen.push(c);
+                continue;
+            }
+            let (at, is_line_end) = (seen.len(), is_line_end(c));
+            match gaps.last_mut().filter(|gap| gap.at == at) {
+                Some(gap) => gap.is_line_end |= is_line_end,
+                None => gaps.push(Gap { at, is_line_end }),
+            }
+        }
+        Seen { text: seen, gaps }
+    }
+
+    /// Adds a part of the text, and takes its gaps: words do not grow together there, and lines neither.
+    fn show(&self, part: Range<usize>, gaps: &mut &[Gap], out: &mut String) {
+        let mut done = part.start;
+        while let Some((gap, rest)) = gaps.split_first().filter(|(gap, _)| gap.at <= part.end) {
+            *gaps = rest;
+            out.push_str(self.text.get(done..gap.at).unwrap_or_default());
+            done = gap.at;
+            let after = self.text.get(gap.at..).and_then(|text| text.chars().next());
+            let is_apart = |c: Option<char>| c.is_none_or(char::is_whitespace);
+            if gap.is_line_end && after != Some('\n') {
+                out.push('\n');
+            } else if !is_apart(out.chars().next_back()) && !is_apart(after) {
+                out.push(' ');
+            }
+        }
+        out.push_str(self.text.get(done..part.end).unwrap_or_default());
+    }
+}
+
+/// What makes a link of the words behind it, with or without slashes. Other schemes are links with `://` only.
+const LINK_STARTS: [&str; 11] = [
+    "http:",
+    "https:",
+    "ftp:",
+    "file:",
+    "data:",
+    "blob:",
+    "ws:",
+    "wss:",
+    "javascript:",
+    "vbscript:",
+    "www.",
+];
+
+/// The text with no link that a program would follow.
 fn broken_links(text: &str) -> String {
-    text.replace("://", "[:]//")
+    let mut out = String::with_capacity(text.len());
+    let mut done = 0;
+    for (at, mark) in text.match_indices([':', '.']) {
+        let (before, behind) = text.split_at(at);
+        let behind = behind.get(1..).unwrap_or_default();
+        let is_link = behind.starts_with("//") && mark == ":"
+            || starts_link(before, mark) && !behind.starts_with(|c: char| c.is_whitespace());
+        if is_link && !behind.is_empty() {
+            out.push_str(text.get(done..at).unwrap_or_default());
+            out.extend(["[", mark, "]"]);
+            done = at + 1;
+        }
+    }
+    out.push_str(text.get(done..).unwrap_or_default());
+    out
+}
+
+/// Whether the last word of `before` and the mark behind it begin a link.
+fn starts_link(before: &str, mark: &str) -> bool {
+    LINK_STARTS.iter().any(|start| {
+        let Some(word) = start.strip_suffix(mark) else {
+            return false;
+        };
+        let at = before.len().checked_sub(word.len());
+        let found = at.and_then(|at| Some((before.get(..at)?, before.get(at..)?)));
+        found.is_some_and(|(head, tail)| {
+            tail.eq_ignore_ascii_case(word) && !head.ends_with(|c: char| c.is_alphanumeric())
+        })
+    })
 }
 
 /// The text on one line, its white space folded.

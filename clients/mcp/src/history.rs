@@ -1,24 +1,30 @@
 //! The sessions that an agent may read, and those in which it may leave notes.
 
 use crate::clean::Cleaner;
+use crate::reading::SearchRequest;
+use crate::scope::Scope;
 use serde::Deserialize;
 use serde_json::json;
+use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
 use tokio::sync::{Mutex, MutexGuard};
-use treelined_client::{Client, Entry, Error, ErrorKind, OpenMode, Session, SessionRow};
+use treelined_client::{
+    Client, Entry, Error, ErrorKind, ListSessionsResult, OpenMode, SearchHit, Session, SessionRow,
+};
 use treelined_redact::Redactor;
 
 /// The bytes of entries in one answer of the daemon.
 const PAGE_BYTES: u64 = 32 << 10;
+/// The rows of one answer of the daemon, where all sessions are looked at.
+const ROWS: u64 = 200;
 /// The times that a note is tried again after another writer was faster.
 const ROUNDS: usize = 5;
 
 /// A daemon, and the part of its sessions in scope.
 pub struct History {
     client: Client,
-    /// The working directory; `None`: every session.
-    scope: Option<String>,
+    scope: Scope,
     /// The session that the agent is in, by its id.
     own: Option<String>,
     redactor: Redactor,
@@ -56,12 +62,7 @@ pub struct OpenSession<'a> {
 }
 
 impl History {
-    pub fn new(
-        client: Client,
-        scope: Option<String>,
-        own: Option<String>,
-        redactor: Redactor,
-    ) -> History {
+    pub fn new(client: Client, scope: Scope, own: Option<String>, redactor: Redactor) -> History {
         History {
             client,
             scope,
@@ -69,10 +70,6 @@ impl History {
             redactor,
             kept: Mutex::new(None),
         }
-    }
-
-    pub fn client(&self) -> &Client {
-        &self.client
     }
 
     /// A cleaner for the texts of one answer.
@@ -85,9 +82,8 @@ impl History {
         self.redactor.keeps_text()
     }
 
-    /// The working directory of the sessions in scope; `None`: all.
-    pub fn scope(&self) -> Option<&str> {
-        self.scope.as_deref()
+    pub fn scope(&self) -> &Scope {
+        &self.scope
     }
 
     /// The id of the agent's own session: the given one, else the newest of the working directory.
@@ -95,16 +91,24 @@ impl History {
         if let Some(id) = &self.own {
             return Ok(id.clone());
         }
-        let mut call = self.client.list_sessions().limit(1);
-        if let Some(cwd) = &self.scope {
-            call = call.cwd(cwd);
+        let mut cursor = None::<String>;
+        let mut directories = self.scope.directories();
+        loop {
+            let page = self.page(None, ROWS, cursor).await?;
+            let mut rows = page.sessions.into_iter();
+            let newest = rows.find(|row| directories.is_own(&row.cwd));
+            cursor = page.next_cursor;
+            match newest {
+                Some(row) => return Ok(row.session_id),
+                None if cursor.is_some() => {}
+                None => {
+                    return Err(Failure(
+                        "no session is here yet; name one by `session`, or ask list_sessions"
+                            .to_owned(),
+                    ));
+                }
+            }
         }
-        let newest = call.await?.sessions.into_iter().next();
-        newest.map(|row| row.session_id).ok_or_else(|| {
-            Failure(
-                "no session is here yet; name one by `session`, or ask list_sessions".to_owned(),
-            )
-        })
     }
 
     /// Opens a session for reading; `None`: the agent's own.
@@ -179,7 +183,7 @@ impl History {
             leaf: session.leaf_id,
             kept,
         };
-        if self.is_in_scope(&session.cwd) {
+        if self.scope.directories().are_with(&session.cwd) {
             return Ok(open);
         }
         let message = format!(
@@ -187,11 +191,6 @@ impl History {
             open.id
         );
         open.close_after(Err(Failure(message))).await
-    }
-
-    fn is_in_scope(&self, cwd: &str) -> bool {
-        let scope = self.scope.as_deref();
-        scope.is_none_or(|scope| Path::new(cwd).starts_with(scope))
     }
 
     /// Appends at the leaf of the file. Opens the session anew, and again if another writer was faster: a note at
@@ -223,23 +222,104 @@ impl History {
         mut cursor: Option<String>,
     ) -> Result<(Vec<SessionRow>, Option<String>)> {
         let mut rows = Vec::new();
+        let mut directories = self.scope.directories();
         loop {
-            let mut call = self.client.list_sessions().limit(limit);
-            if let Some(query) = &query {
-                call = call.query(query);
-            }
-            if let Some(cursor) = cursor.take() {
-                call = call.cursor(cursor);
-            }
-            let page = call.await?;
+            let page = self.page(query.as_deref(), limit, cursor).await?;
             let in_scope = page.sessions.into_iter();
-            rows.extend(in_scope.filter(|row| self.is_in_scope(&row.cwd)));
+            rows.extend(in_scope.filter(|row| directories.are_with(&row.cwd)));
             cursor = page.next_cursor;
             if cursor.is_none() || rows.len() as u64 >= limit {
                 return Ok((rows, cursor));
             }
         }
     }
+
+    async fn page(
+        &self,
+        query: Option<&str>,
+        limit: u64,
+        cursor: Option<String>,
+    ) -> Result<ListSessionsResult> {
+        let mut call = self.client.list_sessions().limit(limit);
+        if let Some(query) = query {
+            call = call.query(query);
+        }
+        if let Some(cursor) = cursor {
+            call = call.cursor(cursor);
+        }
+        Ok(call.await?)
+    }
+
+    /// The ids of the sessions in scope, and whether the daemon, which compares the texts of directories, selects just
+    /// them by the scope.
+    async fn ids_in_scope(&self) -> Result<(HashSet<String>, bool)> {
+        let (mut ids, mut are_as_written) = (HashSet::new(), true);
+        let mut directories = self.scope.directories();
+        let mut cursor = None;
+        loop {
+            let page = self.page(None, ROWS, cursor).await?;
+            for row in page.sessions {
+                let is_in_scope = directories.are_with(&row.cwd);
+                are_as_written &= is_in_scope == self.scope.holds_text(&row.cwd);
+                if is_in_scope {
+                    ids.insert(row.session_id);
+                }
+            }
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                return Ok((ids, are_as_written));
+            }
+        }
+    }
+
+    /// At least `limit` hits in scope if there are so many.
+    pub async fn search(&self, request: SearchRequest) -> Result<Found> {
+        let (ids, are_as_written) = self.ids_in_scope().await?;
+        let mut found = Found {
+            hits: Vec::new(),
+            total: 0,
+            at_least: !are_as_written,
+            next_cursor: request.cursor,
+        };
+        loop {
+            let mut call = self.client.search(&request.query);
+            call = call
+                .mode(request.mode.clone())
+                .branches(request.branches.clone());
+            call = call.limit(request.limit);
+            if let Some(cwd) = self.scope.path().filter(|_| are_as_written) {
+                call = call.cwd(cwd);
+            }
+            if let Some(cursor) = found.next_cursor.take() {
+                call = call.cursor(cursor);
+            }
+            let page = call.await?;
+            let in_scope = page.hits.into_iter();
+            found
+                .hits
+                .extend(in_scope.filter(|hit| ids.contains(&hit.session_id)));
+            found.next_cursor = page.next_cursor;
+            // Totals of the daemon count sessions that are not in scope.
+            found.total = match are_as_written {
+                true => page.totals.entries,
+                false => found.hits.len() as u64,
+            };
+            found.at_least |= page.totals.at_least.unwrap_or_default();
+            if found.next_cursor.is_none() || found.hits.len() as u64 >= request.limit {
+                return Ok(found);
+            }
+        }
+    }
+}
+
+/// Hits of a search.
+pub struct Found {
+    pub hits: Vec<SearchHit>,
+    /// Hits on all pages.
+    pub total: u64,
+    /// There may be more than `total`.
+    pub at_least: bool,
+    pub next_cursor: Option<String>,
 }
 
 impl OpenSession<'_> {

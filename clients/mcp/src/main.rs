@@ -5,12 +5,14 @@ mod history;
 mod notes;
 mod portable;
 mod reading;
+mod scope;
 mod server;
 mod text;
 
 use anyhow::Context;
 use clap::Parser;
 use history::History;
+use scope::Scope;
 use std::io::Write;
 use std::process::ExitCode;
 use treelined_client::DaemonArgs;
@@ -64,7 +66,8 @@ async fn serve(args: Args) -> anyhow::Result<()> {
     let builder = builder.client_info(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
     let redactor = Redactor::new(!args.show_secrets, None)?;
     let client = builder.spawn().await?;
-    let scope = (!args.all).then(|| cwd.display().to_string());
+    let cwd = cwd.canonicalize().context("find the working directory")?;
+    let scope = Scope::new((!args.all).then_some(cwd));
     let history = History::new(client.clone(), scope, args.session, redactor);
     let served = server::serve(history, args.allow_notes).await;
     client.close().await?;

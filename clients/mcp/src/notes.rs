@@ -1,11 +1,8 @@
 //! The tools that leave notes. They never move, compact or delete.
 
 use crate::history::{Failure, History, Result};
-use crate::portable::portable;
-use crate::reading::Answer;
+use crate::reading::Facts;
 use crate::text::Note;
-use schemars::JsonSchema;
-use serde::Serialize;
 use serde_json::json;
 
 /// The most bytes of a reason.
@@ -13,21 +10,12 @@ const MAX_REASON: usize = 16 << 10;
 /// The most bytes of a label, a name and an outcome.
 const MAX_LABEL: usize = 200;
 
-#[derive(Serialize, JsonSchema)]
-#[schemars(transform = portable)]
-#[serde(rename_all = "camelCase")]
-pub struct Written {
-    /// The new entry; absent if the daemon wrote none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub entry_id: Option<String>,
-}
-
 pub async fn label_entry(
     history: &History,
     session: Option<&str>,
     entry: &str,
     label: &str,
-) -> Result<Answer<Written>> {
+) -> Result<String> {
     check("label", label, MAX_LABEL)?;
     let written = history.append(session, |client, leaf| async move {
         let mut call = client.append_label(entry);
@@ -37,7 +25,7 @@ pub async fn label_entry(
         call.expected_leaf_id(leaf.as_deref()).await
     });
     let entry_id = written.await?.entry_id;
-    Ok(done("Labelled.", Some(entry_id)))
+    Ok(done("Labelled.", Some(&entry_id)))
 }
 
 pub async fn leave_note(
@@ -45,7 +33,7 @@ pub async fn leave_note(
     session: Option<&str>,
     entry: &str,
     (reason, outcome): (&str, &str),
-) -> Result<Answer<Written>> {
+) -> Result<String> {
     check_said("reason", reason, MAX_REASON)?;
     check_said("outcome", outcome, MAX_LABEL)?;
     let written = history.append(session, |client, leaf| async move {
@@ -60,14 +48,10 @@ pub async fn leave_note(
         call.expected_leaf_id(leaf.as_deref()).await
     });
     let entry_id = written.await?.entry_ids.into_iter().next();
-    Ok(done("The note is left.", entry_id))
+    Ok(done("The note is left.", entry_id.as_deref()))
 }
 
-pub async fn name_session(
-    history: &History,
-    session: Option<&str>,
-    name: &str,
-) -> Result<Answer<Written>> {
+pub async fn name_session(history: &History, session: Option<&str>, name: &str) -> Result<String> {
     check_said("name", name, MAX_LABEL)?;
     let named = history.append(session, |client, leaf| async move {
         let call = client.set_session_name(name);
@@ -95,6 +79,11 @@ fn check(what: &str, text: &str, most: usize) -> Result<()> {
     }
 }
 
-fn done(text: &str, entry_id: Option<String>) -> Answer<Written> {
-    Answer::without_records(text.to_owned(), Written { entry_id })
+/// An answer that has no text of earlier conversations.
+fn done(text: &str, entry_id: Option<&str>) -> String {
+    let mut facts = Facts::default();
+    if let Some(id) = entry_id {
+        facts.id("entry", id);
+    }
+    format!("{text}\n{facts}")
 }

@@ -4,9 +4,9 @@ use crate::clean::{abridged, inert};
 use crate::history::{Failure, History};
 use crate::notes;
 use crate::portable::portable;
-use crate::reading::{self, Answer, BranchPart, SearchRequest, Shown};
+use crate::reading::{self, BranchPart, SearchRequest};
 use rmcp::handler::server::router::tool::ToolRouter;
-use rmcp::handler::server::tool::{ToolCallContext, schema_for_output};
+use rmcp::handler::server::tool::ToolCallContext;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
@@ -17,7 +17,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt, tool, tool_handler, tool_router};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::sync::Arc;
 use treelined_client::{SearchBranches, SearchMode};
 
@@ -45,7 +45,7 @@ pub async fn serve(history: History, allows_notes: bool) -> anyhow::Result<()> {
 }
 
 async fn instructions(history: &History, allows_notes: bool) -> String {
-    let scope = match history.scope() {
+    let scope = match history.scope().path() {
         Some(cwd) => format!("the sessions of {cwd} and below"),
         None => "all sessions of this machine".to_owned(),
     };
@@ -219,8 +219,7 @@ type ToolResult = Result<CallToolResult, ErrorData>;
 impl HistoryServer {
     #[tool(
         description = "Finds text in earlier conversations, in branches that were left too. Answers what was tried here before.",
-        annotations(read_only_hint = true, open_world_hint = false),
-        output_schema = schema_for_output::<Shown<reading::SearchHistory>>()
+        annotations(read_only_hint = true, open_world_hint = false)
     )]
     async fn search_history(&self, Parameters(params): Parameters<SearchParams>) -> ToolResult {
         let request = SearchRequest {
@@ -243,8 +242,7 @@ impl HistoryServer {
 
     #[tool(
         description = "Lists the conversations, the newest first.",
-        annotations(read_only_hint = true, open_world_hint = false),
-        output_schema = schema_for_output::<Shown<reading::SessionList>>()
+        annotations(read_only_hint = true, open_world_hint = false)
     )]
     async fn list_sessions(&self, Parameters(params): Parameters<ListParams>) -> ToolResult {
         let ListParams {
@@ -257,8 +255,7 @@ impl HistoryServer {
 
     #[tool(
         description = "Lists the branches of a conversation: every way that was tried, the newest first.",
-        annotations(read_only_hint = true, open_world_hint = false),
-        output_schema = schema_for_output::<Shown<reading::BranchList>>()
+        annotations(read_only_hint = true, open_world_hint = false)
     )]
     async fn list_branches(&self, Parameters(params): Parameters<SessionParams>) -> ToolResult {
         self.answered(reading::list_branches(&self.history, params.session.as_deref()).await)
@@ -266,8 +263,7 @@ impl HistoryServer {
 
     #[tool(
         description = "Reads a branch from its beginning, or from an entry, to its tip.",
-        annotations(read_only_hint = true, open_world_hint = false),
-        output_schema = schema_for_output::<Shown<reading::BranchText>>()
+        annotations(read_only_hint = true, open_world_hint = false)
     )]
     async fn read_branch(&self, Parameters(params): Parameters<BranchParams>) -> ToolResult {
         let part = BranchPart {
@@ -281,8 +277,7 @@ impl HistoryServer {
 
     #[tool(
         description = "Reads one entry in full.",
-        annotations(read_only_hint = true, open_world_hint = false),
-        output_schema = schema_for_output::<Shown<reading::EntryText>>()
+        annotations(read_only_hint = true, open_world_hint = false)
     )]
     async fn read_entry(&self, Parameters(params): Parameters<EntryParams>) -> ToolResult {
         let session = params.session.as_deref();
@@ -293,8 +288,7 @@ impl HistoryServer {
 
     #[tool(
         description = "Compares two branches: where they part, what each did, its files, tokens and cost.",
-        annotations(read_only_hint = true, open_world_hint = false),
-        output_schema = schema_for_output::<Shown<reading::Comparison>>()
+        annotations(read_only_hint = true, open_world_hint = false)
     )]
     async fn compare_branches(&self, Parameters(params): Parameters<CompareParams>) -> ToolResult {
         let session = params.session.as_deref();
@@ -304,8 +298,7 @@ impl HistoryServer {
 
     #[tool(
         description = "Says why a branch was left: the summary written then, notes and labels about it, and how it ended.",
-        annotations(read_only_hint = true, open_world_hint = false),
-        output_schema = schema_for_output::<Shown<reading::WhyLeft>>()
+        annotations(read_only_hint = true, open_world_hint = false)
     )]
     async fn why_left(&self, Parameters(params): Parameters<WhyParams>) -> ToolResult {
         let session = params.session.as_deref();
@@ -317,8 +310,11 @@ impl HistoryServer {
 impl HistoryServer {
     #[tool(
         description = "Labels an entry, to find it again.",
-        annotations(read_only_hint = false, destructive_hint = false, open_world_hint = false),
-        output_schema = schema_for_output::<Shown<notes::Written>>()
+        annotations(
+            read_only_hint = false,
+            destructive_hint = false,
+            open_world_hint = false
+        )
     )]
     async fn label_entry(&self, Parameters(params): Parameters<LabelParams>) -> ToolResult {
         let session = params.session.as_deref();
@@ -329,8 +325,11 @@ impl HistoryServer {
 
     #[tool(
         description = "Leaves a note about an entry: why this way ended, so that the next one knows.",
-        annotations(read_only_hint = false, destructive_hint = false, open_world_hint = false),
-        output_schema = schema_for_output::<Shown<notes::Written>>()
+        annotations(
+            read_only_hint = false,
+            destructive_hint = false,
+            open_world_hint = false
+        )
     )]
     async fn leave_note(&self, Parameters(params): Parameters<NoteParams>) -> ToolResult {
         let (session, entry) = (params.session.as_deref(), params.entry.as_str());
@@ -340,8 +339,11 @@ impl HistoryServer {
 
     #[tool(
         description = "Names a conversation.",
-        annotations(read_only_hint = false, destructive_hint = false, open_world_hint = false),
-        output_schema = schema_for_output::<Shown<notes::Written>>()
+        annotations(
+            read_only_hint = false,
+            destructive_hint = false,
+            open_world_hint = false
+        )
     )]
     async fn name_session(&self, Parameters(params): Parameters<NameParams>) -> ToolResult {
         self.answered(
@@ -351,16 +353,9 @@ impl HistoryServer {
 }
 
 impl HistoryServer {
-    fn answered<T: Serialize>(&self, answer: Result<Answer<T>, Failure>) -> ToolResult {
+    fn answered(&self, answer: Result<String, Failure>) -> ToolResult {
         Ok(match answer {
-            Ok(answer) => {
-                let mut result = CallToolResult::success(vec![ContentBlock::text(answer.text)]);
-                let data = serde_json::to_value(&answer.data);
-                let data =
-                    data.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-                result.structured_content = Some(data);
-                result
-            }
+            Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
             Err(failure) => failed(&self.history.cleaner().text(&failure.0)),
         })
     }
@@ -434,14 +429,13 @@ impl ServerHandler for HistoryServer {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        let page = reading::list_sessions(&self.history, None, LISTED, cursor).await;
-        let page = page.map_err(|failure| self.refused(failure))?.data.data;
-        let resources = page.sessions.into_iter().map(|session| {
-            Resource::new(format!("{SCHEME}{}", session.session_id), session.title)
-                .with_mime_type("text/plain")
+        let page = reading::titles(&self.history, LISTED, cursor).await;
+        let (titles, next_cursor) = page.map_err(|failure| self.refused(failure))?;
+        let resources = titles.into_iter().map(|(id, title)| {
+            Resource::new(format!("{SCHEME}{id}"), title).with_mime_type("text/plain")
         });
         let mut listed = ListResourcesResult::with_all_items(resources.collect());
-        listed.next_cursor = page.next_cursor;
+        listed.next_cursor = next_cursor;
         Ok(listed)
     }
 
@@ -477,7 +471,7 @@ impl ServerHandler for HistoryServer {
                     max_tokens: Some(reading::MAX_TOKENS),
                 };
                 let page = reading::read_branch(&self.history, Some(id), part);
-                page.await.map_err(|failure| self.refused(failure))?.text
+                page.await.map_err(|failure| self.refused(failure))?
             }
             None if path.is_empty() => {
                 let message = format!("{} is no resource here; {SCHEME}ID is", inert(&uri));
@@ -485,7 +479,7 @@ impl ServerHandler for HistoryServer {
             }
             None => {
                 let list = reading::list_branches(&self.history, Some(path)).await;
-                list.map_err(|failure| self.refused(failure))?.text
+                list.map_err(|failure| self.refused(failure))?
             }
         };
         Ok(ReadResourceResult::new(vec![ResourceContents::text(text, uri)]).into())

@@ -1,6 +1,6 @@
 //! Entries of earlier conversations as text, quoted and cut.
 
-use crate::clean::{Cleaner, folded, shortened};
+use crate::clean::{Cleaner, shortened};
 use serde::Deserialize;
 use serde_json::Value;
 use treelined_client::{Entry, EntryBody, Json, Message};
@@ -11,8 +11,8 @@ pub const HEADING: &str =
 
 /// The most bytes of one argument list in a record.
 const MAX_ARGUMENTS: usize = 400;
-/// The most characters of a role.
-const MAX_ROLE: usize = 200;
+/// The most characters of a name outside of a quotation.
+const MAX_NAME: usize = 64;
 
 /// An entry as a reader sees it, without secrets.
 pub struct Passage {
@@ -31,22 +31,25 @@ impl Passage {
             EntryBody::Message(body) => of_message(&body.message, cleaner, &mut secrets),
             EntryBody::BranchSummary(body) => ("summary of a branch".to_owned(), body.summary),
             EntryBody::Compaction(body) => ("summary of what is above".to_owned(), body.summary),
-            EntryBody::CustomMessage(body) => (body.custom_type.clone(), body.content.text()),
+            EntryBody::CustomMessage(body) => (
+                word(&body.custom_type, cleaner, &mut secrets),
+                body.content.text(),
+            ),
             EntryBody::Custom(body) => ("note".to_owned(), Note::parse(&body.data?)?.text()),
             _ => return None,
         };
-        let passage = Passage::new(&role, &text, cleaner);
+        let passage = Passage::new(role, &text, cleaner);
         secrets.extend(&passage.secrets);
         (!text.trim().is_empty()).then_some(Passage { secrets, ..passage })
     }
 
-    pub fn new(role: &str, text: &str, cleaner: &Cleaner<'_>) -> Passage {
+    /// `role` is shown outside of the quotation: the words of records in it are [`word`]s.
+    pub fn new(role: String, text: &str, cleaner: &Cleaner<'_>) -> Passage {
         let mut secrets = Vec::new();
-        // A role is shown outside of the quotation: on one line.
-        let role = cleaner.replace(&folded(role), &mut secrets);
+        let text = cleaner.replace(text, &mut secrets);
         Passage {
-            role: shortened(&role, MAX_ROLE),
-            text: cleaner.replace(text, &mut secrets),
+            role,
+            text,
             secrets,
         }
     }
@@ -80,13 +83,18 @@ fn of_message(
         add_line(&mut text, part);
     }
     let role = match message.role().as_str() {
-        "toolResult" if parts.is_error => format!("failed result of {}", parts.tool_name),
-        "toolResult" => format!("result of {}", parts.tool_name),
+        "toolResult" => {
+            let tool = word(&parts.tool_name, cleaner, secrets);
+            match parts.is_error {
+                true => format!("failed result of {tool}"),
+                false => format!("result of {tool}"),
+            }
+        }
         "bashExecution" => {
             add_line(&mut text, &format!("$ {}\n{}", parts.command, parts.output));
             "command of the user".to_owned()
         }
-        role => role.to_owned(),
+        role => word(role, cleaner, secrets),
     };
     (role, text)
 }
@@ -151,7 +159,59 @@ impl Note {
 
 /// The text as a quotation: no line of it begins as a line of ours does.
 pub fn quoted(text: &str) -> String {
-    text.lines().map(|line| format!("> {line}\n")).collect()
+    quoted_within(text, usize::MAX).0
+}
+
+/// As [`quoted`], of at most `max` bytes, and the number of bytes of the text that are left out.
+pub fn quoted_within(text: &str, max: usize) -> (String, usize) {
+    let mut quotation = String::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (line, next) = match rest.find(is_line_end) {
+            Some(end) => (
+                rest.get(..end).unwrap_or_default(),
+                behind_line_end(rest, end),
+            ),
+            None => (rest, ""),
+        };
+        let room = max.saturating_sub(quotation.len() + "> \n".len());
+        let (shown, left_out) = cut(line, room);
+        if room == 0 || shown.is_empty() && left_out > 0 {
+            break;
+        }
+        quotation.extend(["> ", shown, "\n"]);
+        if left_out > 0 {
+            rest = rest.get(shown.len()..).unwrap_or_default();
+            break;
+        }
+        rest = next;
+    }
+    (quotation, rest.len())
+}
+
+fn behind_line_end(text: &str, end: usize) -> &str {
+    let rest = text.get(end..).unwrap_or_default();
+    rest.strip_prefix("\r\n").unwrap_or_else(|| {
+        let mut chars = rest.chars();
+        chars.next();
+        chars.as_str()
+    })
+}
+
+/// Whether some program ends a line at this character.
+pub fn is_line_end(c: char) -> bool {
+    matches!(
+        c,
+        '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}'
+    )
+}
+
+/// A name that a record gives to something, such as a tool, as one word: it is shown outside of a quotation.
+pub fn word(name: &str, cleaner: &Cleaner<'_>, secrets: &mut Vec<&'static str>) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "_-.:/[]".contains(c);
+    let plain = |c: char| if is_plain(c) { c } else { '_' };
+    let name = cleaner.replace(name, secrets);
+    shortened(&name.chars().map(plain).collect::<String>(), MAX_NAME)
 }
 
 /// The first `max` bytes at most, and the number of bytes left out.

@@ -108,15 +108,11 @@ impl Redactor {
     pub fn text<'t>(&self, text: &'t str, report: Report<'_>) -> Cow<'t, str> {
         let mut out = String::new();
         let mut done = 0;
-        if let Some(searcher) = &self.searcher {
-            let mut at = 0;
-            while let Some(secret) = searcher.next(text.as_bytes(), at, done) {
-                out.push_str(text.get(done..secret.span.start).unwrap_or_default());
-                out.push_str(&mark(secret.kind));
-                report(secret.kind);
-                done = secret.span.end;
-                at = done;
-            }
+        for (kind, span) in self.secrets(text) {
+            out.push_str(text.get(done..span.start).unwrap_or_default());
+            out.push_str(&mark(kind));
+            report(kind);
+            done = span.end;
         }
         let redacted = match done {
             0 => Cow::Borrowed(text),
@@ -129,6 +125,19 @@ impl Redactor {
             Some(home) => home.shorten(redacted),
             None => redacted,
         }
+    }
+
+    /// The secrets of the text in their order: the kind and the bytes of each. None if secrets stay.
+    pub fn secrets<'t>(
+        &'t self,
+        text: &'t str,
+    ) -> impl Iterator<Item = (&'static str, Range<usize>)> + 't {
+        let mut done = 0;
+        std::iter::from_fn(move || {
+            let secret = self.searcher.as_ref()?.next(text.as_bytes(), done, done)?;
+            done = secret.span.end;
+            Some((secret.kind, secret.span))
+        })
     }
 
     /// Whether some string in this raw JSON may change. Reads every byte once. JSON for which this is false needs not
@@ -144,8 +153,8 @@ impl Redactor {
     }
 }
 
-/// The text in place of a secret.
-fn mark(kind: &str) -> String {
+/// The text in place of a secret of this kind.
+pub fn mark(kind: &str) -> String {
     format!("[redacted:{kind}]")
 }
 

@@ -1,16 +1,13 @@
 //! Branches as a whole: two compared, and one that was left.
 
-use super::pages::{PassageLine, Reading};
-use super::{Answer, DEFAULT_TOKENS, budget};
-use crate::clean::{Cleaner, inert};
+use super::pages::Reading;
+use super::{DEFAULT_TOKENS, answer, budget};
+use crate::clean::{Cleaner, folded, inert, shortened};
 use crate::history::{History, OpenSession, Result};
-use crate::portable::portable;
-use crate::text::{Note, Passage};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::text::{Note, Passage, quoted};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
-use std::fmt::Write;
 use treelined_client::{Entry, EntryBody, SearchMode, TreeFilter, TreeNode};
 
 /// The passages at the end of a branch that `why_left` shows.
@@ -19,43 +16,10 @@ const LAST_PASSAGES: usize = 6;
 const LAST_ENTRIES: usize = 200;
 /// The most bytes of the paths of files of a branch.
 const FILE_BYTES: usize = 4_000;
+/// The most characters of the numbers of a branch.
+const MAX_STATS: usize = 2_000;
 /// The rows of one answer of the daemon.
 const ROWS: u64 = 500;
-
-#[derive(Serialize, JsonSchema)]
-#[schemars(transform = portable)]
-#[serde(rename_all = "camelCase")]
-pub struct Comparison {
-    /// The last entry that both have; absent if they have none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ancestor: Option<String>,
-    pub a: Side,
-    pub b: Side,
-}
-
-/// One of two branches, after their common ancestor.
-#[derive(Serialize, JsonSchema)]
-#[schemars(transform = portable)]
-#[serde(rename_all = "camelCase")]
-pub struct Side {
-    pub tip: String,
-    pub entries: usize,
-    /// The files that the branch read and changed.
-    pub files: Files,
-    /// Its messages, tokens, cost and time.
-    pub stats: Map<String, Value>,
-    pub passages: Vec<PassageLine>,
-}
-
-#[derive(Serialize, JsonSchema)]
-#[schemars(transform = portable)]
-#[serde(rename_all = "camelCase")]
-pub struct Files {
-    pub read_files: Vec<String>,
-    pub modified_files: Vec<String>,
-    /// Files that this answer has no room for.
-    pub left_out: usize,
-}
 
 /// The daemon's answer.
 #[derive(Deserialize)]
@@ -85,7 +49,7 @@ pub async fn compare_branches(
     history: &History,
     session: Option<&str>,
     tips: (&str, &str),
-) -> Result<Answer<Comparison>> {
+) -> Result<String> {
     let open = history.open(session).await?;
     let answer = compared(&open, tips, history.cleaner()).await;
     open.close_after(answer).await
@@ -95,27 +59,23 @@ async fn compared(
     open: &OpenSession<'_>,
     (a, b): (&str, &str),
     mut cleaner: Cleaner<'_>,
-) -> Result<Answer<Comparison>> {
+) -> Result<String> {
     let compared = open.compare(a, b).await?;
     let ancestor = compared.ancestor_id.as_deref();
-    let mut text = open.heading(&mut cleaner);
-    let shown = ancestor.map(inert);
-    let _infallible = writeln!(
-        text,
-        "\nCommon ancestor: {}",
-        shown.as_deref().unwrap_or("none")
-    );
-    let a = compared
-        .a
-        .shown(open, (a, ancestor), &mut text, &mut cleaner);
-    let a = a.await?;
-    let b = compared
-        .b
-        .shown(open, (b, ancestor), &mut text, &mut cleaner);
-    let b = b.await?;
-    let ancestor = shown;
-    let data = Comparison { ancestor, a, b };
-    Ok(Answer::new(text, data, cleaner))
+    let mut facts = open.facts();
+    facts.id("ancestor", ancestor.unwrap_or("none"));
+    let mut record = open.title(&mut cleaner);
+    for (name, tip, side) in [("a", a, compared.a), ("b", b, compared.b)] {
+        facts.id(name, tip);
+        facts.add(&format!("{name}Entries"), side.entry_ids.len());
+        let reading = side.shown(open, (tip, ancestor), &mut cleaner);
+        let (text, next) = reading.await?;
+        record += &text;
+        if let Some(next) = next {
+            facts.id(&format!("{name}NextFrom"), &next);
+        }
+    }
+    Ok(answer(facts, &record, cleaner))
 }
 
 impl OpenSession<'_> {
@@ -126,81 +86,49 @@ impl OpenSession<'_> {
 }
 
 impl DaemonSide {
-    /// Reads the passages of the branch as far as there is room, and adds its text.
+    /// The branch after the ancestor as far as there is room, and the first entry without room.
     async fn shown(
         self,
         open: &OpenSession<'_>,
         (tip, ancestor): (&str, Option<&str>),
-        text: &mut String,
         cleaner: &mut Cleaner<'_>,
-    ) -> Result<Side> {
-        let entries = self.entry_ids.len();
-        let heading = format!(
-            "\nBranch {}: {entries} entries after the ancestor\n",
+    ) -> Result<(String, Option<String>)> {
+        let mut text = format!(
+            "\nbranch {}: files, messages, tokens and cost\n",
             inert(tip)
         );
-        let mut reading = Reading::new(heading, budget(Some(DEFAULT_TOKENS / 2)));
+        let stats = cleaner.value(Value::Object(self.stats)).to_string();
+        text += &quoted(&shortened(&stats, MAX_STATS));
+        text += &quoted(&self.files.shown(cleaner));
+        let mut reading = Reading::new(text, budget(Some(DEFAULT_TOKENS)));
         let page = open.path(tip, ancestor).await?;
-        if let Some(next) = reading.add_pages(open, tip, page, cleaner).await? {
-            let _infallible = writeln!(
-                reading.text,
-                "\nMore: read_branch with tip: {} from: {}",
-                inert(tip),
-                inert(&next)
-            );
-        }
-        text.push_str(&reading.text);
-        let stats = match cleaner.value(Value::Object(self.stats)) {
-            Value::Object(stats) => stats,
-            _ => Map::new(),
-        };
-        Ok(Side {
-            tip: inert(tip),
-            entries,
-            files: self.files.shown(cleaner),
-            stats,
-            passages: reading.passages,
-        })
+        let next = reading.add_pages(open, tip, page, cleaner).await?;
+        Ok((reading.text, next))
     }
 }
 
 impl DaemonFiles {
-    fn shown(self, cleaner: &mut Cleaner<'_>) -> Files {
-        let (mut room, mut left_out) = (FILE_BYTES, 0);
+    /// A line each, as far as there is room.
+    fn shown(&self, cleaner: &mut Cleaner<'_>) -> String {
+        let (mut lines, mut left_out) = (String::new(), 0);
         // The changed files are the more telling ones.
-        let mut lists = [self.modified_files, self.read_files].map(|paths| {
-            let mut shown = Vec::new();
+        for (what, paths) in [
+            ("changed", &self.modified_files),
+            ("read", &self.read_files),
+        ] {
             for path in paths {
-                match room.checked_sub(path.len()) {
-                    Some(left) => {
-                        room = left;
-                        shown.push(cleaner.text(&path));
-                    }
-                    None => left_out += 1,
+                let line = format!("{what} {}\n", cleaner.text(&folded(path)));
+                match lines.len() + line.len() > FILE_BYTES {
+                    true => left_out += 1,
+                    false => lines += &line,
                 }
             }
-            shown
-        });
-        let [modified_files, read_files] = &mut lists;
-        Files {
-            read_files: std::mem::take(read_files),
-            modified_files: std::mem::take(modified_files),
-            left_out,
         }
+        if left_out > 0 {
+            lines += &format!("{left_out} more files\n");
+        }
+        lines
     }
-}
-
-#[derive(Serialize, JsonSchema)]
-#[schemars(transform = portable)]
-#[serde(rename_all = "camelCase")]
-pub struct WhyLeft {
-    pub branch: String,
-    /// Whether the conversation still goes on there.
-    pub active: bool,
-    /// Summaries that were written when the branch was left, and notes and labels about its entries.
-    pub reasons: Vec<PassageLine>,
-    /// Its last passages.
-    pub end: Vec<PassageLine>,
 }
 
 /// A summary, label or note about an entry of a branch.
@@ -218,7 +146,7 @@ impl Remark {
         Remark {
             at: row.label_timestamp.unwrap_or(row.timestamp),
             entry_id: row.id,
-            passage: Passage::new(&role, &label, cleaner),
+            passage: Passage::new(role, &label, cleaner),
         }
     }
 
@@ -233,54 +161,40 @@ impl Remark {
                 if !branch.contains(note.target_id.as_str()) {
                     return None;
                 }
-                let role = format!("note about {}: {}", note.target_id, note.outcome);
-                (role, note.reason)
+                let role = format!("note about {}", inert(&note.target_id));
+                (role, format!("{}: {}", note.outcome, note.reason))
             }
             _ => return None,
         };
         Some(Remark {
             entry_id: entry.id().to_owned(),
             at: entry.timestamp().to_owned(),
-            passage: Passage::new(&role, &text, cleaner),
+            passage: Passage::new(role, &text, cleaner),
         })
     }
 }
 
-pub async fn why_left(
-    history: &History,
-    session: Option<&str>,
-    branch: &str,
-) -> Result<Answer<WhyLeft>> {
+pub async fn why_left(history: &History, session: Option<&str>, branch: &str) -> Result<String> {
     let open = history.open(session).await?;
     let answer = reasons(&open, branch, history.cleaner()).await;
     open.close_after(answer).await
 }
 
-async fn reasons(
-    open: &OpenSession<'_>,
-    branch: &str,
-    mut cleaner: Cleaner<'_>,
-) -> Result<Answer<WhyLeft>> {
+async fn reasons(open: &OpenSession<'_>, branch: &str, mut cleaner: Cleaner<'_>) -> Result<String> {
     let own = open.left_entries(branch).await?;
     let names: HashSet<&str> = own.iter().map(String::as_str).collect();
     let remarks = match names.is_empty() {
         true => Vec::new(),
         false => open.remarks(&names, &cleaner).await?,
     };
-    let mut reading = Reading::new(open.heading(&mut cleaner), budget(None));
-    let heading = match (names.is_empty(), remarks.is_empty()) {
-        (true, _) => "This branch was not left: it is on the path to the leaf.",
-        (_, true) => "Nobody said why. The branch ends so:",
-        (_, false) => "What was said about it:",
-    };
-    let _infallible = writeln!(reading.text, "\n{heading}");
+    let mut reading = Reading::new(open.title(&mut cleaner), budget(None));
     for remark in &remarks {
         let place = (remark.entry_id.as_str(), remark.at.as_str());
         if !reading.add(place, &remark.passage, &mut cleaner) {
             break;
         }
     }
-    let said = reading.passages.len();
+    let said = reading.count;
     let mut last = Vec::new();
     for id in own.iter().rev().take(LAST_ENTRIES) {
         let entry = open.client.get_entry(id).await?.entry;
@@ -289,19 +203,26 @@ async fn reasons(
             break;
         }
     }
+    if !last.is_empty() {
+        reading.text += "\nThe end of the branch:\n";
+    }
     for (entry, passage) in last.iter().rev() {
         if !reading.add((entry.id(), entry.timestamp()), passage, &mut cleaner) {
             break;
         }
     }
-    let end = reading.passages.split_off(said);
-    let data = WhyLeft {
-        branch: inert(branch),
-        active: names.is_empty(),
-        reasons: reading.passages,
-        end,
-    };
-    Ok(Answer::new(reading.text, data, cleaner))
+    let mut facts = open.facts();
+    facts.id("branch", branch);
+    facts.add(
+        "state",
+        match names.is_empty() {
+            true => "active: it is on the path to the leaf",
+            false => "left",
+        },
+    );
+    facts.add("reasons", said);
+    facts.add("entries", reading.count - said);
+    Ok(answer(facts, &reading.text, cleaner))
 }
 
 impl OpenSession<'_> {

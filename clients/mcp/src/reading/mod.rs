@@ -1,98 +1,97 @@
-//! The read tools: each returns text for the model, and the same facts as structured content.
+//! The read tools. Each returns a text: a heading, lines of facts, and the record, which is quoted.
 
 mod branches;
 mod lists;
 mod pages;
 
-pub use branches::{Comparison, WhyLeft, compare_branches, why_left};
-pub use lists::{
-    BranchList, SearchHistory, SearchRequest, SessionList, list_branches, list_sessions,
-    search_history,
-};
-pub use pages::{BranchPart, BranchText, EntryText, read_branch, read_entry};
+pub use branches::{compare_branches, why_left};
+pub use lists::{SearchRequest, list_branches, list_sessions, search_history, titles};
+pub use pages::{BranchPart, read_branch, read_entry};
 
-use crate::clean::{Cleaner, Redaction, inert};
+use crate::clean::{Cleaner, inert, visible};
 use crate::history::OpenSession;
-use crate::portable::portable;
-use crate::text::HEADING;
-use schemars::JsonSchema;
-use serde::Serialize;
-use std::fmt::Write;
+use crate::text::{HEADING, quoted};
+use std::fmt::{self, Display, Write};
 
-/// The most tokens of an answer, text and structured content together.
+/// The most tokens of an answer.
 pub const MAX_TOKENS: u64 = 25_000;
+/// The fewest tokens that a caller can ask for.
+const MIN_TOKENS: u64 = 500;
 /// The tokens of a page if the caller names none.
 const DEFAULT_TOKENS: u64 = 6_000;
-/// Bytes a token, at least. What is said twice, as text and as structured content, is counted twice.
+/// Bytes a token, at least.
 const TOKEN_BYTES: u64 = 3;
+/// Bytes that are kept free for the facts.
+const FACT_BYTES: usize = 900;
 /// The most characters of names and previews.
 const MAX_LINE: usize = 160;
 
-/// Text and structured content of an answer.
-pub struct Answer<T> {
-    pub text: String,
-    pub data: Shown<T>,
-}
+/// The lines in front of a record: a name and a value each. An argument of the next call is the value of the fact of its
+/// name, or of that with `next`.
+#[derive(Default)]
+pub struct Facts(String);
 
-/// Structured content, and the secrets that it does not show.
-#[derive(Serialize, JsonSchema)]
-#[schemars(transform = portable)]
-pub struct Shown<T> {
-    #[serde(flatten)]
-    pub data: T,
-    /// The secrets in the texts of this answer, each shown as `[redacted:KIND]`.
-    pub redactions: Vec<Redaction>,
-}
+impl Facts {
+    pub fn add(&mut self, name: &str, value: impl Display) {
+        let _infallible = writeln!(self.0, "{name}: {value}");
+    }
 
-impl<T> Answer<T> {
-    pub fn new(mut text: String, data: T, cleaner: Cleaner<'_>) -> Answer<T> {
-        let redactions = cleaner.into_redactions();
-        if !redactions.is_empty() {
-            let kinds = redactions.iter();
-            let kinds: Vec<_> = kinds
-                .map(|redaction| format!("{} × {}", redaction.count, redaction.kind))
-                .collect();
-            let _infallible = writeln!(text, "\nSecrets are replaced: {}.", kinds.join(", "));
+    pub fn id(&mut self, name: &str, id: &str) {
+        self.add(name, inert(id));
+    }
+
+    /// The place where the next page begins, if there is one.
+    fn cursor(&mut self, cursor: Option<&str>) {
+        if let Some(cursor) = cursor {
+            self.add("nextCursor", visible(cursor));
         }
-        let data = Shown { data, redactions };
-        Answer { text, data }
-    }
-
-    /// An answer that has no text of earlier conversations.
-    pub fn without_records(text: String, data: T) -> Answer<T> {
-        let redactions = Vec::new();
-        let data = Shown { data, redactions };
-        Answer { text, data }
     }
 }
 
-impl<T: Serialize> Answer<T> {
-    /// Whether the text and the structured content have at most [`MAX_TOKENS`].
-    fn fits(&self) -> bool {
-        let data = serde_json::to_string(&self.data).unwrap_or_default();
-        (self.text.len() + data.len()) as u64 <= MAX_TOKENS * TOKEN_BYTES
+impl Display for Facts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 
-/// The bytes of quoted text in an answer of so many tokens.
+/// The text of an answer.
+fn answer(mut facts: Facts, record: &str, cleaner: Cleaner<'_>) -> String {
+    let counts = cleaner.into_counts();
+    if !counts.is_empty() {
+        let counts: Vec<_> = counts
+            .iter()
+            .map(|(kind, count)| format!("{count} × {kind}"))
+            .collect();
+        facts.add("redactions", counts.join(", "));
+    }
+    format!("{HEADING}\n{facts}{record}")
+}
+
+/// Whether an answer has at most [`MAX_TOKENS`].
+fn fits(answer: &str) -> bool {
+    answer.len() as u64 <= MAX_TOKENS * TOKEN_BYTES
+}
+
+/// The bytes of the record in an answer of so many tokens: less the facts.
 fn budget(max_tokens: Option<u64>) -> usize {
-    let tokens = max_tokens.unwrap_or(DEFAULT_TOKENS).clamp(200, MAX_TOKENS);
-    // Half for the text, half for the structured content, less the words around them.
-    usize::try_from(tokens * TOKEN_BYTES / 2).unwrap_or_default() * 9 / 10
-}
-
-fn say_next(text: &mut String, cursor: Option<&str>) {
-    if let Some(cursor) = cursor {
-        let _infallible = writeln!(text, "\nMore: the same call with cursor: {cursor}");
-    }
+    let tokens = max_tokens.unwrap_or(DEFAULT_TOKENS);
+    let tokens = tokens.clamp(MIN_TOKENS, MAX_TOKENS);
+    usize::try_from(tokens * TOKEN_BYTES).unwrap_or_default() - FACT_BYTES
 }
 
 impl OpenSession<'_> {
-    fn heading(&self, cleaner: &mut Cleaner<'_>) -> String {
-        let (id, name) = (inert(&self.id), cleaner.line(&self.name, MAX_LINE));
+    fn facts(&self) -> Facts {
+        let mut facts = Facts::default();
+        facts.id("session", &self.id);
+        facts
+    }
+
+    /// The beginning of the record: the name of the session, if it has one.
+    fn title(&self, cleaner: &mut Cleaner<'_>) -> String {
+        let name = cleaner.line(&self.name, MAX_LINE);
         match name.is_empty() {
-            true => format!("{HEADING}\nSession {id}\n"),
-            false => format!("{HEADING}\nSession {id}: {name}\n"),
+            true => String::new(),
+            false => format!("\n{}", quoted(&format!("session: {name}"))),
         }
     }
 }

@@ -1,55 +1,28 @@
 //! Entries as passages, in pages.
 
-use super::{Answer, MAX_LINE, MAX_TOKENS, budget, say_next};
-use crate::clean::{Cleaner, inert, usable};
+use super::{MAX_TOKENS, answer, budget};
+use crate::clean::{Cleaner, inert};
 use crate::history::{Failure, History, OpenSession, PathPage, Result};
-use crate::portable::portable;
-use crate::text::{Passage, boundary, cut, quoted};
-use schemars::JsonSchema;
-use serde::Serialize;
-use std::fmt::Write;
+use crate::text::{Passage, boundary, quoted_within};
 use treelined_client::ErrorKind;
 
 /// The most bytes of one passage in a branch; `read_entry` has the rest.
 const MAX_PASSAGE: usize = 4_000;
 
-#[derive(Serialize, JsonSchema)]
-#[schemars(transform = portable)]
-#[serde(rename_all = "camelCase")]
-pub struct PassageLine {
-    pub entry_id: String,
-    pub role: String,
-    pub at: String,
-    pub text: String,
-    /// Bytes of the text that are left out; `read_entry` has them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bytes_left_out: Option<usize>,
-}
-
-#[derive(Serialize, JsonSchema)]
-#[schemars(transform = portable)]
-#[serde(rename_all = "camelCase")]
-pub struct BranchText {
-    pub session_id: String,
-    pub passages: Vec<PassageLine>,
-    /// The `from` of the next page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next_from: Option<String>,
-}
-
-/// The passages of entries, as far as there is room, and the id of the first entry without room.
+/// The passages of entries, as far as there is room.
 pub(super) struct Reading {
     pub(super) text: String,
-    pub(super) passages: Vec<PassageLine>,
+    /// Passages in the text.
+    pub(super) count: usize,
     room: usize,
 }
 
 impl Reading {
     pub(super) fn new(text: String, room: usize) -> Reading {
         Reading {
+            room: room.saturating_sub(text.len()),
             text,
-            passages: Vec::new(),
-            room,
+            count: 0,
         }
     }
 
@@ -60,29 +33,25 @@ impl Reading {
         passage: &Passage,
         cleaner: &mut Cleaner<'_>,
     ) -> bool {
-        let (shown, left_out) = cut(&passage.text, MAX_PASSAGE.min(self.room.max(400)));
-        let quotation = quoted(shown);
-        if quotation.len() > self.room && !self.passages.is_empty() {
+        let (id, at) = (inert(entry_id), cleaner.word(at));
+        let heading = format!("\nentry {id}, {}, {at}\n", passage.role);
+        let max = match self.count {
+            0 => MAX_PASSAGE.min(self.room.saturating_sub(heading.len()).max(400)),
+            _ => MAX_PASSAGE,
+        };
+        let (quotation, left_out) = quoted_within(&passage.text, max);
+        let more = match left_out {
+            0 => String::new(),
+            left_out => format!("({left_out} bytes more: read_entry {id})\n"),
+        };
+        let length = heading.len() + quotation.len() + more.len();
+        if length > self.room && self.count > 0 {
             return false;
         }
-        self.room = self.room.saturating_sub(quotation.len() + 60);
+        self.room = self.room.saturating_sub(length);
+        self.count += 1;
+        self.text.extend([heading, quotation, more]);
         cleaner.count(&passage.secrets);
-        let (id, at) = (inert(entry_id), cleaner.line(at, MAX_LINE));
-        let _infallible = write!(
-            self.text,
-            "\nentry {id}, {}, {at}\n{quotation}",
-            passage.role
-        );
-        if left_out > 0 {
-            let _infallible = writeln!(self.text, "({left_out} bytes more: read_entry {id})");
-        }
-        self.passages.push(PassageLine {
-            entry_id: id,
-            role: passage.role.clone(),
-            at,
-            text: shown.to_owned(),
-            bytes_left_out: (left_out > 0).then_some(left_out),
-        });
         true
     }
 
@@ -122,7 +91,7 @@ pub async fn read_branch(
     history: &History,
     session: Option<&str>,
     part: BranchPart<'_>,
-) -> Result<Answer<BranchText>> {
+) -> Result<String> {
     let open = history.open(session).await?;
     let answer = branch_text(&open, part, history.cleaner()).await;
     open.close_after(answer).await
@@ -132,9 +101,9 @@ async fn branch_text(
     open: &OpenSession<'_>,
     part: BranchPart<'_>,
     mut cleaner: Cleaner<'_>,
-) -> Result<Answer<BranchText>> {
+) -> Result<String> {
     let (tip, from) = (part.tip, part.from);
-    let mut reading = Reading::new(open.heading(&mut cleaner), budget(part.max_tokens));
+    let mut reading = Reading::new(open.title(&mut cleaner), budget(part.max_tokens));
     let mut page = match (open.path(tip, from).await, from) {
         (Err(error), Some(from)) if error.is(ErrorKind::InvalidParams) => {
             return Err(Failure(format!(
@@ -149,33 +118,13 @@ async fn branch_text(
         page.entries.insert(0, entry);
     }
     let next_from = reading.add_pages(open, tip, page, &mut cleaner).await?;
+    let mut facts = open.facts();
+    facts.id("tip", tip);
+    facts.add("entries", reading.count);
     if let Some(next) = &next_from {
-        let _infallible = writeln!(
-            reading.text,
-            "\nMore: read_branch with from: {}",
-            inert(next)
-        );
+        facts.id("nextFrom", next);
     }
-    let data = BranchText {
-        session_id: usable(&open.id),
-        passages: reading.passages,
-        next_from: next_from.as_deref().map(usable),
-    };
-    Ok(Answer::new(reading.text, data, cleaner))
-}
-
-#[derive(Serialize, JsonSchema)]
-#[schemars(transform = portable)]
-#[serde(rename_all = "camelCase")]
-pub struct EntryText {
-    pub entry_id: String,
-    pub r#type: String,
-    pub role: String,
-    pub at: String,
-    pub text: String,
-    /// The `cursor` of the next page: a byte of the text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub next_cursor: Option<u64>,
+    Ok(answer(facts, &reading.text, cleaner))
 }
 
 pub async fn read_entry(
@@ -183,7 +132,7 @@ pub async fn read_entry(
     session: Option<&str>,
     entry_id: &str,
     cursor: u64,
-) -> Result<Answer<EntryText>> {
+) -> Result<String> {
     let open = history.open(session).await?;
     let answer = entry_text(&open, entry_id, cursor, history.cleaner()).await;
     open.close_after(answer).await
@@ -194,35 +143,29 @@ async fn entry_text(
     entry_id: &str,
     cursor: u64,
     mut cleaner: Cleaner<'_>,
-) -> Result<Answer<EntryText>> {
+) -> Result<String> {
     let entry = open.client.get_entry(entry_id).await?.entry;
     let (role, whole) = match Passage::of(&entry, &cleaner) {
         Some(passage) => {
             cleaner.count(&passage.secrets);
             (passage.role, passage.text)
         }
-        None => (
-            cleaner.line(entry.r#type(), MAX_LINE),
-            cleaner.entry_json(&entry),
-        ),
+        None => (cleaner.word(entry.r#type()), cleaner.entry_json(&entry)),
     };
     let start = usize::try_from(cursor)
         .unwrap_or(usize::MAX)
         .min(whole.len());
     let rest = whole.get(boundary(&whole, start)..).unwrap_or_default();
-    let (shown, left_out) = cut(rest, budget(Some(MAX_TOKENS)));
-    let next_cursor = (left_out > 0).then(|| (whole.len() - left_out) as u64);
-    let (id, at) = (inert(entry.id()), cleaner.line(entry.timestamp(), MAX_LINE));
-    let mut text = open.heading(&mut cleaner);
-    let _infallible = write!(text, "\nentry {id}, {role}, {at}\n{}", quoted(shown));
-    say_next(&mut text, next_cursor.map(|at| at.to_string()).as_deref());
-    let data = EntryText {
-        entry_id: id,
-        r#type: cleaner.line(entry.r#type(), MAX_LINE),
-        role,
-        at,
-        text: shown.to_owned(),
-        next_cursor,
-    };
-    Ok(Answer::new(text, data, cleaner))
+    let (id, at) = (inert(entry.id()), cleaner.word(entry.timestamp()));
+    let mut record = open.title(&mut cleaner);
+    record += &format!("\nentry {id}, {role}, {at}\n");
+    let room = budget(Some(MAX_TOKENS)).saturating_sub(record.len());
+    let (quotation, left_out) = quoted_within(rest, room);
+    record += &quotation;
+    let mut facts = open.facts();
+    facts.add("entry", id);
+    facts.add("bytes", whole.len());
+    let next = (left_out > 0).then(|| (whole.len() - left_out).to_string());
+    facts.cursor(next.as_deref());
+    Ok(answer(facts, &record, cleaner))
 }

@@ -1,6 +1,6 @@
 //! Arguments that no tool takes, and answers that stay within their limit.
 
-use crate::{Folders, Peer, daemon};
+use crate::{Folders, Peer, daemon, fact, ids, quotation};
 use serde_json::{Value, json};
 
 /// The most bytes of an answer: 25,000 tokens of three bytes.
@@ -78,9 +78,35 @@ fn ids_of_any_length_do_not_fill_an_answer() {
         ("why_left", json!({"branch": long(3)})),
         ("compare_branches", json!({"a": long(3), "b": long(4)})),
     ] {
-        let result = server.tool(tool, arguments).to_string();
-        assert!(result.len() < MAX_ANSWER, "{tool}: {} bytes", result.len());
+        let text = server.text(tool, arguments);
+        assert!(text.len() < MAX_ANSWER, "{tool}: {} bytes", text.len());
     }
+}
+
+/// An entry of line ends alone was three times as long where it was quoted.
+#[test]
+fn a_text_of_short_lines_is_cut_where_it_is_quoted() {
+    let folders = Folders::new();
+    let lines = "a\n".repeat(60_000);
+    read_session(&folders, &[message("u1", None, &lines)]);
+    let mut server = folders.server(&[]);
+    for (tool, arguments, most) in [
+        ("read_branch", json!({"tip": "u1", "maxTokens": 500}), 1_500),
+        ("read_branch", json!({"tip": "u1"}), 18_000),
+        ("read_entry", json!({"entry": "u1"}), MAX_ANSWER),
+    ] {
+        let text = server.text(tool, arguments);
+        assert!(text.len() <= most, "{tool}: {} bytes", text.len());
+        assert!(text.contains("\n> a\n"), "{text}");
+    }
+    let (mut cursor, mut whole) = (json!(0), String::new());
+    while !cursor.is_null() {
+        let text = server.text("read_entry", json!({"entry": "u1", "cursor": cursor}));
+        whole += &quotation(&text);
+        let next = fact(&text, "nextCursor").map(|next| next.parse::<u64>().unwrap());
+        cursor = json!(next);
+    }
+    assert_eq!(whole, lines);
 }
 
 #[test]
@@ -98,19 +124,17 @@ fn a_list_that_has_no_room_has_a_next_page() {
     }
     folders.daemon(&requests);
     let mut server = folders.server(&[]);
-    for (tool, list) in [("list_sessions", "sessions"), ("search_history", "hits")] {
+    for (tool, row) in [("list_sessions", "session"), ("search_history", "entry")] {
         let (mut seen, mut cursor) = (0, Value::Null);
         loop {
             let mut arguments = json!({"query": "needle", "limit": 200});
             if !cursor.is_null() {
                 arguments["cursor"] = cursor;
             }
-            let result = server.tool(tool, arguments);
-            let length = result.to_string().len();
-            assert!(length < MAX_ANSWER, "{tool}: {length} bytes");
-            let page = &result["structuredContent"];
-            seen += page[list].as_array().unwrap().len();
-            cursor = page["nextCursor"].clone();
+            let text = server.text(tool, arguments);
+            assert!(text.len() < MAX_ANSWER, "{tool}: {} bytes", text.len());
+            seen += ids(&text, row).len();
+            cursor = json!(fact(&text, "nextCursor"));
             if cursor.is_null() {
                 break;
             }
@@ -137,7 +161,7 @@ fn an_argument_that_a_tool_does_not_take_is_named() {
         "{text}"
     );
     // An optional one may be null.
-    server.data(
+    server.text(
         "read_branch",
         json!({"tip": "a2", "from": null, "session": null}),
     );
@@ -190,9 +214,9 @@ fn the_pages_of_a_branch_open_its_session_once() {
     let mut server = folders.server_with(&daemon, &[]);
     let (mut pages, mut from) = (0, None::<String>);
     loop {
-        let (page, _) = server.data("read_branch", json!({"tip": "e99", "from": from}));
+        let text = server.text("read_branch", json!({"tip": "e99", "from": from}));
         pages += 1;
-        from = page["nextFrom"].as_str().map(str::to_owned);
+        from = fact(&text, "nextFrom").map(str::to_owned);
         if from.is_none() {
             break;
         }
@@ -222,10 +246,10 @@ fn a_session_that_stays_open_is_read_as_its_file_is() {
     folders.conversation("s2", &folders.path("work"));
     let mut server = folders.server(&["--allow-notes", "--session", "s1"]);
     let active = |server: &mut Peer| {
-        let (list, _) = server.data("list_branches", json!({}));
-        let branches = list["branches"].as_array().unwrap();
-        let active = branches.iter().find(|branch| branch["active"] == true);
-        active.unwrap()["tip"].clone()
+        let text = server.text("list_branches", json!({}));
+        let mut lines = text.lines().filter_map(|line| line.strip_prefix("branch "));
+        let line = lines.find(|line| line.contains(", active, ")).unwrap();
+        line.split(',').next().unwrap().to_owned()
     };
     assert_eq!(active(&mut server), "u3");
     let message = json!({"role": "user", "content": "Go back."});
@@ -239,17 +263,17 @@ fn a_session_that_stays_open_is_read_as_its_file_is() {
     ]);
     assert_eq!(active(&mut server), "u9");
     // Another session between, and a note, which opens it anew.
-    server.data("list_branches", json!({"session": "s2"}));
-    server.data(
+    server.text("list_branches", json!({"session": "s2"}));
+    server.text(
         "leave_note",
         json!({"entry": "u3", "reason": "No import.", "outcome": "open"}),
     );
-    let (why, _) = server.data("why_left", json!({"branch": "u3"}));
-    assert!(why.to_string().contains("No import."), "{why}");
+    let why = server.text("why_left", json!({"branch": "u3"}));
+    assert!(why.contains("No import."), "{why}");
 
     // One that is deleted is gone.
     std::fs::remove_file(results[0]["session"]["path"].as_str().unwrap()).unwrap();
     let text = server.failure("list_branches", json!({}));
     assert!(text.contains("s1"), "{text}");
-    server.data("list_branches", json!({"session": "s2"}));
+    server.text("list_branches", json!({"session": "s2"}));
 }

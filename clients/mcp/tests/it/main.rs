@@ -3,6 +3,8 @@
 
 mod arguments;
 mod completions;
+mod records;
+mod scope;
 mod secrets;
 
 use serde_json::{Value, json};
@@ -161,12 +163,13 @@ impl Peer {
         answer["result"].clone()
     }
 
-    /// The structured content of a tool that succeeds, and its text.
-    fn data(&mut self, name: &str, arguments: Value) -> (Value, String) {
+    /// The text of a tool that succeeds: there is nothing else in its answer.
+    fn text(&mut self, name: &str, arguments: Value) -> String {
         let result = self.tool(name, arguments);
         assert_ne!(result["isError"], json!(true), "{name}: {result}");
-        let text = result["content"][0]["text"].as_str().unwrap().to_owned();
-        (result["structuredContent"].clone(), text)
+        assert!(result.get("structuredContent").is_none(), "{result}");
+        assert_eq!(result["content"].as_array().unwrap().len(), 1, "{result}");
+        result["content"][0]["text"].as_str().unwrap().to_owned()
     }
 
     /// The text of a tool that fails.
@@ -175,6 +178,25 @@ impl Peer {
         assert_eq!(result["isError"], json!(true), "{name}: {result}");
         result["content"][0]["text"].as_str().unwrap().to_owned()
     }
+}
+
+/// The value of a line in front of the record.
+fn fact<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    let mut lines = text.lines().skip(1).take_while(|line| !line.is_empty());
+    lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+}
+
+/// The ids in the lines `KIND ID, …` of a record.
+fn ids<'t>(text: &'t str, kind: &str) -> Vec<&'t str> {
+    let lines = text.lines().filter_map(|line| line.strip_prefix(kind));
+    let ids = lines.filter_map(|line| line.strip_prefix(' ')?.split([',', ' ']).next());
+    ids.collect()
+}
+
+/// The quoted text of an answer, without the marks.
+fn quotation(text: &str) -> String {
+    let lines = text.lines().filter_map(|line| line.strip_prefix("> "));
+    lines.map(|line| format!("{line}\n")).collect()
 }
 
 impl Drop for Peer {
@@ -193,61 +215,57 @@ fn an_agent_finds_what_was_tried_and_why_it_was_left() {
     let instructions = server.hello["instructions"].as_str().unwrap();
     assert!(instructions.contains("about session s1"), "{instructions}");
 
-    let (found, text) = server.data("search_history", json!({"query": "zebra"}));
+    let text = server.text("search_history", json!({"query": "zebra"}));
     // The second hit is the summary, which names the user's text.
-    let hit = &found["hits"][0];
-    assert_eq!(
-        (&hit["entryId"], &hit["branch"]),
-        (&json!("u2"), &json!("a2"))
-    );
-    assert_eq!(hit["abandoned"], true);
-    assert!(text.contains("> Clear the zebra cache."), "{text}");
-    let (left, _) = server.data(
-        "search_history",
-        json!({"query": "import", "branches": "abandoned"}),
-    );
-    assert_eq!(left["total"], 0);
-
-    let (branches, _) = server.data("list_branches", json!({}));
-    let tips: Vec<_> = branches["branches"].as_array().unwrap().iter().collect();
-    assert_eq!(tips.len(), 2);
-    assert_eq!(
-        (&tips[0]["tip"], &tips[0]["active"]),
-        (&json!("u3"), &json!(true))
-    );
-
-    let (why, text) = server.data("why_left", json!({"branch": "a2"}));
-    assert_eq!(
-        why["reasons"][0]["role"],
-        "summary written when it was left"
-    );
-    assert_eq!(why["end"][1]["entryId"], "a2");
-    assert!(text.contains("What was said about it"), "{text}");
-    let (why, _) = server.data("why_left", json!({"branch": "u3"}));
-    assert_eq!(why["active"], true);
-}
-
-#[test]
-fn records_are_quoted_and_inert() {
-    let folders = Folders::new();
-    folders.conversation("s1", &folders.path("work"));
-    let mut server = folders.server(&[]);
-    let (branch, text) = server.data("read_branch", json!({"tip": "a2"}));
     assert!(
-        text.starts_with("Record of an earlier conversation."),
+        text.contains("\nentry u2 of session s1, branch a2, a branch that was left, 2"),
         "{text}"
     );
-    assert!(text.contains("> Cleared; see https[:]//example.org/x. [31mIt fails still."));
-    let ids: Vec<_> = branch["passages"].as_array().unwrap().iter().collect();
-    assert_eq!(ids.len(), 4);
-    for line in text.lines().skip(2).filter(|line| !line.is_empty()) {
-        assert!(
-            line.starts_with("> ") || line.starts_with("entry "),
-            "{line}"
-        );
+    assert!(
+        text.contains("\n> Clear the zebra cache.\n> session: the build\n"),
+        "{text}"
+    );
+    let abandoned = json!({"query": "import", "branches": "abandoned"});
+    assert_eq!(
+        fact(&server.text("search_history", abandoned), "hits"),
+        Some("0")
+    );
+
+    let text = server.text("list_branches", json!({}));
+    assert_eq!(
+        (fact(&text, "session"), fact(&text, "branches")),
+        (Some("s1"), Some("2"))
+    );
+    assert_eq!(ids(&text, "branch"), ["u3", "a2"]);
+    assert!(text.contains("\nbranch u3, active, 1 messages, "), "{text}");
+    assert!(text.contains("\nbranch a2, left, 2 messages, "), "{text}");
+
+    let text = server.text("why_left", json!({"branch": "a2"}));
+    assert_eq!(
+        (fact(&text, "branch"), fact(&text, "reasons")),
+        (Some("a2"), Some("1"))
+    );
+    assert!(
+        text.contains(", summary written when it was left, "),
+        "{text}"
+    );
+    assert_eq!(ids(&text, "entry")[1..], ["u2", "a2"]);
+    let text = server.text("why_left", json!({"branch": "u3"}));
+    assert!(
+        fact(&text, "state").unwrap().starts_with("active"),
+        "{text}"
+    );
+
+    let text = server.text("compare_branches", json!({"a": "a2", "b": "u3"}));
+    for (name, value) in [
+        ("ancestor", "a1"),
+        ("a", "a2"),
+        ("aEntries", "2"),
+        ("b", "u3"),
+    ] {
+        assert_eq!(fact(&text, name), Some(value), "{text}");
     }
-    let (entry, _) = server.data("read_entry", json!({"entry": "a1"}));
-    assert_eq!(entry["text"], "A stale cache, or a missing import.");
+    assert!(text.contains("\n> Add the import.\n"), "{text}");
 }
 
 #[test]
@@ -276,20 +294,11 @@ fn long_branches_and_entries_come_in_pages() {
 
     let (mut from, mut seen) = (None::<String>, Vec::new());
     for _page in 0..40 {
-        let result = server.tool(
-            "read_branch",
-            json!({"tip": "long", "from": from, "maxTokens": 4_000}),
-        );
-        assert!(
-            result.to_string().len() < 4_000 * 3,
-            "{}",
-            result.to_string().len()
-        );
-        let page = &result["structuredContent"];
-        for passage in page["passages"].as_array().unwrap() {
-            seen.push(passage["entryId"].as_str().unwrap().to_owned());
-        }
-        from = page["nextFrom"].as_str().map(str::to_owned);
+        let page = json!({"tip": "long", "from": from, "maxTokens": 4_000});
+        let text = server.text("read_branch", page);
+        assert!(text.len() <= 4_000 * 3, "{}", text.len());
+        seen.extend(ids(&text, "entry").into_iter().map(str::to_owned));
+        from = fact(&text, "nextFrom").map(str::to_owned);
         if from.is_none() {
             break;
         }
@@ -300,10 +309,12 @@ fn long_branches_and_entries_come_in_pages() {
 
     let (mut cursor, mut whole) = (json!(0), String::new());
     while !cursor.is_null() {
-        let result = server.tool("read_entry", json!({"entry": "long", "cursor": cursor}));
-        assert!(result.to_string().len() < 25_000 * 3);
-        whole += result["structuredContent"]["text"].as_str().unwrap();
-        cursor = result["structuredContent"]["nextCursor"].clone();
+        let text = server.text("read_entry", json!({"entry": "long", "cursor": cursor}));
+        assert!(text.len() <= 25_000 * 3);
+        assert_eq!(fact(&text, "bytes"), Some("200000"));
+        whole += quotation(&text).trim_end_matches('\n');
+        let next = fact(&text, "nextCursor").map(|next| next.parse::<u64>().unwrap());
+        cursor = json!(next);
     }
     assert_eq!(whole, long);
 }
@@ -348,46 +359,21 @@ fn a_page_of_a_branch_of_100000_entries_reads_little_of_it() {
         sent = all;
     };
 
-    let (first, _) = server.data("read_branch", json!({"tip": "e99999"}));
-    assert_eq!(first["passages"][0]["entryId"], "e0");
+    let first = server.text("read_branch", json!({"tip": "e99999"}));
+    assert_eq!(ids(&first, "entry")[0], "e0");
     sent_since(300_000);
-    let (last, _) = server.data("read_branch", json!({"tip": "e99999", "from": "e99990"}));
-    assert_eq!(last["passages"].as_array().unwrap().len(), 10);
-    assert!(last.get("nextFrom").is_none());
+    let last = server.text("read_branch", json!({"tip": "e99999", "from": "e99990"}));
+    assert_eq!(fact(&last, "entries"), Some("10"));
+    assert_eq!(fact(&last, "nextFrom"), None);
     sent_since(300_000);
     // The daemon answers a comparison with all ids.
-    let (why, _) = server.data("why_left", json!({"branch": "e99999"}));
-    assert_eq!(why["end"][5]["entryId"], "e99999");
+    let why = server.text("why_left", json!({"branch": "e99999"}));
+    assert_eq!(ids(&why, "entry")[5], "e99999");
     sent_since(1_500_000);
-    let (compared, _) = server.data("compare_branches", json!({"a": "e99999", "b": "leaf"}));
-    assert_eq!(compared["a"]["entries"], 99_990);
+    let compared = server.text("compare_branches", json!({"a": "e99999", "b": "leaf"}));
+    assert_eq!(fact(&compared, "aEntries"), Some("99990"));
+    assert!(fact(&compared, "aNextFrom").is_some() && fact(&compared, "bNextFrom").is_none());
     sent_since(1_500_000);
-}
-
-#[test]
-fn sessions_of_other_directories_need_all() {
-    let folders = Folders::new();
-    folders.conversation("here", &folders.path("work/below"));
-    folders.conversation("away", &folders.path("elsewhere"));
-    let listed = |server: &mut Peer| {
-        let (list, _) = server.data("list_sessions", json!({}));
-        let rows = list["sessions"].as_array().unwrap().iter();
-        let mut ids: Vec<_> = rows
-            .map(|row| row["sessionId"].as_str().unwrap().to_owned())
-            .collect();
-        ids.sort();
-        ids
-    };
-    let mut server = folders.server(&[]);
-    assert_eq!(listed(&mut server), ["here"]);
-    let (found, _) = server.data("search_history", json!({"query": "zebra"}));
-    let hits = found["hits"].as_array().unwrap().iter();
-    assert!(hits.clone().count() > 0 && hits.clone().all(|hit| hit["sessionId"] == "here"));
-    let text = server.failure("read_branch", json!({"session": "away", "tip": "a2"}));
-    assert!(text.contains("--all"), "{text}");
-    // It is closed again: the next call opens another one.
-    server.data("list_branches", json!({"session": "here"}));
-    assert_eq!(listed(&mut folders.server(&["--all"])), ["away", "here"]);
 }
 
 #[test]
@@ -407,23 +393,24 @@ fn notes_need_permission_and_do_not_move_the_conversation() {
     assert_eq!(names(&mut server).len(), 10);
     let note =
         json!({"entry": "a2", "reason": "The cache is empty already.", "outcome": "abandoned"});
-    server.data("leave_note", note);
-    server.data("label_entry", json!({"entry": "a2", "label": "dead end"}));
-    server.data("name_session", json!({"name": "the import"}));
-    let (why, _) = server.data("why_left", json!({"branch": "a2"}));
-    let roles: Vec<_> = why["reasons"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|reason| &reason["role"])
-        .collect();
-    assert_eq!(
-        roles,
-        [
-            "summary written when it was left",
-            "note about a2: abandoned",
-            "label of a2"
-        ]
+    server.text("leave_note", note);
+    let text = server.text("label_entry", json!({"entry": "a2", "label": "dead end"}));
+    assert!(text.starts_with("Labelled.\nentry: "), "{text}");
+    server.text("name_session", json!({"name": "the import"}));
+    let text = server.text("why_left", json!({"branch": "a2"}));
+    assert_eq!(fact(&text, "reasons"), Some("3"));
+    let places: Vec<_> = [
+        "summary written when it was left",
+        "note about a2",
+        "label of a2",
+    ]
+    .iter()
+    .map(|role| text.find(&format!(", {role}, ")))
+    .collect();
+    assert!(places.is_sorted() && places[0].is_some(), "{text}");
+    assert!(
+        text.contains("\n> abandoned: The cache is empty already.\n"),
+        "{text}"
     );
     let text = server.failure(
         "leave_note",

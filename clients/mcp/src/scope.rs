@@ -1,0 +1,154 @@
+//! The directories whose sessions an agent may read.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
+
+/// A directory with those below it, or all directories.
+pub struct Scope {
+    /// As `resolved`; `None`: all.
+    path: Option<PathBuf>,
+}
+
+impl Scope {
+    /// `directory` is resolved; `None`: all directories.
+    pub fn new(directory: Option<PathBuf>) -> Scope {
+        Scope { path: directory }
+    }
+
+    /// The text of the directory; `None`: all.
+    pub fn path(&self) -> Option<String> {
+        self.path.as_ref().map(|path| path.display().to_string())
+    }
+
+    /// Whether the text of a directory, with nothing resolved, is in scope.
+    pub fn holds_text(&self, directory: &str) -> bool {
+        let path = self.path.as_ref();
+        path.is_none_or(|path| Path::new(directory).starts_with(path))
+    }
+
+    /// Looks at directories, each once.
+    pub fn directories(&self) -> Directories<'_> {
+        Directories {
+            scope: self.path.as_deref(),
+            known: HashMap::new(),
+        }
+    }
+}
+
+/// The directories of sessions, looked at as they are now.
+pub struct Directories<'s> {
+    scope: Option<&'s Path>,
+    known: HashMap<String, Option<PathBuf>>,
+}
+
+impl Directories<'_> {
+    /// Whether the sessions of this directory are in scope.
+    pub fn are_with(&mut self, directory: &str) -> bool {
+        self.is(directory, |directory, scope| directory.starts_with(scope))
+    }
+
+    /// Whether it is the directory of the scope itself.
+    pub fn is_own(&mut self, directory: &str) -> bool {
+        self.is(directory, |directory, scope| directory == scope)
+    }
+
+    fn is(&mut self, directory: &str, compare: impl Fn(&Path, &Path) -> bool) -> bool {
+        let Some(scope) = self.scope else {
+            return true;
+        };
+        let resolve = || resolved(Path::new(directory));
+        let known = self
+            .known
+            .entry(directory.to_owned())
+            .or_insert_with(resolve);
+        known
+            .as_ref()
+            .is_some_and(|directory| compare(directory, scope))
+    }
+}
+
+/// The absolute path without links and `..`. What is gone is taken as it is written. `None` if nobody can say where the
+/// path leads: it is relative, a link leads nowhere, a folder may not be read, or `..` follows what is gone.
+fn resolved(path: &Path) -> Option<PathBuf> {
+    if !path.is_absolute() {
+        return None;
+    }
+    let mut exists = path;
+    let real = loop {
+        match fs::canonicalize(exists) {
+            Ok(real) => break real,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                if fs::symlink_metadata(exists).is_ok() {
+                    return None;
+                }
+                exists = exists.parent()?;
+            }
+            Err(_) => return None,
+        }
+    };
+    let mut gone = path.strip_prefix(exists).ok()?.components();
+    let is_plain = gone.all(|part| matches!(part, Component::Normal(_)));
+    is_plain.then(|| real.join(path.strip_prefix(exists).unwrap_or(Path::new(""))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// `/proj/../secret` began with `/proj`, and so did a link in it that leads out of it.
+    #[test]
+    fn a_directory_is_where_it_leads() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        for folder in ["proj/below", "secret"] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        symlink(root.join("secret"), root.join("proj/out")).unwrap();
+        symlink(root.join("gone"), root.join("proj/nowhere")).unwrap();
+        symlink(root.join("proj"), root.join("link")).unwrap();
+        let scope = Scope::new(Some(root.join("proj")));
+        let mut directories = scope.directories();
+        for inside in [
+            "proj",
+            "proj/",
+            "proj/below",
+            "proj/./below",
+            "proj/below/..",
+            "link",
+            "link/below",
+            "secret/../proj",
+            "proj/gone/deep",
+            "link/gone",
+        ] {
+            let path = format!("{}/{inside}", root.display());
+            assert!(directories.are_with(&path), "{path}");
+        }
+        for outside in [
+            "",
+            "secret",
+            "proj/../secret",
+            "proj/../secret/gone",
+            "proj/out",
+            "proj/out/gone",
+            "proj/nowhere",
+            "proj/nowhere/x",
+            "proj/gone/../../secret",
+            "proj/gone/../x",
+            "project",
+            "link/../secret",
+            "proj/out/..",
+        ] {
+            let path = format!("{}/{outside}", root.display());
+            assert!(!directories.are_with(&path), "{path}");
+        }
+        assert!(!directories.are_with("proj/below"), "it is relative");
+        assert!(!directories.are_with(""));
+        let mut directories = scope.directories();
+        assert!(directories.is_own(&format!("{}/link", root.display())));
+        assert!(!directories.is_own(&format!("{}/proj/below", root.display())));
+        assert!(Scope::new(None).directories().are_with("anywhere"));
+    }
+}

@@ -1,0 +1,83 @@
+//! The directories whose sessions a server opens.
+
+use crate::{Folders, Peer, fact, ids};
+use serde_json::json;
+
+#[test]
+fn sessions_of_other_directories_need_all() {
+    let folders = Folders::new();
+    folders.conversation("here", &folders.path("work/below"));
+    folders.conversation("away", &folders.path("elsewhere"));
+    let mut server = folders.server(&[]);
+    assert_eq!(listed(&mut server), ["here"]);
+    let text = server.text("search_history", json!({"query": "zebra"}));
+    assert!(
+        !ids(&text, "entry").is_empty() && !text.contains("away"),
+        "{text}"
+    );
+    let text = server.failure("read_branch", json!({"session": "away", "tip": "a2"}));
+    assert!(text.contains("--all"), "{text}");
+    // It is closed again: the next call opens another one.
+    server.text("list_branches", json!({"session": "here"}));
+    assert_eq!(listed(&mut folders.server(&["--all"])), ["away", "here"]);
+}
+
+fn listed(server: &mut Peer) -> Vec<String> {
+    let text = server.text("list_sessions", json!({}));
+    let mut ids: Vec<_> = ids(&text, "session")
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+    ids.sort();
+    ids
+}
+
+/// A directory was compared as a text: `work/../elsewhere` and a link out of the directory passed, and a session whose
+/// editor names the directory by a link was missing.
+#[test]
+fn the_scope_is_where_a_directory_leads() {
+    let folders = Folders::new();
+    let link = |to: &str, name: &str| {
+        std::os::unix::fs::symlink(folders.path(to), folders.path(name)).unwrap();
+    };
+    link("elsewhere", "work/out");
+    link("work", "link");
+    folders.conversation("above", &folders.path("work/../elsewhere"));
+    folders.conversation("out", &folders.path("work/out"));
+    folders.conversation("in", &folders.path("link/below"));
+    folders.conversation("own", &folders.path("link"));
+    let mut server = folders.server(&[]);
+    let instructions = server.hello["instructions"].as_str().unwrap();
+    assert!(instructions.contains("about session own"), "{instructions}");
+    assert_eq!(listed(&mut server), ["in", "own"]);
+    let (mut sessions, mut cursor) = (Vec::new(), None::<String>);
+    loop {
+        let page = json!({"query": "zebra", "limit": 1, "cursor": cursor});
+        let text = server.text("search_history", page);
+        assert!(
+            fact(&text, "hits").unwrap().starts_with("at least "),
+            "{text}"
+        );
+        let of = text.lines().filter_map(|line| line.strip_prefix("entry "));
+        sessions.extend(of.map(|line| line.split([' ', ',']).nth(3).unwrap().to_owned()));
+        cursor = fact(&text, "nextCursor").map(str::to_owned);
+        if cursor.is_none() {
+            break;
+        }
+    }
+    sessions.sort();
+    assert_eq!(sessions, ["in", "in", "own", "own"]);
+    for session in ["above", "out"] {
+        let text = server.failure("list_branches", json!({"session": session}));
+        assert!(text.contains("--all"), "{text}");
+    }
+    let resources = server.request("resources/list", json!({})).to_string();
+    assert!(resources.contains("session/in") && !resources.contains("session/out"));
+    let refused = server.request("resources/read", json!({"uri": "treelined://session/out"}));
+    assert!(
+        refused["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("--all")
+    );
+}
