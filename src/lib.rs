@@ -170,7 +170,6 @@ mod web;
 )]
 mod wire;
 
-use clap::Parser;
 use std::process::ExitCode;
 
 /// Runs the program with the arguments of the process, and returns its exit code.
@@ -178,7 +177,8 @@ pub fn run() -> ExitCode {
     if cli::completes() {
         return ExitCode::SUCCESS;
     }
-    match cli::Arguments::try_parse() {
+    let words: Vec<_> = std::env::args_os().collect();
+    match cli::Arguments::read(&words) {
         Ok(arguments) => cli::run(arguments),
         Err(error) => cli::refuse(error),
     }
