@@ -30,9 +30,13 @@ pub(crate) struct ThreadPlan {
 }
 
 impl ThreadPlan {
-    /// One thread for each core, at most `threads`, and one waiting result for each.
+    /// One thread for each core, at most `threads`, and one waiting result for each. For one thread the system is not
+    /// asked for its cores.
     pub(crate) fn up_to(threads: usize) -> Self {
-        let threads = cores().min(threads).max(1);
+        let threads = match threads {
+            0 | 1 => 1,
+            _ => cores().min(threads),
+        };
         Self {
             helpers: threads - 1,
             ahead: threads,

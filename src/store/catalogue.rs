@@ -240,7 +240,7 @@ fn in_parallel<S, T: Send>(
 ) -> Vec<T> {
     let plan = ThreadPlan {
         ahead: count,
-        ..ThreadPlan::up_to(MAX_THREADS)
+        ..ThreadPlan::up_to(MAX_THREADS.min(count))
     };
     let mut all = Vec::with_capacity(count);
     let _never_breaks = parallel::map_in_order(count, plan, state, work, |done| {
