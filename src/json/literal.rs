@@ -17,20 +17,20 @@ pub(crate) fn string(raw: &[u8]) -> Option<Cow<'_, str>> {
     if literal.end != raw.len() {
         return None;
     }
-    let inner = raw.get(1..literal.end - 1)?;
+    let inner = lossy(raw.get(1..literal.end - 1)?);
     if !literal.escaped {
-        return Some(lossy(inner));
+        return Some(inner);
     }
     let mut out = String::with_capacity(inner.len());
-    let mut rest = inner;
-    while let Some(slash) = memchr::memchr(b'\\', rest) {
+    let mut rest = &*inner;
+    while let Some(slash) = memchr::memchr(b'\\', rest.as_bytes()) {
         let (plain, escape) = rest.split_at_checked(slash)?;
-        out.push_str(&lossy(plain));
-        let (char, length) = unescape(escape)?;
+        out.push_str(plain);
+        let (char, length) = unescape(escape.as_bytes())?;
         out.push(char);
         rest = escape.get(length..)?;
     }
-    out.push_str(&lossy(rest));
+    out.push_str(rest);
     Some(Cow::Owned(out))
 }
 
@@ -113,7 +113,7 @@ fn specials(word: u64) -> u64 {
 /// The text of `bytes`. Valid UTF-8 is the rule, and the check alone is quicker than the repair.
 #[inline]
 fn lossy(bytes: &[u8]) -> Cow<'_, str> {
-    match str::from_utf8(bytes) {
+    match simdutf8::basic::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => String::from_utf8_lossy(bytes),
     }
