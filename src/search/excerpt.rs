@@ -19,6 +19,8 @@ const LOOKED_THROUGH: usize = 4000;
 const NEAR: usize = 20;
 /// The sign for text that was cut.
 const CUT: char = '…';
+/// Bytes of a field that are folded at first; then as many again.
+const FOLDED_FIRST: usize = 256;
 /// The most marked ranges of an excerpt.
 const MOST_RANGES: usize = 16;
 
@@ -227,6 +229,29 @@ fn apart(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
     apart
 }
 
+/// The offset of the first of these words in a field, in bytes of its folded form. Folds not much more than the text
+/// before it: most matches are near the beginning of a long field.
+fn first_folded(words: &[Finder<'_>], field: &str) -> Option<usize> {
+    let longest = words.iter().map(|word| word.needle().len()).max()?;
+    let mut folded = Vec::new();
+    let (mut rest, mut part) = (field, FOLDED_FIRST);
+    loop {
+        while !rest.is_char_boundary(part.min(rest.len())) {
+            part += 1;
+        }
+        let (text, after) = rest.split_at_checked(part).unwrap_or((rest, ""));
+        push_folded(&mut folded, text);
+        rest = after;
+        let first = words.iter().filter_map(|word| word.find(&folded)).min();
+        // A longer word may begin before the one that was found, and end further on.
+        match first.filter(|first| rest.is_empty() || first + longest <= folded.len()) {
+            Some(first) => return Some(first),
+            None if rest.is_empty() => return None,
+            None => part = folded.len(),
+        }
+    }
+}
+
 impl Query {
     /// The offset of the first match in a field, in bytes.
     fn first_in(&self, field: &str) -> Option<usize> {
@@ -234,9 +259,7 @@ impl Query {
             Needles::Literal(literal) => literal.find(field.as_bytes()),
             Needles::Regex(regex) => regex.find(field).map(|found| found.start()),
             Needles::Words(words) => {
-                let mut folded = Vec::with_capacity(field.len());
-                push_folded(&mut folded, field);
-                let first = words.iter().filter_map(|word| word.find(&folded)).min()?;
+                let first = first_folded(words, field)?;
                 let mut length = Vec::new();
                 let mut passed = 0;
                 let mut chars = field.char_indices();

@@ -8,6 +8,7 @@ use aho_corasick::{AhoCorasick, Input, packed};
 use memchr::memmem::Finder;
 use memchr::{memchr, memrchr};
 use regex_syntax::hir::literal::{ExtractKind, Extractor, Seq};
+use std::ops::Range;
 
 /// The byte search for one needle.
 #[derive(Debug)]
@@ -31,6 +32,8 @@ struct Search {
     run: Option<Run>,
     /// Whether the bytes found are the whole needle.
     is_whole: bool,
+    /// The rest of a word, if the bytes found are a part of it.
+    rest: Option<Rest>,
     /// Escapes, and other characters whose folded form may be part of the needle: one search for both.
     hidden: How,
     /// Bytes that are found: the more, the fewer lines have them.
@@ -43,6 +46,16 @@ struct Run {
     text: Vec<u8>,
     /// The offset of the bytes that are searched first.
     at: usize,
+}
+
+/// The characters of a word around those that are searched first.
+#[derive(Debug)]
+struct Rest {
+    /// From the last one to the first.
+    before: Vec<char>,
+    /// The number of characters that are searched first.
+    window: usize,
+    behind: Vec<char>,
 }
 
 #[derive(Debug)]
@@ -137,17 +150,25 @@ impl Prefilter {
         let Some(search) = &self.0 else {
             return Presence::Maybe;
         };
-        let mut from = 0;
+        let (mut from, mut is_open) = (0, false);
         while let Some(at) = search.next(raw, from) {
+            let (start, told) = match &search.rest {
+                Some(rest) => rest.tell(raw, at),
+                None if search.is_whole => (at, Presence::Yes),
+                None => (at, Presence::Maybe),
+            };
             // Its first bytes may be part of an escape.
-            let before = raw.get(at.saturating_sub(ESCAPE)..at).unwrap_or_default();
-            match search.is_whole {
-                true if !may_be_in_escape(before) => return Presence::Yes,
-                true => from = at + 1,
-                false => return Presence::Maybe,
+            let before = start.saturating_sub(ESCAPE)..start;
+            let is_escape = may_be_in_escape(raw.get(before).unwrap_or_default());
+            match told {
+                Presence::Yes if !is_escape => return Presence::Yes,
+                Presence::Maybe => return Presence::Maybe,
+                Presence::Yes => is_open = true,
+                Presence::No => {}
             }
+            from = at + 1;
         }
-        match from > 0 || search.may_hide(raw) {
+        match is_open || search.may_hide(raw) {
             true => Presence::Maybe,
             false => Presence::No,
         }
@@ -168,6 +189,7 @@ impl Search {
             how: How::of(patterns)?,
             run,
             is_whole,
+            rest: None,
             hidden: How::of(&others)?,
             len,
         })
@@ -186,21 +208,28 @@ impl Search {
         let before = before.take_while(|byte| is_plain(byte)).count();
         let behind = behind.iter().take(AROUND);
         let behind = behind.take_while(|byte| is_plain(byte)).count();
-        let text = word.get(at - before..at + len + behind)?;
+        let range = at - before..at + len + behind;
+        let text = word.get(range.clone())?;
         let run = (text.len() > len).then(|| Run {
             text: text.to_vec(),
             at: before,
         });
         let is_whole = text.len() == word.len();
         let others = folded_into(text);
-        Self::new(&cases(window), run, is_whole, text.len(), others)
+        let search = Self::new(&cases(window), run, is_whole, text.len(), others)?;
+        let word = str::from_utf8(word).ok().filter(|_| !is_whole);
+        Some(Self {
+            rest: word.and_then(|word| Rest::of(word, range)),
+            ..search
+        })
     }
 
     /// Searches adjacent characters outside ASCII, in all cases.
     fn beyond_ascii(word: &[u8]) -> Option<Self> {
         let word = str::from_utf8(word).ok()?;
         let is_plain = |char: &char| !char.is_ascii() && is_unescaped(*char);
-        let mut best: (usize, Vec<String>) = (0, Vec::new());
+        // The range of the searched characters, and their patterns.
+        let mut best: (Range<usize>, Vec<String>) = (0..0, Vec::new());
         for (start, _) in word.char_indices().filter(|(_, char)| is_plain(char)) {
             let (mut len, mut patterns) = (0, vec![String::new()]);
             let rest = word.get(start..).unwrap_or_default().chars();
@@ -217,17 +246,21 @@ impl Search {
                 patterns = patterns.iter().flat_map(with).collect();
                 len += char.len_utf8();
             }
-            if len > best.0 {
-                best = (len, patterns);
+            if len > best.0.len() {
+                best = (start..start + len, patterns);
             }
         }
-        let (len, mut patterns) = best;
-        if len == 0 {
+        let (window, mut patterns) = best;
+        if window.is_empty() {
             let char = word.chars().find(is_plain)?;
             patterns = folded_to(char).iter().map(char::to_string).collect();
         }
         let patterns: Vec<_> = patterns.into_iter().map(String::into_bytes).collect();
-        Self::new(&patterns, None, len == word.len(), len, Vec::new())
+        let search = Self::new(&patterns, None, false, window.len(), Vec::new())?;
+        Some(Self {
+            rest: Rest::of(word, window),
+            ..search
+        })
     }
 
     /// The start of the next match, from `from` on.
@@ -270,6 +303,52 @@ impl Search {
     fn may_hide(&self, line: &[u8]) -> bool {
         self.next_hidden(line, 0).is_some()
     }
+}
+
+impl Rest {
+    /// `None` without a window: one of its characters may then be a part of another one's folded form.
+    fn of(word: &str, window: Range<usize>) -> Option<Self> {
+        let searched = word.get(window.clone()).filter(|text| !text.is_empty())?;
+        Some(Self {
+            before: word.get(..window.start)?.chars().rev().collect(),
+            window: searched.chars().count(),
+            behind: word.get(window.end..)?.chars().collect(),
+        })
+    }
+
+    /// Whether the word is around the characters found at `at`, and its start.
+    fn tell(&self, raw: &[u8], at: usize) -> (usize, Presence) {
+        let text = simdutf8::basic::from_utf8(raw).ok();
+        let Some((before, found)) = text.and_then(|text| text.split_at_checked(at)) else {
+            return (at, Presence::Maybe);
+        };
+        let behind = same(&self.behind, found.chars().skip(self.window));
+        let start = before.char_indices().rev().take(self.before.len()).last();
+        let start = start.map_or(at, |(start, _)| start);
+        let told = match same(&self.before, before.chars().rev()) {
+            Presence::Yes => behind,
+            Presence::Maybe if behind != Presence::No => Presence::Maybe,
+            Presence::Maybe | Presence::No => Presence::No,
+        };
+        (start, told)
+    }
+}
+
+/// Whether the characters fold to the expected ones. An escape, and a character that folds to several, are not decided.
+fn same(expected: &[char], mut chars: impl Iterator<Item = char>) -> Presence {
+    for expected in expected {
+        let Some(char) = chars.next() else {
+            return Presence::No;
+        };
+        let mut form = folded(char);
+        match (form.next(), form.next()) {
+            _ if !is_unescaped(*expected) || char == '\\' => return Presence::Maybe,
+            (Some(one), None) if one == *expected => {}
+            (Some(_), None) => return Presence::No,
+            _ => return Presence::Maybe,
+        }
+    }
+    Presence::Yes
 }
 
 impl How {
