@@ -5,18 +5,20 @@
 //! - [`daemon`], [`pi`], [`machine`]: the three that are measured;
 //! - [`shared`]: the daemon on a socket, and its clients;
 //! - [`world`]: the folders of one measurement;
-//! - [`table`]: medians, targets, and how they are shown.
+//! - [`table`]: medians, targets, and how they are shown; [`record`]: where they are written.
 
 mod daemon;
 mod machine;
 mod pi;
+mod record;
 mod rows;
 mod shared;
 mod table;
 mod web_socket;
 mod world;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
+use record::Record;
 use std::path::PathBuf;
 use table::Table;
 
@@ -36,6 +38,8 @@ pub struct Bench {
     pub index_bytes: Option<u64>,
     /// Only rows whose group has this in its name.
     pub only: Option<String>,
+    /// Whether the rows are written into the documents of the repository, which is the working directory.
+    pub write: bool,
     /// How many times each thing is measured at least. Large ones are measured fewer times.
     pub rounds: usize,
 }
@@ -70,6 +74,7 @@ fn main() -> Result<()> {
         _ => {}
     }
     let bench = parse()?;
+    let record = bench.write.then(Record::begin).transpose()?;
     let mut table = Table::default();
     for (group, measure) in rows::GROUPS {
         if bench
@@ -88,6 +93,10 @@ fn main() -> Result<()> {
         }
     }
     println!("{}", table.markdown());
+    if let Some(record) = record {
+        ensure!(table.is_complete(), "not written, since rows are missing");
+        record.write(&table)?;
+    }
     Ok(())
 }
 
@@ -95,12 +104,16 @@ fn parse() -> Result<Bench> {
     let mut arguments = std::env::args().skip(1);
     let (mut treelined, mut pi, mut oh_my_pi, mut folder) = (None, None, None, None);
     let (mut sizes, mut counts) = (vec![1_000, 10_000, 100_000, 1_000_000], vec![2_000, 10_000]);
-    let (mut only, mut rounds, mut index_bytes) = (None, 5, None);
+    let (mut only, mut rounds, mut index_bytes, mut write) = (None, 5, None, false);
     while let Some(flag) = arguments.next() {
         if flag == "--quick" {
             sizes.retain(|size| *size <= 100_000);
             counts.retain(|count| *count <= 2_000);
             rounds = 3;
+            continue;
+        }
+        if flag == "--write" {
+            write = true;
             continue;
         }
         let value = arguments
@@ -120,6 +133,10 @@ fn parse() -> Result<Bench> {
         }
     }
     let folder = folder.context("--folder")?;
+    ensure!(
+        !write || only.is_none(),
+        "--write is for all rows, without --only"
+    );
     Ok(Bench {
         treelined: treelined.context("--treelined")?,
         pi,
@@ -130,6 +147,7 @@ fn parse() -> Result<Bench> {
         counts,
         index_bytes,
         only,
+        write,
         rounds,
     })
 }

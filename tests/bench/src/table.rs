@@ -1,5 +1,6 @@
 //! Measurements and targets as a table.
 
+use anyhow::{Context, Result};
 use std::fmt::Write;
 
 /// How the numbers of a row are shown, and which direction is better.
@@ -139,12 +140,32 @@ impl Row {
 
     /// How many times better we are.
     fn than(&self, other: Option<f64>) -> Option<f64> {
-        let (ours, other) = (self.value()?, other?);
-        Some(if self.unit.more_is_better() {
+        Some(self.ratio(self.value()?, other?))
+    }
+
+    fn ratio(&self, ours: f64, other: f64) -> f64 {
+        if self.unit.more_is_better() {
             ours / other
         } else {
             other / ours
-        })
+        }
+    }
+
+    /// How many times better than pi we are: of the medians, and the least and the most of one round, in which both
+    /// were measured in turn.
+    fn show_than_pi(&self) -> Option<String> {
+        let ratio = round(self.than(self.pi_value())?);
+        let Pi::Measured(theirs) = &self.pi else {
+            return None;
+        };
+        if theirs.len() != self.ours.len() {
+            return Some(format!("{ratio} ×"));
+        }
+        let rounds = self.ours.iter().zip(theirs);
+        let rounds: Vec<f64> = rounds.map(|(ours, pi)| self.ratio(*ours, *pi)).collect();
+        let [least, most] =
+            [0.0, 1.0].map(|share| quantile(&rounds, share).map_or_else(String::new, round));
+        Some(format!("{ratio} × ({least}–{most})"))
     }
 
     fn pi_value(&self) -> Option<f64> {
@@ -232,7 +253,7 @@ impl Row {
             self.value()
                 .map_or_else(dash, |value| self.unit.show(value)),
             pi,
-            times(self.than(self.pi_value())),
+            self.show_than_pi().unwrap_or_else(dash),
             limit,
             times(self.of_limit()),
             if targets.is_empty() {
@@ -279,6 +300,24 @@ impl Table {
     pub fn failed(&mut self, group: &str, error: &anyhow::Error) {
         eprintln!("bench: {group} failed: {error:#}");
         self.failures.push(format!("{group}: {error:#}"));
+    }
+
+    /// The first cells of the rows that begin with these words, as a table.
+    pub fn chosen(&self, beginnings: &[&str]) -> Result<String> {
+        let mut text = String::from(
+            "| operation | treelined | pi | times better than pi |\n|---|---|---|---|\n",
+        );
+        for beginning in beginnings {
+            let mut rows = self.rows.iter().map(Row::cells);
+            let row = rows.find(|cells| cells[0].starts_with(beginning));
+            let row = row.with_context(|| format!("no row of {beginning}"))?;
+            writeln!(text, "| {} |", row[..4].join(" | "))?;
+        }
+        Ok(text)
+    }
+
+    pub fn is_complete(&self) -> bool {
+        self.failures.is_empty()
     }
 
     pub fn markdown(&self) -> String {
