@@ -5,6 +5,7 @@
 
 use crate::bytes::part;
 use crate::json::{self, Elements, Malformed, Members};
+use crate::suggest;
 use std::fmt::Write;
 use std::sync::OnceLock;
 
@@ -170,7 +171,8 @@ pub(crate) struct ShapeFault {
     pub reason: String,
 }
 
-/// Checks a message: it needs a role, and with a known role the members of that role.
+/// Checks a message: it needs a role, and with a known role the members of that role. A role that is nearly a known one
+/// is refused; any other is the client's own.
 pub(crate) fn check_message(message: &[u8]) -> Result<(), ShapeFault> {
     let fault = |member: &str, reason: &str| ShapeFault {
         member: member.to_owned(),
@@ -185,7 +187,14 @@ pub(crate) fn check_message(message: &[u8]) -> Result<(), ShapeFault> {
         Some(record) => found
             .check(record)
             .map_err(|ShapeFault { member, reason }| fault(&member, &reason)),
-        None => Ok(()),
+        // Such a message would be in the file, and no model would ever see it.
+        None => match suggest::nearest(&role, ROLES.iter().map(|record| record.tag)) {
+            Some(meant) => Err(fault(
+                "role",
+                &format!("{role:?} is unknown; did you mean {meant:?}?"),
+            )),
+            None => Ok(()),
+        },
     }
 }
 

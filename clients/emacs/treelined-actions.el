@@ -92,13 +92,14 @@ that was gone back to is passed to `treelined-draft-function'."
 
 (add-hook 'treelined-session-functions #'treelined-actions--stream)
 
-(defun treelined-actions--question (count)
+(defun treelined-actions--question (count &optional end)
   "Return the question before COUNT entries are left behind.
-COUNT is nil if it is not known."
+COUNT is nil if it is not known.  END is asked in place of a summary."
   (pcase count
     ('nil "Summarize the branch that is left behind?")
-    (1 "1 entry is left behind; it stays in the tree.  Summarize it?")
-    (_ (format "%d entries are left behind; they stay in the tree.  Summarize?" count))))
+    (1 (concat "1 entry is left behind; it stays in the tree.  " (or end "Summarize it?")))
+    (_ (format "%d entries are left behind; they stay in the tree.  %s" count
+               (or end "Summarize?")))))
 
 (defun treelined-actions--read-summary (count)
   "Ask how to leave COUNT entries behind, and return params of `navigate_tree'."
@@ -126,6 +127,9 @@ Going to a message of the user takes it back, to be edited."
     (cond ((and answer (not (car answer))) (treelined-report result))
           ((plist-get result :reason) (treelined-actions--say result))
           ((eql count 0) (treelined-navigate treelined-session params))
+          ((and (car answer) (not (plist-get result :canSummarize)))
+           (when (y-or-n-p (treelined-actions--question count "Go there? "))
+             (treelined-navigate treelined-session params)))
           (t (treelined-navigate treelined-session
                                  (append params (treelined-actions--read-summary count)))))))
 

@@ -32,7 +32,7 @@ Emacs ends with Emacs; `connect' joins the one that all programs share."
           (repeat :tag "Program and arguments" string)))
 
 (defcustom treelined-arguments nil
-  "More arguments of the daemon, such as (\"--summarizer\" \"outline\")."
+  "More arguments of the daemon, such as (\"--summarizer\" \"llm\")."
   :group 'treelined
   :type '(repeat string))
 

@@ -136,7 +136,7 @@ pub(crate) struct Options {
     /// Where sessions are kept; the platform's data directory if not given
     #[arg(long, global = true, value_name = "DIR")]
     pub session_dir: Option<PathBuf>,
-    /// The summarizer for summaries that no client writes [default: none]
+    /// The summarizer for summaries that no client writes [default: outline]
     #[arg(long, global = true, value_enum, hide_short_help = true)]
     pub summarizer: Option<SummarizerName>,
     /// The failures that an answered append survives [default: interval]

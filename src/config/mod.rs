@@ -77,8 +77,8 @@ pub(crate) struct ConfigFlags {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum SummarizerName {
-    #[default]
     None,
+    #[default]
     Outline,
     Command,
     Llm,

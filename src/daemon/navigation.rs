@@ -207,6 +207,10 @@ impl Navigator {
             }
         };
         let (planning, mut preparation) = self.prepare(planning, plan).await?;
+        let can_summarize = planning
+            .request
+            .check_summarizable(BeforeEvent::SessionBeforeTree)
+            .is_ok();
         drop(planning);
         // Moved, not copied: they may be as large as the client's limit.
         let entries = std::mem::take(&mut preparation.material.entries).into_iter();
@@ -216,7 +220,10 @@ impl Navigator {
             entries_to_summarize: fits.then_some(entries),
             ..self.preparation(&preparation)
         };
-        let dry_run = wire::DryRun { preparation };
+        let dry_run = wire::DryRun {
+            preparation,
+            can_summarize,
+        };
         Ok(wire::NavigateTreeResult::DryRun(Box::new(dry_run)))
     }
 

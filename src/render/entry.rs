@@ -1,8 +1,8 @@
 //! One entry as blocks, by its type and role.
 
+use super::EntryContext;
 use super::message;
 use super::writer::{BlockWriter, Text};
-use super::{EntryContext, markdown};
 use crate::json::{self, Elements, MemberValues};
 use crate::summary::{self, frame};
 
@@ -81,7 +81,7 @@ fn push_other(writer: &mut BlockWriter<'_>, kind: &str, entry: &[u8], context: &
         "custom_message" => {
             push_preview(writer, context);
             let content = json::get(entry, "content").unwrap_or_default();
-            message::push_content(writer, content, markdown::SoftBreak::Space, context);
+            message::push_content(writer, content, context);
         }
         "custom" => {
             push_preview(writer, context);
@@ -138,7 +138,7 @@ fn push_context_edit(writer: &mut BlockWriter<'_>, entry: &[u8], context: &Entry
         None => push_line(writer, &format!("Leaves out {target}")),
         Some(content) => {
             push_line(writer, &format!("Replaces the content of {target}"));
-            message::push_content(writer, content, markdown::SoftBreak::Space, context);
+            message::push_content(writer, content, context);
         }
     }
 }

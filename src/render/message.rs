@@ -1,7 +1,7 @@
 //! The blocks of a message, by its role, and of content.
 
 use super::entry::{SummaryKind, number, push_json, push_line, push_preview, push_summary};
-use super::markdown::{self, Part, SoftBreak};
+use super::markdown::{self, Part};
 use super::writer::{BLOCK_BYTES, BlockWriter, Text};
 use super::{EntryContext, call, image};
 use crate::bytes::part;
@@ -14,23 +14,23 @@ pub(super) fn push(writer: &mut BlockWriter<'_>, message: &[u8], context: &Entry
     let role = role.and_then(json::string).unwrap_or_default();
     let content = content.unwrap_or_default();
     match &*role {
-        "user" => push_content(writer, content, SoftBreak::Line, context),
+        "user" => push_content(writer, content, context),
         "toolResult" => push_output(writer, content, None),
         "bashExecution" => push_command(writer, message),
         "branchSummary" => push_summary(writer, SummaryKind::Branch, message, context),
         "compactionSummary" => push_summary(writer, SummaryKind::Compaction, message, context),
         "assistant" => {
-            push_content(writer, content, SoftBreak::Space, context);
+            push_content(writer, content, context);
             if let Some(error) = error.and_then(json::string) {
                 push_line(writer, &error);
             }
         }
         "system" | "custom" | "hookMessage" => {
             push_preview(writer, context);
-            push_content(writer, content, SoftBreak::Space, context);
+            push_content(writer, content, context);
         }
         _ => match content {
-            [b'"' | b'[', ..] => push_content(writer, content, SoftBreak::Space, context),
+            [b'"' | b'[', ..] => push_content(writer, content, context),
             _ => push_json(writer, message),
         },
     }
@@ -40,16 +40,15 @@ pub(super) fn push(writer: &mut BlockWriter<'_>, message: &[u8], context: &Entry
 pub(super) fn push_content(
     writer: &mut BlockWriter<'_>,
     content: &[u8],
-    soft_break: SoftBreak,
     context: &EntryContext<'_>,
 ) {
     if let Some(text) = Text::of(Some(content)) {
-        return push_markdown(writer, text, soft_break);
+        return push_markdown(writer, text);
     }
     each_part(content, |kind, block| match kind {
         "text" => {
             if let Some(text) = Text::of(json::get(block, "text")) {
-                push_markdown(writer, text, soft_break);
+                push_markdown(writer, text);
             }
         }
         "thinking" => push_thinking(writer, block),
@@ -104,10 +103,10 @@ fn each_part(content: &[u8], mut see: impl FnMut(&str, &[u8])) {
 }
 
 /// Writes Markdown as `html` and `code` blocks; as `text` if it cannot be HTML.
-fn push_markdown(writer: &mut BlockWriter<'_>, text: Text<'_>, soft_break: SoftBreak) {
+fn push_markdown(writer: &mut BlockWriter<'_>, text: Text<'_>) {
     let markdown = text.decoded();
     let is_short = markdown.len() <= writer.room();
-    let parts = is_short.then(|| markdown::parts(&markdown, soft_break));
+    let parts = is_short.then(|| markdown::parts(&markdown));
     let parts = parts.flatten().filter(|parts| fits(parts, writer.room()));
     let Some(parts) = parts else {
         return writer.block("text", |writer| {

@@ -238,6 +238,8 @@ pub(crate) struct DryRun {
     /// The preparation that `session_before_tree` would carry, with ids in place of entries that exceed the
     /// client's `maxFrameBytes`.
     pub preparation: TreePreparation,
+    /// Whether a summary can be had: a summarizer is configured, or a client or hook answers `session_before_tree`.
+    pub can_summarize: bool,
 }
 
 session_params! {

@@ -256,7 +256,11 @@ fn entry_errors() {
 #[test]
 fn navigation_errors() {
     check("summarizerUnavailable", 1300, &[], || {
-        begun().err(
+        let mut d = Daemon::start_with(&["--summarizer", "none"], &[]);
+        d.ignore_bookkeeping();
+        d.create();
+        d.chain(&["u1", "a1"]);
+        d.err(
             "navigate_tree",
             json!({"targetId": "u1", "summarize": true}),
         )

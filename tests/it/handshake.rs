@@ -27,20 +27,24 @@ fn the_daemon_introduces_itself() {
         digits.len() == 64 && digits.bytes().all(|b| b.is_ascii_hexdigit()),
         "{hash}"
     );
-    assert_eq!(found["capabilities"]["summarizer"], Json::Null);
-    assert!(
-        found["capabilities"]
-            .as_object()
-            .unwrap()
-            .contains_key("summarizer"),
-        "null, not absent"
-    );
     assert_eq!(found["limits"]["maxFrameBytes"], 64 << 20);
     assert_eq!(found["limits"]["maxAnswerMs"], 600_000);
     assert!(
         found["limits"]["maxQueuedBytes"].as_u64() > Some(0),
         "{found}"
     );
+}
+
+// Without an option nobody could summarize, although the outline needs neither a model nor a network.
+#[test]
+fn the_outline_is_the_summarizer_by_default() {
+    let told = |args: &[&str]| {
+        let mut d = Daemon::start_with(args, &[]);
+        d.initialize(json!({"protocolVersion": 1}))["capabilities"].clone()
+    };
+    assert_eq!(told(&[])["summarizer"], "outline");
+    let none = told(&["--summarizer", "none"]);
+    assert_eq!(none.get("summarizer"), Some(&Json::Null));
 }
 
 #[test]
@@ -59,13 +63,13 @@ fn options_show_in_limits_and_capabilities() {
         "--max-queued-bytes",
         "80000",
         "--summarizer",
-        "outline",
+        "none",
     ];
     let mut d = Daemon::start_with(&args, &[]);
     let found = d.initialize(json!({"protocolVersion": 1}));
     assert_eq!(found["limits"]["maxFrameBytes"], 70_000);
     assert_eq!(found["limits"]["maxQueuedBytes"], 80_000);
-    assert_eq!(found["capabilities"]["summarizer"], "outline");
+    assert_eq!(found["capabilities"]["summarizer"], Json::Null);
 }
 
 #[test]

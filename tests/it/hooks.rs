@@ -55,7 +55,8 @@ fn a_hook_gives_the_summary_where_no_client_and_no_summarizer_does() {
         "cat > {}; echo '{{\"summary\":{{\"summary\":\"from the hook\",\"details\":{{\"n\":1.0}}}}}}'",
         heard.display()
     );
-    let mut d = hooked(&home, &[(BEFORE_TREE, &body)], &[]);
+    let none = ["--summarizer", "none"];
+    let mut d = hooked(&home, &[(BEFORE_TREE, &body)], &none);
     d.init(json!({}));
     talk(&mut d);
     let result = d.ok(

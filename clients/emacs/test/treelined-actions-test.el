@@ -77,13 +77,23 @@
       (treelined-test-settle)
       (should (string-match-p "summary" (thing-at-point 'line))))))
 
-(ert-deftest treelined-actions-a-summary-without-summarizer-says-what-to-do ()
-  (treelined-test-with-tree
+(ert-deftest treelined-actions-a-summary-is-offered-only-where-somebody-can-write-it ()
+  (treelined-test-with
+    (setq treelined-arguments '("--summarizer" "none"))
+    (treelined-test-converse "talk")
+    (treelined-test-open "talk")
     (treelined-test-go "a2")
-    (treelined-test-hears "go without a summary, or set"
-      (treelined-actions-test--choosing ?y (treelined-test-keys "RET")))
-    (should-not (treelined-session-navigation treelined-session))
-    (should (equal "a3" (treelined-session-leaf-id treelined-session)))))
+    (let (asked)
+      (cl-letf (((symbol-function 'treelined-actions--read-summary)
+                 (lambda (_count) (error "A summary is offered")))
+                ((symbol-function 'y-or-n-p)
+                 (lambda (question) (push question asked) (cdr asked))))
+        (treelined-test-keys "RET")
+        (should (equal "a3" (treelined-session-leaf-id treelined-session)))
+        (treelined-test-keys "RET"))
+      (should (equal "2 entries are left behind; they stay in the tree.  Go there? "
+                     (car asked))))
+    (treelined-test-wait (equal "a2" (treelined-session-leaf-id treelined-session)))))
 
 (defun treelined-actions-test--slow-summarizer ()
   "Return arguments for a summarizer that writes a word, and goes on for a minute."

@@ -104,8 +104,6 @@ return {
       equal({ wrong.kind, wrong.retryable }, { 'invalidParams', false })
       assert(wrong.details.field)
       equal(failure('get_rich').kind, 'methodNotFound')
-      local summary = failure('navigate_tree', { targetId = 'a1', summarize = true })
-      equal(summary.kind, 'summarizerUnavailable')
     end,
   },
   {

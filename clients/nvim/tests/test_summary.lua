@@ -133,13 +133,15 @@ return {
     end,
   },
   {
-    'without a summarizer a hint is shown, and the leaf stays',
+    'a summary is offered only where somebody can write it',
     function(t)
-      local child = shown(t, { config = { summarizer = vim.NIL } })
-      child:type('ggj<CR>2<CR>')
-      child:gives('#notes', 1)
-      f.matches(child:lua('return notes[1]'), 'no summarizer is configured')
-      child:sees('says a2 ← active')
+      local child = shown(t, { config = { summarizer = 'none' } })
+      child:type('ggj<CR>')
+      child:sees('they stay in the tree. Go there?')
+      local screen = table.concat(child:screen(), '\n')
+      assert(not screen:find('Summarize', 1, true), screen)
+      child:type('1<CR>')
+      child:sees('says a1 ← active')
     end,
   },
 }

@@ -99,15 +99,16 @@ def test_errors_have_a_kind_details_and_retryable(client: Client, tmp_path: Path
     assert (wrong.kind, wrong.retryable) == ("invalidParams", False)
     assert "field" in wrong.details
     assert failure(lambda: client.call("get_rich", {})).kind == "methodNotFound"
-    summary = failure(lambda: client.navigate_tree(target_id="a1", summarize=True))
-    assert summary.kind == "summarizerUnavailable"
 
-    args = ["--max-frame-bytes", "70000"]
+    args = ["--max-frame-bytes", "70000", "--summarizer", "none"]
     with Client(COMMAND, session_dir=tmp_path / "other", args=args) as small:
         text = "x" * 80_000
         large = failure(lambda: small.append_message(message={"role": "user", "content": text}))
         assert large.kind == "requestTooLarge"
         assert small.list_sessions()["sessions"] == [], "the connection goes on"
+        converse(small)
+        summary = failure(lambda: small.navigate_tree(target_id="a1", summarize=True))
+        assert summary.kind == "summarizerUnavailable"
 
 
 def test_a_message_of_20_mb_is_written_and_read(client: Client) -> None:

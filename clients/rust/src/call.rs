@@ -90,11 +90,15 @@ impl<P, R> Call<P, R> {
 /// The result of a dry run of a navigation (protocol.md §4).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
+#[serde(rename_all = "camelCase")]
 pub struct DryRun {
     /// The preparation that `session_before_tree` would contain; `None` if the leaf is at the target
     /// already, so that the navigation would do nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preparation: Option<TreePreparation>,
+    /// Whether a summary can be had; false if the navigation would do nothing.
+    #[serde(default)]
+    pub can_summarize: bool,
 }
 
 impl Call<NavigateTreeParams, Navigation> {

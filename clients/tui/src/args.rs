@@ -28,7 +28,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     pub session_dir: Option<PathBuf>,
 
-    /// Summarizer: outline, llm or command; treelined's own configuration if left out
+    /// Summarizer: outline, llm, command or none; treelined's own configuration if left out
     #[arg(long, value_name = "WHO")]
     pub summarizer: Option<String>,
 

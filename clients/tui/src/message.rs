@@ -251,10 +251,10 @@ pub enum Daemon {
     Text(Result<String, Failure>),
     /// The tokens of entries; entries that could not be read have none.
     Tokens(Vec<(String, Option<u64>)>),
-    /// The number of entries that a navigation would summarize; `None` if it leads to the leaf itself.
+    /// What a navigation would leave; `None` if it leads to the leaf itself.
     Prepared {
         target: String,
-        result: Result<Option<usize>, Failure>,
+        result: Result<Option<Prepared>, Failure>,
     },
     Navigated {
         navigation_id: String,
@@ -372,6 +372,15 @@ pub enum Event {
     Notified { level: Level, text: String },
     /// Notifications were lost, so anything may have changed.
     Missed,
+}
+
+/// What a navigation would leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Prepared {
+    /// The number of entries.
+    pub abandoned: usize,
+    /// Whether somebody can summarize them.
+    pub can_summarize: bool,
 }
 
 /// The connected daemon.

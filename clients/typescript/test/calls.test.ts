@@ -96,15 +96,15 @@ test('errors have a kind, details and retryable', async (t) => {
   const unknown = await failure(client.call('get_rich' as never, {} as never));
   assert.equal(unknown.kind, 'methodNotFound');
 
-  const summary = await failure(client.navigateTree({ targetId: 'a1', summarize: true }));
-  assert.equal(summary.kind, 'summarizerUnavailable');
-
-  const large = await start(t, { args: ['--max-frame-bytes', '70000'] });
+  const large = await start(t, { args: ['--max-frame-bytes', '70000', '--summarizer', 'none'] });
   const tooLarge = await failure(
     large.appendMessage({ message: { role: 'user', content: 'x'.repeat(80_000) } }),
   );
   assert.equal(tooLarge.kind, 'requestTooLarge');
   assert.deepEqual((await large.listSessions()).sessions, [], 'the connection goes on');
+  await converse(large);
+  const summary = await failure(large.navigateTree({ targetId: 'a1', summarize: true }));
+  assert.equal(summary.kind, 'summarizerUnavailable');
 });
 
 test('a message of 20 MB is written and read', async (t) => {

@@ -18,8 +18,21 @@ test('a move says before what it leaves behind', async (t) => {
   const session = await tour(await window(t));
   const to = await plan(session, await rowOf(session, 'a2'));
   assert.equal(to.leaves, 4);
-  assert.match(summaryChoices(to.leaves)[0]?.detail ?? '', /The 4 entries/);
+  assert.match(summaryChoices(to)[0]?.detail ?? '', /The 4 entries/);
+  assert.equal(summaryChoices(to).length, 3);
   assert.equal((await plan(session, await rowOf(session, 'a3'))).reason, 'alreadyThere');
+});
+
+test('a summary is offered only where somebody can write it', async (t) => {
+  const at = connection(t, { sessionDir: await folder(t), summarizer: 'none' });
+  const session = await Session.create(at, { cwd: '/tmp' });
+  await chain(session, 4);
+  const to = await plan(session, await rowOf(session, 'm0'));
+  assert.equal(to.canSummarize, false);
+  assert.deepEqual(
+    summaryChoices(to).map(({ choice }) => choice),
+    ['none'],
+  );
 });
 
 test('a summary is shown while it is written, and becomes the leaf', async (t) => {

@@ -1,6 +1,6 @@
 //! Writes the events of the parser as HTML. All markup is written here, by constants of this file.
 
-use super::{Part, SoftBreak, link, push_escaped};
+use super::{Part, link, push_escaped};
 use pulldown_cmark::{Alignment, CodeBlockKind, CowStr, Event, HeadingLevel, LinkType, Tag};
 
 /// The most elements within each other. Deeper ones are left out, and their content stays.
@@ -29,7 +29,6 @@ pub(super) struct HtmlWriter {
     /// The number of open elements that were left out. All elements in them are left out too: a row without its table
     /// means nothing.
     left_out: usize,
-    soft_break: SoftBreak,
     /// Whether code outside of lists and quotes is a part by itself.
     splits: bool,
     /// The code that is being read, if it becomes a part by itself.
@@ -53,13 +52,12 @@ struct TableState {
 
 impl HtmlWriter {
     /// Writes everything into one part.
-    pub(super) fn whole(soft_break: SoftBreak) -> Self {
+    pub(super) fn whole() -> Self {
         Self {
             parts: Vec::new(),
             html: String::new(),
             open: Vec::new(),
             left_out: 0,
-            soft_break,
             splits: false,
             code: None,
             raw_html: None,
@@ -70,10 +68,10 @@ impl HtmlWriter {
     }
 
     /// Writes code outside of lists and quotes as parts by themselves.
-    pub(super) fn with_parts(soft_break: SoftBreak) -> Self {
+    pub(super) fn with_parts() -> Self {
         Self {
             splits: true,
-            ..Self::whole(soft_break)
+            ..Self::whole()
         }
     }
 
@@ -108,11 +106,8 @@ impl HtmlWriter {
                 push_escaped(&mut self.html, &text);
                 self.html.push_str("</code>");
             }
-            Event::SoftBreak => self.html.push_str(match self.soft_break {
-                SoftBreak::Space => "\n",
-                SoftBreak::Line => "<br>",
-            }),
-            Event::HardBreak => self.html.push_str("<br>"),
+            // People and models mean a line break where they type one.
+            Event::SoftBreak | Event::HardBreak => self.html.push_str("<br>"),
             Event::Rule => self.html.push_str("<hr>"),
             Event::TaskListMarker(is_done) => {
                 self.html.push_str(if is_done { "☑ " } else { "☐ " });

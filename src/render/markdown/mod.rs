@@ -35,23 +35,14 @@ pub(crate) enum Part {
     },
 }
 
-/// The meaning of a line break within a paragraph.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SoftBreak {
-    /// White space, as Markdown has it.
-    Space,
-    /// A line break, as people mean it who type a message.
-    Line,
-}
-
 /// The parts of a text, with its outermost code by itself; `None` if the text is too long or too nested.
-pub(crate) fn parts(markdown: &str, soft_break: SoftBreak) -> Option<Vec<Part>> {
-    write(markdown, HtmlWriter::with_parts(soft_break))
+pub(crate) fn parts(markdown: &str) -> Option<Vec<Part>> {
+    write(markdown, HtmlWriter::with_parts())
 }
 
 /// A text as HTML; `None` if it is too long or too nested.
 pub(crate) fn html(markdown: &str) -> Option<String> {
-    let parts = write(markdown, HtmlWriter::whole(SoftBreak::Space))?;
+    let parts = write(markdown, HtmlWriter::whole())?;
     let mut html = parts.into_iter().filter_map(|part| match part {
         Part::Html(html) => Some(html),
         Part::Code { .. } => None,

@@ -140,6 +140,31 @@ fn malformed_entries_are_refused() {
     );
 }
 
+// A message with the role `asistant` was stored, and no model ever saw it.
+#[test]
+fn a_role_that_is_nearly_a_known_one_is_refused_with_that_one() {
+    let (mut d, path) = begun();
+    let bytes = fs::read(&path).unwrap();
+    for (role, meant) in [
+        ("asistant", "assistant"),
+        ("Assistant", "assistant"),
+        ("users", "user"),
+        ("tool_result", "toolResult"),
+    ] {
+        let message = json!({"role": role, "content": []});
+        let error = d.err("append_message", json!({ "message": message }));
+        assert_eq!(error.kind, "entryInvalid", "{role}");
+        assert_eq!(error.details("field"), "message.role");
+        let hint = format!("did you mean {meant:?}?");
+        assert!(error.message.contains(&hint), "{error:?}");
+    }
+    assert_eq!(fs::read(&path).unwrap(), bytes, "nothing was written");
+    for role in ["developer", "tool", "oracle", "human"] {
+        let message = json!({"role": role, "content": "kept"});
+        d.ok("append_message", json!({ "message": message }));
+    }
+}
+
 /// The `details` of a client's summary were stored at any depth: with five million levels, which no parser
 /// can read.
 #[test]

@@ -18,7 +18,7 @@ fn unasked() -> Daemon {
 
 /// A daemon with a client that answers `session_before_compact`.
 fn asked() -> Daemon {
-    let mut d = Daemon::start();
+    let mut d = Daemon::start_with(&["--summarizer", "none"], &[]);
     d.ignore_bookkeeping();
     d.init(json!({"answers": {"session_before_compact": {}}}));
     d.create();

@@ -105,7 +105,7 @@ fn a_clients_summary_is_ignored_if_none_was_requested() {
 
 #[test]
 fn a_requested_summary_that_no_client_gives_needs_a_summarizer() {
-    let mut d = asked();
+    let mut d = asked_with(&["--summarizer", "none"]);
     let (id, event) = ask(&mut d, json!({"targetId": "a1", "summarize": true}));
     d.answer(&event, json!({}));
     d.notification("event_resolved");

@@ -140,7 +140,7 @@ fn a_new_leaf_equal_to_the_old_one_writes_no_record() {
 
 #[test]
 fn a_summary_without_summarizer_and_client_is_refused_at_once() {
-    let mut d = Daemon::start();
+    let mut d = Daemon::start_with(&["--summarizer", "none"], &[]);
     for name in ["session_opened", "session_closed", "entries_appended"] {
         d.ignore(name);
     }
@@ -194,6 +194,25 @@ fn the_preparation_describes_the_abandoned_branch() {
     d.answer(&event, json!({"cancel": true}));
     d.notification("event_resolved");
     assert_eq!(d.response(&id).unwrap()["reason"], "cancelledByClient");
+}
+
+// Clients offered "Summarize" where nobody could, and the person met an error.
+#[test]
+fn a_dry_run_says_whether_a_summary_can_be_had() {
+    let none = ["--summarizer", "none"];
+    let can = |mut d: Daemon| {
+        let dry = d.ok("navigate_tree", json!({"targetId": "a1", "dryRun": true}));
+        dry["canSummarize"].clone()
+    };
+    assert_eq!(can(unasked()), true);
+    assert_eq!(can(asked_with(&none)), true, "the client may write one");
+    let mut d = Daemon::start_with(&none, &[]);
+    d.ignore_bookkeeping();
+    d.create();
+    d.chain(&CONVERSATION);
+    let dry = d.ok("pop", json!({"dryRun": true}));
+    assert_eq!(dry["canSummarize"], false);
+    assert_eq!(can(d), false);
 }
 
 #[test]

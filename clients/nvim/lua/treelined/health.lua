@@ -73,10 +73,7 @@ local function check_daemon()
   if server.capabilities.summarizer then
     ok('summaries are written by `' .. server.capabilities.summarizer .. '`')
   else
-    warn(
-      'no summarizer is configured',
-      { "for instance: vim.g.treelined = { summarizer = 'outline' }" }
-    )
+    info('no summarizer is configured, so that no summary is offered')
   end
   local began = vim.loop.hrtime()
   local list, failure = client:request_sync('list_sessions', {})

@@ -119,13 +119,17 @@ end
 local PREPARATION_MS = 2000
 
 --- Returns the question before a navigation. Leaves out the number of entries if it is nil.
-local function question(count)
+local function question(count, can_summarize)
   if not count then
     return 'Summarize what is left behind?'
   elseif count == 1 then
-    return '1 entry is left behind; it stays in the tree. Summarize it?'
+    return '1 entry is left behind; it stays in the tree. '
+      .. (can_summarize and 'Summarize it?' or 'Go there?')
   end
-  return ('%d entries are left behind; they stay in the tree. Summarize them?'):format(count)
+  return ('%d entries are left behind; they stay in the tree. %s'):format(
+    count,
+    can_summarize and 'Summarize them?' or 'Go there?'
+  )
 end
 
 --- Asks for a summary, and calls back with the members of the params that say so.
@@ -159,7 +163,10 @@ local function ask_and_run(tree, method, params)
   if count == 0 then
     return run(tree, method, vim.tbl_extend('force', params, { summarize = false }))
   end
-  ask_for_summary({ WITHOUT, WITH, FOCUS }, question(count), function(summary)
+  -- Without an answer in time it is not known; the daemon then says whether anybody can summarize.
+  local can_summarize = not result or result.canSummarize
+  local choices = can_summarize and { WITHOUT, WITH, FOCUS } or { WITHOUT }
+  ask_for_summary(choices, question(count, can_summarize), function(summary)
     run(tree, method, vim.tbl_extend('force', params, summary))
   end)
 end

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:a2b2ee5b44cd5705680e2a7d950b81caffafb665154f1713097febbdc87b121f',
+  schema_hash = 'sha256:b8b1c3248a72366f552d7a5a555a2895fafd34a2489804a5f415b3848df859de',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

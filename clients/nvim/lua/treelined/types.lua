@@ -439,6 +439,7 @@
 
 --- The preparation of a navigation that does not happen.
 ---@class treelined.DryRun
+---@field canSummarize boolean Whether a summary can be had: a summarizer is configured, or a client or hook answers `session_before_tree`.
 ---@field preparation treelined.TreePreparation The preparation that `session_before_tree` would carry, with ids in place of entries that exceed the client's `maxFrameBytes`.
 
 --- How safe a write is at the time of the response.

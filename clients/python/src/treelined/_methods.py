@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:a2b2ee5b44cd5705680e2a7d950b81caffafb665154f1713097febbdc87b121f"
+SCHEMA_HASH = "sha256:b8b1c3248a72366f552d7a5a555a2895fafd34a2489804a5f415b3848df859de"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[

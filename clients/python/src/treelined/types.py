@@ -1269,6 +1269,8 @@ class DryRun(TypedDict):
 
     preparation: TreePreparation
     """The preparation that `session_before_tree` would carry, with ids in place of entries that exceed the client's `maxFrameBytes`."""
+    canSummarize: bool
+    """Whether a summary can be had: a summarizer is configured, or a client or hook answers `session_before_tree`."""
 
 
 class EndTurnParams(TypedDict, total=False):

@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:a2b2ee5b44cd5705680e2a7d950b81caffafb665154f1713097febbdc87b121f";
+    "sha256:b8b1c3248a72366f552d7a5a555a2895fafd34a2489804a5f415b3848df859de";

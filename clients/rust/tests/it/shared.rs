@@ -72,7 +72,7 @@ async fn a_client_with_a_person_is_asked_and_answers() {
 async fn an_option_that_differs_from_the_shared_daemons_is_an_error_with_both_values() {
     let shared = SharedDaemon(Fixture::new());
     let one = shared.builder().spawn().await.unwrap();
-    let differing = shared.builder().summarizer("outline").spawn().await;
+    let differing = shared.builder().summarizer("none").spawn().await;
     let Err(Error::Disconnected(why)) = differing else {
         panic!("{differing:?}")
     };

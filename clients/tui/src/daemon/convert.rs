@@ -6,7 +6,6 @@ use crate::message::{
     Draft, End, Event, Filter, Hit, HitPage, Navigation, Session, SessionRow, TreePage,
 };
 use crate::model::command::WorkProgress;
-use crate::model::document::Document;
 use crate::model::rows::{Kind, Row, RowStyle};
 use crate::{text, time};
 use serde_json::Value;
@@ -32,10 +31,6 @@ pub fn filter(filter: Filter) -> TreeFilter {
 pub fn value(entry: &Entry) -> Value {
     let text = || Value::from(entry.json().get());
     entry.json().parse().unwrap_or_else(|_| text())
-}
-
-pub fn document(entry: &Entry) -> Document {
-    Document::of(&value(entry))
 }
 
 pub fn session(opened: OpenSessionResult, first_message: &str) -> Session {

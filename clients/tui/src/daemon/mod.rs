@@ -1,15 +1,17 @@
 //! Runs effects through `treelined-client`, and returns the daemon's answers and notifications as messages.
 //! Each call runs in a task of its own, so nothing here blocks.
 
+mod changes;
 mod compare;
 mod convert;
+mod figures;
 mod operations;
 mod people;
 mod presence;
 mod search;
 
 use crate::message::{self, Effect, Failure, Message, PagePosition, Sort, Target};
-use crate::model::document;
+use crate::model::document::{self, Document};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
@@ -432,14 +434,8 @@ async fn read(client: &Client, effect: Effect) -> Option<message::Daemon> {
             Answer::Tree { query, result }
         }
         Effect::GetEntry { id } => {
-            let result = client
-                .get_entry(&id)
-                .await
-                .map(|found| convert::document(&found.entry));
-            Answer::Entry {
-                id,
-                result: result.map_err(failure),
-            }
+            let result = document(client, &id).await.map_err(failure);
+            Answer::Entry { id, result }
         }
         Effect::GetText { id } => {
             let found = client.get_entry(&id).await;
@@ -465,6 +461,12 @@ async fn read(client: &Client, effect: Effect) -> Option<message::Daemon> {
         }
         _ => return None,
     })
+}
+
+async fn document(client: &Client, id: &str) -> Result<Document, Error> {
+    let entry = convert::value(&client.get_entry(id).await?.entry);
+    let changes = changes::of(client, &entry).await;
+    Ok(Document::with_changes(&entry, &changes))
 }
 
 async fn get_tree(client: &Client, query: &message::TreeQuery) -> Result<message::TreePage, Error> {
@@ -524,11 +526,18 @@ async fn get_tree(client: &Client, query: &message::TreeQuery) -> Result<message
     })
 }
 
-/// Counts the entries that a navigation would leave; `None` if it leads to the leaf itself.
-async fn prepare(client: &Client, target: &str, rewind: bool) -> Result<Option<usize>, Error> {
+/// Returns what a navigation would leave; `None` if it leads to the leaf itself.
+async fn prepare(
+    client: &Client,
+    target: &str,
+    rewind: bool,
+) -> Result<Option<message::Prepared>, Error> {
     let call = client.navigate_tree(target).rewind(rewind);
-    let preparation = call.dry_run().await?.preparation;
-    Ok(preparation.map(|preparation| preparation.abandoned_count as usize))
+    let dry_run = call.dry_run().await?;
+    Ok(dry_run.preparation.map(|preparation| message::Prepared {
+        abandoned: preparation.abandoned_count as usize,
+        can_summarize: dry_run.can_summarize,
+    }))
 }
 
 async fn navigate_tree(

@@ -1,8 +1,7 @@
 //! Runs the operations of this program, and lists what they can be about.
 
-use super::Daemon;
+use super::{Daemon, figures};
 use crate::message::{self, CommandOutput, Target};
-use crate::model::document;
 use crate::model::picker::{PickerItem, PickerKind};
 use crate::operation::{self, ImportSource, Operation};
 use crate::{text, time};
@@ -11,9 +10,6 @@ use std::time::Duration;
 use treelined_client::{
     Client, Error, ExportFormat, FirstWrite, ImportFrom, ImportSessionsResult, Navigation,
 };
-
-/// Characters shown of a message of the context.
-const SHOWN: usize = 200;
 
 /// The time that work on many files may take; Esc cancels it.
 pub(super) const LONG: Duration = Duration::from_secs(24 * 3600);
@@ -57,8 +53,8 @@ impl Daemon {
                 let call = client.restore_session(session_id).trashed_path(trashed);
                 format!("Restored to {}", text::line(&call.await?.path))
             }
-            Operation::Stats => stats(client).await?,
-            Operation::Context => context(client).await?,
+            Operation::Stats => figures::stats(client).await?,
+            Operation::Context => figures::context(client).await?,
             Operation::Moves => moves(client).await?,
             Operation::Web => {
                 let web = client.open_web().await?;
@@ -92,7 +88,7 @@ impl Daemon {
         let forked = client.fork_session().entry_id(entry).await?;
         let Some(session) = forked.session else {
             return Ok(CommandOutput {
-                output: Some("Another client refused the fork.".to_owned()),
+                output: Some(refused("fork", forked.by, forked.message)),
                 prompt: None,
             });
         };
@@ -210,11 +206,10 @@ async fn compact(client: &Client, focus: String) -> Result<String, Error> {
         call = call.custom_instructions(focus);
     }
     let ended = call.await?;
-    let text = match ended.cancelled {
-        true => "Another client refused the compaction.",
-        false => "Compacted.",
-    };
-    Ok(text.to_owned())
+    Ok(match ended.cancelled {
+        true => refused("compaction", ended.by, ended.message),
+        false => "Compacted.".to_owned(),
+    })
 }
 
 async fn merge(client: &Client, tip: String, focus: String) -> Result<String, Error> {
@@ -223,12 +218,20 @@ async fn merge(client: &Client, tip: String, focus: String) -> Result<String, Er
         call = call.custom_instructions(focus);
     }
     let ended: Navigation = call.await?;
-    let text = match (ended.cancelled, &ended.summary_entry) {
-        (true, _) => "The merge was cancelled; nothing has changed.",
-        (false, None) => "There was nothing to summarize.",
-        (false, Some(_)) => "Merged. A summary of the branch is at the leaf.",
-    };
-    Ok(text.to_owned())
+    Ok(match (ended.cancelled, &ended.summary_entry) {
+        (true, _) => refused("merge", ended.by, ended.message),
+        (false, None) => "There was nothing to summarize.".to_owned(),
+        (false, Some(_)) => "Merged. A summary of the branch is at the leaf.".to_owned(),
+    })
+}
+
+/// Says who has cancelled an operation, and why, as far as it is known.
+fn refused(what: &str, by: Option<String>, why: Option<String>) -> String {
+    text::line(&match (by, why) {
+        (Some(by), Some(why)) => format!("{by} cancelled the {what}: {why}"),
+        (Some(by), None) => format!("{by} cancelled the {what}."),
+        (None, _) => format!("The {what} was cancelled; nothing has changed."),
+    })
 }
 
 async fn export(
@@ -291,56 +294,6 @@ async fn reports(client: &Client) -> Result<String, Error> {
     let value = serde_json::to_value(&reports).unwrap_or_default();
     let pretty = serde_json::to_string_pretty(&value).unwrap_or_default();
     let lines: Vec<String> = text::lines(&pretty).collect();
-    Ok(lines.join("\n"))
-}
-
-async fn stats(client: &Client) -> Result<String, Error> {
-    let stats = client.get_stats().await?;
-    let mut lines = Vec::new();
-    let mut row = |name: &str, value: String| lines.push(format!("{name:<22}{value:>14}"));
-    for (role, count) in &stats.messages {
-        row(
-            &format!("messages: {}", text::line(role)),
-            count.to_string(),
-        );
-    }
-    row("tool calls", stats.tool_calls.to_string());
-    row("tokens in", stats.tokens.input.to_string());
-    row("tokens out", stats.tokens.output.to_string());
-    row("tokens from the cache", stats.tokens.cache_read.to_string());
-    row("tokens to the cache", stats.tokens.cache_write.to_string());
-    row("cost", format!("{:.4}", stats.cost));
-    row("tokens of the context", stats.context_tokens.to_string());
-    let active = Duration::from_millis(stats.active_ms);
-    row("active", time::elapsed(active));
-    for (name, at) in [("began", &stats.started_at), ("ended", &stats.ended_at)] {
-        if let Some(at) = at {
-            let at = time::local(at);
-            lines.push(format!("{name:<20}{at:>16}"));
-        }
-    }
-    for model in &stats.models {
-        let name = text::line(&format!("{} {}", model.provider, model.model_id));
-        lines.push(format!("{}: {} messages", name.trim(), model.messages));
-    }
-    Ok(lines.join("\n"))
-}
-
-/// Lists the messages that the model sees, each on a line.
-async fn context(client: &Client) -> Result<String, Error> {
-    let context = client.get_context().await?;
-    let messages = context.messages.unwrap_or_default();
-    let mut lines = vec![format!("{} messages", messages.len())];
-    for message in &messages {
-        let value = serde_json::to_value(message).unwrap_or_default();
-        let role = value
-            .get("role")
-            .and_then(serde_json::Value::as_str)
-            .unwrap_or("?");
-        let said = document::plain_text(&value);
-        let said: String = said.chars().take(SHOWN).collect();
-        lines.push(text::line(&format!("{role}: {}", said.replace('\n', " "))));
-    }
     Ok(lines.join("\n"))
 }
 

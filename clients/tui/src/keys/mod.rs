@@ -47,6 +47,8 @@ actions! {
     ToggleFold "toggle-fold" "fold or unfold",
     ToActive "to-active" "to the leaf",
     ToNews "to-news" "to the leaf of other programs",
+    NextHit "next-hit" "the next hit",
+    PreviousHit "previous-hit" "the hit before",
     FilterDefault "filter-default" "show the conversation",
     FilterNoTools "filter-no-tools" "hide tool results",
     FilterUserOnly "filter-user-only" "only user messages",

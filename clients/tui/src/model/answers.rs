@@ -8,7 +8,8 @@ use super::tree::TreeView;
 use super::{Connection, LeafPosition, Model, Screen};
 use crate::keys::Action;
 use crate::message::{
-    Daemon, Draft, Effect, End, Event, Failure, Navigation, PagePosition, Server, Session, Target,
+    Daemon, Draft, Effect, End, Event, Failure, Navigation, PagePosition, Prepared, Server,
+    Session, Target,
 };
 use std::collections::HashMap;
 
@@ -384,14 +385,18 @@ impl Model {
             .filter(|navigating| navigating.navigation_id == id)
     }
 
-    fn prepared(&mut self, target: String, result: Result<Option<usize>, Failure>) -> Vec<Effect> {
+    fn prepared(
+        &mut self,
+        target: String,
+        result: Result<Option<Prepared>, Failure>,
+    ) -> Vec<Effect> {
         let choose = match &mut self.dialog {
             Some(Dialog::Choose(choose)) if choose.target == target => choose,
             _ => return Vec::new(),
         };
         match result {
-            Ok(Some(abandoned)) => {
-                choose.abandoned = Some(abandoned);
+            Ok(Some(prepared)) => {
+                choose.prepared(&prepared);
                 Vec::new()
             }
             Ok(None) => {

@@ -3,7 +3,7 @@
 use super::input::Input;
 use super::picker::Picker;
 use super::question::Question;
-use crate::message::Failure;
+use crate::message::{Failure, Prepared};
 use std::time::Duration;
 
 /// An open dialog.
@@ -23,6 +23,8 @@ pub enum Dialog {
     Picker(Picker),
     /// Confirms moving a session to the trash.
     Trash { session_id: String, title: String },
+    /// Confirms copying entries to the leaf; `title` is the preview of the first.
+    Copy { entries: Vec<String>, title: String },
     /// A failure and advice.
     Failed(FailureDialog),
     /// A question of another client.
@@ -56,7 +58,9 @@ pub struct NavigationChoice {
     pub rewind: bool,
     /// The number of entries that would be summarized, once it is known.
     pub abandoned: Option<usize>,
-    /// The selected choice, 0 to 2.
+    /// Whether somebody can write a summary: as the daemon has introduced itself, then as it has said about this move.
+    pub can_summarize: bool,
+    /// The selected one of [`Self::choices`].
     pub selected: usize,
     /// The focus of the summary, once that choice was made.
     pub focus: Option<Input>,
@@ -71,14 +75,30 @@ impl NavigationChoice {
             is_user,
             rewind,
             abandoned: None,
+            can_summarize: false,
             selected: 0,
             focus: None,
         }
     }
-}
 
-/// The choices in their order.
-pub const CHOICES: [&str; 3] = ["No summary", "Summarize", "Summarize with a focus…"];
+    /// Returns the choices in their order.
+    pub const fn choices(&self) -> &'static [&'static str] {
+        match self.can_summarize {
+            true => &["No summary", "Summarize", "Summarize with a focus…"],
+            false => &["Go there"],
+        }
+    }
+
+    /// Takes what the daemon says about the move.
+    pub fn prepared(&mut self, prepared: &Prepared) {
+        self.abandoned = Some(prepared.abandoned);
+        self.can_summarize = prepared.can_summarize;
+        if !self.can_summarize {
+            self.selected = 0;
+            self.focus = None;
+        }
+    }
+}
 
 /// The text of a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]

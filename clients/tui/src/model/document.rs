@@ -45,6 +45,18 @@ impl SourceLine {
     }
 }
 
+/// A change that a tool call makes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The id of the call.
+    pub call: String,
+    /// The file, if the change names it.
+    pub path: Option<String>,
+    /// The text of a file that is written; of a diff, lines that begin with a space, `+`, `-` or `@`.
+    pub text: String,
+    pub is_diff: bool,
+}
+
 /// The style of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineStyle {
@@ -53,6 +65,10 @@ pub enum LineStyle {
     /// A quotation.
     Quote,
     Code,
+    /// A line that an edit adds.
+    Added,
+    /// A line that an edit removes.
+    Removed,
     /// A row of a table, which keeps its columns.
     Table,
     /// Thinking of the model.
@@ -72,7 +88,15 @@ pub struct Line {
 impl Document {
     /// Parses an entry of the daemon.
     pub fn of(entry: &Value) -> Self {
-        let mut document = Writer::default();
+        Self::with_changes(entry, &[])
+    }
+
+    /// Parses an entry, and shows the changes of its calls, or of the call whose result it is.
+    pub fn with_changes(entry: &Value, changes: &[Change]) -> Self {
+        let mut document = Writer {
+            changes,
+            ..Writer::default()
+        };
         let kind = str_of(entry, "type");
         document.entry(entry, kind);
         let mut title = vec![title(entry, kind)];
@@ -121,7 +145,13 @@ pub fn tokens(entry: &Value) -> Option<u64> {
 
 /// Breaks a line into lines of at most `columns`.
 fn laid_out(line: &SourceLine, style: LineStyle, columns: usize) -> Vec<Prose> {
-    if matches!(style, LineStyle::Code | LineStyle::Table) {
+    let keeps_columns = [
+        LineStyle::Code,
+        LineStyle::Added,
+        LineStyle::Removed,
+        LineStyle::Table,
+    ];
+    if keeps_columns.contains(&style) {
         let whole = format!("{}{}", line.marker, line.prose.text);
         let folded = text::fold(&whole, columns);
         return folded.into_iter().map(Prose::plain).collect();
@@ -221,13 +251,14 @@ fn pretty(value: &Value) -> String {
 }
 
 #[derive(Default)]
-struct Writer {
+struct Writer<'a> {
+    changes: &'a [Change],
     parts: Vec<Part>,
     bytes: usize,
     is_cut: bool,
 }
 
-impl Writer {
+impl Writer<'_> {
     fn entry(&mut self, entry: &Value, kind: &str) {
         match kind {
             "message" => self.message(entry.get("message").unwrap_or(&Value::Null)),
@@ -270,6 +301,7 @@ impl Writer {
                 if failed {
                     self.push(LineStyle::Error, "failed");
                 }
+                self.push_changes(str_of(message, "toolCallId"));
                 self.content(message.get("content"), LineStyle::Code);
             }
             _ => self.content(message.get("content"), LineStyle::Text),
@@ -302,6 +334,10 @@ impl Writer {
             "text" if style == LineStyle::Text => self.prose(str_of(block, "text")),
             "text" => self.push(style, str_of(block, "text")),
             "thinking" => self.push(LineStyle::Thinking, str_of(block, "thinking")),
+            "toolCall" if self.has_changes(str_of(block, "id")) => {
+                self.push(LineStyle::Note, &format!("→ {}", str_of(block, "name")));
+                self.push_changes(str_of(block, "id"));
+            }
             "toolCall" => self.push(LineStyle::Note, &format!("→ {}", call(block))),
             "image" => {
                 // Base64 has four characters for three bytes.
@@ -313,6 +349,33 @@ impl Writer {
                 );
             }
             _ => self.push(LineStyle::Code, &pretty(block)),
+        }
+    }
+
+    fn has_changes(&self, call: &str) -> bool {
+        self.changes.iter().any(|change| change.call == call)
+    }
+
+    /// Adds the changes of a call.
+    fn push_changes(&mut self, call: &str) {
+        let changes = self.changes;
+        for change in changes.iter().filter(|change| change.call == call) {
+            if let Some(path) = &change.path {
+                self.push(LineStyle::Note, path);
+            }
+            if !change.is_diff {
+                self.push(LineStyle::Code, &change.text);
+                continue;
+            }
+            let style = |line: &str| match line.as_bytes().first() {
+                Some(b'+') => LineStyle::Added,
+                Some(b'-') => LineStyle::Removed,
+                Some(b'@') => LineStyle::Note,
+                _ => LineStyle::Code,
+            };
+            for line in change.text.lines() {
+                self.push(style(line), line);
+            }
         }
     }
 
@@ -376,14 +439,20 @@ mod tests {
     use serde_json::json;
 
     fn shown(message: Value, columns: usize) -> Vec<String> {
+        changed(message, columns, &[])
+    }
+
+    fn changed(message: Value, columns: usize, changes: &[Change]) -> Vec<String> {
         let entry = json!({"type": "message", "id": "a", "message": message});
-        let lines = Document::of(&entry).layout(columns);
+        let lines = Document::with_changes(&entry, changes).layout(columns);
         let mark = |style| match style {
             LineStyle::Text => ' ',
             LineStyle::Heading => '#',
             LineStyle::Quote => '>',
             LineStyle::Table => 'T',
             LineStyle::Code => '|',
+            LineStyle::Added => '+',
+            LineStyle::Removed => '<',
             LineStyle::Thinking => '?',
             LineStyle::Note => '-',
             LineStyle::Error => '!',
@@ -409,6 +478,52 @@ mod tests {
                 "| ntln!(\"a\") }",
                 "  Then run it.",
             ]
+        );
+    }
+
+    /// An edit was its arguments, one long line.
+    #[test]
+    fn edits_are_diffs_at_the_call_and_at_its_result() {
+        let change = |call: &str, is_diff: bool, text: &str| Change {
+            call: call.into(),
+            path: is_diff.then(|| "src/a.rs".into()),
+            text: text.into(),
+            is_diff,
+        };
+        let changes = [
+            change("c1", true, " fn a() {\n-    old\n+    new\n@@\n }"),
+            change("c2", false, "a whole file"),
+        ];
+        let content = json!([
+            {"type": "toolCall", "id": "c1", "name": "edit", "arguments": {"path": "src/a.rs", "oldText": "old"}},
+            {"type": "toolCall", "id": "c2", "name": "write", "arguments": {"path": "b"}},
+            {"type": "toolCall", "id": "c3", "name": "bash", "arguments": {"command": "ls"}},
+        ]);
+        let diff = [
+            "- src/a.rs",
+            "|  fn a() {",
+            "< -    old",
+            "+ +    new",
+            "- @@",
+            "|  }",
+        ];
+        assert_eq!(
+            changed(
+                json!({"role": "assistant", "content": content}),
+                40,
+                &changes
+            ),
+            [
+                &["- → edit"][..],
+                &diff,
+                &["- → write", "| a whole file", "- → bash(command: ls)"],
+            ]
+            .concat()
+        );
+        let result = json!({"role": "toolResult", "toolCallId": "c1", "content": "1 change"});
+        assert_eq!(
+            changed(result, 40, &changes[..1]),
+            [&diff[..], &["| 1 change"]].concat()
         );
     }
 

@@ -370,6 +370,14 @@ impl Model {
         Vec::new()
     }
 
+    /// Returns the name of the daemon's summarizer.
+    pub fn summarizer(&self) -> Option<&str> {
+        match &self.link {
+            Connection::Up(server) => server.summarizer.as_deref(),
+            _ => None,
+        }
+    }
+
     fn hint(&self, action: crate::keys::Action) -> String {
         self.settings
             .keymap

@@ -4,19 +4,19 @@
 //! requested again, so that the cursor stays on its entry and the entry on its line of the screen; the old
 //! rows stay on the screen until the answer arrives. At most one such request is open.
 
+mod seek;
+
 use super::columns::EntryColumns;
 use super::input::Input;
 use super::rows::{Row, Rows};
 use crate::marked::MarkedText;
 use crate::message::{Effect, Failure, Filter, PagePosition, TreePage, TreeQuery};
+use seek::Seek;
 use std::collections::HashMap;
 use std::ops::Range;
 
 /// Minimum rows of a page.
 const PAGE: usize = 200;
-
-/// Rows of a page while searching for the end of a branch.
-const SEEK_PAGE: usize = 1000;
 
 /// The tree of the open session.
 #[derive(Debug)]
@@ -57,22 +57,13 @@ pub struct TreeView {
     pub reloading: bool,
     /// Ranges of requested rows.
     in_flight: Vec<Range<usize>>,
-    seek: Option<BranchSeek>,
+    seek: Option<Seek>,
     /// The cursor's entry when the search began.
     anchor: Option<String>,
     /// By entry, what the search over all sessions has found in this one.
     found: HashMap<String, MarkedText>,
     /// The hit at which the tree is being opened.
     hit: Option<String>,
-}
-
-/// A search for the start or the end of a branch, which may be beyond the loaded rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum BranchSeek {
-    /// Towards the start of this branch, from this row upwards.
-    Up(usize),
-    /// Towards the next branch point, from this row downwards.
-    Down(usize),
 }
 
 impl TreeView {
@@ -160,7 +151,7 @@ impl TreeView {
     /// Returns the row around which rows are needed most.
     fn focus(&self) -> usize {
         match self.seek {
-            Some(BranchSeek::Up(at) | BranchSeek::Down(at)) => at,
+            Some(seek) => seek.row(),
             None => self.top + self.height / 2,
         }
     }
@@ -250,10 +241,7 @@ impl TreeView {
             return Vec::new();
         }
         let wanted = match self.seek {
-            Some(BranchSeek::Up(at)) if self.rows.get(at).is_none() => {
-                at.saturating_sub(SEEK_PAGE - 1)..at + 1
-            }
-            Some(BranchSeek::Down(at)) if self.rows.get(at).is_none() => at..at + SEEK_PAGE,
+            Some(seek) if self.rows.get(seek.row()).is_none() => seek.wanted(),
             _ => {
                 let margin = self.height;
                 self.top.saturating_sub(margin)..self.top + self.height + margin
@@ -426,38 +414,6 @@ impl TreeView {
         self.move_to(to);
     }
 
-    /// Folds the branch that begins at the cursor, else moves to the start of the cursor's branch.
-    pub fn fold_or_up(&mut self) -> Vec<Effect> {
-        let Some(row) = self.selected() else {
-            return Vec::new();
-        };
-        let begins = row.heads_branch() || row.parent.is_none();
-        if begins && row.children > 0 && !self.is_folded(&row.id) {
-            return self.toggle_fold();
-        }
-        if row.heads_branch()
-            && let Some(parent) = row.parent.clone()
-        {
-            return self.go_to(PagePosition::Around(parent));
-        }
-        self.seek = Some(BranchSeek::Up(self.cursor.saturating_sub(1)));
-        self.seek_on();
-        Vec::new()
-    }
-
-    /// Unfolds, else moves to the first branch of the next branch point.
-    pub fn unfold_or_down(&mut self) -> Vec<Effect> {
-        let Some(row) = self.selected() else {
-            return Vec::new();
-        };
-        if self.is_folded(&row.id) {
-            return self.toggle_fold();
-        }
-        self.seek = Some(BranchSeek::Down(self.cursor));
-        self.seek_on();
-        Vec::new()
-    }
-
     pub fn toggle_fold(&mut self) -> Vec<Effect> {
         let Some(row) = self.selected() else {
             return Vec::new();
@@ -472,28 +428,6 @@ impl TreeView {
         }
         self.anchor = None;
         self.reload()
-    }
-
-    /// Continues the search through the loaded rows.
-    fn seek_on(&mut self) {
-        while let Some(seek) = self.seek {
-            let at = match seek {
-                BranchSeek::Up(at) | BranchSeek::Down(at) => at,
-            };
-            let Some(row) = self.rows.get(at) else {
-                return;
-            };
-            match seek {
-                BranchSeek::Up(0) => self.move_to(0),
-                BranchSeek::Up(_) if row.heads_branch() || row.parent.is_none() => self.move_to(at),
-                BranchSeek::Up(_) => self.seek = Some(BranchSeek::Up(at - 1)),
-                BranchSeek::Down(_) if row.children == 0 || self.is_folded(&row.id) => {
-                    self.move_to(at)
-                }
-                BranchSeek::Down(_) if row.is_branch_point => self.move_to(at + 1),
-                BranchSeek::Down(_) => self.seek = Some(BranchSeek::Down(at + 1)),
-            }
-        }
     }
 
     // Search and filter.

@@ -339,7 +339,7 @@ fn hints(model: &Model) -> Vec<(String, &'static str)> {
     } else if model.tree.typing {
         (
             Context::Tree,
-            &[(Action::Accept, "go"), (Action::Back, "clear")],
+            &[(Action::Accept, "done"), (Action::Back, "clear")],
         )
     } else {
         let actions = &[

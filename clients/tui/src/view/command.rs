@@ -141,7 +141,7 @@ fn output_lines(size: (u16, u16), output: &str) -> Vec<String> {
     let columns = popup::columns(Rect::new(0, 0, size.0, size.1), OUTPUT);
     let lines = output.split('\n');
     lines
-        .flat_map(|line| text::fold(line, usize::from(columns)))
+        .flat_map(|line| text::wrap(line, usize::from(columns)))
         .collect()
 }
 

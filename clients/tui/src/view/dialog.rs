@@ -3,10 +3,10 @@
 use super::{command, focus, help, picker, popup, question};
 use crate::keys::{Action, Context};
 use crate::message::End;
+use crate::model::Model;
 use crate::model::compare::RunningComparison;
-use crate::model::dialog::{CHOICES, Dialog, FailureDialog, NavigationChoice, RunningNavigation};
+use crate::model::dialog::{Dialog, FailureDialog, NavigationChoice, RunningNavigation};
 use crate::model::input::Input;
-use crate::model::{Connection, Model};
 use crate::text;
 use crate::time;
 use ratatui::Frame;
@@ -47,7 +47,14 @@ pub fn draw(model: &Model, frame: &mut Frame) {
         }
         Some(Dialog::Focus { focus_of, input }) => focus::draw(model, frame, focus_of, input),
         Some(Dialog::Picker(list)) => picker::draw(model, frame, list),
-        Some(Dialog::Trash { title, .. }) => trash(model, frame, title),
+        Some(Dialog::Trash { title, .. }) => confirm(model, frame, title, &TO_THE_TRASH),
+        Some(Dialog::Copy { entries, title }) => {
+            let title = match entries.len() {
+                0 | 1 => title.clone(),
+                count => format!("{title} and {} more", count - 1),
+            };
+            confirm(model, frame, &title, &TO_THE_LEAF);
+        }
         Some(Dialog::Failed(failed)) => draw_failed(model, frame, failed),
         // It is drawn over running operations too.
         Some(Dialog::Question(question)) => question::draw(model, frame, question),
@@ -114,7 +121,7 @@ fn focus_rows(
     let focus = choose.focus.as_ref()?;
     let (rows, (row, column)) = focus.layout(usize::from(columns).saturating_sub(4));
     // Beside them are the choices, two lines of keys and the border.
-    let spare = usize::from(model.size.1).saturating_sub(CHOICES.len() + 4);
+    let spare = usize::from(model.size.1).saturating_sub(choose.choices().len() + 4);
     let most = spare.clamp(1, FOCUS_ROWS);
     let first = (row + 1).saturating_sub(most);
     let shown = rows.into_iter().skip(first).take(most);
@@ -122,6 +129,7 @@ fn focus_rows(
 }
 
 fn choose_keys(model: &Model, choose: &NavigationChoice, columns: u16) -> Vec<Line<'static>> {
+    let columns = usize::from(columns);
     let newline = model.settings.keymap.hint(Context::Editor, Action::Newline);
     let keys = match choose.focus {
         Some(_) => [
@@ -129,13 +137,20 @@ fn choose_keys(model: &Model, choose: &NavigationChoice, columns: u16) -> Vec<Li
             (&*newline, "new line"),
             ("esc", "back"),
         ],
-        None => [
+        None if choose.can_summarize => [
             ("enter", "goes there"),
             ("1 2 3", "choose"),
             ("esc", "cancels"),
         ],
+        None => {
+            return key_lines(
+                model,
+                &[("enter", "goes there"), ("esc", "cancels")],
+                columns,
+            );
+        }
     };
-    key_lines(model, &keys, usize::from(columns))
+    key_lines(model, &keys, columns)
 }
 
 /// Returns the box, the lines above the choices, and those of the keys.
@@ -147,9 +162,9 @@ fn choose_area(
     let columns = popup::columns(screen, COLUMNS);
     let keys = choose_keys(model, choose, columns);
     let focus = focus_rows(model, choose, columns).map_or(0, |(rows, _)| rows.len());
-    let below = CHOICES.len() + focus + keys.len() + 2;
+    let below = choose.choices().len() + focus + keys.len() + 2;
     let head = choose_head(model, choose, columns, below);
-    let body = head.len() + CHOICES.len() + focus;
+    let body = head.len() + choose.choices().len() + focus;
     let lines = popup::with_keys(screen, vec![Line::default(); body], keys.clone()).len();
     (popup::area(screen, columns, lines), head, keys)
 }
@@ -158,7 +173,7 @@ fn draw_choose(model: &Model, frame: &mut Frame, choose: &NavigationChoice) {
     let theme = &model.settings.theme;
     let (area, mut lines, keys) = choose_area(model, choose);
     let columns = usize::from(area.width.saturating_sub(4));
-    for (at, choice) in CHOICES.iter().enumerate() {
+    for (at, choice) in choose.choices().iter().enumerate() {
         let selected = at == choose.selected;
         let pointer = if selected { "›" } else { " " };
         let text = format!("{pointer} {} {choice}", at + 1);
@@ -199,7 +214,7 @@ pub fn choice_at(model: &Model, at: Position) -> Option<usize> {
     let inner = popup::inner(area);
     let row = inner.contains(at).then(|| usize::from(at.y - inner.y))?;
     row.checked_sub(head.len())
-        .filter(|choice| *choice < CHOICES.len())
+        .filter(|choice| *choice < choose.choices().len())
 }
 
 pub fn navigating(model: &Model, frame: &mut Frame, navigating: &RunningNavigation) {
@@ -331,7 +346,29 @@ fn prompt(model: &Model, frame: &mut Frame, title: &str, input: &Input, hints: &
     put_cursor(frame, inner, 0, column);
 }
 
-fn trash(model: &Model, frame: &mut Frame, title: &str) {
+/// The words of a question before something is done.
+struct Confirmation {
+    title: &'static str,
+    about: &'static str,
+    yes: &'static str,
+    is_danger: bool,
+}
+
+const TO_THE_TRASH: Confirmation = Confirmation {
+    title: "To the trash?",
+    about: "Its file goes to the trash folder of the session directory.",
+    yes: "moves it there",
+    is_danger: true,
+};
+
+const TO_THE_LEAF: Confirmation = Confirmation {
+    title: "Copy to the leaf?",
+    about: "A copy is appended at the leaf. The original stays where it is.",
+    yes: "copies",
+    is_danger: false,
+};
+
+fn confirm(model: &Model, frame: &mut Frame, title: &str, words: &Confirmation) {
     let theme = &model.settings.theme;
     let screen = Rect::new(0, 0, model.size.0, model.size.1);
     let columns = popup::columns(screen, COLUMNS);
@@ -339,16 +376,16 @@ fn trash(model: &Model, frame: &mut Frame, title: &str) {
         text::cut(title, usize::from(columns)),
         theme.user,
     )];
-    lines.extend(wrapped(
-        "Its file goes to the trash folder of the session directory.",
-        columns,
-        theme.dim,
-    ));
-    let keys = [("y", "moves it there"), ("n", "cancels")];
+    lines.extend(wrapped(words.about, columns, theme.dim));
+    let keys = [("y", words.yes), ("n", "cancels")];
     let keys = key_lines(model, &keys, usize::from(columns));
     let lines = popup::with_keys(screen, lines, keys);
     let area = popup::area(screen, columns, lines.len());
-    popup::draw(frame, theme, area, "To the trash?", theme.error, lines);
+    let border = match words.is_danger {
+        true => theme.error,
+        false => theme.active,
+    };
+    popup::draw(frame, theme, area, words.title, border, lines);
 }
 
 // Failures.
@@ -360,11 +397,11 @@ fn draw_failed(model: &Model, frame: &mut Frame, failed: &FailureDialog) {
     let mut lines: Vec<Line> = wrapped(&failed.failure.message, columns, theme.text).collect();
     lines.push(Line::styled(failed.failure.kind.clone(), theme.error));
     lines.push(Line::default());
-    let summarizer = match &model.link {
-        Connection::Up(server) => server.summarizer.as_deref(),
-        _ => None,
-    };
-    lines.extend(wrapped(failed.advice(summarizer), columns, theme.text));
+    lines.extend(wrapped(
+        failed.advice(model.summarizer()),
+        columns,
+        theme.text,
+    ));
     let keys = key_lines(model, &[("esc", "closes")], usize::from(columns));
     let lines = popup::with_keys(screen, lines, keys);
     let area = popup::area(screen, columns, lines.len());

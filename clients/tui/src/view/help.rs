@@ -35,7 +35,8 @@ const fn topic(action: Action) -> &'static str {
     match action {
         A::Up | A::Down | A::PageUp | A::PageDown | A::First | A::Last | A::FoldOrUp => "Moving",
         A::UnfoldOrDown | A::ToggleFold | A::ToActive | A::ToNews => "Moving",
-        A::Search | A::SearchAll | A::FilterDefault | A::FilterNoTools => "Finding",
+        A::Search | A::SearchAll | A::NextHit | A::PreviousHit => "Finding",
+        A::FilterDefault | A::FilterNoTools => "Finding",
         A::FilterUserOnly | A::FilterLabeled | A::FilterAll | A::NextFilter => "Finding",
         A::Accept | A::Back | A::Label | A::Undo | A::Redo | A::Copy => "Going and changing",
         A::Compose | A::Rewind | A::Compact | A::Export => "Going and changing",

@@ -55,6 +55,8 @@ pub fn draw(model: &Model, frame: &mut Frame, panes: &Panes) {
             LineStyle::Text => theme.text,
             LineStyle::Heading => theme.heading,
             LineStyle::Code => theme.code,
+            LineStyle::Added => theme.success,
+            LineStyle::Removed => theme.error,
             LineStyle::Quote => theme.assistant.add_modifier(Modifier::ITALIC),
             LineStyle::Table => theme.text,
             LineStyle::Thinking => theme.dim.add_modifier(Modifier::ITALIC),

@@ -187,16 +187,30 @@ fn compactions_and_merges_have_a_focus_of_several_lines() {
 #[test]
 fn marked_entries_are_copied_in_the_order_of_the_tree() {
     let mut screen = Screen::tree(80, 24, tour());
-    screen.keys("end up M home M down down M P");
+    screen.keys("end up M home M down down M P y");
     let entries = ["q1", "a1", "p1"].map(str::to_owned).to_vec();
     let (id, started) = operation(&mut screen);
     assert_eq!(started, Operation::CherryPick { entries });
     screen.daemon(ended(id, Some("Copied 3 messages."), None));
     assert!(screen.model.tree.marks.is_empty());
     assert!(screen.text().contains("Copied 3 messages."));
-    screen.keys("home P");
+    screen.keys("home P y");
     let entries = vec!["q1".to_owned()];
     assert_eq!(operation(&mut screen).1, Operation::CherryPick { entries });
+}
+
+/// One key, next to others that only look, wrote into the session.
+#[test]
+fn copying_asks_first() {
+    let mut screen = Screen::tree(80, 24, tour());
+    screen.keys("home p");
+    screen.check("copy");
+    screen.keys("x enter");
+    assert!(screen.model.dialog.is_none() && screen.asked.is_empty());
+    screen.keys("M down M p");
+    assert!(screen.text().contains("and 1 more"), "{}", screen.text());
+    screen.keys("esc");
+    assert!(screen.asked.is_empty());
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Navigation: the choices, summaries, aborts, failures.
 
-use crate::harness::Screen;
+use crate::harness::{Screen, left};
 use crate::tree::tour;
 use treelined_tui::config::Summary;
-use treelined_tui::message::{Daemon, Draft, Effect, Event, Failure, Navigation, Server};
+use treelined_tui::message::{Daemon, Draft, Effect, Event, Failure, Navigation, Prepared, Server};
+use treelined_tui::model::Connection;
 
 fn choosing(keys: &str) -> Screen {
     let mut screen = Screen::tree(80, 24, tour());
@@ -14,7 +15,7 @@ fn choosing(keys: &str) -> Screen {
     };
     screen.daemon(Daemon::Prepared {
         target,
-        result: Ok(Some(3)),
+        result: Ok(Some(left(3))),
     });
     screen
 }
@@ -52,6 +53,37 @@ fn enter_on_the_row_of_the_leaf_does_not_navigate_when_labels_follow() {
     });
     assert!(screen.model.dialog.is_none());
     assert!(screen.text().contains("Already at this point"));
+}
+
+/// "Summarize" was offered where nobody could, and ended with an error.
+#[test]
+fn without_a_summarizer_no_summary_is_offered() {
+    let mut screen = Screen::tree(80, 24, tour());
+    let none = Server {
+        version: "0.1.0".into(),
+        summarizer: None,
+    };
+    screen.model.settings.summary = Summary::Always;
+    screen.model.link = Connection::Up(none);
+    screen.keys("home enter");
+    assert!(!screen.text().contains("Summarize"), "{}", screen.text());
+    let prepared = |can_summarize| Daemon::Prepared {
+        target: "q1".into(),
+        result: Ok(Some(Prepared {
+            abandoned: 3,
+            can_summarize,
+        })),
+    };
+    // Another client writes summaries.
+    screen.daemon(prepared(true));
+    assert!(screen.text().contains("2 Summarize"));
+    screen.keys("esc enter");
+    screen.daemon(prepared(false));
+    screen.check("choose-only");
+    screen.keys("2");
+    assert!(screen.model.dialog.is_some());
+    screen.keys("enter");
+    assert!(matches!(screen.asked.last(), Some(Effect::Navigate(it)) if !it.summarize));
 }
 
 #[test]

@@ -12,8 +12,8 @@ use std::time::Duration;
 use treelined_tui::config::{DoubleEscape, Settings, Summary};
 use treelined_tui::keys::{Key, Keymap};
 use treelined_tui::message::{
-    Daemon, Effect, Filter, Message, PagePosition, Server, Session, SessionPage, SessionRow,
-    Target, TreePage, TreeQuery,
+    Daemon, Effect, Filter, Message, PagePosition, Prepared, Server, Session, SessionPage,
+    SessionRow, Target, TreePage, TreeQuery,
 };
 use treelined_tui::model::Model;
 use treelined_tui::model::document::Document;
@@ -353,6 +353,14 @@ fn style_name(fg: Color, bg: Color, modifier: Modifier) -> String {
 }
 
 /// Makes a row with defaults for everything else.
+/// What a navigation leaves, where somebody can summarize it.
+pub fn left(abandoned: usize) -> Prepared {
+    Prepared {
+        abandoned,
+        can_summarize: true,
+    }
+}
+
 pub fn row(id: &str, prefix: &str, preview: &str) -> Row {
     Row {
         id: id.into(),

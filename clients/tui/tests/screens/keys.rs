@@ -1,6 +1,6 @@
 //! The keys that dialogs show.
 
-use crate::harness::Screen;
+use crate::harness::{Screen, left};
 use crate::tree::tour;
 use treelined_tui::message::{CommandOutput, Daemon, Effect, End, Failure, Server};
 use treelined_tui::model::picker::PickerItem;
@@ -63,7 +63,7 @@ fn the_choices_of_a_navigation_fit_with_their_keys_on_the_smallest_screen() {
     };
     screen.daemon(Daemon::Prepared {
         target,
-        result: Ok(Some(3)),
+        result: Ok(Some(left(3))),
     });
     let keys = ["enter goes there", "1 2 3 choose", "esc cancels"];
     shows(&screen, &keys);

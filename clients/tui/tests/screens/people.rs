@@ -1,6 +1,6 @@
 //! Questions and messages of other clients to the user.
 
-use crate::harness::Screen;
+use crate::harness::{Screen, left};
 use crate::tree::tour;
 use treelined_tui::message::{Daemon, Effect, End, Event, Failure, Level, UserAnswer};
 use treelined_tui::model::input::Input;
@@ -166,7 +166,7 @@ fn a_question_during_a_navigation_opens_at_once() {
     };
     screen.daemon(Daemon::Prepared {
         target,
-        result: Ok(Some(3)),
+        result: Ok(Some(left(3))),
     });
     screen.keys("1");
     ask(

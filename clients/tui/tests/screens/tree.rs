@@ -4,6 +4,7 @@ use crate::harness::{Screen, row};
 use crossterm::event::MouseEventKind;
 use treelined_tui::config::DoubleEscape;
 use treelined_tui::keys::{KeySet, Keymap};
+use treelined_tui::marked::MarkedText;
 use treelined_tui::message::{Effect, Filter, PagePosition, TreeQuery};
 use treelined_tui::model::picker::PickerKind;
 use treelined_tui::model::rows::{Kind, Row};
@@ -265,6 +266,40 @@ fn typing_searches_and_esc_clears_but_never_quits() {
     assert!(screen.text().contains("q quits, S shows the sessions."));
     screen.keys("q");
     assert!(screen.asked.contains(&Effect::Quit));
+}
+
+/// Enter at the end of a search moved the leaf.
+#[test]
+fn enter_ends_a_search_and_n_goes_to_the_next_hit() {
+    let mut screen = Screen::tree(80, 16, tour());
+    screen.typed("n");
+    assert!(screen.text().contains("Nothing is searched."));
+    screen.silent = true;
+    screen.typed("/b").keys("enter");
+    assert!(!screen.model.tree.typing);
+    assert!(screen.model.dialog.is_none());
+    screen.silent = false;
+    let asked = std::mem::take(&mut screen.asked);
+    asked.into_iter().for_each(|effect| screen.ask(effect));
+    assert_eq!(screen.model.tree.search.text(), "b");
+    screen.keys("home n n N");
+    assert_eq!(screen.model.tree.cursor, 1);
+    screen.keys("N N");
+    assert!(screen.text().contains("This is the first hit."));
+    // Without a query, the hits of the search over all sessions count.
+    screen.keys("esc home");
+    let hit = MarkedText::new("Clear", [(0, 5)]);
+    screen
+        .model
+        .tree
+        .mark_found([("q2".to_owned(), hit)].into());
+    screen.keys("n");
+    assert_eq!(screen.model.tree.selected().map(|row| &*row.id), Some("q2"));
+    screen.keys("n");
+    assert_eq!(screen.model.tree.selected().map(|row| &*row.id), Some("q2"));
+    assert!(!screen.model.tree.is_seeking());
+    screen.keys("enter");
+    assert!(matches!(screen.asked.last(), Some(Effect::Prepare { .. })));
 }
 
 /// In the key set `typing`, letters search at once; in the other one they say which key does.

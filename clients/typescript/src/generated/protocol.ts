@@ -156,7 +156,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:a2b2ee5b44cd5705680e2a7d950b81caffafb665154f1713097febbdc87b121f';
+export const SCHEMA_HASH = 'sha256:b8b1c3248a72366f552d7a5a555a2895fafd34a2489804a5f415b3848df859de';
 
 /** Params and result by method. */
 export interface Methods {

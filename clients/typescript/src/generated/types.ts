@@ -2812,6 +2812,10 @@ export interface DryRun {
    * The preparation that `session_before_tree` would carry, with ids in place of entries that exceed the client's `maxFrameBytes`.
    */
   preparation: TreePreparation;
+  /**
+   * Whether a summary can be had: a summarizer is configured, or a client or hook answers `session_before_tree`.
+   */
+  canSummarize: boolean;
 }
 /**
  * The branch that a navigation is about to leave.

@@ -96,10 +96,10 @@ interface Summary {
 }
 
 /** Asks whether to summarize what is left behind. Undefined: the person does not want to move. */
-async function askSummary({ leaves }: Plan): Promise<Summary | undefined> {
-  if (leaves === 0 || settings.summaries === 'never') return { choice: 'none' };
-  if (settings.summaries === 'always') return { choice: 'summary' };
-  const pick = await vscode.window.showQuickPick(summaryChoices(leaves), {
+async function askSummary(to: Plan): Promise<Summary | undefined> {
+  if (to.leaves === 0 || settings.summaries === 'never') return { choice: 'none' };
+  if (settings.summaries === 'always' && to.canSummarize) return { choice: 'summary' };
+  const pick = await vscode.window.showQuickPick(summaryChoices(to), {
     title: 'Go to this entry',
     placeHolder: 'What happens to the branch that is left behind?',
     ignoreFocusOut: true,

@@ -10,6 +10,8 @@ export interface Plan {
   params: Pick<NavigateTreeParams, 'targetId' | 'rewind'>;
   /** Entries that are left behind. */
   leaves: number;
+  /** Whether somebody can summarize them. */
+  canSummarize: boolean;
   /** Why nothing would happen, such as `alreadyThere`. */
   reason?: string;
 }
@@ -43,21 +45,27 @@ export async function plan(session: Session, row: TreeNode): Promise<Plan> {
   // At the leaf only a message of the user has a place to go: before it.
   if (row.isLeaf && row.role === 'user') params.rewind = true;
   const result = await session.call('navigate_tree', { ...params, dryRun: true });
-  if ('preparation' in result) return { params, leaves: result.preparation.abandonedCount };
-  return { params, leaves: 0, ...(result.reason && { reason: result.reason }) };
+  if ('preparation' in result) {
+    const { preparation, canSummarize } = result;
+    return { params, leaves: preparation.abandonedCount, canSummarize };
+  }
+  return { params, leaves: 0, canSummarize: false, ...(result.reason && { reason: result.reason }) };
 }
 
 /** The choices of a person who leaves entries behind. */
-export function summaryChoices(
-  leaves: number,
-): { choice: SummaryChoice; label: string; detail: string }[] {
+export function summaryChoices({
+  leaves,
+  canSummarize,
+}: Pick<Plan, 'leaves' | 'canSummarize'>): {
+  choice: SummaryChoice;
+  label: string;
+  detail: string;
+}[] {
   const entries = count(leaves, 'entry', 'entries');
+  const detail = `The ${entries} stay in the tree as a branch.`;
+  if (!canSummarize) return [{ choice: 'none', label: '$(arrow-right) Go there', detail }];
   return [
-    {
-      choice: 'none',
-      label: '$(arrow-right) Go without a summary',
-      detail: `The ${entries} stay in the tree as a branch.`,
-    },
+    { choice: 'none', label: '$(arrow-right) Go without a summary', detail },
     {
       choice: 'summary',
       label: '$(note) Leave a summary',

@@ -2,7 +2,7 @@
 
 import { Session } from './session.ts';
 import { formatRoute, parseRoute } from './route.ts';
-import { bindingOf, typed, type Action } from './keys.ts';
+import { bindingOf, hint, typed, type Action } from './keys.ts';
 import { FILTERS } from '../wire.ts';
 import { blockText } from '../source/texts.ts';
 import type { FileSource } from '../source/file.ts';
@@ -60,7 +60,9 @@ export class App {
   };
 
   open(source: Source): Session {
-    const selected = (entry: string): void => this.setRoute(entry);
+    const selected = (entry: string): void => {
+      if (this.session?.fromBeginning !== true) this.setRoute(entry);
+    };
     this.session = new Session(source, { changed: this.changed, failed: this.failed, selected });
     return this.session;
   }
@@ -78,6 +80,8 @@ export class App {
         if (await session.tree.go(wanted)) return;
       }
     }
+    // Whoever gets a file without a place in it reads it from its beginning.
+    session.fromBeginning = this.file !== undefined;
     await session.tree.reload('center', session.source.selected);
   }
 
@@ -165,20 +169,19 @@ export class App {
   key(event: KeyboardEvent): boolean {
     const binding = bindingOf(event, this.live !== undefined);
     if (binding) return this.act(binding.action);
-    const begin = typed(event);
-    if (begin === undefined || !this.session) return false;
-    this.focusSearch(begin);
+    const letter = typed(event);
+    if (letter === undefined || !this.session) return false;
+    this.say(
+      `${letter} has no action. ${hint('search')} searches, ${hint('help')} lists the keys.`,
+    );
     return true;
   }
 
-  focusSearch(text?: string): void {
+  focusSearch(): void {
     this.drawer = true;
     const field = document.querySelector<HTMLInputElement>('#search');
     field?.focus();
-    if (field && text !== undefined) {
-      field.value = text;
-      this.search(text);
-    } else field?.select();
+    field?.select();
     this.changed();
   }
 
@@ -197,9 +200,13 @@ export class App {
       'page-down': tree.cursor + page,
       first: 0,
       last: Infinity,
-      'next-hit': tree.cursor + 1,
-      'previous-hit': tree.cursor - 1,
     };
+    // With a query only hits have rows.
+    if (action === 'next-hit' || action === 'previous-hit') {
+      if (tree.query) tree.move(tree.cursor + (action === 'next-hit' ? 1 : -1));
+      else this.say(`Nothing is searched. ${hint('search')} searches.`);
+      return true;
+    }
     const to = moves[action];
     if (to !== undefined) {
       tree.move(to);
@@ -227,7 +234,8 @@ export class App {
       if (id !== undefined) void this.copyEntry(id);
     } else if (action === 'to-active') {
       const leaf = session.source.leafId();
-      if (leaf !== undefined) void tree.go(leaf);
+      // Also if the cursor is there, and the reader has scrolled away.
+      if (leaf !== undefined) void tree.go(leaf).then(() => session.show(leaf));
     } else return false;
     return true;
   }

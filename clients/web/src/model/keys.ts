@@ -54,25 +54,25 @@ export const BINDINGS: readonly Binding[] = [
   { action: 'down', keys: ['down', 'j'], about: 'down' },
   { action: 'page-up', keys: ['pageup', 'left'], about: 'a page up' },
   { action: 'page-down', keys: ['pagedown', 'right'], about: 'a page down' },
-  { action: 'first', keys: ['home'], about: 'to the first' },
+  { action: 'first', keys: ['home', 'g'], about: 'to the first' },
   { action: 'last', keys: ['end', 'G'], about: 'to the last' },
   { action: 'accept', keys: ['enter'], about: 'go here; in a file, read here' },
   { action: 'back', keys: ['esc'], about: 'clear the search, then go back' },
-  { action: 'search', keys: ['/'], about: 'search; so does any letter that is no command' },
+  { action: 'search', keys: ['/'], about: 'search' },
   { action: 'next-hit', keys: ['n', 'f3'], about: 'the next hit' },
-  { action: 'previous-hit', keys: ['p', 'shift+f3'], about: 'the hit before' },
+  { action: 'previous-hit', keys: ['N', 'shift+f3'], about: 'the hit before' },
   {
     action: 'fold-or-up',
-    keys: ['ctrl+left', 'alt+left'],
+    keys: ['ctrl+left', 'alt+left', 'h'],
     about: 'fold, or to the start of the branch',
   },
   {
     action: 'unfold-or-down',
-    keys: ['ctrl+right', 'alt+right'],
+    keys: ['ctrl+right', 'alt+right', 'l'],
     about: 'unfold, or to the next branch',
   },
   { action: 'toggle-fold', keys: ['space'], about: 'fold or unfold' },
-  { action: 'to-active', keys: ['A'], about: 'to the leaf' },
+  { action: 'to-active', keys: ['A', 'a'], about: 'to the leaf' },
   { action: 'filter-default', keys: ['1', 'ctrl+d'], about: 'show the conversation' },
   { action: 'filter-no-tools', keys: ['2'], about: 'hide tool results' },
   { action: 'filter-user-only', keys: ['3', 'ctrl+u'], about: 'only user messages' },
@@ -80,18 +80,18 @@ export const BINDINGS: readonly Binding[] = [
   { action: 'filter-all', keys: ['5', 'ctrl+a'], about: 'show every entry' },
   { action: 'next-filter', keys: ['ctrl+o'], about: 'the next filter' },
   { action: 'copy', keys: ['y'], about: 'copy the text of the entry' },
-  { action: 'mark', keys: ['M'], about: 'mark for comparing' },
-  { action: 'compare', keys: ['C'], about: 'compare the marked entries' },
-  { action: 'stats', keys: ['W'], about: 'statistics' },
+  { action: 'mark', keys: ['M', 'm'], about: 'mark for comparing' },
+  { action: 'compare', keys: ['C', 'c'], about: 'compare the marked entries' },
+  { action: 'stats', keys: ['t'], about: 'time, tokens and cost' },
   { action: 'toggle-path', keys: ['F'], about: 'hide or show the tree' },
   { action: 'focus-path', keys: ['tab'], about: 'to the text and back' },
   { action: 'label', keys: ['L'], about: 'label the entry', live: true },
   { action: 'undo', keys: ['u'], about: 'undo the last move', live: true },
   { action: 'redo', keys: ['ctrl+r', 'U'], about: 'redo it', live: true },
-  { action: 'compose', keys: ['I'], about: 'write a message here', live: true },
-  { action: 'rewind', keys: ['E'], about: 'edit a user message again', live: true },
+  { action: 'compose', keys: ['I', 'i'], about: 'write a message here', live: true },
+  { action: 'rewind', keys: ['E', 'e'], about: 'edit a user message again', live: true },
   { action: 'compact', keys: ['K'], about: 'compact the context', live: true },
-  { action: 'sessions', keys: ['S'], about: 'the list of sessions', live: true },
+  { action: 'sessions', keys: ['S', 's'], about: 'the list of sessions', live: true },
   {
     action: 'search-all',
     keys: ['ctrl+f'],
@@ -99,9 +99,9 @@ export const BINDINGS: readonly Binding[] = [
     live: true,
   },
   { action: 'command', keys: [':'], about: 'run a command', live: true },
-  { action: 'answer', keys: ['ctrl+q', 'Q'], about: 'open the question that waits', live: true },
-  { action: 'reconnect', keys: ['R'], about: 'connect again', live: true },
-  { action: 'help', keys: ['?'], about: 'all keys' },
+  { action: 'answer', keys: ['ctrl+q'], about: 'open the question that waits', live: true },
+  { action: 'reconnect', keys: ['R', 'r'], about: 'connect again', live: true },
+  { action: 'help', keys: ['?', 'f1'], about: 'all keys' },
 ];
 
 const NAMES = new Map([
@@ -117,6 +117,7 @@ const NAMES = new Map([
   ['Escape', 'esc'],
   ['Tab', 'tab'],
   [' ', 'space'],
+  ['F1', 'f1'],
   ['F3', 'f3'],
 ]);
 
@@ -154,7 +155,7 @@ export function hint(action: Action): string {
   return BINDINGS.find((binding) => binding.action === action)?.keys[0] ?? '';
 }
 
-/** The character that begins a search: a letter or digit that is no command. */
+/** The letter or digit that a key types, if it is no command. */
 export function typed(event: Key): string | undefined {
   const plain = !event.ctrlKey && !event.altKey && !event.metaKey;
   return plain && /^[\p{L}\p{N}"]$/u.test(event.key) ? event.key : undefined;

@@ -21,7 +21,7 @@ export interface Command {
 }
 
 export type LiveDialog =
-  | { kind: 'go'; id: string; count: number | undefined; isUser: boolean }
+  | { kind: 'go'; id: string; count: number | undefined; isUser: boolean; canSummarize: boolean }
   | { kind: 'label'; id: string; label: string }
   | { kind: 'compact' }
   | { kind: 'command'; commands: Command[] | undefined }

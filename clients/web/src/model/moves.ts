@@ -23,6 +23,7 @@ interface NavigationResult {
   editorText?: string;
   summaryEntry?: unknown;
   preparation?: { abandonedCount: number };
+  canSummarize?: boolean;
 }
 
 const REASONS = new Map([
@@ -86,8 +87,9 @@ export class Moves {
       const row = this.live.app.session?.tree.row();
       const isUser = row?.id === id && row.role === 'user';
       const count = result.preparation?.abandonedCount;
+      const canSummarize = result.canSummarize === true;
       if (result.reason === 'alreadyThere') this.live.app.say('The leaf is here already.');
-      else this.live.show({ kind: 'go', id, count, isUser });
+      else this.live.show({ kind: 'go', id, count, isUser, canSummarize });
     } catch (error) {
       this.failed(error);
     }

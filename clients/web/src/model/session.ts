@@ -27,6 +27,8 @@ export class Session {
   comparing = false;
   /** Counts the wishes to see the end of the path. */
   shows = 0;
+  /** Whether the next path is shown from its beginning. */
+  fromBeginning = false;
   private pathWanted: string | undefined;
   private pathLoading = false;
 

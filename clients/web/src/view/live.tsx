@@ -227,13 +227,13 @@ function LinkBanner({ live }: { live: Live }) {
 
 interface GoProps {
   live: Live;
-  dialog: { id: string; count: number | undefined; isUser: boolean };
+  dialog: { id: string; count: number | undefined; isUser: boolean; canSummarize: boolean };
   close: () => void;
 }
 
 function GoDialog({ live, dialog, close }: GoProps) {
   const [focus, setFocus] = useState('');
-  const { id, count, isUser } = dialog;
+  const { id, count, isUser, canSummarize } = dialog;
   return (
     <Dialog title="Go to" close={close}>
       <p>
@@ -244,27 +244,31 @@ function GoDialog({ live, dialog, close }: GoProps) {
       </p>
       <div class="choices">
         <button type="button" class="main-button" onClick={() => void live.moves.go(id, false, '')}>
-          No summary
+          {canSummarize ? 'No summary' : 'Go there'}
         </button>
-        <button type="button" onClick={() => void live.moves.go(id, true, focus)}>
-          Summarize
-        </button>
+        {canSummarize && (
+          <button type="button" onClick={() => void live.moves.go(id, true, focus)}>
+            Summarize
+          </button>
+        )}
       </div>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          void live.moves.go(id, true, focus);
-        }}
-      >
-        <label class="field">
-          What the summary shall focus on
-          <input
-            value={focus}
-            placeholder="optional"
-            onInput={(event) => setFocus(event.currentTarget.value)}
-          />
-        </label>
-      </form>
+      {canSummarize && (
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            void live.moves.go(id, true, focus);
+          }}
+        >
+          <label class="field">
+            What the summary shall focus on
+            <input
+              value={focus}
+              placeholder="optional"
+              onInput={(event) => setFocus(event.currentTarget.value)}
+            />
+          </label>
+        </form>
+      )}
     </Dialog>
   );
 }

@@ -89,6 +89,12 @@ function Head({ app, session }: { app: App; session: Session }) {
         </button>
       )}
       <div class="head-tools">
+        <IconButton
+          icon="leaf"
+          name="To the leaf"
+          hint={hint('to-active')}
+          run={() => app.act('to-active')}
+        />
         {app.live && <LiveButtons app={app} live={app.live} />}
         <IconButton
           icon="compare"

@@ -92,6 +92,11 @@ export function PathPane({ app, session }: { app: App; session: Session }) {
     [session],
   );
   if (path && path !== column.path) column.take(path, session.heights);
+  if (column.shows !== session.shows) {
+    column.shows = session.shows;
+    column.pinned = !session.fromBeginning;
+    session.fromBeginning = false;
+  }
 
   useEffect(() => {
     const print = (event: Event): void => {
@@ -115,10 +120,6 @@ export function PathPane({ app, session }: { app: App; session: Session }) {
   useLayoutEffect(() => {
     const element = box.current;
     if (!element) return;
-    if (column.shows !== session.shows) {
-      column.shows = session.shows;
-      column.pinned = true;
-    }
     if (column.pinned) {
       const before = element.scrollTop;
       element.scrollTop = column.target(element.clientHeight);

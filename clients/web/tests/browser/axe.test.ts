@@ -41,7 +41,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
       file = stage.export(tour());
       watched = await stage.openFile(file, { colorScheme, reducedMotion: 'reduce' });
       page = watched.page;
-      await page.locator('.entry.selected .prose').first().waitFor();
+      await page.locator('.entry .prose').first().waitFor();
     });
 
     after(async () => {
@@ -65,7 +65,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
       await page.locator('dialog .keys').waitFor();
       assert.deepEqual(await violations(page), []);
       await page.keyboard.press('Escape');
-      await page.keyboard.press('W');
+      await page.keyboard.press('t');
       await page.locator('.branches tbody').waitFor();
       assert.deepEqual(await violations(page), []);
       await page.keyboard.press('Escape');
@@ -110,7 +110,7 @@ describe('the page on paper and by keyboard', () => {
   test('the whole path is printed, without the tree and its tools', async () => {
     const watched = await stage.openFile(stage.export(tour()));
     const { page } = watched;
-    await page.locator('.entry.selected .prose').first().waitFor();
+    await page.locator('.entry .prose').first().waitFor();
     await page.emulateMedia({ media: 'print' });
     await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
     await page.locator('.place', { hasText: 'There are two ways to go on' }).waitFor();

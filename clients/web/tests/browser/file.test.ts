@@ -32,8 +32,22 @@ describe('the page from disk', () => {
     assert.equal(await page.locator('h1').innerText(), 'Why does the build fail?');
     assert.match(await selected().innerText(), /All three tests pass/);
     assert.match(await selected().innerText(), /active/);
-    await page.locator('#path').getByText('Shall I commit it?').waitFor();
     assert.equal(await page.locator('#static').count(), 0);
+  });
+
+  // Whoever got a file saw the end of a conversation that they did not know.
+  test('without a place in its address it is read from the beginning, and a button leads to the leaf', async () => {
+    const scrolled = () => page.locator('#path').evaluate((element) => element.scrollTop);
+    assert.equal(await scrolled(), 0);
+    assert.equal(await page.evaluate(() => location.hash), '');
+    await page.locator('#path .entry').getByText('Why does the build fail?').waitFor();
+    for (const away of [false, true]) {
+      if (away) await page.locator('#tree .row').first().click();
+      await page.getByRole('button', { name: 'To the leaf' }).click();
+      await page.locator('#path').getByText('Shall I commit it?').waitFor();
+      assert.ok((await scrolled()) > 0);
+      assert.match(await selected().innerText(), /active/);
+    }
   });
 
   test('rows have guides, labels and the active path of the daemon', async () => {
@@ -117,6 +131,27 @@ describe('the page from disk', () => {
     await page.locator('#tree .row', { hasText: 'cargo build' }).first().waitFor();
     await press('Escape');
     await page.waitForFunction(() => document.querySelectorAll('#tree .row').length > 10);
+    await press('A');
+  });
+
+  test('n and N go from hit to hit, and only in a search', async () => {
+    await focusTree();
+    await press('n');
+    await page.getByText('Nothing is searched. / searches.').waitFor();
+    await press('x');
+    await page.getByText('x has no action.').waitFor();
+    assert.equal(await page.locator('#search').inputValue(), '');
+    await press('/');
+    await page.keyboard.type('build');
+    await page.locator('#tree .row mark', { hasText: 'build' }).first().waitFor();
+    await press('Enter');
+    await press('g');
+    const [first, second] = await page.locator('#tree .row .text').allInnerTexts();
+    await press('n');
+    assert.equal(await cursorText(), second);
+    await press('N');
+    assert.equal(await cursorText(), first);
+    await press('Escape');
     await press('A');
   });
 
@@ -206,7 +241,7 @@ describe('the page from disk', () => {
 
   test('statistics list the figures of each branch', async () => {
     await focusTree();
-    await press('W');
+    await press('t');
     await page.locator('.branches tbody tr').first().waitFor();
     const branches = await page.locator('.branches tbody tr').allInnerTexts();
     // A long line of a branch took its place.

@@ -122,7 +122,8 @@ export class Stage {
     return this.serveWith(['--config', config], ...sessions);
   }
 
-  private async serveWith(options: string[], ...sessions: SessionWriter[]): Promise<Served> {
+  /** A daemon with these options, sessions and its page. */
+  async serveWith(options: string[], ...sessions: SessionWriter[]): Promise<Served> {
     const folder = mkdtempSync(join(this.folder, 'sessions-'));
     for (const session of sessions) {
       writeFileSync(

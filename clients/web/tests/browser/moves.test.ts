@@ -157,4 +157,19 @@ describe('moves in the live page', () => {
     assert.deepEqual(await asked, { value: true });
     await one.locator('dialog').waitFor({ state: 'detached' });
   });
+
+  test('a summary is offered only where somebody can write it', async () => {
+    const none = await stage.serveWith(['--summarizer', 'none'], small('none'));
+    const { page } = await none.open('&s=none');
+    await row(page, 'Plan a trip').click();
+    await page.locator('#tree').focus();
+    await page.keyboard.press('Enter');
+    await page.locator('dialog').getByText('left behind').waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Summarize' }).count(), 0);
+    assert.equal(await page.locator('dialog input').count(), 0);
+    await page.getByRole('button', { name: 'Go there' }).click();
+    await page.locator('dialog').waitFor({ state: 'detached' });
+    await page.getByText('Moved.').waitFor();
+    await page.context().close();
+  });
 });

@@ -85,7 +85,7 @@ async function useEverything(page: Page): Promise<string[]> {
   await page.waitForTimeout(300);
   await look();
   await page.keyboard.press('Escape');
-  await page.keyboard.press('W');
+  await page.keyboard.press('t');
   await page.locator('.branches tbody').waitFor();
   await look();
   await page.keyboard.press('Escape');

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { BINDINGS, bindingOf, keyName, typed, type Key } from '../../src/model/keys.ts';
 
@@ -30,7 +31,39 @@ test('actions of a daemon have no key in a file', () => {
   assert.equal(bindingOf(key('u'), false), undefined);
 });
 
-test('letters that are no command begin a search', () => {
+// `N` did nothing here, `p` and `W` something else than in the terminal.
+test('the keys are those of the terminal client', () => {
+  const readme = readFileSync(new URL('../../../tui/README.md', import.meta.url), 'utf8');
+  const table = /<!-- keys -->\n([^]*?)<!-- end of keys -->/u.exec(readme)?.[1] ?? '';
+  const terminal = new Map<string, string>();
+  const keysOf = new Map<string, string[]>();
+  for (const line of table.split('\n').slice(2)) {
+    const [keys = '', name = ''] = line.split('|').slice(1);
+    const action = name
+      .trim()
+      .replaceAll('`', '')
+      .replace(/-preview$/u, '-path');
+    const named = [...keys.matchAll(/`([^`]+)`/gu)].map(([, key = '']) => key);
+    keysOf.set(action, named);
+    for (const key of named) terminal.set(key, action);
+  }
+  assert.ok(terminal.size > 60);
+  for (const { action, keys } of BINDINGS) {
+    for (const key of keys) {
+      // The page has no columns in its tree; its own figures are behind that key.
+      const there = terminal.get(key) === 'columns' ? 'stats' : (terminal.get(key) ?? action);
+      assert.equal(there, action, key);
+    }
+    const letters = (keysOf.get(action) ?? []).filter((key) => key.length === 1);
+    assert.deepEqual(
+      letters.filter((key) => !keys.includes(key)),
+      [],
+      action,
+    );
+  }
+});
+
+test('letters that are no command are known', () => {
   assert.equal(typed(key('b')), 'b');
   assert.equal(typed(key('ä')), 'ä');
   assert.equal(typed(key('b', { ctrlKey: true })), undefined);

@@ -4,7 +4,7 @@ mod time;
 
 use self::checker::check;
 use self::payloads::PAYLOADS;
-use super::{LAST_COLUMN, Part, SoftBreak, html, parts};
+use super::{LAST_COLUMN, Part, html, parts};
 
 /// One payload for each way of placing a text among others.
 fn placed(payload: &str) -> Vec<String> {
@@ -30,11 +30,9 @@ fn html_of_hostile_text_has_only_known_elements_and_attributes() {
     for text in PAYLOADS.iter().flat_map(|payload| placed(payload)) {
         let whole = html(&text).expect("short");
         check(&whole).unwrap_or_else(|why| panic!("{why}\n{text}\n{whole}"));
-        for soft_break in [SoftBreak::Space, SoftBreak::Line] {
-            for part in parts(&text, soft_break).expect("short") {
-                if let Part::Html(html) = part {
-                    check(&html).unwrap_or_else(|why| panic!("{why}\n{text}\n{html}"));
-                }
+        for part in parts(&text).expect("short") {
+            if let Part::Html(html) = part {
+                check(&html).unwrap_or_else(|why| panic!("{why}\n{text}\n{html}"));
             }
         }
     }
@@ -80,7 +78,7 @@ fn common_markdown_becomes_html() {
         "# A *b* **c** ~~d~~ `e`",
         "<h1>A <em>b</em> <strong>c</strong> <del>d</del> <code>e</code></h1>",
     );
-    check_html("a\nb  \nc", "<p>a\nb<br>c</p>");
+    check_html("a\nb  \nc", "<p>a<br>b<br>c</p>");
     check_html("> a\n\n---", "<blockquote><p>a</p></blockquote><hr>");
     check_html("- a\n- b", "<ul><li>a</li><li>b</li></ul>");
     check_html("3. a\n4. b", "<ol start=\"3\"><li>a</li><li>b</li></ol>");
@@ -136,7 +134,7 @@ fn code_outside_of_lists_and_quotes_is_a_part_by_itself() {
         text: text.to_owned(),
     };
     let text = "a\n\n```rs\n<b>\n```\n- c\n\n      d\n\n```\n\n    e\n";
-    let found = parts(text, SoftBreak::Space).unwrap();
+    let found = parts(text).unwrap();
     assert_eq!(
         found,
         [
@@ -146,11 +144,16 @@ fn code_outside_of_lists_and_quotes_is_a_part_by_itself() {
             code(None, "\n    e\n"),
         ]
     );
-    assert_eq!(parts("", SoftBreak::Space).unwrap(), []);
-    assert_eq!(
-        parts("a\nb", SoftBreak::Line).unwrap(),
-        [html("<p>a<br>b</p>")]
-    );
+    assert_eq!(parts("").unwrap(), []);
+}
+
+// The lines of an answer, such as a poem or a list of steps without markers, ran together into one.
+#[test]
+fn line_breaks_stay() {
+    let text = "one\ntwo  \nthree\\\nfour\n\n- a\n  b\n\n> c\nd";
+    let broken = "<p>one<br>two<br>three<br>four</p><ul><li>a<br>b</li></ul><blockquote><p>c<br>d</p></blockquote>";
+    assert_eq!(html(text).unwrap(), broken);
+    assert_eq!(parts(text).unwrap(), [Part::Html(broken.to_owned())]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::keys::{Action, Context, Key};
 use crate::message::{Effect, NavigationRequest};
 use crate::model::Model;
-use crate::model::dialog::{CHOICES, Dialog, RunningNavigation};
+use crate::model::dialog::{Dialog, RunningNavigation};
 use crate::model::input::Input;
 use crate::operation::Operation;
 use crossterm::event::KeyCode;
@@ -86,6 +86,16 @@ impl Model {
                     return Vec::new();
                 }
             }
+            Some(Dialog::Copy { entries, .. }) => {
+                if key.text() == Some('y') {
+                    let entries = std::mem::take(entries);
+                    self.dialog = None;
+                    return self.operate(Operation::CherryPick { entries });
+                }
+                if !is_esc && key.text() != Some('n') && !is_enter {
+                    return Vec::new();
+                }
+            }
             Some(Dialog::Help { top }) => {
                 let action = self.settings.keymap.action(Context::Preview, key);
                 if scroll(action, top, last, self.size.1) {
@@ -126,12 +136,12 @@ impl Model {
             }
             return Vec::new();
         }
-        let last = CHOICES.len() - 1;
+        let last = choose.choices().len() - 1;
         let action = self.settings.keymap.action(Context::Tree, key);
         match (key.text(), action) {
             (Some('1'), _) => choose.selected = 0,
-            (Some('2'), _) => choose.selected = 1,
-            (Some('3'), _) => choose.selected = 2,
+            (Some('2'), _) if last > 0 => choose.selected = 1,
+            (Some('3'), _) if last > 0 => choose.selected = 2,
             (_, Some(Action::Up)) => {
                 choose.selected = choose.selected.checked_sub(1).unwrap_or(last);
                 return Vec::new();

@@ -117,17 +117,40 @@ impl Model {
         self.operate(Operation::Merge { tip, focus })
     }
 
-    /// Copies the marked entries, in the order of the tree as far as it is loaded, or the selected one.
-    pub(super) fn cherry_pick(&mut self) -> Vec<Effect> {
+    /// Asks before the entries are copied: one key would write into the session.
+    pub(super) fn ask_to_copy(&mut self) -> Vec<Effect> {
+        let entries = self.entries_to_copy();
+        let marked = self
+            .tree
+            .marks
+            .iter()
+            .find(|(id, _)| entries.first() == Some(id));
+        let selected = self.tree.selected().map(|row| row.preview.as_str());
+        let title = marked.map(|(_, preview)| preview.as_str()).or(selected);
+        let title = title.unwrap_or_default().to_owned();
+        if !entries.is_empty() {
+            self.dialog = Some(Dialog::Copy { entries, title });
+        }
+        Vec::new()
+    }
+
+    /// Copies the entries.
+    fn cherry_pick(&mut self) -> Vec<Effect> {
+        let entries = self.entries_to_copy();
+        match entries.is_empty() {
+            true => Vec::new(),
+            false => self.operate(Operation::CherryPick { entries }),
+        }
+    }
+
+    /// Returns the marked entries, in the order of the tree as far as it is loaded, or the selected one.
+    fn entries_to_copy(&self) -> Vec<String> {
         let mut entries: Vec<String> = self.tree.marks.iter().map(|(id, _)| id.clone()).collect();
         entries.sort_by_key(|id| self.tree.rows.find(|row| row.id == *id));
         if entries.is_empty() {
             entries.extend(self.selected_id());
         }
-        match entries.is_empty() {
-            true => Vec::new(),
-            false => self.operate(Operation::CherryPick { entries }),
-        }
+        entries
     }
 
     /// Exports the open session; without a path, into the working directory.

@@ -47,6 +47,8 @@ impl Model {
             Action::ToggleFold => self.tree.toggle_fold(),
             Action::ToActive => self.tree.go_to(PagePosition::Leaf),
             Action::ToNews => self.go_to_others(),
+            Action::NextHit => self.go_to_hit(true),
+            Action::PreviousHit => self.go_to_hit(false),
             Action::FilterDefault => self.tree.set_filter(Filter::Default),
             Action::FilterNoTools => self.tree.toggle_filter(Filter::NoTools),
             Action::FilterUserOnly => self.tree.toggle_filter(Filter::UserOnly),
@@ -98,7 +100,7 @@ impl Model {
     fn act_on_branches(&mut self, action: Action) -> Vec<Effect> {
         match action {
             Action::Fork => self.pick(PickerKind::Fork),
-            Action::CherryPick => self.cherry_pick(),
+            Action::CherryPick => self.ask_to_copy(),
             Action::Merge => self.merge(String::new()),
             Action::Compact => self.ask_focus(FocusOf::Compaction),
             Action::Branches => self.pick(PickerKind::Branches),
@@ -153,8 +155,27 @@ impl Model {
         }
     }
 
+    /// Goes to another entry that a search has found.
+    fn go_to_hit(&mut self, forward: bool) -> Vec<Effect> {
+        if !self.tree.has_hits() {
+            let search = self.hint(Action::Search);
+            self.say(format!("Nothing is searched. {search} searches."));
+        } else if !self.tree.seek_hit(forward) {
+            self.say(match forward {
+                true => "This is the last hit.",
+                false => "This is the first hit.",
+            });
+        }
+        Vec::new()
+    }
+
     /// Handles a key in the search. `None` if it is no text and has its usual action.
     pub(super) fn type_in_tree_search(&mut self, key: Key) -> Option<Vec<Effect>> {
+        // Whoever ends a search wants to see what it has found, not to move the leaf.
+        if key.is(KeyCode::Enter) {
+            self.tree.typing = false;
+            return Some(Vec::new());
+        }
         if key.is(KeyCode::Backspace) && self.tree.search.is_empty() {
             self.tree.typing = false;
             return Some(Vec::new());
@@ -306,12 +327,16 @@ impl Model {
     /// Asks how to navigate, or navigates at once as it is configured.
     pub(super) fn choose_way(&mut self, choice: NavigationChoice) -> Vec<Effect> {
         let (target, rewind) = (choice.target.clone(), choice.rewind);
+        let can_summarize = self.summarizer().is_some();
         self.dialog = Some(Dialog::Choose(NavigationChoice {
-            selected: usize::from(self.settings.summary == Summary::Always),
+            selected: usize::from(can_summarize && self.settings.summary == Summary::Always),
+            can_summarize,
             ..choice
         }));
-        if self.settings.summary != Summary::Ask {
-            return self.start_navigation();
+        match self.settings.summary {
+            Summary::Never => return self.start_navigation(),
+            Summary::Always if can_summarize => return self.start_navigation(),
+            Summary::Always | Summary::Ask => {}
         }
         vec![Effect::Prepare { target, rewind }]
     }

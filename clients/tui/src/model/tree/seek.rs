@@ -1,0 +1,114 @@
+//! The cursor's way to a row that may be beyond the loaded ones: the start or the end of a branch, or another hit.
+
+use super::TreeView;
+use crate::message::{Effect, PagePosition};
+use std::ops::Range;
+
+/// Rows of a page while a row is looked for.
+const PAGE: usize = 1000;
+
+/// What is looked for, and the row from which on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seek {
+    /// Towards the start of this branch, from this row upwards.
+    Up(usize),
+    /// Towards the next branch point, from this row downwards.
+    Down(usize),
+    /// The next hit, from this row downwards.
+    NextHit(usize),
+    /// The hit before, from this row upwards.
+    PreviousHit(usize),
+}
+
+impl Seek {
+    /// Returns the row that is looked at next.
+    pub(super) const fn row(self) -> usize {
+        match self {
+            Self::Up(at) | Self::Down(at) | Self::NextHit(at) | Self::PreviousHit(at) => at,
+        }
+    }
+
+    /// Returns the rows to load for it.
+    pub(super) fn wanted(self) -> Range<usize> {
+        let at = self.row();
+        match self {
+            Self::Up(_) | Self::PreviousHit(_) => at.saturating_sub(PAGE - 1)..at + 1,
+            Self::Down(_) | Self::NextHit(_) => at..at + PAGE,
+        }
+    }
+}
+
+impl TreeView {
+    /// Folds the branch that begins at the cursor, else moves to the start of the cursor's branch.
+    pub fn fold_or_up(&mut self) -> Vec<Effect> {
+        let Some(row) = self.selected() else {
+            return Vec::new();
+        };
+        let begins = row.heads_branch() || row.parent.is_none();
+        if begins && row.children > 0 && !self.is_folded(&row.id) {
+            return self.toggle_fold();
+        }
+        if row.heads_branch()
+            && let Some(parent) = row.parent.clone()
+        {
+            return self.go_to(PagePosition::Around(parent));
+        }
+        self.seek = Some(Seek::Up(self.cursor.saturating_sub(1)));
+        self.seek_on();
+        Vec::new()
+    }
+
+    /// Unfolds, else moves to the first branch of the next branch point.
+    pub fn unfold_or_down(&mut self) -> Vec<Effect> {
+        let Some(row) = self.selected() else {
+            return Vec::new();
+        };
+        if self.is_folded(&row.id) {
+            return self.toggle_fold();
+        }
+        self.seek = Some(Seek::Down(self.cursor));
+        self.seek_on();
+        Vec::new()
+    }
+
+    /// Returns whether rows are marked as hits of a search.
+    pub fn has_hits(&self) -> bool {
+        !self.search.text().trim().is_empty() || !self.found.is_empty()
+    }
+
+    /// Moves to the next hit, or to the one before. Returns whether there may be one.
+    pub fn seek_hit(&mut self, forward: bool) -> bool {
+        self.typing = false;
+        let (cursor, total) = (self.cursor, self.rows.total());
+        self.seek = match forward {
+            true => (cursor + 1 < total).then_some(Seek::NextHit(cursor + 1)),
+            false => cursor.checked_sub(1).map(Seek::PreviousHit),
+        };
+        self.seek_on();
+        self.seek.is_some() || self.cursor != cursor
+    }
+
+    /// Continues through the loaded rows.
+    pub(super) fn seek_on(&mut self) {
+        while let Some(seek) = self.seek {
+            let at = seek.row();
+            let Some(row) = self.rows.get(at) else {
+                return;
+            };
+            // With a query only hits have rows.
+            let is_hit = !self.search.text().trim().is_empty() || self.found(row).is_some();
+            let last = at + 1 >= self.rows.total();
+            match seek {
+                Seek::Up(0) => self.move_to(0),
+                Seek::Up(_) if row.heads_branch() || row.parent.is_none() => self.move_to(at),
+                Seek::Up(_) => self.seek = Some(Seek::Up(at - 1)),
+                Seek::Down(_) if row.children == 0 || self.is_folded(&row.id) => self.move_to(at),
+                Seek::Down(_) if row.is_branch_point => self.move_to(at + 1),
+                Seek::Down(_) => self.seek = Some(Seek::Down(at + 1)),
+                Seek::NextHit(_) | Seek::PreviousHit(_) if is_hit => self.move_to(at),
+                Seek::NextHit(_) => self.seek = (!last).then_some(Seek::NextHit(at + 1)),
+                Seek::PreviousHit(_) => self.seek = at.checked_sub(1).map(Seek::PreviousHit),
+            }
+        }
+    }
+}
