@@ -341,6 +341,14 @@ fn hints(model: &Model) -> Vec<(String, &'static str)> {
             Context::Tree,
             &[(Action::Accept, "done"), (Action::Back, "clear")],
         )
+    } else if !model.tree.search.is_empty() {
+        let actions = &[
+            (Action::Accept, "go"),
+            (Action::NextHit, "next"),
+            (Action::PreviousHit, "before"),
+            (Action::Back, "clear"),
+        ];
+        (Context::Tree, actions)
     } else {
         let actions = &[
             (Action::Help, "help"),

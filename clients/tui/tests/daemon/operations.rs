@@ -76,7 +76,7 @@ async fn branches_are_listed_copied_and_left() {
 async fn a_session_is_described_named_and_exported() {
     let mut fixture = forked().await;
     let stats = operate(&mut fixture, Operation::Stats).await.unwrap();
-    assert!(stats.starts_with("messages    3 user\n"), "{stats}");
+    assert!(stats.starts_with("messages    4 user\n"), "{stats}");
     assert!(stats.contains("cost        unknown\n"), "{stats}");
     let context = operate(&mut fixture, Operation::Context).await.unwrap();
     assert_eq!(

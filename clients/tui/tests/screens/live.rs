@@ -26,7 +26,7 @@ fn entries_of_others_appear_and_the_cursor_stays() {
     screen.check("live");
     assert_eq!(screen.model.tree.selected().unwrap().id, "q2");
     assert_eq!(screen.model.tree.cursor - screen.model.tree.top, line);
-    screen.keys("N");
+    screen.keys("O");
     assert_eq!(screen.model.tree.selected().unwrap().id, "x1");
 }
 
@@ -39,7 +39,7 @@ fn the_arrow_for_others_goes_away_when_the_leaf_is_there() {
         count: 1,
         others_at: Some("a1".into()),
     }));
-    assert!(screen.text().contains("1 new by others (N)"));
+    assert!(screen.text().contains("1 new by others (O)"));
     for row in &mut screen.rows {
         row.is_leaf = row.id == "a1";
     }
@@ -47,7 +47,7 @@ fn the_arrow_for_others_goes_away_when_the_leaf_is_there() {
     screen.revision += 1;
     screen.daemon(Daemon::Event(Event::Moved));
     assert!(!screen.text().contains("others"), "{}", screen.text());
-    screen.keys("N");
+    screen.keys("O");
     assert!(
         screen
             .text()
@@ -69,7 +69,7 @@ fn a_hidden_leaf_of_others_is_shown_at_the_row_above() {
     };
     screen.daemon(others_at("hidden"));
     assert!(screen.text().contains("I clear it now ← others"));
-    screen.keys("N");
+    screen.keys("O");
     screen.stand_in.insert("after".into(), "q3".into());
     screen.daemon(others_at("after"));
     assert!(screen.text().contains("Add the import. ← active, others"));

@@ -142,11 +142,15 @@ fn without_a_summarizer_the_failure_gives_advice() {
         return;
     }
     let tmux = tour(80, 24);
-    tmux.start("tour");
+    tmux.start("--summarizer none tour");
     tmux.wait_for("← active");
     tmux.keys("Home Enter");
-    tmux.wait_for("left behind");
-    tmux.keys("2");
+    tmux.wait_for("1 Go there");
+    tmux.keys("Escape");
+    tmux.wait("no dialog", |screen| !screen.contains('╭'));
+    tmux.keys("End w");
+    tmux.wait_for("What the summary keeps");
+    tmux.keys("Enter");
     tmux.check("failed", "summarizerUnavailable");
     tmux.keys("Escape");
     tmux.wait("no dialog", |screen| !screen.contains('╭'));
