@@ -33,7 +33,7 @@ async function shot(
     fragment,
     reducedMotion: 'reduce',
   });
-  await watched.page.locator('.entry.selected .body').waitFor();
+  await watched.page.locator('.entry .body').waitFor();
   await prepare(watched.page);
   await shoot(watched.page, name);
   await watched.close();
@@ -53,7 +53,7 @@ await shot('compare', {}, async (page) => {
   for (const key of ['A', 'M', 'End', 'M', 'C']) await page.keyboard.press(key);
 });
 await shot('stats', { dark: true }, async (page) => {
-  await page.keyboard.press('W');
+  await page.keyboard.press('t');
   await page.locator('.branches tbody').waitFor();
 });
 await shot('narrow', { width: 420, fragment: '#e=q4' }, async (page) => {

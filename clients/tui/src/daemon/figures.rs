@@ -104,14 +104,46 @@ pub(super) async fn context(client: &Client) -> Result<String, Error> {
 fn of_message(message: &Message) -> String {
     let value = serde_json::to_value(message).unwrap_or_default();
     let role = value.get("role").and_then(Value::as_str).unwrap_or("?");
-    let said = document::plain_text(&value);
+    let said = match value.get("content").and_then(Value::as_array) {
+        Some(blocks) => blocks
+            .iter()
+            .filter_map(of_block)
+            .collect::<Vec<_>>()
+            .join("\n"),
+        None => document::plain_text(&value),
+    };
     let said: Vec<String> = text::lines(said.trim_end()).collect();
     format!("\n\n── {} ──\n{}", text::line(role), said.join("\n"))
+}
+
+/// Returns the text of a block, with calls and images named; `None` for others.
+fn of_block(block: &Value) -> Option<String> {
+    match block.get("type")?.as_str()? {
+        "text" => Some(block.get("text")?.as_str()?.to_owned()),
+        "toolCall" => Some(format!("→ {}", document::call(block))),
+        "image" => Some("[image]".to_owned()),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn messages_of_the_context_are_whole_with_their_calls() {
+        let content = json!([
+            {"type": "text", "text": "one\ntwo"},
+            {"type": "toolCall", "id": "c", "name": "bash", "arguments": {"command": "ls"}},
+            {"type": "image", "mimeType": "image/png", "data": ""},
+        ]);
+        let message = Message::new("assistant", content);
+        assert_eq!(
+            of_message(&message),
+            "\n\n── assistant ──\none\ntwo\n→ bash(command: ls)\n[image]"
+        );
+    }
 
     #[test]
     fn thousands_are_separated() {
