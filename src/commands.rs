@@ -14,10 +14,8 @@ const MAX_NAME_BYTES: usize = 64;
 const MAX_DESCRIPTION_CHARS: usize = 1000;
 /// Most characters of a hint.
 const MAX_HINT_CHARS: usize = 200;
-/// The commands that clients have themselves.
-const BUILT_IN: [&str; 7] = [
-    "tree", "branch", "fork", "pop", "label", "compact", "export",
-];
+/// The commands that clients have themselves, one a line.
+const BUILT_IN: &str = include_str!("../schema/commands.txt");
 
 /// A command of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +57,7 @@ impl OfferedCommands {
         command.check()?;
         let owner = command.owner;
         let is_taken = self.0.get(name).is_some_and(|other| other.owner != owner);
-        if is_taken || BUILT_IN.contains(&name) {
+        if is_taken || BUILT_IN.lines().any(|built_in| built_in == name) {
             let message = match is_taken {
                 true => format!("another connection offers the command {name:?}"),
                 false => format!("clients have a command {name:?} of their own"),

@@ -85,6 +85,8 @@ pub(crate) struct Asking<A> {
     pub(crate) session: Arc<str>,
     /// Cancels the asker.
     pub(crate) cancel: Cancel,
+    /// The answerers that get no more time than the asker has given.
+    pub(crate) bound: Vec<Answerer>,
     /// The answers that count for clients that leave or do not answer in time.
     pub(crate) instead: Vec<(Answerer, A)>,
     /// The answers that count for clients whose connection ends.
@@ -105,6 +107,9 @@ struct OpenQuestion<A> {
     session: Arc<str>,
     /// Tells whether the asker was cancelled, before the asker itself notices.
     cancel: Cancel,
+    bound: Vec<Answerer>,
+    /// The deadline that the asker has given.
+    given: Instant,
     deadline: watch::Sender<Instant>,
     waiting: Vec<Answerer>,
     instead: Vec<(Answerer, A)>,
@@ -162,19 +167,23 @@ impl<A> Asks<A> {
             asker,
             session,
             cancel,
+            bound,
             instead,
             if_gone,
         } = asking;
         let asked = Instant::now();
-        let (deadline_sender, deadline) = watch::channel(asked + timeout.min(self.max_answer));
+        let given = asked + timeout.min(self.max_answer);
+        let (deadline_sender, deadline) = watch::channel(given);
         let (sender, settled) = oneshot::channel();
         let mut state = self.state();
         if !(state.ended && waiting.iter().any(Answerer::is_client)) {
             let open = OpenQuestion {
-                asked,
                 asker,
                 session,
                 cancel: cancel.clone(),
+                asked,
+                bound,
+                given,
                 deadline: deadline_sender,
                 waiting,
                 instead,
@@ -263,7 +272,7 @@ impl<A> Asks<A> {
         Ok(())
     }
 
-    /// Extends the deadline to `time` from now, up to the limit, for an answerer that has not answered. Returns the
+    /// Extends the deadline to `time` from now, up to the limit of the answerer, for an answerer that has not answered. Returns the
     /// remaining time.
     pub(crate) fn extend(&self, id: &str, by: Answerer, time: Duration) -> Result<Duration> {
         let id = EventId::new(id);
@@ -274,7 +283,10 @@ impl<A> Asks<A> {
             .filter(|open| !open.cancel.is_cancelled() && open.waiting.contains(&by));
         let open = open.ok_or_else(|| not_pending(&id))?;
         let now = Instant::now();
-        let latest = open.asked + self.max_answer;
+        let latest = match open.bound.contains(&by) {
+            true => open.given,
+            false => open.asked + self.max_answer,
+        };
         let wanted = now.checked_add(time).unwrap_or(latest).min(latest);
         let deadline = wanted.max(*open.deadline.borrow());
         open.deadline.send_replace(deadline);

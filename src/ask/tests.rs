@@ -23,6 +23,7 @@ fn asking(id: &str, cancel: &Cancel) -> Asking<u8> {
         asker: ConnectionId(9),
         session: Arc::from("s"),
         cancel: cancel.clone(),
+        bound: Vec::new(),
         instead: Vec::new(),
         if_gone: Vec::new(),
     }
@@ -215,6 +216,25 @@ fn an_answer_counts_instead_of_one_that_cannot_come() {
         asks.answer("h", HOOK, spelled(""), 3).unwrap();
         let expect = in_time(&[(CLIENT, 1), (HOOK, 3)]);
         assert_eq!(asks.outcome(answered).await, expect);
+    });
+}
+
+#[test]
+fn no_more_time_than_the_asker_gave_for_those_that_are_bound() {
+    run(async {
+        let asks = asks(Duration::from_secs(100));
+        let asking = Asking {
+            bound: vec![CLIENT],
+            ..asking("e", &Cancel::new())
+        };
+        let other = Answerer::Client(ConnectionId(2));
+        let who = vec![CLIENT, other];
+        let given = Duration::from_secs(20);
+        let question = asks.ask(asking, who, given, Box::new(|_| Ok(())));
+        let hour = Duration::from_secs(3600);
+        assert!(asks.extend("e", CLIENT, hour).unwrap() <= given);
+        assert!(asks.extend("e", other, hour).unwrap() > given);
+        drop(question);
     });
 }
 

@@ -274,6 +274,7 @@ impl Work for Batch {
                     continue;
                 }
             };
+            all.has_steps |= planned.has_steps;
             all.lines.extend(planned.lines);
             all.ends.push(all.lines.len());
             self.planned.push(Ok(Part {
@@ -284,6 +285,7 @@ impl Work for Batch {
                 end: all.lines.len(),
             }));
         }
+        planner.keep(&mut all);
         Ok(all)
     }
 

@@ -290,12 +290,9 @@ impl Daemon {
         self.notify(open, |seq| notification::Diagnostics {
             session_id: open.id.to_string(),
             seq,
-            diagnostics: vec![wire::Diagnostic {
-                kind: wire::DiagnosticKind::DurabilityUnknown,
-                line: 0,
-                offset: 0,
-                length: 0,
-            }],
+            diagnostics: vec![wire::Diagnostic::of_file(
+                wire::DiagnosticKind::DurabilityUnknown,
+            )],
         });
     }
 }

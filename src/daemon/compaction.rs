@@ -46,7 +46,8 @@ fn refused(refusal: Refusal) -> wire::CompactResult {
 pub(crate) struct Compactor {
     pub keep: u64,
     pub expected: ExpectedLeaf,
-    pub answer_timeout: Duration,
+    /// As the caller gave it.
+    pub answer_timeout: Option<Duration>,
     pub on_no_answer: wire::OnNoAnswer,
     pub wishes: SummaryOptions,
 }

@@ -4,6 +4,7 @@ use super::connection::Connection;
 use super::open_session::OpenSession;
 use super::queue::Access;
 use crate::durability::Durability;
+use crate::entry::Kind as EntryKind;
 use crate::error::{Error, Kind, Result};
 use crate::json;
 use crate::log::diagnostic::{Damage, Diagnostic};
@@ -14,6 +15,7 @@ use crate::wire;
 use jsonrpsee::types::ErrorObjectOwned;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 
 /// Stored JSON as a member of a message.
 pub(crate) fn raw(json: &[u8]) -> wire::Raw {
@@ -130,28 +132,49 @@ pub(crate) fn diagnostics(found: &[Diagnostic]) -> Vec<wire::Diagnostic> {
 
 fn diagnostic(found: &Diagnostic) -> wire::Diagnostic {
     use wire::DiagnosticKind as Kind;
+    let kind = match found.damage {
+        Damage::TornTail => Kind::TornTail,
+        Damage::InvalidJson => Kind::InvalidJson,
+        Damage::NotAnObject => Kind::NotAnObject,
+        Damage::InvalidUtf8 => Kind::InvalidUtf8,
+        Damage::NulBytes => Kind::NulBytes,
+        Damage::GluedLines => Kind::GluedLines,
+        Damage::DuplicateId => Kind::DuplicateId,
+        Damage::OrphanParent => Kind::OrphanParent,
+        Damage::ForwardParent => Kind::ForwardParent,
+        Damage::SelfParent => Kind::SelfParent,
+        Damage::Cycle => Kind::Cycle,
+        Damage::SecondHeader => Kind::SecondHeader,
+        Damage::MissingTrailingNewline => Kind::MissingTrailingNewline,
+        Damage::OversizedLine => Kind::OversizedLine,
+        Damage::DurabilityUnknown => Kind::DurabilityUnknown,
+    };
     wire::Diagnostic {
-        kind: match found.damage {
-            Damage::TornTail => Kind::TornTail,
-            Damage::InvalidJson => Kind::InvalidJson,
-            Damage::NotAnObject => Kind::NotAnObject,
-            Damage::InvalidUtf8 => Kind::InvalidUtf8,
-            Damage::NulBytes => Kind::NulBytes,
-            Damage::GluedLines => Kind::GluedLines,
-            Damage::DuplicateId => Kind::DuplicateId,
-            Damage::OrphanParent => Kind::OrphanParent,
-            Damage::ForwardParent => Kind::ForwardParent,
-            Damage::SelfParent => Kind::SelfParent,
-            Damage::Cycle => Kind::Cycle,
-            Damage::SecondHeader => Kind::SecondHeader,
-            Damage::MissingTrailingNewline => Kind::MissingTrailingNewline,
-            Damage::OversizedLine => Kind::OversizedLine,
-            Damage::DurabilityUnknown => Kind::DurabilityUnknown,
-        },
         line: found.line,
         offset: found.offset,
         length: found.length,
+        ..wire::Diagnostic::of_file(kind)
     }
+}
+
+/// The diagnostic of a file that opens beside its newest step (session-file.md §4.2).
+pub(crate) fn leaf_beside_newest(core: &SessionState) -> Option<wire::Diagnostic> {
+    let beside = core.tree.beside_newest()?;
+    let at = core.tree.timestamp(beside.opens_at);
+    let entry = match core.tree.kind(beside.opens_at) {
+        EntryKind::Custom | EntryKind::Note => core.entry(beside.opens_at).ok(),
+        _ => None,
+    };
+    let by = entry
+        .as_deref()
+        .and_then(|entry| json::get(entry, "customType"));
+    Some(wire::Diagnostic {
+        newest_tip_id: Some(core.tree.id(beside.newest).to_owned()),
+        at: at.map(timestamp::format),
+        by: by.and_then(json::string).map(Cow::into_owned),
+        newer_turns: Some(beside.turns),
+        ..wire::Diagnostic::of_file(wire::DiagnosticKind::LeafBesideNewest)
+    })
 }
 
 /// `data = {kind, retryable, retryAfterMs?, details?}` (protocol.md §8).

@@ -10,7 +10,7 @@ use super::queue::{Openings, Scope};
 use crate::ask::{Answerer, Digest};
 use crate::cancel::Cancel;
 use crate::extensions::{Extension, ExtensionSessions};
-use crate::id::EventId;
+use crate::id::{ConnectionId, EventId};
 use crate::wire::BeforeEvent;
 use std::sync::Arc;
 
@@ -85,6 +85,12 @@ impl Daemon {
 }
 
 impl Daemon {
+    /// Whether a connection is that of an extension.
+    pub(super) fn is_extension(&self, connection: ConnectionId) -> bool {
+        let connection = self.connections.find(connection);
+        connection.is_some_and(|connection| connection.extension().is_some())
+    }
+
     /// The extensions that have to answer this event and cannot, given the clients that can: their numbers.
     pub(super) fn unable_extensions(
         &self,
@@ -120,6 +126,16 @@ impl Daemon {
 }
 
 impl EventQuestion<'_> {
+    /// The extensions, if the caller gave a time: they get no more than that.
+    pub(super) fn bound(&self, answerers: &[Answerer]) -> Vec<Answerer> {
+        let is_bound = |by: &&Answerer| match by {
+            Answerer::Client(id) => self.daemon.is_extension(*id),
+            Answerer::Hook(_) | Answerer::Extension(_) => false,
+        };
+        let bound = answerers.iter().filter(is_bound).copied();
+        bound.filter(|_| self.timeout.is_some()).collect()
+    }
+
     /// The answers that count if an extension leaves the question or does not answer in time.
     pub(super) fn instead(&self, answerers: &[Answerer]) -> Vec<(Answerer, ReceivedAnswer)> {
         let instead = |by: &Answerer| {

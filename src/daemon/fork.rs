@@ -5,7 +5,7 @@ use super::Daemon;
 use super::call::Call;
 use super::convert;
 use super::open_session::{OpenSession, Place, SessionGuard, Tenure, guard};
-use super::question::{self, ANSWER_TIMEOUT, EventQuestion, Refusal};
+use super::question::{self, EventQuestion, Refusal};
 use super::queue::{Access, Scope};
 use crate::blocking::blocking;
 use crate::clock;
@@ -55,7 +55,8 @@ impl Forker {
             .queues
             .find_now(Some(call.connection.id), session_id)
             .is_ok_and(|open| {
-                let answerers = daemon.answerers(&open, BeforeEvent::SessionBeforeFork);
+                let event = BeforeEvent::SessionBeforeFork;
+                let answerers = daemon.answerers(&open, event, call.connection.id);
                 !answerers.is_empty()
             });
         let keeps = !is_asked || is_script(call);
@@ -80,7 +81,8 @@ impl Forker {
         open.session.check_not_in_turn()?;
         let (_, source) = Source::find(&turn, &options)?;
         // The answerers are known only here if the session was not open yet when the request arrived.
-        let answerers = || call.daemon.answerers(&open, BeforeEvent::SessionBeforeFork);
+        let event = BeforeEvent::SessionBeforeFork;
+        let answerers = || call.daemon.answerers(&open, event, call.connection.id);
         let keeps = keeps && (is_script(&call) || answerers().is_empty());
         let tenure = keeps.then(|| turn.into_with());
         if let Some(refusal) = ask(&call, &open, &source).await? {
@@ -261,7 +263,7 @@ async fn ask(call: &Arc<Call>, open: &OpenSession, source: &Source) -> Result<Op
         asker: call.connection.id,
         event: BeforeEvent::SessionBeforeFork,
         navigation_id: None,
-        timeout: ANSWER_TIMEOUT,
+        timeout: None,
         abort: &call.cancel,
         takes_summary: false,
     };
@@ -315,7 +317,7 @@ impl NewSession {
         let (from, to) = (turn.tree.file_leaf(), turn.leaf());
         let record = (from != to).then(|| {
             let mut allocator = IdAllocator::new(&turn.tree, &*self.daemon.source);
-            leaf::record_from(&mut allocator, &turn.tree, from, to, Cause::SetLeaf)
+            leaf::record_from(&mut allocator, &turn.tree, from, to, Cause::SetLeaf.name())
         });
         let whole = SessionLines::prepare(&turn.log, &turn.tree, record)?;
         let header = self.header(source);

@@ -38,7 +38,8 @@ pub(crate) struct Navigator {
     pub wants_summary: bool,
     pub wishes: SummaryOptions,
     pub label: Option<String>,
-    pub answer_timeout: Duration,
+    /// As the caller gave it.
+    pub answer_timeout: Option<Duration>,
     pub on_no_answer: wire::OnNoAnswer,
     pub dry_run: bool,
 }
@@ -56,6 +57,7 @@ pub(crate) enum NavigationKind {
 /// The state of the tree when the navigation began, with bodies.
 struct Preparation {
     plan: NavigationPlan,
+    abandoned_steps: u64,
     /// Has no files and no goal if no summarizer runs.
     material: Material,
     /// Set if the entries are too large to be sent.
@@ -121,6 +123,7 @@ impl Preparation {
             ids,
             model: summaries::model(core)?,
             draft: draft.as_deref().map(draft::draft),
+            abandoned_steps: plan.abandoned_steps(&core.tree) as u64,
             plan,
         })
     }
@@ -307,7 +310,7 @@ impl Navigator {
         };
         let worthless = self.wants_summary && !preparation.plan.worth_summarizing;
         let summary = match given {
-            Some(summary) => Some(summary),
+            Some(summary) => Some(summary).filter(|summary| !summary.is_empty()),
             None if self.wants_summary && !worthless => {
                 match self.summarize(&waiting.request, &preparation).await {
                     Ok(summary) => Some(summary),
@@ -383,7 +386,7 @@ impl Navigator {
             target_id: prepared.plan.target_id.as_str().to_owned(),
             old_leaf_id: id_text(&prepared.plan.old_leaf_id),
             common_ancestor_id: id_text(&prepared.plan.common_ancestor_id),
-            abandoned_count: prepared.plan.abandoned.len() as u64,
+            abandoned_count: prepared.abandoned_steps,
             previous_summary: material.previous_summary.clone(),
             kept_entries: material.kept.as_ref().filter(|_| fits).map(raw),
             kept_entry_ids: ids.and_then(|ids| ids.kept.clone()),
@@ -488,7 +491,7 @@ impl Navigator {
             let summary = summary.as_ref();
             navigate::commit(&core.tree, &*source, &plan, summary, label.as_deref())
         };
-        // Labels and names may have been appended since the plan.
+        // Bookkeeping may have been appended since the plan.
         let old_leaf_id = change.turn.leaf_id().map(str::to_owned);
         let then = |core: &SessionState, written: Option<Durability>| -> Result<wire::Navigation> {
             let path: Vec<_> = core.tree.ancestors(core.leaf()).take(2).collect();

@@ -22,7 +22,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 /// How long a question waits for answers unless the caller chooses another time.
-pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A question to clients and hooks.
 pub(crate) struct EventQuestion<'a> {
@@ -32,7 +32,8 @@ pub(crate) struct EventQuestion<'a> {
     pub asker: ConnectionId,
     pub event: BeforeEvent,
     pub navigation_id: Option<&'a str>,
-    pub timeout: Duration,
+    /// As the caller gave it; `None` for [`ANSWER_TIMEOUT`], which answerers may extend.
+    pub timeout: Option<Duration>,
     pub abort: &'a Cancel,
     /// Whether a summary in an answer counts.
     pub takes_summary: bool,
@@ -96,14 +97,28 @@ impl Decision {
 }
 
 impl Daemon {
-    /// The clients and hooks that answer this event of a session.
-    pub(crate) fn answerers(&self, open: &OpenSession, event: BeforeEvent) -> Vec<Answerer> {
+    /// The clients and hooks that answer this event of a session, which a request of `asker` causes. An extension is not
+    /// asked about its own moves.
+    pub(crate) fn answerers(
+        &self,
+        open: &OpenSession,
+        event: BeforeEvent,
+        asker: ConnectionId,
+    ) -> Vec<Answerer> {
+        let is_own_move = |client: ConnectionId| {
+            event == BeforeEvent::SessionBeforeTree && client == asker && self.is_extension(client)
+        };
         let clients = open.connections().into_iter();
         // A client that reads nothing cannot answer.
         let clients = clients.filter(|client| client.answers(event) && !client.outbox.is_stuffed());
-        let clients = clients.map(|client| Answerer::Client(client.id));
-        let mut answerers: Vec<Answerer> = clients.collect();
-        let unable = self.unable_extensions(open, event, &answerers);
+        let clients = clients.map(|client| client.id);
+        let clients = clients.filter(|client| !is_own_move(*client));
+        let mut answerers: Vec<Answerer> = clients.map(Answerer::Client).collect();
+        let mut unable = self.unable_extensions(open, event, &answerers);
+        unable.retain(|number| {
+            let connection = self.extensions.connection(*number);
+            !connection.is_some_and(is_own_move)
+        });
         answerers.extend(unable.into_iter().map(Answerer::Extension));
         let hooks = self.hooks.listening(event.name()).into_iter();
         answerers.extend(hooks.map(Answerer::Hook));
@@ -130,8 +145,9 @@ pub(crate) async fn put<P: Notification>(
 ) -> Result<Decision> {
     let daemon = asking.daemon;
     let event_id = EventId::new(id::random_token(&*daemon.source));
-    let answerers = daemon.answerers(asking.open, asking.event);
-    let timeout = asking.timeout.min(super::MAX_ANSWER);
+    let answerers = daemon.answerers(asking.open, asking.event, asking.asker);
+    let timeout = asking.timeout.unwrap_or(ANSWER_TIMEOUT);
+    let timeout = timeout.min(super::MAX_ANSWER);
     let names = daemon.answerer_names(&answerers);
     let asked = answerers.clone();
     let hooks: Vec<usize> = answerers.iter().filter_map(Answerer::hook).collect();
@@ -189,6 +205,7 @@ impl EventQuestion<'_> {
             asker: self.asker,
             session: Arc::clone(&self.open.id),
             cancel: self.abort.clone(),
+            bound: self.bound(&answerers),
             instead: self.instead(&answerers),
             if_gone: self.if_gone(&answerers),
         };

@@ -114,14 +114,21 @@ impl SessionRequest {
     /// `summarizerUnavailable` if neither a client, a hook nor a summarizer can give a summary.
     pub(crate) fn check_summarizable(&self, event: BeforeEvent) -> Result<()> {
         let daemon = &self.call.daemon;
-        if daemon.answerers(&self.open, event).is_empty() {
+        if daemon
+            .answerers(&self.open, event, self.call.connection.id)
+            .is_empty()
+        {
             daemon.summarizer()?;
         }
         Ok(())
     }
 
     /// A question of this request.
-    pub(crate) fn asking(&self, event: BeforeEvent, timeout: Duration) -> EventQuestion<'_> {
+    pub(crate) fn asking(
+        &self,
+        event: BeforeEvent,
+        timeout: Option<Duration>,
+    ) -> EventQuestion<'_> {
         EventQuestion {
             daemon: &self.call.daemon,
             open: &self.open,

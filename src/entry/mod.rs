@@ -17,6 +17,8 @@ pub(crate) const TRASHED: &str = "treelined.trashed";
 pub(crate) const RESTORED: &str = "treelined.restored";
 /// The cause of records that move no leaf.
 pub(crate) const NO_MOVE: &str = "";
+/// The cause of the leaf record that leaves a file where it opens (session-file.md §4.3).
+pub(crate) const KEEP: &str = "keep";
 
 /// The `type` of an entry; `session` is a [`HeaderFacts`] instead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,10 +85,13 @@ impl Kind {
         })
     }
 
-    /// Whether entries of this kind only say something about others: two positions with only such entries between
-    /// them are the same conversation (semantics.md §7.1).
+    /// Whether entries of this kind are bookkeeping and not steps of the conversation: two positions with only such
+    /// entries between them are the same conversation (semantics.md, "The terms").
     pub fn is_bookkeeping(self) -> bool {
-        matches!(self, Self::Label | Self::SessionInfo | Self::Note)
+        matches!(
+            self,
+            Self::Label | Self::SessionInfo | Self::Custom | Self::Note | Self::Usage
+        )
     }
 
     /// The kind of this type. Never [`Kind::LeafRecord`] or [`Kind::Note`], which the type alone does not show.

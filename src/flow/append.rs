@@ -2,8 +2,9 @@
 //! timestamps (protocol.md §3, §9).
 
 use super::path_rules::PathRules;
-use super::{IdAllocator, line, push_raw_member, push_text_member, validate};
+use super::{IdAllocator, leaf, line, push_raw_member, push_text_member, validate};
 use crate::bytes::part;
+use crate::entry::Kind as EntryKind;
 use crate::error::{Error, Kind, Result};
 use crate::flow::PlannedLines;
 use crate::id::{self, EntryId, Source};
@@ -230,8 +231,12 @@ pub fn plan(
     entries: &[NewEntry],
     stored: &dyn Fn(Node) -> Result<Vec<u8>>,
 ) -> Result<PlannedLines> {
-    let planned = Planner::new(tree, source).plan(entries, stored)?;
-    planned.ok_or_else(|| Error::new(Kind::InternalError, "a single operation was not planned"))
+    let mut planner = Planner::new(tree, source);
+    let planned = planner.plan(entries, stored)?;
+    let mut planned = planned
+        .ok_or_else(|| Error::new(Kind::InternalError, "a single operation was not planned"))?;
+    planner.keep(&mut planned);
+    Ok(planned)
 }
 
 /// Plans operations that are written together, each as if those before it were written already.
@@ -333,11 +338,17 @@ impl<'a> Planner<'a> {
                 timestamp,
                 &members,
             );
+            planned.has_steps |= !EntryKind::of(&entry.type_name).is_bookkeeping();
             planned.lines.push(entry_line);
             previous = Some(id.as_str().to_owned());
             planned.entry_ids.push(id);
         }
         Ok(Some(planned))
+    }
+
+    /// Ends all that was planned, if it is bookkeeping, with a record of the place where the file opens.
+    pub(crate) fn keep(&mut self, planned: &mut PlannedLines) {
+        leaf::keep(planned, &mut self.minter, self.tree);
     }
 
     /// Treats this operation as written: the next ones come after it.

@@ -1,6 +1,7 @@
 //! Moves of the leaf: `set_leaf`, `branch`, undo and redo (session-file.md §4).
 
 use super::{IdAllocator, push_raw_member, push_text_member};
+use crate::entry::KEEP;
 use crate::error::{Error, Kind, Result};
 use crate::flow::PlannedLines;
 use crate::id::Source;
@@ -17,6 +18,13 @@ pub(crate) struct BranchSummary {
     pub usage: Option<Vec<u8>>,
     /// Whether a client or hook wrote it.
     pub from_hook: bool,
+}
+
+impl BranchSummary {
+    /// Whether it has no text: then no entry is written for it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.trim().is_empty()
+    }
 }
 
 /// The leaf record that makes a move durable; no line if the leaf does not move.
@@ -37,8 +45,8 @@ pub(crate) fn plan(
 /// The target of undo or redo.
 pub(crate) fn history_target(tree: &Tree, cause: Cause) -> Result<Option<Node>> {
     let (target, name) = match cause {
-        Cause::Redo => (tree.moves().redo_target(tree.leaf()), "redo"),
-        _ => (tree.moves().undo_target(tree.leaf()), "undo"),
+        Cause::Redo => (tree.moves().redo_target(tree), "redo"),
+        _ => (tree.moves().undo_target(tree), "undo"),
     };
     target.ok_or_else(|| {
         Error::new(
@@ -55,22 +63,33 @@ pub(crate) fn record(
     to: Option<Node>,
     cause: Cause,
 ) -> Vec<u8> {
-    record_from(minter, tree, tree.leaf(), to, cause)
+    record_from(minter, tree, tree.leaf(), to, cause.name())
 }
 
-/// The leaf record of a move from any position.
+/// Ends bookkeeping with a record of the place where the file opens, if the leaf is elsewhere (session-file.md §4.3).
+pub(crate) fn keep(planned: &mut PlannedLines, minter: &mut IdAllocator<'_>, tree: &Tree) {
+    let opens_at = tree.file_leaf();
+    if planned.lines.is_empty() || planned.has_steps || opens_at == tree.leaf() {
+        return;
+    }
+    let record = record_from(minter, tree, opens_at, opens_at, KEEP);
+    planned.lines.push(record);
+    planned.keeps = true;
+}
+
+/// The leaf record of any cause and from any position.
 pub(crate) fn record_from(
     minter: &mut IdAllocator<'_>,
     tree: &Tree,
     from: Option<Node>,
     to: Option<Node>,
-    cause: Cause,
+    cause: &str,
 ) -> Vec<u8> {
     let id = minter.id();
     let mut data = b"{\"from\":".to_vec();
     data.extend_from_slice(&quoted_or_null(from.map(|from| tree.id(from))));
     data.extend_from_slice(b",\"cause\":");
-    crate::json::push_string(&mut data, cause.name());
+    crate::json::push_string(&mut data, cause);
     data.push(b'}');
     let mut line = b"{\"type\":\"custom\",\"customType\":\"treelined.leaf\",\"id\":".to_vec();
     crate::json::push_string(&mut line, id.as_str());

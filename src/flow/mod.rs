@@ -29,6 +29,17 @@ pub struct PlannedLines {
     pub entry_ids: Vec<EntryId>,
     /// For several operations that are written together: the number of lines up to the end of each.
     pub ends: Vec<usize>,
+    /// Whether an append has steps, and not bookkeeping alone.
+    pub has_steps: bool,
+    /// Whether one more line, the last one, leaves the file where it opens (session-file.md §4.3).
+    pub keeps: bool,
+}
+
+impl PlannedLines {
+    /// The lines of the operation, without the one that leaves the file where it opens.
+    pub(crate) fn own_lines(&self) -> usize {
+        self.lines.len() - usize::from(self.keeps)
+    }
 }
 
 /// Allocates ids and makes lines for one operation: fresh ids, one timestamp.

@@ -31,7 +31,7 @@ pub(crate) struct NavigationPlan {
 /// The outcome of planning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Navigation {
-    /// The target is the leaf, labels and session_info aside.
+    /// The target has the step of the leaf.
     AlreadyThere,
     Move(NavigationPlan),
 }
@@ -49,16 +49,13 @@ pub(crate) fn plan(tree: &Tree, target: Node, rewind: bool) -> Navigation {
     } else {
         Some(target)
     };
-    if new_leaf == old_leaf && !is_input {
-        return Navigation::AlreadyThere;
-    }
     let (ancestor, abandoned) = tree.branch(old_leaf, Some(target));
     let compacted = compacted_entries(tree, &abandoned);
     let id = |node: Node| EntryId::new(tree.id(node));
     Navigation::Move(NavigationPlan {
         target_id: id(target),
         old_leaf_id: old_leaf.map(id),
-        new_leaf_id: new_leaf.map(id),
+        new_leaf_id: from_leaf(tree, new_leaf).map(id),
         common_ancestor_id: ancestor.map(id),
         worth_summarizing: is_worth_summarizing(tree, &abandoned, compacted),
         abandoned,
@@ -69,11 +66,11 @@ pub(crate) fn plan(tree: &Tree, target: Node, rewind: bool) -> Navigation {
 }
 
 /// Plans a merge: a summary of the branch that ends at `tip`, from its common ancestor with the leaf on
-/// (semantics.md §5). A tip on the path to the leaf has no entries of its own.
+/// (semantics.md §5). A tip whose step is on the path to the leaf has no steps of its own.
 pub(crate) fn plan_merge(tree: &Tree, tip: Node) -> Navigation {
     let leaf = tree.leaf();
     let (ancestor, abandoned) = tree.branch(Some(tip), leaf);
-    if ancestor == Some(tip) {
+    if !has_steps(tree, &abandoned) {
         return Navigation::AlreadyThere;
     }
     let compacted = compacted_entries(tree, &abandoned);
@@ -142,9 +139,25 @@ impl NavigationPlan {
         target.into_iter().chain(users)
     }
 
+    /// The steps of the branch that the leaf leaves.
+    pub(crate) fn abandoned_steps(&self, tree: &Tree) -> usize {
+        let steps = self.abandoned.iter();
+        steps
+            .filter(|node| !tree.kind(**node).is_bookkeeping())
+            .count()
+    }
+
     /// The end of the branch that is summarized.
     pub(crate) fn tip(&self) -> Option<Node> {
         self.abandoned.last().copied()
+    }
+}
+
+/// Where the leaf goes: nowhere, if the position has its step.
+fn from_leaf(tree: &Tree, new_leaf: Option<Node>) -> Option<Node> {
+    match tree.is_same_conversation(new_leaf, tree.leaf()) {
+        true => tree.leaf(),
+        false => new_leaf,
     }
 }
 
@@ -165,6 +178,11 @@ pub(crate) fn pop_target(tree: &Tree, entry_id: Option<&str>) -> Result<Node> {
         Error::new(ErrorKind::NotAUserMessage, message)
             .with_details(serde_json::json!({ "entryId": leaf_id }))
     })
+}
+
+fn has_steps(tree: &Tree, branch: &[Node]) -> bool {
+    let mut kinds = branch.iter().map(|node| tree.kind(*node));
+    kinds.any(|kind| !kind.is_bookkeeping())
 }
 
 /// The number of a branch's entries that its nearest compaction covers, including the compaction.
@@ -196,7 +214,7 @@ pub(crate) fn commit(
     };
     let new_leaf = match plan.merges {
         Some(_) => tree.leaf(),
-        None => plan.new_leaf_id.as_ref().map(find).transpose()?,
+        None => from_leaf(tree, plan.new_leaf_id.as_ref().map(find).transpose()?),
     };
     let mut minter = IdAllocator::new(tree, source);
     let mut planned = match summary {
@@ -210,11 +228,12 @@ pub(crate) fn commit(
         let record = leaf::record(&mut minter, tree, new_leaf, Cause::NavigateTree);
         planned.lines.push(record);
     }
+    let is_unmoved = planned.lines.is_empty();
     if let Some(label) = label {
         let summary_id = planned.entry_ids.first().cloned();
         let target_id = summary_id.as_ref().unwrap_or(&plan.target_id);
-        let parent_id = summary_id.as_ref().or(plan.new_leaf_id.as_ref());
-        let parent_id = parent_id.map(EntryId::as_str);
+        let parent_id = summary_id.as_ref().map(EntryId::as_str);
+        let parent_id = parent_id.or(new_leaf.map(|leaf| tree.id(leaf)));
         push_label(
             &mut planned,
             &mut minter,
@@ -222,6 +241,9 @@ pub(crate) fn commit(
             target_id.as_str(),
             label,
         );
+    }
+    if is_unmoved {
+        leaf::keep(&mut planned, &mut minter, tree);
     }
     Ok(planned)
 }
@@ -243,6 +265,7 @@ pub(crate) fn label_at_leaf(
         target_id.as_str(),
         label,
     );
+    leaf::keep(&mut planned, &mut minter, tree);
     planned
 }
 

@@ -118,13 +118,21 @@ impl SessionWork<'_> {
     /// Counts the entries of a new session before it is written.
     pub(super) fn count_new(&mut self) {
         let entries = &self.tree.entries;
-        let mut has_children = vec![false; entries.len()];
-        for entry in entries {
-            if let Some(slot) = entry.parent.and_then(|parent| has_children.get_mut(parent)) {
-                *slot = true;
+        // For each entry the nearest step at or above it. Bookkeeping makes no branches.
+        let mut steps: Vec<Option<usize>> = Vec::with_capacity(entries.len());
+        let mut has_steps_below = vec![false; entries.len()];
+        let mut tips = 0;
+        for (at, entry) in entries.iter().enumerate() {
+            let above = entry.parent.and_then(|parent| *steps.get(parent)?);
+            let is_step = self.maker.is_step(entry);
+            if is_step {
+                tips += 1;
+                if let Some(slot) = above.and_then(|above| has_steps_below.get_mut(above)) {
+                    tips -= usize::from(!std::mem::replace(slot, true));
+                }
             }
+            steps.push(if is_step { Some(at) } else { above });
         }
-        let tips = has_children.iter().filter(|has| !**has).count();
         let labels = self.tree.labels.iter();
         let labels = labels.filter(|label| name::given(&label.text).is_some());
         let has_name = self.row.name.is_some() && self.tree.leaf.is_some();

@@ -71,13 +71,30 @@ impl SessionWork<'_> {
             .iter()
             .map(|branch| tree.id(branch.tip).to_owned())
             .collect();
+        // The steps of new bookkeeping, which makes no branches.
+        let mut steps: HashMap<String, Option<String>> = HashMap::new();
         for step in &planned.steps {
-            if let Some(parent) = &step.parent {
-                let above = tree.find(parent);
-                let above = tree.skip_bookkeeping(above);
-                tips.remove(above.map_or(parent.as_str(), |above| tree.id(above)));
+            let above = step.parent.as_ref().and_then(|parent| {
+                if let Some(above) = steps.get(parent) {
+                    return above.clone();
+                }
+                match tree.find(parent) {
+                    Some(parent) => {
+                        let above = tree.skip_bookkeeping(Some(parent));
+                        above.map(|above| tree.id(above).to_owned())
+                    }
+                    None => Some(parent.clone()),
+                }
+            });
+            let entry = self.tree.entries.get(step.entry);
+            if entry.is_some_and(|entry| self.maker.is_step(entry)) {
+                if let Some(above) = above {
+                    tips.remove(&above);
+                }
+                tips.insert(step.id.to_string());
+            } else {
+                steps.insert(step.id.to_string(), above);
             }
-            tips.insert(step.id.to_string());
         }
         self.row.branches = (tips.len() as u64).saturating_sub(1);
         self.row.recovered = self.row.recovered.min(self.row.branches);

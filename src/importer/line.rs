@@ -1,7 +1,7 @@
 //! The lines of imported entries: a mapper's entry of a node, with ids, time and origin.
 
 use crate::error::{Error, Kind, Result};
-use crate::import::family::{EntryContent, MemberNumber, TreeEntry};
+use crate::import::family::{EntryContent, MemberNumber, TreeEntry, may_be_leaf};
 use crate::import::ids::NodeId;
 use crate::import::member::{Body, Member, Node, NodeKind, Place};
 use crate::import::{Format, Tool};
@@ -129,6 +129,16 @@ impl LineMaker<'_> {
             push_text(line, "copiedFrom", &copied_from.to_string());
         }
         line.push(b'}');
+    }
+
+    /// Whether the entry is a step of the conversation and not bookkeeping.
+    pub(super) fn is_step(&self, entry: &TreeEntry) -> bool {
+        match &entry.content {
+            EntryContent::Gap { .. } => false,
+            EntryContent::Node { member, node, .. } => self
+                .find(*member, *node)
+                .is_ok_and(|(_, node)| may_be_leaf(&node.kind)),
+        }
     }
 
     pub(super) fn find(&self, member: MemberNumber, node: usize) -> Result<(&Member, &Node)> {

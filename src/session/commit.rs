@@ -106,7 +106,7 @@ pub struct CommitOutcome {
     pub wrote: bool,
     /// The file that must still be synced by the session's policy.
     pub unsynced: Option<Arc<File>>,
-    /// The number of planned lines.
+    /// The number of planned lines of the operations.
     lines: usize,
     /// The number of lines that are complete in the file.
     pub whole: usize,
@@ -138,10 +138,12 @@ struct LinesToPublish {
 pub(super) struct WrittenLines {
     lock: Lock,
     landed: WriteOutcome,
-    /// The number of planned lines.
+    /// The number of planned lines of the operations.
     lines: usize,
     entry_ids: Vec<EntryId>,
     ends: Vec<usize>,
+    /// Whether one more line leaves the file where it opens.
+    keeps: bool,
     /// Whether the log has them, if the file is a replica of one.
     is_published: bool,
     is_queued: bool,
@@ -278,14 +280,14 @@ impl CommitOutcome {
     /// The result for a single operation: an error unless all of its lines are in the file.
     fn in_full(self) -> Result<Self> {
         match self.failure {
-            Some(failure) => {
+            Some(failure) if self.whole < self.lines => {
                 // Leaf records come first and have no ids to return.
                 let records = self.lines.saturating_sub(self.entry_ids.len());
                 let written = self.entry_ids.iter();
                 let written = written.take(self.whole.saturating_sub(records));
                 Err(landed_in_part(failure, written))
             }
-            None => Ok(self),
+            _ => Ok(self),
         }
     }
 }
@@ -460,7 +462,7 @@ impl SessionState {
         planned: PlannedLines,
         is_published: bool,
     ) -> Result<WrittenLines> {
-        let lines = planned.lines.len();
+        let lines = planned.own_lines();
         let landed = self.log.write(&lock, planned.lines);
         let landed = match landed {
             Err(error) if is_published => {
@@ -475,6 +477,7 @@ impl SessionState {
             lines,
             entry_ids: planned.entry_ids,
             ends: planned.ends,
+            keeps: planned.keeps,
             is_published,
             is_queued: self.upstream.is_some() && !is_published,
         })
@@ -492,6 +495,7 @@ impl SessionState {
             lines,
             entry_ids,
             ends,
+            keeps,
             is_published,
             is_queued,
         } = written;
@@ -505,12 +509,15 @@ impl SessionState {
         changes.diagnostics.extend(self.log.take_diagnostics());
         self.sort_out(before, changes);
         match landed.failure {
+            // The leaf is the last of our entries; the file keeps its own.
+            None if keeps => self.move_leaf(changes.own.last().copied()),
             // Our line is the last one, so it gives the leaf, as it would when the file is opened.
             None => self.move_leaf(self.tree.file_leaf()),
             // Lines that are not in the file whole do not move the leaf.
             Some(_) => {
-                let ends = ends.iter().rev();
-                let done = ends.copied().find(|end| *end <= whole).unwrap_or(0);
+                let whole_operation = (ends.is_empty() && whole >= lines).then_some(lines);
+                let ends = ends.iter().copied().chain(whole_operation).rev();
+                let done = ends.into_iter().find(|end| *end <= whole).unwrap_or(0);
                 if let Some(last) = done.checked_sub(1).and_then(|at| changes.own.get(at)) {
                     self.move_leaf(Some(*last));
                 }

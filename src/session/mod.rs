@@ -75,7 +75,7 @@ pub struct Session {
 pub struct SessionState {
     pub log: Log,
     pub tree: Tree,
-    /// Entries that others have appended below the leaf since it moved there.
+    /// Steps that others have appended below the step of the leaf since it moved there.
     below: Below,
     /// Whether nobody changes the session here, so that the leaf follows that of the file.
     read_only: bool,
@@ -334,8 +334,8 @@ impl SessionState {
         bodies.entry(&bodies.fetch(&self.tree, node)?)
     }
 
-    /// Fails with `leafMoved` if the leaf differs from the expected one by more than labels and
-    /// `session_info`, or if others have appended below it since it was set (protocol.md §3).
+    /// Fails with `leafMoved` if the leaf has another step than the expected one, or if others have appended steps below
+    /// that step since the leaf came there (protocol.md §3).
     pub fn check_expected_leaf(&self, expected: &ExpectedLeaf) -> Result<()> {
         let (expected_id, known) = match expected {
             ExpectedLeaf::Any => return Ok(()),
@@ -361,7 +361,7 @@ impl SessionState {
         Err(self.leaf_moved(expected_id, &since))
     }
 
-    /// Fails with `leafMoved` if entries other than labels and `session_info` separate the leaf from `old`.
+    /// Fails with `leafMoved` if the leaf has another step than `old`.
     pub fn check_leaf_is_still(&self, old: Option<&str>) -> Result<()> {
         let known = match old {
             None => Some(None),
@@ -464,7 +464,8 @@ impl SessionState {
         let old_log = std::mem::replace(&mut self.log, opened.log);
         let old_tree = std::mem::replace(&mut self.tree, opened.tree);
         self.tree.take_place_of(&old_tree);
-        self.move_leaf(leaf);
+        self.tree.set_leaf(leaf);
+        self.below = Below::from_now_on(&self.tree);
         let now_open = self.log.identity();
         let was_edited = old_log.identity() == now_open;
         self.predecessors
@@ -538,7 +539,16 @@ impl SessionState {
     }
 
     fn move_leaf(&mut self, leaf: Option<Node>) {
+        let former = self.tree.leaf();
+        // The walk ends at the old leaf, so that an append below it costs one step.
+        let tree = &self.tree;
+        let step = tree
+            .ancestors(leaf)
+            .find(|node| Some(*node) == former || !tree.kind(*node).is_bookkeeping());
+        let keeps_step = step == former || step == self.below.step();
         self.tree.set_leaf(leaf);
-        self.below = Below::from_now_on(&self.tree);
+        if !keeps_step {
+            self.below = Below::from_now_on(&self.tree);
+        }
     }
 }

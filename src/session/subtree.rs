@@ -56,7 +56,7 @@ impl SubtreeContent {
         let is_elsewhere = plan.labels.is_empty() && plan.leaf != end;
         let leaf_record = is_elsewhere.then(|| {
             let mut allocator = IdAllocator::new(tree, minter);
-            leaf::record_from(&mut allocator, tree, end, plan.leaf, Cause::SetLeaf)
+            leaf::record_from(&mut allocator, tree, end, plan.leaf, Cause::SetLeaf.name())
         });
         Ok(Self {
             bodies,

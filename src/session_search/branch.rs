@@ -70,7 +70,7 @@ impl<'t> Branches<'t> {
         tips.get(node.number()).copied().flatten()
     }
 
-    /// A label, name or note with no conversation below it makes no branch: it is on that of the entry above.
+    /// Bookkeeping with no step below it makes no branch: it is on that of the entry above.
     fn place(&mut self, node: Node) -> Place {
         if self.is_active(node) {
             return Place::Active;

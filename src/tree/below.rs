@@ -1,4 +1,4 @@
-//! The entries below the leaf that other writers append. Each entry is examined once, when it arrives, so
+//! The steps below the step of the leaf that other writers append. Each entry is examined once, when it arrives, so
 //! that a request that names its leaf does not examine all of them again.
 
 use super::lineage::Lineage;
@@ -8,10 +8,10 @@ use hashbrown::HashMap;
 /// Most entries that are kept.
 pub(crate) const MAX_FOUND: usize = 100;
 
-/// Other writers' entries below the leaf that arrived after the leaf moved there.
+/// Other writers' steps below the step of the leaf that arrived after the leaf moved there.
 #[derive(Default)]
 pub(crate) struct Below {
-    leaf: Option<Node>,
+    step: Option<Node>,
     /// The number of nodes when the leaf moved there.
     since: usize,
     /// The number of nodes examined so far.
@@ -20,7 +20,7 @@ pub(crate) struct Below {
     links: usize,
     lineage: Lineage,
     found: Vec<Node>,
-    /// Entries by their root, where the root waits for its parent: they are below the leaf if that parent
+    /// Entries by their root, where the root waits for its parent: they are below the step if that parent
     /// is.
     elsewhere: HashMap<u32, Vec<Node>>,
 }
@@ -30,12 +30,17 @@ impl Below {
     pub(crate) fn from_now_on(tree: &Tree) -> Self {
         let count = tree.node_count();
         Self {
-            leaf: tree.leaf(),
+            step: tree.skip_bookkeeping(tree.leaf()),
             since: count,
             looked: count,
             links: tree.forward_links.len(),
             ..Self::default()
         }
+    }
+
+    /// The step of the leaf.
+    pub(crate) fn step(&self) -> Option<Node> {
+        self.step
     }
 
     /// The first entries found, at most [`MAX_FOUND`].
@@ -45,7 +50,7 @@ impl Below {
 
     /// Examines the entries that have arrived since the last call.
     pub(crate) fn look(&mut self, tree: &Tree) {
-        // If no parent is later than its child, a walk ends at the first number below the leaf's. The first such link
+        // If no parent is later than its child, a walk ends at the first number below the step's. The first such link
         // counts the roots again, so everything is examined again.
         if self.links == 0 && !tree.forward_links.is_empty() {
             self.looked = self.since;
@@ -72,10 +77,10 @@ impl Below {
         self.links = tree.forward_links.len();
     }
 
-    /// Keeps `nodes`, which are `at` or below it, if they are or may come below the leaf.
+    /// Keeps `nodes`, which are `at` or below it, if they are or may come below the step.
     fn place(&mut self, tree: &Tree, at: Node, nodes: Vec<Node>) {
         let root = self.root(tree, at);
-        let kept = if self.leaf.is_none() || root == raw(self.leaf) {
+        let kept = if self.step.is_none() || root == raw(self.step) {
             &mut self.found
         } else if tree.flags(Node(root)).has(Flags::ORPHAN) {
             self.elsewhere.entry(root).or_default()
@@ -86,14 +91,14 @@ impl Below {
         kept.extend(nodes.into_iter().take(room));
     }
 
-    /// The leaf if `node` is below it, else the node where the walk up ends.
+    /// The step if `node` is below it, else the node where the walk up ends.
     fn root(&mut self, tree: &Tree, node: Node) -> u32 {
-        let Some(leaf) = self.leaf else {
+        let Some(step) = self.step else {
             return node.0;
         };
         let all_parents_are_earlier = tree.forward_links.is_empty();
         self.lineage.root(node.0, |at| {
-            if at == leaf.0 || (all_parents_are_earlier && at < leaf.0) {
+            if at == step.0 || (all_parents_are_earlier && at < step.0) {
                 NONE
             } else {
                 raw(tree.parent(Node(at)))

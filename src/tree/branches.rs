@@ -3,16 +3,16 @@
 use crate::entry::Kind;
 use crate::tree::{Node, Tree};
 
-/// One branch. Labels and session_info entries make no branches: they are skipped on the way up and down.
+/// One branch. Bookkeeping makes no branches: it is skipped on the way up and down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Branch {
-    /// Its last entry.
+    /// Its last step.
     pub tip: Node,
-    /// The deepest entry above the tip that other branches share; `None` if there is none.
+    /// The deepest step above the tip that other branches share; `None` if there is none.
     pub fork: Option<Node>,
     /// Messages between the fork, exclusive, and the tip.
     pub message_count: u64,
-    /// Whether the tip is the leaf, labels and session_info entries aside.
+    /// Whether the tip is the step of the leaf.
     pub is_active: bool,
 }
 
@@ -56,7 +56,7 @@ fn get(above: &[Option<Node>], node: Node) -> Option<Node> {
     above.get(node.number()).copied().flatten()
 }
 
-/// For each node the nearest entry above it that is no bookkeeping. Linear: the walk from
+/// For each node the nearest step above it. Linear: the walk from
 /// a node stops at the first ancestor whose result is known.
 fn conversation_parents(tree: &Tree) -> Vec<Option<Node>> {
     let mut above: Vec<Option<Node>> = vec![None; tree.node_count()];

@@ -1,7 +1,7 @@
 //! Facts of an entry that the tree keeps: labels, the session's name, moves, references to other entries.
 
 use super::{Cause, Flags, Label, Move, NO_TIME, Node, Position, Tree};
-use crate::entry::{Envelope, Facts, Kind, NO_MOVE, Role};
+use crate::entry::{Envelope, Facts, KEEP, Kind, NO_MOVE, Role};
 use crate::name;
 use crate::timestamp::{self, Millis};
 
@@ -128,10 +128,10 @@ impl Tree {
                     });
                 }
             }
-            // Records of imports and deletions are no moves of the user: undo skips them.
+            // Records of imports, of kept places and of deletions are no moves of the user: undo skips them.
             Facts::LeafRecord {
                 cause: Some(cause), ..
-            } if [IMPORT, NO_MOVE].contains(&&**cause) => {}
+            } if [IMPORT, KEEP, NO_MOVE].contains(&&**cause) => {}
             Facts::LeafRecord { from, cause } => {
                 let from = self.moved_from(from.as_deref(), "");
                 self.moves.note(Move {

@@ -9,6 +9,7 @@
 
 mod ancestor;
 pub(crate) mod below;
+mod beside;
 pub(crate) mod branches;
 mod children;
 mod facts;
@@ -275,14 +276,14 @@ impl Tree {
         self.ancestors(Some(node)).any(|above| above == ancestor)
     }
 
-    /// The nearest ancestor (or `position` itself) that is no label, session_info or note. Two positions
-    /// with the same conversation have the same one.
+    /// The step of a position: the nearest entry at or above it that is not bookkeeping. Two positions with the same
+    /// conversation have the same one.
     pub fn skip_bookkeeping(&self, position: Option<Node>) -> Option<Node> {
         self.ancestors(position)
             .find(|node| !self.kind(*node).is_bookkeeping())
     }
 
-    /// Whether two positions differ by labels, session_info entries and notes only.
+    /// Whether two positions have the same step.
     pub fn is_same_conversation(&self, a: Option<Node>, b: Option<Node>) -> bool {
         a == b || self.skip_bookkeeping(a) == self.skip_bookkeeping(b)
     }

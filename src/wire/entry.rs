@@ -238,7 +238,7 @@ pub(crate) struct LeafRecord {
 pub(crate) struct LeafMove {
     /// The id of the old leaf; null at the empty position.
     pub from: Option<String>,
-    /// The operation that moved the leaf, or `import`.
+    /// The operation that moved the leaf, `import`, or `keep` for a place that was kept.
     pub cause: LeafCause,
     /// The import that ends with this record; only with the cause `import`.
     #[schemars(skip_serializing_if = "Option::is_none")]
@@ -255,6 +255,7 @@ pub(crate) enum LeafCause {
     Undo,
     Redo,
     Import,
+    Keep,
 }
 
 /// An import of a session, in the leaf record with which it ends.

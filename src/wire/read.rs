@@ -4,6 +4,7 @@ use super::entry::Entry;
 use super::message::Message;
 use super::params::{Count, GivenPosition, Nullable, Raw, count, nullable, nullable_into};
 use super::renderers::RowStyle;
+use super::session::Diagnostic;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +33,9 @@ pub(crate) struct GetLeafResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Entry>")]
     pub entry: Option<Raw>,
+    /// `leafBesideNewest`, if the file opens beside its newest entries.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 session_params! {
@@ -48,6 +52,10 @@ session_params! {
         #[serde(default, deserialize_with = "count")]
         #[schemars(with = "Option<Count>")]
         max_bytes: Option<u64>,
+        /// Only entries of these types. Default: all types.
+        types: Option<Vec<String>>,
+        /// Only `custom` and `custom_message` entries of this custom type.
+        custom_type: Option<String>,
     }
 }
 

@@ -466,11 +466,11 @@ pub(crate) struct RowDiagnostic {
     pub message: String,
 }
 
-/// Damage in a session file, and its place.
+/// A finding about a session file, and its place. The place is 0 for findings about the whole file.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Diagnostic {
-    /// The kind of damage.
+    /// The kind of the finding.
     pub kind: DiagnosticKind,
     /// The number of the line, from 1.
     pub line: u64,
@@ -478,9 +478,37 @@ pub(crate) struct Diagnostic {
     pub offset: u64,
     /// The length in bytes.
     pub length: u64,
+    /// Of `leafBesideNewest`: the tip of the branch with the newest entries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub newest_tip_id: Option<String>,
+    /// Of `leafBesideNewest`: the timestamp of the entry at which the file opens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// Of `leafBesideNewest`: the custom type of that entry, which names the plugin that wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Of `leafBesideNewest`: the number of user messages that only the branch with the newest entries has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub newer_turns: Option<u64>,
 }
 
-/// The kind of damage in a session file.
+impl Diagnostic {
+    /// A finding about the whole file.
+    pub(crate) fn of_file(kind: DiagnosticKind) -> Self {
+        Self {
+            kind,
+            line: 0,
+            offset: 0,
+            length: 0,
+            newest_tip_id: None,
+            at: None,
+            by: None,
+            newer_turns: None,
+        }
+    }
+}
+
+/// The kind of a finding about a session file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum DiagnosticKind {
@@ -509,4 +537,6 @@ pub(crate) enum DiagnosticKind {
     OversizedLine,
     /// A sync failed after the response to its appends.
     DurabilityUnknown,
+    /// The file opens on another branch than that of its newest entries, and nobody went there.
+    LeafBesideNewest,
 }

@@ -85,7 +85,7 @@ fn the_preparation_holds_the_entries_that_the_nearest_compaction_kept() {
 /// a compaction, and is absent if it is too large. `abandonedCount` counts every abandoned entry without leaf
 /// records.
 #[test]
-fn the_preparation_counts_every_abandoned_entry() {
+fn the_preparation_counts_every_abandoned_step() {
     let mut d = unasked();
     compacted(&mut d, json!("u2"));
     assert_eq!(prepared(&mut d, "a1")["abandonedCount"], 9);
@@ -103,8 +103,8 @@ fn the_preparation_counts_every_abandoned_entry() {
     );
     assert_eq!(
         prepared(&mut d, "a1")["abandonedCount"],
-        7,
-        "a label, no leaf record"
+        6,
+        "neither a label nor a leaf record"
     );
     d.set_leaf(Some("a1"));
     assert_eq!(

@@ -71,6 +71,7 @@ mod search_index;
 mod sessions;
 mod speed_rows;
 mod stack;
+mod steps;
 mod transport;
 mod tree;
 mod turns;

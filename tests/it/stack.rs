@@ -372,9 +372,13 @@ fn a_merge_of_a_branch_without_own_entries_changes_nothing() {
         "append_label",
         json!({"targetId": "u1", "label": "l", "entryId": "l1"}),
     );
+    let setting = json!({"type": "thinking_level_change", "id": "t1", "thinkingLevel": "high"});
+    d.ok("append_entries", json!({"entries": [setting]}));
     d.set_leaf(Some("a3"));
-    let result = d.ok("merge_branch", json!({"tipId": "l1"}));
-    assert_eq!(result["reason"], "nothingToSummarize");
+    for (tip, reason) in [("l1", "alreadyThere"), ("t1", "nothingToSummarize")] {
+        let result = d.ok("merge_branch", json!({"tipId": tip}));
+        assert_eq!(result["reason"], reason);
+    }
     assert_eq!(d.leaf(), "a3");
     d.err_kind("merge_branch", json!({"tipId": "nobody"}), "entryNotFound");
 }

@@ -216,7 +216,7 @@ fn supersede(members: &mut [Member]) {
     }
 }
 
-/// Whether an entry of this kind may be a leaf.
-fn may_be_leaf(kind: &NodeKind) -> bool {
+/// Whether an entry of this kind may be a leaf: a step of the conversation, not bookkeeping.
+pub(crate) fn may_be_leaf(kind: &NodeKind) -> bool {
     !matches!(kind, NodeKind::Custom | NodeKind::Subagent { .. })
 }

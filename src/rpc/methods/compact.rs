@@ -1,7 +1,6 @@
 //! `prepare_compaction` and `compact` (protocol.md §3.11). [`crate::daemon::compaction`] has the steps.
 
 use crate::daemon::compaction::{self, Compactor, preparation_bytes};
-use crate::daemon::question::ANSWER_TIMEOUT;
 use crate::daemon::reading::INLINE_BYTES;
 use crate::daemon::release::Release;
 use crate::error::Result;
@@ -37,9 +36,7 @@ pub(in crate::rpc) async fn compact(
     let compactor = Compactor {
         keep: params.keep_recent_tokens.unwrap_or(KEEP_RECENT_TOKENS),
         expected: params.expected_leaf_id,
-        answer_timeout: params
-            .answer_timeout_ms
-            .map_or(ANSWER_TIMEOUT, Duration::from_millis),
+        answer_timeout: params.answer_timeout_ms.map(Duration::from_millis),
         on_no_answer: params.on_no_answer.unwrap_or_default(),
         wishes: SummaryOptions {
             custom_instructions: params.custom_instructions,

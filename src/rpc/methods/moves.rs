@@ -46,11 +46,12 @@ pub(in crate::rpc) async fn branch(
         );
         validate::summary("summary", details.as_deref(), usage.as_deref())?;
     }
-    if params.entry_id.is_none() && params.summary.is_none() {
+    let summary = params.summary.as_ref().map(summaries::given);
+    let summary = summary.filter(|summary| !summary.is_empty());
+    if params.entry_id.is_none() && summary.is_none() {
         let reason = "may be null only with a summary; set_leaf moves before the first entry";
         return Err(Error::invalid_params("entryId", reason));
     }
-    let summary = params.summary.as_ref().map(summaries::given);
     let to = params.entry_id;
     let find = move |core: &SessionState| core.find_position(to.as_deref());
     let moved = go(place, params.expected_leaf_id, Cause::Branch, summary, find).await?;

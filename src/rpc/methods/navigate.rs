@@ -5,7 +5,6 @@ use crate::cancel::Cancel;
 use crate::daemon::call::Call;
 use crate::daemon::connection::AskedNavigation;
 use crate::daemon::navigation::{NavigationKind, Navigator, aborted};
-use crate::daemon::question::ANSWER_TIMEOUT;
 use crate::daemon::release::Release;
 use crate::error::{Error, Kind, Result};
 use crate::flow::navigate;
@@ -36,9 +35,7 @@ pub(in crate::rpc) async fn navigate_tree(
             replace_instructions: params.replace_instructions.unwrap_or_default(),
         },
         label: params.label.as_deref().and_then(name::given),
-        answer_timeout: params
-            .answer_timeout_ms
-            .map_or(default.answer_timeout, Duration::from_millis),
+        answer_timeout: params.answer_timeout_ms.map(Duration::from_millis),
         on_no_answer: params.on_no_answer.unwrap_or_default(),
         dry_run: params.dry_run.unwrap_or_default(),
         ..default
@@ -64,9 +61,7 @@ pub(in crate::rpc) async fn pop(
             replace_instructions: params.replace_instructions.unwrap_or_default(),
         },
         label: params.label.as_deref().and_then(name::given),
-        answer_timeout: params
-            .answer_timeout_ms
-            .map_or(default.answer_timeout, Duration::from_millis),
+        answer_timeout: params.answer_timeout_ms.map(Duration::from_millis),
         on_no_answer: params.on_no_answer.unwrap_or_default(),
         dry_run: params.dry_run.unwrap_or_default(),
         ..default
@@ -107,7 +102,7 @@ fn navigator(call: &Call, params: &impl Mutation, kind: NavigationKind) -> Navig
         wants_summary: false,
         wishes: SummaryOptions::default(),
         label: None,
-        answer_timeout: ANSWER_TIMEOUT,
+        answer_timeout: None,
         on_no_answer: wire::OnNoAnswer::default(),
         dry_run: false,
     }

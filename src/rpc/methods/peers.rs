@@ -56,6 +56,7 @@ impl NewQuestion {
             asker: call.connection.id,
             session: Arc::clone(&session),
             cancel: call.cancel.clone(),
+            bound: Vec::new(),
             if_gone: Vec::new(),
             instead: Vec::new(),
         };

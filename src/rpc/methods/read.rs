@@ -3,6 +3,7 @@
 //! The session's guard is held to choose the entries; bodies are read without it, and on a blocking thread if there are
 //! many.
 
+use super::entries::EntryFilter;
 use crate::context::{self, Context, Kept, PathStep};
 use crate::daemon::convert::{self, push_array, push_id_member, push_number_member};
 use crate::daemon::reading::{INLINE_ENTRIES, kept, size_of, steps};
@@ -37,6 +38,7 @@ pub(in crate::rpc) fn get_leaf(
         leaf_id: read.leaf_id().map(str::to_owned),
         seq: read.seq(),
         entry: entry.as_deref().map(convert::raw),
+        diagnostics: convert::leaf_beside_newest(read).into_iter().collect(),
     })
 }
 
@@ -186,6 +188,9 @@ pub(in crate::rpc) fn get_entries(
         .map(|id| read.find(id))
         .transpose()?;
     let first = since.map_or(0, |since| since.number() + 1);
+    if let Some(filter) = EntryFilter::of(params)? {
+        return filter.page(read, params, first);
+    }
     let after = read.tree.entries_from(first);
     let page = Page::of(read, after, params.limit, params.max_bytes)?;
     let leaf_id = read.leaf_id().map(str::to_owned);

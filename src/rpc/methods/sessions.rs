@@ -222,11 +222,12 @@ async fn open(
     {
         daemon.store.tidy_once(&at.folder);
     }
-    let diagnostics = convert::diagnostics(&opened.diagnostics);
+    let mut diagnostics = convert::diagnostics(&opened.diagnostics);
     let durability = durability(&call, options.durability);
     let session = daemon.new_session(opened, options.access, durability);
     let open = OpenSession::new(session, &call.connection);
     let turn = open.session.guard(Instant::now(), lease)?;
+    diagnostics.extend(convert::leaf_beside_newest(&turn));
     let result = wire::OpenSessionResult {
         session: convert::session(&open, &call.connection, options.access, &turn),
         diagnostics,
@@ -312,7 +313,7 @@ async fn opened_before(
     }
     let result = wire::OpenSessionResult {
         session: convert::session(&open, &call.connection, access, &turn),
-        diagnostics: Vec::new(),
+        diagnostics: convert::leaf_beside_newest(&turn).into_iter().collect(),
     };
     call.open_again_after(&open, access, turn);
     Ok(result)

@@ -322,3 +322,26 @@ fn others_entries_below_the_leaf_are_found_in_linear_time() {
         tree
     });
 }
+
+/// An undo looks up the step of each position on the stack, and state entries may make one long chain below a step.
+#[test]
+fn an_undo_over_a_chain_of_bookkeeping_takes_linear_time() {
+    const STATE: &str = r#""type":"custom","customType":"state""#;
+    check_linear("moves within a chain of state entries", |n| {
+        let mut tree = built(n, |tree, i| {
+            let above = match i {
+                0 => "m0".to_owned(),
+                i => format!("s{}", i - 1),
+            };
+            take(tree, &format!("s{i}"), Some(&above), STATE, Flags::NONE);
+        });
+        for i in 0..n {
+            let (from, to) = (format!("s{i}"), format!("s{}", n - 1 - i));
+            let moved = record("set_leaf", &from);
+            take(&mut tree, &format!("r{i}"), Some(&to), &moved, Flags::NONE);
+        }
+        tree.set_leaf(tree.find("m0"));
+        assert_eq!(tree.moves().undo_target(&tree), None);
+        tree
+    });
+}

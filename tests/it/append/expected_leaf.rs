@@ -47,11 +47,23 @@ fn an_expected_leaf_is_checked() {
     assert_eq!(d.path_ids(None), ["u3"]);
 }
 
+/// A guard that logged each turn made the writes of careful clients fail.
 #[test]
-fn labels_and_names_do_not_change_the_expected_leaf() {
+fn bookkeeping_does_not_change_the_expected_leaf() {
     let (mut d, _) = begun();
     d.ok("append_label", json!({"targetId": "u1", "label": "x"}));
     d.ok("set_session_name", json!({"name": "x"}));
+    let about = json!({"targetId": "u1", "reason": "x", "outcome": "abandoned"});
+    let entries = json!([
+        {"type": "custom", "customType": "note", "data": about},
+        {"type": "custom", "customType": "note", "data": {"text": "x"}},
+        {"type": "custom", "customType": "todo.state"},
+        {"type": "usage", "kind": "title", "provider": "p", "model": "m", "usage": {"input": 1}},
+    ]);
+    d.ok(
+        "append_entries",
+        json!({"entries": entries, "expectedLeafId": "a1"}),
+    );
     d.ok(
         "append_message",
         json!({"message": user("x"), "entryId": "u2", "expectedLeafId": "a1"}),
@@ -59,28 +71,23 @@ fn labels_and_names_do_not_change_the_expected_leaf() {
     assert_eq!(d.leaf(), "u2");
 }
 
+/// After a label or a state entry of its own, the daemon forgot what others had appended below its step.
 #[test]
-fn notes_do_not_change_the_expected_leaf() {
-    let (mut d, _) = begun();
-    let note = |data: Json| json!({"type": "custom", "customType": "note", "data": data});
-    let about = note(json!({"targetId": "u1", "reason": "x", "outcome": "abandoned"}));
-    d.ok("append_entries", json!({"entries": [about]}));
-    assert_eq!(
-        d.ok("navigate_tree", json!({"targetId": "a1"}))["reason"],
-        "alreadyThere"
-    );
-    d.ok(
-        "append_message",
-        json!({"message": user("x"), "entryId": "u2", "expectedLeafId": "a1"}),
-    );
-
-    // One without a target is state of a plugin.
-    d.ok(
-        "append_entries",
-        json!({"entries": [note(json!({"text": "x"}))]}),
-    );
-    let message = json!({"message": user("x"), "expectedLeafId": "u2"});
-    d.err_kind("append_message", message, "leafMoved");
+fn own_bookkeeping_does_not_hide_the_steps_of_others() {
+    let (mut d, path) = begun();
+    let theirs = json!({"message": user("foreign")});
+    foreign_append(&path, &entry_line(9, "message", "f1", "a1", theirs));
+    let entries = json!({"entries": [{"type": "custom", "customType": "todo.state", "id": "s1"}]});
+    d.ok("append_entries", entries);
+    for expected in ["a1", "s1"] {
+        let message = json!({"message": user("x"), "expectedLeafId": expected});
+        d.err_kind("append_message", message, "leafMoved");
+    }
+    let theirs = json!({"customType": "todo.state"});
+    d.set_leaf(Some("f1"));
+    foreign_append(&path, &entry_line(9, "custom", "f2", "f1", theirs));
+    let message = json!({"message": user("x"), "expectedLeafId": "f1"});
+    assert_eq!(d.ok("append_message", message)["durability"], "interval");
 }
 
 #[test]

@@ -186,3 +186,72 @@ fn an_extension_that_need_not_answer_fails_as_any_client_when_it_dies() {
     d.notification("event_resolved");
     d.allow_stderr();
 }
+
+/// An extension that navigates was asked about its own move, and vetoed it.
+#[test]
+fn an_extension_is_not_asked_about_its_own_moves() {
+    let home = Home::new();
+    let heard = home.files().join("heard");
+    let body = format!(
+        r#"{CAPABLE}
+        while read -r line; do
+          printf '%s\n' "$line" >> {}
+          case $line in
+            *'"session_before_'*'"timeoutMs":0,'*) ;;
+            *'"session_before_'*) answer "$line" '{{"cancel":true}}';;
+            *'"session_info_changed"'*)
+              printf '%s\n' '{{"jsonrpc":"2.0","id":"n","method":"navigate_tree","params":{{"targetId":"a1"}}}}';;
+          esac
+        done"#,
+        heard.display()
+    );
+    let mut d = started(&home, ANSWERS, &body);
+    talk(&mut d);
+    eventually("it is ready", || has(&heard, "session_opened"));
+    d.ok("set_session_name", json!({"name": "x"}));
+    eventually("it has its answer", || has(&heard, "\"id\":\"n\""));
+    assert_eq!(d.leaf(), "a1");
+    assert!(has(&heard, "\"timeoutMs\":0,"), "it hears of its move");
+    let refused = d.ok("navigate_tree", json!({"targetId": "a2"}));
+    assert_eq!(
+        (&refused["reason"], &refused["by"]),
+        (&json!("cancelledByClient"), &json!("todo"))
+    );
+    d.notification("event_resolved");
+}
+
+#[test]
+fn an_extension_gets_no_more_time_than_the_caller_gave() {
+    let home = Home::new();
+    let extend = r#"
+        id=$(printf '%s\n' "$line" | sed 's/.*"eventId":"\([^"]*\)".*/\1/')
+        printf '%s\n' '{"jsonrpc":"2.0","id":"e","method":"answer_event","params":{"eventId":"'"$id"'","extendMs":60000}}'"#;
+    let (mut d, heard) = guarded(&home, ANSWERS, extend);
+    let given = |heard: &Path| -> Vec<u64> {
+        let lines = lines(&heard.to_path_buf());
+        let answers = lines.iter().filter(|line| line.contains("\"id\":\"e\""));
+        let answers = answers.map(|line| serde_json::from_str::<Json>(line).unwrap());
+        answers
+            .filter_map(|answer| answer["result"]["timeoutMs"].as_u64())
+            .collect()
+    };
+    let params = json!({"targetId": "a1", "answerTimeoutMs": 5000});
+    let result = d.ok("navigate_tree", params);
+    assert_eq!(
+        (&result["reason"], &result["by"]),
+        (&json!("hookFailed"), &json!("todo"))
+    );
+    d.notification("event_resolved");
+    let times = given(&heard);
+    assert!(times.len() == 1 && times[0] <= 5000, "{times:?}");
+
+    // Without a time of the caller, the daemon's limit counts.
+    let id = d.send("navigate_tree", json!({"targetId": "a1"}));
+    eventually("it has more time", || {
+        given(&heard).get(1).is_some_and(|time| *time > 50_000)
+    });
+    d.ok("abort_navigation", json!({}));
+    assert_eq!(d.response(&id).unwrap()["reason"], "aborted");
+    d.notification("event_resolved");
+    d.allow_stderr();
+}

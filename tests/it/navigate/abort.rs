@@ -200,12 +200,15 @@ fn a_navigation_fails_if_the_leaf_moved_meanwhile() {
 }
 
 #[test]
-fn labels_and_names_appended_meanwhile_do_not_fail_a_navigation() {
+fn bookkeeping_appended_meanwhile_does_not_fail_a_navigation() {
     let mut d = asked();
     d.ignore("session_info_changed");
     let (id, event) = ask(&mut d, json!({"targetId": "a1"}));
     d.ok("append_label", json!({"targetId": "u1", "label": "x"}));
-    let left = d.ok("set_session_name", json!({"name": "n"}))["leafId"].clone();
+    d.ok("set_session_name", json!({"name": "n"}));
+    // The client that is asked saves its state: this failed the move once.
+    let entries = json!({"entries": [{"type": "custom", "customType": "todo.state"}]});
+    let left = d.ok("append_entries", entries)["leafId"].clone();
     d.answer(&event, json!({}));
     let result = d.response(&id).unwrap();
     d.notification("event_resolved");

@@ -159,6 +159,81 @@ fn since_continues_get_entries_after_an_entry() {
     d.err_kind("get_entries", json!({"since": "nobody"}), "entryNotFound");
 }
 
+/// A plugin that looked for its own state had to read the whole session.
+#[test]
+fn entries_are_read_by_type_and_custom_type() {
+    let custom = |name: &str| json!({"customType": name});
+    let message = json!({"customType": "todo", "content": "x", "display": true});
+    let log = Log::new("s")
+        .user("u1", "", "x")
+        .entry("custom", "c1", "u1", custom("todo"))
+        .entry("custom", "c2", "c1", custom("other"))
+        .entry("custom_message", "m1", "c2", message)
+        .entry("org.example.x", "x1", "m1", json!({"customType": "todo"}))
+        .entry("org.example.y", "y1", "x1", json!({}))
+        .entry(
+            "custom",
+            "n1",
+            "y1",
+            json!({"customType": "note", "data": {"targetId": "u1"}}),
+        )
+        .record("r1", "n1", "u1")
+        .label("l1", "n1", "u1", json!("x"));
+    let mut d = opened(&log);
+    let all = json!(["custom", "label", "message", "org.example.x"]);
+    for (params, wanted) in [
+        (json!({"types": ["custom"]}), vec!["c1", "c2", "n1"]),
+        (
+            json!({"types": ["custom"], "customType": "todo"}),
+            vec!["c1"],
+        ),
+        (json!({"customType": "todo"}), vec!["c1", "m1"]),
+        (
+            json!({"types": ["custom"], "customType": "note"}),
+            vec!["n1"],
+        ),
+        (json!({"types": ["org.example.x"]}), vec!["x1"]),
+        (
+            json!({"types": all}),
+            vec!["u1", "c1", "c2", "x1", "n1", "l1"],
+        ),
+        (json!({"types": ["label"], "customType": "todo"}), vec![]),
+        (json!({"types": ["nothing"]}), vec![]),
+        (
+            json!({"types": ["custom"], "since": "c1"}),
+            vec!["c2", "n1"],
+        ),
+        (
+            json!({"types": ["custom"], "customType": "treelined.leaf"}),
+            vec![],
+        ),
+    ] {
+        let page = d.ok("get_entries", params.clone());
+        assert_eq!(ids(&page["entries"]), wanted, "{params}");
+        assert_eq!(
+            (&page["leafId"], page.get("nextCursor")),
+            (&json!("l1"), None)
+        );
+        // Page by page the same.
+        let (mut since, mut found) = (params["since"].clone(), Vec::new());
+        loop {
+            let mut params = params.clone();
+            (params["since"], params["limit"]) = (since.clone(), json!(1));
+            let page = d.ok("get_entries", params);
+            found.extend(ids(&page["entries"]));
+            match page.get("nextCursor") {
+                Some(next) => since = next.clone(),
+                None => break,
+            }
+        }
+        assert_eq!(found, wanted, "{params}");
+    }
+    let params = json!({"types": ["custom"], "maxBytes": 1});
+    assert_eq!(ids(&d.ok("get_entries", params)["entries"]), ["c1"]);
+    let error = d.err_kind("get_entries", json!({"types": []}), "invalidParams");
+    assert_eq!(error.details("field"), "types");
+}
+
 /// After a label was cleared, the tree and `get_label` still returned its timestamp.
 #[test]
 fn a_cleared_label_has_no_timestamp() {

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:b8b1c3248a72366f552d7a5a555a2895fafd34a2489804a5f415b3848df859de',
+  schema_hash = 'sha256:d937abc4556dcc1210245b2e6993161b15d90f260a76dbca736c0b752223ce1e',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -409,15 +409,19 @@
 ---@class treelined.DeleteSessionResult
 ---@field trashedPath? string The path of the file in the trash; null if the session had no file.
 
---- Damage in a session file, and its place.
+--- A finding about a session file, and its place. The place is 0 for findings about the whole file.
 ---@class treelined.Diagnostic
----@field kind treelined.DiagnosticKind The kind of damage.
+---@field at? string Of `leafBesideNewest`: the timestamp of the entry at which the file opens.
+---@field by? string Of `leafBesideNewest`: the custom type of that entry, which names the plugin that wrote it.
+---@field kind treelined.DiagnosticKind The kind of the finding.
 ---@field length integer The length in bytes.
 ---@field line integer The number of the line, from 1.
+---@field newerTurns? integer Of `leafBesideNewest`: the number of user messages that only the branch with the newest entries has.
+---@field newestTipId? string Of `leafBesideNewest`: the tip of the branch with the newest entries.
 ---@field offset integer The offset in bytes from the start of the file.
 
---- The kind of damage in a session file.
----@alias treelined.DiagnosticKind 'invalidJson'|'nulBytes'|'selfParent'|'secondHeader'|'missingTrailingNewline'|'oversizedLine'|'tornTail'|'notAnObject'|'invalidUtf8'|'gluedLines'|'duplicateId'|'orphanParent'|'forwardParent'|'cycle'|'durabilityUnknown'
+--- The kind of a finding about a session file.
+---@alias treelined.DiagnosticKind 'invalidJson'|'nulBytes'|'selfParent'|'secondHeader'|'missingTrailingNewline'|'oversizedLine'|'tornTail'|'notAnObject'|'invalidUtf8'|'gluedLines'|'duplicateId'|'orphanParent'|'forwardParent'|'cycle'|'durabilityUnknown'|'leafBesideNewest'
 
 --- The params of `diagnostics`.
 ---@class treelined.Diagnostics
@@ -622,10 +626,12 @@
 
 --- The params of `get_entries`.
 ---@class treelined.GetEntriesParams
+---@field customType? string Only `custom` and `custom_message` entries of this custom type.
 ---@field limit? integer The most entries of the page. Default: no limit.
 ---@field maxBytes? integer The most bytes of the page, which has at least one entry. Default: the client's `maxFrameBytes`.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
 ---@field since? string The id of an entry; the page begins after it. Default: the first entry.
+---@field types? string[] Only entries of these types. Default: all types.
 
 --- The result of `get_entries`.
 ---@class treelined.GetEntriesResult
@@ -668,6 +674,7 @@
 
 --- The result of `get_leaf`.
 ---@class treelined.GetLeafResult
+---@field diagnostics? treelined.Diagnostic[] `leafBesideNewest`, if the file opens beside its newest entries.
 ---@field entry? treelined.Entry The entry of the leaf. Absent at the empty position.
 ---@field leafId? string The leaf; null at the empty position.
 ---@field seq integer The number of the last notification about this session to this connection.

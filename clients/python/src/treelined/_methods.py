@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:b8b1c3248a72366f552d7a5a555a2895fafd34a2489804a5f415b3848df859de"
+SCHEMA_HASH = "sha256:d937abc4556dcc1210245b2e6993161b15d90f260a76dbca736c0b752223ce1e"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -1442,6 +1442,8 @@ class AsyncMethods(ABC):
         since: str | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         max_bytes: int | None | Omitted = OMITTED,
+        types: list[str] | None | Omitted = OMITTED,
+        custom_type: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetEntriesResult:
         """Returns the entries of all branches in file order, page by page.
@@ -1454,10 +1456,21 @@ class AsyncMethods(ABC):
 
         `max_bytes`: The most bytes of the page, which has at least one entry. Default: the client's `maxFrameBytes`.
 
+        `types`: Only entries of these types. Default: all types.
+
+        `custom_type`: Only `custom` and `custom_message` entries of this custom type.
+
         """
         answered: types.GetEntriesResult = await self.call(
             "get_entries",
-            {"sessionId": session_id, "since": since, "limit": limit, "maxBytes": max_bytes},
+            {
+                "sessionId": session_id,
+                "since": since,
+                "limit": limit,
+                "maxBytes": max_bytes,
+                "types": types,
+                "customType": custom_type,
+            },
             timeout=timeout,
         )
         return answered
@@ -3310,6 +3323,8 @@ class Methods(ABC):
         since: str | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         max_bytes: int | None | Omitted = OMITTED,
+        types: list[str] | None | Omitted = OMITTED,
+        custom_type: str | None | Omitted = OMITTED,
         timeout: float | None = None,
     ) -> types.GetEntriesResult:
         """Returns the entries of all branches in file order, page by page.
@@ -3322,10 +3337,21 @@ class Methods(ABC):
 
         `max_bytes`: The most bytes of the page, which has at least one entry. Default: the client's `maxFrameBytes`.
 
+        `types`: Only entries of these types. Default: all types.
+
+        `custom_type`: Only `custom` and `custom_message` entries of this custom type.
+
         """
         answered: types.GetEntriesResult = self.call(
             "get_entries",
-            {"sessionId": session_id, "since": since, "limit": limit, "maxBytes": max_bytes},
+            {
+                "sessionId": session_id,
+                "since": since,
+                "limit": limit,
+                "maxBytes": max_bytes,
+                "types": types,
+                "customType": custom_type,
+            },
             timeout=timeout,
         )
         return answered

@@ -83,8 +83,9 @@ DiagnosticKind = Literal[
     "forwardParent",
     "cycle",
     "durabilityUnknown",
+    "leafBesideNewest",
 ]
-"""The kind of damage in a session file.
+"""The kind of a finding about a session file.
 
 `tornTail`: The file ends inside a line.
 `notAnObject`: The line is JSON, but not an entry.
@@ -95,6 +96,7 @@ DiagnosticKind = Literal[
 `forwardParent`: The parent comes later in the file.
 `cycle`: The link to the parent would close a cycle; the entry is a root.
 `durabilityUnknown`: A sync failed after the response to its appends.
+`leafBesideNewest`: The file opens on another branch than that of its newest entries, and nobody went there.
 """
 
 DiscoverParams = dict[str, Any]
@@ -1240,17 +1242,28 @@ class DeleteSessionResult(TypedDict):
     """The path of the file in the trash; null if the session had no file."""
 
 
-class Diagnostic(TypedDict):
-    """Damage in a session file, and its place."""
-
+class _Diagnostic(TypedDict):
     kind: DiagnosticKind
-    """The kind of damage."""
+    """The kind of the finding."""
     line: int
     """The number of the line, from 1."""
     offset: int
     """The offset in bytes from the start of the file."""
     length: int
     """The length in bytes."""
+
+
+class Diagnostic(_Diagnostic, total=False):
+    """A finding about a session file, and its place. The place is 0 for findings about the whole file."""
+
+    newestTipId: str
+    """Of `leafBesideNewest`: the tip of the branch with the newest entries."""
+    at: str
+    """Of `leafBesideNewest`: the timestamp of the entry at which the file opens."""
+    by: str
+    """Of `leafBesideNewest`: the custom type of that entry, which names the plugin that wrote it."""
+    newerTurns: int
+    """Of `leafBesideNewest`: the number of user messages that only the branch with the newest entries has."""
 
 
 class Diagnostics(TypedDict):
@@ -1604,6 +1617,10 @@ class GetEntriesParams(TypedDict, total=False):
     """The most entries of the page. Default: no limit."""
     maxBytes: int | None
     """The most bytes of the page, which has at least one entry. Default: the client's `maxFrameBytes`."""
+    types: list[str] | None
+    """Only entries of these types. Default: all types."""
+    customType: str | None
+    """Only `custom` and `custom_message` entries of this custom type."""
 
 
 class _GetEntriesResult(TypedDict):
@@ -1700,6 +1717,8 @@ class GetLeafResult(_GetLeafResult, total=False):
 
     entry: Entry
     """The entry of the leaf. Absent at the empty position."""
+    diagnostics: list[Diagnostic]
+    """`leafBesideNewest`, if the file opens beside its newest entries."""
 
 
 class GetNavigationLogParams(TypedDict, total=False):

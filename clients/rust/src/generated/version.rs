@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:b8b1c3248a72366f552d7a5a555a2895fafd34a2489804a5f415b3848df859de";
+    "sha256:d937abc4556dcc1210245b2e6993161b15d90f260a76dbca736c0b752223ce1e";

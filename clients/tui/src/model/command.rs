@@ -203,3 +203,18 @@ impl CommandLine {
         };
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The daemon refuses these names to other clients (protocol.md §12.1).
+    #[test]
+    fn the_own_commands_are_those_of_the_list_shared_with_the_daemon() {
+        let shared = include_str!("../../../../schema/commands.txt");
+        let own = OWN.iter().chain(&OF_SESSION);
+        let mut names: Vec<&str> = own.map(|(name, ..)| *name).collect();
+        names.sort_unstable();
+        assert_eq!(names, shared.lines().collect::<Vec<_>>());
+    }
+}

@@ -160,7 +160,7 @@ export type FirstWrite = 'now' | 'first-entry';
  */
 export type DurabilityPolicy = 'os' | 'interval' | 'always';
 /**
- * The kind of damage in a session file.
+ * The kind of a finding about a session file.
  *
  * `tornTail`: The file ends inside a line.
  * `notAnObject`: The line is JSON, but not an entry.
@@ -171,6 +171,7 @@ export type DurabilityPolicy = 'os' | 'interval' | 'always';
  * `forwardParent`: The parent comes later in the file.
  * `cycle`: The link to the parent would close a cycle; the entry is a root.
  * `durabilityUnknown`: A sync failed after the response to its appends.
+ * `leafBesideNewest`: The file opens on another branch than that of its newest entries, and nobody went there.
  */
 export type DiagnosticKind =
   | 'invalidJson'
@@ -187,7 +188,8 @@ export type DiagnosticKind =
   | 'orphanParent'
   | 'forwardParent'
   | 'cycle'
-  | 'durabilityUnknown';
+  | 'durabilityUnknown'
+  | 'leafBesideNewest';
 /**
  * The outcome for a sent message.
  *
@@ -2757,11 +2759,11 @@ export interface DeleteSessionResult {
   trashedPath: string | null;
 }
 /**
- * Damage in a session file, and its place.
+ * A finding about a session file, and its place. The place is 0 for findings about the whole file.
  */
 export interface Diagnostic {
   /**
-   * The kind of damage.
+   * The kind of the finding.
    */
   kind: DiagnosticKind;
   /**
@@ -2776,6 +2778,22 @@ export interface Diagnostic {
    * The length in bytes.
    */
   length: number;
+  /**
+   * Of `leafBesideNewest`: the tip of the branch with the newest entries.
+   */
+  newestTipId?: string;
+  /**
+   * Of `leafBesideNewest`: the timestamp of the entry at which the file opens.
+   */
+  at?: string;
+  /**
+   * Of `leafBesideNewest`: the custom type of that entry, which names the plugin that wrote it.
+   */
+  by?: string;
+  /**
+   * Of `leafBesideNewest`: the number of user messages that only the branch with the newest entries has.
+   */
+  newerTurns?: number;
 }
 /**
  * The params of `diagnostics`.
@@ -3358,6 +3376,14 @@ export interface GetEntriesParams {
    * The most bytes of the page, which has at least one entry. Default: the client's `maxFrameBytes`.
    */
   maxBytes?: number | null;
+  /**
+   * Only entries of these types. Default: all types.
+   */
+  types?: string[] | null;
+  /**
+   * Only `custom` and `custom_message` entries of this custom type.
+   */
+  customType?: string | null;
 }
 /**
  * The result of `get_entries`.
@@ -3475,6 +3501,10 @@ export interface GetLeafResult {
    * The entry of the leaf. Absent at the empty position.
    */
   entry?: Entry;
+  /**
+   * `leafBesideNewest`, if the file opens beside its newest entries.
+   */
+  diagnostics?: Diagnostic[];
 }
 /**
  * The params of `get_navigation_log`.

@@ -18,6 +18,39 @@ string_enum! {
 }
 
 string_enum! {
+    /// The kind of a finding about a session file.
+    ///
+    /// `tornTail`: The file ends inside a line.
+    /// `notAnObject`: The line is JSON, but not an entry.
+    /// `invalidUtf8`: The line has invalid UTF-8; the entry is kept and read with U+FFFD.
+    /// `gluedLines`: The line has several objects; all of them are recovered.
+    /// `duplicateId`: Several lines have the same id. Equal lines are ignored; otherwise the body of the last line and the place of the first count.
+    /// `orphanParent`: The parent is unknown; the entry is a root until the parent appears.
+    /// `forwardParent`: The parent comes later in the file.
+    /// `cycle`: The link to the parent would close a cycle; the entry is a root.
+    /// `durabilityUnknown`: A sync failed after the response to its appends.
+    /// `leafBesideNewest`: The file opens on another branch than that of its newest entries, and nobody went there.
+    pub enum DiagnosticKind {
+        InvalidJson = "invalidJson",
+        NulBytes = "nulBytes",
+        SelfParent = "selfParent",
+        SecondHeader = "secondHeader",
+        MissingTrailingNewline = "missingTrailingNewline",
+        OversizedLine = "oversizedLine",
+        TornTail = "tornTail",
+        NotAnObject = "notAnObject",
+        InvalidUtf8 = "invalidUtf8",
+        GluedLines = "gluedLines",
+        DuplicateId = "duplicateId",
+        OrphanParent = "orphanParent",
+        ForwardParent = "forwardParent",
+        Cycle = "cycle",
+        DurabilityUnknown = "durabilityUnknown",
+        LeafBesideNewest = "leafBesideNewest",
+    }
+}
+
+string_enum! {
     /// How safe a write is at the time of the response.
     ///
     /// `none`: Nothing was written, or the session is ephemeral.

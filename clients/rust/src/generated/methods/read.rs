@@ -68,6 +68,8 @@ impl Client {
             since: None,
             limit: None,
             max_bytes: None,
+            types: None,
+            custom_type: None,
         };
         self.call("get_entries", params)
     }

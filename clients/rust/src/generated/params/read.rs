@@ -62,6 +62,12 @@ pub struct GetEntriesParams {
     /// The most bytes of the page, which has at least one entry. Default: the client's `maxFrameBytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<u64>,
+    /// Only entries of these types. Default: all types.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub types: Option<Vec<String>>,
+    /// Only `custom` and `custom_message` entries of this custom type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub custom_type: Option<String>,
 }
 
 /// The params of `get_entry`.

@@ -135,6 +135,18 @@ impl<R> Call<GetEntriesParams, R> {
         self.params.max_bytes = Some(max_bytes);
         self
     }
+
+    /// Only entries of these types. Default: all types.
+    pub fn types(mut self, types: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.params.types = Some(types.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Only `custom` and `custom_message` entries of this custom type.
+    pub fn custom_type(mut self, custom_type: impl Into<String>) -> Self {
+        self.params.custom_type = Some(custom_type.into());
+        self
+    }
 }
 
 impl<R> Call<GetEntryParams, R> {

@@ -1,0 +1,116 @@
+//! `get_entries` for entries of some types (protocol.md §3.8).
+
+use crate::daemon::convert::{push_id_member, push_number_member};
+use crate::daemon::reading::size_of;
+use crate::entry::Kind;
+use crate::error::{Error, Result};
+use crate::json;
+use crate::rpc::handler::{Read, ReadAnswer};
+use crate::rpc::reply::{Prepared, page_bytes};
+use crate::tree::Node;
+use crate::wire;
+
+/// The types whose entries have a custom type.
+const CUSTOM: [&str; 2] = ["custom", "custom_message"];
+
+/// The entries that a client wants.
+pub(super) struct EntryFilter {
+    /// `None`: all.
+    types: Option<Vec<String>>,
+    custom_type: Option<String>,
+}
+
+impl EntryFilter {
+    /// The filter of a request, if it has one.
+    pub(super) fn of(params: &wire::GetEntriesParams) -> Result<Option<Self>> {
+        if params.types.as_ref().is_some_and(Vec::is_empty) {
+            let reason = "names no type; leave it out for entries of all types";
+            return Err(Error::invalid_params("types", reason));
+        }
+        let filter = Self {
+            types: params.types.clone(),
+            custom_type: params.custom_type.clone(),
+        };
+        Ok((filter.types.is_some() || filter.custom_type.is_some()).then_some(filter))
+    }
+
+    /// Whether entries of this kind can be wanted; their bodies decide.
+    fn may_take(&self, kind: Kind) -> bool {
+        let is_kind = |name: &str| match kind {
+            Kind::Note => name == "custom",
+            kind => Kind::of(name) == kind,
+        };
+        let types = self.types.as_ref();
+        let is_wanted = types.is_none_or(|types| types.iter().any(|name| is_kind(name)));
+        is_wanted && (self.custom_type.is_none() || CUSTOM.into_iter().any(is_kind))
+    }
+
+    /// Whether this entry is wanted, if entries of its kind can be.
+    fn takes(&self, entry: &[u8]) -> bool {
+        let is = |name: &str, wanted: &str| {
+            let text = json::get(entry, name).and_then(json::string);
+            text.is_some_and(|text| text == wanted)
+        };
+        let types = self.types.as_ref();
+        types.is_none_or(|types| types.iter().any(|wanted| is("type", wanted)))
+            && (self.custom_type.as_ref()).is_none_or(|wanted| is("customType", wanted))
+    }
+
+    /// A page of the wanted entries from the node with the number `first` on. Only bodies of the wanted kinds are read,
+    /// without the session.
+    pub(super) fn page(
+        self,
+        read: &Read<'_>,
+        params: &wire::GetEntriesParams,
+        first: usize,
+    ) -> Result<ReadAnswer<Prepared<wire::GetEntriesResult>>> {
+        let tree = &read.tree;
+        let candidates = tree.entries_from(first);
+        let candidates: Vec<Node> = candidates
+            .filter(|node| self.may_take(tree.kind(*node)))
+            .collect();
+        let ids: Vec<String> = candidates
+            .iter()
+            .map(|node| tree.id(*node).to_owned())
+            .collect();
+        let size = size_of(read, candidates.iter().copied());
+        let (bodies, fetches) = (read.bodies(), read.fetch(candidates)?);
+        let limit = params.limit.map_or(u64::MAX, |limit| limit.max(1));
+        let fits = page_bytes(read.frame_bytes());
+        let max_bytes = params
+            .max_bytes
+            .map_or(fits, |max| (max as usize).min(fits));
+        let (leaf_id, seq) = (read.leaf_id().map(str::to_owned), read.seq());
+        let write = move || {
+            let mut out = b"{\"entries\":[".to_vec();
+            let start = out.len();
+            let mut reader = bodies.reader();
+            let (mut count, mut last, mut has_more) = (0, None, false);
+            for (fetch, id) in fetches.iter().zip(&ids) {
+                let entry = reader.entry(fetch)?;
+                if !self.takes(&entry) {
+                    continue;
+                }
+                let is_full = count >= limit || out.len() - start + entry.len() + 1 > max_bytes;
+                if count > 0 && is_full {
+                    has_more = true;
+                    break;
+                }
+                if count > 0 {
+                    out.push(b',');
+                }
+                out.extend_from_slice(&entry);
+                (count, last) = (count + 1, Some(id));
+            }
+            out.push(b']');
+            push_id_member(&mut out, "leafId", leaf_id.as_deref());
+            push_number_member(&mut out, "seq", seq);
+            if let Some(last) = last.filter(|_| has_more) {
+                push_id_member(&mut out, "nextCursor", Some(last));
+            }
+            out.push(b'}');
+            Ok(Prepared::bytes(out))
+        };
+        Ok(ReadAnswer::later(size, write))
+    }
+}
