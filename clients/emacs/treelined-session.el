@@ -21,7 +21,7 @@ LEAF-ID is the leaf of this daemon, nil before the first entry, and
 OTHERS-LEAF-ID that of the file if other programs have moved it elsewhere.
 CONNECTION is the one on which the session is open.  NAVIGATION is the id
 of the running move that this Emacs has started."
-  id path name cwd leaf-id others-leaf-id read-only connection navigation)
+  id path name cwd leaf-id others-leaf-id newer-turns read-only connection navigation)
 
 (defvar-local treelined-session nil
   "The session that this buffer is about.")
@@ -57,6 +57,7 @@ summary) and `closed'.")
           (treelined-session-cwd session) (plist-get info :cwd)
           (treelined-session-leaf-id session) (plist-get info :leafId)
           (treelined-session-others-leaf-id session) nil
+          (treelined-session-newer-turns session) nil
           (treelined-session-read-only session) (plist-get info :readOnly)
           (treelined-session-connection session) (treelined-connection))
     session))
@@ -66,16 +67,28 @@ summary) and `closed'.")
 Call ELSE with an error."
   (treelined-request method params
                      (lambda (result)
-                       (treelined-session--warn (plist-get result :diagnostics))
-                       (funcall then (treelined-session-adopt (plist-get result :session))))
+                       (let ((session (treelined-session-adopt (plist-get result :session)))
+                             (diagnostics (plist-get result :diagnostics)))
+                         (treelined-session--warn diagnostics)
+                         (treelined-session--note-beside session diagnostics)
+                         (funcall then session)))
                      else))
 
 (defun treelined-session--warn (diagnostics)
-  "Show the kinds of DIAGNOSTICS, if there are any."
-  (unless (seq-empty-p diagnostics)
-    (message "treelined: the session file is damaged (%s); `treelined doctor' examines it"
-             (string-join (seq-uniq (mapcar (lambda (each) (plist-get each :kind)) diagnostics))
-                          ", "))))
+  "Show the kinds of damage among DIAGNOSTICS, if there are any."
+  (let ((kinds (remove "leafBesideNewest"
+                       (mapcar (lambda (each) (plist-get each :kind)) diagnostics))))
+    (when kinds
+      (message "treelined: the session file is damaged (%s); `treelined doctor' examines it"
+               (string-join (seq-uniq kinds) ", ")))))
+
+(defun treelined-session--note-beside (session diagnostics)
+  "Keep where the newest entries of SESSION are.
+DIAGNOSTICS say so if the file opens beside them."
+  (seq-doseq (each diagnostics)
+    (when (equal (plist-get each :kind) "leafBesideNewest")
+      (setf (treelined-session-others-leaf-id session) (plist-get each :newestTipId)
+            (treelined-session-newer-turns session) (plist-get each :newerTurns)))))
 
 (defun treelined-session-open (what then &optional else)
   "Open the session WHAT, an id or the path of a file, and call THEN with it.
@@ -163,6 +176,7 @@ Return a value like `treelined-await'."
   (let ((leaf (plist-get params :leafId))
         (file-leaf (plist-get params :fileLeafId)))
     (setf (treelined-session-leaf-id session) leaf
+          (treelined-session-newer-turns session) nil
           ;; Appends of other programs do not move the leaf of this daemon.
           (treelined-session-others-leaf-id session)
           (and (equal (plist-get params :origin) "other")
@@ -175,7 +189,8 @@ Return a value like `treelined-await'."
     (pcase name
       ('session_tree
        (setf (treelined-session-leaf-id session) (plist-get params :newLeafId)
-             (treelined-session-others-leaf-id session) nil))
+             (treelined-session-others-leaf-id session) nil
+             (treelined-session-newer-turns session) nil))
       ('entries_appended (treelined-session--appended session params))
       ('diagnostics (treelined-session--warn (plist-get params :diagnostics)))
       ('session_info_changed (setf (treelined-session-name session) (plist-get params :name)))

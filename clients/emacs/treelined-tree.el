@@ -388,6 +388,16 @@ Call AFTER when it is there."
 
 ;;;; The mode
 
+(defun treelined-tree--elsewhere (session)
+  "Say what is at the leaf of others in SESSION, and the key that goes there."
+  (let ((turns (treelined-session-newer-turns session)))
+    (cond ((null (treelined-session-others-leaf-id session)) nil)
+          ((null turns) "others have written: j")
+          ((zerop turns) "newer entries are on another branch: j")
+          (t (format (ngettext "%d newer turn is on another branch: j"
+                               "%d newer turns are on another branch: j" turns)
+                     turns)))))
+
 (defun treelined-tree--header ()
   "Return the header line."
   (let ((session treelined-session))
@@ -406,7 +416,7 @@ Call AFTER when it is there."
              (when-let* ((search treelined-tree-search))
                (format "“%s” %d of %d" (plist-get search :query) (plist-get search :index)
                        (plist-get search :total)))
-             (and (treelined-session-others-leaf-id session) "others have written: j")
+             (treelined-tree--elsewhere session)
              (and (treelined-session-read-only session) "read only")
              (and treelined-running "compacting… C-g cancels")
              (and (treelined-session-navigation session) "moving… C-g aborts")))

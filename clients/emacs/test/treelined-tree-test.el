@@ -162,6 +162,19 @@
       (should (equal "o1" (treelined-tree-id)))
       (should-error (treelined-test-keys "j")))))
 
+;; The state entry of a stale program made a session open on an old branch,
+;; and nothing said where the newest turns are.
+(ert-deftest treelined-tree-says-that-newer-turns-are-on-another-branch ()
+  (treelined-test-with-tree
+    (treelined-session--note-beside
+     treelined-session
+     (list '(:kind "leafBesideNewest" :newestTipId "u2" :newerTurns 12)))
+    (should (string-match-p "12 newer turns are on another branch: j" (treelined-tree--header)))
+    (treelined-test-keys "j")
+    (treelined-test-wait (equal "u2" (treelined-session-leaf-id treelined-session)))
+    (treelined-test-settle)
+    (should-not (string-match-p "newer" (treelined-tree--header)))))
+
 (ert-deftest treelined-tree-survives-the-end-of-the-daemon-with-its-place ()
   (treelined-test-with-tree
     (treelined-test-go "u2")

@@ -174,6 +174,24 @@ return {
     end,
   },
   {
+    -- The state entry of a stale program made a session open on an old branch, and nothing said where the newest turns
+    -- are.
+    'a session that opens beside its newest turns says so, and gj goes there',
+    function(t)
+      local child = t.child()
+      local client = t.client({ command = f.command, session_dir = child.session_dir })
+      local talk = f.converse(client)
+      client:close_sync()
+      local state = '{"type":"custom","id":"s1","parentId":"u1","timestamp":"2026-11-22T08:16:21.582Z",'
+        .. '"customType":"todo.state","data":{}}'
+      vim.fn.writefile({ state }, talk.path, 'a')
+      child:command('Treelined open ' .. talk.sessionId)
+      child:sees('1 newer turn is on another branch: gj')
+      child:type('gj')
+      child:sees('says a2 ← active')
+    end,
+  },
+  {
     -- A user has 128 instances of inotify. When all were taken, the daemon noticed the entries of other processes only
     -- at the next call, so the tree of an idle Neovim did not show them.
     'entries of other programs are shown also if the platform refuses to watch files',

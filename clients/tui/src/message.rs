@@ -414,6 +414,14 @@ impl Failure {
     }
 }
 
+/// The branch with the newest entries of a file that opens on another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewerBranch {
+    pub tip: String,
+    /// The user messages that only this branch has.
+    pub turns: u64,
+}
+
 /// The open session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
@@ -426,6 +434,8 @@ pub struct Session {
     pub read_only: bool,
     /// The number of damaged lines in the file.
     pub damaged: usize,
+    /// The newest entries, if the file opens beside them.
+    pub newer: Option<NewerBranch>,
     /// The other machines that have it open.
     pub open_on: Vec<String>,
     /// Whether entries wait for the log beyond this machine.

@@ -4,7 +4,7 @@ import * as vscode from 'vscode';
 import type { App } from './app.js';
 import { throttle } from './core/emitter.js';
 import { entryText } from './core/entry.js';
-import { lookOf } from './core/look.js';
+import { lookOf, newerText } from './core/look.js';
 import { shorten } from './core/text.js';
 import type { EntryItem, Item } from './core/tree.js';
 
@@ -146,6 +146,8 @@ export class TreeView implements vscode.TreeDataProvider<Item>, vscode.Disposabl
 
   #message(total: number, leafId: string | null): string | undefined {
     const session = this.#app.session;
+    if (session?.newerTurns !== undefined)
+      return `${newerText(session.newerTurns)} on another branch: “Join the Leaf of Others” goes there.`;
     if (session?.othersLeafId !== undefined)
       return 'Another program goes on elsewhere: “Join the Leaf of Others” follows it.';
     if (this.#app.tree?.view.query && total === 0) return 'No entry matches.';

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { appendFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { Session } from '../src/core/session.js';
 import { SessionList, sessionTitle } from '../src/core/sessions.js';
@@ -79,6 +80,28 @@ test('entries of other programs are announced, and do not move the leaf', async 
   assert.equal(session.othersLeafId, 'o1');
   await session.call('set_leaf', { leafId: 'o1' });
   await until(() => session.othersLeafId === undefined, 'the leaf is joined');
+});
+
+// The state entry of a stale program made a session open on an old branch, and nothing said where the newest turns are.
+test('a session that opens beside its newest entries knows where they are', async (t) => {
+  const here = await window(t);
+  const before = await tour(here);
+  const { sessions } = await here.call('list_sessions', {});
+  const path = sessions.find(({ sessionId }) => sessionId === before.id)?.path ?? '';
+  await before.close();
+  const state = { type: 'custom', customType: 'todo.state', id: 's1', parentId: 'a1' };
+  const line = { ...state, timestamp: '2026-11-22T08:16:21.582Z', data: {} };
+  await appendFile(path, `${JSON.stringify(line)}\n`);
+  const session = await Session.open(here, { sessionId: before.id });
+  let damage = 0;
+  session.events.on(({ what }) => (damage += what === 'damaged' ? 1 : 0));
+  assert.equal(session.leafId, 's1');
+  assert.equal(session.othersLeafId, 'a3');
+  assert.ok((session.newerTurns ?? 0) > 0);
+  await session.call('set_leaf', { leafId: 'a3' });
+  await until(() => session.newerTurns === undefined, 'the newest entries are joined');
+  assert.equal(session.othersLeafId, undefined);
+  assert.equal(damage, 0);
 });
 
 test('a new name and a move of another view are followed', async (t) => {

@@ -6,13 +6,26 @@ local function count(tree)
   return tree.rows.total == 1 and '1 row' or tree.rows.total .. ' rows'
 end
 
+--- Returns what is at the leaf of others, and how to go there.
+local function elsewhere(session)
+  local turns = session.newer_turns
+  if not turns then
+    return 'others have written'
+  end
+  local newer = turns == 0 and 'newer entries are'
+    or turns == 1 and '1 newer turn is'
+    or turns .. ' newer turns are'
+  local keys = require('treelined.config').get().default_keys and 'gj' or ':Treelined join'
+  return ('%s on another branch: %s'):format(newer, keys)
+end
+
 --- Adds what goes on in the session.
 local function add_state(parts, tree)
   local session = tree.session
   if session.over then
     parts[#parts + 1] = tostring(session.over):match('^[^\n]*')
   elseif session.others_leaf_id then
-    parts[#parts + 1] = 'others have written'
+    parts[#parts + 1] = elsewhere(session)
   end
   if session.read_only then
     parts[#parts + 1] = 'read only'

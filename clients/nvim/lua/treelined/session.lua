@@ -21,7 +21,9 @@ local M = {}
 ---@field first_message? string of a session without a name
 ---@field read_only boolean
 ---@field leaf_id? string nil: the place before the first entry
----@field others_leaf_id? string the file's leaf, if other programs have moved it elsewhere
+---@field others_leaf_id? string the file's leaf, if other programs have moved it elsewhere; the newest entries, if the
+--- file opens beside them
+---@field newer_turns? integer user messages there, if the file opens beside them
 ---@field over? treelined.Error why it is not open any more
 ---@field navigation_id? string the running navigation, if this Neovim started it
 ---@field compaction? integer the id of the call that compacts the session
@@ -138,7 +140,7 @@ end
 local on = {}
 
 function on.session_tree(session, params)
-  session.leaf_id, session.others_leaf_id = params.newLeafId, nil
+  session.leaf_id, session.others_leaf_id, session.newer_turns = params.newLeafId, nil, nil
   session:emit('changed', params)
 end
 
@@ -147,6 +149,7 @@ function on.entries_appended(session, params)
   -- Appends of other programs do not move this Neovim's leaf, only the file's.
   local is_elsewhere = params.origin == 'other' and params.fileLeafId ~= params.leafId
   session.others_leaf_id = is_elsewhere and params.fileLeafId or nil
+  session.newer_turns = nil
   session:emit('changed', params)
   read_first_message(session)
 end
@@ -259,11 +262,20 @@ function M.adopt(owner, info)
   session.leaf_id, session.read_only = info.leafId, info.readOnly
   session.created = info.created
   if was_over then
-    session.others_leaf_id = nil
+    session.others_leaf_id, session.newer_turns = nil, nil
     session:emit('reopened', {})
   end
   read_first_message(session)
   return session
+end
+
+--- Keeps the place of the newest entries, if the file opens beside them.
+local function note_beside(session, diagnostics)
+  for _, found in ipairs(diagnostics or {}) do
+    if found.kind == 'leafBesideNewest' then
+      session.others_leaf_id, session.newer_turns = found.newestTipId, found.newerTurns
+    end
+  end
 end
 
 local function enter(method, params, callback)
@@ -272,7 +284,12 @@ local function enter(method, params, callback)
       return callback(err, nil)
     end
     owner:request(method, params, function(failure, result)
-      callback(failure, result and M.adopt(owner, result.session))
+      if not result then
+        return callback(failure, nil)
+      end
+      local session = M.adopt(owner, result.session)
+      note_beside(session, result.diagnostics)
+      callback(nil, session)
     end)
   end)
 end

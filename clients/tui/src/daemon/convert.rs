@@ -3,7 +3,7 @@
 use super::people;
 use crate::marked::MarkedText;
 use crate::message::{
-    Draft, End, Event, Filter, Hit, HitPage, Navigation, Session, SessionRow, TreePage,
+    Draft, End, Event, Filter, Hit, HitPage, Navigation, NewerBranch, Session, SessionRow, TreePage,
 };
 use crate::model::command::WorkProgress;
 use crate::model::rows::{Kind, Row, RowStyle};
@@ -35,6 +35,7 @@ pub fn value(entry: &Entry) -> Value {
 
 pub fn session(opened: OpenSessionResult, first_message: &str) -> Session {
     let session = opened.session;
+    let newer = opened.diagnostics.iter().find_map(newer_branch);
     Session {
         id: session.session_id,
         path: session.path,
@@ -42,10 +43,18 @@ pub fn session(opened: OpenSessionResult, first_message: &str) -> Session {
         name: session.name.as_deref().map(text::line),
         first_message: text::line(first_message),
         read_only: session.read_only,
-        damaged: opened.diagnostics.len(),
+        damaged: opened.diagnostics.len() - usize::from(newer.is_some()),
+        newer,
         open_on: Vec::new(),
         queued: session.queued.unwrap_or_default(),
     }
+}
+
+fn newer_branch(found: &client::Diagnostic) -> Option<NewerBranch> {
+    Some(NewerBranch {
+        tip: found.newest_tip_id.clone()?,
+        turns: found.newer_turns.unwrap_or_default(),
+    })
 }
 
 pub fn session_row(row: client::SessionRow) -> SessionRow {

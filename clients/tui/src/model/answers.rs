@@ -259,6 +259,12 @@ impl Model {
                         session.damaged
                     ));
                 }
+                let newer = session.newer.clone();
+                if let Some(newer) = &newer
+                    && session.damaged == 0
+                {
+                    self.say_newer(newer.turns);
+                }
                 let is_same = self
                     .session
                     .as_ref()
@@ -282,6 +288,7 @@ impl Model {
                 }
                 self.old_leaf = None;
                 self.tree = TreeView::new(self.settings.filter);
+                self.tree.others_at = newer.map(|newer| newer.tip);
                 self.editor = None;
                 self.kept_draft = None;
                 self.compare = None;
@@ -306,6 +313,17 @@ impl Model {
                 effects
             }
         }
+    }
+
+    /// Says that the session is open beside its newest entries, and the key that goes there.
+    fn say_newer(&mut self, turns: u64) {
+        let newer = match turns {
+            0 => "Newer entries are".to_owned(),
+            1 => "1 newer turn is".to_owned(),
+            turns => format!("{turns} newer turns are"),
+        };
+        let key = self.hint(Action::ToNews);
+        self.say(format!("{newer} on another branch: {key} goes there."));
     }
 
     fn event(&mut self, event: Event) -> Vec<Effect> {

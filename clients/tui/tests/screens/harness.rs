@@ -156,6 +156,7 @@ impl Screen {
                 first_message: String::new(),
                 read_only: false,
                 damaged: 0,
+                newer: None,
                 open_on: Vec::new(),
                 queued: false,
             })),

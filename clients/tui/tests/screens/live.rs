@@ -2,7 +2,7 @@
 
 use crate::harness::{Screen, row};
 use crate::tree::tour;
-use treelined_tui::message::{Daemon, Effect, End, Event, Failure};
+use treelined_tui::message::{Daemon, Effect, End, Event, Failure, NewerBranch, Session};
 use treelined_tui::model::rows::Row;
 
 /// Another client appends; the cursor stays on its entry and on its line.
@@ -53,6 +53,33 @@ fn the_arrow_for_others_goes_away_when_the_leaf_is_there() {
             .text()
             .contains("No other program is at another entry")
     );
+}
+
+/// The state entry of a stale process made a session open on an old branch, and nothing said where the newest turns are.
+#[test]
+fn a_session_that_opens_beside_its_newest_entries_says_so() {
+    let mut screen = Screen::tree(100, 24, tour());
+    for (turns, said) in [
+        (12, "12 newer turns are on another branch: O goes there."),
+        (1, "1 newer turn is on another branch: O goes there."),
+    ] {
+        let tip = "a1".into();
+        screen.daemon(Daemon::Opened(Ok(Session {
+            id: format!("with {turns}"),
+            path: None,
+            cwd: "/home/ada/project".into(),
+            name: Some("A tour".into()),
+            first_message: String::new(),
+            read_only: false,
+            damaged: 0,
+            newer: Some(NewerBranch { tip, turns }),
+            open_on: Vec::new(),
+            queued: false,
+        })));
+        assert!(screen.text().contains(said), "{}", screen.text());
+        screen.keys("O");
+        assert_eq!(screen.model.tree.selected().unwrap().id, "a1");
+    }
 }
 
 /// The filter hid the entries of others, so no row had the arrow.

@@ -265,6 +265,7 @@ fn a_hit_that_the_filter_hides_is_shown_with_all_entries() {
         first_message: String::new(),
         read_only: false,
         damaged: 0,
+        newer: None,
         open_on: Vec::new(),
         queued: false,
     })));

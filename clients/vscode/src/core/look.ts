@@ -83,6 +83,12 @@ export function lookOf(row: TreeNode, kind: 'entry' | 'branch'): Look {
   };
 }
 
+/** The beginning of a sentence about turns on a newer branch. */
+export function newerText(turns: number): string {
+  if (turns === 0) return 'Newer entries are';
+  return turns === 1 ? '1 newer turn is' : `${turns} newer turns are`;
+}
+
 /** The position of a session for the status bar. */
 export function positionText(
   title: string,

@@ -36,6 +36,8 @@ export class Session {
   #info: SessionInfo;
   /** The leaf of the file, if other programs have moved it elsewhere. */
   othersLeafId: string | null | undefined;
+  /** Turns at `othersLeafId`, if the file opens beside its newest entries. */
+  newerTurns: number | undefined;
   readonly events = new Emitter<SessionEvent>();
 
   private constructor(connection: Connection, client: Client, info: SessionInfo) {
@@ -130,6 +132,7 @@ export class Session {
     this.#info = session;
     this.#openFor = client;
     this.othersLeafId = undefined;
+    this.newerTurns = undefined;
     this.#warn(diagnostics);
     this.events.fire({ what: 'changed' });
     return client;
@@ -142,7 +145,13 @@ export class Session {
   }
 
   #warn(diagnostics: Diagnostic[]): void {
-    const kinds = [...new Set(diagnostics.map(({ kind }) => kind))];
+    const beside = diagnostics.find(({ kind }) => kind === 'leafBesideNewest');
+    if (beside !== undefined) {
+      this.othersLeafId = beside.newestTipId;
+      this.newerTurns = beside.newerTurns;
+    }
+    const damage = diagnostics.filter((found) => found !== beside);
+    const kinds = [...new Set(damage.map(({ kind }) => kind))];
     if (kinds.length > 0) this.events.fire({ what: 'damaged', kinds });
   }
 
@@ -154,11 +163,13 @@ export class Session {
         this.#info.leafId = leafId;
         // Entries of other programs do not move the leaf of this daemon.
         this.othersLeafId = origin === 'other' && fileLeafId !== leafId ? fileLeafId : undefined;
+        this.newerTurns = undefined;
         break;
       }
       case 'session_tree':
         this.#info.leafId = params.newLeafId;
         this.othersLeafId = undefined;
+        this.newerTurns = undefined;
         break;
       case 'session_info_changed':
         if (params.name === null) delete this.#info.name;

@@ -26,6 +26,9 @@ import type {
   ViewQuery,
 } from './source.ts';
 
+/** Types of entries that are no steps: they make no branch (semantics.md, "The terms"). */
+const BOOKKEEPING: ReadonlySet<string> = new Set(['label', 'session_info', 'custom', 'usage']);
+
 interface Meta {
   format: number;
   session: {
@@ -181,7 +184,7 @@ export class FileSource implements Source {
   async branches(): Promise<BranchRow[]> {
     await this.allRows();
     const hasChild = new Set<number>();
-    const passed = (row: FileRow) => row.type === 'label' || row.type === 'session_info';
+    const passed = (row: FileRow) => BOOKKEEPING.has(row.type);
     for (let at = this.rows.count - 1; at >= 0; at--) {
       const row = this.rows.rows[at];
       if (row && (hasChild.has(at) || !passed(row))) hasChild.add(row.parent);
