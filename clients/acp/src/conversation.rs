@@ -12,6 +12,15 @@ pub enum Side {
     Agent,
 }
 
+impl Side {
+    fn other(self) -> Side {
+        match self {
+            Side::Editor => Side::Agent,
+            Side::Agent => Side::Editor,
+        }
+    }
+}
+
 /// A change of the session that records a session of the agent, which `agent_session` names.
 #[derive(Debug, PartialEq)]
 pub struct Change {
@@ -27,8 +36,12 @@ pub enum ChangeKind {
     Append { items: Vec<Item>, ends_turn: bool },
     /// The agent has loaded the session and told what is in it.
     Align { cwd: String, items: Vec<Item> },
-    /// The agent has made the session as a copy of another.
-    Fork { source: String },
+    /// The agent has made the session as a copy of another, and may have told what is in it.
+    Fork {
+        source: String,
+        cwd: String,
+        items: Vec<Item>,
+    },
 }
 
 /// A request whose response matters.
@@ -37,7 +50,7 @@ enum Request {
     New { cwd: String },
     Load { session: String, cwd: String },
     Resume { session: String, cwd: String },
-    Fork { source: String },
+    Fork { source: String, cwd: String },
     Prompt { session: String },
     Permission { session: String, params: Value },
 }
@@ -50,11 +63,33 @@ struct Open {
     is_loading: bool,
 }
 
+impl Open {
+    /// The change that records the turn, if there is something in it. Of a history whose load was not answered only what
+    /// is missing counts: it is in the tree.
+    fn close(self, agent_session: String, stop: Option<&str>) -> Option<Change> {
+        let mut items = self.turn.finish(stop, None);
+        if self.is_loading {
+            items.retain(Item::is_gap);
+        }
+        (!items.is_empty()).then(|| Change {
+            agent_session,
+            kind: ChangeKind::Append {
+                items,
+                ends_turn: true,
+            },
+        })
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct Conversation {
     /// By the side that asked, and the id as JSON.
     requests: HashMap<(Side, String), Request>,
     sessions: HashMap<String, Open>,
+    /// A message is lost that may be of any session: the next one that goes on says so.
+    has_gap: bool,
+    /// The session that went on last; empty before the first.
+    latest: String,
 }
 
 /// The most requests that wait: a peer that never answers does not fill the memory.
@@ -71,51 +106,87 @@ impl Conversation {
                 Vec::new()
             }
             (Some(method), Some(id)) => self.request(from, id, method, params),
-            (None, Some(id)) => {
-                let asked_by = match from {
-                    Side::Editor => Side::Agent,
-                    Side::Agent => Side::Editor,
-                };
-                match self.requests.remove(&(asked_by, id)) {
-                    Some(request) => self.response(request, message),
-                    None => Vec::new(),
-                }
-            }
+            (None, Some(id)) => match self.requests.remove(&(from.other(), id)) {
+                Some(request) => self.response(request, message),
+                None => Vec::new(),
+            },
             _ => Vec::new(),
         }
     }
 
+    /// Takes in a message of which the envelope is known alone.
+    pub fn see_envelope(&mut self, from: Side, envelope: &Value) -> Vec<Change> {
+        let session = text(envelope.get("params").unwrap_or(&Value::Null), "sessionId");
+        let lost_of = match envelope.get("method").and_then(Value::as_str) {
+            Some("session/update" | "session/request_permission") if from == Side::Agent => {
+                self.open(session).turn.gap();
+                return Vec::new();
+            }
+            Some(_) => None,
+            None => match self.request_of(from, envelope) {
+                Some(Request::Prompt { session } | Request::Permission { session, .. }) => {
+                    Some(session.clone())
+                }
+                _ => None,
+            },
+        };
+        if let Some(session) = lost_of {
+            self.open(session).turn.gap();
+        }
+        self.see(from, envelope)
+    }
+
+    /// The request that a response of this side is for.
+    fn request_of(&self, from: Side, response: &Value) -> Option<&Request> {
+        let id = response.get("id")?.to_string();
+        self.requests.get(&(from.other(), id))
+    }
+
     /// The changes that close the turns that did not end.
     pub fn abort(&mut self) -> Vec<Change> {
-        let open = self.sessions.drain().filter(|(_, open)| !open.is_loading);
-        let open = open.filter(|(_, open)| !open.turn.is_empty());
-        let aborted = open.map(|(agent_session, open)| Change {
-            agent_session,
-            kind: ChangeKind::Append {
-                items: open.turn.finish(None, None),
-                ends_turn: true,
-            },
-        });
+        if self.has_gap && !self.latest.is_empty() {
+            self.open(self.latest.clone());
+        }
+        let open = std::mem::take(&mut self.sessions).into_iter();
+        let aborted = open.filter_map(|(session, open)| open.close(session, None));
         aborted.collect()
     }
 
     /// Whether nothing is open: neither a turn nor a request.
     pub fn is_idle(&self) -> bool {
-        self.requests.is_empty() && self.sessions.values().all(|open| open.turn.is_empty())
+        let has_turn = self.sessions.values().any(|open| !open.turn.is_empty());
+        self.requests.is_empty() && !has_turn && !self.has_gap
     }
 
     /// Takes in that a part of what was said is lost.
     pub fn gap(&mut self) {
+        let asked = self.requests.values().filter_map(|request| match request {
+            Request::Prompt { session } | Request::Permission { session, .. } => Some(session),
+            _ => None,
+        });
+        for session in asked.cloned().collect::<Vec<_>>() {
+            self.sessions.entry(session).or_default();
+        }
         for open in self.sessions.values_mut() {
             open.turn.gap();
         }
+        self.has_gap = self.sessions.is_empty();
+    }
+
+    /// The session, which goes on.
+    fn open(&mut self, session: String) -> &mut Open {
+        self.latest.clone_from(&session);
+        let open = self.sessions.entry(session).or_default();
+        if std::mem::take(&mut self.has_gap) {
+            open.turn.gap();
+        }
+        open
     }
 
     fn update(&mut self, params: &Value) {
-        let session = self.sessions.entry(text(params, "sessionId")).or_default();
-        session
-            .turn
-            .update(params.get("update").unwrap_or(&Value::Null));
+        let open = self.open(text(params, "sessionId"));
+        let update = params.get("update").unwrap_or(&Value::Null);
+        open.turn.update(update);
     }
 
     fn request(&mut self, from: Side, id: String, method: &str, params: &Value) -> Vec<Change> {
@@ -124,6 +195,7 @@ impl Conversation {
         let request = match (from, method) {
             (Side::Editor, "session/new") => Request::New { cwd },
             (Side::Editor, "session/load") => {
+                changes.extend(self.late(&session));
                 let open = Open {
                     turn: Turn::default(),
                     is_loading: true,
@@ -132,15 +204,21 @@ impl Conversation {
                 Request::Load { session, cwd }
             }
             (Side::Editor, "session/resume") => Request::Resume { session, cwd },
-            (Side::Editor, "session/fork") => Request::Fork { source: session },
+            (Side::Editor, "session/fork") => Request::Fork {
+                source: session,
+                cwd,
+            },
             (Side::Editor, "session/prompt") => {
+                self.open(session.clone());
                 changes.extend(self.late(&session));
-                let prompt = params.get("prompt").and_then(Value::as_array);
-                let message = user_message(prompt.map_or(&[], Vec::as_slice));
+                let item = match params.get("prompt").and_then(Value::as_array) {
+                    Some(prompt) => Item::Message(user_message(prompt)),
+                    None => Item::gap(),
+                };
                 changes.push(Change {
                     agent_session: session.clone(),
                     kind: ChangeKind::Append {
-                        items: vec![Item::Message(message)],
+                        items: vec![item],
                         ends_turn: false,
                     },
                 });
@@ -160,18 +238,14 @@ impl Conversation {
 
     /// Closes the updates that arrived after the end of a turn.
     fn late(&mut self, session: &str) -> Option<Change> {
-        let open = self.sessions.get_mut(session)?;
-        if open.turn.is_empty() {
-            return None;
-        }
-        let items = std::mem::take(&mut open.turn).finish(Some("end_turn"), None);
-        Some(Change {
-            agent_session: session.to_owned(),
-            kind: ChangeKind::Append {
-                items,
-                ends_turn: true,
-            },
-        })
+        let open = self.sessions.remove(session)?;
+        open.close(session.to_owned(), Some("end_turn"))
+    }
+
+    /// The history that the agent has told before it answered.
+    fn told(&mut self, session: &str) -> Vec<Item> {
+        let open = self.sessions.remove(session).unwrap_or_default();
+        open.turn.finish(Some("end_turn"), None)
     }
 
     fn response(&mut self, request: Request, message: &Value) -> Vec<Change> {
@@ -180,12 +254,13 @@ impl Conversation {
             (Request::New { cwd }, Some(result)) => {
                 (text(result, "sessionId"), ChangeKind::Begin { cwd })
             }
-            (Request::Fork { source }, Some(result)) => {
-                (text(result, "sessionId"), ChangeKind::Fork { source })
+            (Request::Fork { source, cwd }, Some(result)) => {
+                let session = text(result, "sessionId");
+                let items = self.told(&session);
+                (session, ChangeKind::Fork { source, cwd, items })
             }
             (Request::Load { session, cwd }, Some(_)) => {
-                let open = self.sessions.remove(&session).unwrap_or_default();
-                let items = open.turn.finish(Some("end_turn"), None);
+                let items = self.told(&session);
                 (session, ChangeKind::Align { cwd, items })
             }
             (Request::Resume { session, cwd }, Some(_)) => {
@@ -216,6 +291,7 @@ impl Conversation {
             }
             (_, None) => return Vec::new(),
         };
+        self.latest.clone_from(&agent_session);
         vec![Change {
             agent_session,
             kind,

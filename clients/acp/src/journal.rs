@@ -6,6 +6,7 @@
 //! failure of the machine.
 
 use crate::conversation::{Change, Conversation, Side};
+use crate::envelope::Envelope;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -23,8 +24,8 @@ use uuid::Uuid;
 
 /// The name of the journals' folder in the folder of the state.
 const FOLDER: &str = "journals";
-/// The longest message that is recorded, in bytes.
-const MAX_MESSAGE: usize = 48 << 20;
+/// The longest message that is recorded, in bytes. Unit tests have many long ones.
+pub const MAX_MESSAGE: usize = if cfg!(test) { 48 << 10 } else { 48 << 20 };
 /// The most bytes of a journal. It grows while no daemon starts.
 const MAX_JOURNAL: u64 = 1 << 30;
 /// A journal of so many bytes is emptied when nothing is open.
@@ -37,6 +38,9 @@ enum Line<'a> {
     Editor(&'a RawValue),
     #[serde(borrow)]
     Agent(&'a RawValue),
+    /// The envelopes of messages that are too long.
+    LongEditor(Value),
+    LongAgent(Value),
     /// The first line: the name of the agent's program, and the number of times that the journal was emptied.
     Start {
         #[serde(borrow)]
@@ -70,8 +74,8 @@ pub struct SideWriter {
     shared: Arc<Shared>,
     /// The line that has begun, in the form of the journal.
     line: Vec<u8>,
-    /// The beginning of the line is lost.
-    is_torn: bool,
+    /// What is known of the line, if it is too long.
+    long: Option<Envelope>,
     /// Whole lines to write.
     lines: Vec<u8>,
 }
@@ -148,7 +152,7 @@ impl Journal {
             side,
             shared: journal.shared.clone(),
             line: Vec::new(),
-            is_torn: false,
+            long: None,
             lines: Vec::new(),
         };
         let (editor, agent) = (writer(Side::Editor), writer(Side::Agent));
@@ -280,12 +284,20 @@ impl Journal {
                 return Ok(None);
             }
             let conversation = &mut self.conversation;
-            // A side may also write lines that are not JSON, such as a log, and a gap may tear one.
             match serde_json::from_slice(&self.line) {
                 Ok(Line::Editor(raw)) => self.changes.extend(see(conversation, Side::Editor, raw)),
                 Ok(Line::Agent(raw)) => self.changes.extend(see(conversation, Side::Agent, raw)),
+                Ok(Line::LongEditor(envelope)) => {
+                    self.changes
+                        .extend(conversation.see_envelope(Side::Editor, &envelope));
+                }
+                Ok(Line::LongAgent(envelope)) => {
+                    self.changes
+                        .extend(conversation.see_envelope(Side::Agent, &envelope));
+                }
                 Ok(Line::Gap) => conversation.gap(),
-                Ok(Line::Start { .. } | Line::Done(_)) | Err(_) => {}
+                Ok(Line::Start { .. } | Line::Done(_)) => {}
+                Err(_) => self.changes.extend(see_torn(conversation, &self.line)),
             }
             self.line.clear();
         }
@@ -410,23 +422,48 @@ impl SideWriter {
             Some(text) => (text, true),
             None => (piece, false),
         };
-        if self.line.len() + text.len() > MAX_MESSAGE && !self.is_torn {
-            self.line = Vec::new();
-            self.is_torn = true;
-            self.lines.extend_from_slice(b"\"gap\"\n");
-        }
-        if !self.is_torn {
+        if let Some(envelope) = &mut self.long {
+            envelope.read(text);
+        } else {
             if self.line.is_empty() {
-                self.line.extend_from_slice(match self.side {
-                    Side::Editor => b"{\"editor\":",
-                    Side::Agent => b"{\"agent\":",
-                });
+                self.line.extend_from_slice(self.side.start());
             }
             self.line.extend_from_slice(text);
+            if self.line.len() > MAX_MESSAGE {
+                let line = std::mem::take(&mut self.line);
+                let mut envelope = Envelope::default();
+                envelope.read(line.get(self.side.start().len()..).unwrap_or_default());
+                self.long = Some(envelope);
+            }
         }
-        if is_end && !std::mem::take(&mut self.is_torn) {
-            self.lines.append(&mut self.line);
-            self.lines.extend_from_slice(b"}\n");
+        if !is_end {
+            return;
+        }
+        match self.long.take() {
+            None => {
+                self.lines.append(&mut self.line);
+                self.lines.extend_from_slice(b"}\n");
+            }
+            Some(envelope) => {
+                let line = match self.side {
+                    Side::Editor => Line::LongEditor(envelope.into_message()),
+                    Side::Agent => Line::LongAgent(envelope.into_message()),
+                };
+                // It is JSON, which can be written.
+                self.lines
+                    .extend(serde_json::to_vec(&line).unwrap_or_default());
+                self.lines.push(b'\n');
+            }
+        }
+    }
+}
+
+impl Side {
+    /// The beginning of a line of the journal.
+    fn start(self) -> &'static [u8] {
+        match self {
+            Side::Editor => b"{\"editor\":",
+            Side::Agent => b"{\"agent\":",
         }
     }
 }
@@ -441,10 +478,25 @@ impl Drop for SideWriter {
     }
 }
 
-/// The changes that a message makes; none if it is not JSON that fits into memory.
+/// The changes that a message makes. Of one that is nested too deeply, or has half a character, the envelope counts.
 fn see(conversation: &mut Conversation, from: Side, raw: &RawValue) -> Vec<Change> {
     match serde_json::from_str::<Value>(raw.get()) {
         Ok(message) => conversation.see(from, &message),
-        Err(_) => Vec::new(),
+        Err(_) => see_bytes(conversation, from, raw.get().as_bytes()),
     }
+}
+
+/// The changes of a line that is not JSON: a side may also write a log, a message may have bytes that are not text, and a
+/// gap may tear one.
+fn see_torn(conversation: &mut Conversation, line: &[u8]) -> Vec<Change> {
+    let sides = [Side::Editor, Side::Agent].into_iter();
+    let found = sides.filter_map(|side| Some((side, line.strip_prefix(side.start())?)));
+    let changes = found.flat_map(|(side, message)| see_bytes(conversation, side, message));
+    changes.collect()
+}
+
+fn see_bytes(conversation: &mut Conversation, from: Side, message: &[u8]) -> Vec<Change> {
+    let mut envelope = Envelope::default();
+    envelope.read(message);
+    conversation.see_envelope(from, &envelope.into_message())
 }

@@ -1,6 +1,9 @@
 //! The program `treelined-acp`.
 
 mod conversation;
+mod envelope;
+#[cfg(test)]
+mod gaps;
 mod journal;
 mod record;
 mod relay;

@@ -70,11 +70,14 @@ impl Recorder {
                 self.append(&agent_session, with_ids(items, ids)).await
             }
             ChangeKind::Align { cwd, items } => self.align(&agent_session, &cwd, items, ids).await,
-            ChangeKind::Fork { source } => {
-                let Some(position) = self.position(&source) else {
-                    return Ok(());
-                };
-                self.keep(&agent_session, position)
+            ChangeKind::Fork { source, cwd, items } => {
+                match self.position(&source) {
+                    Some(position) => self.keep(&agent_session, position)?,
+                    // The agent's session began before the recorder.
+                    None if items.is_empty() => return Ok(()),
+                    None => {}
+                }
+                self.align(&agent_session, &cwd, items, ids).await
             }
         }
     }
@@ -200,8 +203,8 @@ impl Recorder {
             return self.append(agent_session, with_ids(items, ids)).await;
         };
         let told: Vec<_> = items.iter().filter_map(Item::key).collect();
-        // A resumed session tells nothing: it goes on where it was.
-        if told.is_empty() {
+        // A resumed session tells nothing, and one that is not told whole cannot be compared: it goes on where it was.
+        if told.is_empty() || items.iter().any(Item::is_gap) {
             return self.keep(agent_session, position);
         }
         let client = self.open(&position).await?;

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+const GAP: &str = "acp.gap";
+
 /// A message that will be an entry, or another entry of the turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
@@ -12,6 +14,15 @@ pub enum Item {
 }
 
 impl Item {
+    /// Notes that something is missing.
+    pub fn gap() -> Item {
+        Item::Custom(GAP, Value::Null)
+    }
+
+    pub fn is_gap(&self) -> bool {
+        matches!(self, Item::Custom(GAP, _))
+    }
+
     /// The fields by which a replayed message is found again: role, and text or the id of the call.
     pub fn key(&self) -> Option<(String, String)> {
         match self {
@@ -151,7 +162,9 @@ impl Turn {
 
     /// Notes that a part of the turn was not recorded.
     pub fn gap(&mut self) {
-        self.parts.push(Part::Custom("acp.gap", Value::Null));
+        if !matches!(self.parts.last(), Some(Part::Custom(GAP, _))) {
+            self.parts.push(Part::Custom(GAP, Value::Null));
+        }
     }
 
     /// The latest plan or mode counts.

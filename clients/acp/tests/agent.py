@@ -1,8 +1,8 @@
 """An agent of ACP for the tests: answers prompts by their words, and logs nothing.
 
 `tool` makes a call with an update, `plan` makes a plan between two texts, `slow` never ends the turn, `die` ends the
-process in the middle of a turn, `think` thinks first. `session/load` replays what `HISTORY` says. With `CATCHES` it tells
-the editor each signal of this list that it gets.
+process in the middle of a turn, `think` thinks first, `huge` says 48 MiB at once. `session/load` replays what `HISTORY` says,
+and with `REPLAYS_FORKS` so does `session/fork`. With `CATCHES` it tells the editor each signal of this list that it gets.
 """
 
 import json
@@ -31,6 +31,8 @@ def prompt(request):
     if "think" in text:
         chunk(session, "agent_thought_chunk", "Let me ")
         chunk(session, "agent_thought_chunk", "think.")
+    if "huge" in text:
+        chunk(session, "agent_message_chunk", "x" * (48 << 20))
     for part in ("You said: ", text):
         chunk(session, "agent_message_chunk", part)
     if "plan" in text:
@@ -54,6 +56,16 @@ def prompt(request):
     send({"id": request["id"], "result": {"stopReason": "end_turn", "usage": usage}})
 
 
+def replay(session):
+    for kind, told in json.loads(os.environ["HISTORY"]):
+        if kind == "plan":
+            update(session, sessionUpdate=kind, entries=[{"content": told}])
+        elif isinstance(told, dict):
+            update(session, sessionUpdate=kind, **told)
+        else:
+            chunk(session, kind, told)
+
+
 def catch(name):
     def tell(*_):
         send({"method": "_test/signal", "params": {"name": name}})
@@ -73,16 +85,11 @@ def main():
         elif method == "session/new":
             send({"id": request["id"], "result": {"sessionId": "s1"}})
         elif method == "session/fork":
+            if "REPLAYS_FORKS" in os.environ:
+                replay("s2")
             send({"id": request["id"], "result": {"sessionId": "s2"}})
         elif method == "session/load":
-            for kind, told in json.loads(os.environ["HISTORY"]):
-                session = request["params"]["sessionId"]
-                if kind == "plan":
-                    update(session, sessionUpdate=kind, entries=[{"content": told}])
-                elif isinstance(told, dict):
-                    update(session, sessionUpdate=kind, **told)
-                else:
-                    chunk(session, kind, told)
+            replay(request["params"]["sessionId"])
             send({"id": request["id"], "result": None if "NULL" in os.environ else {}})
         elif "id" in request:
             send({"id": request["id"], "result": {"protocolVersion": 1}})

@@ -1,4 +1,5 @@
-"""Real agents, offline, behind the recorder: the recorded tree must say what the import of the agent's own store says.
+"""Real agents, offline, behind the recorder: the recorded tree must say what the import of the agent's own store says, and a
+fork must go on in it.
 
 The arguments are the recorder, the daemon, the folder of the installed agents, and the names of agents.
 """
@@ -41,6 +42,10 @@ class Peer:
                 return message["result"]
         raise AssertionError(f"no answer to {method}")
 
+    def prompt(self, session, text):
+        ended = self.ask("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": text}]})
+        assert ended["stopReason"] == "end_turn", ended
+
     def _send(self, message):
         self._process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
         self._process.stdin.flush()
@@ -54,14 +59,14 @@ class Peer:
             self._process.wait(20)
 
 
-def said(folder, sessions):
-    """Role, text and calls of the messages on the path of the only session, consecutive ones of a role joined."""
+def said(folder, sessions, method="get_path"):
+    """Role, text and calls of the messages on the path of the only session; with `get_entries`, of all its branches."""
     peer = Peer([DAEMON, "--session-dir", str(sessions)], folder, dict(os.environ))
     # Gemini CLI also stores an empty conversation at its start.
     rows = [row for row in peer.ask("list_sessions", {})["sessions"] if row["messageCount"]]
     assert len(rows) == 1, rows
     peer.ask("open_session", {"path": rows[0]["path"]})
-    entries = peer.ask("get_path", {})["entries"]
+    entries = peer.ask(method, {})["entries"]
     peer.end()
     parts = []
     for entry in entries:
@@ -106,6 +111,8 @@ def gemini(folder, model_url):
     return command, agent.environment, folder / ".gemini"
 
 
+# goose forks, and does not say so.
+FORKING = ["opencode", "goose"]
 # Each prepares an agent in a folder: its command for ACP, its environment, and its store.
 AGENTS = {"opencode": opencode, "goose": goose, "gemini": gemini}
 
@@ -115,12 +122,11 @@ def check(name, model_url, folder):
     project, recorded = folder / "project", folder / "recorded"
     command = [RECORDER, "--session-dir", str(recorded), "--state", str(folder / "acp"), "--daemon", DAEMON]
     editor = Peer([*command, "--", *agent], project, environment)
-    editor.ask("initialize", {"protocolVersion": 1, "clientCapabilities": {}})
+    hello = {"protocolVersion": 1, "clientCapabilities": {}}
+    editor.ask("initialize", hello)
     session = editor.ask("session/new", {"cwd": str(project), "mcpServers": []})["sessionId"]
     for prompt in ("Prompt one", "Prompt RUN two", "Prompt three"):
-        blocks = [{"type": "text", "text": prompt}]
-        ended = editor.ask("session/prompt", {"sessionId": session, "prompt": blocks})
-        assert ended["stopReason"] == "end_turn", ended
+        editor.prompt(session, prompt)
     editor.end()
 
     imported = folder / "imported"
@@ -131,6 +137,22 @@ def check(name, model_url, folder):
     ours, theirs = said(folder, recorded), said(folder, imported)
     assert ours == theirs and len(ours) > 6, f"{name}\nrecorded: {ours}\nimported: {theirs}"
     print(f"{name}: {len(ours)} parts recorded as its own store has them")
+
+    if name in FORKING:
+        # The session as it was, and a copy, go on.
+        editor = Peer([*command, "--", *agent], project, environment)
+        editor.ask("initialize", hello)
+        place = {"cwd": str(project), "mcpServers": []}
+        editor.ask("session/load", {"sessionId": session, **place})
+        fork = editor.ask("session/fork", {"sessionId": session, **place})["sessionId"]
+        editor.prompt(session, "Prompt four")
+        editor.prompt(fork, "Prompt five")
+        editor.end()
+        four, five = ([("user", text), ("assistant", f"You said: {text}")] for text in ("Prompt four", "Prompt five"))
+        path, everything = said(folder, recorded), said(folder, recorded, "get_entries")
+        assert path == ours + five, f"{name}: {path}"
+        assert everything == ours + four + five, f"{name}: {everything}"
+        print(f"{name}: a fork goes on in the same tree")
 
 
 def main():

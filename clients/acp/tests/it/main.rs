@@ -269,6 +269,66 @@ fn a_fork_is_a_branch_of_the_same_tree() {
     assert_eq!(recorded[5], row("user", "other", Some(2)));
 }
 
+/// opencode 1.18 tells the history before it answers `session/fork`: it was taken for new, and the copy had everything twice.
+#[test]
+fn a_fork_that_tells_its_history_is_aligned() {
+    let folders = Folders::new();
+    let work = json!({"sessionId": "s1", "cwd": folders.path("work")});
+    let first = [
+        json!(["user_message_chunk", "one"]),
+        json!(["agent_message_chunk", "You said: one"]),
+    ];
+    let start = || {
+        let mut command = folders.command(&daemon());
+        command.args(["--", "python3", AGENT]);
+        command.env("HISTORY", json!(first).to_string());
+        command.env("REPLAYS_FORKS", "");
+        Editor::start(command)
+    };
+    let mut editor = start();
+    editor.ask("session/new", json!({"cwd": folders.path("work")}));
+    editor.prompt("s1", "one");
+    editor.ask("session/fork", work.clone());
+    editor.prompt("s2", "other");
+    editor.prompt("s1", "two");
+    assert_eq!(editor.end(), 0);
+    let recorded = folders.recorded();
+    assert_eq!(recorded.len(), 7, "{recorded:#?}");
+    assert_eq!(recorded[3], row("user", "other", Some(2)));
+    assert_eq!(recorded[5], row("user", "two", Some(2)));
+
+    // A copy that ends before its source.
+    let mut editor = start();
+    editor.ask("session/resume", work.clone());
+    editor.ask("session/fork", work);
+    editor.prompt("s2", "third");
+    assert_eq!(editor.end(), 0);
+    let recorded = folders.recorded();
+    assert_eq!(recorded.len(), 9, "{recorded:#?}");
+    assert_eq!(recorded[7], row("user", "third", Some(2)));
+}
+
+/// See `gaps`: the length of a message is that of the README here.
+#[test]
+fn a_first_update_of_48_mebibytes_leaves_a_gap() {
+    let folders = Folders::new();
+    let mut editor = folders.recorder(&json!([]));
+    editor.ask("session/new", json!({"cwd": folders.path("work")}));
+    editor.prompt("s1", "huge");
+    editor.prompt("s1", "two");
+    assert_eq!(editor.end(), 0);
+    assert_eq!(
+        folders.recorded()[1..],
+        [
+            row("user", "huge", Some(0)),
+            row("assistant", "You said: huge", Some(1)),
+            row("acp.gap", "", Some(2)),
+            row("user", "two", Some(3)),
+            row("assistant", "You said: two", Some(4)),
+        ]
+    );
+}
+
 #[test]
 fn a_turn_without_an_end_is_kept_as_aborted() {
     let folders = Folders::new();
