@@ -8,10 +8,16 @@ use crate::cancel::Cancel;
 use crate::durability::Durability;
 use crate::error::Result;
 use crate::flow::PlannedLines;
-use crate::os::process;
+use crate::log::Log;
+use crate::log::late_writes::{Handover, ReplacedFile};
+use crate::os::file::Location;
+use crate::os::{process, stream};
 use crate::session::Session;
+use clap::Args;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 /// The time without new lines after which the old file is closed if no other program has it open.
@@ -46,6 +52,41 @@ pub(super) async fn commit(session: &Session) -> Result<()> {
     let untold = || {};
     let synced = session.syncer.after_write(Durability::Always, file, untold);
     synced.await
+}
+
+/// Goes on for a daemon that has ended: copies the lines that arrive in the file on stdin, which another has replaced.
+#[derive(Debug, Args)]
+pub(crate) struct CarryOver {
+    /// Bytes from the start of the old file whose lines are in the new one
+    #[arg(long)]
+    carried_to: u64,
+    /// For how long lines may still arrive
+    #[arg(long)]
+    remaining_ms: u64,
+    /// The new file
+    file: PathBuf,
+}
+
+impl CarryOver {
+    pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
+        let at = Location::of_path(&self.file)?;
+        let old = Log::open_replaced(at.clone(), stream::stdin()?)?;
+        let handed = Handover {
+            carried_to: self.carried_to,
+            remaining: Duration::from_millis(self.remaining_ms),
+        };
+        let opened = Log::open(at)?;
+        let id = |log: &Log| log.header().map(|header| header.id.clone());
+        if id(&opened.log) == id(&old.log) {
+            let replaced = ReplacedFile::taken_over(old.log, old.tree, handed);
+            let session = Session::new(opened, false, Durability::Always);
+            let mut turn = session.guard(Instant::now(), ())?;
+            replaced.into_iter().for_each(|old| turn.take_over(old));
+            drop(turn);
+            super::small_runtime()?.block_on(carry_over(&session, &mut io::sink()))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
 }
 
 /// Copies late lines until one second after the last one, or as long as another program has the old file open,

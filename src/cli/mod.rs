@@ -61,6 +61,7 @@ use self::failure::ShellError;
 use crate::config::Config;
 use crate::config::{self, ConfigFlags, DurabilityName, LOG_VARIABLE, Settings, SummarizerName};
 use crate::endpoint::log_file;
+use crate::log::late_writes::CARRY_OVER_COMMAND;
 use crate::os::running::{self, LAUNCH_COMMAND};
 use crate::os::stream::stderr;
 use crate::terminal;
@@ -217,6 +218,9 @@ pub(crate) enum Command {
     Config(settings::ConfigArgs),
     /// Show a conversation with a branch, offline
     Demo(demo::DemoArgs),
+    /// Go on for a daemon that has ended while others wrote to a replaced file
+    #[command(hide = true, name = CARRY_OVER_COMMAND)]
+    CarryOver(late_writes::CarryOver),
     /// Become the program of an extension
     #[command(hide = true, name = LAUNCH_COMMAND)]
     Launch(LaunchArgs),
@@ -294,7 +298,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     // nor without it.
     if !matches!(
         arguments.command,
-        Some(Command::Config(_) | Command::Doctor(_) | Command::Launch(_))
+        Some(Command::Config(_) | Command::Doctor(_) | Command::Launch(_) | Command::CarryOver(_))
     ) {
         config::check(options.config.as_deref()).map_err(|error| in_settings(&error))?;
     }
@@ -306,6 +310,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(Command::Status(status)) => status::run(options, status),
         Some(Command::Stop(stop)) => stop::run(options, stop),
         Some(Command::Detach(detach)) => detach.run(),
+        Some(Command::CarryOver(command)) => command.run(),
         Some(Command::List(list)) => list::run(options, list),
         Some(Command::Show(show)) => show::run(options, show),
         Some(Command::Call(call)) => call::run(options, call),

@@ -9,8 +9,8 @@ use crate::endpoint::runtime_file::{DaemonInfo, EnvironmentOrigin, FoundInfo, St
 use crate::endpoint::start_lock::StartLock;
 use crate::endpoint::{self, Endpoint, PassedSocket, Place, detached, runtime_file};
 use crate::id::Source;
-use crate::os::process;
 use crate::os::socket::Listener;
+use crate::os::{process, program};
 use crate::schema::PROTOCOL_VERSION;
 use crate::timestamp;
 use clap::Args;
@@ -38,7 +38,7 @@ pub(crate) struct Detach {
 
 impl Detach {
     pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
-        detached::detach(&self.arguments)?;
+        program::detach(&self.arguments)?;
         Ok(ExitCode::SUCCESS)
     }
 }

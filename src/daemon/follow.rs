@@ -8,6 +8,7 @@ use crate::cancel::Cancel;
 use crate::daemon::queue::Scope;
 use crate::error::{Kind, Result};
 use crate::flow::PlannedLines;
+use crate::os::program;
 use crate::session::{self, SessionState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -98,6 +99,25 @@ impl Daemon {
             }
             if open.session.syncer.flush().await.is_err() {
                 tracing::error!("entries of a replaced file may not be on disk");
+            }
+            self.hand_over(&open).await;
+        }
+    }
+
+    /// Starts a process for each replaced file that other programs may still write to: it goes on when this one has
+    /// ended.
+    async fn hand_over(&self, open: &Arc<OpenSession>) {
+        let Some(path) = open.session.path.clone() else {
+            return;
+        };
+        let turn = self.turn_though_closed(open).await;
+        for (old, handover) in turn.handovers() {
+            if let Err(error) = program::start_detached(&handover.arguments(&path), &old) {
+                tracing::warn!(
+                    %error,
+                    "lines that other programs still write to the old file of {} are lost",
+                    path.display()
+                );
             }
         }
     }

@@ -8,7 +8,7 @@
 use super::place::Place;
 use super::start_lock::StartLock;
 use super::{START_TIMEOUT, log_file};
-use crate::os::process;
+use crate::os::program::DETACH_COMMAND;
 use crate::os::ready::is_readable;
 use crate::os::stream::{self, into_file};
 use anyhow::{Context, bail};
@@ -33,7 +33,7 @@ pub(crate) fn start(
     let program = std::env::current_exe().context("find this program")?;
     let mut command = Command::new(&program);
     command
-        .args(["detach", "--"])
+        .args([DETACH_COMMAND, "--"])
         .args(arguments)
         .envs(variable)
         .stdin(lock.into_stream())
@@ -48,17 +48,6 @@ pub(crate) fn start(
         bail!(ended(place));
     }
     wait(place, into_file(pipe))
-}
-
-/// Leaves the terminal and runs this program with these arguments, without waiting for it.
-pub(crate) fn detach(arguments: &[OsString]) -> anyhow::Result<()> {
-    process::leave_terminal();
-    let program = std::env::current_exe().context("find this program")?;
-    let mut command = Command::new(&program);
-    command.args(arguments);
-    let daemon = command.spawn();
-    daemon.with_context(|| format!("start {}", program.display()))?;
-    Ok(())
 }
 
 /// Waits for the line feed of the daemon, or for the reason why it does not listen.

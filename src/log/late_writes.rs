@@ -14,7 +14,9 @@ use crate::error::{Error, Result};
 use crate::os::file;
 use crate::os::handle::HandleAccess;
 use crate::tree::Tree;
+use std::ffi::OsString;
 use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,6 +24,30 @@ use std::time::{Duration, Instant};
 const HELD: Duration = Duration::from_secs(60);
 /// The time for which an incomplete last line of the new file delays late lines.
 const IN_FLIGHT: Duration = Duration::from_secs(2);
+
+/// The hidden command of a process that goes on for a daemon that has ended.
+pub(crate) const CARRY_OVER_COMMAND: &str = "carry-over";
+
+/// How far a process has followed a replaced file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Handover {
+    /// Bytes from the start of the file whose lines are in the new one.
+    pub(crate) carried_to: u64,
+    /// For how long lines may still arrive.
+    pub(crate) remaining: Duration,
+}
+
+impl Handover {
+    /// The arguments of a process of this program that goes on, with the old file as its stdin.
+    pub(crate) fn arguments(&self, successor: &Path) -> [OsString; 4] {
+        [
+            CARRY_OVER_COMMAND.into(),
+            format!("--carried-to={}", self.carried_to).into(),
+            format!("--remaining-ms={}", self.remaining.as_millis()).into(),
+            successor.into(),
+        ]
+    }
+}
 
 /// A session file that another file has replaced.
 pub(crate) struct ReplacedFile {
@@ -31,6 +57,10 @@ pub(crate) struct ReplacedFile {
     /// Keeps the file open: its name belongs to another file.
     file: Arc<File>,
     until: Instant,
+    /// Bytes from the start of the file whose lines are pending or in the new file.
+    read_to: u64,
+    /// Bytes from the start of the file whose lines are in the new file.
+    carried_to: u64,
     /// The file's size at the last check: an incomplete fragment may follow the last whole line.
     looked_at: u64,
     /// Whether the file was checked after its time had ended.
@@ -50,17 +80,40 @@ impl ReplacedFile {
         };
         let open = file_log.open.as_ref()?;
         let file = open.handle.get(HandleAccess::Read, || Err(())).ok()?;
-        let looked_at = file_log.end;
+        let read_to = file_log.end;
         Some(Self {
             log,
             tree,
             file,
             until: Instant::now() + HELD,
-            looked_at,
+            read_to,
+            carried_to: read_to,
+            looked_at: read_to,
             is_settled: false,
             waits_for: None,
             pending: Vec::new(),
         })
+    }
+
+    /// As [`Self::of`], for a file that another process has handed over.
+    pub(crate) fn taken_over(log: Log, tree: Tree, handed: Handover) -> Option<Self> {
+        let mut replaced = Self::of(log, tree)?;
+        replaced.until = Instant::now() + handed.remaining.min(HELD);
+        replaced.read_to = handed.carried_to.min(replaced.read_to);
+        replaced.carried_to = replaced.read_to;
+        replaced.looked_at = replaced.read_to;
+        Some(replaced)
+    }
+
+    /// What another process needs to go on; `None` if no more lines are expected.
+    pub(crate) fn handover(&self) -> Option<(Arc<File>, Handover)> {
+        let remaining = self.until.checked_duration_since(Instant::now())?;
+        let carried_to = self.carried_to;
+        let handover = Handover {
+            carried_to,
+            remaining,
+        };
+        Some((Arc::clone(&self.file), handover))
     }
 
     /// The identity of the old file.
@@ -75,16 +128,13 @@ impl ReplacedFile {
 
     /// Checks by one `fstat` whether there are lines to copy.
     pub(crate) fn has_arrivals(&self) -> bool {
-        let LogStorage::File(log) = &self.log.store else {
-            return false;
-        };
         let Ok(status) = file::status_of(&self.file) else {
             return !self.pending.is_empty();
         };
         let is_last_look = !self.is_settled && Instant::now() >= self.until;
         !self.pending.is_empty()
             || status.size > self.looked_at
-            || (is_last_look && status.size > log.end)
+            || (is_last_look && status.size > self.read_to)
     }
 
     /// The complete late lines, as version 3, without those that `successor` has: another process may have copied them.
@@ -92,7 +142,7 @@ impl ReplacedFile {
         let LogStorage::File(log) = &mut self.log.store else {
             return Ok(Vec::new());
         };
-        let from = log.end;
+        let from = self.read_to;
         // The last check also takes a line without its break.
         let is_last_look = Instant::now() >= self.until;
         let tail = if is_last_look {
@@ -103,6 +153,7 @@ impl ReplacedFile {
         let size = file::status_of(&self.file).map_or(from, |status| status.size);
         log.read_on(&mut self.tree, &mut self.log.ingest, tail, &Cancel::new())?;
         let end = log.end;
+        self.read_to = end;
         self.looked_at = size.max(end);
         self.is_settled = is_last_look;
         if end > from {
@@ -114,6 +165,9 @@ impl ReplacedFile {
             self.pending.extend(new);
         }
         self.pending.retain(|line| !is_known(successor, line));
+        if self.pending.is_empty() {
+            self.carried_to = self.read_to;
+        }
         Ok(self.pending.clone())
     }
 
@@ -133,6 +187,7 @@ impl ReplacedFile {
     /// Call it once the lines from [`ReplacedFile::arrivals`] are in the new file.
     pub(crate) fn carried(&mut self) {
         self.pending.clear();
+        self.carried_to = self.read_to;
         self.waits_for = None;
     }
 }

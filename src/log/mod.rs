@@ -100,6 +100,15 @@ impl Log {
     /// As [`Log::open`], until it is cancelled.
     pub fn open_unless(at: Location, cancel: &Cancel) -> Result<OpenedLog> {
         let file = at.folder.file(&at.name, HandleAccess::Read)?;
+        Self::open_file(at, file, cancel)
+    }
+
+    /// As [`Log::open_unless`], for a file that is open for reading and was replaced at its place.
+    pub fn open_replaced(at: Location, file: File) -> Result<OpenedLog> {
+        Self::open_file(at, file, &Cancel::new())
+    }
+
+    fn open_file(at: Location, file: File, cancel: &Cancel) -> Result<OpenedLog> {
         let status = file::status_of(&file)
             .map_err(|error| Error::io(&format!("stat {}", at.path().display()), &error))?;
         let settled = status.is_settled().then_some(status);

@@ -1,11 +1,12 @@
 //! Runs a program of the user: argv without a shell, input on stdin, output from stdout, limits of time and
 //! size, and a small environment. Refuses a program that another user could change.
 
-use super::system::{group, safety};
+use super::system::{group, process, safety};
 use std::ffi::OsString;
 use std::fmt;
+use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -163,6 +164,45 @@ impl Program {
             Err(_) => Err(Failure::TimedOut(self.timeout)),
         }
     }
+}
+
+/// The file of this program, though it may have been replaced.
+#[cfg(target_os = "linux")]
+#[allow(clippy::unnecessary_wraps, reason = "other systems have to ask for it")]
+pub(super) fn this_program() -> io::Result<PathBuf> {
+    Ok(PathBuf::from("/proc/self/exe"))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn this_program() -> io::Result<PathBuf> {
+    std::env::current_exe()
+}
+
+/// The hidden command that leaves the terminal and runs this program without waiting for it.
+pub(crate) const DETACH_COMMAND: &str = "detach";
+
+/// Runs this program with these arguments and this file as stdin, and does not wait for it: it is no child of this
+/// process, and keeps none of its streams open.
+pub(crate) fn start_detached(arguments: &[OsString], stdin: &File) -> io::Result<()> {
+    let status = std::process::Command::new(this_program()?)
+        .args([DETACH_COMMAND, "--"])
+        .args(arguments)
+        .stdin(stdin.try_clone()?)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(io::Error::other("a process did not start")),
+    }
+}
+
+/// Leaves the terminal and runs this program with these arguments, without waiting for it.
+pub(crate) fn detach(arguments: &[OsString]) -> io::Result<()> {
+    process::leave_terminal();
+    let mut command = std::process::Command::new(this_program()?);
+    command.args(arguments).spawn()?;
+    Ok(())
 }
 
 /// A child that leads its process group, which is killed with it unless it has exited.

@@ -287,7 +287,10 @@ fn finish(server: &Server, end: DaemonEnd, stdio: Option<StdioConnection>) {
     if end == DaemonEnd::Stdio(EndReason::OutputBroken) {
         // The client is gone, but acknowledged entries must survive.
         server.end_extensions();
-        server.runtime.block_on(daemon.flush());
+        server.runtime.block_on(async {
+            daemon.look_a_last_time().await;
+            daemon.flush().await;
+        });
         daemon.end_log();
         return;
     }

@@ -28,10 +28,11 @@ use crate::log::append::{self, Lock};
 use crate::log::body::{Bodies, Fetch};
 use crate::log::diagnostic::Diagnostic;
 use crate::log::header::CURRENT_VERSION;
-use crate::log::late_writes::ReplacedFile;
+use crate::log::late_writes::{Handover, ReplacedFile};
 use crate::log::upstream::Upstream;
 use crate::log::{Log, OpenedLog, Standing};
 use crate::os::file::{Identity, Location};
+use crate::os::process;
 use crate::session::sync::{RepeatedEntries, Syncer};
 use crate::tree::below::{self, Below};
 use crate::tree::{Node, Tree};
@@ -495,6 +496,21 @@ impl SessionState {
     /// The identities of the replaced files.
     pub fn predecessors(&self) -> impl Iterator<Item = Identity> {
         self.predecessors.iter().filter_map(ReplacedFile::identity)
+    }
+
+    /// Follows a replaced file that another process has handed over.
+    pub(crate) fn take_over(&mut self, replaced: ReplacedFile) {
+        self.predecessors.push(replaced);
+    }
+
+    /// Replaced files in which other programs may still write, with what another process needs to follow them.
+    pub(crate) fn handovers(&self) -> impl Iterator<Item = (Arc<File>, Handover)> {
+        let held = self.predecessors.iter().filter(|replaced| {
+            let writers = replaced.identity().and_then(process::writers_of);
+            // If the system cannot tell, there may be some.
+            writers.is_none_or(|writers| !writers.is_empty())
+        });
+        held.filter_map(ReplacedFile::handover)
     }
 
     /// Whether lines have arrived in a replaced file.

@@ -309,6 +309,93 @@ fn lines_written_after_the_session_was_closed_are_carried_over() {
     }
 }
 
+/// Whether a process has the replaced file of this name open.
+fn is_held(path: &Path) -> bool {
+    let replaced = format!("{} (deleted)", path.display());
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let mut descriptors = processes
+        .filter(|process| process.path() != Path::new(&format!("/proc/{}", std::process::id())))
+        .filter_map(|process| fs::read_dir(process.path().join("fd")).ok())
+        .flat_map(Iterator::flatten);
+    descriptors.any(|descriptor| {
+        fs::read_link(descriptor.path()).is_ok_and(|target| target == Path::new(&replaced))
+    })
+}
+
+/// A script's input ended right after its append had migrated the file, and the daemon with it. A line that another
+/// program wrote to the old file 50 ms later was lost.
+#[test]
+fn lines_written_after_the_daemon_has_ended_are_carried_over() {
+    for version in [1, 2] {
+        let (home, path, _) = placed(version, 5);
+        let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
+        // Lines arrive before, during and after the end of the daemon.
+        let writer = thread::spawn(move || {
+            for i in 1_000..1_200 {
+                let line = old_line(version, i, Some(4), user(&format!("late {i}"))) + "\n";
+                late.write_all(line.as_bytes()).unwrap();
+                thread::sleep(Duration::from_millis(5));
+            }
+            late
+        });
+        let append = json!({"sessionId": "old", "message": user("new")});
+        let lines = [
+            request(&json!(1), "open_session", &json!({"path": path})),
+            request(&json!(2), "append_message", &append),
+        ];
+        let input = lines.join("\n") + "\n";
+        let output = home.run(&["--durability", "os"], &[], input).clean();
+        assert!(
+            output.responses()["2"]["result"].is_object(),
+            "{}",
+            output.text()
+        );
+        assert!(
+            !writer.is_finished(),
+            "the daemon waits for no other program"
+        );
+        let late = writer.join().unwrap();
+        eventually("all lines are there", || {
+            file_lines(&path).len() >= 1 + 5 + 1 + 200
+        });
+        let contents: Vec<Json> = file_lines(&path)
+            .iter()
+            .map(|line| line["message"]["content"].clone())
+            .filter(|content| {
+                content
+                    .as_str()
+                    .is_some_and(|text| text.starts_with("late"))
+            })
+            .collect();
+        let expected: Vec<Json> = (1_000..1_200).map(|i| json!(format!("late {i}"))).collect();
+        assert_eq!(contents, expected, "each once");
+        assert!(is_held(&path));
+        drop(late);
+        eventually("the process that went on has ended", || !is_held(&path));
+    }
+}
+
+/// As above, by other ends: the client is gone, and `shutdown`.
+#[test]
+fn every_end_of_a_daemon_hands_replaced_files_over() {
+    for (i, end) in ["output", "shutdown", "signal"].into_iter().enumerate() {
+        let (home, path, _) = placed(2, 5);
+        let mut late = fs::OpenOptions::new().append(true).open(&path).unwrap();
+        let mut d = Daemon::quiet_in(&home);
+        d.open(&path);
+        d.user("new", "x");
+        match end {
+            "shutdown" => drop(d.ok("shutdown", json!({}))),
+            "signal" => d.signal(rustix::process::Signal::TERM),
+            _ => d.close_stdin(),
+        }
+        assert_eq!(d.exited(), Some(0), "{end}");
+        late.write_all((old_line(2, 70 + i, Some(4), user("late")) + "\n").as_bytes())
+            .unwrap();
+        eventually(end, || file_lines(&path).len() == 8);
+    }
+}
+
 /// A late line does not bring a deleted session back.
 #[test]
 fn lines_written_after_the_session_was_deleted_create_no_file() {

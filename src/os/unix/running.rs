@@ -7,13 +7,12 @@
 use super::process::parent_id;
 use super::socket::Stream;
 use super::watch::Process;
-use crate::os::program::{Executable, Failure};
+use crate::os::program::{Executable, Failure, this_program};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -114,18 +113,6 @@ pub(crate) fn launch(parent: u32, argv: &[OsString]) -> io::Error {
         return error;
     }
     Command::new(program).args(arguments).exec()
-}
-
-/// The file of this program, though it may have been replaced.
-#[cfg(target_os = "linux")]
-#[allow(clippy::unnecessary_wraps, reason = "other systems have to ask for it")]
-fn this_program() -> io::Result<PathBuf> {
-    Ok(PathBuf::from("/proc/self/exe"))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn this_program() -> io::Result<PathBuf> {
-    std::env::current_exe()
 }
 
 /// Asks the system to kill this process once its parent has died. Fails if that has happened already.
