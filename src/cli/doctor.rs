@@ -235,7 +235,11 @@ fn facts(screen: &mut Screen, opened: &OpenedLog, size: u64) -> io::Result<()> {
             }
             _ => " (newer than this program: read-only)",
         };
-        fact("version", &format!("{}{meaning}", log.version()))?;
+        let version = log.stated_version();
+        let version = version.map_or("not a whole number".to_owned(), |version| {
+            version.to_string()
+        });
+        fact("version", &format!("{version}{meaning}"))?;
         fact("created", header.timestamp.as_deref().unwrap_or("unknown"))?;
         fact("folder", &header.cwd)?;
         if let Some(parent) = &header.parent_session {

@@ -46,7 +46,7 @@ fn examined(path: &Path) -> (Value, bool) {
         "sound": is_sound,
         "sessionId": opened.log.header().map(|header| &header.id),
         "name": tree.name(),
-        "version": opened.log.version(),
+        "version": opened.log.stated_version(),
         "bytes": size,
         "entries": tree.entry_count(),
         "branches": branches::list(tree).len(),

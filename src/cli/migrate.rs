@@ -40,7 +40,8 @@ pub(super) fn run(options: &Options, migrate: &Migrate) -> anyhow::Result<ExitCo
     let path = terminal::line(&path);
     let mut screen = Screen::new();
     if version > CURRENT_VERSION {
-        let newer = format!("{path} is version {version}, newer than this program");
+        let newer = opened.log.version_text();
+        let newer = format!("{path} is of {newer}, newer than this program");
         return Err(Error::new(Kind::VersionUnsupported, newer).into());
     }
     if version == CURRENT_VERSION {

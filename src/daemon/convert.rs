@@ -109,7 +109,7 @@ pub(crate) fn session(
             .log
             .location()
             .map(|at| at.path().display().to_string()),
-        version: core.log.version(),
+        version: core.log.stated_version(),
         created: header
             .and_then(|header| timestamp::parse(header.timestamp.as_deref()?))
             .map(timestamp::format),

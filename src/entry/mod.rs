@@ -280,11 +280,13 @@ pub enum Line<'a> {
     Blank,
 }
 
+/// The version of a header that does not state a whole number: newer than every known version.
+pub(super) const UNREADABLE_VERSION: u64 = u64::MAX;
+
 /// The first line of a session file (session-file.md §1).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HeaderFacts<'a> {
-    /// 1 if absent or null; `u64::MAX` if it is not a whole number, so that the file is neither read nor
-    /// migrated.
+    /// 1 if absent or null; [`UNREADABLE_VERSION`] if it is not a whole number, so that the file is not migrated.
     pub version: u64,
     pub id: Option<Cow<'a, str>>,
     pub timestamp: Option<Cow<'a, str>>,

@@ -58,6 +58,9 @@ use ingest::Ingest;
 use std::fs::File;
 use std::sync::Arc;
 
+/// The greatest whole number that every reader of JSON takes exactly.
+const GREATEST_NUMBER: u64 = 1 << 53;
+
 /// The log of an open session.
 pub struct Log {
     store: LogStorage,
@@ -173,6 +176,19 @@ impl Log {
     /// The format version of the file.
     pub fn version(&self) -> u64 {
         self.ingest.version()
+    }
+
+    /// The format version as the file states it; `None` if that is not a whole number up to 2^53.
+    pub fn stated_version(&self) -> Option<u64> {
+        Some(self.version()).filter(|version| *version <= GREATEST_NUMBER)
+    }
+
+    /// The format version as a message says it, such as `version 4`.
+    pub fn version_text(&self) -> String {
+        match self.stated_version() {
+            Some(version) => format!("version {version}"),
+            None => "a version that is not a whole number".to_owned(),
+        }
     }
 
     /// `None` for an ephemeral session.

@@ -55,8 +55,9 @@ pub fn repair(at: &Location, dry_run: bool) -> Result<RepairReport> {
         return Err(Error::new(
             Kind::VersionUnsupported,
             match opened.log.version() {
-                newer if newer > CURRENT_VERSION => {
-                    format!("version {newer} is newer than this program and is not repaired")
+                CURRENT_VERSION.. => {
+                    let newer = opened.log.version_text();
+                    format!("{newer} is newer than this program and is not repaired")
                 }
                 older => format!(
                     "version {older} is not repaired: run `treelined migrate` on the file first"

@@ -371,9 +371,9 @@ pub(crate) struct Session {
     /// The path of the session file. Absent for an ephemeral session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// The version of the file format in the header; 1 if the header has none. Below 3, the first write
-    /// migrates the file.
-    pub version: u64,
+    /// The version of the file format in the header: 1 if the header has none, null if it is not a whole number
+    /// up to 2^53. Below 3, the first write migrates the file.
+    pub version: Option<u64>,
     /// The time in the header, in ISO 8601. Absent if the header has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created: Option<String>,

@@ -23,7 +23,7 @@ session_params! {
         /// Which entries to show. Default: `default`.
         filter: Option<TreeFilter>,
         /// Only entries whose text contains this: messages, thinking, names and arguments of tools, results,
-        /// summaries, labels, custom types, and the words of the row. Default: none.
+        /// summaries, labels, notes, the data of custom entries, and the words of the row. Default: none.
         query: Option<String>,
         /// How to understand `query`. Default: `words`.
         mode: Option<SearchMode>,

@@ -342,6 +342,43 @@ fn a_newer_version_opens_for_reading_only() {
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
+/// The number that stands for such a version inside the daemon, 18446744073709551615, was shown to clients.
+#[test]
+fn a_version_that_is_not_a_number_is_null() {
+    let home = Home::new();
+    for (i, version) in [json!("1"), json!(2.5), json!(-1), json!(1e300)]
+        .into_iter()
+        .enumerate()
+    {
+        let path = Log::with_header(json!({
+            "type": "session", "version": version, "id": format!("odd{i}"),
+            "timestamp": "2025-01-01T00:00:00.000Z", "cwd": "/project",
+        }))
+        .user("u1", "", "hello")
+        .save(&home);
+        let mut d = Daemon::quiet_in(&home);
+        let session = d.open(&path)["session"].clone();
+        assert_eq!(session["version"], Json::Null, "{version}");
+        assert_eq!(session["readOnly"], true);
+        assert_eq!(session["header"]["version"], version);
+        assert_eq!(
+            d.err("append_message", json!({"message": user("x")})).code,
+            1105
+        );
+        d.stop();
+        let named = path.to_str().unwrap();
+        let doctor = home.run(&["doctor", "--json", named], &[], "");
+        let report: Json = serde_json::from_str(&doctor.text()).unwrap();
+        assert_eq!(report["version"], Json::Null);
+        for args in [["doctor", named], ["migrate", named]] {
+            let output = home.run(&args, &[], "");
+            let said = output.text() + &output.stderr;
+            assert!(said.contains("not a whole number"), "{said}");
+            assert!(!said.contains("18446744073709551615"), "{said}");
+        }
+    }
+}
+
 #[test]
 fn of_two_files_with_one_id_the_last_modified_is_opened() {
     let home = Home::new();

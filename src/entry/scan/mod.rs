@@ -393,7 +393,7 @@ fn whole(raw: &[u8]) -> Option<u64> {
 fn version(raw: &[u8]) -> u64 {
     match raw {
         b"" | b"null" => 1,
-        raw => whole(raw).unwrap_or(u64::MAX),
+        raw => whole(raw).unwrap_or(UNREADABLE_VERSION),
     }
 }
 

@@ -732,7 +732,7 @@
 ---@field mode? treelined.SearchMode How to understand `query`. Default: `words`.
 ---@field offset? integer The number of rows to skip. Default: 0.
 ---@field order? treelined.TreeOrder The order of siblings. Default: `time`.
----@field query? string Only entries whose text contains this: messages, thinking, names and arguments of tools, results, summaries, labels, custom types, and the words of the row. Default: none.
+---@field query? string Only entries whose text contains this: messages, thinking, names and arguments of tools, results, summaries, labels, notes, the data of custom entries, and the words of the row. Default: none.
 ---@field render? treelined.TreeRender The characters of each row's `prefix`. Default: rows have no `prefix`.
 ---@field rootId? string The id of an entry: only it and its descendants are shown. Default: the whole tree.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.
@@ -1567,7 +1567,7 @@
 ---@field readOnly boolean True if changes are refused.
 ---@field seq integer The number of the last notification about this session to this connection.
 ---@field sessionId string The id of the session.
----@field version integer The version of the file format in the header; 1 if the header has none. Below 3, the first write migrates the file.
+---@field version? integer The version of the file format in the header: 1 if the header has none, null if it is not a whole number up to 2^53. Below 3, the first write migrates the file.
 
 --- The params of `session_before_compact`. Clients answer with `answer_event`.
 ---@class treelined.SessionBeforeCompact

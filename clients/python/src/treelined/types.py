@@ -1815,7 +1815,7 @@ class GetTreeParams(TypedDict, total=False):
     filter: TreeFilter | None
     """Which entries to show. Default: `default`."""
     query: str | None
-    """Only entries whose text contains this: messages, thinking, names and arguments of tools, results, summaries, labels, custom types, and the words of the row. Default: none."""
+    """Only entries whose text contains this: messages, thinking, names and arguments of tools, results, summaries, labels, notes, the data of custom entries, and the words of the row. Default: none."""
     mode: SearchMode | None
     """How to understand `query`. Default: `words`."""
     order: TreeOrder | None
@@ -3355,8 +3355,8 @@ class ServerInfo(TypedDict):
 class _Session(TypedDict):
     sessionId: str
     """The id of the session."""
-    version: int
-    """The version of the file format in the header; 1 if the header has none. Below 3, the first write migrates the file."""
+    version: int | None
+    """The version of the file format in the header: 1 if the header has none, null if it is not a whole number up to 2^53. Below 3, the first write migrates the file."""
     header: dict[str, Any]
     """The header as it is or will be stored, with all its members. Untrusted."""
     cwd: str

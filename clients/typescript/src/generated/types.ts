@@ -2692,9 +2692,9 @@ export interface Session {
    */
   path?: string;
   /**
-   * The version of the file format in the header; 1 if the header has none. Below 3, the first write migrates the file.
+   * The version of the file format in the header: 1 if the header has none, null if it is not a whole number up to 2^53. Below 3, the first write migrates the file.
    */
-  version: number;
+  version: number | null;
   /**
    * The time in the header, in ISO 8601. Absent if the header has none.
    */
@@ -3672,7 +3672,7 @@ export interface GetTreeParams {
    */
   filter?: TreeFilter | null;
   /**
-   * Only entries whose text contains this: messages, thinking, names and arguments of tools, results, summaries, labels, custom types, and the words of the row. Default: none.
+   * Only entries whose text contains this: messages, thinking, names and arguments of tools, results, summaries, labels, notes, the data of custom entries, and the words of the row. Default: none.
    */
   query?: string | null;
   /**

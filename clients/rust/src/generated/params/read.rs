@@ -156,7 +156,7 @@ pub struct GetTreeParams {
     /// Which entries to show. Default: `default`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<TreeFilter>,
-    /// Only entries whose text contains this: messages, thinking, names and arguments of tools, results, summaries, labels, custom types, and the words of the row. Default: none.
+    /// Only entries whose text contains this: messages, thinking, names and arguments of tools, results, summaries, labels, notes, the data of custom entries, and the words of the row. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
     /// How to understand `query`. Default: `words`.

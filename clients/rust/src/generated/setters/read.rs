@@ -42,7 +42,7 @@ impl<R> Call<GetTreeParams, R> {
         self
     }
 
-    /// Only entries whose text contains this: messages, thinking, names and arguments of tools, results, summaries, labels, custom types, and the words of the row. Default: none.
+    /// Only entries whose text contains this: messages, thinking, names and arguments of tools, results, summaries, labels, notes, the data of custom entries, and the words of the row. Default: none.
     pub fn query(mut self, query: impl Into<String>) -> Self {
         self.params.query = Some(query.into());
         self
