@@ -1,9 +1,10 @@
 //! Clients that the daemon starts (protocol.md §11): their settings, and the connections of those that run.
 //!
-//! [`supervisor`] starts and restarts them, [`restart`] decides when. `serve` serves their connections, and `daemon`
+//! [`supervisor`] starts and restarts them, [`restart`] decides when; [`stderr`] logs what they write there. `serve` serves their connections, and `daemon`
 //! opens sessions for them.
 
 mod restart;
+mod stderr;
 mod supervisor;
 
 pub(crate) use supervisor::{ExtensionRun, ExtensionSockets, ServeExtension, Supervisors};

@@ -3,15 +3,16 @@
 //! Each extension has a thread: the system kills a program when the thread that has started it ends.
 
 use super::restart::{MAX_RESTARTS, Restarts};
+use super::stderr::log_lines;
 use super::{Extension, NAME_VARIABLE};
 use crate::os::program::Failure;
 use crate::os::running::RunningProgram;
 use crate::os::socket::{self, Stream};
 use crate::os::watch;
 use std::fmt;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io;
 use std::net::Shutdown;
-use std::process::{ChildStderr, ExitStatus};
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -26,8 +27,8 @@ const END_OF_INPUT_GRACE: Duration = Duration::from_millis(500);
 const TERM_GRACE: Duration = Duration::from_secs(2);
 /// The longest wait for the end of a connection whose program has ended.
 const CONNECTION_ENDS: Duration = Duration::from_secs(10);
-/// Longest line of stderr in the log, in bytes; a longer one becomes several.
-const MAX_LINE: u64 = 4096;
+/// The longest wait until the stderr of a program that has ended is in the log.
+const STDERR_ENDS: Duration = Duration::from_millis(500);
 /// Bytes of the stacks of the threads.
 const STACK: usize = 256 << 10;
 
@@ -216,7 +217,7 @@ impl Supervisor {
 
     /// Runs the extension until it fails or the daemon ends.
     fn run_once(&mut self) -> (RunEnd, EndStatus) {
-        let (program, sockets) = match self.start() {
+        let (program, sockets, stderr_ends) = match self.start() {
             Ok(started) => started,
             Err(failure) => return (RunEnd::NotStarted(failure), EndStatus(None)),
         };
@@ -239,25 +240,30 @@ impl Supervisor {
         };
         drop(watch);
         let status = self.stop(&end, program, &sockets);
+        // A process that the extension has left behind may still have stderr.
+        let _late = stderr_ends.recv_timeout(STDERR_ENDS);
         (end, EndStatus(status))
     }
 
-    /// Starts the program. Returns it with this process's ends of its sockets.
-    fn start(&self) -> Result<(RunningProgram, ExtensionSockets), Failure> {
+    /// Starts the program. Returns it with this process's ends of its sockets, and a channel that is closed once all of
+    /// its stderr is in the log.
+    fn start(&self) -> Result<(RunningProgram, ExtensionSockets, Receiver<()>), Failure> {
         let (output, stdin) = socket::pair().map_err(Failure::NotStarted)?;
         let (input, stdout) = socket::pair().map_err(Failure::NotStarted)?;
         let name = &self.extension.name;
         let executable = &self.extension.executable;
         let mut program = executable.start(&[(NAME_VARIABLE, name)], (stdin, stdout))?;
+        let (stderr_open, stderr_ends) = mpsc::channel();
         if let Some(stderr) = program.stderr.take() {
             let name = name.clone();
             let thread = thread::Builder::new().name("extension-stderr".into());
-            let log = thread
-                .stack_size(STACK)
-                .spawn(move || log_lines(&name, stderr));
+            let log = thread.stack_size(STACK).spawn(move || {
+                let _open = stderr_open;
+                log_lines(&name, stderr);
+            });
             log.map_err(Failure::NotStarted)?;
         }
-        Ok((program, ExtensionSockets { input, output }))
+        Ok((program, ExtensionSockets { input, output }, stderr_ends))
     }
 
     /// Waits until the run is over, or until the time for the handshake is.
@@ -344,20 +350,6 @@ impl Supervisor {
             }
         }
         true
-    }
-}
-
-/// Writes the lines to the log with the extension's name, until the program and its children have closed stderr.
-fn log_lines(extension: &str, stderr: ChildStderr) {
-    let mut stderr = BufReader::new(stderr);
-    loop {
-        let mut line = Vec::new();
-        let read = stderr.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
-        if !matches!(read, Ok(1..)) {
-            return;
-        }
-        let line = String::from_utf8_lossy(&line);
-        tracing::warn!(extension, "{}", line.trim_end());
     }
 }
 

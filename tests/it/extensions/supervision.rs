@@ -321,3 +321,32 @@ fn a_shared_daemon_starts_its_extensions_whoever_starts_it() {
     eventually("the extension starts", || has(&started, "started"));
     home.run(&["--config", &path, "stop"], &[], "");
 }
+
+/// An extension that wrote without end filled the log of a stdio daemon with 400 MB in seconds.
+#[test]
+fn the_log_takes_a_budget_of_the_stderr_of_an_extension() {
+    let home = Home::new();
+    let done = home.files().join("done");
+    let body = format!(
+        "introduce '{{}}'; yes 'on and on' | head -c 20000000 >&2; touch {}; read -r line",
+        done.display()
+    );
+    let mut d = started(&home, "sessions = \"all\"", &body);
+    eventually("all is written", || done.exists());
+    d.allow_stderr();
+    let log = d.end_and_stderr();
+    assert!(log.len() < 4 << 20, "{} bytes", log.len());
+    assert!(log.contains("on and on extension=\"todo\""));
+    assert_eq!(log.matches("writes more than 262144 bytes").count(), 1);
+    let left_out = log
+        .lines()
+        .rfind(|line| line.contains("of stderr were left out"));
+    let bytes = left_out.and_then(|line| {
+        let number = line
+            .split_whitespace()
+            .find(|word| word.parse::<u64>().is_ok());
+        number?.parse::<u64>().ok()
+    });
+    let bytes = bytes.unwrap_or_else(|| panic!("{}", shorten(&log)));
+    assert!((19_000_000..20_000_000).contains(&bytes), "{bytes}");
+}
