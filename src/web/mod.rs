@@ -25,6 +25,6 @@ use std::time::Duration;
 /// The most clients with a token at a time.
 const MAX_CLIENTS: usize = 64;
 /// The most connections without a token at a time.
-const MAX_GUESTS: usize = 64;
+const MAX_GUESTS: usize = 512;
 /// How long a client may take for the headers of a request, and for its first message.
 const HANDSHAKE: Duration = Duration::from_secs(5);

@@ -23,13 +23,14 @@ use hyper::server::conn::http1;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::JoinHandle;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::{sleep, timeout};
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -113,18 +114,17 @@ struct Site {
     backend: Arc<dyn WebBackend>,
 }
 
-/// The place of a client that has not shown the token.
+/// Takes the connection of a request that has opened a WebSocket.
 #[derive(Clone)]
-struct Guest(
-    #[expect(dead_code, reason = "it is given back when it is dropped")] Arc<OwnedSemaphorePermit>,
-);
+struct Upgrades(mpsc::Sender<OnUpgrade>);
 
 /// The value of `Host`, which is an address of this server.
 #[derive(Clone)]
 struct Host(String);
 
 async fn accept(listener: TcpListener, site: Arc<Site>) {
-    let guests = Arc::new(Semaphore::new(MAX_GUESTS));
+    // Those that have not shown the token, oldest first.
+    let mut guests: VecDeque<AbortHandle> = VecDeque::new();
     let router = Router::new()
         .route("/", any(page))
         .route("/ws", any(web_socket))
@@ -133,15 +133,19 @@ async fn accept(listener: TcpListener, site: Arc<Site>) {
         .with_state(Arc::clone(&site));
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => match Arc::clone(&guests).try_acquire_owned() {
-                Ok(place) => {
-                    let guest = Guest(Arc::new(place));
-                    tokio::spawn(serve(stream, router.clone().layer(Extension(guest))));
+            Ok((stream, _)) => {
+                guests.retain(|guest| !guest.is_finished());
+                if guests.len() >= MAX_GUESTS
+                    && let Some(oldest) = guests.pop_front()
+                {
+                    oldest.abort();
+                    site.backend.refused(&format!(
+                        "more than {MAX_GUESTS} connections without a token: the oldest was closed"
+                    ));
                 }
-                Err(_) => site.backend.refused(&format!(
-                    "more than {MAX_GUESTS} connections without a token: one was closed"
-                )),
-            },
+                let guest = tokio::spawn(serve(stream, router.clone(), Arc::clone(&site)));
+                guests.push_back(guest.abort_handle());
+            }
             Err(error) => {
                 let why = format!("no connection to the page could be accepted: {error}");
                 site.backend.refused(&why);
@@ -151,8 +155,10 @@ async fn accept(listener: TcpListener, site: Arc<Site>) {
     }
 }
 
-/// Answers one request.
-async fn serve(stream: TcpStream, router: Router) {
+/// Answers one request, and lets a client that shows the token in.
+async fn serve(stream: TcpStream, router: Router, site: Arc<Site>) {
+    let (upgrades, mut upgraded) = mpsc::channel(1);
+    let router = router.layer(Extension(Upgrades(upgrades)));
     // Only speed is lost.
     let _slower = stream.set_nodelay(true);
     let connection = http1::Builder::new()
@@ -163,6 +169,9 @@ async fn serve(stream: TcpStream, router: Router) {
         .with_upgrades();
     // The client may be gone, or too slow.
     let _ended = timeout(LONGEST_REQUEST, connection).await;
+    if let Ok(upgrade) = upgraded.try_recv() {
+        admit(upgrade, site).await;
+    }
 }
 
 /// A response without a word.
@@ -206,8 +215,7 @@ async fn page(Extension(Host(host)): Extension<Host>, headers: HeaderMap) -> Res
 }
 
 async fn web_socket(
-    State(site): State<Arc<Site>>,
-    Extension(guest): Extension<Guest>,
+    Extension(Upgrades(upgrades)): Extension<Upgrades>,
     mut request: Request,
 ) -> Response {
     let upgrade = request.extensions_mut().remove::<OnUpgrade>();
@@ -224,7 +232,8 @@ async fn web_socket(
         (SEC_WEBSOCKET_ACCEPT, key),
     ];
     response.headers_mut().extend(headers);
-    tokio::spawn(admit(upgrade, site, guest));
+    // The connection has one request.
+    let _taken = upgrades.try_send(upgrade);
     response
 }
 
@@ -253,7 +262,7 @@ fn accepted_key(headers: &HeaderMap) -> Option<HeaderValue> {
 }
 
 /// Serves a WebSocket whose client shows the token.
-async fn admit(upgrade: OnUpgrade, site: Arc<Site>, guest: Guest) {
+async fn admit(upgrade: OnUpgrade, site: Arc<Site>) {
     let Ok(Ok(stream)) = timeout(HANDSHAKE, upgrade).await else {
         return;
     };
@@ -264,12 +273,15 @@ async fn admit(upgrade: OnUpgrade, site: Arc<Site>, guest: Guest) {
         first_message::close(&mut stream, CloseCode::Policy).await;
         return;
     }
-    let Ok(_place) = Arc::clone(&site.clients).try_acquire_owned() else {
+    let Ok(place) = Arc::clone(&site.clients).try_acquire_owned() else {
         let why = format!("more than {MAX_CLIENTS} clients of the page: one was closed");
         site.backend.refused(&why);
         first_message::close(&mut stream, CloseCode::Again).await;
         return;
     };
-    drop(guest);
-    bridge::run(stream, &*site.backend).await;
+    // In a task of its own, which is not closed for a newer connection.
+    tokio::spawn(async move {
+        let _place = place;
+        bridge::run(stream, &*site.backend).await;
+    });
 }
