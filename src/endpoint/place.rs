@@ -146,13 +146,15 @@ impl Place {
                 "{shown} can be written by others; use chmod go-w, or give another path with --socket"
             );
         }
-        if self.is_derived {
-            // Another user who could rename a folder above it could put another one in its place.
-            program::check_file(folder)
-                .map_err(|why| anyhow::anyhow!("the folder {shown} is refused: {why}"))?;
-            if mode & 0o077 != 0 {
-                make_private(folder).with_context(|| format!("chmod 700 {shown}"))?;
-            }
+        // Another user who could rename a folder above it could put another one in its place.
+        let checked = match mode & 0o1000 {
+            0 => folder,
+            _ => folder.parent().unwrap_or(folder),
+        };
+        program::check_file(checked)
+            .map_err(|why| anyhow::anyhow!("the folder {shown} is refused: {why}"))?;
+        if self.is_derived && mode & 0o077 != 0 {
+            make_private(folder).with_context(|| format!("chmod 700 {shown}"))?;
         }
         Ok(true)
     }

@@ -75,10 +75,15 @@ fn is_socket(path: &Path) -> anyhow::Result<bool> {
     if !socket::is_socket(kind) {
         bail!("{shown} is not a socket: remove it, or give another path with --socket");
     }
-    let (uid, _) = owner_and_mode(&metadata).context("ask for the owner of the socket")?;
+    let (uid, mode) = owner_and_mode(&metadata).context("ask for the owner of the socket")?;
     let own = process::effective_user();
     if uid != own && uid != 0 {
         bail!("{shown} belongs to another user (uid {uid}): give another path with --socket");
+    }
+    if mode & 0o022 != 0 {
+        bail!(
+            "{shown} can be written by others; use chmod go-w, or give another path with --socket"
+        );
     }
     Ok(true)
 }

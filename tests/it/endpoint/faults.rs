@@ -69,6 +69,32 @@ fn a_folder_that_others_can_write_is_refused() {
     no_start(&home, &["can be written by others", "chmod go-w"]);
 }
 
+/// The side that connects checked the folder and the owner of a socket only. Whoever may write to the folder above can
+/// put another folder in its place, too.
+#[test]
+fn a_socket_that_others_can_write_is_refused() {
+    let home = Home::new();
+    let background = Background { home: home.clone() };
+    home.run(&["connect", "--start"], &[], "").clean();
+    let socket = background.socket();
+    let refuses = |args: &[&str], why: &str| {
+        for command in [&["connect"][..], &["connect", "--start"]] {
+            let output = home.run(&[command, args].concat(), &[], "");
+            fails(&output, 1, &["can be written by others", why]);
+        }
+    };
+    fs::set_permissions(&socket, fs::Permissions::from_mode(0o622)).unwrap();
+    refuses(&[], "chmod go-w");
+    fs::set_permissions(&socket, fs::Permissions::from_mode(0o600)).unwrap();
+    home.run(&["connect"], &[], "").clean();
+    let above = home.files().join("above");
+    let inner = above.join("inner");
+    fs::create_dir_all(&inner).unwrap();
+    fs::set_permissions(&above, fs::Permissions::from_mode(0o777)).unwrap();
+    let named = inner.join("d.sock");
+    refuses(&["--socket", named.to_str().unwrap()], "above");
+}
+
 #[test]
 fn something_else_in_place_of_the_socket_is_refused_and_kept() {
     let home = Home::new();
