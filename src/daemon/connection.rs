@@ -163,9 +163,14 @@ impl Connection {
         self.is_ending.store(true, Ordering::Release);
     }
 
+    /// Whether its input has ended, or the end was asked for.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.is_ending.load(Ordering::Acquire)
+    }
+
     /// Whether later requests are refused.
     pub(crate) fn is_ending(&self) -> bool {
-        self.is_ending.load(Ordering::Acquire) || self.daemon.is_ending()
+        self.has_ended() || self.daemon.is_ending()
     }
 
     /// Ends the connection: later requests are refused, and running ones have a limited time.

@@ -168,6 +168,7 @@ pub(crate) async fn put<P: Notification>(
     let Some(question) = question else {
         return Ok(Decision::default());
     };
+    asking.leave_for_ended();
     asking.answer_for_extensions(&event_id, &asked);
     let seq = asking.wake_connections();
     // Dropping it after the outcome ends the hooks that still run.
@@ -231,6 +232,16 @@ impl EventQuestion<'_> {
             Some((*by, ReceivedAnswer::of_failure(on_failure)))
         };
         answerers.iter().filter_map(if_gone).collect()
+    }
+
+    /// Takes clients whose input has ended out of the question: they were asked, and cannot answer. Their connections
+    /// end once their own requests are answered.
+    fn leave_for_ended(&self) {
+        for connection in self.open.connections() {
+            if connection.has_ended() {
+                connection.leave_questions();
+            }
+        }
     }
 
     /// Lets paused readers continue, since the answer arrives through them. Returns the sequence number for the message

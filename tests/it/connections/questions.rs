@@ -1,5 +1,6 @@
 //! Before events are put to all connections that answer them and have the session open.
 
+use crate::config::{file, script};
 use crate::harness::*;
 
 const EVENT: &str = "session_before_tree";
@@ -128,6 +129,61 @@ fn a_client_that_dies_while_it_is_asked_has_failed() {
             assert_eq!(mover.leaf(), "u2");
         }
     }
+}
+
+/// A guard whose input had ended, while a request of its own was running, was asked, and its end was taken for a close of
+/// the session: no opinion. Its answer cannot arrive, so it has failed.
+#[test]
+fn a_client_whose_input_has_ended_has_failed() {
+    let home = Home::new();
+    let (asked, release) = (home.files().join("asked"), home.files().join("release"));
+    let (is_asked, is_released) = (asked.display(), release.display());
+    let body = format!("touch {is_asked}; while [ ! -e {is_released} ]; do sleep 0.02; done");
+    let hook = script(&home, "hook", &body);
+    let text = format!(
+        "[[hooks]]\nevents = [\"session_before_compact\"]\nargv = [{hook:?}]\ntimeout_ms = 60000\n"
+    );
+    let config = file(&home, &text);
+    let shared = SharedDaemon::start_in(
+        &home,
+        &["--config", &config, "--summarizer", "outline"],
+        &[],
+    );
+    let mut mover = shared.client("mover", json!({}));
+    let id = mover.create();
+    mover.chain(&["u1", "a1", "u2"]);
+    let mut guard = shared.client("guard", answering());
+    guard.ignore("event_resolved");
+    let own = guard.create();
+    guard.chain(&["v1", "b1", "v2", "b2"]);
+    guard.ok("open_session", json!({"sessionId": id}));
+    // A request of the guard that runs until the hook ends.
+    let compaction = guard.send("compact", json!({"sessionId": own, "keepRecentTokens": 1}));
+    eventually("its own request runs", || asked.exists());
+    guard.close_stdin();
+    // The daemon notices the end of the input at some time.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let navigation = navigate(&mut mover);
+    let result = mover.response(&navigation).unwrap();
+    assert_eq!(
+        (
+            &result["cancelled"],
+            &result["reason"],
+            &result["by"],
+            &result["message"]
+        ),
+        (
+            &json!(true),
+            &json!("hookFailed"),
+            &json!("guard"),
+            &json!("its connection ended while it was asked")
+        )
+    );
+    assert_eq!(mover.notification("event_resolved")["outcome"], "cancelled");
+    std::fs::write(&release, "").unwrap();
+    guard.ignore("session_before_compact");
+    guard.ignore("session_compact");
+    assert_eq!(guard.response(&compaction).unwrap()["cancelled"], false);
 }
 
 #[test]
