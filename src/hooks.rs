@@ -109,9 +109,15 @@ impl Hooks {
         self.ending.cancel();
     }
 
-    /// Runs the program of a hook with one event on its stdin, as a line, and returns its stdout.
-    pub async fn run(&self, hook: &Hook, message: &[u8]) -> Result<Vec<u8>, Failure> {
-        hook.run(message, &self.ending).await
+    /// Runs the program of a hook with one event on its stdin, as a line, and returns its stdout; `heard` gets the
+    /// output as it arrives, also that of a program that fails.
+    pub async fn run(
+        &self,
+        hook: &Hook,
+        message: &[u8],
+        heard: &(dyn Fn(&[u8]) + Send + Sync),
+    ) -> Result<Vec<u8>, Failure> {
+        hook.run(message, &self.ending, heard).await
     }
 
     /// Queues an event for its subscribers; their output is ignored. If a slow hook's queue is over its
@@ -193,7 +199,12 @@ impl Hooks {
 }
 
 impl Hook {
-    async fn run(&self, message: &[u8], ending: &Cancel) -> Result<Vec<u8>, Failure> {
+    async fn run(
+        &self,
+        message: &[u8],
+        ending: &Cancel,
+        heard: &(dyn Fn(&[u8]) + Send + Sync),
+    ) -> Result<Vec<u8>, Failure> {
         let line = [message, b"\n"].concat();
         let too_late = async {
             ending.cancelled().await;
@@ -201,7 +212,7 @@ impl Hook {
         };
         // The program is killed when its future is dropped.
         tokio::select! {
-            done = self.program.run(&line, &|_| {}) => done,
+            done = self.program.run(&line, heard) => done,
             () = too_late => Err(Failure::TimedOut(LAST_RUN)),
         }
     }
@@ -236,7 +247,7 @@ async fn serve(running: Arc<HookQueue>) {
             () = running.over.cancelled() => {
                 running.hook.log_failure(&"it was ended, since the daemon ends");
             }
-            done = running.hook.run(&event, &running.ending) => {
+            done = running.hook.run(&event, &running.ending, &|_| {}) => {
                 if let Err(failure) = done {
                     running.hook.log_failure(&failure);
                 }

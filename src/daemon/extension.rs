@@ -14,6 +14,11 @@ use crate::id::{ConnectionId, EventId};
 use crate::wire::BeforeEvent;
 use std::sync::Arc;
 
+/// Why an extension failed that was asked.
+const NO_ANSWER: &str = "it ended, or did not answer in time";
+/// Why an extension failed that could not be asked.
+const UNABLE: &str = "it does not run, or does not answer this event";
+
 impl Daemon {
     /// Notes that the extension of a connection has introduced itself, and opens the sessions for it that are open.
     pub(crate) fn extension_ready(self: &Arc<Self>, connection: &Arc<Connection>) {
@@ -140,7 +145,10 @@ impl EventQuestion<'_> {
     pub(super) fn instead(&self, answerers: &[Answerer]) -> Vec<(Answerer, ReceivedAnswer)> {
         let instead = |by: &Answerer| {
             let extension = self.daemon.answering_extension(*by, self.event)?;
-            Some((*by, ReceivedAnswer::of_failure(extension.on_failure)))
+            Some((
+                *by,
+                ReceivedAnswer::of_failure(extension.on_failure, NO_ANSWER),
+            ))
         };
         answerers.iter().filter_map(instead).collect()
     }
@@ -154,7 +162,7 @@ impl EventQuestion<'_> {
             let Some(extension) = self.daemon.extensions.get(*number) else {
                 continue;
             };
-            let given = ReceivedAnswer::of_failure(extension.on_failure);
+            let given = ReceivedAnswer::of_failure(extension.on_failure, UNABLE);
             let digest = Digest::of(&given.answer);
             let asks = &self.daemon.asks;
             // Fails if another extension has decided the question.

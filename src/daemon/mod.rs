@@ -25,6 +25,7 @@ pub(crate) mod extension;
 pub(crate) mod find;
 pub(crate) mod follow;
 pub(crate) mod fork;
+mod hook_answer;
 pub(crate) mod list_watch;
 pub(crate) mod navigation;
 pub(crate) mod notify;

@@ -5,6 +5,7 @@
 //! out, its `on_failure` is the answer. [`super::extension`] has the same for extensions.
 
 use super::connection::Connection;
+use super::hook_answer::{Failure, failed, read_answer};
 use super::open_session::OpenSession;
 use super::{Daemon, notify};
 use crate::ask::{Answerer, Asking, Digest, Question, QuestionOutcome};
@@ -13,13 +14,16 @@ use crate::error::{Error, Result};
 use crate::flow::validate;
 use crate::hooks::{Hook, OnFailure};
 use crate::id::{self, ConnectionId, EventId};
+use crate::lock::lock;
 use crate::os::program;
 use crate::wire::methods::Notification;
 use crate::wire::{self, BeforeEvent, CancelReason, EventOutcome, OnNoAnswer, notification};
-use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinSet;
+
+/// Why a client failed that ended while it was asked.
+const CONNECTION_ENDED: &str = "its connection ended while it was asked";
 
 /// How long a question waits for answers unless the caller chooses another time.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -173,16 +177,19 @@ pub(crate) async fn put<P: Notification>(
     let seq = asking.wake_connections();
     // Dropping it after the outcome ends the hooks that still run.
     let mut running = JoinSet::new();
+    let mut written = Vec::new();
     for number in hooks {
         let Some(hook) = daemon.hooks.hook(number).cloned() else {
             continue;
         };
         let params = params(said(seq, hook.program.timeout.min(timeout)));
         let message = notify::message(&params).unwrap_or_default();
-        running.spawn(asking.run_hook(event_id.clone(), number, hook, message));
+        let output = Arc::default();
+        written.push((Answerer::Hook(number), Arc::clone(&output)));
+        running.spawn(asking.run_hook(event_id.clone(), number, hook, message, output));
     }
     let outcome = daemon.asks.outcome(question).await;
-    let (outcome, by, decision) = asking.combine(outcome, timeout, &names);
+    let (outcome, by, decision) = asking.combine(outcome, timeout, &names, &written);
     let refusal = decision
         .as_ref()
         .ok()
@@ -229,7 +236,10 @@ impl EventQuestion<'_> {
                 wire::OnFailure::Cancel => OnFailure::Cancel,
                 wire::OnFailure::Proceed => OnFailure::Proceed,
             };
-            Some((*by, ReceivedAnswer::of_failure(on_failure)))
+            Some((
+                *by,
+                ReceivedAnswer::of_failure(on_failure, CONNECTION_ENDED),
+            ))
         };
         answerers.iter().filter_map(if_gone).collect()
     }
@@ -255,19 +265,22 @@ impl EventQuestion<'_> {
         first.map_or(0, |first| self.open.seq(first))
     }
 
-    /// Runs a hook and returns its answer, or the answer that replaces a failed one.
+    /// Runs a hook, and answers as it does or with the answer that replaces a failed one. `written` gets its output as
+    /// it arrives.
     fn run_hook(
         &self,
         event_id: EventId,
         number: usize,
         hook: Hook,
         message: Vec<u8>,
+        written: Arc<Mutex<Vec<u8>>>,
     ) -> impl Future<Output = ()> + use<> {
         let (daemon, event) = (Arc::clone(self.daemon), self.event);
         async move {
-            let given = match daemon.hooks.run(&hook, &message).await {
+            let hear = |new: &[u8]| lock(&written).extend_from_slice(new);
+            let given = match daemon.hooks.run(&hook, &message, &hear).await {
                 Ok(output) => read_answer(&hook, &output, event),
-                Err(failure) => failed(&hook, &Failure::Program(failure)),
+                Err(failure) => failed(&hook, &Failure::Program(failure), &lock(&written)),
             };
             let digest = Digest::of(&given.answer);
             let by = Answerer::Hook(number);
@@ -282,6 +295,7 @@ impl EventQuestion<'_> {
         outcome: QuestionOutcome<ReceivedAnswer>,
         timeout: Duration,
         names: &[(Answerer, String)],
+        written: &[(Answerer, Arc<Mutex<Vec<u8>>>)],
     ) -> (EventOutcome, Option<String>, Result<Decision>) {
         let daemon = self.daemon;
         let (mut answers, missing) = match outcome {
@@ -295,7 +309,9 @@ impl EventQuestion<'_> {
             match by.hook().and_then(|number| daemon.hooks.hook(number)) {
                 Some(hook) => {
                     let late = Failure::Program(program::Failure::TimedOut(timeout));
-                    answers.push((by, failed(hook, &late)));
+                    let output = written.iter().find(|(hook, _)| *hook == by);
+                    let output = output.map_or(Vec::new(), |(_, output)| lock(output).clone());
+                    answers.push((by, failed(hook, &late, &output)));
                 }
                 None => in_time = false,
             }
@@ -331,61 +347,6 @@ impl EventQuestion<'_> {
     }
 }
 
-/// The reason why a hook gave no answer.
-enum Failure {
-    Program(program::Failure),
-    /// Its output is no answer; the text says where.
-    NotAnAnswer {
-        line: usize,
-        column: usize,
-    },
-    /// A member of the answer belongs to another event, or is nested too deeply.
-    Refused(Error),
-}
-
-/// The answer in the output of a hook, or the one that replaces it if it cannot be read. A cancel stays one, whatever
-/// is wrong beside it.
-fn read_answer(hook: &Hook, output: &[u8], event: BeforeEvent) -> ReceivedAnswer {
-    #[derive(serde::Deserialize)]
-    struct Veto {
-        cancel: bool,
-    }
-    match answer_of(output, event) {
-        Ok(answer) => ReceivedAnswer {
-            answer,
-            is_failure: false,
-        },
-        Err(failure) => match serde_json::from_slice(output) {
-            Ok(Veto { cancel: true }) => {
-                hook.log_failure(&failure);
-                ReceivedAnswer::of_failure(OnFailure::Cancel)
-            }
-            _ => failed(hook, &failure),
-        },
-    }
-}
-
-/// The answer of a hook: an object as in `answer_event`, or nothing.
-fn answer_of(output: &[u8], event: BeforeEvent) -> std::result::Result<wire::EventAnswer, Failure> {
-    if let b"" | b"null" | b"[]" = output.trim_ascii() {
-        return Ok(wire::EventAnswer::default());
-    }
-    let mut answer: wire::EventAnswer =
-        serde_json::from_slice(output).map_err(|error| Failure::NotAnAnswer {
-            line: error.line(),
-            column: error.column(),
-        })?;
-    // A veto is not lost because its reason is long.
-    if let Some(reason) = &mut answer.reason
-        && let Some((end, _)) = reason.char_indices().nth(wire::MOST_REASON_CHARACTERS)
-    {
-        reason.truncate(end);
-    }
-    answer.check(event).map_err(Failure::Refused)?;
-    check_stored(&answer, "").map_err(Failure::Refused)?;
-    Ok(answer)
-}
-
 /// Refuses an answer with members that an entry cannot have: nested too deeply, or of another shape.
 pub(crate) fn check_stored(answer: &wire::EventAnswer, path: &str) -> Result<()> {
     let raw = |raw: &Option<wire::Raw>| raw.as_ref().map(|raw| raw.get().as_bytes().to_vec());
@@ -400,37 +361,20 @@ pub(crate) fn check_stored(answer: &wire::EventAnswer, path: &str) -> Result<()>
     Ok(())
 }
 
-/// The answer that replaces that of a failed hook.
-fn failed(hook: &Hook, failure: &Failure) -> ReceivedAnswer {
-    hook.log_failure(failure);
-    ReceivedAnswer::of_failure(hook.on_failure)
-}
-
 impl ReceivedAnswer {
-    /// The answer that replaces that of a hook or an extension that fails.
-    pub(super) fn of_failure(on_failure: OnFailure) -> Self {
+    /// The answer that replaces that of a client, a hook or an extension that fails, and the text for people that says
+    /// why.
+    pub(super) fn of_failure(on_failure: OnFailure, why: &str) -> Self {
+        let cancels = on_failure == OnFailure::Cancel;
+        let reason = || why.chars().take(wire::MOST_REASON_CHARACTERS).collect();
         let answer = wire::EventAnswer {
-            cancel: (on_failure == OnFailure::Cancel).then_some(true),
+            cancel: cancels.then_some(true),
+            reason: cancels.then(reason),
             ..wire::EventAnswer::default()
         };
         Self {
             answer,
             is_failure: true,
-        }
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Failure::Program(failure) => failure.fmt(f),
-            Failure::NotAnAnswer { line, column } => {
-                write!(
-                    f,
-                    "its output is not an answer (line {line}, column {column})"
-                )
-            }
-            Failure::Refused(error) => f.write_str(&error.message),
         }
     }
 }

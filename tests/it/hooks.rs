@@ -205,12 +205,18 @@ fn a_failed_hook_cancels_whatever_on_no_answer_says() {
         for on_no_answer in ["proceed", "cancel"] {
             let params = json!({"targetId": "a1", "onNoAnswer": on_no_answer});
             let result = d.ok("navigate_tree", params);
+            let message = result["message"].clone();
+            let said = message.as_str().unwrap();
+            // The program of the last body can be changed by others when it runs again.
+            let is_first = on_no_answer == "proceed";
+            assert!(!is_first || said.contains(why), "{body}: {said}");
             let expect = json!({
-                "cancelled": true, "reason": "hookFailed", "by": "guard",
+                "cancelled": true, "reason": "hookFailed", "by": "guard", "message": message,
                 "oldLeafId": "a2", "newLeafId": "a2", "durability": "none",
             });
             assert_eq!(result, expect, "{body}");
             let resolved = d.notification("event_resolved");
+            assert_eq!(resolved["message"], message, "{body}");
             assert_eq!(resolved["outcome"], "cancelled", "{body}");
             assert_eq!(resolved["by"], "guard", "{body}");
         }
@@ -270,20 +276,48 @@ fn a_hook_says_why_it_cancels() {
     assert_eq!(d.notification("event_resolved")["message"], long[..500]);
 }
 
-/// A hook that answered `cancel` with a member too many had failed, and with `on_failure = "proceed"` the move happened.
+/// A hook that answered `cancel` with a member too many had failed, and with `on_failure = "proceed"` the move happened;
+/// so had one that then exited with 1, wrote a line before, or went on.
 #[test]
 fn a_cancel_of_a_hook_stays_one_whatever_is_wrong_beside_it() {
-    let home = Home::new();
-    let body = "echo '{\"cancel\":true,\"because\":\"building\"}'";
-    let mut d = failing(&home, BEFORE_TREE, body, "on_failure = \"proceed\"");
-    d.init(json!({}));
-    talk(&mut d);
-    let result = d.ok("navigate_tree", json!({"targetId": "a1"}));
-    assert_eq!(
-        (&result["cancelled"], &result["reason"], &result["by"]),
-        (&json!(true), &json!("hookFailed"), &json!("guard"))
-    );
-    assert_eq!(d.notification("event_resolved")["outcome"], "cancelled");
+    let cancel = r#"echo '{"cancel":true,"reason":"building"}'"#;
+    for (body, timeout_ms) in [
+        (
+            r#"echo '{"cancel":true,"reason":"building","because":"so"}'"#.to_owned(),
+            None,
+        ),
+        (format!("{cancel}; exit 1"), None),
+        (format!("echo checking; {cancel}"), None),
+        (format!("{cancel}; kill -9 $$"), None),
+        (format!("{cancel}; sleep 60"), Some(1_000)),
+        (format!("{cancel}; yes"), None),
+    ] {
+        let home = Home::new();
+        let mut d = failing(&home, BEFORE_TREE, &body, "on_failure = \"proceed\"");
+        d.init(json!({}));
+        talk(&mut d);
+        let mut params = json!({"targetId": "a1"});
+        if let Some(timeout) = timeout_ms {
+            params["answerTimeoutMs"] = json!(timeout);
+        }
+        let result = d.ok("navigate_tree", params);
+        assert_eq!(
+            (
+                &result["cancelled"],
+                &result["reason"],
+                &result["by"],
+                &result["message"]
+            ),
+            (
+                &json!(true),
+                &json!("hookFailed"),
+                &json!("guard"),
+                &json!("building")
+            ),
+            "{body}"
+        );
+        assert_eq!(d.notification("event_resolved")["outcome"], "cancelled");
+    }
 }
 
 /// A hook that had not answered by the caller's deadline was ignored, so a caller with a short timeout passed
@@ -334,7 +368,7 @@ fn a_failed_hook_cancels_forks_and_compactions() {
     for (method, params) in params {
         let result = d.ok(method, params);
         let expect = json!({
-            "cancelled": true, "reason": "hookFailed", "by": "guard", "durability": "none",
+            "cancelled": true, "reason": "hookFailed", "by": "guard", "message": "it exited with code 1", "durability": "none",
         });
         assert_eq!(result, expect, "{method}");
         let resolved = d.notification("event_resolved");
