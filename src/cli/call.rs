@@ -9,6 +9,7 @@ use crate::terminal;
 use anyhow::Context;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
+use serde::Deserialize;
 use serde_json::json;
 use std::io::{self, IsTerminal, Read, Write};
 use std::process::ExitCode;
@@ -20,7 +21,8 @@ Examples:
   treelined call get_context --latest
   treelined call append_message --open \"A tour\" '{\"message\":{\"role\":\"user\",\"content\":\"On.\"}}'
 
-An error is printed to stderr: as a JSON object, at a terminal as text. The exit code is then 1.")]
+An error is printed to stderr: as a JSON object, at a terminal as text. The exit code is then 1.
+If somebody cancels the operation, stderr says who and why, and the exit code is 0.")]
 pub(crate) struct CallArgs {
     /// The method, for instance list_sessions; `treelined call rpc.discover` lists all methods
     #[arg(add = ArgValueCompleter::new(super::completions::methods))]
@@ -67,6 +69,9 @@ pub(super) fn run(options: &Options, call: &CallArgs) -> anyhow::Result<ExitCode
             }
             let mut out = std::io::stdout().lock();
             writeln!(out, "{}", terminal::json(&shown))?;
+            if let Some(why) = cancelled(result.get()) {
+                writeln!(io::stderr(), "{}", terminal::line(&why))?;
+            }
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => {
@@ -85,6 +90,27 @@ pub(super) fn run(options: &Options, call: &CallArgs) -> anyhow::Result<ExitCode
             Ok(ExitCode::FAILURE)
         }
     }
+}
+
+/// Who cancelled the operation of this result, and why; `None` if nobody did.
+fn cancelled(result: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Cancelled {
+        cancelled: bool,
+        reason: Option<String>,
+        by: Option<String>,
+        message: Option<String>,
+    }
+    let result: Cancelled = serde_json::from_str(result).ok()?;
+    let reason = result.reason.as_deref().filter(|_| result.cancelled)?;
+    let why = result.message.map(|why| format!(": {why}"));
+    let why = why.unwrap_or_default();
+    Some(match (reason, result.by) {
+        ("cancelledByClient", Some(by)) => format!("cancelled by {by}{why}"),
+        ("hookFailed", Some(by)) => format!("cancelled, since {by} failed{why}"),
+        ("noAnswer", _) => "cancelled: nobody answered in time".to_owned(),
+        (other, _) => format!("cancelled: {other}"),
+    })
 }
 
 fn params_from_stdin() -> anyhow::Result<String> {

@@ -42,6 +42,37 @@ fn call_fails_if_the_method_fails() {
     assert!(output.stderr.contains("sessionNotFound"), "{output:?}");
 }
 
+/// Who cancelled, and why, was in the JSON only.
+#[test]
+fn call_says_who_cancelled_and_why() {
+    let home = Home::new();
+    let log = Log::new("s1")
+        .user("u1", "", "one")
+        .assistant("a1", "u1", "two");
+    let path = log.save(&home);
+    for (body, says) in [
+        (
+            "echo '{\"cancel\":true,\"reason\":\"building\"}'",
+            "cancelled by guard: building\n",
+        ),
+        (
+            "exit 3",
+            "cancelled, since guard failed: it exited with code 3\n",
+        ),
+    ] {
+        let hook = crate::config::script(&home, "guard", body);
+        let text = format!("[[hooks]]\nevents = [\"session_before_tree\"]\nargv = [{hook:?}]\n");
+        let config = crate::config::file(&home, &text);
+        let open = path.to_str().unwrap();
+        let args = ["--config", &config, "call", "navigate_tree", "--open", open];
+        let args = [&args[..], &[r#"{"targetId":"u1"}"#]].concat();
+        let output = home.run(&args, &[], "");
+        assert_eq!(output.code, Some(0), "{output:?}");
+        assert!(output.text().contains("\"cancelled\":true"), "{output:?}");
+        assert!(output.stderr.ends_with(says), "{output:?}");
+    }
+}
+
 #[test]
 fn call_opens_a_session_with_open() {
     let home = Home::new();
