@@ -1,5 +1,5 @@
-//! The text of an entry: the strings of its line that people write or search for. Names of members, ids,
-//! times, images and a plugin's data are not searched.
+//! The text of an entry: the strings of its line that people write or search for, and what plugins keep. Names of
+//! members and custom types, ids, times and images are not searched.
 
 use crate::entry::{Kind, Role};
 use crate::json::{self, Elements, Malformed, Members};
@@ -35,18 +35,22 @@ impl From<Malformed> for FieldStop {
     }
 }
 
-/// Levels of a call's arguments that are searched.
-const DEEPEST_ARGUMENT: usize = 64;
+/// Levels of a call's arguments, and of a plugin's data, that are searched.
+const DEEPEST_VALUE: usize = 64;
 
 /// The members of an entry that are text; a content may consist of blocks.
 const fn texts(kind: Kind) -> &'static [&'static [u8]] {
     match kind {
-        Kind::Message | Kind::ContextEdit | Kind::Unknown => &[],
-        Kind::CustomMessage => &[b"customType", b"content"],
+        Kind::Message
+        | Kind::ContextEdit
+        | Kind::Custom
+        | Kind::LeafRecord
+        | Kind::Note
+        | Kind::Unknown => &[],
+        Kind::CustomMessage => &[b"content"],
         Kind::Compaction | Kind::BranchSummary => &[b"summary"],
         Kind::ThinkingLevelChange => &[b"thinkingLevel"],
         Kind::ModelChange => &[b"provider", b"modelId"],
-        Kind::Custom | Kind::LeafRecord | Kind::Note => &[b"customType"],
         Kind::Label => &[b"label"],
         Kind::SessionInfo => &[b"name"],
         Kind::Usage => &[b"kind", b"provider", b"model", b"note"],
@@ -82,11 +86,10 @@ const OF_MESSAGES: &[&[u8]] = &[
     b"output",
     b"errorMessage",
     b"toolName",
-    b"customType",
 ];
 
 /// Passes each field of a stored line to `see`, in order, as raw JSON: a string, or a number in the
-/// arguments of a call. Text after damage is not read.
+/// arguments of a call or the data of a plugin. Text after damage is not read.
 pub(crate) fn each_field<'a>(
     line: &'a [u8],
     kind: Kind,
@@ -123,6 +126,9 @@ impl<'a, F: FnMut(FieldKind, &'a [u8]) -> ControlFlow<()>> FieldWalk<'a, F> {
             let (name, at) = (key.name(self.text), key.value_at);
             let end = match (&*name, kind) {
                 (b"message", Kind::Message) => self.object(at, OF_MESSAGES)?,
+                (b"data", Kind::Custom) => self.values(at, FieldKind::Text, None)?,
+                // The id of the entry that the note is about is not text.
+                (b"data", Kind::Note) => self.values(at, FieldKind::Text, Some("targetId"))?,
                 (b"replacement", Kind::ContextEdit) => self.object(at, &[b"content"])?,
                 (name, _) if texts(kind).contains(&name) => self.content(at, field_kind(kind))?,
                 _ => json::skip_value(self.text, at)?,
@@ -175,7 +181,7 @@ impl<'a, F: FnMut(FieldKind, &'a [u8]) -> ControlFlow<()>> FieldWalk<'a, F> {
                 b"text" => self.string(at, kind)?,
                 b"thinking" => self.string(at, FieldKind::Thinking)?,
                 b"name" => self.string(at, FieldKind::ToolCalls)?,
-                b"arguments" => self.arguments(at)?,
+                b"arguments" => self.values(at, FieldKind::ToolCalls, None)?,
                 _ => json::skip_value(self.text, at)?,
             };
             members.resume(end);
@@ -183,20 +189,29 @@ impl<'a, F: FnMut(FieldKind, &'a [u8]) -> ControlFlow<()>> FieldWalk<'a, F> {
         Ok(members.end())
     }
 
-    /// Reads all strings and numbers in a value, without recursion.
-    fn arguments(&mut self, at: usize) -> Result<usize, FieldStop> {
+    /// Reads all strings and numbers in a value, without recursion, except in this member of it.
+    fn values(
+        &mut self,
+        at: usize,
+        kind: FieldKind,
+        except: Option<&str>,
+    ) -> Result<usize, FieldStop> {
         let end = json::skip_value(self.text, at)?;
         let mut open = vec![(at, 0)];
         while let Some((at, level)) = open.pop() {
             let first = open.len();
             match self.text.get(at) {
-                Some(b'{') if level < DEEPEST_ARGUMENT => {
+                Some(b'{') if level < DEEPEST_VALUE => {
                     let mut members = Members::open(self.text, at)?;
                     while let Some(member) = members.next()? {
-                        open.push((member.value.start, level + 1));
+                        let is_left_out =
+                            level == 0 && except.is_some_and(|name| member.is(self.text, name));
+                        if !is_left_out {
+                            open.push((member.value.start, level + 1));
+                        }
                     }
                 }
-                Some(b'[') if level < DEEPEST_ARGUMENT => {
+                Some(b'[') if level < DEEPEST_VALUE => {
                     let mut elements = Elements::open(self.text, at)?;
                     while let Some(element) = elements.next()? {
                         open.push((element.start, level + 1));
@@ -204,7 +219,7 @@ impl<'a, F: FnMut(FieldKind, &'a [u8]) -> ControlFlow<()>> FieldWalk<'a, F> {
                 }
                 Some(b'"' | b'-' | b'0'..=b'9') => {
                     let end = json::skip_value(self.text, at)?;
-                    self.show(FieldKind::ToolCalls, at, end)?;
+                    self.show(kind, at, end)?;
                 }
                 _ => {}
             }

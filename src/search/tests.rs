@@ -61,12 +61,27 @@ fn the_text_of_an_entry_is_what_somebody_wrote() {
         (
             Kind::CustomMessage,
             r#"{"customType":"atype","content":"acontent"}"#,
-            "atype acontent",
+            "acontent",
         ),
         (
             Kind::Custom,
-            r#"{"customType":"atype","data":"no"}"#,
-            "atype",
+            r#"{"customType":"no","data":{"no":["avalue",{"no":7}],"targetId":"another"}}"#,
+            "avalue 7 another",
+        ),
+        (
+            Kind::Custom,
+            r#"{"customType":"no","data":"avalue"}"#,
+            "avalue",
+        ),
+        (
+            Kind::Note,
+            r#"{"customType":"note","data":{"targetId":"no","reason":"areason"}}"#,
+            "areason",
+        ),
+        (
+            Kind::LeafRecord,
+            r#"{"customType":"treelined.leaf","data":{"leafId":"no"}}"#,
+            "",
         ),
         (
             Kind::ContextEdit,

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::io;
 
 /// The version of this file's format, and of the words and parts of segments. Change it with any of them.
-const FORMAT: &FormatName = b"treelined searc5";
+const FORMAT: &FormatName = b"treelined searc6";
 const NAME: &str = "search.list";
 
 /// The segments and files of the index.

@@ -119,7 +119,7 @@ pub(super) fn session(random: &mut Random, id: &str, entries: usize) -> String {
         };
         let (a, b, c) = (value(), value(), value());
         let target = random.below(number.max(1));
-        let body = match random.below(10) {
+        let body = match random.below(12) {
             0..3 => {
                 format!("\"type\":\"message\",\"message\":{{\"role\":\"user\",\"content\":{a}}}")
             }
@@ -131,6 +131,12 @@ pub(super) fn session(random: &mut Random, id: &str, entries: usize) -> String {
             ),
             7 => format!("\"type\":\"branch_summary\",\"fromId\":\"e{target}\",\"summary\":{a}"),
             8 => format!("\"type\":\"label\",\"targetId\":\"e{target}\",\"label\":{a}"),
+            9 => format!(
+                "\"type\":\"custom\",\"customType\":\"x.y\",\"data\":{{\"a\":[{a},7],\"b\":{b}}}"
+            ),
+            10 => format!(
+                "\"type\":\"custom\",\"customType\":\"note\",\"data\":{{\"targetId\":\"e{target}\",\"reason\":{a}}}"
+            ),
             _ => format!(
                 "\"type\":\"custom_message\",\"customType\":\"x.y\",\"display\":true,\"content\":{a}"
             ),

@@ -74,7 +74,7 @@ fn text_of(entry: &Value, kind: Kind, role: Role, fields: &mut Vec<(FieldKind, S
                 Role::BranchSummary | Role::CompactionSummary => FieldKind::Summaries,
                 _ => FieldKind::Text,
             };
-            for member in ["content", "errorMessage", "toolName", "customType"] {
+            for member in ["content", "errorMessage", "toolName"] {
                 add(said, &message[member]);
             }
             add(FieldKind::Summaries, &message["summary"]);
@@ -83,11 +83,13 @@ fn text_of(entry: &Value, kind: Kind, role: Role, fields: &mut Vec<(FieldKind, S
         }
         Kind::Compaction | Kind::BranchSummary => add(FieldKind::Summaries, &entry["summary"]),
         Kind::SessionInfo => add(FieldKind::Labels, &entry["name"]),
-        Kind::CustomMessage => {
-            add(FieldKind::Text, &entry["customType"]);
-            add(FieldKind::Text, &entry["content"]);
+        Kind::CustomMessage => add(FieldKind::Text, &entry["content"]),
+        Kind::Custom => values(FieldKind::Text, &entry["data"], fields),
+        Kind::Note => {
+            let mut data = entry["data"].clone();
+            data.as_object_mut().unwrap().remove("targetId");
+            values(FieldKind::Text, &data, fields);
         }
-        Kind::Custom => add(FieldKind::Text, &entry["customType"]),
         Kind::ModelChange => {
             add(FieldKind::Text, &entry["provider"]);
             add(FieldKind::Text, &entry["modelId"]);
@@ -105,19 +107,21 @@ fn content(kind: FieldKind, value: &Value, fields: &mut Vec<(FieldKind, String)>
                 content(kind, &block["text"], fields);
                 content(FieldKind::Thinking, &block["thinking"], fields);
                 content(FieldKind::ToolCalls, &block["name"], fields);
-                arguments(&block["arguments"], fields);
+                values(FieldKind::ToolCalls, &block["arguments"], fields);
             }
         }
         _ => {}
     }
 }
 
-fn arguments(value: &Value, fields: &mut Vec<(FieldKind, String)>) {
+fn values(kind: FieldKind, value: &Value, fields: &mut Vec<(FieldKind, String)>) {
     match value {
-        Value::String(text) => fields.push((FieldKind::ToolCalls, text.clone())),
-        Value::Number(number) => fields.push((FieldKind::ToolCalls, number.to_string())),
-        Value::Array(values) => values.iter().for_each(|value| arguments(value, fields)),
-        Value::Object(members) => members.values().for_each(|value| arguments(value, fields)),
+        Value::String(text) => fields.push((kind, text.clone())),
+        Value::Number(number) => fields.push((kind, number.to_string())),
+        Value::Array(all) => all.iter().for_each(|value| values(kind, value, fields)),
+        Value::Object(members) => members
+            .values()
+            .for_each(|value| values(kind, value, fields)),
         _ => {}
     }
 }
