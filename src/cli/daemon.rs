@@ -85,7 +85,7 @@ impl ChildDaemon {
 
     fn start_with(options: &Options, log: Stdio) -> anyhow::Result<Self> {
         // The child would report an error of the settings too.
-        options.settings()?;
+        options.config()?;
         let program = std::env::current_exe().context("find this program")?;
         let mut child = Command::new(&program)
             .args(options.as_arguments())

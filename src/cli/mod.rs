@@ -57,7 +57,7 @@ mod web;
 
 pub(crate) use self::usage::refuse;
 
-use self::failure::ShellError;
+use self::failure::{ShellError, USAGE};
 use crate::config::Config;
 use crate::config::{self, ConfigFlags, DurabilityName, LOG_VARIABLE, Settings, SummarizerName};
 use crate::endpoint::log_file;
@@ -337,6 +337,26 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// The settings, unless they must not be used, or name a log that this build cannot keep.
+fn usable(settings: Settings) -> anyhow::Result<Config> {
+    let config = settings.into_config()?;
+    if cfg!(not(feature = "nats")) && config.nats.is_some() {
+        let remedy = format!("{WITH_NATS}; {LOG_VARIABLE}=files keeps sessions in files only");
+        let message = without_nats("the log of [log.nats] or of its variable");
+        return Err(ShellError::new(USAGE, message, remedy).into());
+    }
+    Ok(config)
+}
+
+/// How a person comes by a program that keeps sessions on NATS JetStream.
+const WITH_NATS: &str =
+    "install treelined from a package, or by cargo install --path . --features nats";
+
+/// The error of a program without the feature `nats` for something that needs it.
+fn without_nats(what: &str) -> String {
+    format!("{what} needs NATS JetStream, and this treelined was built without the feature nats")
+}
+
 /// The error of the settings, whose message names the file, the variable or the option.
 fn in_settings(error: &anyhow::Error) -> anyhow::Error {
     let remedy = "mend it there, or name another file with --config FILE";
@@ -396,7 +416,7 @@ impl Write for StderrLog {
 
 impl Options {
     fn config(&self) -> anyhow::Result<Config> {
-        self.settings()?.into_config()
+        usable(self.settings()?)
     }
 
     fn settings(&self) -> anyhow::Result<Settings> {

@@ -80,7 +80,7 @@ pub(super) fn run(options: &Options, args: &ServeArgs) -> anyhow::Result<ExitCod
         on_ready: Box::new(|| ()),
         extensions: args.starts_extensions(),
     };
-    serve::run(settings.into_config()?, endpoints)
+    serve::run(super::usable(settings)?, endpoints)
 }
 
 /// Serves the socket of the session directory, the page and the WebSocket. `on_ready` gets their address.
@@ -144,7 +144,7 @@ fn serve_sockets(
         on_ready: Box::new(on_ready),
         extensions: args.starts_extensions(),
     };
-    serve::run(shared.settings.into_config()?, endpoints)
+    serve::run(super::usable(shared.settings)?, endpoints)
 }
 
 fn log_problems(settings: &Settings) {

@@ -2,12 +2,16 @@
 
 use super::failure::{ShellError, USAGE};
 use super::screen::Screen;
-use super::{Arguments, Options, interrupt};
+use super::{Arguments, Options, WITH_NATS, interrupt, without_nats};
 use crate::terminal;
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser};
 use std::borrow::Cow;
 use std::io::{self, Write};
 use std::process::ExitCode;
+
+/// The commands and options that need the feature `nats`.
+const OF_NATS: [&str; 4] = ["push", "pull", "--log", "--cluster"];
 
 /// Reports wrong arguments, or shows the help. Control characters of the arguments are made visible.
 pub(crate) fn refuse(error: clap::Error) -> ExitCode {
@@ -21,6 +25,9 @@ pub(crate) fn refuse(error: clap::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let shown: Vec<_> = arguments.iter().map(|text| terminal::line(text)).collect();
+    if let Some(error) = left_out(&error) {
+        return error.report();
+    }
     let is_plain = shown.iter().all(|text| matches!(text, Cow::Borrowed(_)));
     let error = match is_plain {
         true => error,
@@ -30,6 +37,17 @@ pub(crate) fn refuse(error: clap::Error) -> ExitCode {
     };
     let words = shown.iter().map(|text| &**text);
     of(&error.render().to_string(), words).report()
+}
+
+/// The error for a command or an option that only programs with the feature `nats` have.
+fn left_out(error: &clap::Error) -> Option<ShellError> {
+    let named = |kind| match error.get(kind) {
+        Some(ContextValue::String(name)) => Some(name.as_str()),
+        _ => None,
+    };
+    let name = named(ContextKind::InvalidSubcommand).or_else(|| named(ContextKind::InvalidArg))?;
+    let is_left_out = cfg!(not(feature = "nats")) && OF_NATS.contains(&name);
+    is_left_out.then(|| ShellError::new(USAGE, without_nats(name), WITH_NATS))
 }
 
 /// Shows the help or the version, in the pager if it is longer than the terminal.

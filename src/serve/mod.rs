@@ -113,11 +113,9 @@ fn shared_log(config: &Config) -> Option<Arc<dyn SharedLog>> {
     Some(LiveLog::new(settings, config.session_dir.clone()))
 }
 
+/// Without the feature, `cli` refuses settings that name a log.
 #[cfg(not(feature = "nats"))]
-fn shared_log(config: &Config) -> Option<Arc<dyn SharedLog>> {
-    if config.nats.is_some() {
-        tracing::warn!("[log.nats] is left out: this program was built without the feature `nats`");
-    }
+fn shared_log(_config: &Config) -> Option<Arc<dyn SharedLog>> {
     None
 }
 
