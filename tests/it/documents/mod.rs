@@ -2,6 +2,7 @@
 //! examples are valid, and no file refers to a document that is not in the repository.
 
 mod examples;
+mod plugins;
 
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
