@@ -168,6 +168,7 @@ impl DrawnRow {
             ("message", role) => role,
             ("thinking_level_change", _) => "thinking",
             ("model_change", _) => "model",
+            ("mode_change", _) => "mode",
             ("custom_message", _) => "note",
             ("session_info", _) => "name",
             ("context_edit", _) => "edit",

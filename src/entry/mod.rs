@@ -42,10 +42,12 @@ pub enum Kind {
     Unknown,
     /// A `custom` of type `note` about another entry (session-file.md §1.4).
     Note,
+    /// A change of the mode of oh-my-pi.
+    ModeChange,
 }
 
 impl Kind {
-    const ALL: [Kind; 14] = [
+    const ALL: [Kind; 15] = [
         Self::Message,
         Self::ThinkingLevelChange,
         Self::ModelChange,
@@ -60,6 +62,7 @@ impl Kind {
         Self::LeafRecord,
         Self::Unknown,
         Self::Note,
+        Self::ModeChange,
     ];
 
     /// The kind with this number (`as u8`). The numbers are part of the format of the side index.
@@ -81,6 +84,7 @@ impl Kind {
             Self::SessionInfo => "session_info",
             Self::Usage => "usage",
             Self::ContextEdit => "context_edit",
+            Self::ModeChange => "mode_change",
             Self::Unknown => return None,
         })
     }
@@ -108,6 +112,7 @@ impl Kind {
             "session_info" => Self::SessionInfo,
             "usage" => Self::Usage,
             "context_edit" => Self::ContextEdit,
+            "mode_change" => Self::ModeChange,
             _ => Self::Unknown,
         }
     }

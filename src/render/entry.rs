@@ -94,6 +94,7 @@ fn push_other(writer: &mut BlockWriter<'_>, kind: &str, entry: &[u8], context: &
             let of = [text("provider"), text("modelId")];
             push_line(writer, &of.map(Option::unwrap_or_default).join("/"));
         }
+        "mode_change" => push_line(writer, &text("mode").unwrap_or_default()),
         "thinking_level_change" => {
             push_line(writer, &text("thinkingLevel").unwrap_or_default());
         }

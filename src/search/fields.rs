@@ -45,6 +45,7 @@ const fn texts(kind: Kind) -> &'static [&'static [u8]] {
         | Kind::ContextEdit
         | Kind::Custom
         | Kind::LeafRecord
+        | Kind::ModeChange
         | Kind::Note
         | Kind::Unknown => &[],
         Kind::CustomMessage => &[b"content"],

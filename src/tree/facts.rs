@@ -69,6 +69,7 @@ fn is_plain(kind: Kind) -> bool {
         Kind::Message
             | Kind::ThinkingLevelChange
             | Kind::ModelChange
+            | Kind::ModeChange
             | Kind::Custom
             | Kind::CustomMessage
             | Kind::Usage

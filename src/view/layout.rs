@@ -336,7 +336,8 @@ fn keeps(filter: Filter, tree: &Tree, node: Node, is_leaf: bool) -> bool {
             | Kind::Usage
             | Kind::SessionInfo
             | Kind::ThinkingLevelChange
-            | Kind::ModelChange => false,
+            | Kind::ModelChange
+            | Kind::ModeChange => false,
             Kind::Message => !flags.has(Flags::SILENT) || is_leaf,
             Kind::Compaction | Kind::BranchSummary | Kind::CustomMessage | Kind::Unknown => true,
         },

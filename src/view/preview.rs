@@ -177,6 +177,7 @@ const fn shown(kind: Kind) -> &'static [&'static [u8]] {
         Kind::Compaction | Kind::BranchSummary => &[b"summary"],
         Kind::ThinkingLevelChange => &[b"thinkingLevel"],
         Kind::ModelChange => &[b"provider", b"modelId"],
+        Kind::ModeChange => &[b"mode"],
         Kind::Custom | Kind::LeafRecord | Kind::Note => &[b"customType"],
         Kind::Label => &[b"label"],
         Kind::SessionInfo => &[b"name"],

@@ -233,6 +233,7 @@ impl<'a> RawEntry<'a> {
             },
             Kind::ThinkingLevelChange
             | Kind::ModelChange
+            | Kind::ModeChange
             | Kind::Custom
             | Kind::Note
             | Kind::Usage

@@ -186,6 +186,7 @@ fn the_default_filter_hides_settings_bookkeeping_labels_and_custom_entries() {
         json!({"entries": [
             {"type": "thinking_level_change", "thinkingLevel": "high"},
             {"type": "model_change", "provider": "p", "modelId": "m"},
+            {"type": "mode_change", "id": "mode", "mode": "plan"},
             {"type": "session_info", "name": "n"},
             {"type": "usage", "kind": "k", "provider": "p", "model": "m", "usage": {}},
             {"type": "context_edit", "targetId": "u1", "replacement": null},
@@ -196,6 +197,9 @@ fn the_default_filter_hides_settings_bookkeeping_labels_and_custom_entries() {
     );
     let rows = d.ok("get_tree", json!({}));
     assert_eq!(ids(&rows["nodes"]), ["u1", "a1", "u2", "a2", "u3"]);
-    assert_eq!(rows["hidden"], 7);
-    assert_eq!(d.ok("get_tree", json!({"filter": "all"}))["total"], 12);
+    assert_eq!(rows["hidden"], 8);
+    let all = d.ok("get_tree", json!({"filter": "all"}));
+    assert_eq!(all["total"], 13);
+    // oh-my-pi's mode had a row in every list, and nothing said which mode it is.
+    assert_eq!(row(&all, "mode")["preview"], "plan");
 }
