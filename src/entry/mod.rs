@@ -1,8 +1,10 @@
 //! One entry of a session, as plain data: its kind, its role, and the envelope that the index keeps.
 //!
-//! Pure. [`scan`] reads a line into these types, [`draft`] the text that goes back to an editor.
+//! Pure. [`scan`] reads a line into these types, [`draft`] the text that goes back to an editor,
+//! [`foreign`] knows the lines of other tools.
 
 pub(crate) mod draft;
+pub(crate) mod foreign;
 pub(crate) mod scan;
 
 use crate::json::{self, Malformed};

@@ -7,7 +7,9 @@ use super::ingest::Ingest;
 use super::lines::{self, Lines};
 use super::{Claim, Log, LogStorage, OpenedLog, Standing, append, parallel_scan, preview_cache};
 use crate::cancel::Cancel;
+use crate::entry::foreign::{self, Writer};
 use crate::error::{Error, Result};
+use crate::json;
 use crate::os::FileAt;
 use crate::os::file::{self, Identity, Location, Status};
 use crate::os::handle::{Handle, HandleAccess};
@@ -17,6 +19,10 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Bytes and lines at the beginning of a file in which lines of another tool are searched.
+const FOREIGN_HEAD: usize = 64 << 10;
+const FOREIGN_LINES: usize = 50;
 
 /// The file of a session, up to the bytes that were read.
 pub(super) struct FileLog {
@@ -260,6 +266,29 @@ impl FileLog {
             let whole = settled.filter(|status| is_local && status.size == end);
             open.checked = whole.map(Arc::new);
         }
+    }
+
+    /// The other tool whose lines the file has, with or without a header before them; `None` if one of its first lines is
+    /// an entry of a session.
+    pub(super) fn foreign_writer(&self) -> Result<Option<Writer>> {
+        let Some(open) = &self.open else {
+            return Ok(None);
+        };
+        let file = self.file(open, HandleAccess::Read)?;
+        let mut head = vec![0; FOREIGN_HEAD];
+        let read = file
+            .read_at(&mut head, 0)
+            .map_err(|error| Error::io(&format!("read {}", self.at.path().display()), &error))?;
+        let lines = head.get(..read).unwrap_or_default();
+        let mut found = None;
+        for line in lines.split(|byte| *byte == b'\n').take(FOREIGN_LINES) {
+            let [id, parent] = json::get_each(line, ["id", "parentId"]);
+            if id.is_some() && parent.is_some() {
+                return Ok(None);
+            }
+            found = found.or_else(|| foreign::writer(line));
+        }
+        Ok(found)
     }
 
     pub(super) fn read_header(&self, header: &Header) -> Result<Vec<u8>> {

@@ -46,6 +46,7 @@ pub(crate) mod whole;
 
 use crate::cache::Cache;
 use crate::cancel::Cancel;
+use crate::entry::foreign::Writer;
 use crate::error::{Error, Kind, Result};
 use crate::os::file::{self, Identity, Location};
 use crate::os::handle::{Handle, HandleAccess};
@@ -60,6 +61,20 @@ use std::sync::Arc;
 
 /// The greatest whole number that every reader of JSON takes exactly.
 const GREATEST_NUMBER: u64 = 1 << 53;
+
+/// The error for a file of another tool.
+fn foreign(at: &Location, writer: Writer) -> Error {
+    let (path, name) = (at.path(), writer.name());
+    let path = path.display();
+    let remedy = match writer {
+        Writer::ClaudeCode => format!("`treelined import {path}` makes one of it"),
+        Writer::QwenCode => "they cannot be imported yet".to_owned(),
+    };
+    Error::new(
+        Kind::HeaderMissing,
+        format!("{path} is not a session: its lines are those of {name}; {remedy}"),
+    )
+}
 
 /// The log of an open session.
 pub struct Log {
@@ -120,7 +135,15 @@ impl Log {
         let mut log = FileLog::new(at, Some(open));
         let mut tree = Tree::new();
         let mut ingest = Ingest::default();
-        log.read_on(&mut tree, &mut ingest, Tail::Take, cancel)?;
+        let read = log.read_on(&mut tree, &mut ingest, Tail::Take, cancel);
+        let is_doubtful = match &read {
+            Ok(_) => ingest.version() < 2 || tree.node_count() == 0,
+            Err(error) => error.kind == Kind::HeaderMissing,
+        };
+        if is_doubtful && let Some(writer) = log.foreign_writer()? {
+            return Err(foreign(&log.at, writer));
+        }
+        read?;
         let Some(header) = &ingest.header else {
             return Err(Error::new(
                 Kind::HeaderMissing,

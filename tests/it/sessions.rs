@@ -313,6 +313,64 @@ fn a_file_without_header_is_refused_and_left_alone() {
     }
 }
 
+/// A file of Claude Code behind a header was an empty session, or one of entries that nobody could read; without one
+/// nothing said what it is.
+#[test]
+fn a_file_of_another_tool_is_named_and_not_opened_as_an_empty_session() {
+    let envelope = r#""parentUuid":null,"sessionId":"s","timestamp":"2026-01-01T00:00:00.000Z""#;
+    let claude = format!(
+        r#"{{"type":"user","uuid":"1",{envelope},"message":{{"role":"user","content":"x"}}}}"#
+    );
+    let qwen = format!(
+        r#"{{"type":"user","uuid":"1",{envelope},"message":{{"role":"user","parts":[]}}}}"#
+    );
+    let summary = r#"{"type":"summary","summary":"x","leafUuid":"1"}"#;
+    let header = |version: &str| {
+        format!(
+            r#"{{"type":"session"{version},"id":"a","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}}"#
+        )
+    };
+    let home = Home::new();
+    let path = home.files().join("s.jsonl");
+    let import = format!("`treelined import {}`", path.display());
+    let cases = [
+        (format!("{claude}\n"), "Claude Code", &*import),
+        (format!("{summary}\n{claude}\n"), "Claude Code", &import),
+        (
+            format!("{}\n{claude}\n", header(r#","version":3"#)),
+            "Claude Code",
+            &import,
+        ),
+        (
+            format!("{}\n{claude}\n", header("")),
+            "Claude Code",
+            &import,
+        ),
+        (format!("{qwen}\n"), "Qwen Code", "cannot be imported yet"),
+    ];
+    let mut d = Daemon::start_in(&home, &[], &[]);
+    for (bytes, tool, remedy) in cases {
+        home.file("s.jsonl", bytes.as_bytes());
+        let error = d.err("open_session", json!({"path": path}));
+        assert_eq!(error.kind, "headerMissing", "{bytes}");
+        for part in [tool, remedy] {
+            assert!(error.message.contains(part), "{}", error.message);
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), bytes);
+    }
+    let entry = entry_line(
+        1,
+        "message",
+        "u1",
+        "",
+        json!({"message": user("x"), "uuid": "1", "parentUuid": null}),
+    );
+    let session = format!("{}\n{entry}\n{claude}\n", header(r#","version":3"#));
+    home.file("s.jsonl", session.as_bytes());
+    d.open(&path);
+    assert_eq!(d.ids(), ["u1"]);
+}
+
 #[test]
 fn a_newer_version_opens_for_reading_only() {
     let home = Home::new();
