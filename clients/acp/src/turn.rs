@@ -117,9 +117,81 @@ enum Part {
         message_id: Option<String>,
         blocks: Vec<Value>,
     },
-    /// The members of `tool_call` and all its updates, merged.
-    Call(Map<String, Value>),
+    Call(Call),
     Custom(&'static str, Value),
+}
+
+/// A call of a tool.
+#[derive(Debug, Default)]
+struct Call {
+    /// The members of `tool_call` and all its updates, merged.
+    members: Map<String, Value>,
+    /// The name of the tool, if the agent has said it.
+    name: Option<String>,
+    /// The first title. Later ones describe the call.
+    title: Option<String>,
+}
+
+impl Call {
+    /// Takes in a `tool_call` or `tool_call_update`. What it does not say stays.
+    fn update(&mut self, update: &Map<String, Value>) {
+        let told = update.iter().filter(|(_, value)| !value.is_null());
+        let told = told.map(|(name, value)| (name.clone(), value.clone()));
+        self.members.extend(told);
+        self.name = self.name.take().or_else(|| told_name(update));
+        let title = || self.members.get("title").and_then(Value::as_str);
+        self.title = self.title.take().or_else(|| title().map(str::to_owned));
+    }
+
+    fn get(&self, name: &str) -> Option<&Value> {
+        self.members.get(name)
+    }
+
+    /// The name of the tool if the agent says it; else the first title, which often is the name, of one word; else the
+    /// kind.
+    fn tool(&self) -> &str {
+        let is_word = |title: &&str| !title.is_empty() && !title.contains(char::is_whitespace);
+        let title = self.title.as_deref().filter(is_word);
+        let kind = || self.get("kind").and_then(Value::as_str);
+        self.name
+            .as_deref()
+            .or(title)
+            .or_else(kind)
+            .unwrap_or("tool")
+    }
+}
+
+/// The name of a tool where agents say it: in a member of their own in `_meta`, or as the beginning of the call's id.
+fn told_name(update: &Map<String, Value>) -> Option<String> {
+    let text = |value: Option<&Value>| {
+        let text = value.and_then(Value::as_str);
+        text.filter(|text| !text.is_empty()).map(str::to_owned)
+    };
+    let vendors = update.get("_meta").and_then(Value::as_object);
+    let of_vendor = |vendor: &Value| {
+        let of_call = || vendor.get("toolCall").and_then(|call| call.get("toolName"));
+        text(vendor.get("toolName").or_else(of_call))
+    };
+    text(update.get("name"))
+        .or_else(|| vendors?.values().find_map(of_vendor))
+        .or_else(|| name_in_id(update.get("toolCallId")?.as_str()?))
+}
+
+/// Gemini CLI's ids of calls: `NAME__NAME_TIME_NUMBER`, or `NAME-TIME` with what makes it unique.
+fn name_in_id(id: &str) -> Option<String> {
+    let is_time = |text: &str| {
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        digits >= 13
+    };
+    let twice = id.split_once("__").filter(|(name, rest)| {
+        let time = rest
+            .strip_prefix(name)
+            .and_then(|rest| rest.strip_prefix('_'));
+        time.is_some_and(is_time)
+    });
+    let once = || id.split_once('-').filter(|(_, time)| is_time(time));
+    let (name, _) = twice.or_else(once)?;
+    (!name.is_empty()).then(|| name.to_owned())
 }
 
 /// Collects updates.
@@ -217,11 +289,12 @@ impl Turn {
             _ => None,
         });
         match known {
-            Some(call) => {
-                let told = update.iter().filter(|(_, value)| !value.is_null());
-                call.extend(told.map(|(name, value)| (name.clone(), value.clone())));
+            Some(call) => call.update(update),
+            None => {
+                let mut call = Call::default();
+                call.update(update);
+                self.parts.push(Part::Call(call));
             }
-            None => self.parts.push(Part::Call(update.clone())),
         }
     }
 
@@ -334,7 +407,7 @@ fn usage_of(usage: &Value) -> Value {
     })
 }
 
-fn call_block(call: &Map<String, Value>) -> Value {
+fn call_block(call: &Call) -> Value {
     let arguments = match call.get("rawInput") {
         Some(Value::Object(arguments)) => Value::Object(arguments.clone()),
         Some(Value::Null) | None => json!({ "title": call.get("title") }),
@@ -343,21 +416,13 @@ fn call_block(call: &Map<String, Value>) -> Value {
     json!({
         "type": "toolCall",
         "id": call.get("toolCallId"),
-        "name": tool_name(call),
+        "name": call.tool(),
         "arguments": arguments,
     })
 }
 
-/// The name of the tool if the agent says it; else the title, which often is the name, of one word; else the kind.
-fn tool_name(call: &Map<String, Value>) -> &str {
-    let member = |name: &str| call.get(name).and_then(Value::as_str);
-    let is_word = |title: &&str| !title.is_empty() && !title.contains(char::is_whitespace);
-    let name = member("name").or_else(|| member("title").filter(is_word));
-    name.or_else(|| member("kind")).unwrap_or("tool")
-}
-
 /// The result of a call that has ended.
-fn result(call: &Map<String, Value>) -> Option<Item> {
+fn result(call: &Call) -> Option<Item> {
     let is_error = match call.get("status").and_then(Value::as_str) {
         Some("completed") => false,
         Some("failed") => true,
@@ -381,7 +446,7 @@ fn result(call: &Map<String, Value>) -> Option<Item> {
     let message = json!({
         "role": "toolResult",
         "toolCallId": call.get("toolCallId"),
-        "toolName": tool_name(call),
+        "toolName": call.tool(),
         "content": blocks,
         "isError": is_error,
     });
@@ -411,5 +476,97 @@ fn result_block(content: &Value) -> Option<Value> {
             Some(json!({ "type": "text", "text": text }))
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names of the calls of a turn, and those of their results.
+    fn names(updates: &[Value]) -> Vec<String> {
+        let mut turn = Turn::default();
+        updates.iter().for_each(|update| turn.update(update));
+        let items = turn.finish(Some("end_turn"), None);
+        let mut names = Vec::new();
+        for item in &items {
+            let Item::Message(message) = item else {
+                continue;
+            };
+            let blocks = message["content"].as_array().into_iter().flatten();
+            let calls = blocks.map(|block| &block["name"]);
+            let all = calls
+                .chain([&message["toolName"]])
+                .filter_map(Value::as_str);
+            names.extend(all.map(str::to_owned));
+        }
+        names
+    }
+
+    /// A record had `execute` where the import of the same conversation has `bash`: later titles of a call hid its name.
+    #[test]
+    fn a_call_has_the_name_that_the_agent_gives_its_tool() {
+        let begun = |id: &str, title: &str, meta: Value| {
+            json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": title, "kind": "execute", "status": "pending",
+                "_meta": meta})
+        };
+        let ended = |id: &str, title: &str| {
+            json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "title": title, "status": "completed",
+                "kind": "execute", "_meta": {"terminal": true}})
+        };
+        let none = Value::Null;
+        let cases = [
+            // opencode: the first title is the name, the later ones say what the call does.
+            (begun("c1", "bash", none.clone()), "Lists files", "bash"),
+            (begun("c1", "bash", none.clone()), "ls", "bash"),
+            // goose and Claude Code name the tool in `_meta`.
+            (
+                begun(
+                    "c1",
+                    "shell · ls",
+                    json!({"goose": {"toolCall": {"toolName": "shell"}}}),
+                ),
+                "shell · ls",
+                "shell",
+            ),
+            (
+                begun(
+                    "toolu_1",
+                    "`ls`",
+                    json!({"claudeCode": {"toolName": "Bash"}}),
+                ),
+                "`ls`",
+                "Bash",
+            ),
+            // Gemini CLI: the id begins with the name.
+            (
+                begun(
+                    "run_shell_command__run_shell_command_1795315873489_0",
+                    "ls",
+                    none.clone(),
+                ),
+                "ls",
+                "run_shell_command",
+            ),
+            (
+                begun("run_shell_command-1795315873489-0", "ls -l", none.clone()),
+                "ls -l",
+                "run_shell_command",
+            ),
+            // Nothing names it.
+            (
+                begun("call-1", "List files", none.clone()),
+                "List files",
+                "execute",
+            ),
+        ];
+        for (begun, title, name) in cases {
+            let id = begun["toolCallId"].as_str().unwrap_or_default().to_owned();
+            assert_eq!(
+                names(&[begun.clone(), ended(&id, title)]),
+                [name, name],
+                "{begun}"
+            );
+        }
     }
 }

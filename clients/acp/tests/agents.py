@@ -60,7 +60,8 @@ class Peer:
 
 
 def said(folder, sessions, method="get_path"):
-    """Role, text and calls of the messages on the path of the only session; with `get_entries`, of all its branches."""
+    """Role, text and calls (tool and argument) of the messages on the path of the only session, consecutive ones of a role
+    joined; with `get_entries`, of all its branches."""
     peer = Peer([DAEMON, "--session-dir", str(sessions)], folder, dict(os.environ))
     # Gemini CLI also stores an empty conversation at its start.
     rows = [row for row in peer.ask("list_sessions", {})["sessions"] if row["messageCount"]]
@@ -79,7 +80,7 @@ def said(folder, sessions, method="get_path"):
             elif block["type"] == "toolCall":
                 # Gemini CLI tells the editor the title of a call only, which is the command.
                 arguments = block["arguments"]
-                parts.append(("call", arguments.get("command", arguments.get("title"))))
+                parts.append(("call", block["name"], arguments.get("command", arguments.get("title"))))
     return parts
 
 
