@@ -5,7 +5,7 @@ use super::screen::{Screen, Style};
 use super::tree::count;
 use crate::error::Result;
 use crate::import::member::Place;
-use crate::import::records::{Layout, Piece, Splitter};
+use crate::import::records::{Piece, Splitter};
 use crate::importer::origin::{OriginReader, Origins};
 use crate::json;
 use crate::terminal;
@@ -236,14 +236,8 @@ fn check(
 }
 
 fn read(mut reader: OriginReader, ranges: &[Place]) -> io::Result<KeptRecords> {
-    let mut kept = KeptRecords {
-        is_document: reader.path().ends_with(".json"),
-        ..KeptRecords::default()
-    };
-    let mut splitter = Splitter::new(match kept.is_document {
-        true => Layout::Document,
-        false => Layout::Lines,
-    });
+    let mut kept = KeptRecords::default();
+    let mut splitter = Splitter::new(reader.layout());
     let mut hash = Sha256::new();
     let mut chunk = vec![0; CHUNK];
     let mut ranges = ranges.to_vec();
@@ -275,6 +269,7 @@ fn read(mut reader: OriginReader, ranges: &[Place]) -> io::Result<KeptRecords> {
         splitter.push(bytes, &mut take);
     }
     kept.len = splitter.finish(true, &mut take);
+    kept.is_document = splitter.is_document();
     let hash = hash.finalize();
     kept.hash = hash.iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(kept)

@@ -11,6 +11,7 @@ mod tests;
 use super::member::{Place, Record};
 use crate::json::{self, Key, Malformed, Span, Visitor};
 use damage::LineSearch;
+use std::borrow::Cow;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Longest line that is read, in bytes. It is in memory as a whole. The rest of a longer line is skipped.
@@ -27,7 +28,7 @@ const MOST_BEGINNINGS: usize = 64;
 pub enum Layout {
     /// One record a line.
     Lines,
-    /// The whole source is one record, over any number of lines.
+    /// The whole source is one record, over any number of lines; but a source whose first line is a record has lines.
     Document,
 }
 
@@ -55,6 +56,8 @@ pub enum Reason {
 #[derive(Debug, Clone)]
 pub struct Splitter {
     layout: Layout,
+    /// A line of a document that is not blank has been read.
+    has_first_line: bool,
     /// As [`LONGEST`].
     longest: usize,
     /// The beginning of a line.
@@ -76,6 +79,7 @@ impl Splitter {
     pub fn new(layout: Layout) -> Self {
         Self {
             layout,
+            has_first_line: false,
             longest: LONGEST,
             kept: Vec::new(),
             line_at: 0,
@@ -90,6 +94,23 @@ impl Splitter {
     /// Takes the next bytes of the source and gives each piece that they complete to `take`, in order.
     pub fn push(&mut self, chunk: &[u8], take: &mut (impl FnMut(Piece<'_>) + ?Sized)) {
         let mut rest = chunk;
+        while self.layout == Layout::Document
+            && !self.has_first_line
+            && let Some(end) = memchr::memchr(b'\n', rest)
+        {
+            let (line, after) = rest.split_at(end + 1);
+            match self.first_line(line) {
+                Some(true) => {
+                    self.layout = Layout::Lines;
+                    self.end_line(line, take);
+                }
+                found => {
+                    self.has_first_line = found.is_some();
+                    self.keep(line, take);
+                }
+            }
+            rest = after;
+        }
         if self.layout == Layout::Lines {
             while let Some(end) = memchr::memchr(b'\n', rest) {
                 let (line, after) = rest.split_at(end + 1);
@@ -98,6 +119,29 @@ impl Splitter {
             }
         }
         self.keep(rest, take);
+    }
+
+    /// Whether the first line, which ends with `end`, is a record; `None` if it is blank.
+    fn first_line(&mut self, end: &[u8]) -> Option<bool> {
+        let line = match self.kept.is_empty() {
+            true => Cow::Borrowed(end),
+            false => Cow::Owned([&*self.kept, end].concat()),
+        };
+        self.steps += line.len() as u64;
+        let start = json::skip_space(&line, 0);
+        match line.get(start)? {
+            b'{' if self.passed_over == 0 => {
+                let end = json::skip_value(&line, start).ok();
+                Some(end.is_some_and(|end| json::skip_space(&line, end) == line.len()))
+            }
+            // Whatever it is, it is not the beginning of a document.
+            _ => Some(true),
+        }
+    }
+
+    /// Whether the source is one record over several lines.
+    pub(crate) fn is_document(&self) -> bool {
+        self.layout == Layout::Document
     }
 
     /// Ends the source. A last line without a line break is cut only if the source is complete (`is_final`) or the line

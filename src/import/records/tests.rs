@@ -204,6 +204,23 @@ fn a_document_is_one_record() {
     assert_eq!((parts, end), (vec![bad(0, 9)], 9));
 }
 
+/// Gemini's documents were read by the ending of their names: one that was printed over several lines, and named
+/// `.jsonl`, had no record.
+#[test]
+fn a_source_has_lines_if_its_first_line_is_a_record() {
+    let lines = "\n {\"a\":1}\n{\"b\":[\n{\"a\":2}\n";
+    for chunk in [1, 3, 100] {
+        let found = cut_in(Layout::Document, lines.as_bytes(), chunk, true);
+        assert_eq!(found, cut_in(Layout::Lines, lines.as_bytes(), chunk, true));
+        let document = "\n{\n\"a\":\n{}\n}\n";
+        let (parts, _) = cut_in(Layout::Document, document.as_bytes(), chunk, false);
+        assert_eq!(parts, [record(1, document.trim())]);
+        // The first line of a growing file.
+        let (parts, end) = cut_in(Layout::Document, b"{\"a\":1", chunk, false);
+        assert_eq!((parts, end), (vec![], 0));
+    }
+}
+
 #[test]
 fn a_record_that_is_too_deep_or_too_long_is_reported() {
     let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));

@@ -1,6 +1,7 @@
 //! Recognizes the tool that has written a file by its first records.
 
 use super::homes;
+use crate::entry::foreign;
 use crate::import::Tool;
 use crate::import::records::{Layout, Piece, Splitter};
 use crate::importer::native::{FaultKind, NativeError};
@@ -22,13 +23,15 @@ const ZSTANDARD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 pub(super) enum Recognition {
     /// A tool has written it.
     Tool(Tool),
-    /// None of the tools writes such files.
-    Unknown,
+    /// None of the tools writes such files. The name of the one that does, if it is known.
+    Unknown(Option<&'static str>),
+    /// It has no records, or none yet.
+    NoRecords,
     /// A database in which nothing can be read, so that its tool is unknown.
     BadDatabase(FaultKind, String),
 }
 
-/// The tool among `tools` that has written the file.
+/// The tool that has written the file. Databases are those of `tools` only.
 pub(super) fn recognize(path: &Path, tools: &[Tool]) -> io::Result<Recognition> {
     let (mut file, _) = stream::open(path)?;
     let mut head = vec![0; 4096];
@@ -42,7 +45,7 @@ pub(super) fn recognize(path: &Path, tools: &[Tool]) -> io::Result<Recognition> 
         .iter()
         .find(|byte| !matches!(byte, 0 | b' ' | b'\t' | b'\r' | b'\n'));
     if !is_compressed && !matches!(is_json, Some(b'{' | 0xef)) {
-        return Ok(Recognition::Unknown);
+        return Ok(Recognition::NoRecords);
     }
     let whole = io::Cursor::new(head).chain(file).take(HEAD);
     let mut text = Vec::new();
@@ -56,14 +59,17 @@ pub(super) fn recognize(path: &Path, tools: &[Tool]) -> io::Result<Recognition> 
     }
     // Only Codex compresses its files. A damaged one is reported for Codex.
     let is_codex = is_compressed && homes::has_source(Tool::Codex, path);
-    let found = text_tool(&text).or(is_codex.then_some(Tool::Codex));
-    let found = found.filter(|tool| tools.contains(tool));
-    Ok(found.map_or(Recognition::Unknown, Recognition::Tool))
+    Ok(match text_writer(&text) {
+        Recognition::Unknown(_) | Recognition::NoRecords if is_codex => {
+            Recognition::Tool(Tool::Codex)
+        }
+        found => found,
+    })
 }
 
 fn database(path: &Path, tools: &[Tool]) -> Recognition {
     let scratch = std::env::temp_dir();
-    let mut bad = Recognition::Unknown;
+    let mut bad = Recognition::NoRecords;
     for tool in tools.iter().filter(|tool| super::is_database(**tool)) {
         match Database::open(path, *tool, &scratch) {
             Ok(_) => return Recognition::Tool(*tool),
@@ -82,20 +88,33 @@ fn database(path: &Path, tools: &[Tool]) -> Recognition {
 }
 
 /// The tool that writes texts with this beginning.
-pub(super) fn text_tool(head: &[u8]) -> Option<Tool> {
+fn text_writer(head: &[u8]) -> Recognition {
     let (mut found, mut seen) = (None, 0);
     let mut splitter = Splitter::new(Layout::Lines);
     let mut take = |piece: Piece<'_>| {
-        if let (Piece::Record(record), None) = (piece, found)
+        if let (Piece::Record(record), None) = (piece, found.as_ref())
             && seen < RECORDS
         {
             seen += 1;
-            found = record_tool(record.bytes);
+            found = record_writer(record.bytes);
         }
     };
     splitter.push(head, &mut take);
     // Only the first members of a record longer than the head are known.
-    found.or_else(|| record_tool(head))
+    let found = found.or_else(|| record_writer(head));
+    found.unwrap_or(match seen {
+        0 => Recognition::NoRecords,
+        _ => Recognition::Unknown(None),
+    })
+}
+
+/// The tool that writes such records; `None` if several might.
+fn record_writer(record: &[u8]) -> Option<Recognition> {
+    match foreign::writer(record) {
+        Some(foreign::Writer::ClaudeCode) => Some(Recognition::Tool(Tool::ClaudeCode)),
+        Some(other) => Some(Recognition::Unknown(Some(other.name()))),
+        None => record_tool(record).map(Recognition::Tool),
+    }
 }
 
 /// The tool that writes such records; `None` if several might.

@@ -14,10 +14,9 @@ mod walk;
 use super::extraction;
 use super::ledger::{DatabaseRow, Ledger};
 use super::native::FaultKind;
-use super::source::{Medium, Source, SourceFailure, SourceStatus, stream};
+use super::source::{Medium, Source, SourceFailure, SourceStatus, layout, stream};
 use crate::error::{Error, Result};
 use crate::import::Tool;
-use crate::import::records::Layout;
 use crate::os::file::Status;
 use content::Recognition;
 pub(super) use homes::Home;
@@ -91,6 +90,23 @@ fn discover_in(
     let order = |source: &Source| (source.tool, path_order(&source.path), source.part.clone());
     found.sources.sort_by_cached_key(order);
     Ok(found)
+}
+
+/// The source in a file of a tool; `None` if the file is not there, or is a database.
+pub(super) fn source_at(tool: Tool, path: &Path, session_dir: &Path) -> Option<Source> {
+    if is_database(tool) || !path.is_file() {
+        return None;
+    }
+    let ledger = Ledger::default();
+    let mut search = Search {
+        session_dir: session_dir.to_owned(),
+        ledger: &ledger,
+        found: FoundSources::default(),
+        seen: HashSet::new(),
+    };
+    search.add_file(tool, path);
+    let mut sources = search.found.sources.into_iter();
+    sources.find(|source| source.path == path)
 }
 
 /// The homes in which all sources of a request are files; `None` if it has other sources, or if a path is missing.
@@ -294,6 +310,9 @@ impl Search<'_> {
                 Ok(Recognition::BadDatabase(kind, message)) => {
                     self.bad_database(&file, kind, message);
                 }
+                Ok(Recognition::Unknown(writer)) if writer.is_some() || is_unknown_log(&file) => {
+                    self.unknown(&file, writer);
+                }
                 Ok(found) => {
                     for (tool, files) in &mut of_tools {
                         let is_its = found == Recognition::Tool(*tool);
@@ -327,22 +346,36 @@ impl Search<'_> {
         });
     }
 
+    /// A file that no tool writes whose conversations can be imported.
+    fn unknown(&mut self, path: &Path, writer: Option<&str>) {
+        let message = match writer {
+            Some(writer) => {
+                format!("this is a file of {writer}, whose conversations cannot be imported yet")
+            }
+            None => "no known tool writes files like this; name the tool with --from".to_owned(),
+        };
+        self.found.failures.push(SourceFailure {
+            tool: None,
+            path: path.to_owned(),
+            kind: "unrecognized",
+            message,
+        });
+    }
+
     /// A file that the user names.
     fn file(&mut self, path: &Path, tools: &[Tool]) {
-        let tool = match tools {
-            [tool] => Ok(Recognition::Tool(*tool)),
-            _ => content::recognize(path, tools),
+        let found = content::recognize(path, tools);
+        let found = match (tools, found) {
+            // The user knows better, unless it is certain that no tool here writes it.
+            ([_], Ok(Recognition::Unknown(Some(writer)))) => Ok(Recognition::Unknown(Some(writer))),
+            ([tool], _) => Ok(Recognition::Tool(*tool)),
+            (_, found) => found,
         };
-        match tool {
+        match found {
             Ok(Recognition::Tool(tool)) => self.add_file(tool, path),
             Ok(Recognition::BadDatabase(kind, message)) => self.bad_database(path, kind, message),
-            Ok(Recognition::Unknown) => self.found.failures.push(SourceFailure {
-                tool: None,
-                path: path.to_owned(),
-                kind: "unrecognized",
-                message: "no known tool writes files like this; name the tool with --from"
-                    .to_owned(),
-            }),
+            Ok(Recognition::Unknown(writer)) => self.unknown(path, writer),
+            Ok(Recognition::NoRecords) => self.unknown(path, None),
             Err(error) => {
                 let failure = SourceFailure::io(None, path, &error);
                 self.found.failures.push(failure);
@@ -472,16 +505,21 @@ fn may_be_source(path: &Path, error: &io::Error) -> bool {
     is_log && error.kind() != io::ErrorKind::NotFound
 }
 
+/// Whether a file may have a conversation of an unknown tool, judged by its name. The tools' own lists have none.
+fn is_unknown_log(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let is_list = matches!(name, "session_index.jsonl" | "history.jsonl");
+    name.ends_with(".jsonl") && !name.starts_with('.') && !is_list
+}
+
 fn is_database(tool: Tool) -> bool {
     matches!(tool, Tool::Opencode | Tool::Goose)
 }
 
 fn medium(tool: Tool, path: &Path) -> Medium {
-    let ending = path.extension().and_then(OsStr::to_str);
-    match ending {
+    match path.extension().and_then(OsStr::to_str) {
         Some("zst") => Medium::Compressed,
-        Some("json") if tool == Tool::Gemini => Medium::Plain(Layout::Document),
-        _ => Medium::Plain(Layout::Lines),
+        _ => Medium::Plain(layout(tool)),
     }
 }
 

@@ -4,6 +4,8 @@ use super::manifest::{Manifest, Segment};
 use super::{failed, is_name};
 use crate::error::{Error, Kind, Result};
 use crate::import::Tool;
+use crate::import::records::Layout;
+use crate::importer::source::layout;
 use crate::os::file::Folder;
 use crate::os::handle::HandleAccess;
 use std::ffi::OsStr;
@@ -49,6 +51,11 @@ impl OriginReader {
     /// The source when its last bytes were kept: its path, then `#` and the part.
     pub(crate) fn path(&self) -> &str {
         self.manifest.last_path()
+    }
+
+    /// The arrangement of the source's records.
+    pub(crate) fn layout(&self) -> Layout {
+        self.manifest.last_tool().map_or(Layout::Lines, layout)
     }
 
     /// SHA-256 of these bytes, in hexadecimal digits.

@@ -61,6 +61,14 @@ pub(crate) enum Medium {
     Extracted(&'static dyn Extraction),
 }
 
+/// The arrangement of records in the files of a tool. Gemini CLI writes documents and lines, with either ending.
+pub(crate) fn layout(tool: Tool) -> Layout {
+    match tool {
+        Tool::Gemini => Layout::Document,
+        _ => Layout::Lines,
+    }
+}
+
 /// Makes records of sessions that no single file holds: rows of databases, folders of JSON files.
 pub(crate) trait Extraction: Sync {
     /// The native sessions in a database or folder.
