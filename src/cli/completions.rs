@@ -212,11 +212,6 @@ pub(super) fn sessions(current: &OsStr) -> Vec<CompletionCandidate> {
     found
 }
 
-/// The ids of deleted sessions that begin so.
-pub(super) fn deleted_ids(current: &OsStr) -> Vec<CompletionCandidate> {
-    ids(current, restore::deleted)
-}
-
 /// The ids of all sessions that begin so, deleted ones too.
 pub(super) fn all_ids(current: &OsStr) -> Vec<CompletionCandidate> {
     ids(current, |daemon| {

@@ -54,8 +54,9 @@ pub(crate) struct ImportArgs {
     /// Import the end of conversations that may still grow
     #[arg(long)]
     r#final: bool,
-    /// Import a deleted session again; exit code 3 if no import has made the session
-    #[arg(long, value_name = "SESSION-ID", add = ArgValueCompleter::new(completions::deleted_ids))]
+    /// Write a session anew, and move its old file to the trash, or import a deleted one again; exit code 3 if no import
+    /// has made the session
+    #[arg(long, value_name = "SESSION-ID", add = ArgValueCompleter::new(completions::all_ids))]
     again: Option<String>,
     /// Print the result as JSON
     #[arg(long)]

@@ -10,6 +10,7 @@ pub(crate) mod family;
 mod gemini;
 pub(crate) mod goose;
 pub(crate) mod ids;
+pub(crate) mod mapping;
 pub(crate) mod member;
 mod message;
 pub(crate) mod opencode;
@@ -20,6 +21,7 @@ pub(crate) mod tests;
 mod value;
 pub(crate) mod whole;
 
+use mapping::Former;
 use member::{Body, Member, Node, Record};
 
 /// The tools whose conversations can be imported.
@@ -89,6 +91,9 @@ pub(crate) trait Format: Sync {
 
 /// Reads one source from beginning to end. Linear in its bytes; keeps nodes, not bodies.
 pub(crate) trait Reader: Send {
+    /// Says before the first record which ones older versions have read: they become what those made of them.
+    fn formerly(&mut self, _former: Former) {}
+
     /// Takes the next record: one JSON value. A value that is no record of the tool counts as kept only in the origin.
     fn record(&mut self, record: Record<'_>);
 

@@ -10,14 +10,12 @@ use super::relatives::base;
 use super::run::ImportRequest;
 use crate::error::{Error, Result};
 use crate::import::family::{self, Forest, MemberNumber, Placement, Rules, SessionTree, TreeEntry};
+use crate::import::mapping::VERSION;
 use crate::import::member::Member;
 use crate::import::{Tool, format};
 use crate::name;
 use crate::wire::{ImportedFile, ImportedSession};
 use std::collections::{HashMap, HashSet};
-
-/// The version of the mappers. A change makes imports read all sources again.
-pub(super) const MAPPING_VERSION: u32 = 1;
 
 /// The members of one tool, joined.
 pub(super) struct Batch {
@@ -51,9 +49,8 @@ impl Batch {
         let mut known_len = Vec::new();
         for (number, source) in sources.iter_mut().enumerate() {
             let row = ledger.source(tool, &source.source.name());
-            let is_continued =
-                |row: &&SourceRow| row.origin == source.origin && row.version == MAPPING_VERSION;
-            known_len.push(row.filter(is_continued).map_or(0, |row| row.len));
+            let known = row.filter(|row| row.origin == source.origin);
+            known_len.push(known.map_or(0, |row| row.len));
             for (member, held_back) in source.members.drain(..).zip(&source.held) {
                 members.push(member);
                 held.push(*held_back);
@@ -114,6 +111,22 @@ impl Batch {
         let len = source.and_then(|source| self.known_len.get(*source).copied());
         let mut places = node.into_iter().flat_map(|node| &node.places);
         places.all(|place| place.at.saturating_add(place.len) <= len.unwrap_or(0))
+    }
+
+    /// Whether a session has entries of one of these sources.
+    pub(super) fn has_source(&self, tree: &SessionTree, names: &HashSet<String>) -> bool {
+        let is_named = |member: MemberNumber| {
+            let source = self
+                .source_of
+                .get(member)
+                .and_then(|at| self.sources.get(*at));
+            source.is_some_and(|read| names.contains(&read.source.name()))
+        };
+        !names.is_empty()
+            && tree.entries.iter().any(|entry| match &entry.content {
+                family::EntryContent::Node { member, .. } => is_named(*member),
+                family::EntryContent::Gap { .. } => false,
+            })
     }
 
     fn members_of(&self, source: usize) -> impl Iterator<Item = MemberNumber> + '_ {
@@ -246,7 +259,8 @@ impl Batch {
                 held: read.is_growing
                     && (read.held.iter().any(|held| *held > 0)
                         || read.scan.len < read.source.status.size),
-                version: MAPPING_VERSION,
+                version: VERSION,
+                former: read.former.clone(),
             });
         }
         let sessions = rows

@@ -10,7 +10,7 @@ use crate::import::member::Member;
 use crate::json;
 use crate::log::header::Header;
 use crate::name;
-use crate::os::file::Folder;
+use crate::os::file::{Folder, Location};
 use crate::store::Store;
 use crate::timestamp::{self, Millis};
 use crate::wire::{ImportedFile, ImportedSession, SpawnedBy};
@@ -55,11 +55,12 @@ impl SessionWork<'_> {
     }
 
     /// Writes the file of a new session. It gets its name once it is complete; the name becomes durable with a sync of
-    /// the returned folder.
+    /// the returned folder. The file that it replaces goes to the trash just before.
     pub(super) fn create(
         mut self,
         store: &Store,
         contents: &mut dyn Contents,
+        old: Option<&Location>,
     ) -> Result<(ImportedSession, Arc<Folder>)> {
         let header = self.header();
         let at = store.place(&header)?;
@@ -86,6 +87,9 @@ impl SessionWork<'_> {
             file.line(|out| out.extend_from_slice(&line))?;
         }
         self.check()?;
+        if let Some(old) = old {
+            store.trash(old)?;
+        }
         let at = file.finish()?;
         Ok((self.row, at.folder))
     }

@@ -7,8 +7,9 @@
 //! sources, with [`sides`] for what other files say of them, and [`relatives`] says which belong together;
 //! [`batch`] joins them; [`create`] writes new sessions ([`new_file`]) and [`extend`] what is new in old ones, with the lines of
 //! [`line`]; [`result`] is what is reported, and [`repeat`] reports it
-//! again while nothing changes. [`watch`] waits until there is something to import again.
+//! again while nothing changes; [`anew`] is for sessions that are replaced. [`watch`] waits until there is something to import again.
 
+mod anew;
 mod batch;
 mod create;
 mod databases;

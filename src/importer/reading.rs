@@ -1,15 +1,17 @@
 //! Sources read into members, without their bytes.
 
-use super::origin::Origins;
+use super::ledger::Ledger;
+use super::origin::{OriginWriter, Origins};
 use super::sides::Sides;
 use super::source::{Places, Scan, ScanFailure, SideKind, Source, SourceFailure};
 use crate::cancel::Cancel;
 use crate::error::{Error, Kind, Result};
 use crate::import::family::MemberNumber;
+use crate::import::mapping::Former;
 use crate::import::member::{Base, Member, Node, NodeKind, Parent, Place};
 use crate::import::{Format, Tool};
 use crate::importer::line::Contents;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::time::{Duration, SystemTime};
 
@@ -32,6 +34,8 @@ pub(super) struct ReadSource {
     pub(super) held: Vec<u64>,
     /// Whether the source may still grow, so that its last nodes are held back.
     pub(super) is_growing: bool,
+    /// The records that older versions of the reader have read.
+    pub(super) former: Former,
 }
 
 /// The settings for reading sources.
@@ -41,6 +45,9 @@ pub(super) struct Reading<'a> {
     pub(super) is_final: bool,
     pub(super) cancel: &'a Cancel,
     pub(super) sides: &'a Sides,
+    pub(super) ledger: &'a Ledger,
+    /// The names of sources whose sessions are written anew.
+    pub(super) anew: &'a HashSet<String>,
     /// Called with the number of bytes that were read.
     pub(super) progress: &'a (dyn Fn(u64) + Sync),
 }
@@ -58,6 +65,11 @@ impl Reading<'_> {
             Some(origins) => Some(origins.writer(&source)?),
             None => None,
         };
+        let former = self.former(&source, origin.as_ref());
+        reader.formerly(former.clone());
+        if let Some(origin) = &mut origin {
+            origin.set_former(former.clone());
+        }
         let progress = |bytes: u64| {
             (self.progress)(bytes);
             match self.cancel.is_cancelled() {
@@ -93,7 +105,19 @@ impl Reading<'_> {
             members,
             held: Vec::new(),
             is_growing,
+            former,
         })
+    }
+
+    /// The records that older versions of the reader have read, by the ledger or, without it, by the kept bytes.
+    fn former(&self, source: &Source, origin: Option<&OriginWriter>) -> Former {
+        if self.anew.contains(&source.name()) {
+            return Former::default();
+        }
+        match self.ledger.source(source.tool, &source.name()) {
+            Some(row) => row.former.clone().and(row.version, row.len),
+            None => origin.map_or_else(Former::default, |origin| origin.former().clone()),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use crate::cancel::Cancel;
 use crate::entry::Kind as EntryKind;
 use crate::error::Result;
 use crate::import::Tool;
+use crate::import::mapping::Former;
 use crate::json;
 use crate::log::OpenedLog;
 use crate::os::file::{Identity, Location};
@@ -117,5 +118,6 @@ pub(super) fn placement(tool: Tool, session_id: &str, natives: Vec<String>) -> S
         origin: String::new(),
         held: false,
         version: 0,
+        former: Former::default(),
     }
 }

@@ -1,9 +1,9 @@
 //! One import: finds the sources, reads those that have changed with their relatives, joins them, and writes the
 //! sessions.
 
-use super::batch::{Batch, MAPPING_VERSION};
+use super::batch::Batch;
 use super::create::SessionWork;
-use super::discover::{Request as Search, discover};
+use super::discover::{Request as Search, discover, source_at};
 use super::ledger::{Ledger, SourceRow};
 use super::line::LineMaker;
 use super::origin::Origins;
@@ -42,6 +42,8 @@ struct Known {
     /// By id.
     sessions: HashMap<String, Location>,
     origins: hashbrown::HashSet<OsString>,
+    /// The names of the sources whose sessions are written anew.
+    anew: HashSet<String>,
 }
 
 /// The options of an import.
@@ -57,7 +59,7 @@ pub(crate) struct ImportRequest {
     pub(crate) is_dry_run: bool,
     pub(crate) split: bool,
     pub(crate) is_final: bool,
-    /// A deleted session that is imported again.
+    /// A session that is written anew, or a deleted one that is imported again.
     pub(crate) again: Option<String>,
 }
 
@@ -92,9 +94,10 @@ impl Import<'_> {
         for failure in found.failures {
             results.fail(failure);
         }
-        let known = Known {
+        let mut known = Known {
             sessions: self.store.session_ids()?,
             origins: Origins::names(self.session_dir),
+            anew: HashSet::new(),
         };
         let state = before.and_then(|before| {
             let state = before.with_sources(&found.sources, &found.folders, &ledger)?;
@@ -104,6 +107,9 @@ impl Import<'_> {
         super::rebuild::rebuild(&mut ledger, self.store, &known.sessions, self.cancel)?;
         if let Some(again) = &self.request.again {
             ledger.note_trashed(again, false)?;
+            if known.sessions.contains_key(again) {
+                known.anew = super::anew::sources(again, &found.sources, &ledger)?;
+            }
         }
         for tool in tools(&found.sources) {
             let sources = found.sources.iter().filter(|source| source.tool == tool);
@@ -143,15 +149,18 @@ impl Import<'_> {
             row.is_some_and(|row| self.is_unchanged(source, row, known, ledger))
         };
         let (unchanged, changed): (Vec<Source>, Vec<Source>) =
-            sources.into_iter().partition(is_unchanged);
-        let mut relatives = Relatives::of(tool, unchanged);
+            sources.iter().cloned().partition(is_unchanged);
+        let find = |path: &Path| source_at(tool, path, self.session_dir);
+        let mut relatives = Relatives::of(tool, &sources, unchanged, &find);
         let mut next = changed;
         let mut read: Vec<ReadSource> = Vec::new();
         while !next.is_empty() {
             let first = read.len();
-            self.read(tool, next, &mut read, results)?;
-            next = relatives.take(read.get(first..).unwrap_or_default(), ledger);
+            self.read(next, known, ledger, &mut read, results)?;
+            let new = read.get(first..).unwrap_or_default();
+            next = relatives.take(new, ledger, &known.anew);
         }
+        results.found(relatives.added());
         for source in relatives.rest() {
             // Nothing was said in it after it was changed.
             let since = self.request.since.unwrap_or(Millis::MIN).div_euclid(1000);
@@ -164,7 +173,7 @@ impl Import<'_> {
             return Ok(());
         }
         let batch = Batch::new(tool, read, ledger, self.request);
-        self.write(batch, &known.sessions, ledger, results)
+        self.write(batch, known, ledger, results)
     }
 
     /// Whether the source is unchanged since an earlier import read it.
@@ -191,7 +200,7 @@ impl Import<'_> {
             }
         };
         row.status == source.status
-            && row.version == MAPPING_VERSION
+            && !known.anew.contains(&source.name())
             && !may_be_longer
             && row.targets.iter().all(is_there)
             && (row.origin.is_empty() || known.origins.contains(OsStr::new(&row.origin)))
@@ -200,8 +209,9 @@ impl Import<'_> {
     /// Reads sources on all cores. Unreadable ones are added to the result.
     fn read(
         &self,
-        tool: Tool,
         sources: Vec<Source>,
+        known: &Known,
+        ledger: &Ledger,
         read: &mut Vec<ReadSource>,
         results: &mut Results,
     ) -> Result<()> {
@@ -215,15 +225,16 @@ impl Import<'_> {
         let sides = Sides::default();
         let reading = Reading {
             sides: &sides,
+            ledger,
+            anew: &known.anew,
             origins: origins.as_ref(),
             is_final: self.request.is_final,
             cancel: self.cancel,
             progress: &progress,
         };
-        let format = format(tool);
         let work = |(): &mut (), number: usize| {
             let source = sources.get(number).cloned();
-            source.map(|source| reading.read(format, source))
+            source.map(|source| reading.read(format(source.tool), source))
         };
         let take = |done: Option<Result<ReadSource, ScanFailure>>| {
             match done {
@@ -249,7 +260,7 @@ impl Import<'_> {
     fn write(
         &self,
         batch: Batch,
-        known: &HashMap<String, Location>,
+        known: &Known,
         ledger: &mut Ledger,
         results: &mut Results,
     ) -> Result<()> {
@@ -264,7 +275,7 @@ impl Import<'_> {
             })
             .collect();
         let order: Vec<usize> = wanted.iter().copied().collect();
-        let trashed = self.trashed(&batch, &order, known, ledger)?;
+        let trashed = self.trashed(&batch, &order, &known.sessions, ledger)?;
         let folders: Mutex<NewNames> = Mutex::default();
         let work = |(): &mut (), number: usize| {
             let at = order.get(number).copied()?;
@@ -372,7 +383,7 @@ impl Import<'_> {
         tree: &SessionTree,
         row: ImportedSession,
         files: &[ImportedFile],
-        known: &HashMap<String, Location>,
+        known: &Known,
         folders: &Mutex<NewNames>,
     ) -> Result<ImportedSession> {
         let maker = LineMaker {
@@ -400,17 +411,19 @@ impl Import<'_> {
         };
         let mut contents = SourceContents::new(&batch.sources, &batch.source_of);
         let writes = !self.request.is_dry_run;
-        match known.get(&tree.session_id) {
-            Some(at) => {
+        let at = known.sessions.get(&tree.session_id);
+        let old = at.filter(|_| batch.has_source(tree, &known.anew));
+        match at {
+            Some(at) if old.is_none() => {
                 let is_known = |entry: &TreeEntry| batch.is_known(entry);
                 work.extend(self.store, at.clone(), &mut contents, &is_known, writes)
             }
-            None if writes => {
-                let (row, folder) = work.create(self.store, &mut contents)?;
+            _ if writes => {
+                let (row, folder) = work.create(self.store, &mut contents, old)?;
                 lock(folders).insert(folder.path().to_owned(), folder);
                 Ok(row)
             }
-            None => {
+            _ => {
                 let path = self.store.place_to_be(&work.header());
                 work.row.path = path.display().to_string();
                 work.count_new();

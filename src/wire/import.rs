@@ -27,7 +27,8 @@ pub(crate) struct ImportSessionsParams {
     /// changed in the last 10 minutes.
     #[serde(rename = "final")]
     pub is_final: Option<bool>,
-    /// The id of a deleted session that is to be imported again. Default: deleted sessions stay deleted.
+    /// The id of a session that is to be written anew, while its old file goes to the trash, or of a deleted one that is
+    /// to be imported again. Default: none; deleted sessions stay deleted.
     pub again: Option<String>,
 }
 

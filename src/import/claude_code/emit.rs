@@ -155,6 +155,7 @@ impl<'a> Writer<'a> {
                     group: Some(group), ..
                 } => group.clone(),
                 Role::Duplicate => format!("{}#{}", key(first), first.number).into(),
+                Role::Results { .. } => format!("{}/text", key(first)).into(),
                 _ => key(first),
             };
             let is_duplicate = matches!(first.role, Role::Duplicate);
@@ -224,7 +225,7 @@ impl<'a> Writer<'a> {
         let Some(record) = self.source.records.get(result.record) else {
             return parent;
         };
-        let Role::Results(results) = &record.role else {
+        let Role::Results { results, has_text } = &record.role else {
             return parent;
         };
         let Some(found) = results.get(result.result) else {
@@ -251,7 +252,7 @@ impl<'a> Writer<'a> {
             );
             parent = Parent::Node(index);
         }
-        let is_last = result.result + 1 == results.len();
+        let takes_rest = !has_text && result.result + 1 == results.len();
         let name = self.tool_name(result.call);
         let index = self.push(
             turn,
@@ -261,7 +262,7 @@ impl<'a> Writer<'a> {
                 parent,
                 kind: NodeKind::ToolResult,
                 places,
-                note: Some(result_note(found.block, is_last, name)),
+                note: Some(result_note(found.block, takes_rest, name)),
                 ..node(turn, record)
             },
         );

@@ -7,8 +7,8 @@
 //! | `usage` of the last of these records | `usage`: the others have a stub of `output_tokens` |
 //! | `stop_reason` `max_tokens`, `refusal`; none with a call | `stopReason` `length`, `error`, `toolUse`; else `stop` |
 //! | `isApiErrorMessage`, `isAbortedMidStream` | `stopReason` `error` with `errorMessage`, `aborted` |
-//! | block `tool_result` of a `user` record | `message`, role `toolResult`; texts beside it join the last result |
-//! | other `user` records, `queued_command`, `queue-operation` `remove` | `message`, role `user` |
+//! | block `tool_result` of a `user` record | `message`, role `toolResult`; what the harness puts beside it joins the last result |
+//! | other `user` records, words of the user beside a result, `queued_command`, `queue-operation` `remove` | `message`, role `user` |
 //! | of these `isMeta` and texts in tags of the harness | `custom_message` `claude-code.<tag>`, hidden if `isMeta` |
 //! | block `image` with `base64` | `image` |
 //! | `compact_boundary` with `isCompactSummary` | `compaction`: the summary's text, `preTokens` |
@@ -214,10 +214,10 @@ fn user_content(content: &[u8]) -> Vec<u8> {
     blocks.array()
 }
 
-/// The note of a result's node: the index of its block in the record, the tool's name, and whether it is the record's
-/// last result.
-pub(super) fn result_note(block: usize, is_last: bool, name: &str) -> Box<str> {
-    let mark = if is_last { '.' } else { ',' };
+/// The note of a result's node: the index of its block in the record, the tool's name, and whether the result gets what
+/// is beside the results.
+pub(super) fn result_note(block: usize, takes_rest: bool, name: &str) -> Box<str> {
+    let mark = if takes_rest { '.' } else { ',' };
     format!("{block}{mark}{name}").into()
 }
 
@@ -225,7 +225,7 @@ fn tool_result(node: &Node, record: &Fields<'_>) -> Vec<u8> {
     let note = node.note.as_deref().unwrap_or_default();
     let digits = note.bytes().take_while(u8::is_ascii_digit).count();
     let (block, rest) = note.split_at_checked(digits).unwrap_or_default();
-    let (is_last, name) = match rest.strip_prefix('.') {
+    let (takes_rest, name) = match rest.strip_prefix('.') {
         Some(name) => (true, name),
         None => (false, rest.strip_prefix(',').unwrap_or_default()),
     };
@@ -239,7 +239,7 @@ fn tool_result(node: &Node, record: &Fields<'_>) -> Vec<u8> {
         Some(content) => elements(content).for_each(|block| push_block(&mut blocks, block)),
         None => {}
     }
-    if is_last {
+    if takes_rest {
         elements(all).for_each(|block| push_block(&mut blocks, block));
     }
     let call = literal(call).or(literal(record.source_call));

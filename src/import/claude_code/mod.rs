@@ -17,6 +17,7 @@
 //!   begin with records of another session, uuids included. So keys are shared between files.
 //! - The id of a session is the name of its file if records have it, else that of the last record with one.
 
+mod deliveries;
 mod emit;
 mod map;
 mod reader;

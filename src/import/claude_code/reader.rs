@@ -1,8 +1,10 @@
 //! Reads the records of one file.
 
+use super::deliveries::Deliveries;
 use super::record::{self, Fields, Role, boxed};
 use super::tree;
 use crate::import::Reader;
+use crate::import::mapping::Former;
 use crate::import::member::{Base, Member, Record};
 use crate::import::message::literal;
 use crate::json;
@@ -141,6 +143,8 @@ pub(super) struct SessionReader {
     /// Titles by the record that they belong to, which may be in another file.
     summaries: Vec<(Box<str>, String)>,
     mode: Option<Box<str>>,
+    deliveries: Deliveries,
+    former: Former,
 }
 
 impl SessionReader {
@@ -165,6 +169,8 @@ impl SessionReader {
             titles: [None, None, None],
             summaries: Vec::new(),
             mode: None,
+            deliveries: Deliveries::default(),
+            former: Former::default(),
         }
     }
 
@@ -354,20 +360,27 @@ impl SessionReader {
         let inner_role = inner.as_ref().and_then(record::role);
         let is_agent = matches!(
             inner_role,
-            Some(Role::User | Role::Scaffolding | Role::Assistant { .. } | Role::Results(_))
+            Some(Role::User | Role::Scaffolding | Role::Assistant { .. } | Role::Results { .. })
         );
         let mut is_new = is_agent;
         if let Some(role) = record::role(fields) {
+            let role = self.once(record, fields, role);
             if matches!(role, Role::Link) && !is_agent && !self.is_known(fields) {
                 self.source.labels.count(label);
             }
             is_new = self.add(record, fields, role, label);
         } else if let Some(role) = self.state(fields) {
-            self.add(record, fields, role, label);
+            match self.once(record, fields, role) {
+                Role::Link => self.source.labels.count(label),
+                role => {
+                    self.add(record, fields, role, label);
+                }
+            }
         } else if !is_agent {
             return false;
         }
         if let (Some(inner), Some(role), true) = (inner, inner_role, is_agent && is_new) {
+            let role = self.once(record, &inner, role);
             self.add(record, &inner, role, label);
             let agent = inner.agent.and_then(json::id).unwrap_or_default();
             let thread = self.agents.get(&*agent).copied().unwrap_or_default();
@@ -376,6 +389,28 @@ impl SessionReader {
             }
         }
         true
+    }
+
+    /// The part of a record, without what another record has told, or what an older version put elsewhere.
+    fn once(&mut self, record: &Record<'_>, fields: &Fields<'_>, role: Role) -> Role {
+        let is_former = self.former.version_at(record.at) < 2;
+        match role {
+            Role::Results { results, .. } if is_former => Role::Results {
+                results,
+                has_text: false,
+            },
+            Role::Assistant { .. } => {
+                self.deliveries.answered();
+                role
+            }
+            Role::User | Role::Scaffolding if fields.message.is_none() => {
+                match self.deliveries.is_told_again(fields) && !is_former {
+                    true => Role::Link,
+                    false => role,
+                }
+            }
+            _ => role,
+        }
     }
 
     /// Whether a record differs from the first one with its id in more than its place. After a compaction, records are
@@ -404,6 +439,10 @@ impl SessionReader {
 }
 
 impl Reader for SessionReader {
+    fn formerly(&mut self, former: Former) {
+        self.former = former;
+    }
+
     fn record(&mut self, record: Record<'_>) {
         let Some(fields) = Fields::read(record.bytes) else {
             let label = self.source.labels.index("not an object");

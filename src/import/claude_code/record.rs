@@ -21,6 +21,8 @@ pub(super) struct Fields<'a> {
     pub(super) attachment: Option<&'a [u8]>,
     pub(super) content: Option<&'a [u8]>,
     pub(super) operation: Option<&'a [u8]>,
+    pub(super) delivery: Option<&'a [u8]>,
+    pub(super) command: Option<&'a [u8]>,
     pub(super) agent: Option<&'a [u8]>,
     pub(super) is_sidechain: bool,
     pub(super) is_meta: bool,
@@ -72,6 +74,8 @@ impl<'a> Fields<'a> {
             b"attachment" => self.attachment = value,
             b"content" => self.content = value,
             b"operation" => self.operation = value,
+            b"deliveryId" => self.delivery = value,
+            b"commandUuid" => self.command = value,
             b"agentId" => self.agent = value,
             b"isSidechain" => self.is_sidechain = is_true,
             b"isMeta" => self.is_meta = is_true,
@@ -153,7 +157,11 @@ pub(super) enum Role {
     User,
     /// A message of the harness to the model.
     Scaffolding,
-    Results(Vec<CallResult>),
+    Results {
+        results: Vec<CallResult>,
+        /// The user has said something beside them.
+        has_text: bool,
+    },
     /// A boundary of a compaction, with the ids of records that stay in the context.
     Boundary {
         kept: Vec<Box<str>>,
@@ -261,12 +269,22 @@ fn user(fields: &Fields<'_>) -> Option<Role> {
         })
         .collect();
     if !results.is_empty() {
-        return Some(Role::Results(results));
+        let has_text = !fields.is_meta && has_words(content);
+        return Some(Role::Results { results, has_text });
     }
     match fields.is_meta || tag(content).is_some() {
         true => Some(Role::Scaffolding),
         false => Some(Role::User),
     }
+}
+
+/// Whether a record of results has a text of the user's.
+fn has_words(content: &[u8]) -> bool {
+    elements(content).any(|block| {
+        let [kind, text] = json::get_each(block, ["type", "text"]);
+        let text = text.filter(|text| text.starts_with(b"\"") && *text != b"\"\"");
+        kind == Some(b"\"text\"") && text.is_some_and(|text| tag_of(text).is_none())
+    })
 }
 
 /// The subagent whose result this is: named in a member, or in the text of older versions.

@@ -2,7 +2,7 @@
 
 use super::emit;
 use super::reader::{Parentage, Source, TreeRecord};
-use super::record::Role;
+use super::record::{CallResult, Role};
 use crate::import::member::Member;
 use crate::timestamp::Millis;
 use hashbrown::{HashMap, HashSet};
@@ -161,7 +161,7 @@ impl<'a> Builder<'a> {
 
     fn dependency(&self, at: usize) -> Option<usize> {
         let record = self.source.records.get(at)?;
-        if let Role::Results(results) = &record.role {
+        if let Role::Results { results, .. } = &record.role {
             let mut calls = results.iter();
             let call = calls.find_map(|result| self.calls.get(&(record.thread, &*result.call)));
             if let Some((made, _)) = call {
@@ -231,7 +231,13 @@ impl<'a> Builder<'a> {
             }
             Role::User => self.place_message(at, record, TurnKind::User, above),
             Role::Scaffolding => self.place_message(at, record, TurnKind::Scaffolding, above),
-            Role::Results(_) => self.place_results(at, record, above),
+            Role::Results { results, has_text } => {
+                let below = self.place_results(at, record, results, above);
+                match has_text {
+                    true => self.place_message(at, record, TurnKind::User, below),
+                    false => below,
+                }
+            }
             Role::Boundary { kept } => {
                 let turn = self.begin(at, record, TurnKind::Compaction, above);
                 self.keep(turn, kept);
@@ -328,10 +334,13 @@ impl<'a> Builder<'a> {
         Anchor::Turn(turn)
     }
 
-    fn place_results(&mut self, at: usize, record: &'a TreeRecord, above: Anchor) -> Anchor {
-        let Role::Results(results) = &record.role else {
-            return above;
-        };
+    fn place_results(
+        &mut self,
+        at: usize,
+        record: &'a TreeRecord,
+        results: &'a [CallResult],
+        above: Anchor,
+    ) -> Anchor {
         let mut own = None;
         let mut of_calls = None;
         let mut is_kept = false;
@@ -356,7 +365,7 @@ impl<'a> Builder<'a> {
                 });
             }
         }
-        if !is_kept {
+        if !is_kept && !matches!(record.role, Role::Results { has_text: true, .. }) {
             self.dropped.push(at);
         }
         match (of_calls, own) {

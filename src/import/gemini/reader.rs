@@ -3,6 +3,7 @@
 use super::emit;
 use super::message::{Fields, call_key, directory, is_scaffolding, response};
 use crate::import::Reader;
+use crate::import::mapping::Former;
 use crate::import::member::{Member, Place, Record, Spawner};
 use crate::import::message::elements;
 use crate::json;
@@ -66,14 +67,17 @@ struct Item {
     end: usize,
 }
 
-/// A list with only the first messages. It is a compression if a new message follows; a resumed chat writes such a list
-/// before the whole one.
+/// A list with only the first messages. It is a compression if a new message follows. A resumed chat writes such a list
+/// behind a header, before the whole one; if a new message follows there, the chat was not loaded, and begins again.
 struct ShorterList {
     number: u64,
     place: Place,
     kept: Vec<usize>,
     /// Whether other nodes have parts of the record.
     is_used: bool,
+    /// The position in the list behind the last message that is kept.
+    end: usize,
+    is_behind_header: bool,
 }
 
 pub(super) struct ChatReader {
@@ -84,6 +88,9 @@ pub(super) struct ChatReader {
     answered: HashMap<Box<str>, bool>,
     list: Vec<Item>,
     shorter: Option<ShorterList>,
+    /// A header has followed the last message.
+    is_behind_header: bool,
+    former: Former,
     /// The positions of messages that checkpoints repeat.
     in_checkpoints: Vec<usize>,
     /// Positions in the list.
@@ -116,6 +123,8 @@ impl ChatReader {
             answered: HashMap::new(),
             list: Vec::new(),
             shorter: None,
+            is_behind_header: false,
+            former: Former::default(),
             in_checkpoints: Vec::new(),
             positions: HashMap::new(),
             stem: stem.into(),
@@ -177,7 +186,8 @@ impl ChatReader {
         if kind == MessageKind::Scaffolding && self.member.cwd.is_none() {
             self.member.cwd = directory(&fields.text());
         }
-        self.compress();
+        self.compress(number, place.at);
+        self.is_behind_header = false;
         let parent = self.list.last().map(|item| item.end);
         let before = self.messages.last().filter(|last| last.number == number);
         let index = before.map_or(0, |before| before.index + 1);
@@ -358,11 +368,15 @@ impl ChatReader {
                 is_used = true;
             }
             (Some(lost), None) if self.is_head(lost, &is_kept) => {
+                let is_kept = |item: &Item| is_kept.contains(&item.message);
+                let last = self.list.iter().rposition(is_kept);
                 self.shorter = Some(ShorterList {
                     number: record.number,
                     place: place_of(record),
                     kept,
                     is_used,
+                    end: last.map_or(0, |last| last + 1),
+                    is_behind_header: self.is_behind_header,
                 });
                 is_used = true;
             }
@@ -384,9 +398,20 @@ impl ChatReader {
         !behind.any(|item| is_kept.contains(&item.message))
     }
 
-    /// A new message follows the shorter list.
-    fn compress(&mut self) {
-        if let Some(shorter) = self.shorter.take() {
+    /// A new message follows the shorter list, in the record of this number, or in the list itself. It is at this
+    /// offset.
+    fn compress(&mut self, number: u64, at: u64) {
+        let is_former = self.former.version_at(at) < 2;
+        let again = self
+            .shorter
+            .as_mut()
+            .filter(|shorter| shorter.is_behind_header && !is_former);
+        if let Some(shorter) = again {
+            shorter.is_used |= shorter.number == number;
+            let end = shorter.end;
+            self.forget_shorter();
+            self.cut(end);
+        } else if let Some(shorter) = self.shorter.take() {
             let record = Record {
                 at: shorter.place.at,
                 number: shorter.number,
@@ -464,6 +489,7 @@ impl ChatReader {
             return self.count("$rewindTo");
         }
         let state = set.filter(|raw| raw.starts_with(b"{"));
+        self.is_behind_header |= state.is_none() && !self.messages.is_empty();
         self.state(state.unwrap_or(record.bytes));
         let listed = match state {
             Some(state) => json::get(state, "messages"),
@@ -484,6 +510,10 @@ impl ChatReader {
 }
 
 impl Reader for ChatReader {
+    fn formerly(&mut self, former: Former) {
+        self.former = former;
+    }
+
     fn record(&mut self, record: Record<'_>) {
         if !record.bytes.starts_with(b"{") {
             return self.count("not an object");

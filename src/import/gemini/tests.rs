@@ -267,3 +267,43 @@ fn real_files_are_read_whole() {
         );
     }
 }
+
+/// A chat that Gemini CLI could not load was written as `compaction` with 0 tokens: the tool begins the list again behind
+/// a second header, with a context whose id differs on another day. Nothing was compressed.
+#[test]
+fn a_chat_that_was_not_loaded_begins_again() {
+    let header = r#"{"sessionId":"s","projectHash":"p","startTime":"2026-01-01T00:00:00.000Z"}"#;
+    let list = |messages: &[&String]| {
+        let messages: Vec<&str> = messages.iter().map(|it| it.as_str()).collect();
+        format!("{{\"$set\":{{\"messages\":[{}]}}}}", messages.join(","))
+    };
+    let context = |id: &str| user(id, "<session_context>\\nThis is the Gemini CLI.");
+    let (c, other) = (context("c"), context("c2"));
+    let (a, b, d) = (user("a", "1"), model("b", "2"), user("d", "3"));
+    let first = format!("{header}\n{}\n{a}\n{b}\n{header}\n", list(&[&c]));
+    let same = format!("{first}{}\n{d}\n", list(&[&c]));
+    let member = one(&same);
+    assert_eq!(shape(&member), ["- c", "c a", "a b", "c d"]);
+    let is_compaction = |kind: &NodeKind| matches!(kind, NodeKind::Compaction { .. });
+    assert!(!member.nodes.iter().any(|node| is_compaction(&node.kind)));
+    let next_day = format!("{first}{}\n{d}\n", list(&[&other]));
+    assert_eq!(
+        shape(&one(&next_day)),
+        ["- c", "c a", "a b", "- c2", "c2 d"]
+    );
+    // It was loaded: the whole list follows.
+    let loaded = format!("{first}{}\n{}\n{d}\n", list(&[&c]), list(&[&c, &a, &b]));
+    assert_eq!(shape(&one(&loaded)), ["- c", "c a", "a b", "b d"]);
+    // Without a header it is a compression.
+    let compressed = format!(
+        "{header}\n{}\n{a}\n{b}\n{}\n{d}\n",
+        list(&[&c]),
+        list(&[&c])
+    );
+    assert!(
+        one(&compressed)
+            .nodes
+            .iter()
+            .any(|node| is_compaction(&node.kind))
+    );
+}

@@ -197,6 +197,16 @@ fn files_elsewhere_are_recognized_by_their_content() {
     ] {
         assert_eq!(place.find(None, &[file]).len(), 1, "{file}");
     }
+    // A folder with an unknown file was imported as if the file were not there.
+    let failures = |from: Option<Tool>| {
+        let found = place.discover(from, &["mixed"]).unwrap();
+        let failures = found.failures.into_iter();
+        failures.map(|it| (it.path, it.kind)).collect::<Vec<_>>()
+    };
+    let unknown = place.root().join("mixed/f.jsonl");
+    for from in [None, Some(Tool::Codex)] {
+        assert_eq!(failures(from), [(unknown.clone(), "unrecognized")]);
+    }
     let unknown = place.discover(None, &["mixed/f.jsonl"]).unwrap();
     assert_eq!(unknown.failures[0].kind, "unrecognized");
     assert_eq!(
@@ -204,6 +214,36 @@ fn files_elsewhere_are_recognized_by_their_content() {
         ["codex mixed/f.jsonl"],
         "the named tool counts"
     );
+}
+
+/// Qwen Code writes Gemini's messages in records of Claude Code, and was taken for Claude Code: nothing of it was read.
+#[test]
+fn files_of_qwen_code_are_named_and_not_taken_for_others() {
+    let place = Place::new();
+    let envelope =
+        r#""sessionId":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w","version":"0.3.0""#;
+    let user = format!(
+        r#"{{"uuid":"u","parentUuid":null,{envelope},"type":"user","message":{{"role":"user","parts":[{{"text":"go"}}]}}}}"#
+    );
+    let telemetry = format!(
+        r#"{{"uuid":"t","parentUuid":"u",{envelope},"type":"system","subtype":"ui_telemetry","systemPayload":{{}}}}"#
+    );
+    place.put("qwen/chats/s.jsonl", format!("{user}\n{telemetry}\n"));
+    place.put("qwen/chats/t.jsonl", format!("{telemetry}\n{user}\n"));
+    for (from, path, files) in [
+        (None, "qwen", 2),
+        (None, "qwen/chats/s.jsonl", 1),
+        (Some(Tool::ClaudeCode), "qwen/chats/t.jsonl", 1),
+        (Some(Tool::Gemini), "qwen/chats", 2),
+    ] {
+        let found = place.discover(from, &[path]).unwrap();
+        assert!(found.sources.is_empty(), "{:?}", found.sources);
+        assert_eq!(found.failures.len(), files, "{path}");
+        for failure in found.failures {
+            assert_eq!((failure.tool, failure.kind), (None, "unrecognized"));
+            assert!(failure.message.contains("Qwen Code"), "{}", failure.message);
+        }
+    }
 }
 
 #[test]
@@ -388,6 +428,7 @@ fn a_database_that_is_imported_is_not_opened_before_it_changes() {
         origin: String::new(),
         held: false,
         version: 1,
+        former: crate::import::mapping::Former::default(),
     };
     let rows: Vec<SourceRow> = first.sources.iter().map(row).collect();
     let request = Request {

@@ -2,6 +2,7 @@
 
 use super::{DatabaseRow, SessionRow, SourceRow};
 use crate::import::Tool;
+use crate::import::mapping::Former;
 use crate::importer::source::SourceStatus;
 use crate::json;
 use crate::os::file::Identity;
@@ -36,6 +37,8 @@ enum StoredLine {
         origin: String,
         held: bool,
         mapping: u32,
+        #[serde(skip_serializing_if = "Former::is_empty")]
+        former: Former,
     },
     Database {
         tool: String,
@@ -114,6 +117,7 @@ impl Line {
                 origin: row.origin,
                 held: row.held,
                 mapping: row.version,
+                former: row.former,
             },
             Self::Database(row) => StoredLine::Database {
                 tool: row.tool.name().to_owned(),
@@ -158,7 +162,7 @@ impl Members<'_> {
     fn source(&self, tool: Tool) -> Option<SourceRow> {
         let names = [
             "source", "natives", "targets", "bases", "length", "sha256", "origin", "held",
-            "mapping",
+            "mapping", "former",
         ];
         let [
             source,
@@ -170,6 +174,7 @@ impl Members<'_> {
             origin,
             held,
             version,
+            former,
         ] = json::get_each(self.0, names);
         Some(SourceRow {
             tool,
@@ -183,6 +188,7 @@ impl Members<'_> {
             origin: json::string(origin?)?.into_owned(),
             held: decoded(held?)?,
             version: decoded(version?)?,
+            former: former.map_or_else(|| Some(Former::default()), decoded)?,
         })
     }
 

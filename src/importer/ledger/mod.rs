@@ -10,6 +10,7 @@ mod tests;
 use super::source::{Source, SourceStatus};
 use crate::error::{Error, Kind, Result};
 use crate::import::Tool;
+use crate::import::mapping::Former;
 use crate::os::file::{Folder, Location, Status, is_lock_unsupported};
 use crate::os::handle::HandleAccess;
 use crate::os::temporary::{self, Temporary};
@@ -53,8 +54,10 @@ pub(crate) struct SourceRow {
     pub(crate) origin: String,
     /// Whether records were held back that may still have grown.
     pub(crate) held: bool,
-    /// The version of the mapping to entries.
+    /// The version of the reader and mapper.
     pub(crate) version: u32,
+    /// The records that older versions have read.
+    pub(crate) former: Former,
 }
 
 /// A session after an import.
@@ -263,6 +266,25 @@ impl Ledger {
             ..row.clone()
         };
         self.append(vec![Line::Session(row)])
+    }
+
+    /// The files of a tool that were read.
+    pub(crate) fn files(&self, tool: Tool) -> impl Iterator<Item = &str> {
+        let rows = self.sources.values();
+        // Version 0 is a row that only places sessions.
+        let files = rows.filter(move |row| row.tool == tool && row.version > 0);
+        files.map(|row| &*row.source)
+    }
+
+    /// The sources of a session.
+    pub(crate) fn sources_of<'l>(
+        &'l self,
+        session: &'l str,
+    ) -> impl Iterator<Item = &'l SourceRow> {
+        let is_target = move |row: &SourceRow| row.targets.iter().any(|target| target == session);
+        // Version 0 is a row that only places sessions.
+        let rows = self.sources.values();
+        rows.filter(move |row| row.version > 0 && is_target(row))
     }
 
     /// Whether an import has made the session.

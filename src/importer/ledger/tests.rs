@@ -25,6 +25,7 @@ fn row(number: u64, natives: &[&str], targets: &[&str]) -> SourceRow {
         origin: format!("{number:x}"),
         held: true,
         version: 1,
+        former: Former::default().and(0, 4),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The list of an origin's segments.
 
 use crate::import::Tool;
+use crate::import::mapping::{Former, VERSION};
 use crate::os::file::{Folder, Location};
 use crate::os::handle::HandleAccess;
 use crate::os::temporary::{self, Temporary};
@@ -23,6 +24,8 @@ pub(super) struct Manifest {
     pub(super) segments: Vec<Segment>,
     /// The number of the next segment.
     next: u64,
+    /// The share of older versions of the reader.
+    former: Former,
 }
 
 /// A line of the manifest: a segment, and the source up to its end.
@@ -41,6 +44,16 @@ pub(super) struct Segment {
     pub(super) sha256: String,
     /// Size of the file in bytes.
     pub(super) stored: u64,
+    /// The version of the reader that read the source up to here, and what older ones had read of it.
+    #[serde(default = "first_version")]
+    mapping: u32,
+    #[serde(default, skip_serializing_if = "Former::is_empty")]
+    former: Former,
+}
+
+/// The version of manifests that do not say one.
+fn first_version() -> u32 {
+    1
 }
 
 impl Manifest {
@@ -50,6 +63,7 @@ impl Manifest {
             path: path.to_owned(),
             segments: Vec::new(),
             next: 1,
+            former: Former::default(),
         }
     }
 
@@ -75,6 +89,27 @@ impl Manifest {
             self.next = self.next.max(number + 1);
             self.segments.push(segment);
         }
+        if let Some(last) = self.segments.last() {
+            self.former = last.former.clone().and(last.mapping, last.length);
+        }
+    }
+
+    /// The records that older versions of the reader have read.
+    pub(super) fn former(&self) -> &Former {
+        &self.former
+    }
+
+    /// Replaces what the lines say of older versions. Returns whether they said something else.
+    pub(super) fn set_former(&mut self, former: &Former) -> bool {
+        if self.former == *former {
+            return false;
+        }
+        self.former = former.clone();
+        for segment in &mut self.segments {
+            segment.mapping = VERSION;
+            segment.former = former.clone();
+        }
+        !self.segments.is_empty()
     }
 
     /// Bytes of the source that are kept.
@@ -92,6 +127,12 @@ impl Manifest {
         self.segments.last().map_or("", |last| &last.path)
     }
 
+    /// The tool of the source.
+    pub(super) fn last_tool(&self) -> Option<Tool> {
+        let last = self.segments.last()?;
+        Tool::ALL.into_iter().find(|tool| tool.name() == last.tool)
+    }
+
     /// The name of the next segment.
     pub(super) fn next_name(&self) -> String {
         format!("{}{ENDING}", self.next)
@@ -107,18 +148,20 @@ impl Manifest {
             length,
             sha256,
             stored,
+            mapping: VERSION,
+            former: self.former.clone(),
         });
         self.next += 1;
     }
 
-    /// Replaces the manifest in the folder.
-    pub(super) fn write(&self, folder: &Arc<Folder>) -> io::Result<()> {
+    /// Replaces the manifest in a folder of `origins`.
+    pub(super) fn write(&self, origins: &Arc<Folder>, folder: &Arc<Folder>) -> io::Result<()> {
         let mut text = Vec::new();
         for segment in &self.segments {
             serde_json::to_writer(&mut text, segment)?;
             text.push(b'\n');
         }
-        let new = Temporary::for_name(folder, OsStr::new(NAME))?;
+        let new = Temporary::for_name(origins, OsStr::new(NAME))?;
         (&**new.file()).write_all(&text)?;
         new.name(&Location {
             folder: Arc::clone(folder),

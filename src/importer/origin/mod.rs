@@ -4,7 +4,8 @@
 //! source gained since the previous one. A source that does not continue the kept bytes begins a new folder, with the
 //! next generation in its name. Only one import writes at a time: the ledger has the lock.
 //!
-//! A crash may leave a segment that the manifest does not list, which the next import replaces, or a manifest with
+//! Unfinished files are in the folder of all origins, so that the next import finds those of a killed one even if it
+//! reads no source. A crash may leave a segment that the manifest does not list, which the next import replaces, or a manifest with
 //! segments whose bytes never reached the disk, which are skipped and kept again.
 
 mod manifest;
@@ -19,7 +20,9 @@ use super::source::{Source, stream};
 use crate::bytes::{index, part};
 use crate::error::{Error, Result};
 use crate::import::Tool;
+use crate::import::mapping::Former;
 use crate::os::file::{Folder, Status};
+use crate::os::temporary;
 use hashbrown::HashSet;
 use manifest::Manifest;
 use segment::SegmentWriter;
@@ -78,11 +81,18 @@ impl Origins {
         })
     }
 
-    /// The names of all origins in a session directory; none if it has no folder of origins.
+    /// The names of all origins in a session directory; none if it has no folder of origins. Removes the files that a
+    /// killed import has left there.
     pub(crate) fn names(session_dir: &Path) -> HashSet<OsString> {
-        let listed = Self::existing(session_dir).and_then(|origins| origins.folder.list());
-        let listed = listed.unwrap_or_default().into_iter();
-        listed.map(|(name, _)| name).collect()
+        let Ok(Self { folder, .. }) = Self::existing(session_dir) else {
+            return HashSet::new();
+        };
+        let listed = folder.list().unwrap_or_default().into_iter();
+        let names: HashSet<OsString> = listed.map(|(name, _)| name).collect();
+        if names.iter().any(|name| temporary::is_temporary(name)) {
+            let _tidied = temporary::remove_abandoned(&folder);
+        }
+        names
     }
 
     /// The path and the status of the folder of all origins.
@@ -168,6 +178,7 @@ impl Origins {
             len: 0,
             block: Vec::new(),
             state: State::Passing,
+            former: None,
         };
         writer.open(exists)?;
         Ok(writer)
@@ -260,6 +271,8 @@ pub(crate) struct OriginWriter {
     /// Bytes that have not been hashed.
     block: Vec<u8>,
     state: State,
+    /// Replaces the manifest's.
+    former: Option<Former>,
 }
 
 enum State {
@@ -275,6 +288,16 @@ impl OriginWriter {
     /// The name in the entries' `origin`; final after [`OriginWriter::settle`].
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The records that older versions of the reader have read, as the manifest says.
+    pub(crate) fn former(&self) -> &Former {
+        self.manifest.former()
+    }
+
+    /// Makes the manifest say this.
+    pub(crate) fn set_former(&mut self, former: Former) {
+        self.former = Some(former);
     }
 
     /// Takes the next bytes.
@@ -323,13 +346,18 @@ impl OriginWriter {
             State::Adding(Some(segment)) => Some(segment),
             State::Adding(None) | State::Passing | State::Differing => None,
         };
+        let former = self.former.take();
+        let is_other = former.is_some_and(|former| self.manifest.set_former(&former));
         if let (Some(segment), Some(folder)) = (added, &self.folder) {
             let hash = hex(&self.hash.clone().finalize());
             let listed = segment
                 .finish(folder, &mut self.manifest, self.len, hash)
-                .and_then(|()| self.manifest.write(folder))
+                .and_then(|()| self.manifest.write(&self.origins, folder))
                 .and_then(|()| self.manifest.remove_unlisted(folder));
             listed.map_err(|error| failed("write in", folder.path(), &error))?;
+        } else if let (true, Some(folder)) = (is_other, &self.folder) {
+            let written = self.manifest.write(&self.origins, folder);
+            written.map_err(|error| failed("write in", folder.path(), &error))?;
         }
         Ok(self.name)
     }
@@ -407,7 +435,7 @@ impl OriginWriter {
                     Some(folder) => Arc::clone(folder),
                     None => Arc::new(self.origins.subfolder_or_create_unsynced(name)?),
                 };
-                let mut new = SegmentWriter::begin(&folder)?;
+                let mut new = SegmentWriter::begin(&self.origins)?;
                 new.take_over_small(&folder, &mut self.manifest)?;
                 self.folder = Some(folder);
                 none.insert(new)

@@ -26,8 +26,9 @@ pub(super) struct SegmentWriter {
 }
 
 impl SegmentWriter {
-    pub(super) fn begin(folder: &Arc<Folder>) -> io::Result<Self> {
-        let new = Temporary::for_name(folder, OsStr::new("segment"))?;
+    /// `origins` is the folder of all origins.
+    pub(super) fn begin(origins: &Arc<Folder>) -> io::Result<Self> {
+        let new = Temporary::for_name(origins, OsStr::new("segment"))?;
         let mut compressor = Compressor::new(LEVEL)?;
         compressor.include_checksum(true)?;
         Ok(Self {

@@ -192,3 +192,35 @@ fn a_file_that_belongs_to_a_source_is_kept_as_it_is() {
     fs::remove_file(&file).unwrap();
     origins.keep_side_file(Tool::ClaudeCode, &file).unwrap();
 }
+
+/// After a power cut the ledger had a source whose kept bytes were still being named: the source was not read again, and
+/// a temporary file stayed in its folder. The next import sees such files without a look into each folder.
+#[test]
+fn unfinished_files_are_in_the_folder_of_all_origins_and_removed_there() {
+    let session_dir = tempfile::tempdir().unwrap();
+    let origins = Origins::of(session_dir.path()).unwrap();
+    let mut writer = origins
+        .side_writer(Tool::Codex, Path::new("/a/b.jsonl"))
+        .unwrap();
+    give(&mut writer, &text(2 * BLOCK));
+    let is_temporary = |name: &String| temporary::is_temporary(OsStr::new(name));
+    let unfinished = || -> Vec<String> {
+        let all = files(session_dir.path(), "").into_iter();
+        all.filter(is_temporary).collect()
+    };
+    let inner = files(session_dir.path(), writer.name());
+    assert!(!inner.iter().any(is_temporary), "{inner:?}");
+    let [name] = &unfinished()[..] else {
+        panic!("{:?}", unfinished());
+    };
+    Origins::names(session_dir.path());
+    assert_eq!(unfinished(), [name.clone()], "its writer is alive");
+    assert!(writer.settle().unwrap());
+    writer.finish().unwrap();
+    assert!(unfinished().is_empty());
+    // As the kill leaves it: without the lock of its writer.
+    let left = session_dir.path().join(FOLDER).join(name);
+    fs::write(&left, "a segm").unwrap();
+    Origins::names(session_dir.path());
+    assert!(!left.exists());
+}

@@ -80,3 +80,59 @@ fn a_parent_that_turns_up_after_its_legacy_fork_joins_its_session() {
     assert_eq!(ids(&after.sessions), ids(&before));
     assert_eq!(after.totals.branches, 1);
 }
+
+/// A fork that was imported by its path, alone and later, became a session of its own: its links were looked up among the
+/// sources of the same import only.
+#[test]
+fn a_fork_that_is_imported_alone_joins_its_family() {
+    let record = |uuid: &str, session: &str, line: String| {
+        let link = format!(
+            r#""forkedFrom":{{"sessionId":"s","messageUuid":"{uuid}"}},"sessionId":"{session}""#
+        );
+        line.replace(r#""sessionId":"s""#, &link)
+    };
+    let home = Home::new(Tool::ClaudeCode);
+    home.write("s.jsonl", conversation());
+    let before = home.import().sessions;
+    let fork = [
+        record("u1", "f", user("u1", "", "one")),
+        record("a1", "f", call("a1", "u1", "c1")),
+        record("r1", "f", answer("r1", "a1", "c1")),
+        user("fu", "r1", "another way").replace(r#""sessionId":"s""#, r#""sessionId":"f""#),
+        assistant("fa", "fu", "done").replace(r#""sessionId":"s""#, r#""sessionId":"f""#),
+    ];
+    let fork = home.write("f.jsonl", fork.concat());
+    let alone = home
+        .try_import(|request| request.paths = vec![fork])
+        .unwrap();
+    assert_eq!(alone.sessions.len(), 1, "{:?}", alone.sessions);
+    let row = &alone.sessions[0];
+    assert_eq!(row.session_id, before[0].session_id);
+    assert_eq!(
+        (row.entries_added, row.branches),
+        (3, 1),
+        "two messages and a label"
+    );
+    assert_eq!(alone.totals.files, 2);
+    // A rollout of Codex that goes on from one at another place.
+    let home = Home::new(Tool::Codex);
+    let is_fork = |name: &String| name.contains("01a20124-4b01");
+    let mut forks = Vec::new();
+    for (name, bytes) in rollouts("codex/0.169-paginated") {
+        match is_fork(&name) {
+            true => forks.push((name, bytes)),
+            false => drop(home.write(&name, bytes)),
+        }
+    }
+    let before = home.import().sessions;
+    for (name, bytes) in forks {
+        let fork = home.root.path().join(name);
+        fs::write(&fork, bytes).unwrap();
+        let alone = home
+            .try_import(|request| request.paths = vec![fork])
+            .unwrap();
+        let row = &alone.sessions[0];
+        assert_eq!((alone.sessions.len(), row.gaps), (1, 0));
+        assert_eq!(row.session_id, before[0].session_id);
+    }
+}

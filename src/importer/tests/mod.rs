@@ -4,6 +4,7 @@ mod counts;
 mod damage;
 mod databases;
 mod families;
+mod former;
 mod growing;
 mod names;
 mod repeat;

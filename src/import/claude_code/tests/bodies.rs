@@ -62,7 +62,11 @@ fn results_have_their_texts_images_and_errors() {
         + &called("a", "u", 1, "M", "c")
         + &record("user", "r", "a", 2, &content);
     let member = main(&source);
-    assert_eq!(member.nodes.len(), 3, "texts beside a result join it");
+    assert_eq!(
+        member.nodes.len(),
+        3,
+        "what the harness says beside a result joins it"
+    );
     let said = text(&source, &member, 2);
     let expected = concat!(
         r#""toolCallId":"c","toolName":"Bash","content":[{"type":"text","text":"x"},"#,

@@ -446,3 +446,84 @@ fn a_second_record_with_an_id_and_another_body_is_kept() {
     assert_eq!(shape(&member)[4], "u2#3 u1#4");
     assert_eq!(member.origin_only.get("progress"), Some(&1));
 }
+
+/// The user's words beside a result were in the tool's: `[tool_result, text]` became one entry `toolResult`.
+#[test]
+fn a_text_beside_a_result_is_a_message_of_the_user() {
+    let with_text = |uuid: &str, parent: &str, call: &str, text: &str| {
+        result(uuid, parent, 2, call, "").replace(
+            r#""content":"done"}]"#,
+            &format!(r#""content":"done"}},{{"type":"text","text":"{text}"}}]"#),
+        )
+    };
+    let source = user("u", "-", 0, "go")
+        + &called("a", "u", 1, "M", "c")
+        + &with_text("r", "a", "c", "no, the other one")
+        + &said("b", "r", 3, "N");
+    let member = main(&source);
+    assert_eq!(
+        shape(&member),
+        ["- u", "u M", "M r/r:c", "r/r:c r/text", "r/text N"]
+    );
+    assert_eq!(member.nodes[3].kind, NodeKind::User);
+    assert!(!text(&source, &member, 2).contains("the other one"));
+    let told = text(&source, &member, 3);
+    assert!(
+        told.contains(r#""content":[{"type":"text","text":"no, the other one"}]"#),
+        "{told}"
+    );
+    // Results of parallel calls come before the text of any of them.
+    let parallel = user("u", "-", 0, "go")
+        + &called("a", "u", 1, "M", "c")
+        + &called("a2", "a", 1, "M", "d")
+        + &with_text("r", "a", "c", "wait")
+        + &result("s", "a2", 2, "d", "")
+        + &said("b", "r", 3, "N");
+    assert_eq!(
+        shape(&main(&parallel)),
+        [
+            "- u",
+            "u M",
+            "M r/r:c",
+            "r/r:c s/r:d",
+            "s/r:d r/text",
+            "r/text N"
+        ]
+    );
+}
+
+/// A message to a model that worked was there twice: Claude Code 2.1.330 writes an attachment and the end of its wait.
+#[test]
+fn a_message_to_a_working_model_is_one_entry() {
+    let attachment = record(
+        "attachment",
+        "q",
+        "r",
+        3,
+        r#""attachment":{"type":"queued_command","prompt":"also","source_uuid":"k","delivery_id":"d","commandMode":"prompt"}"#,
+    );
+    let remove = r#"{"type":"queue-operation","operation":"remove","reason":"absorbed_mid_turn","commandUuid":"k","deliveryId":"d","content":"also"}"#.to_owned() + "\n";
+    let source = |told: &[&str]| {
+        user("u", "-", 0, "go")
+            + &called("a", "u", 1, "M", "c")
+            + &result("r", "a", 2, "c", "")
+            + &told.concat()
+            + &said("b", "q", 4, "N")
+    };
+    let members = |told: &[&str]| main(&source(told));
+    let one = members(&[&attachment, &remove]);
+    assert_eq!(shape(&one), ["- u", "u M", "M r/r:c", "r/r:c q", "q N"]);
+    assert_eq!(one.origin_only.get("queue-operation/remove"), Some(&1));
+    let one = members(&[&remove, &attachment]);
+    assert_eq!(shape(&one), ["- u", "u M", "M r/r:c", "r/r:c #3", "#3 N"]);
+    assert_eq!(one.origin_only.get("attachment/queued_command"), Some(&1));
+    // Older versions give no ids to the end of a wait.
+    let older = remove.replace(r#","commandUuid":"k","deliveryId":"d""#, "");
+    assert_eq!(members(&[&older, &attachment]).nodes.len(), 5);
+    // Other messages stay.
+    let other = remove
+        .replace(r#""k""#, r#""k2""#)
+        .replace(r#""d""#, r#""d2""#);
+    assert_eq!(members(&[&attachment, &other]).nodes.len(), 6);
+    assert_eq!(members(&[&attachment, &older, &older]).nodes.len(), 6);
+}
