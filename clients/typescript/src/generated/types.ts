@@ -3980,7 +3980,7 @@ export interface ImportSessionsParams {
    */
   final?: boolean | null;
   /**
-   * The id of a deleted session that is to be imported again. Default: deleted sessions stay deleted.
+   * The id of a session that is to be written anew, while its old file goes to the trash, or of a deleted one that is to be imported again. Default: none; deleted sessions stay deleted.
    */
   again?: string | null;
 }
