@@ -1,24 +1,33 @@
 //! Sessions that exist and are written anew: from the beginning of their sources, with the present readers and mappers.
 
+use super::discover::source_at;
 use super::ledger::{Ledger, SourceRow};
 use super::source::Source;
 use crate::error::{Error, Kind, Result};
 use std::collections::HashSet;
+use std::path::Path;
 
-/// The names of the sources of a session. `importFailed` if one of them was not found: the new file would lack its
-/// entries.
-pub(super) fn sources(session: &str, found: &[Source], ledger: &Ledger) -> Result<HashSet<String>> {
+/// The names of the sources of a session. Those that are where they were, and not among the `found`, join them.
+/// `importFailed` if one is not there: the new file would lack its entries.
+pub(super) fn sources(
+    session: &str,
+    session_dir: &Path,
+    found: &mut Vec<Source>,
+    ledger: &Ledger,
+) -> Result<HashSet<String>> {
     let mut anew = HashSet::new();
     for row in ledger.sources_of(session) {
-        let before = anew.len();
         let its = found.iter().filter(|source| is_of(source, row, ledger));
-        anew.extend(its.map(Source::name));
-        if anew.len() == before && !anew.contains(&row.source) {
-            return Err(refused(
-                session,
-                &format!("its source {} was not found", row.source),
-            ));
+        let mut its: Vec<String> = its.map(Source::name).collect();
+        if its.is_empty() {
+            let Some(source) = source_at(row.tool, Path::new(&row.source), session_dir) else {
+                let why = format!("its source {} was not found", row.source);
+                return Err(refused(session, &why));
+            };
+            its.push(source.name());
+            found.push(source);
         }
+        anew.extend(its);
     }
     match anew.is_empty() {
         true => Err(refused(session, "no import has noted its sources")),

@@ -88,7 +88,7 @@ impl Import<'_> {
         let mut ledger = Ledger::open(self.session_dir, self.request.is_dry_run)?;
         let search = self.search();
         let before = ImportState::before(&search, self.session_dir);
-        let found = discover(&search, self.session_dir, &ledger)?;
+        let mut found = discover(&search, self.session_dir, &ledger)?;
         let mut results = Results::default();
         let has_failures = !found.failures.is_empty();
         for failure in found.failures {
@@ -108,7 +108,8 @@ impl Import<'_> {
         if let Some(again) = &self.request.again {
             ledger.note_trashed(again, false)?;
             if known.sessions.contains_key(again) {
-                known.anew = super::anew::sources(again, &found.sources, &ledger)?;
+                let sources = &mut found.sources;
+                known.anew = super::anew::sources(again, self.session_dir, sources, &ledger)?;
             }
         }
         for tool in tools(&found.sources) {

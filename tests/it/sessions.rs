@@ -348,7 +348,7 @@ fn a_file_of_another_tool_is_named_and_not_opened_as_an_empty_session() {
         ),
         (format!("{qwen}\n"), "Qwen Code", "cannot be imported yet"),
     ];
-    let mut d = Daemon::start_in(&home, &[], &[]);
+    let mut d = Daemon::quiet_in(&home);
     for (bytes, tool, remedy) in cases {
         home.file("s.jsonl", bytes.as_bytes());
         let error = d.err("open_session", json!({"path": path}));

@@ -1,5 +1,6 @@
 //! One message of a chat, raw.
 
+use crate::import::member::{Place, Record};
 use crate::import::message::{elements, literal};
 use crate::json;
 use crate::timestamp::{self, Millis};
@@ -180,4 +181,33 @@ pub(super) fn directory(text: &str) -> Option<String> {
     let (_, listed) = text.split_once("**Workspace Directories:**\n")?;
     let (_, first) = listed.lines().next()?.split_once("- ")?;
     (!first.is_empty()).then(|| first.to_owned())
+}
+
+/// 0 without a text.
+pub(super) fn text_hash(fields: &Fields<'_>) -> u64 {
+    let text = fields.text();
+    match text.is_empty() {
+        true => 0,
+        false => xxhash_rust::xxh3::xxh3_64(text.as_bytes()),
+    }
+}
+
+pub(super) fn place_of(record: &Record<'_>) -> Place {
+    Place {
+        at: record.at,
+        len: record.bytes.len() as u64,
+    }
+}
+
+/// The spans of the elements of an array.
+pub(super) fn spans(array: &[u8]) -> impl Iterator<Item = json::Span> + '_ {
+    let mut elements = json::Elements::open(array, 0).ok();
+    std::iter::from_fn(move || elements.as_mut()?.next().ok()?)
+}
+
+pub(super) fn message_bytes<'a>(record: &Record<'a>, place: Place) -> &'a [u8] {
+    let start = usize::try_from(place.at.saturating_sub(record.at)).unwrap_or(usize::MAX);
+    let len = usize::try_from(place.len).unwrap_or(usize::MAX);
+    let bytes = record.bytes.get(start..).unwrap_or_default();
+    bytes.get(..len).unwrap_or_default()
 }

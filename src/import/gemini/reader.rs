@@ -1,7 +1,10 @@
 //! The list of messages that the tool keeps, and the messages it has removed.
 
 use super::emit;
-use super::message::{Fields, call_key, directory, is_scaffolding, response};
+use super::message::{
+    Fields, call_key, directory, is_scaffolding, message_bytes, place_of, response, spans,
+    text_hash,
+};
 use crate::import::Reader;
 use crate::import::mapping::Former;
 use crate::import::member::{Member, Place, Record, Spawner};
@@ -573,35 +576,6 @@ pub(super) fn count(counts: &mut BTreeMap<String, u64>, label: &str) {
     let is_known = counts.contains_key(label) || counts.len() < 256;
     let label = if is_known { label } else { "other" };
     *counts.entry(label.to_owned()).or_default() += 1;
-}
-
-/// 0 without a text.
-fn text_hash(fields: &Fields<'_>) -> u64 {
-    let text = fields.text();
-    match text.is_empty() {
-        true => 0,
-        false => xxhash_rust::xxh3::xxh3_64(text.as_bytes()),
-    }
-}
-
-fn place_of(record: &Record<'_>) -> Place {
-    Place {
-        at: record.at,
-        len: record.bytes.len() as u64,
-    }
-}
-
-/// The spans of the elements of an array.
-fn spans(array: &[u8]) -> impl Iterator<Item = json::Span> + '_ {
-    let mut elements = json::Elements::open(array, 0).ok();
-    std::iter::from_fn(move || elements.as_mut()?.next().ok()?)
-}
-
-fn message_bytes<'a>(record: &Record<'a>, place: Place) -> &'a [u8] {
-    let start = usize::try_from(place.at.saturating_sub(record.at)).unwrap_or(usize::MAX);
-    let len = usize::try_from(place.len).unwrap_or(usize::MAX);
-    let bytes = record.bytes.get(start..).unwrap_or_default();
-    bytes.get(..len).unwrap_or_default()
 }
 
 /// None if it is no message.
