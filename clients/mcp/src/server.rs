@@ -1,6 +1,6 @@
 //! The tools and resources as MCP has them. The only file that names the SDK, whose majors move fast.
 
-use crate::clean::{abridged, inert};
+use crate::clean::{abridged, folded, inert};
 use crate::history::{Failure, History};
 use crate::notes;
 use crate::portable::portable;
@@ -140,7 +140,7 @@ struct BranchParams {
     tip: String,
     /// The entry to begin at. Default: the first.
     from: Option<String>,
-    /// The size of the answer, up to 25,000 tokens. Default: 6,000.
+    /// The size of the answer, up to 12,000 tokens. Default: 3,000.
     max_tokens: Option<u64>,
 }
 
@@ -386,7 +386,9 @@ impl HistoryServer {
 }
 
 fn failed(text: &str) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(abridged(text, MAX_ERROR))])
+    // One line, which passes for no other answer.
+    let text = abridged(&folded(text), MAX_ERROR);
+    CallToolResult::error(vec![ContentBlock::text(text)])
 }
 
 #[tool_handler(router = self.tools)]

@@ -1,10 +1,11 @@
-"""Real agents, offline, call a tool of the server: the stand-in for their model asks for a search, and the next request must
-have the server's text, whole and as it is. Of Claude Code, which only tests/long/claude runs, such a request is recorded
-in claude-code.json: its text must be what the server sends now.
+"""Real agents, offline, call tools of the server: the stand-in for their model asks for a search and for a long entry, and
+the next request must have the server's text, whole and as it is. Of Claude Code, which only tests/long/claude runs, the texts
+of its requests are recorded in claude-code.json: they must be what the server sends now.
 
 The arguments are the server, the daemon, the folder of the installed agents, and the names of agents.
 """
 
+import functools
 import importlib
 import json
 import os
@@ -20,9 +21,11 @@ from model import Model  # noqa: E402
 
 SERVER, DAEMON, INSTALLED, *NAMES = sys.argv[1:]
 INSTALLED = Path(INSTALLED)
-# The request of Claude Code.
+# The blocks with results in the requests of Claude Code, by the tool.
 RECORDED = Path(__file__).parent / "claude-code.json"
-PROMPT = 'Prompt CALL search_history {"query": "cache"}'
+BLOCKS = []
+# Of a long entry they leave out the middle or the end, if the answer is long too.
+CALLS = {"search_history": {"query": "cache"}, "read_entry": {"entry": "long"}}
 # Longest time for the whole conversation, in seconds.
 PATIENCE = 90
 NOBODY = 65534
@@ -30,7 +33,7 @@ NOBODY = 65534
 PATHS = {"PATH": os.environ["PATH"]}
 
 
-def opencode(folder, url, server):
+def opencode(folder, url, server, prompt):
     settings = importlib.import_module("opencode").settings(url)
     settings["mcp"] = {"treelined": {"type": "local", "command": server, "enabled": True}}
     configuration = folder / "config/opencode/opencode.json"
@@ -43,22 +46,22 @@ def opencode(folder, url, server):
         **{f"OPENCODE_DISABLE_{setting}": "1" for setting in unwanted},
     }
     # It puts an argument that has blanks into quotation marks.
-    words = PROMPT.split(" ")
+    words = prompt.split(" ")
     return [INSTALLED / "opencode/bin/opencode", "run", "--model", "stub/stub-1", *words], environment
 
 
-def codex(folder, url, server):
+def codex(folder, url, server, prompt):
     agent = importlib.import_module("codex")
     command, *arguments = server
     table = f"[mcp_servers.treelined]\ncommand = {json.dumps(command)}\nargs = {json.dumps(arguments)}\n"
     home = folder / "codex-home"
     home.mkdir()
     (home / "config.toml").write_text(agent.CONFIG.format(url=url) + table)
-    command = [INSTALLED / "codex" / agent.PROGRAM, "exec", "--skip-git-repo-check", PROMPT]
+    command = [INSTALLED / "codex" / agent.PROGRAM, "exec", "--skip-git-repo-check", prompt]
     return command, {"CODEX_HOME": str(home), "STUB_KEY": "x"}
 
 
-def claude_code(folder, url, server):
+def claude_code(folder, url, server, prompt):
     command, *arguments = server
     servers = {"mcpServers": {"treelined": {"type": "stdio", "command": command, "args": arguments}}}
     environment = {
@@ -69,9 +72,9 @@ def claude_code(folder, url, server):
         # Else the model has to look for the tool first.
         "ENABLE_TOOL_SEARCH": "false",
     }
-    tool = "mcp__treelined__search_history"
-    settings = ["--strict-mcp-config", "--mcp-config", json.dumps(servers), "--allowedTools", tool]
-    return [INSTALLED / "claude-code/claude", "-p", PROMPT, *settings], environment
+    tools = ",".join(f"mcp__treelined__{tool}" for tool in CALLS)
+    settings = ["--strict-mcp-config", "--mcp-config", json.dumps(servers), "--allowedTools", tools]
+    return [INSTALLED / "claude-code/claude", "-p", prompt, *settings], environment
 
 
 def heard_opencode(request):
@@ -88,12 +91,8 @@ def heard_codex(request):
 def heard_claude_code(request):
     last = request["messages"][-1]["content"]
     results = [block for block in last if block["type"] == "tool_result"] if isinstance(last, list) else []
-    if not results:
-        return None
-    package = json.loads((INSTALLED / "claude-code/package.json").read_text())
-    recorded = {"program": f"{package['name']}@{package['version']}", "tool_result": results[0]}
-    RECORDED.write_text(json.dumps(recorded, indent=2) + "\n")
-    return text_of_result(results[0])
+    BLOCKS.extend(results)
+    return text_of_result(results[0]) if results else None
 
 
 def text_of_result(result):
@@ -110,15 +109,14 @@ AGENTS = {
 }
 
 
-def text_of(server, folder):
+def text_of(server, folder, tool):
     """The text of the tool's answer, as the server sends it."""
     client = {"name": "test", "version": "0"}
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
-    call = {"name": "search_history", "arguments": {"query": "cache"}}
     messages = [
         {"id": 1, "method": "initialize", "params": hello},
         {"method": "notifications/initialized"},
-        {"id": 2, "method": "tools/call", "params": call},
+        {"id": 2, "method": "tools/call", "params": {"name": tool, "arguments": CALLS[tool]}},
     ]
     lines = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages)
     process = subprocess.Popen(server, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -128,7 +126,9 @@ def text_of(server, folder):
     result = next(answer["result"] for line in answers if (answer := json.loads(line)).get("id") == 2)
     process.stdin.close()
     process.wait(10)
-    return result["content"][0]["text"]
+    text = result["content"][0]["text"]
+    assert text.startswith("Record of an earlier conversation.") and "\n> " in text, text
+    return text
 
 
 def normal_user(folder):
@@ -140,13 +140,13 @@ def normal_user(folder):
     return {"user": NOBODY, "group": NOBODY, "extra_groups": []}
 
 
-def check(name, folder):
+def check(name, tool, folder):
     prepare_agent, heard = AGENTS[name]
     server = [SERVER, *prepare(folder), "--daemon", DAEMON]
-    expected = text_of(server, folder)
-    assert expected.startswith("Record of an earlier conversation.") and "> Clear the cache." in expected, expected
+    expected = text_of(server, folder, tool)
     with Model() as model:
-        command, environment = prepare_agent(folder, model.url, server)
+        prompt = f"Prompt CALL {tool} {json.dumps(CALLS[tool])}"
+        command, environment = prepare_agent(folder, model.url, server, prompt)
         ended = subprocess.run(
             command, cwd=folder, env={**PATHS, "HOME": str(folder), **environment},
             stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, **normal_user(folder),
@@ -154,24 +154,32 @@ def check(name, folder):
         answers = [answer for request in model.requests if (answer := heard(request)) is not None]
     assert ended.returncode == 0, ended
     assert answers == [expected], f"{name} tells its model\n{answers}\nand not\n{expected}\n{ended}"
-    print(f"{name} tells its model the text of search_history as it is")
+    print(f"{name} tells its model the text of {tool} as it is")
 
 
-def check_recorded(folder):
-    expected = text_of([SERVER, *prepare(folder), "--daemon", DAEMON], folder)
+def check_recorded(tool, folder):
+    expected = text_of([SERVER, *prepare(folder), "--daemon", DAEMON], folder, tool)
     recorded = json.loads(RECORDED.read_text())
-    told = text_of_result(recorded["tool_result"])
+    told = text_of_result(recorded[tool])
     assert told == expected, f"{recorded['program']} told its model\n{told}\nand not\n{expected}\nrun tests/long/claude"
-    print(recorded["program"], "told its model the text of search_history as it is")
+    print(f"{recorded['program']} told its model the text of {tool} as it is")
+
+
+def of_each_call(check):
+    for tool in CALLS:
+        with tempfile.TemporaryDirectory() as folder:
+            check(tool, Path(folder).resolve())
 
 
 def main():
     if "claude-code" not in NAMES:
-        with tempfile.TemporaryDirectory() as folder:
-            check_recorded(Path(folder).resolve())
+        of_each_call(check_recorded)
     for name in NAMES:
-        with tempfile.TemporaryDirectory() as folder:
-            check(name, Path(folder).resolve())
+        of_each_call(functools.partial(check, name))
+    if BLOCKS:
+        package = json.loads((INSTALLED / "claude-code/package.json").read_text())
+        recorded = {"program": f"{package['name']}@{package['version']}", **dict(zip(CALLS, BLOCKS, strict=True))}
+        RECORDED.write_text(json.dumps(recorded, indent=2) + "\n")
 
 
 main()

@@ -15,9 +15,9 @@ const LAST_PASSAGES: usize = 6;
 /// The entries at the end of a branch among which `why_left` looks for them.
 const LAST_ENTRIES: usize = 200;
 /// The most bytes of the paths of files of a branch.
-const FILE_BYTES: usize = 4_000;
+const FILE_BYTES: usize = 1_200;
 /// The most characters of the numbers of a branch.
-const MAX_STATS: usize = 2_000;
+const MAX_STATS: usize = 800;
 /// The rows of one answer of the daemon.
 const ROWS: u64 = 500;
 
@@ -100,7 +100,7 @@ impl DaemonSide {
         let stats = cleaner.value(Value::Object(self.stats)).to_string();
         text += &quoted(&shortened(&stats, MAX_STATS));
         text += &quoted(&self.files.shown(cleaner));
-        let mut reading = Reading::new(text, budget(Some(DEFAULT_TOKENS)));
+        let mut reading = Reading::new(text, budget(Some(DEFAULT_TOKENS / 2)));
         let page = open.path(tip, ancestor).await?;
         let next = reading.add_pages(open, tip, page, cleaner).await?;
         Ok((reading.text, next))

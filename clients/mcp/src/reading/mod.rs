@@ -13,12 +13,12 @@ use crate::history::OpenSession;
 use crate::text::{HEADING, quoted};
 use std::fmt::{self, Display, Write};
 
-/// The most tokens of an answer.
-pub const MAX_TOKENS: u64 = 25_000;
+/// The most tokens of an answer: Claude Code and opencode show their model only the beginning of one over 50,000 bytes.
+pub const MAX_TOKENS: u64 = 12_000;
 /// The fewest tokens that a caller can ask for.
 const MIN_TOKENS: u64 = 500;
-/// The tokens of a page if the caller names none.
-const DEFAULT_TOKENS: u64 = 6_000;
+/// The tokens of a page if the caller names none: Codex leaves out the middle of an answer over 10,000 bytes.
+const DEFAULT_TOKENS: u64 = 3_000;
 /// Bytes a token, at least.
 const TOKEN_BYTES: u64 = 3;
 /// Bytes that are kept free for the facts.
@@ -67,9 +67,9 @@ fn answer(mut facts: Facts, record: &str, cleaner: Cleaner<'_>) -> String {
     format!("{HEADING}\n{facts}{record}")
 }
 
-/// Whether an answer has at most [`MAX_TOKENS`].
-fn fits(answer: &str) -> bool {
-    answer.len() as u64 <= MAX_TOKENS * TOKEN_BYTES
+/// Whether a page has at most [`DEFAULT_TOKENS`].
+fn fits(page: &str) -> bool {
+    page.len() as u64 <= DEFAULT_TOKENS * TOKEN_BYTES
 }
 
 /// The bytes of the record in an answer of so many tokens: less the facts.

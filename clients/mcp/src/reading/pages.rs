@@ -1,6 +1,6 @@
 //! Entries as passages, in pages.
 
-use super::{MAX_TOKENS, answer, budget};
+use super::{answer, budget};
 use crate::clean::{Cleaner, inert};
 use crate::history::{Failure, History, OpenSession, PathPage, Result};
 use crate::text::{Passage, boundary, quoted_within};
@@ -159,7 +159,7 @@ async fn entry_text(
     let (id, at) = (inert(entry.id()), cleaner.word(entry.timestamp()));
     let mut record = open.title(&mut cleaner);
     record += &format!("\nentry {id}, {role}, {at}\n");
-    let room = budget(Some(MAX_TOKENS)).saturating_sub(record.len());
+    let room = budget(None).saturating_sub(record.len());
     let (quotation, left_out) = quoted_within(rest, room);
     record += &quotation;
     let mut facts = open.facts();
