@@ -44,7 +44,7 @@ fn without_a_file_every_setting_has_its_default() {
         lines.contains(&"durability = \"interval\" # default"),
         "{output}"
     );
-    assert!(lines.contains(&"use = \"none\" # default"), "{output}");
+    assert!(lines.contains(&"use = \"outline\" # default"), "{output}");
     assert!(
         lines.contains(&"max_frame_bytes = 67108864 # default"),
         "{output}"

@@ -102,7 +102,7 @@ test('errors have a kind, details and retryable', async (t) => {
   );
   assert.equal(tooLarge.kind, 'requestTooLarge');
   assert.deepEqual((await large.listSessions()).sessions, [], 'the connection goes on');
-  await converse(large);
+  await conversation(large);
   const summary = await failure(large.navigateTree({ targetId: 'a1', summarize: true }));
   assert.equal(summary.kind, 'summarizerUnavailable');
 });

@@ -10,7 +10,6 @@ local health = vim.health or require('health')
 local start = health.start or health.report_start
 local ok = health.ok or health.report_ok
 local info = health.info or health.report_info
-local warn = health.warn or health.report_warn
 local fail = health.error or health.report_error
 
 local function check_neovim()

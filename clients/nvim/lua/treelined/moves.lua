@@ -16,6 +16,9 @@ end
 
 local WITHOUT, WITH, FOCUS = 'No summary', 'Summarize', 'Summarize with focus…'
 
+--- The choice where nobody can summarize.
+local GO = 'Go there'
+
 local REASONS = {
   cancelledByClient = 'the move was refused',
   noAnswer = 'the move was not answered in time',
@@ -136,7 +139,7 @@ end
 local function ask_for_summary(choices, text, callback)
   local options = { prompt = text, kind = 'treelined.summarize' }
   vim.ui.select(choices, options, function(chosen)
-    if chosen == WITHOUT then
+    if chosen == WITHOUT or chosen == GO then
       callback({ summarize = false })
     elseif chosen == WITH then
       callback({ summarize = true })
@@ -165,7 +168,7 @@ local function ask_and_run(tree, method, params)
   end
   -- Without an answer in time it is not known; the daemon then says whether anybody can summarize.
   local can_summarize = not result or result.canSummarize
-  local choices = can_summarize and { WITHOUT, WITH, FOCUS } or { WITHOUT }
+  local choices = can_summarize and { WITHOUT, WITH, FOCUS } or { GO }
   ask_for_summary(choices, question(count, can_summarize), function(summary)
     run(tree, method, vim.tbl_extend('force', params, summary))
   end)

@@ -49,14 +49,16 @@ export async function plan(session: Session, row: TreeNode): Promise<Plan> {
     const { preparation, canSummarize } = result;
     return { params, leaves: preparation.abandonedCount, canSummarize };
   }
-  return { params, leaves: 0, canSummarize: false, ...(result.reason && { reason: result.reason }) };
+  return {
+    params,
+    leaves: 0,
+    canSummarize: false,
+    ...(result.reason && { reason: result.reason }),
+  };
 }
 
 /** The choices of a person who leaves entries behind. */
-export function summaryChoices({
-  leaves,
-  canSummarize,
-}: Pick<Plan, 'leaves' | 'canSummarize'>): {
+export function summaryChoices({ leaves, canSummarize }: Pick<Plan, 'leaves' | 'canSummarize'>): {
   choice: SummaryChoice;
   label: string;
   detail: string;
