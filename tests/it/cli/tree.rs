@@ -218,7 +218,7 @@ fn names_and_labels_are_printed_without_control_characters() {
         &["tree", path, "--filter", "all", "--ids"][..],
         &["doctor", path],
         &["show", path],
-        &["list", "--json"],
+        &["list", "--all", "--json"],
         &["call", "get_tree", "{}", "--open", path],
         &["export", path, "--text"],
     ] {
