@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:d937abc4556dcc1210245b2e6993161b15d90f260a76dbca736c0b752223ce1e',
+  schema_hash = 'sha256:2734d68f49b5f2ce1092876321eec26ab5ddec94717bb0d76ab413b790d67cd7',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

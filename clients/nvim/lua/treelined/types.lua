@@ -802,7 +802,7 @@
 
 --- The params of `import_sessions`.
 ---@class treelined.ImportSessionsParams
----@field again? string The id of a deleted session that is to be imported again. Default: deleted sessions stay deleted.
+---@field again? string The id of a session that is to be written anew, while its old file goes to the trash, or of a deleted one that is to be imported again. Default: none; deleted sessions stay deleted.
 ---@field cwd? string Only conversations of this working directory. Default: all.
 ---@field dryRun? boolean Whether to write nothing and only report. Default: false.
 ---@field final? boolean Whether to import the end of a conversation that may still grow. Default: false, for files that have changed in the last 10 minutes.

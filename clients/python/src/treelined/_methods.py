@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:d937abc4556dcc1210245b2e6993161b15d90f260a76dbca736c0b752223ce1e"
+SCHEMA_HASH = "sha256:2734d68f49b5f2ce1092876321eec26ab5ddec94717bb0d76ab413b790d67cd7"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -546,7 +546,7 @@ class AsyncMethods(ABC):
 
         `final`: Whether to import the end of a conversation that may still grow. Default: false, for files that have changed in the last 10 minutes.
 
-        `again`: The id of a deleted session that is to be imported again. Default: deleted sessions stay deleted.
+        `again`: The id of a session that is to be written anew, while its old file goes to the trash, or of a deleted one that is to be imported again. Default: none; deleted sessions stay deleted.
 
         """
         answered: types.ImportSessionsResult = await self.call(
@@ -1378,7 +1378,7 @@ class AsyncMethods(ABC):
 
         `filter`: Which entries to show. Default: `default`.
 
-        `query`: Only entries whose text contains this: messages, thinking, names and arguments of tools, results, summaries, labels, custom types, and the words of the row. Default: none.
+        `query`: Only entries whose text contains this: messages, thinking, names and arguments of tools, results, summaries, labels, notes, the data of custom entries, and the words of the row. Default: none.
 
         `mode`: How to understand `query`. Default: `words`.
 
@@ -2427,7 +2427,7 @@ class Methods(ABC):
 
         `final`: Whether to import the end of a conversation that may still grow. Default: false, for files that have changed in the last 10 minutes.
 
-        `again`: The id of a deleted session that is to be imported again. Default: deleted sessions stay deleted.
+        `again`: The id of a session that is to be written anew, while its old file goes to the trash, or of a deleted one that is to be imported again. Default: none; deleted sessions stay deleted.
 
         """
         answered: types.ImportSessionsResult = self.call(
@@ -3259,7 +3259,7 @@ class Methods(ABC):
 
         `filter`: Which entries to show. Default: `default`.
 
-        `query`: Only entries whose text contains this: messages, thinking, names and arguments of tools, results, summaries, labels, custom types, and the words of the row. Default: none.
+        `query`: Only entries whose text contains this: messages, thinking, names and arguments of tools, results, summaries, labels, notes, the data of custom entries, and the words of the row. Default: none.
 
         `mode`: How to understand `query`. Default: `words`.
 

@@ -286,7 +286,7 @@ impl<R> Call<ImportSessionsParams, R> {
         self
     }
 
-    /// The id of a deleted session that is to be imported again. Default: deleted sessions stay deleted.
+    /// The id of a session that is to be written anew, while its old file goes to the trash, or of a deleted one that is to be imported again. Default: none; deleted sessions stay deleted.
     pub fn again(mut self, again: impl Into<String>) -> Self {
         self.params.again = Some(again.into());
         self
