@@ -188,7 +188,7 @@ mod tests {
             "name",
             "todo",
         );
-        for name in BUILT_IN {
+        for name in BUILT_IN.lines() {
             check_refused(
                 commands.register(name, of(1)),
                 Kind::CommandExists,

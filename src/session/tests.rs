@@ -90,7 +90,7 @@ fn a_large_append_between_refresh_and_write_is_read_on_another_thread() {
         PlannedLines {
             lines: vec![line.trim_end().as_bytes().to_vec()],
             entry_ids: vec![EntryId::new(format!("{id}0"))],
-            ends: Vec::new(),
+            ..PlannedLines::default()
         }
     };
     run(async {
@@ -159,7 +159,7 @@ fn a_line_in_flight_is_not_read_again_before_it_has_grown() {
         let mut planned = PlannedLines {
             lines: vec![entries("ours", 1).trim_end().as_bytes().to_vec()],
             entry_ids: vec![EntryId::new("ours0")],
-            ends: Vec::new(),
+            ..PlannedLines::default()
         };
         let cancel = Cancel::new();
         let (turn, _, committed) = turn
@@ -268,7 +268,7 @@ async fn append_one(
         Ok(PlannedLines {
             lines: vec![line.into_bytes()],
             entry_ids: vec![id.clone()],
-            ends: Vec::new(),
+            ..PlannedLines::default()
         })
     };
     turn.commit(&Cancel::new(), plan).await.2
