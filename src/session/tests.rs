@@ -262,7 +262,7 @@ async fn append_one(
     let plan = move |core: &SessionState| {
         core.check_expected_leaf(&expected)?;
         let line = format!(
-            r#"{{"type":"custom","id":"{}","parentId":"a0","timestamp":"2025-01-01T00:00:00.000Z","customType":"c"}}"#,
+            r#"{{"type":"model_change","id":"{}","parentId":"a0","timestamp":"2025-01-01T00:00:00.000Z","provider":"p","modelId":"m"}}"#,
             id.as_str()
         );
         Ok(PlannedLines {
@@ -274,7 +274,7 @@ async fn append_one(
     turn.commit(&Cancel::new(), plan).await.2
 }
 
-const NEWS: &str = r#"{"type":"custom","id":"news","parentId":"a0","timestamp":"2025-01-01T00:00:00.000Z","customType":"c"}"#;
+const NEWS: &str = r#"{"type":"model_change","id":"news","parentId":"a0","timestamp":"2025-01-01T00:00:00.000Z","provider":"p","modelId":"m"}"#;
 
 #[test]
 fn a_conflict_with_the_log_plans_again_with_the_entries_of_others() {
