@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex};
@@ -50,6 +50,8 @@ pub(crate) struct Daemon {
     /// `None` for a connection to a socket.
     child: Option<Child>,
     stdin: Option<Sender<Vec<u8>>>,
+    /// The folder in `/proc` of the thread that writes to the daemon.
+    writer: PathBuf,
     received: Receiver<Received>,
     gate: Arc<Gate>,
     stderr: Option<JoinHandle<String>>,
@@ -149,7 +151,7 @@ impl Daemon {
 
     fn over(
         home: &Arc<Home>,
-        input: Sender<Vec<u8>>,
+        (input, writer): (Sender<Vec<u8>>, PathBuf),
         output: impl Read + Send + 'static,
     ) -> Daemon {
         let gate = Arc::new(Gate::default());
@@ -159,6 +161,7 @@ impl Daemon {
             deadline: DEADLINE,
             child: None,
             stdin: Some(input),
+            writer,
             received,
             gate,
             stderr: None,
@@ -264,17 +267,20 @@ impl Daemon {
         self.gate.opened.notify_all();
     }
 
-    /// Waits until no thread of the daemon has run for half a second. A busy machine lets them wait.
+    /// Waits until no thread of the daemon has run for half a second, nor the one that writes to it: on a busy machine
+    /// both wait for a processor, and a daemon that has not been sent its requests yet looks idle.
     pub(crate) fn until_idle(&self) {
         let tasks = format!("/proc/{}/task", self.pid().as_raw_nonzero());
-        let runs = |task: std::io::Result<std::fs::DirEntry>| {
-            let status = std::fs::read_to_string(task.unwrap().path().join("stat"));
-            status.is_ok_and(|status| status.contains(") R "))
+        let runs = |task: &Path| {
+            let status = std::fs::read_to_string(task.join("stat"));
+            status.is_ok_and(|status| !status.contains(") S "))
         };
         let mut quiet = 0;
         while quiet < 10 {
             std::thread::sleep(Duration::from_millis(50));
-            let is_busy = std::fs::read_dir(&tasks).is_ok_and(|mut all| all.any(runs));
+            let is_busy = runs(&self.writer)
+                || std::fs::read_dir(&tasks)
+                    .is_ok_and(|mut all| all.any(|task| runs(&task.unwrap().path())));
             quiet = if is_busy { 0 } else { quiet + 1 };
         }
     }
@@ -414,10 +420,14 @@ impl Drop for Daemon {
     }
 }
 
-/// Writes to the daemon on a thread, so that a test does not block when the daemon does not read.
-fn write_to<W: Write + Send + 'static>(mut stdin: W, end: fn(&W)) -> Sender<Vec<u8>> {
+/// Writes to the daemon on a thread, so that a test does not block when the daemon does not read. Returns the thread's
+/// folder in `/proc` too.
+fn write_to<W: Write + Send + 'static>(mut stdin: W, end: fn(&W)) -> (Sender<Vec<u8>>, PathBuf) {
     let (sender, blocks) = channel::<Vec<u8>>();
+    let (begun, writer) = channel();
     thread::spawn(move || {
+        let own = std::fs::read_link("/proc/thread-self").unwrap();
+        begun.send(Path::new("/proc").join(own)).unwrap();
         for bytes in blocks {
             if stdin.write_all(&bytes).is_err() {
                 break;
@@ -425,7 +435,7 @@ fn write_to<W: Write + Send + 'static>(mut stdin: W, end: fn(&W)) -> Sender<Vec<
         }
         end(&stdin);
     });
-    sender
+    (sender, writer.recv().unwrap())
 }
 
 /// Reads lines of the daemon on a thread, while the gate is open.
