@@ -43,6 +43,7 @@ mod screen;
 mod search;
 mod serve;
 mod session_choice;
+mod session_dir;
 mod settings;
 mod shared;
 mod show;
@@ -302,6 +303,7 @@ fn outcome(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     ) {
         config::check(options.config.as_deref()).map_err(|error| in_settings(&error))?;
     }
+    session_dir::check(options, arguments.command.as_ref());
     match &arguments.command {
         None => serve::run(options, &serve::ServeArgs::default()),
         Some(Command::Serve(args)) => serve::run(options, args),

@@ -9,6 +9,7 @@ mod list;
 mod package;
 mod scripts;
 mod search;
+mod session_dir;
 mod sessions;
 mod suggestions;
 mod tree;

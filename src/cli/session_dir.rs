@@ -1,0 +1,78 @@
+//! A session directory that was named and is not there.
+
+use super::{Command, Options};
+use crate::suggest::nearest;
+use crate::terminal;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Says on stderr that a command reads a directory that is not there, if somebody has named it: the command finds nothing.
+/// The default directory is there from the first session on.
+pub(super) fn check(options: &Options, command: Option<&Command>) {
+    let reads = matches!(
+        command,
+        Some(
+            Command::List(_)
+                | Command::Show(_)
+                | Command::Tree(_)
+                | Command::Search(_)
+                | Command::Label(_)
+                | Command::Export(_)
+                | Command::Doctor(_)
+                | Command::Restore(_)
+        )
+    );
+    // Wrong settings are the error of the command.
+    let Some(settings) = reads.then(|| options.settings().ok()).flatten() else {
+        return;
+    };
+    let is_named = settings.value("", "session_dir");
+    let is_named = is_named.is_some_and(|(_, is_default)| !is_default);
+    let folder = settings.session_dir();
+    if is_named && !folder.exists() {
+        let who = match (
+            &options.session_dir,
+            std::env::var_os("TREELINED_SESSION_DIR"),
+        ) {
+            (Some(_), _) => "--session-dir",
+            (None, Some(value)) if !value.is_empty() => "TREELINED_SESSION_DIR",
+            _ => "the configuration",
+        };
+        let line = format!("no folder {} ({who}){}", folder.display(), hint(folder));
+        // There is no other place for the message.
+        let _unsaid = writeln!(io::stderr().lock(), "warning: {}", terminal::line(&line));
+    }
+}
+
+/// The end of the message: the folder that was meant, or what happens without the name.
+fn hint(missing: &Path) -> String {
+    match meant(missing) {
+        Some(meant) => format!("; did you mean {}?", meant.display()),
+        None => "; without the name, the default directory is read".to_owned(),
+    }
+}
+
+/// The folder with the nearest name in place of the first part of the path that is missing.
+fn meant(missing: &Path) -> Option<PathBuf> {
+    let parts: Vec<&Path> = missing.ancestors().collect();
+    let (first, above) = parts
+        .iter()
+        .zip(parts.get(1..)?)
+        .find(|(_, above)| above.is_dir())?;
+    let folders = fs::read_dir(above).ok()?.flatten();
+    let folders = folders.filter(|entry| entry.path().is_dir());
+    let names: Vec<String> = folders
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    let wrong = first.file_name()?.to_str()?;
+    let right = nearest(wrong, names.iter().map(String::as_str))?;
+    let meant = above.join(right);
+    let rest = missing.strip_prefix(first).ok()?;
+    let whole = if rest.as_os_str().is_empty() {
+        meant
+    } else {
+        meant.join(rest)
+    };
+    whole.is_dir().then_some(whole)
+}
