@@ -9,6 +9,7 @@
 
 ;;; Code:
 
+(require 'iso8601)
 (require 'treelined-tree)
 
 (defconst treelined-import--tools
@@ -91,6 +92,10 @@
             (treelined-import--count (plist-get totals :branches) "branch" "branches")
             (format "; the tools no longer show %d of them.\n\n"
                     (plist-get totals :recovered)))
+    (when-let* ((until (plist-get totals :heldUntil)))
+      (insert (treelined-import--count (plist-get totals :held) "entry" "entries")
+              " may still grow and wait for what the tool writes next, or for "
+              (format-time-string "%H:%M" (encode-time (iso8601-parse until))) ".\n\n"))
     (mapc (lambda (row) (insert (treelined-import--session row))) (plist-get result :sessions))
     (when failed
       (insert (propertize (concat "\nNot imported, or not whole: "

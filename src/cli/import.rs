@@ -7,9 +7,12 @@ use super::failure::{ShellError, USAGE};
 use super::import_watch;
 use super::progress::{self, call_with_progress};
 use super::screen::{Screen, Style};
+use crate::clock::SystemSource;
 use crate::error::{Error, Kind};
+use crate::id::Source;
 use crate::import::Tool;
 use crate::terminal;
+use crate::timestamp;
 use crate::wire::{ImportedFile, ImportedSession};
 use anyhow::Context;
 use clap::builder::PossibleValue;
@@ -24,6 +27,8 @@ use std::process::ExitCode;
 
 /// Failures that are shown; `--json` has all.
 const MAX_FAILURES: usize = 10;
+/// Sessions with entries held back that are shown; `--json` has all.
+const MAX_HELD: usize = 5;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -31,7 +36,8 @@ Examples:
   treelined import                          everything new, from all tools
   treelined import --dry-run                what there is to import
   treelined import --from codex --cwd .     Codex's conversations of this directory
-  treelined import --watch                  again whenever a tool has written something")]
+  treelined import --watch                  again whenever a tool has written something
+  treelined import --final                  with answers that are held back because they may still grow")]
 pub(crate) struct ImportArgs {
     /// Files and folders; the places where the tools keep their sessions if not given
     #[arg(value_name = "PATH")]
@@ -51,7 +57,7 @@ pub(crate) struct ImportArgs {
     /// Make forks sessions of their own instead of branches
     #[arg(long)]
     split: bool,
-    /// Import the end of conversations that may still grow
+    /// Import the end of conversations that may still grow: those without an end mark that changed in the last 10 minutes
     #[arg(long)]
     r#final: bool,
     /// Write a session anew, and move its old file to the trash, or import a deleted one again; exit code 3 if no import
@@ -86,17 +92,29 @@ pub(super) enum From {
 pub(super) struct Imported {
     pub(super) sessions: Vec<ImportedSession>,
     files: Vec<ImportedFile>,
-    totals: Totals,
+    pub(super) totals: Totals,
+    #[serde(default)]
+    places: Vec<Place>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Totals {
+pub(super) struct Totals {
     files: u64,
     unchanged: u64,
     failed: u64,
     entries_added: u64,
     created: u64,
+    pub(super) held_until: Option<String>,
+}
+
+/// A place where a tool keeps its conversations.
+#[derive(Deserialize)]
+struct Place {
+    tool: String,
+    path: String,
+    exists: bool,
+    variables: Vec<String>,
 }
 
 impl From {
@@ -241,8 +259,14 @@ fn show(imported: &Imported, import: &ImportArgs, has_log: bool) -> anyhow::Resu
         writeln!(screen, "{}", screen.style(Style::Dim, legend))?;
     }
     show_failures(&mut screen, imported)?;
+    show_held(&mut screen, &imported.sessions)?;
+    show_places(&mut screen, &imported.places)?;
     let totals = &imported.totals;
     let summary = match (tools.is_empty(), totals.entries_added) {
+        (true, _) if totals.files > 0 => {
+            let read = files(totals.files);
+            format!("no sessions found: {read} have none of this directory or time")
+        }
         (true, _) => "no sessions found".to_owned(),
         (false, 0) => format!("nothing new in {}", files(totals.files)),
         (false, _) if import.dry_run => "nothing was written (--dry-run)".to_owned(),
@@ -262,6 +286,59 @@ fn show(imported: &Imported, import: &ImportArgs, has_log: bool) -> anyhow::Resu
         writeln!(screen, "{}", screen.style(Style::Dim, next))?;
     }
     screen.flush()?;
+    Ok(())
+}
+
+/// The entries of a session that are held back, and for how long at most.
+pub(super) fn held(session: &ImportedSession) -> Option<String> {
+    let until = session.held_until.as_deref().and_then(timestamp::parse)?;
+    let left = until.saturating_sub(SystemSource.now_ms()).max(0);
+    let left = match u64::try_from(left).unwrap_or(0).div_ceil(1000) {
+        seconds @ 0..120 => super::tree::count(seconds, "second", "seconds"),
+        seconds => format!("{} minutes", seconds.div_ceil(60)),
+    };
+    let name = session.name.as_deref().unwrap_or(&session.session_id);
+    let entries = super::tree::count(session.held, "entry", "entries");
+    let line = format!("{}: {entries} of {name}, for {left} at most", session.tool);
+    Some(format!("held {}", terminal::line(&line)))
+}
+
+/// What brings entries that are held back.
+pub(super) const HELD: &str = "held entries may still grow; what their tool writes next brings them, the end of this time, or --final";
+
+fn show_held(screen: &mut Screen, sessions: &[ImportedSession]) -> anyhow::Result<()> {
+    let lines: Vec<String> = sessions.iter().filter_map(held).collect();
+    for line in lines.iter().take(MAX_HELD) {
+        writeln!(screen, "{line}")?;
+    }
+    if lines.len() > MAX_HELD {
+        writeln!(
+            screen,
+            "and {} more sessions: see --json",
+            lines.len() - MAX_HELD
+        )?;
+    }
+    if !lines.is_empty() {
+        writeln!(screen, "{}", screen.style(Style::Dim, HELD))?;
+    }
+    Ok(())
+}
+
+/// Where the tools keep their conversations.
+fn show_places(screen: &mut Screen, places: &[Place]) -> anyhow::Result<()> {
+    for place in places {
+        let state = match place.exists {
+            true => "has none",
+            false => "is not there",
+        };
+        let variables = place.variables.join(", ");
+        let line = format!("{:<12} {} {state} ({variables})", place.tool, place.path);
+        writeln!(screen, "{}", terminal::line(&line))?;
+    }
+    if !places.is_empty() {
+        let next = "the variables in brackets say where a tool keeps them; treelined import PATH reads other places";
+        writeln!(screen, "{}", screen.style(Style::Dim, next))?;
+    }
     Ok(())
 }
 

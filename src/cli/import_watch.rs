@@ -3,19 +3,24 @@
 use super::Options;
 use super::daemon::ChildDaemon;
 use super::failure::{ShellError, warn};
-use super::import::{ImportArgs, Imported, ask};
-use super::screen::Screen;
+use super::import::{self, ImportArgs, Imported, ask};
+use super::screen::{Screen, Style};
 use super::tree::count;
+use crate::clock::SystemSource;
+use crate::id::Source;
 use crate::importer::discover::{Request, watched_places};
 use crate::importer::watch::{Wake, Watch};
 use crate::terminal;
+use crate::timestamp;
+use crate::wire::ImportedSession;
 use anyhow::Context;
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// The time after the pause for which a source must be quiet before its end is imported.
-const AFTER_QUIET: Duration = Duration::from_secs(605);
+/// The time after that at which entries that are held back can be imported.
+const AFTER_HELD: Duration = Duration::from_millis(20);
 /// The pause before a failed import is repeated: another import may have been running.
 const AFTER_FAILURE: Duration = Duration::from_secs(60);
 
@@ -25,6 +30,7 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
         paths: import.paths.clone(),
     };
     let mut is_first = true;
+    let mut held = HashSet::new();
     loop {
         // The watch begins before the import, so that it reports every later change.
         let watch = Watch::of(&watched_places(&request)).context("watch the tools' folders")?;
@@ -33,8 +39,8 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
             warn(&message, "treelined import, which reads it once");
         }
         loop {
-            let limit = match round(options, import) {
-                Ok(is_held) => is_held.then_some(AFTER_QUIET),
+            let limit = match round(options, import, &mut held) {
+                Ok(limit) => limit,
                 Err(error) if is_first => return Err(error),
                 Err(error) => {
                     ShellError::of(&error).report();
@@ -50,26 +56,33 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
     }
 }
 
-/// Runs one import. Returns whether records that may still grow are held back.
-fn round(options: &Options, import: &ImportArgs) -> anyhow::Result<bool> {
+/// Runs one import. Returns the time after which there is more without a change, if there is. `held` has the sessions with
+/// entries held back, and the numbers of these, as they were said last.
+fn round(
+    options: &Options,
+    import: &ImportArgs,
+    held: &mut HashSet<(String, u64)>,
+) -> anyhow::Result<Option<Duration>> {
     let mut daemon = ChildDaemon::start(options)?;
     let answered = ask(&mut daemon, import);
     daemon.end()?;
     let answered = answered?;
     let imported: Imported =
         serde_json::from_str(answered.get()).context("read the answer to import_sessions")?;
-    let is_held = imported.sessions.iter().any(|session| session.held > 0);
-    let new = imported
-        .sessions
-        .iter()
-        .filter(|session| session.entries_added > 0);
+    let limit = imported.totals.held_until.as_deref().and_then(left);
+    let sessions = imported.sessions.iter();
+    let new = sessions.clone().filter(|session| session.entries_added > 0);
+    let key = |session: &ImportedSession| (session.session_id.clone(), session.held);
+    let still = sessions.filter(|session| session.held > 0);
+    let said = std::mem::replace(held, still.clone().map(key).collect());
+    let newly_held = still.filter(|session| !said.contains(&key(session)));
     if import.json {
-        if new.clone().next().is_some() {
+        if new.clone().chain(newly_held).next().is_some() {
             let mut stdout = io::stdout().lock();
             writeln!(stdout, "{}", answered.get())?;
             stdout.flush()?;
         }
-        return Ok(is_held);
+        return Ok(limit);
     }
     let mut screen = Screen::new();
     for session in new {
@@ -78,6 +91,20 @@ fn round(options: &Options, import: &ImportArgs) -> anyhow::Result<bool> {
         let line = format!("{}: {entries} of {name}, in {}", session.tool, session.path);
         writeln!(screen, "kept {}", terminal::line(&line))?;
     }
+    let lines: Vec<String> = newly_held.filter_map(import::held).collect();
+    lines
+        .iter()
+        .try_for_each(|line| writeln!(screen, "{line}"))?;
+    if said.is_empty() && !lines.is_empty() {
+        writeln!(screen, "{}", screen.style(Style::Dim, import::HELD))?;
+    }
     screen.flush()?;
-    Ok(is_held)
+    Ok(limit)
+}
+
+/// The time until an instant in ISO 8601.
+fn left(until: &str) -> Option<Duration> {
+    let until = timestamp::parse(until)?;
+    let left = until.saturating_sub(SystemSource.now_ms());
+    Some(Duration::from_millis(u64::try_from(left).unwrap_or(0)) + AFTER_HELD)
 }

@@ -50,6 +50,9 @@ pub(crate) struct Member {
     /// Whether the tool has replaced this part of the session (Codex: by a revert). Known only once all members are
     /// read; a reader leaves it false.
     pub(crate) is_superseded: bool,
+    /// Whether the tool says that the last message has ended. Its nodes are open all the same: the mark counts once the
+    /// source has been quiet for a second, since records of the message may follow the one with the mark.
+    pub(crate) has_end_mark: bool,
     /// Records that only the origin keeps, by type.
     pub(crate) origin_only: BTreeMap<String, u64>,
     /// Records that repeat an earlier one byte for byte.

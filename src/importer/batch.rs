@@ -14,6 +14,7 @@ use crate::import::mapping::VERSION;
 use crate::import::member::Member;
 use crate::import::{Tool, format};
 use crate::name;
+use crate::timestamp::{self, Millis};
 use crate::wire::{ImportedFile, ImportedSession};
 use std::collections::{HashMap, HashSet};
 
@@ -24,8 +25,8 @@ pub(super) struct Batch {
     pub(super) members: Vec<Member>,
     /// For each member its source.
     pub(super) source_of: Vec<usize>,
-    /// For each member the nodes that were held back.
-    pub(super) held: Vec<u64>,
+    /// For each member the nodes that were held back, and until when, in Unix milliseconds.
+    pub(super) held: Vec<(u64, Millis)>,
     /// For each member the name of its origin.
     pub(super) origins: Vec<String>,
     /// For each source the bytes that an earlier import has read.
@@ -51,9 +52,12 @@ impl Batch {
             let row = ledger.source(tool, &source.source.name());
             let known = row.filter(|row| row.origin == source.origin);
             known_len.push(known.map_or(0, |row| row.len));
-            for (member, held_back) in source.members.drain(..).zip(&source.held) {
+            for (member, held_back) in std::mem::take(&mut source.members)
+                .into_iter()
+                .zip(&source.held)
+            {
+                held.push((*held_back, source.held_until(&member)));
                 members.push(member);
-                held.push(*held_back);
                 source_of.push(number);
                 origins.push(source.origin.clone());
             }
@@ -129,6 +133,15 @@ impl Batch {
             })
     }
 
+    /// When an import brings what was held back of a source: nodes, or a last line without a line break.
+    fn held_until(&self, source: usize, read: &ReadSource) -> Option<Millis> {
+        let held = self.members_of(source).filter_map(|at| self.held.get(at));
+        let held = held.filter(|(count, _)| *count > 0);
+        let is_cut = read.is_growing && read.scan.len < read.source.status.size;
+        let rest = is_cut.then_some(read.complete_at);
+        held.map(|(_, until)| *until).chain(rest).min()
+    }
+
     fn members_of(&self, source: usize) -> impl Iterator<Item = MemberNumber> + '_ {
         let of = self.source_of.iter().enumerate();
         of.filter(move |(_, of)| **of == source)
@@ -155,6 +168,8 @@ impl Batch {
             let shared = self.forest.members.get(*number).map_or(0, |it| it.shared);
             shared + self.members.get(*number).map_or(0, |it| it.duplicates)
         };
+        let held = members.clone().filter_map(|at| self.held.get(*at).copied());
+        let held = held.filter(|(count, _)| *count > 0);
         let is_gap = |entry: &&TreeEntry| matches!(entry.content, family::EntryContent::Gap { .. });
         ImportedSession {
             tool: self.tool.name().to_owned(),
@@ -165,7 +180,8 @@ impl Batch {
             recovered: tree.recovered,
             gaps: tree.entries.iter().filter(is_gap).count() as u64,
             duplicates: members.clone().map(shared).sum(),
-            held: members.filter_map(|at| self.held.get(*at)).sum(),
+            held: held.clone().map(|(count, _)| count).sum(),
+            held_until: held.map(|(_, until)| until).min().map(timestamp::format),
             subagents: self
                 .spawned
                 .get(&tree.session_id)
@@ -189,7 +205,7 @@ impl Batch {
                 *file.origin_only.entry(kind.clone()).or_default() += count;
             }
             file.duplicates += member.duplicates;
-            let held = self.held.get(number).copied().unwrap_or_default();
+            let (held, _) = self.held.get(number).copied().unwrap_or_default();
             if held > 0 {
                 *file.held.get_or_insert(0) += held;
             }
@@ -256,9 +272,7 @@ impl Batch {
                 len: read.scan.len,
                 hash: read.scan.prefix_hash,
                 origin: read.origin.clone(),
-                held: read.is_growing
-                    && (read.held.iter().any(|held| *held > 0)
-                        || read.scan.len < read.source.status.size),
+                held_until: self.held_until(number, read),
                 version: VERSION,
                 former: read.former.clone(),
             });

@@ -3,7 +3,7 @@
 //! Files of other tools are only read. In reading order: [`run`] is one import; [`discover`] finds the sources;
 //! [`source`] streams one and reads places of it, with [`databases`] ([`sqlite`], [`json_tree`]) for tools that keep no
 //! files of records; [`origin`] keeps the bytes; [`ledger`] remembers what was imported, and
-//! [`rebuild`] what it has lost; [`reading`] makes members of
+//! [`rebuild`] what it has lost; [`gone`] finds sources that exist only as kept bytes; [`reading`] makes members of
 //! sources, with [`sides`] for what other files say of them, and [`relatives`] says which belong together;
 //! [`batch`] joins them; [`create`] writes new sessions ([`new_file`]) and [`extend`] what is new in old ones, with the lines of
 //! [`line`]; [`result`] is what is reported, and [`repeat`] reports it
@@ -15,6 +15,7 @@ mod create;
 mod databases;
 pub(crate) mod discover;
 mod extend;
+mod gone;
 pub(crate) mod json_tree;
 pub(crate) mod ledger;
 mod line;

@@ -11,12 +11,16 @@ use crate::import::mapping::Former;
 use crate::import::member::{Base, Member, Node, NodeKind, Parent, Place};
 use crate::import::{Format, Tool};
 use crate::importer::line::Contents;
+use crate::timestamp::Millis;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// A source is complete if it has not changed for this long.
-pub(super) const QUIET: Duration = Duration::from_secs(600);
+const QUIET: Duration = Duration::from_secs(600);
+/// A tool's mark at the end of a message counts once its source has not changed for this long: a tool writes the records of
+/// one message together.
+const PAUSE: Duration = Duration::from_secs(1);
 /// The most open sources while a session is written.
 const MAX_OPEN: usize = 4;
 
@@ -36,6 +40,10 @@ pub(super) struct ReadSource {
     pub(super) is_growing: bool,
     /// The records that older versions of the reader have read.
     pub(super) former: Former,
+    /// When it will be complete if it does not change, in Unix milliseconds.
+    pub(super) complete_at: Millis,
+    /// When the tool's marks in it will count. As `complete_at` once they do.
+    pub(super) marks_count_at: Millis,
 }
 
 /// The settings for reading sources.
@@ -43,6 +51,8 @@ pub(super) struct Reading<'a> {
     /// The origins; `None` in a dry run.
     pub(super) origins: Option<&'a Origins>,
     pub(super) is_final: bool,
+    /// The beginning of the import, in Unix milliseconds.
+    pub(super) now: Millis,
     pub(super) cancel: &'a Cancel,
     pub(super) sides: &'a Sides,
     pub(super) ledger: &'a Ledger,
@@ -59,7 +69,8 @@ impl Reading<'_> {
         format: &dyn Format,
         source: Source,
     ) -> Result<ReadSource, ScanFailure> {
-        let is_growing = !self.is_final && !source.status.is_quiet(SystemTime::now(), QUIET);
+        let may_grow = !self.is_final && source.kept.is_none();
+        let is_growing = may_grow && !source.status.is_quiet(self.now, QUIET);
         let mut reader = format.reader(&source.name());
         let mut origin = match self.origins {
             Some(origins) => Some(origins.writer(&source)?),
@@ -87,6 +98,16 @@ impl Reading<'_> {
             }
         }
         let mut members = reader.finish();
+        let complete_at = source.status.quiet_at(QUIET);
+        let mut marks_count_at = source.last_change(&scan).quiet_at(PAUSE);
+        if scan.has_rest() {
+            marks_count_at = complete_at;
+        } else if marks_count_at <= self.now {
+            marks_count_at = complete_at;
+            let marked = members.iter_mut().filter(|member| member.has_end_mark);
+            let nodes = marked.flat_map(|member| &mut member.nodes);
+            nodes.for_each(|node| node.is_open = false);
+        }
         discount(&mut members, beside);
         self.sides.complete(&source, &mut members);
         // They stay until all sources are read.
@@ -106,6 +127,8 @@ impl Reading<'_> {
             held: Vec::new(),
             is_growing,
             former,
+            complete_at,
+            marks_count_at,
         })
     }
 
@@ -117,6 +140,16 @@ impl Reading<'_> {
         match self.ledger.source(source.tool, &source.name()) {
             Some(row) => row.former.clone().and(row.version, row.len),
             None => origin.map_or_else(Former::default, |origin| origin.former().clone()),
+        }
+    }
+}
+
+impl ReadSource {
+    /// When an import brings what is held back of a member if the source does not change, in Unix milliseconds.
+    pub(super) fn held_until(&self, member: &Member) -> Millis {
+        match member.has_end_mark {
+            true => self.marks_count_at,
+            false => self.complete_at,
         }
     }
 }

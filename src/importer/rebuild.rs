@@ -116,7 +116,7 @@ pub(super) fn placement(tool: Tool, session_id: &str, natives: Vec<String>) -> S
         len: 0,
         hash: [0; 32],
         origin: String::new(),
-        held: false,
+        held_until: None,
         version: 0,
         former: Former::default(),
     }

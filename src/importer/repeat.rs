@@ -140,7 +140,7 @@ impl ImportState {
             // Its end may become old enough to be imported.
             if ledger
                 .source(source.tool, &source.name())
-                .is_none_or(|row| row.held)
+                .is_none_or(|row| row.held_until.is_some())
             {
                 return None;
             }

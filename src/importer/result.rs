@@ -106,6 +106,7 @@ impl Results {
             duplicates,
             revised,
             held,
+            held_until,
             ..
         } = &mut self.result.totals;
         *sessions += 1;
@@ -121,6 +122,8 @@ impl Results {
         ] {
             *sum += count;
         }
+        let earlier = held_until.iter().chain(&row.held_until).min().cloned();
+        *held_until = earlier;
         self.result.sessions.push(row);
     }
 

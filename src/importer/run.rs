@@ -3,7 +3,8 @@
 
 use super::batch::Batch;
 use super::create::SessionWork;
-use super::discover::{Request as Search, discover, source_at};
+use super::discover::{Request as Search, discover, searched_places, source_at};
+use super::gone::gone;
 use super::ledger::{Ledger, SourceRow};
 use super::line::LineMaker;
 use super::origin::Origins;
@@ -68,7 +69,7 @@ pub(crate) struct Import<'a> {
     pub(crate) store: &'a Store,
     pub(crate) session_dir: &'a Path,
     pub(crate) request: &'a ImportRequest,
-    /// Unix milliseconds.
+    /// The beginning, in Unix milliseconds.
     pub(crate) now: Millis,
     pub(crate) cancel: &'a Cancel,
     /// Receives the bytes read since its last call, and the increase of the total.
@@ -91,7 +92,7 @@ impl Import<'_> {
         let mut found = discover(&search, self.session_dir, &ledger)?;
         let mut results = Results::default();
         let has_failures = !found.failures.is_empty();
-        for failure in found.failures {
+        for failure in std::mem::take(&mut found.failures) {
             results.fail(failure);
         }
         let mut known = Known {
@@ -112,6 +113,9 @@ impl Import<'_> {
                 known.anew = super::anew::sources(again, self.session_dir, sources, &ledger)?;
             }
         }
+        let gone = gone(&search, &found, &ledger, self.session_dir);
+        let state = state.filter(|_| gone.is_empty());
+        found.sources.extend(gone);
         for tool in tools(&found.sources) {
             let sources = found.sources.iter().filter(|source| source.tool == tool);
             let sources = sources.cloned().collect();
@@ -121,9 +125,13 @@ impl Import<'_> {
             ledger.note_databases(found.databases, &found.sources)?;
         }
         super::databases::close();
-        let result = results.finish();
+        let mut result = results.finish();
+        let is_nothing = result.totals.files == 0 && result.totals.failed == 0;
+        if is_nothing && self.request.paths.is_empty() {
+            result.places = Some(searched_places(&search));
+        }
         let is_nothing_new = result.files.is_empty() && result.totals.failed == 0;
-        let state = state.filter(|_| is_nothing_new && !self.request.is_dry_run);
+        let state = state.filter(|_| is_nothing_new && !is_nothing && !self.request.is_dry_run);
         let state = state.and_then(|state| state.with_ledger(&ledger));
         Ok((result, state))
     }
@@ -185,11 +193,9 @@ impl Import<'_> {
         known: &Known,
         ledger: &Ledger,
     ) -> bool {
-        let may_be_longer = row.held
-            && (self.request.is_final
-                || source
-                    .status
-                    .is_quiet(std::time::SystemTime::now(), super::reading::QUIET));
+        let may_be_longer = row
+            .held_until
+            .is_some_and(|until| self.request.is_final || until <= self.now);
         let is_there = |session: &String| {
             let row = ledger.session(session);
             match known.sessions.get(session) {
@@ -200,7 +206,8 @@ impl Import<'_> {
                 None => row.is_some_and(|row| row.trashed),
             }
         };
-        row.status == source.status
+        source.kept.is_none()
+            && row.status == source.status
             && !known.anew.contains(&source.name())
             && !may_be_longer
             && row.targets.iter().all(is_there)
@@ -230,6 +237,7 @@ impl Import<'_> {
             anew: &known.anew,
             origins: origins.as_ref(),
             is_final: self.request.is_final,
+            now: self.now,
             cancel: self.cancel,
             progress: &progress,
         };

@@ -229,8 +229,11 @@
      '(:sessions [] :files [(:path "/tmp/good" :records 1)
                             (:path "/tmp/bad.jsonl"
                              :error (:kind "pathDenied" :message "permission denied"))]
-       :totals (:entriesAdded 0 :sessions 0 :created 0 :branches 0 :recovered 0))
+       :totals (:entriesAdded 0 :sessions 0 :created 0 :branches 0 :recovered 0
+                :held 2 :heldUntil "2026-01-02T03:04:05.000Z"))
      t)
+    (should (string-match-p "^2 entries may still grow and wait for .* or for [0-9]+:[0-9]+\\.$"
+                            (buffer-string)))
     (should (string-match-p "Would be imported: 0 entries in 0 sessions" (buffer-string)))
     (should (string-match-p "Not imported, or not whole: 1 file\n/tmp/bad.jsonl\n +permission"
                             (buffer-string)))

@@ -148,6 +148,9 @@ impl<'a> Writer<'a> {
         let Some(first) = first.filter(|_| !turn.is_idle) else {
             return;
         };
+        if let Some(written) = self.members.get_mut(turn.thread) {
+            written.member.has_end_mark |= turn.has_end_mark;
+        }
         let mut parent = self.parent(turn.parent);
         if let Some(kind) = self.kind(turn) {
             let key = match &first.role {

@@ -153,6 +153,8 @@ pub(super) enum Role {
         /// None: a message of its own.
         group: Option<Box<str>>,
         calls: Vec<Call>,
+        /// The tool says that the message has ended.
+        has_end_mark: bool,
     },
     User,
     /// A message of the harness to the model.
@@ -219,7 +221,8 @@ pub(super) fn role(fields: &Fields<'_>) -> Option<Role> {
 
 fn assistant(fields: &Fields<'_>) -> Option<Role> {
     let message = fields.message.filter(|raw| raw.starts_with(b"{"))?;
-    let [id, model, content] = json::get_each(message, ["id", "model", "content"]);
+    let names = ["id", "model", "content", "stop_reason"];
+    let [id, model, content, reason] = json::get_each(message, names);
     let is_synthetic = model == Some(b"\"<synthetic>\"");
     let blocks = content.into_iter().flat_map(elements);
     let calls = blocks.enumerate().filter_map(|(at, block)| {
@@ -241,7 +244,17 @@ fn assistant(fields: &Fields<'_>) -> Option<Role> {
     Some(Role::Assistant {
         group: boxed(id).filter(|_| !is_synthetic),
         calls: calls.collect(),
+        has_end_mark: is_end_mark(reason),
     })
+}
+
+/// Whether a message with this `stop_reason` has ended. With other reasons, or none, its end is not known: `tool_use` is followed
+/// by results, `max_tokens` and `pause_turn` by more of the answer.
+fn is_end_mark(reason: Option<&[u8]>) -> bool {
+    matches!(
+        reason,
+        Some(b"\"end_turn\"" | b"\"stop_sequence\"" | b"\"refusal\"")
+    )
 }
 
 /// The id of a call without one: the record's id and the index of the block.

@@ -21,6 +21,8 @@ pub(super) struct Turn {
     /// A summary without a boundary.
     pub(super) is_summary: bool,
     pub(super) is_open: bool,
+    /// It is open, and its tool says that it has ended.
+    pub(super) has_end_mark: bool,
     pub(super) is_idle: bool,
 }
 
@@ -456,8 +458,10 @@ impl<'a> Builder<'a> {
             let is_ended = |call: &str| self.answered.contains(&(0, call));
             let is_followed = is_followed || thread.call.as_deref().is_some_and(is_ended);
             let is_answered = self.is_answered(open);
+            let is_marked = self.is_marked(open);
             if let Some(turn) = self.turns.get_mut(open) {
                 turn.is_open = !(is_followed && is_answered);
+                turn.has_end_mark = turn.is_open && is_answered && is_marked;
             }
         }
         for at in 0..self.turns.len() {
@@ -472,6 +476,18 @@ impl<'a> Builder<'a> {
                 turn.is_open |= is_below;
             }
         }
+    }
+
+    fn is_marked(&self, turn: usize) -> bool {
+        let records = self.turns.get(turn).into_iter();
+        let records = records.flat_map(|turn| &turn.records);
+        let mut records = records.filter_map(|record| self.source.records.get(*record));
+        records.any(|record| {
+            let Role::Assistant { has_end_mark, .. } = record.role else {
+                return false;
+            };
+            has_end_mark
+        })
     }
 
     fn is_answered(&self, turn: usize) -> bool {

@@ -174,6 +174,7 @@ impl ChatReader {
         let Some(kind) = kind(&fields) else {
             return false;
         };
+        self.member.has_end_mark = false;
         let id = fields.id.and_then(json::id).map(Box::from);
         let hash = xxhash_rust::xxh3::xxh3_64(raw);
         if let Some(known) = id.as_ref().and_then(|id| self.by_id.get(id)).copied() {
@@ -494,6 +495,9 @@ impl ChatReader {
         let state = set.filter(|raw| raw.starts_with(b"{"));
         self.is_behind_header |= state.is_none() && !self.messages.is_empty();
         self.state(state.unwrap_or(record.bytes));
+        // It summarizes a chat that has ended.
+        let summary = state.and_then(|state| json::get(state, "summary"));
+        self.member.has_end_mark |= summary.is_some();
         let listed = match state {
             Some(state) => json::get(state, "messages"),
             None => messages.or(history),

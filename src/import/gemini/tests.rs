@@ -164,6 +164,22 @@ fn updates_of_a_message_are_one_entry_with_its_results() {
     assert_eq!(open, [false, false, false, false, false, true]);
 }
 
+/// Gemini CLI adds the calls to a message when they are done, so that neither text nor tokens end it.
+#[test]
+fn a_summary_ends_the_last_message() {
+    let begin = format!("{}\n{}\n", user("a", "1"), model("b", "2"));
+    let summary = "{\"$set\":{\"summary\":\"About\"}}\n";
+    let has_end_mark = |text: &str| one(text).has_end_mark;
+    assert!(!has_end_mark(&begin));
+    assert!(!has_end_mark(
+        &(begin.clone() + "{\"$set\":{\"lastUpdated\":\"2026\"}}\n")
+    ));
+    assert!(has_end_mark(&(begin.clone() + summary)));
+    assert!(!has_end_mark(
+        &(begin + summary + &model("b", "2, changed") + "\n")
+    ));
+}
+
 /// A list repeats messages with their texts only.
 #[test]
 fn a_message_in_a_list_changes_the_text_and_nothing_else() {

@@ -129,6 +129,12 @@ impl Message<'_> {
         Some(flag == b"true")
     }
 
+    /// Whether the metadata has such a member.
+    pub(super) fn has_metadata(&self, name: &str) -> bool {
+        let value = self.metadata.as_ref().and_then(|it| it.get(name));
+        value.is_some_and(|value| value != b"null")
+    }
+
     /// Role, time, texts and tools.
     pub(super) fn fingerprint(&self) -> u64 {
         let time = self.created.unwrap_or_default().cast_unsigned();

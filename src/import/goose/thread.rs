@@ -29,6 +29,8 @@ struct Line {
     begins_with_slash: bool,
     has_notice: bool,
     has_model: bool,
+    /// Whether goose has counted its tokens, which it does in the last row of an answer.
+    has_usage: bool,
     /// Whether it has content besides results.
     has_content: bool,
     /// The ids and names of the calls.
@@ -52,10 +54,8 @@ impl Line {
             has_text: false,
             begins_with_slash: false,
             has_notice: false,
-            has_model: message
-                .metadata
-                .as_ref()
-                .is_some_and(|metadata| metadata.get("inference").is_some()),
+            has_model: message.has_metadata("inference"),
+            has_usage: message.has_metadata("usage"),
             has_content: false,
             calls: Vec::new(),
             results: Vec::new(),
@@ -200,6 +200,7 @@ impl ThreadReader {
                 last.calls.extend(line.calls);
                 last.has_text |= line.has_text;
                 last.has_content |= line.has_content;
+                last.has_usage = line.has_usage;
                 last.fingerprint = mixed(last.fingerprint, line.fingerprint);
             }
             _ => self.lines.push(line),
@@ -242,6 +243,7 @@ impl Reader for ThreadReader {
             leaf: u32::try_from(nodes.len())
                 .ok()
                 .and_then(|count| count.checked_sub(1)),
+            has_end_mark: has_end_mark(&self.lines),
             started: nodes.iter().find_map(|node| node.time),
             ended: nodes.iter().filter_map(|node| node.time).max(),
             nodes,
@@ -359,6 +361,20 @@ fn nodes(lines: &[Line], model: Option<&str>) -> Vec<Node> {
             .for_each(|node| node.is_open = true);
     }
     nodes
+}
+
+/// Whether the last answer has ended: it is the last message but for its results, and none is missing.
+fn has_end_mark(lines: &[Line]) -> bool {
+    let is_result = |line: &&Line| line.is_user && !line.has_content;
+    let results = lines.iter().rev().take_while(is_result);
+    let answered: HashSet<&str> = results
+        .flat_map(|line| line.results.iter().map(|call| &**call))
+        .collect();
+    let answer = lines.iter().rev().find(|line| !is_result(line));
+    answer.is_some_and(|answer| {
+        let mut calls = answer.calls.iter();
+        !answer.is_user && answer.has_usage && calls.all(|(id, _)| answered.contains(&**id))
+    })
 }
 
 /// The last answer with its results may still grow, unless another message follows.

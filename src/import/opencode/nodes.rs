@@ -158,6 +158,13 @@ impl<'a> Thread<'a> {
         }
     }
 
+    /// Whether the answer that may still grow is completed: opencode copies a completed message before its parts, and
+    /// completes an interrupted one without the end of a step.
+    pub(super) fn has_end_mark(&self) -> bool {
+        let open = self.open.and_then(|open| self.steps.all.get(open));
+        open.is_some_and(|step| step.info.is_completed)
+    }
+
     /// The node at which opencode continues.
     pub(super) fn end(&self) -> Option<u32> {
         self.last_of(self.steps.end())

@@ -129,6 +129,7 @@ impl Reader for ThreadReader {
         let steps = Steps::new(&messages, &replay, reverted);
         let mut thread = Thread::new(&steps, session.revert.is_none());
         thread.emit();
+        member.has_end_mark = thread.has_end_mark();
         member.leaf = match &session.revert {
             Some((message, keeps_part)) => thread.leaf_of_revert(message, *keeps_part),
             None => thread.end(),

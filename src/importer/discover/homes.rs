@@ -149,6 +149,19 @@ fn is_file(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
 }
 
+/// The environment variables that say where the tool keeps its sessions.
+pub(super) fn variables(tool: Tool) -> &'static [&'static str] {
+    match tool {
+        Tool::ClaudeCode => &["CLAUDE_CONFIG_DIR", "HOME"],
+        Tool::Codex => &["CODEX_HOME", "HOME"],
+        Tool::Gemini => &["GEMINI_CLI_HOME", "HOME"],
+        Tool::Opencode => &["OPENCODE_DB", "XDG_DATA_HOME", "HOME"],
+        Tool::Goose if APPLICATION_SUPPORT.is_some() => &["GOOSE_PATH_ROOT", "HOME"],
+        Tool::Goose => &["GOOSE_PATH_ROOT", "XDG_DATA_HOME", "HOME"],
+        Tool::Pi => &["PI_CODING_AGENT_DIR", "HOME"],
+    }
+}
+
 /// The folders, or the database, where the tool keeps its sessions.
 pub(super) fn default_places(tool: Tool, environment: Environment<'_>) -> Vec<PathBuf> {
     let variable = |name: &str| {
@@ -158,16 +171,22 @@ pub(super) fn default_places(tool: Tool, environment: Environment<'_>) -> Vec<Pa
     let Some(home) = variable("HOME") else {
         return Vec::new();
     };
-    let data = variable("XDG_DATA_HOME").filter(|path| path.is_absolute());
-    let data = data.unwrap_or_else(|| home.join(".local/share"));
+    let data = || {
+        let data = variable("XDG_DATA_HOME").filter(|path| path.is_absolute());
+        data.unwrap_or_else(|| home.join(".local/share"))
+    };
     match tool {
         Tool::ClaudeCode => {
             vec![variable("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude"))]
         }
         Tool::Codex => vec![variable("CODEX_HOME").unwrap_or_else(|| home.join(".codex"))],
-        Tool::Gemini => vec![variable("GEMINI_CLI_HOME").unwrap_or(home).join(".gemini")],
+        Tool::Gemini => vec![
+            variable("GEMINI_CLI_HOME")
+                .unwrap_or(home.clone())
+                .join(".gemini"),
+        ],
         Tool::Opencode => {
-            let folder = data.join("opencode");
+            let folder = data().join("opencode");
             let database = variable("OPENCODE_DB").map(|path| folder.join(path));
             database.into_iter().chain([folder]).collect()
         }
@@ -175,7 +194,7 @@ pub(super) fn default_places(tool: Tool, environment: Environment<'_>) -> Vec<Pa
             Some(root) => vec![root],
             None => vec![match APPLICATION_SUPPORT {
                 Some(folder) => home.join(folder).join("Block/goose"),
-                None => data.join("goose"),
+                None => data().join("goose"),
             }],
         },
         Tool::Pi => {

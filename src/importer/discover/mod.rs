@@ -14,10 +14,11 @@ mod walk;
 use super::extraction;
 use super::ledger::{DatabaseRow, Ledger};
 use super::native::FaultKind;
-use super::source::{Medium, Source, SourceFailure, SourceStatus, layout, stream};
+use super::source::{Medium, Source, SourceFailure, SourceStatus, layout};
 use crate::error::{Error, Result};
 use crate::import::Tool;
 use crate::os::file::Status;
+use crate::wire::ImportPlace;
 use content::Recognition;
 pub(super) use homes::Home;
 use std::collections::HashSet;
@@ -107,6 +108,27 @@ pub(super) fn source_at(tool: Tool, path: &Path, session_dir: &Path) -> Option<S
     search.add_file(tool, path);
     let mut sources = search.found.sources.into_iter();
     sources.find(|source| source.path == path)
+}
+
+/// Where the tools of a request keep their sessions.
+pub(super) fn searched_places(request: &Request) -> Vec<ImportPlace> {
+    let tools = match &request.from {
+        Some(tool) => std::slice::from_ref(tool),
+        None => &Tool::ALL,
+    };
+    let places = tools.iter().flat_map(|tool| {
+        let places = homes::default_places(*tool, &|name| std::env::var_os(name));
+        places.into_iter().map(|place| ImportPlace {
+            tool: tool.name().to_owned(),
+            exists: place.exists(),
+            path: place.display().to_string(),
+            variables: homes::variables(*tool)
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+        })
+    });
+    places.collect()
 }
 
 /// The homes in which all sources of a request are files; `None` if it has other sources, or if a path is missing.
@@ -225,7 +247,14 @@ impl Search<'_> {
     fn path(&mut self, path: &Path, tools: &[Tool]) -> Result<()> {
         let wrong =
             |reason: &str| Error::invalid_params("paths", format!("{}: {reason}", path.display()));
-        let real = fs::canonicalize(path).map_err(|error| wrong(&error.to_string()))?;
+        let real = match fs::canonicalize(path) {
+            Ok(real) => real,
+            // The kept bytes have the rest of it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.has_held(path, tools) => {
+                return Ok(());
+            }
+            Err(error) => return Err(wrong(&error.to_string())),
+        };
         if real.starts_with(&self.session_dir) {
             return Err(wrong(
                 "this is in the session directory; its sessions need no import",
@@ -238,6 +267,12 @@ impl Search<'_> {
             self.file(&real, tools);
         }
         Ok(())
+    }
+
+    /// Whether an import has held back the end of a source at or below a path.
+    fn has_held(&self, path: &Path, tools: &[Tool]) -> bool {
+        let mut held = tools.iter().flat_map(|tool| self.ledger.held(Some(*tool)));
+        held.any(|row| is_below(Path::new(&row.source), path))
     }
 
     /// A place where the tool keeps its sessions, if it exists.
@@ -437,6 +472,7 @@ impl Search<'_> {
                     status: SourceStatus::of_file(status),
                     medium: medium(tool, file),
                     side_files: sides.of_source(file),
+                    kept: None,
                 });
             }
         }
@@ -449,7 +485,7 @@ impl Search<'_> {
         {
             return;
         }
-        let status = match container_status(path) {
+        let status = match SourceStatus::of_database(path) {
             Ok(status) => status,
             Err(error) => {
                 let failure = SourceFailure::io(Some(tool), path, &error);
@@ -486,6 +522,18 @@ impl Search<'_> {
     }
 }
 
+/// Whether a source is at or below a path that the user names and that may be gone.
+pub(super) fn is_below(source: &Path, path: &Path) -> bool {
+    let above = path.ancestors().find_map(|above| {
+        let real = fs::canonicalize(above).ok()?;
+        let rest = path.strip_prefix(above).ok()?;
+        Some(real.join(rest))
+    });
+    let real = above.unwrap_or_else(|| path.to_owned());
+    let database = format!("{}#", real.display());
+    source.starts_with(&real) || source.to_string_lossy().starts_with(&database)
+}
+
 /// A native session in a database or folder.
 fn part_of(tool: Tool, path: &Path, part: String, status: SourceStatus) -> Option<Source> {
     Some(Source {
@@ -495,6 +543,7 @@ fn part_of(tool: Tool, path: &Path, part: String, status: SourceStatus) -> Optio
         status,
         medium: Medium::Extracted(extraction(tool)?),
         side_files: Vec::new(),
+        kept: None,
     })
 }
 
@@ -516,7 +565,11 @@ fn is_database(tool: Tool) -> bool {
     matches!(tool, Tool::Opencode | Tool::Goose)
 }
 
-fn medium(tool: Tool, path: &Path) -> Medium {
+/// The arrangement of a file's bytes.
+pub(super) fn medium(tool: Tool, path: &Path) -> Medium {
+    if let Some(extraction) = extraction(tool) {
+        return Medium::Extracted(extraction);
+    }
     match path.extension().and_then(OsStr::to_str) {
         Some("zst") => Medium::Compressed,
         _ => Medium::Plain(layout(tool)),
@@ -534,28 +587,6 @@ fn drop_compressed_twins(files: &mut Vec<PathBuf>) {
         let is_compressed = file.extension() == Some(OsStr::new("zst"));
         !is_compressed || !plain.contains(&file.with_extension(""))
     });
-}
-
-/// The status of a database together with its write-ahead log, or of a folder.
-fn container_status(path: &Path) -> io::Result<SourceStatus> {
-    let mut status = SourceStatus::of_file(status_of(path)?);
-    for ending in ["-wal", "-journal"] {
-        let mut log = OsString::from(path);
-        log.push(ending);
-        if let Ok(log) = status_of(Path::new(&log)) {
-            status.size = status.size.wrapping_add(log.size);
-            status.modified = status.modified.max(log.modified);
-        }
-    }
-    Ok(status)
-}
-
-fn status_of(path: &Path) -> io::Result<Status> {
-    let (parent, name) = match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) => (parent, name),
-        _ => return Err(stream::not_regular()),
-    };
-    crate::os::file::Folder::open(parent)?.status(name)
 }
 
 /// The tool that the user names; `None` if it may be any.

@@ -113,6 +113,24 @@ fn each_tool_is_found_where_it_keeps_its_sessions() {
 /// A tool, the variables that are set, and the expected places.
 type Case<'c> = (Tool, &'c [(&'c str, &'c str)], &'c [&'c str]);
 
+/// A report names the variables; those that count are the ones that are looked up.
+#[test]
+fn the_variables_that_are_told_are_those_that_count() {
+    for tool in Tool::ALL {
+        let asked = std::cell::RefCell::new(std::collections::BTreeSet::new());
+        let environment = |name: &str| {
+            asked.borrow_mut().insert(name.to_owned());
+            (name == "HOME").then(|| OsString::from("/h"))
+        };
+        homes::default_places(tool, &environment);
+        let told: std::collections::BTreeSet<String> = homes::variables(tool)
+            .iter()
+            .map(|name| (*name).to_owned())
+            .collect();
+        assert_eq!(asked.into_inner(), told, "{tool:?}");
+    }
+}
+
 #[test]
 fn variables_of_the_tools_move_their_places() {
     let places = |tool, set: &[(&str, &str)]| {
@@ -426,7 +444,7 @@ fn a_database_that_is_imported_is_not_opened_before_it_changes() {
         len: 0,
         hash: [0; 32],
         origin: String::new(),
-        held: false,
+        held_until: None,
         version: 1,
         former: crate::import::mapping::Former::default(),
     };

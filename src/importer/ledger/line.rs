@@ -6,6 +6,7 @@ use crate::import::mapping::Former;
 use crate::importer::source::SourceStatus;
 use crate::json;
 use crate::os::file::Identity;
+use crate::timestamp::Millis;
 use crate::wire::ImportedSession;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -22,7 +23,11 @@ pub(super) enum Line {
 
 /// The stored form of a line.
 #[derive(Serialize)]
-#[serde(tag = "type", rename_all = "camelCase")]
+#[serde(
+    tag = "type",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
 enum StoredLine {
     Source {
         tool: String,
@@ -35,7 +40,10 @@ enum StoredLine {
         length: u64,
         sha256: String,
         origin: String,
+        /// For older programs.
         held: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        held_until: Option<Millis>,
         mapping: u32,
         #[serde(skip_serializing_if = "Former::is_empty")]
         former: Former,
@@ -115,7 +123,8 @@ impl Line {
                 length: row.len,
                 sha256: row.hash.iter().map(|byte| format!("{byte:02x}")).collect(),
                 origin: row.origin,
-                held: row.held,
+                held: row.held_until.is_some(),
+                held_until: row.held_until,
                 mapping: row.version,
                 former: row.former,
             },
@@ -161,8 +170,17 @@ struct Members<'a>(&'a [u8]);
 impl Members<'_> {
     fn source(&self, tool: Tool) -> Option<SourceRow> {
         let names = [
-            "source", "natives", "targets", "bases", "length", "sha256", "origin", "held",
-            "mapping", "former",
+            "source",
+            "natives",
+            "targets",
+            "bases",
+            "length",
+            "sha256",
+            "origin",
+            "held",
+            "heldUntil",
+            "mapping",
+            "former",
         ];
         let [
             source,
@@ -173,6 +191,7 @@ impl Members<'_> {
             hash,
             origin,
             held,
+            until,
             version,
             former,
         ] = json::get_each(self.0, names);
@@ -186,7 +205,11 @@ impl Members<'_> {
             len: decoded(length?)?,
             hash: bytes_of(&json::string(hash?)?)?,
             origin: json::string(origin?)?.into_owned(),
-            held: decoded(held?)?,
+            // Ledgers of older programs do not say until when.
+            held_until: match decoded(held?)? {
+                true => until.and_then(decoded).or(Some(0)),
+                false => None,
+            },
             version: decoded(version?)?,
             former: former.map_or_else(|| Some(Former::default()), decoded)?,
         })

@@ -14,6 +14,7 @@ use crate::import::mapping::Former;
 use crate::os::file::{Folder, Location, Status, is_lock_unsupported};
 use crate::os::handle::HandleAccess;
 use crate::os::temporary::{self, Temporary};
+use crate::timestamp::Millis;
 use crate::wire::ImportedSession;
 use hashbrown::{Equivalent, HashMap, HashSet};
 use line::Line;
@@ -52,8 +53,9 @@ pub(crate) struct SourceRow {
     pub(crate) hash: [u8; 32],
     /// The name of its origin; empty if that is forgotten.
     pub(crate) origin: String,
-    /// Whether records were held back that may still have grown.
-    pub(crate) held: bool,
+    /// When an import brings what was held back if the source does not change, in Unix milliseconds. `None` if nothing
+    /// was.
+    pub(crate) held_until: Option<Millis>,
     /// The version of the reader and mapper.
     pub(crate) version: u32,
     /// The records that older versions have read.
@@ -188,6 +190,15 @@ impl Ledger {
     /// The source with this name, as last read.
     pub(crate) fn source(&self, tool: Tool, name: &str) -> Option<&SourceRow> {
         self.sources.get(&Name(tool, name))
+    }
+
+    /// The sources with an end that was held back and is kept in an origin; `None` for any tool.
+    pub(crate) fn held(&self, tool: Option<Tool>) -> impl Iterator<Item = &SourceRow> {
+        let rows = self.sources.values();
+        rows.filter(move |row| {
+            let is_of_tool = tool.is_none_or(|tool| row.tool == tool);
+            is_of_tool && row.held_until.is_some() && !row.origin.is_empty()
+        })
     }
 
     /// The sources that are parts of this database.

@@ -23,7 +23,7 @@ fn row(number: u64, natives: &[&str], targets: &[&str]) -> SourceRow {
         len: number,
         hash: [number as u8; 32],
         origin: format!("{number:x}"),
-        held: true,
+        held_until: Some(7),
         version: 1,
         former: Former::default().and(0, 4),
     }

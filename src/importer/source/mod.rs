@@ -9,18 +9,21 @@ mod tests;
 
 pub(crate) use places::Places;
 
-use super::origin::OriginWriter;
+use super::origin::{OriginWriter, Origins};
 use crate::error::Error;
 use crate::import::member::Place;
 use crate::import::records::{Layout, Piece, Splitter};
 use crate::import::{Reader, Tool};
-use crate::os::file::{Identity, Status};
+use crate::os::file::{Folder, Identity, Status};
+use crate::timestamp::Millis;
 use sha2::{Digest, Sha256};
+use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Bytes that are read at a time.
 const CHUNK: usize = 256 << 10;
@@ -37,6 +40,8 @@ pub(crate) struct Source {
     pub(crate) medium: Medium,
     /// The tool's other files with data of this source.
     pub(crate) side_files: Vec<SideFile>,
+    /// The origin from which it is read, by its name: the source itself is gone. Else `None`.
+    pub(crate) kept: Option<(Arc<Origins>, String)>,
 }
 
 /// The size and times by which a changed source is recognized.
@@ -144,6 +149,13 @@ pub(crate) struct Scan {
     status: Option<Status>,
 }
 
+impl Scan {
+    /// Whether a file ends with a line that its tool has not finished.
+    pub(crate) fn has_rest(&self) -> bool {
+        self.status.is_some_and(|status| self.len < status.size)
+    }
+}
+
 impl Source {
     /// The name in reports and in the ledger: the path, then `#` and the part.
     pub(crate) fn name(&self) -> String {
@@ -151,6 +163,21 @@ impl Source {
         match &self.part {
             Some(part) => format!("{path}#{part}"),
             None => path.into_owned(),
+        }
+    }
+
+    /// The latest change of the scanned bytes, as far as is known: a file's own times, or those of its database. A folder
+    /// says only the second of the session's last activity.
+    pub(crate) fn last_change(&self, scan: &Scan) -> SourceStatus {
+        if let Some(status) = scan.status {
+            return SourceStatus::of_file(status);
+        }
+        match SourceStatus::of_database(&self.path) {
+            Ok(status) if self.path.is_file() => status,
+            _ => SourceStatus {
+                modified: (self.status.modified.0.saturating_add(1), 0),
+                ..self.status
+            },
         }
     }
 
@@ -249,11 +276,32 @@ impl SourceStatus {
         }
     }
 
-    /// Whether the last modification was longer than `period` before `now`.
-    pub(crate) fn is_quiet(&self, now: SystemTime, period: Duration) -> bool {
-        let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let modified = u64::try_from(self.modified.0).unwrap_or(0);
-        now.as_secs().saturating_sub(modified) > period.as_secs()
+    /// The status of a database together with its write-ahead log, or of a folder.
+    pub(crate) fn of_database(path: &Path) -> io::Result<Self> {
+        let mut status = Self::of_file(status_of(path)?);
+        for ending in ["-wal", "-journal"] {
+            let mut log = OsString::from(path);
+            log.push(ending);
+            if let Ok(log) = status_of(Path::new(&log)) {
+                status.size = status.size.wrapping_add(log.size);
+                status.modified = status.modified.max(log.modified);
+            }
+        }
+        Ok(status)
+    }
+
+    /// Whether it has not been modified for `period`, as far as is known.
+    pub(crate) fn is_quiet(&self, now: Millis, period: Duration) -> bool {
+        self.quiet_at(period) <= now
+    }
+
+    /// When it will not have been modified for `period`, in Unix milliseconds.
+    pub(crate) fn quiet_at(&self, period: Duration) -> Millis {
+        let (seconds, nanoseconds) = self.modified;
+        let part = nanoseconds.max(0).saturating_add(999_999) / 1_000_000;
+        let period = Millis::try_from(period.as_millis()).unwrap_or(Millis::MAX);
+        let modified = seconds.saturating_mul(1000).saturating_add(part);
+        modified.saturating_add(period)
     }
 }
 
@@ -361,6 +409,14 @@ impl Cutting<'_> {
             None => Ok(()),
         }
     }
+}
+
+fn status_of(path: &Path) -> io::Result<Status> {
+    let (parent, name) = match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => (parent, name),
+        _ => return Err(stream::not_regular()),
+    };
+    Folder::open(parent)?.status(name)
 }
 
 /// The content of a side file; `None` if it is longer than `most` bytes.

@@ -33,8 +33,10 @@ impl Source {
     /// The bytes that `scan` has cut. Fails with `changed` if they have changed since.
     pub(crate) fn places(&self, scan: &Scan) -> Result<Places, ScanFailure> {
         let plain = match self.medium {
-            Medium::Plain(_) => Some(self.open()?).filter(|(_, _, is_compressed)| !is_compressed),
-            Medium::Compressed | Medium::Extracted(_) => None,
+            Medium::Plain(_) if self.kept.is_none() => {
+                Some(self.open()?).filter(|(_, _, is_compressed)| !is_compressed)
+            }
+            Medium::Plain(_) | Medium::Compressed | Medium::Extracted(_) => None,
         };
         let bytes = match plain {
             Some((file, status, _)) => {

@@ -34,6 +34,10 @@ impl Source {
     /// Passes all bytes to `take`, in chunks.
     pub(super) fn stream(&self, take: Take<'_>) -> Result<StreamEnd, ScanFailure> {
         let mut end = StreamEnd::default();
+        if let Some((origins, name)) = &self.kept {
+            self.read_all(origins.reader(name)?, take)?;
+            return Ok(end);
+        }
         if let (Medium::Extracted(extraction), Some(part)) = (self.medium, &self.part) {
             self.extract(part, extraction, take)?;
             return Ok(end);

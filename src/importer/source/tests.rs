@@ -33,6 +33,7 @@ fn source(path: &Path, medium: Medium) -> Source {
         },
     };
     Source {
+        kept: None,
         tool: Tool::Codex,
         path: path.to_owned(),
         part: None,

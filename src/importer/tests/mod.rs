@@ -3,6 +3,7 @@
 mod counts;
 mod damage;
 mod databases;
+mod ends;
 mod families;
 mod former;
 mod growing;
@@ -23,6 +24,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A session directory and a folder with files of another tool.
 struct Home {
@@ -50,6 +52,15 @@ impl Home {
     }
 
     fn try_import(&self, change: impl FnOnce(&mut ImportRequest)) -> Result<ImportSessionsResult> {
+        self.try_import_at(SystemTime::now(), change)
+    }
+
+    /// As [`Self::try_import`], with another time than the machine's.
+    fn try_import_at(
+        &self,
+        now: SystemTime,
+        change: impl FnOnce(&mut ImportRequest),
+    ) -> Result<ImportSessionsResult> {
         let mut request = ImportRequest {
             from: Some(self.tool),
             paths: vec![self.root.path().join("files")],
@@ -62,7 +73,7 @@ impl Home {
             store: &store,
             session_dir: store.path(),
             request: &request,
-            now: 1_800_000_000_000,
+            now: unix_millis(now),
             cancel: &Cancel::new(),
             progress: &|_, _| {},
         };
@@ -92,6 +103,11 @@ impl Home {
         }
         files
     }
+}
+
+fn unix_millis(at: SystemTime) -> i64 {
+    let since = at.duration_since(UNIX_EPOCH).unwrap();
+    since.as_millis().try_into().unwrap()
 }
 
 /// The messages on the path to the leaf of a session, from its entries.

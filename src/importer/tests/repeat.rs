@@ -37,7 +37,7 @@ impl Repeated {
             store: &self.store,
             session_dir: self.store.path(),
             request: &request,
-            now: 1_800_000_000_000,
+            now: unix_millis(SystemTime::now()),
             cancel: &Cancel::new(),
             progress: &|_, _| {},
         };

@@ -5,6 +5,7 @@ mod forget;
 mod interrupted;
 mod kill;
 mod order;
+mod places;
 mod sessions;
 mod watch;
 

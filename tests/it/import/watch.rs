@@ -88,6 +88,8 @@ fn a_watch_imports_what_is_written_and_sleeps_in_between() {
     let watcher = Watcher::start(&home);
     // The last answer may still grow.
     watcher.says(&["kept claude-code: 3 entries of "]);
+    watcher.says(&["held claude-code: 1 entry of ", "at most"]);
+    watcher.says(&["--final"]);
 
     let text = conversation("t", 3);
     let path = home.files().join("t.jsonl");
@@ -110,8 +112,9 @@ fn a_watch_imports_what_is_written_and_sleeps_in_between() {
     thread::sleep(Duration::from_secs(3));
     assert_eq!(watcher.wake_ups(), before, "an idle watch does not wake up");
 
-    // The tool deletes its file; the session and its source stay.
+    // The tool deletes its file; the session and its source stay, and the answer that was held back comes.
     fs::remove_file(home.files().join("s.jsonl")).unwrap();
+    watcher.says(&["kept claude-code: 1 entry of "]);
     home.file("u.jsonl", conversation("u", 4).as_bytes());
     watcher.says(&["kept claude-code: 7 entries of "]);
     let sessions = home.session_files();
@@ -133,6 +136,25 @@ fn a_watch_imports_what_is_written_and_sleeps_in_between() {
         result["totals"]["entriesAdded"], 2,
         "the held back ends of t and u"
     );
+}
+
+/// An answer came ten minutes after its end, although its record said that it had ended.
+#[test]
+fn a_watch_imports_a_marked_answer_in_its_first_round_after_the_end() {
+    let home = Home::in_memory();
+    let watcher = Watcher::start(&home);
+    let marked = |session: &str| {
+        let text = conversation(session, 2);
+        let (begin, end) = text.rsplit_once("\"model\"").unwrap();
+        format!("{begin}\"stop_reason\":\"end_turn\",\"model\"{end}")
+    };
+    home.file("s.jsonl", conversation("s", 3).as_bytes());
+    watcher.says(&["kept claude-code: 5 entries of "]);
+    home.file("t.jsonl", marked("t").as_bytes());
+    // It is not held until a later round: what has no mark waits for ten minutes, longer than this test.
+    watcher.says(&["kept claude-code: 4 entries of "]);
+    let (_, stderr) = watcher.interrupt();
+    assert_eq!(stderr, "");
 }
 
 /// The import that runs ends with the watch, and leaves whole sessions.

@@ -69,6 +69,10 @@ local function run(client, params, callback)
         counted(result.totals.entriesAdded, 'entry', 'entries')
       )
     )
+    if result.totals.held > 0 then
+      local held = counted(result.totals.held, 'entry', 'entries')
+      say(held .. ' may still grow: what the tool writes next brings them, or a later import')
+    end
     say_failures(result.files)
     callback()
   end)

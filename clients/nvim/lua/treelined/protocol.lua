@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:2734d68f49b5f2ce1092876321eec26ab5ddec94717bb0d76ab413b790d67cd7',
+  schema_hash = 'sha256:377cb6a5b146ccd3167bc023a06bc94be5add61590a9403db3cce036b9cc7a2d',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

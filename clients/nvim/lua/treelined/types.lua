@@ -786,6 +786,13 @@
 --- The tool that an import reads.
 ---@alias treelined.ImportFrom 'claude-code'|'codex'|'opencode'|'gemini'|'goose'|'pi'|'auto'
 
+--- A place where a tool keeps its conversations.
+---@class treelined.ImportPlace
+---@field exists boolean Whether it is there.
+---@field path string The absolute path of the folder or database.
+---@field tool string The tool.
+---@field variables string[] The environment variables that say where it is.
+
 --- One import of a session.
 ---@class treelined.ImportRecord
 ---@field report table The rows of the session and of its files, `{session, files}`, as in the result of `import_sessions`.
@@ -814,6 +821,7 @@
 --- The result of `import_sessions`.
 ---@class treelined.ImportSessionsResult
 ---@field files treelined.ImportedFile[] The files that were read, and those that could not be read. Files that have not changed since the last import are left out.
+---@field places? treelined.ImportPlace[] Where it looked, if there was nothing at all and no `paths` were given. Absent otherwise.
 ---@field sessions treelined.ImportedSession[] The sessions of all conversations that were found.
 ---@field totals treelined.ImportTotals Sums.
 
@@ -828,6 +836,7 @@
 ---@field files integer Files that were found.
 ---@field gaps integer Places where a parent is missing.
 ---@field held integer Entries held back.
+---@field heldUntil? string The earliest `heldUntil` of a session. Absent if nothing is held back.
 ---@field recovered integer Branches that the tools no longer show.
 ---@field revised integer Entries with a new version.
 ---@field sessions integer Sessions.
@@ -858,7 +867,8 @@
 ---@field entriesAdded integer The number of entries that this import added.
 ---@field familySplit? boolean Whether it belongs to the family of another session, from which an earlier import keeps it apart.
 ---@field gaps integer The number of places where a parent is missing.
----@field held integer The number of entries held back because they may still grow.
+---@field held integer The number of entries held back because they may still grow. The next record of the conversation brings them, or `final`, or an import from `heldUntil` on.
+---@field heldUntil? string From when an import brings entries that are held back although nothing was written since, ISO 8601. Absent if none are.
 ---@field name? string Its name. Absent without one.
 ---@field nativeId string The tool's id of the conversation; of a family, that of its first one.
 ---@field path string The absolute path of its file.

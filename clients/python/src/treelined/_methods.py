@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:2734d68f49b5f2ce1092876321eec26ab5ddec94717bb0d76ab413b790d67cd7"
+SCHEMA_HASH = "sha256:377cb6a5b146ccd3167bc023a06bc94be5add61590a9403db3cce036b9cc7a2d"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[

@@ -1902,6 +1902,19 @@ class ImportFailure(TypedDict):
     """A sentence for people."""
 
 
+class ImportPlace(TypedDict):
+    """A place where a tool keeps its conversations."""
+
+    tool: str
+    """The tool."""
+    path: str
+    """The absolute path of the folder or database."""
+    exists: bool
+    """Whether it is there."""
+    variables: list[str]
+    """The environment variables that say where it is."""
+
+
 class ImportRecord(TypedDict):
     """One import of a session."""
 
@@ -1947,9 +1960,7 @@ class ImportSessionsParams(_ImportSessionsParamsOptions):
     """The params of `import_sessions`."""
 
 
-class ImportSessionsResult(TypedDict):
-    """The result of `import_sessions`."""
-
+class _ImportSessionsResult(TypedDict):
     sessions: list[ImportedSession]
     """The sessions of all conversations that were found."""
     files: list[ImportedFile]
@@ -1958,9 +1969,14 @@ class ImportSessionsResult(TypedDict):
     """Sums."""
 
 
-class ImportTotals(TypedDict):
-    """The sums of an import."""
+class ImportSessionsResult(_ImportSessionsResult, total=False):
+    """The result of `import_sessions`."""
 
+    places: list[ImportPlace]
+    """Where it looked, if there was nothing at all and no `paths` were given. Absent otherwise."""
+
+
+class _ImportTotals(TypedDict):
     sessions: int
     """Sessions."""
     created: int
@@ -1987,6 +2003,13 @@ class ImportTotals(TypedDict):
     """Entries held back."""
     bytes: int
     """Bytes that were read."""
+
+
+class ImportTotals(_ImportTotals, total=False):
+    """The sums of an import."""
+
+    heldUntil: str
+    """The earliest `heldUntil` of a session. Absent if nothing is held back."""
 
 
 class _ImportedFile(TypedDict):
@@ -2047,7 +2070,7 @@ class _ImportedSession(TypedDict):
     revised: int
     """The number of entries of earlier imports that the tool has changed since; each has a new version beside it."""
     held: int
-    """The number of entries held back because they may still grow."""
+    """The number of entries held back because they may still grow. The next record of the conversation brings them, or `final`, or an import from `heldUntil` on."""
     subagents: int
     """The number of subagents that it spawned."""
 
@@ -2057,6 +2080,8 @@ class ImportedSession(_ImportedSession, total=False):
 
     name: str
     """Its name. Absent without one."""
+    heldUntil: str
+    """From when an import brings entries that are held back although nothing was written since, ISO 8601. Absent if none are."""
     by: str
     """`heuristic` if forks were recognized by their content alone."""
     familySplit: bool

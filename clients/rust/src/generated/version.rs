@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:2734d68f49b5f2ce1092876321eec26ab5ddec94717bb0d76ab413b790d67cd7";
+    "sha256:377cb6a5b146ccd3167bc023a06bc94be5add61590a9403db3cce036b9cc7a2d";

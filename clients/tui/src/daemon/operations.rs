@@ -265,8 +265,7 @@ fn imported(result: &ImportSessionsResult) -> String {
         .filter_map(|file| Some((&file.path, file.error.as_ref()?)))
         .collect();
     if totals.files == 0 && failed.is_empty() {
-        return "No conversation of another tool was found. :import PATH names a file or a folder."
-            .to_owned();
+        return nothing_found(result);
     }
     let mut lines = vec![format!(
         "Imported {}: {} new, {} added.",
@@ -274,6 +273,14 @@ fn imported(result: &ImportSessionsResult) -> String {
         totals.created,
         of(totals.entries_added, "entry").replace("entrys", "entries"),
     )];
+    if let Some(until) = &totals.held_until {
+        let held = of(totals.held, "entry").replace("entrys", "entries");
+        lines.push(format!("Held back, since they may still grow: {held}."));
+        lines.push(format!(
+            "  What the tool writes next brings them, an import after {}, or treelined import --final.",
+            time::local_short(until)
+        ));
+    }
     if !failed.is_empty() {
         lines.push(format!("{} not imported:", of(failed.len() as u64, "file")));
     }
@@ -282,6 +289,24 @@ fn imported(result: &ImportSessionsResult) -> String {
     }
     if failed.len() > FAILED {
         lines.push(format!("  … and {} more", failed.len() - FAILED));
+    }
+    lines.join("\n")
+}
+
+/// Says where the import looked, and which variables say where that is.
+fn nothing_found(result: &ImportSessionsResult) -> String {
+    let mut lines = vec![
+        "No conversation of another tool was found. :import PATH names a file or a folder."
+            .to_owned(),
+    ];
+    for place in result.places.iter().flatten() {
+        let state = match place.exists {
+            true => "has none",
+            false => "is not there",
+        };
+        let variables = place.variables.join(", ");
+        let line = format!("  {}: {} {state} ({variables})", place.tool, place.path);
+        lines.push(text::line(&line));
     }
     lines.join("\n")
 }

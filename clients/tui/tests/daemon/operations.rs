@@ -199,6 +199,12 @@ async fn conversations_of_other_tools_are_imported_from_a_path() {
         .await
         .unwrap();
     assert!(output.starts_with("Imported 1 session: 1 new"), "{output}");
+    // The answer has no mark at its end.
+    let held = "Held back, since they may still grow: 1 entry.";
+    assert!(
+        output.contains(held) && output.contains("--final"),
+        "{output}"
+    );
     let empty = fixture.folder.path().join("empty");
     std::fs::create_dir(&empty).unwrap();
     let source = ImportSource::Path(empty.to_string_lossy().into_owned());

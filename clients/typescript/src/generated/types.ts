@@ -3911,6 +3911,27 @@ export interface ImportFailure {
   message: string;
 }
 /**
+ * A place where a tool keeps its conversations.
+ */
+export interface ImportPlace {
+  /**
+   * The tool.
+   */
+  tool: string;
+  /**
+   * The absolute path of the folder or database.
+   */
+  path: string;
+  /**
+   * Whether it is there.
+   */
+  exists: boolean;
+  /**
+   * The environment variables that say where it is.
+   */
+  variables: string[];
+}
+/**
  * One import of a session.
  */
 export interface ImportRecord {
@@ -4000,6 +4021,10 @@ export interface ImportSessionsResult {
    * Sums.
    */
   totals: ImportTotals;
+  /**
+   * Where it looked, if there was nothing at all and no `paths` were given. Absent otherwise.
+   */
+  places?: ImportPlace[];
 }
 /**
  * One session of an import.
@@ -4058,9 +4083,13 @@ export interface ImportedSession {
    */
   revised: number;
   /**
-   * The number of entries held back because they may still grow.
+   * The number of entries held back because they may still grow. The next record of the conversation brings them, or `final`, or an import from `heldUntil` on.
    */
   held: number;
+  /**
+   * From when an import brings entries that are held back although nothing was written since, ISO 8601. Absent if none are.
+   */
+  heldUntil?: string;
   /**
    * The number of subagents that it spawned.
    */
@@ -4185,6 +4214,10 @@ export interface ImportTotals {
    * Entries held back.
    */
   held: number;
+  /**
+   * The earliest `heldUntil` of a session. Absent if nothing is held back.
+   */
+  heldUntil?: string;
   /**
    * Bytes that were read.
    */

@@ -389,6 +389,8 @@ fn the_last_message_is_open_until_it_is_completed_or_another_follows() {
     assert_eq!(open(copied()), [true]);
     assert_eq!(open(copied().part("b1", "b", finish("tool-calls"))), [true]);
     assert_eq!(open(copied().part("b1", "b", finish("stop"))), [false]);
+    assert!(!begun().read().member.has_end_mark);
+    assert!(copied().read().member.has_end_mark);
 }
 
 #[test]

@@ -44,6 +44,21 @@ pub struct ImportFailure {
     pub message: String,
 }
 
+/// A place where a tool keeps its conversations.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[serde(rename_all = "camelCase")]
+pub struct ImportPlace {
+    /// The tool.
+    pub tool: String,
+    /// The absolute path of the folder or database.
+    pub path: String,
+    /// Whether it is there.
+    pub exists: bool,
+    /// The environment variables that say where it is.
+    pub variables: Vec<String>,
+}
+
 /// One import of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -86,6 +101,9 @@ pub struct ImportTotals {
     pub revised: u64,
     /// Entries held back.
     pub held: u64,
+    /// The earliest `heldUntil` of a session. Absent if nothing is held back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_until: Option<String>,
     /// Bytes that were read.
     pub bytes: u64,
 }
@@ -158,8 +176,11 @@ pub struct ImportedSession {
     pub duplicates: u64,
     /// The number of entries of earlier imports that the tool has changed since; each has a new version beside it.
     pub revised: u64,
-    /// The number of entries held back because they may still grow.
+    /// The number of entries held back because they may still grow. The next record of the conversation brings them, or `final`, or an import from `heldUntil` on.
     pub held: u64,
+    /// From when an import brings entries that are held back although nothing was written since, ISO 8601. Absent if none are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_until: Option<String>,
     /// The number of subagents that it spawned.
     pub subagents: u64,
     /// `heuristic` if forks were recognized by their content alone.
