@@ -8,6 +8,7 @@ use super::session_choice::{current_directory, rows};
 use super::tree::{count, title};
 use crate::clock::SystemSource;
 use crate::id::Source;
+use crate::import::Tool;
 use crate::log::Log;
 use crate::os::file::Location;
 use crate::terminal;
@@ -15,6 +16,7 @@ use crate::timestamp::{self, Millis};
 use crate::tree::branches;
 use anyhow::Context;
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
@@ -24,6 +26,8 @@ use std::process::ExitCode;
 const MINUTE: Millis = 60_000;
 const HOUR: Millis = 60 * MINUTE;
 const DAY: Millis = 24 * HOUR;
+const WEEK: Millis = 7 * DAY;
+const YEAR: Millis = 365 * DAY;
 /// The fewest and the most characters of an id in the table.
 const ID_CHARS: std::ops::RangeInclusive<usize> = 8..=16;
 /// Columns of the time.
@@ -38,10 +42,14 @@ const MOST_DIRECTORY: usize = 32;
 Examples:
   treelined list                  the sessions of this directory
   treelined list --all build      those of all directories that say \"build\" in name or first message
+  treelined list --all --from codex   those that were imported from Codex
   treelined list --json | jq -r '.sessions[].path'")]
 pub(crate) struct ListArgs {
-    /// Words that the name, the first message, the directory or the id must have
+    /// Words that the name, the first message, the directory or the id must have; ids of other tools count too
     words: Vec<String>,
+    /// Only the sessions that were imported from this tool
+    #[arg(long, value_name = "TOOL", value_parser = PossibleValuesParser::new(Tool::ALL.map(Tool::name)))]
+    from: Option<String>,
     /// The sessions of all directories, in place of this one
     #[arg(long)]
     all: bool,
@@ -67,6 +75,7 @@ struct TableRow {
     first_message: String,
     modified: String,
     message_count: u64,
+    source: Option<String>,
     diagnostic: Option<Diagnostic>,
     log: Option<RowLog>,
 }
@@ -128,7 +137,7 @@ fn find(daemon: &mut ChildDaemon, list: &ListArgs) -> anyhow::Result<Found> {
     };
     let query = list.words.join(" ");
     let query = (!query.is_empty()).then_some(query);
-    let params = json!({ "cwd": cwd, "query": query, "local": list.local });
+    let params = json!({ "cwd": cwd, "query": query, "source": list.from, "local": list.local });
     let answered = daemon.call("list_sessions", &params.to_string())?;
     let reading = "read the answer to list_sessions";
     let Answer { mut sessions } = serde_json::from_str(answered.get()).context(reading)?;
@@ -220,10 +229,11 @@ fn print(options: &Options, found: &Found, list: &ListArgs) -> anyhow::Result<()
 
 /// Why the table is empty, and where there are sessions.
 fn nothing(found: &Found, list: &ListArgs) -> String {
-    let fit = if list.words.is_empty() {
-        "no session"
-    } else {
-        "no session with these words"
+    let fit = match (&list.from, list.words.is_empty()) {
+        (Some(tool), true) => format!("no session imported from {tool}"),
+        (Some(tool), false) => format!("no session imported from {tool} with these words"),
+        (None, true) => "no session".to_owned(),
+        (None, false) => "no session with these words".to_owned(),
     };
     match (list.all, found.everywhere) {
         (_, 0) => {
@@ -239,6 +249,8 @@ struct Table {
     id: usize,
     name: usize,
     directory: usize,
+    /// 0 if no session was imported.
+    source: usize,
     home: Option<String>,
 }
 
@@ -249,14 +261,21 @@ impl Table {
             id,
             name: 0,
             directory: 0,
+            source: 0,
             home,
         };
+        let sources = rows.iter().filter_map(|row| row.source.as_deref());
+        table.source = sources
+            .map(|source| source.len().clamp(4, WHEN))
+            .max()
+            .unwrap_or_default();
         let widest = rows
             .iter()
             .map(|row| terminal::width(&table.directory(row)));
         table.directory = widest.max().unwrap_or_default().clamp(9, MOST_DIRECTORY);
         // Two spaces between columns; "messages" and "branches" have eight letters.
-        let others = WHEN + id + 8 + 8 + table.directory + 5 * 2;
+        let source = table.source + if table.source > 0 { 2 } else { 0 };
+        let others = WHEN + id + source + 8 + 8 + table.directory + 5 * 2;
         table.name = columns.saturating_sub(others).max(FEWEST_NAME);
         table
     }
@@ -273,11 +292,21 @@ impl Table {
 
     fn head(&self, screen: &mut Screen) -> io::Result<()> {
         let Self { id, name, .. } = self;
+        let source = self.source_cell("from");
         let line = format!(
-            "{:<WHEN$}  {:<id$}  {:<name$}  {:>8}  {:>8}  directory",
+            "{:<WHEN$}  {:<id$}  {source}{:<name$}  {:>8}  {:>8}  directory",
             "when", "id", "session", "messages", "branches"
         );
         writeln!(screen, "{}", screen.style(Style::Dim, &line))
+    }
+
+    /// The column of the tool, with the gap behind it; empty without one.
+    fn source_cell(&self, source: &str) -> String {
+        if self.source == 0 {
+            return String::new();
+        }
+        let source = terminal::line(source);
+        padded(&terminal::cut(&source, self.source, "…"), self.source) + "  "
     }
 
     fn row(&self, screen: &mut Screen, row: &TableRow, now: Millis) -> io::Result<()> {
@@ -308,7 +337,10 @@ impl Table {
         let line = [
             screen.style(Style::Dim, &when),
             screen.style(Style::Cyan, &id),
-            name,
+            screen.style(
+                Style::Dim,
+                &self.source_cell(row.source.as_deref().unwrap_or_default()),
+            ) + &name,
             format!("{:>8}", row.message_count),
             format!("{branches:>8}"),
             screen.style(Style::Dim, &directory),
@@ -331,23 +363,19 @@ fn end_of(text: &str, columns: usize) -> String {
     }
 }
 
-/// The time since then; after a month the day.
+/// The time since then (protocol.md §1.5); another text is cut.
 pub(super) fn when(modified: &str, now: Millis) -> String {
     let Some(then) = timestamp::parse(modified) else {
         return modified.chars().take(WHEN).collect();
     };
     let since = now.saturating_sub(then);
-    if since < MINUTE {
-        "just now".to_owned()
-    } else if since < HOUR {
-        format!("{} min ago", since / MINUTE)
-    } else if since < DAY {
-        format!("{} h ago", since / HOUR)
-    } else if since < 30 * DAY {
-        let days = u64::try_from(since / DAY).unwrap_or_default();
-        count(days, "day", "days") + " ago"
-    } else {
-        modified.chars().take(WHEN).collect()
+    match since {
+        ..MINUTE => "now".to_owned(),
+        MINUTE..HOUR => format!("{}m", since / MINUTE),
+        HOUR..DAY => format!("{}h", since / HOUR),
+        DAY..WEEK => format!("{}d", since / DAY),
+        WEEK..YEAR => format!("{}w", since / WEEK),
+        _ => format!("{}y", since / YEAR),
     }
 }
 
@@ -356,16 +384,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_shown_as_distances_for_a_month() {
+    fn times_are_shown_as_distances() {
         let now = timestamp::parse("2026-11-22T12:00:00Z").unwrap();
         for (then, shown) in [
-            ("2026-11-22T11:59:30Z", "just now"),
-            ("2026-11-22T11:30:00Z", "30 min ago"),
-            ("2026-11-22T01:00:00Z", "11 h ago"),
-            ("2026-11-21T01:00:00Z", "1 day ago"),
-            ("2026-11-01T12:00:00Z", "21 days ago"),
-            ("2026-01-01T12:00:00Z", "2026-01-01"),
-            ("2027-01-01T12:00:00Z", "just now"),
+            ("2026-11-22T11:59:30Z", "now"),
+            ("2026-11-22T11:30:00Z", "30m"),
+            ("2026-11-22T01:00:00Z", "11h"),
+            ("2026-11-21T01:00:00Z", "1d"),
+            ("2026-11-01T12:00:00Z", "3w"),
+            ("2026-01-01T12:00:00Z", "46w"),
+            ("2024-11-21T12:00:00Z", "2y"),
+            ("2027-01-01T12:00:00Z", "now"),
             ("", ""),
         ] {
             assert_eq!(when(then, now), shown, "{then}");

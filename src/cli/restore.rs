@@ -41,6 +41,8 @@ struct TrashRow {
     session_id: String,
     name: Option<String>,
     first_message: String,
+    #[serde(default)]
+    native_ids: Vec<String>,
     cwd: String,
     trashed_path: String,
     deleted_at: String,
@@ -189,6 +191,7 @@ impl TrashRow {
             path: self.trashed_path.clone().into(),
             name: self.name.clone(),
             first_message: self.first_message.clone(),
+            native_ids: self.native_ids.clone(),
             modified: self.deleted_at.clone(),
         }
     }

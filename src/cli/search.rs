@@ -8,6 +8,7 @@ use super::daemon::{ChildDaemon, RawJson};
 use super::failure::{ShellError, USAGE};
 use super::progress::{self, call_with_progress};
 use super::screen::{MarkedText, Screen, Style};
+use super::session_choice;
 use super::tree::count;
 use crate::terminal;
 use anyhow::Context;
@@ -159,8 +160,26 @@ fn find(options: &Options, search: &SearchArgs) -> anyhow::Result<Page> {
         progress::introduce(&mut daemon, "treelined search")?;
     }
     let found = pages(&mut daemon, search);
+    let found = found.and_then(|page| {
+        if page.hits.is_empty() && !search.json {
+            note_native(&mut daemon, search)?;
+        }
+        Ok(page)
+    });
     daemon.end()?;
     found
+}
+
+/// Says if the word is the id that another tool gave an imported session: such ids are not in entries.
+fn note_native(daemon: &mut ChildDaemon, search: &SearchArgs) -> anyhow::Result<()> {
+    let [word] = search.words.as_slice() else {
+        return Ok(());
+    };
+    if let Ok(row) = session_choice::choose(word, &session_choice::rows(daemon)?) {
+        let id = terminal::line(&row.session_id);
+        writeln!(io::stderr(), "a session has this id: treelined tree {id}")?;
+    }
+    Ok(())
 }
 
 fn pages(daemon: &mut ChildDaemon, search: &SearchArgs) -> anyhow::Result<Page> {

@@ -54,6 +54,9 @@ pub(super) struct ListedRow {
     pub path: PathBuf,
     pub name: Option<String>,
     pub first_message: String,
+    /// The ids that the tool gave, of which the session was imported.
+    #[serde(default)]
+    pub native_ids: Vec<String>,
     /// When the session was last active; of a deleted one, when it was deleted.
     pub modified: String,
 }
@@ -160,6 +163,7 @@ fn of_the_log(daemon: &mut ChildDaemon, text: &str) -> anyhow::Result<Option<Pat
         path: PathBuf::new(),
         name: row.name,
         first_message: String::new(),
+        native_ids: Vec::new(),
         modified: row.modified,
     };
     let rows: Vec<ListedRow> = answer.team.into_iter().map(row).collect();
@@ -189,16 +193,18 @@ pub(super) fn existing_file(text: &str) -> anyhow::Result<Option<PathBuf>> {
     }
 }
 
-/// The row with this id, with this name, or with an id that begins so.
+/// The row with this id, with this name, with this id of another tool, or with an id that begins so.
 pub(super) fn choose<'r>(
     text: &str,
     rows: &'r [ListedRow],
 ) -> Result<&'r ListedRow, ChoiceProblem> {
     let is_long = text.chars().count() >= FEWEST;
-    let tests: [&dyn Fn(&ListedRow) -> bool; 3] = [
+    let tests: [&dyn Fn(&ListedRow) -> bool; 5] = [
         &|row| row.session_id == *text,
         &|row| row.name.as_deref() == Some(text),
+        &|row| row.native_ids.iter().any(|id| id == text),
         &|row| is_long && row.session_id.starts_with(text),
+        &|row| is_long && row.native_ids.iter().any(|id| id.starts_with(text)),
     ];
     for fits in tests {
         let found: Vec<&ListedRow> = rows.iter().filter(|row| fits(row)).collect();

@@ -231,7 +231,7 @@ fn query(typed: &str) -> (&str, &'static str) {
     }
 }
 
-/// The first user message with text, on one line; empty if there is none.
+/// What the user said first, on one line; empty if nothing was said.
 fn first_message(daemon: &mut ChildDaemon) -> anyhow::Result<String> {
     #[derive(Deserialize)]
     struct FirstRows {
@@ -240,15 +240,20 @@ fn first_message(daemon: &mut ChildDaemon) -> anyhow::Result<String> {
     #[derive(Deserialize)]
     struct PreviewRow {
         preview: String,
+        role: Option<String>,
+        style: Option<String>,
     }
     let params = json!({ "filter": "user-only", "limit": FIRST_ROWS });
     let answered = daemon.call("get_tree", &params.to_string())?;
     let page: FirstRows =
         serde_json::from_str(answered.get()).context("read the answer to get_tree")?;
-    let mut previews = page.nodes.into_iter().map(|said| said.preview);
-    Ok(previews
-        .find(|text| !text.trim().is_empty())
-        .unwrap_or_default())
+    let said = |row: &PreviewRow| {
+        // A tool wrote a dim one.
+        let is_users = row.role.as_deref() == Some("user") && row.style.is_none();
+        is_users && !row.preview.is_empty()
+    };
+    let first = page.nodes.into_iter().find(said);
+    Ok(first.map(|row| row.preview).unwrap_or_default())
 }
 
 /// The title of a session: its name, else its first message.

@@ -65,6 +65,8 @@ fn longest_first(row: &mut wire::SessionRow) -> Vec<&mut String> {
                 .flatten(),
         );
     }
+    texts.extend(row.source.as_mut());
+    texts.extend(&mut row.native_ids);
     texts.extend([&mut row.first_message, &mut row.cwd]);
     texts.sort_by_key(|text| Reverse(text.len()));
     texts
@@ -97,6 +99,12 @@ pub(crate) fn session_row(row: &Listing) -> wire::SessionRow {
         modified: timestamp::format(row.modified),
         message_count: row.message_count,
         first_message: row.first_message.clone(),
+        source: row.source.as_ref().map(|source| source.tool.clone()),
+        native_ids: row
+            .source
+            .as_ref()
+            .map(|source| source.native_ids.clone())
+            .unwrap_or_default(),
         parent_session: header.and_then(|header| header.parent_session.clone()),
         spawned_by: header
             .and_then(|header| header.spawned_by.clone())

@@ -67,9 +67,9 @@ fn first_text(core: &SessionState, messages: &[Node], content: &ContentSource) -
             flags: tree.flags(node),
             calls: false,
         };
-        let preview = RowFacts::of_line(&entry.json, subject).preview.into_owned();
-        if !preview.trim().is_empty() {
-            return Ok(preview);
+        let facts = RowFacts::of_line(&entry.json, subject);
+        if let Some(prompt) = facts.prompt() {
+            return Ok(prompt.to_owned());
         }
     }
     Ok(String::new())

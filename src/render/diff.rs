@@ -2,18 +2,9 @@
 
 use crate::bytes::part;
 use crate::json::{self, Elements};
-use crate::tools::{CallArguments, FileAccess};
+use crate::tools::{CallArguments, DIFFS, EDITS, FileAccess};
 use std::borrow::Cow;
 
-/// The names that agents give to the text before and after an edit.
-const PAIRS: &[[&str; 2]] = &[
-    ["oldText", "newText"],
-    ["old_string", "new_string"],
-    ["oldString", "newString"],
-    ["old_str", "new_str"],
-];
-/// The arguments that may have a unified diff.
-const DIFFS: [&str; 3] = ["diff", "patch", "unified_diff"];
 /// The most pairs of lines that are compared, for each line of an edit.
 const PAIRS_PER_LINE: usize = 200;
 /// The most pairs of lines that are compared: each needs 4 bytes.
@@ -61,7 +52,7 @@ pub(super) fn of_call(arguments: &CallArguments<'_>, raw: &[u8]) -> Vec<FileDiff
 
 /// Appends the lines of an edit, an object with the text before and after it.
 fn push_edit(out: &mut String, edit: &[u8]) {
-    for names in PAIRS {
+    for names in EDITS {
         let [old, new] = json::get_each(edit, *names);
         let [old, new] = [old, new].map(|raw| raw.and_then(json::string));
         if old.is_none() && new.is_none() {
@@ -267,7 +258,7 @@ mod tests {
     #[test]
     fn edits_of_the_well_known_agents_are_diffs() {
         let expected = [("a.rs", " x\n-y\n+z\n w\n")];
-        for [old, new] in PAIRS {
+        for [old, new] in EDITS {
             let arguments =
                 serde_json::json!({ "file_path": "a.rs", *old: "x\ny\nw", *new: "x\nz\nw" });
             check("Edit", &arguments, &expected);

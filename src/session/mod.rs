@@ -273,6 +273,11 @@ impl SessionState {
         self.tree.leaf()
     }
 
+    /// The working directory that the header names.
+    pub fn cwd(&self) -> &str {
+        self.log.header().map_or("", |header| &header.cwd)
+    }
+
     pub fn leaf_id(&self) -> Option<&str> {
         self.id_of(self.leaf())
     }

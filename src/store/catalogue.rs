@@ -13,7 +13,7 @@ use crate::log::index;
 use crate::os;
 use crate::os::file::{Folder, Location, Status};
 use crate::parallel::{self, ThreadPlan};
-use crate::store::listing::{Listing, RowScanner};
+use crate::store::listing::{ImportSource, Listing, RowScanner};
 use crate::timestamp::Millis;
 use hashbrown::HashSet;
 use std::borrow::Borrow;
@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 /// The version of the format. Change it with every change of [`save`].
-const FORMAT: &FormatName = b"treelined rows 5";
+const FORMAT: &FormatName = b"treelined rows 6";
 const NAME: &str = "sessions.rows";
 /// The rows are saved again after this many bytes of files were read.
 const WORTH_KEEPING: u64 = 1 << 20;
@@ -288,6 +288,11 @@ fn put(out: &mut Fields, row: &CatalogueRow) {
     out.i64(row.modified);
     out.u64(row.message_count);
     out.text(&row.first_message);
+    out.optional(row.source.as_ref(), |out, source| {
+        out.text(&source.tool);
+        out.count(source.native_ids.len());
+        source.native_ids.iter().for_each(|id| out.text(id));
+    });
     out.u8(u8::from(row.problem.is_some()));
 }
 
@@ -301,6 +306,15 @@ fn get(fields: &mut Cursor<'_>) -> Option<CatalogueRow> {
         modified: fields.i64()?,
         message_count: fields.u64()?,
         first_message: fields.text()?.to_owned(),
+        source: fields.optional(|fields| {
+            let tool = fields.text()?.to_owned();
+            let count = fields.count()?;
+            let ids = (0..count).map(|_| Some(fields.text()?.to_owned()));
+            Some(ImportSource {
+                tool,
+                native_ids: ids.collect::<Option<_>>()?,
+            })
+        })?,
         problem: match fields.u8()? {
             0 => None,
             // Rows have no other problem.
@@ -334,6 +348,10 @@ mod tests {
             modified: 2,
             message_count: 120,
             first_message: "first".to_owned(),
+            source: Some(ImportSource {
+                tool: "codex".to_owned(),
+                native_ids: vec!["n1".to_owned(), "n2".to_owned()],
+            }),
             problem: None,
         };
         CatalogueRow::new(status, listing)

@@ -3,9 +3,10 @@
 //! Owns the row of `list_sessions` and its two sources: an opened session or, for the many files that are as
 //! this program writes them, one scan without a tree. The catalogue keeps the rows.
 
-use crate::entry::draft::draft;
+use crate::bytes::part;
 use crate::entry::{Envelope, Facts, Kind, Line, MessageTime, Role, scan};
 use crate::error::{Kind as ErrorKind, Result};
+use crate::json::{self, Elements};
 use crate::log::OpenedLog;
 use crate::log::body::Bodies;
 use crate::log::header::Header;
@@ -14,15 +15,16 @@ use crate::log::lines::{self, Lines};
 use crate::name;
 use crate::os::file::{Location, Status, status_of};
 use crate::os::handle::HandleAccess;
-use crate::terminal::is_control;
 use crate::timestamp::{self, Millis};
-use crate::tree::{FilePlace, Node, Tree};
+use crate::tree::{FilePlace, Flags, Node, Tree};
+use crate::view::{RowFacts, Subject};
 use hashbrown::{DefaultHashBuilder, HashTable, hash_table};
+use std::borrow::Cow;
 use std::hash::BuildHasher;
 use std::path::PathBuf;
 
-/// Characters of the first message in a row.
-const FIRST_MESSAGE_CHARS: usize = 200;
+/// The most native ids of a row.
+const MOST_NATIVE_IDS: usize = 64;
 /// Bytes read at a time in search of a header.
 const HEADER_CHUNK: usize = 4096;
 /// Bytes a scanner reads at a time: few enough to stay in the processor's cache until they are scanned.
@@ -42,10 +44,47 @@ pub struct Listing {
     pub modified: Millis,
     /// `message` entries of all branches and roles.
     pub message_count: u64,
-    /// The first user message that has text, cut and on one line.
+    /// What the user said first, as its row shows it; empty if nothing was said.
     pub first_message: String,
+    /// Where an import found the session; `None` for one of this program.
+    pub source: Option<ImportSource>,
     /// The reason why the file is no session.
     pub problem: Option<ErrorKind>,
+}
+
+/// The conversations of another tool of which a session was made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ImportSource {
+    /// The name of the tool, as `import` has it.
+    pub tool: String,
+    /// The ids that the tool gave them, the main one first.
+    pub native_ids: Vec<String>,
+}
+
+impl ImportSource {
+    /// Adds what a leaf record says about an import. Other leaf records say nothing.
+    fn take(source: &mut Option<Self>, record: &[u8]) {
+        let Some(import) = json::get_path(record, &["data", "import"]) else {
+            return;
+        };
+        let text = |path: &[&str]| json::get_path(import, path).and_then(json::string);
+        let Some(tool) = text(&["report", "session", "tool"]) else {
+            return;
+        };
+        let source = source.get_or_insert_with(|| Self {
+            tool: tool.into_owned(),
+            ..Self::default()
+        });
+        for id in text(&["report", "session", "nativeId"])
+            .into_iter()
+            .chain(strings_of(import, "natives"))
+        {
+            let is_known = source.native_ids.iter().any(|known| *known == *id);
+            if !is_known && source.native_ids.len() < MOST_NATIVE_IDS {
+                source.native_ids.push(id.into_owned());
+            }
+        }
+    }
 }
 
 impl Listing {
@@ -76,6 +115,7 @@ impl Listing {
             modified,
             message_count: messages().count() as u64,
             first_message: first_message(tree, &bodies, messages())?,
+            source: import_source(tree, &bodies)?,
             header,
             problem: None,
         })
@@ -92,15 +132,38 @@ impl Listing {
             modified,
             message_count: 0,
             first_message: String::new(),
+            source: None,
             problem: Some(problem),
         })
     }
 }
 
-/// The first user message that has text, cut and on one line; empty if there is none.
+/// What the user said first, as its row shows it; empty if nothing was said.
 pub(crate) fn first_message_of(opened: &OpenedLog) -> Result<String> {
     let tree = &opened.tree;
     first_message(tree, &opened.log.bodies(), messages_of(tree))
+}
+
+/// The strings of an array that is a member of an object.
+fn strings_of<'a>(object: &'a [u8], name: &str) -> Vec<Cow<'a, str>> {
+    let array = json::get(object, name).unwrap_or_default();
+    let Ok(mut elements) = Elements::open(array, 0) else {
+        return Vec::new();
+    };
+    let spans = std::iter::from_fn(|| elements.next().ok()?);
+    spans
+        .filter_map(|span| json::string(part(array, span)))
+        .collect()
+}
+
+fn import_source(tree: &Tree, bodies: &Bodies) -> Result<Option<ImportSource>> {
+    let mut reader = bodies.reader();
+    let mut source = None;
+    let nodes = (0..tree.node_count()).filter_map(|number| tree.node(number));
+    for node in nodes.filter(|node| tree.kind(*node) == Kind::LeafRecord) {
+        ImportSource::take(&mut source, &reader.entry(&bodies.fetch(tree, node)?)?);
+    }
+    Ok(source)
 }
 
 fn messages_of(tree: &Tree) -> impl Iterator<Item = Node> {
@@ -173,15 +236,16 @@ fn first_message(
     Ok(String::new())
 }
 
-/// The text of a message as rows show it; empty if it has none.
+/// What a message of the user says, as its row shows it; empty if a tool wrote it.
 fn text_of(entry: &[u8]) -> String {
-    one_line(&draft(entry).text)
-}
-
-fn one_line(text: &str) -> String {
-    let words = text.split(|c: char| c.is_whitespace() || is_control(c));
-    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-    words.join(" ").chars().take(FIRST_MESSAGE_CHARS).collect()
+    let subject = Subject {
+        kind: Kind::Message,
+        role: Role::User,
+        flags: Flags::default(),
+        calls: false,
+    };
+    let facts = RowFacts::of_line(entry, subject);
+    facts.prompt().unwrap_or_default().to_owned()
 }
 
 /// The session id in a file's header, read as by opening the file, but no further.
@@ -239,6 +303,7 @@ impl RowScanner {
             modified,
             message_count: found.messages,
             first_message: found.first_message,
+            source: found.source,
             header: Some(header),
             problem: None,
         })
@@ -319,12 +384,13 @@ struct RowContent {
     name: Option<String>,
     messages: u64,
     first_message: String,
+    source: Option<ImportSource>,
 }
 
 impl RowContent {
     fn take(&mut self, entry: &Envelope<'_>, text: &[u8]) {
         if entry.kind == Kind::LeafRecord {
-            return;
+            return ImportSource::take(&mut self.source, text);
         }
         self.last_said.take(entry);
         if let Facts::SessionInfo { name } = &entry.facts {

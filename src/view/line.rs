@@ -60,6 +60,11 @@ impl PreviewLine {
         if !self.is_empty() && !other.is_empty() {
             self.push(between);
         }
+        self.append(other);
+    }
+
+    /// Appends another line.
+    pub(super) fn append(&mut self, other: &PreviewLine) {
         self.push_str(&String::from_utf8_lossy(&other.text));
     }
 

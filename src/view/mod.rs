@@ -19,11 +19,13 @@ mod extract;
 mod layout;
 mod line;
 pub(crate) mod nested;
+mod plain;
 mod prefix;
 mod preview;
 mod result;
 mod row;
 mod snapshot;
+mod speech;
 #[cfg(test)]
 mod tests;
 mod visible;

@@ -6,11 +6,13 @@
 
 use super::call::{RESULT_CHARS, ToolCall};
 use super::line::PreviewLine;
-use super::result::{self, Which};
+use super::result::{self, TestCounts, Which};
 use super::snapshot::Entry;
+use super::speech::Speech;
 use crate::entry::{Kind, Role};
 use crate::json::{self, Elements, Malformed, Members, Span};
 use crate::summary::{MERGE_PREAMBLE, PREAMBLE};
+use crate::tools::{self, Saying};
 use crate::tree::Flags;
 use std::borrow::Cow;
 
@@ -66,6 +68,10 @@ pub(crate) struct RowFacts<'a> {
     /// One line of at most [`PreviewLine::LIMIT`] characters without control characters. For a tool result: its
     /// outcome, at most [`RESULT_CHARS`] characters.
     pub preview: Cow<'a, str>,
+    /// Whether a tool wrote the text of a message: the preview is one word for it.
+    pub is_aside: bool,
+    /// For a tool result: the lines of its text.
+    pub lines: u32,
     /// For a tool result.
     pub tool_name: Option<Cow<'a, str>>,
     /// For a tool result: the id of the call it answers.
@@ -85,7 +91,7 @@ pub(crate) struct RowFacts<'a> {
 impl<'a> RowFacts<'a> {
     /// Reads the head of a stored line; `None` if the head is not enough.
     pub(crate) fn of_head(head: &'a [u8], subject: Subject) -> Option<Self> {
-        let mut walk = PreviewWalk::new(head, subject);
+        let mut walk = PreviewWalk::new(head, subject, true);
         match walk.entry() {
             Ok(()) | Err(PreviewStop::Settled) => Some(walk.into_facts()),
             Err(PreviewStop::Malformed) => None,
@@ -94,7 +100,7 @@ impl<'a> RowFacts<'a> {
 
     /// Reads a whole stored line.
     pub(crate) fn of_line(line: &'a [u8], subject: Subject) -> Self {
-        let mut walk = PreviewWalk::new(line, subject);
+        let mut walk = PreviewWalk::new(line, subject, false);
         // A damaged line shows the text before the damage.
         let (Ok(()) | Err(PreviewStop::Settled | PreviewStop::Malformed)) = walk.entry();
         walk.into_facts()
@@ -102,10 +108,21 @@ impl<'a> RowFacts<'a> {
 }
 
 impl RowFacts<'_> {
+    /// What a person said in this message; `None` if a tool wrote it, or it has images only.
+    pub(crate) fn prompt(&self) -> Option<&str> {
+        let said = self
+            .preview
+            .split(IMAGE)
+            .any(|text| !text.trim().is_empty());
+        (said && !self.is_aside).then_some(&self.preview)
+    }
+
     pub(crate) fn into_owned(self) -> RowFacts<'static> {
         let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
         RowFacts {
             preview: owned(self.preview),
+            is_aside: self.is_aside,
+            lines: self.lines,
             tool_name: self.tool_name.map(owned),
             tool_call_id: self.tool_call_id.map(owned),
             calls: self.calls.into_iter().map(ToolCall::into_owned).collect(),
@@ -134,10 +151,14 @@ impl From<Malformed> for PreviewStop {
 
 struct PreviewWalk<'a> {
     text: &'a [u8],
+    /// Whether more of the line exists than `text`.
+    is_head: bool,
     subject: Subject,
     facts: RowFacts<'a>,
     /// The main text: of a message, a summary, a command or a name.
     said: PreviewLine,
+    /// How `said` was made of the texts of a message.
+    speech: Speech,
     /// The second and the third text, for entries that show several members.
     more: [PreviewLine; 2],
     /// For an assistant: its calls, shown if it has no text.
@@ -148,6 +169,8 @@ struct PreviewWalk<'a> {
     error_passed: bool,
     /// For a tool result.
     has_image: bool,
+    /// For the result of a command: the tests that it ran.
+    tests: TestCounts,
     /// Whether all members that make up the preview were read.
     preview_passed: bool,
 }
@@ -187,21 +210,24 @@ const fn shown(kind: Kind) -> &'static [&'static [u8]] {
 }
 
 impl<'a> PreviewWalk<'a> {
-    fn new(text: &'a [u8], subject: Subject) -> Self {
+    fn new(text: &'a [u8], subject: Subject, is_head: bool) -> Self {
         Self {
             text,
+            is_head,
             subject,
             facts: RowFacts::default(),
             said: match subject.role {
                 Role::ToolResult => PreviewLine::of(RESULT_CHARS),
                 _ => PreviewLine::default(),
             },
+            speech: Speech::of(subject),
             more: Default::default(),
             calls: PreviewLine::default(),
             error: PreviewLine::default(),
             content_passed: false,
             error_passed: false,
             has_image: false,
+            tests: TestCounts::default(),
             preview_passed: false,
         }
     }
@@ -223,6 +249,16 @@ impl<'a> PreviewWalk<'a> {
             if self.said.is_empty() {
                 self.said = instead;
             }
+        }
+        if self.said.is_empty()
+            && let Some(aside) = self.speech.aside()
+        {
+            self.said = aside;
+            self.facts.is_aside = true;
+        }
+        if let Some(tests) = self.tests.told() {
+            self.said = PreviewLine::of(RESULT_CHARS);
+            self.said.push_str(&tests);
         }
         self.facts.preview = self.said.into_text().into();
         self.facts
@@ -467,13 +503,23 @@ impl<'a> PreviewWalk<'a> {
             false => Which::Last,
         };
         let inside = raw.strip_prefix(b"\"").unwrap_or_default();
-        let line = result::telling_line(inside, end.is_err(), which);
-        if let Some(line) = line
+        let inside = inside
+            .strip_suffix(b"\"")
+            .filter(|_| end.is_ok())
+            .unwrap_or(inside);
+        let name = self.facts.tool_name.as_deref();
+        let is_command = name.is_some_and(|name| tools::saying(name) == Saying::Command);
+        let told = result::told(inside, end.is_err(), which, is_command);
+        if which == Which::Last {
+            self.facts.lines = self.facts.lines.saturating_add(told.lines);
+        }
+        self.tests.add(told.tests);
+        if let Some(line) = told.line
             && (which == Which::Last || self.said.is_empty())
         {
             self.said = PreviewLine::of(RESULT_CHARS);
             self.said.push_inside(line, false);
-            self.preview_passed |= which == Which::First;
+            self.preview_passed |= which == Which::First && !is_command;
             self.settle()?;
         }
         if end.is_err() && self.said.is_empty() {
@@ -491,18 +537,23 @@ impl<'a> PreviewWalk<'a> {
         // The end of a long string is seldom needed, so it is not searched first.
         let near = self.text.get(..at + NEAR).unwrap_or(self.text);
         if near.get(at) == Some(&b'"') && json::skip_value(near, at).is_err() {
-            let before = self.said.clone();
+            let before = (self.said.clone(), self.speech.clone());
             let said = self.inside(self.raw(at..self.text.len()));
-            self.said.push_inside(said, true);
+            self.speech.push(&mut self.said, said, true, true);
             self.settle()?;
             if self.said.is_full() {
                 return Ok(json::skip_value(self.text, at)?);
             }
-            self.said = before;
+            (self.said, self.speech) = before;
         }
         let end = json::skip_value(self.text, at);
-        let raw = self.raw_or_rest(at, &end);
-        self.said.push_inside(self.inside(raw), end.is_err());
+        let raw = self.inside(self.raw_or_rest(at, &end));
+        self.speech.push(
+            &mut self.said,
+            raw,
+            end.is_err(),
+            self.is_head && end.is_err(),
+        );
         self.settle()?;
         Ok(end?)
     }

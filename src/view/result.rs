@@ -1,34 +1,202 @@
-//! The most informative line of a tool result: the last line, or the first line of a failed result. Only lines with a
-//! letter or a digit count.
+//! What a tool result tells: the line that tells most, the number of its lines, and of tests how many failed.
+//!
+//! Texts are read as they are written inside string literals, in one pass. Reminders that an agent puts into results
+//! are left out, and so are the tags around a text.
 
 use crate::json;
+use memchr::memmem;
 
-/// The line to look for.
+/// The line to look for. Only lines with a letter or a digit count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Which {
     First,
     Last,
 }
 
-/// The line as written inside the string literal; `None` if no line counts. If the end of the literal is
-/// missing, the first line must be complete.
-pub(super) fn telling_line(inside: &[u8], is_cut: bool, which: Which) -> Option<&[u8]> {
-    let mut found = None;
-    let mut rest = inside;
-    loop {
-        let (line, after) = next_line(rest);
-        let is_whole = after.is_some() || !is_cut;
-        if (is_whole || which == Which::Last) && counts(line) {
-            found = Some(line);
-            if which == Which::First {
-                return found;
-            }
-        }
-        match after {
-            Some(after) => rest = after,
-            None => return found,
+/// What a text of a result tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Told<'a> {
+    /// The line as written inside the string literal; `None` if no line counts.
+    pub line: Option<&'a [u8]>,
+    /// The lines up to the last one that is not blank.
+    pub lines: u32,
+    /// Of the output of a command: the tests.
+    pub tests: TestCounts,
+}
+
+/// Tests that a command has run, as its output counts them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct TestCounts {
+    pub failed: u32,
+    pub passed: u32,
+}
+
+impl TestCounts {
+    pub(super) fn add(&mut self, other: Self) {
+        self.failed = self.failed.saturating_add(other.failed);
+        self.passed = self.passed.saturating_add(other.passed);
+    }
+
+    /// `None` if no tests were counted.
+    pub(super) fn told(self) -> Option<String> {
+        match self {
+            Self {
+                failed: 0,
+                passed: 0,
+            } => None,
+            Self { failed: 0, passed } => Some(format!("{passed} passed")),
+            Self { failed, .. } => Some(format!("{failed} failed")),
         }
     }
+}
+
+const REMINDER: &[u8] = b"<system-reminder>";
+const REMINDER_END: &[u8] = b"</system-reminder>";
+
+/// Beginnings of lines that agents add to what a tool said. They tell only if no other line does.
+const ADDED: [&[u8]; 6] = [
+    b"Exit code ",
+    b"Output:",
+    b"Process Group PGID:",
+    b"REMINDER: You MUST",
+    b"agentId: ",
+    b"Chunk ID: ",
+];
+
+/// Reads a text. If the end of the literal is missing, the first line must be complete. With `is_command` the text is
+/// the output of a command, whose tests are counted.
+pub(super) fn told(inside: &[u8], is_cut: bool, which: Which, is_command: bool) -> Told<'_> {
+    let has_reminder = memmem::find(inside, REMINDER_END).is_some();
+    let (mut told, mut added) = (Told::default(), None);
+    let (mut number, mut is_inside) = (0, false);
+    let mut rest = Some(inside);
+    while let Some(text) = rest {
+        let (mut line, after) = next_line(text);
+        rest = after;
+        if has_reminder && !without_reminder(&mut line, &mut is_inside) {
+            continue;
+        }
+        number += 1;
+        let is_whole = after.is_some() || !is_cut;
+        let line = untagged(trimmed(line));
+        if line.is_empty() {
+            continue;
+        }
+        told.lines = number;
+        if is_command && let Some(tests) = tests(line) {
+            told.tests.add(tests);
+        }
+        if !(is_whole || which == Which::Last) || !counts(line) {
+            continue;
+        }
+        let is_added = ADDED.iter().any(|start| line.starts_with(start));
+        let place = if is_added { &mut added } else { &mut told.line };
+        if which == Which::Last || place.is_none() {
+            *place = Some(line);
+        }
+        if which == Which::First && !is_command && told.line.is_some() {
+            return told;
+        }
+    }
+    told.line = told.line.or(added);
+    told
+}
+
+/// Takes reminders out of a line; `false` if nothing else is in it. `is_inside` says whether the line begins inside one.
+fn without_reminder(line: &mut &[u8], is_inside: &mut bool) -> bool {
+    if *is_inside {
+        let Some(end) = memmem::find(line, REMINDER_END) else {
+            return false;
+        };
+        *is_inside = false;
+        *line = line.get(end + REMINDER_END.len()..).unwrap_or_default();
+        return !trimmed(line).is_empty();
+    }
+    if let Some(start) = memmem::find(line, REMINDER) {
+        *is_inside = memmem::find(line, REMINDER_END).is_none();
+        *line = line.get(..start).unwrap_or_default();
+        return !trimmed(line).is_empty();
+    }
+    if let Some(end) = memmem::find(line, REMINDER_END) {
+        *line = line.get(..end).unwrap_or_default();
+        return !trimmed(line).is_empty();
+    }
+    true
+}
+
+fn trimmed(line: &[u8]) -> &[u8] {
+    let mut line = line.trim_ascii();
+    while let Some(rest) = line.strip_prefix(br"\t") {
+        line = rest.trim_ascii();
+    }
+    line
+}
+
+/// A line without the tag around it; empty if the line is a tag.
+fn untagged(line: &[u8]) -> &[u8] {
+    let Some((tag, rest)) = line.strip_prefix(b"<").and_then(split_tag) else {
+        return line;
+    };
+    match (rest, tag) {
+        (b"", _) => b"",
+        (rest, tag) => {
+            let text = rest
+                .strip_suffix(b">")
+                .and_then(|text| text.strip_suffix(tag));
+            text.and_then(|text| text.strip_suffix(b"</"))
+                .unwrap_or(line)
+        }
+    }
+}
+
+/// The name of a tag, and the text after its end.
+fn split_tag(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let text = text.strip_prefix(b"/").unwrap_or(text);
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let end = text
+        .iter()
+        .position(|byte| !is_name(byte))
+        .filter(|end| *end > 0)?;
+    let (name, rest) = text.split_at_checked(end)?;
+    Some((name, rest.strip_prefix(b">")?))
+}
+
+/// The tests that a line counts: those of cargo, nextest, pytest, jest, vitest and mocha, and a failure of Go's.
+fn tests(line: &[u8]) -> Option<TestCounts> {
+    if line.starts_with(b"--- FAIL") {
+        return Some(TestCounts {
+            failed: 1,
+            passed: 0,
+        });
+    }
+    let start = line
+        .iter()
+        .position(|byte| !matches!(byte, b'=' | b' ' | b'#'))?;
+    let line = line.get(start..)?;
+    let starts: [&[u8]; 4] = [b"test result:", b"Tests:", b"Tests ", b"Summary ["];
+    let counts = line.first().is_some_and(u8::is_ascii_digit);
+    if !counts && !starts.iter().any(|start| line.starts_with(start)) {
+        return None;
+    }
+    let (mut tests, mut found, mut number) = (TestCounts::default(), false, None);
+    for word in line
+        .split(|byte| !byte.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+    {
+        let known = match word {
+            b"failed" | b"failing" => Some(&mut tests.failed),
+            b"passed" | b"passing" => Some(&mut tests.passed),
+            _ => None,
+        };
+        if let (Some(number), Some(known)) = (number, known) {
+            *known = number;
+            found = true;
+        }
+        number = std::str::from_utf8(word)
+            .ok()
+            .and_then(|word| word.parse().ok());
+    }
+    found.then_some(tests)
 }
 
 /// The text before the next line break, and the text after it, if there is one.
@@ -76,12 +244,16 @@ fn counts(line: &[u8]) -> bool {
 mod tests {
     use super::*;
 
+    fn line(inside: &str, which: Which) -> &str {
+        let line = told(inside.as_bytes(), false, which, false).line;
+        std::str::from_utf8(line.unwrap_or_default()).unwrap()
+    }
+
     #[test]
     fn the_first_or_last_line_with_a_letter_or_digit() {
         let check = |inside: &str, first: &str, last: &str| {
-            let line = |which| telling_line(inside.as_bytes(), false, which).unwrap_or_default();
-            assert_eq!(line(Which::First), first.as_bytes(), "{inside}");
-            assert_eq!(line(Which::Last), last.as_bytes(), "{inside}");
+            assert_eq!(line(inside, Which::First), first, "{inside}");
+            assert_eq!(line(inside, Which::Last), last, "{inside}");
         };
         check("", "", "");
         check("one", "one", "one");
@@ -96,10 +268,60 @@ mod tests {
 
     #[test]
     fn a_first_line_without_its_end_does_not_count() {
-        let line = |inside: &'static str| telling_line(inside.as_bytes(), true, Which::First);
+        let line = |inside: &'static str| told(inside.as_bytes(), true, Which::First, false).line;
         assert_eq!(line(r"one"), None);
         assert_eq!(line(r"--\none"), None);
         assert_eq!(line(r"one\n"), Some(&b"one"[..]));
         assert_eq!(line(r"one\"), None);
+    }
+
+    /// Rows of `Read` ended in `</system-reminder>`.
+    #[test]
+    fn what_agents_add_to_a_result_does_not_tell() {
+        let reminded = r"  1→a\n  2→b\n\n<system-reminder>\nIs it malware?\n</system-reminder>\n";
+        assert_eq!(line(reminded, Which::Last), "2→b");
+        assert_eq!(
+            told(reminded.as_bytes(), false, Which::Last, false).lines,
+            2
+        );
+        assert_eq!(
+            line(r"a<system-reminder>x</system-reminder>", Which::Last),
+            "a"
+        );
+        assert_eq!(line(r"a\nof one</system-reminder>", Which::Last), "of one");
+        assert_eq!(
+            line(r"<system-reminder>x\ny</system-reminder>", Which::First),
+            ""
+        );
+        let failed = "<tool_use_error>File does not exist.</tool_use_error>";
+        assert_eq!(line(failed, Which::First), "File does not exist.");
+        assert_eq!(
+            line(r"Exit code 1\nno such file", Which::First),
+            "no such file"
+        );
+        assert_eq!(line("Exit code 1", Which::First), "Exit code 1");
+        assert_eq!(line(r"<html>\nx\n</html>", Which::Last), "x");
+        assert_eq!(line("a <b> c", Which::Last), "a <b> c");
+        assert_eq!(line("<b>c</i>", Which::Last), "<b>c</i>");
+    }
+
+    #[test]
+    fn tests_are_counted_as_their_runners_count_them() {
+        let check = |inside: &str, failed: u32, passed: u32| {
+            let tests = told(inside.as_bytes(), false, Which::Last, true).tests;
+            assert_eq!(tests, TestCounts { failed, passed }, "{inside}");
+        };
+        let cargo = r"test result: ok. 5 passed; 0 failed; 0 ignored\ntest result: FAILED. 2 passed; 3 failed;";
+        check(cargo, 3, 7);
+        check("==== 3 failed, 10 passed in 0.12s ====", 3, 10);
+        check("Tests:       1 failed, 2 passed, 3 total", 1, 2);
+        check(
+            "     Summary [   0.1s] 13 tests run: 10 passed, 3 failed",
+            3,
+            10,
+        );
+        check(r"--- FAIL: TestA (0.00s)\n--- FAIL: TestB\nFAIL", 2, 0);
+        check(r"10 passing\n2 failing", 2, 10);
+        check(r"c0ffee1 fix 3 failed tests\n12 files", 0, 0);
     }
 }

@@ -1,6 +1,6 @@
 //! Flat rows of the answer (protocol.md §6), written directly as JSON.
 
-use super::call::ToolCall;
+use super::call::{ToolCall, relative};
 use super::prefix::{self, Render};
 use super::preview::RowFacts;
 use super::snapshot::{Entry, Snapshot};
@@ -10,6 +10,7 @@ use crate::json::push_string;
 use crate::search::Excerpt;
 use crate::timestamp;
 use crate::tree::Flags;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// A row with the facts it needs from the tree.
@@ -40,16 +41,37 @@ pub(crate) struct RowParts<'a> {
     pub call: Option<&'a ToolCall<'a>>,
     /// The excerpt that matches the query.
     pub found: Option<&'a Excerpt>,
+    /// The working directory of the session: paths in it are shown relative to it.
+    pub cwd: &'a str,
 }
 
 impl<'a> RowParts<'a> {
     /// The parts of a row without a call and without a match.
-    pub(crate) fn plain(facts: &'a RowFacts<'a>, look: &'a RowLook) -> Self {
+    pub(crate) fn plain(facts: &'a RowFacts<'a>, look: &'a RowLook, cwd: &'a str) -> Self {
         Self {
             facts,
             look,
             call: None,
             found: None,
+            cwd,
+        }
+    }
+
+    /// The preview of an entry that is no tool result.
+    fn preview(&self, entry: &Entry<'_>) -> Cow<'a, str> {
+        match &self.look.preview {
+            Some(preview) => Cow::Borrowed(preview),
+            // Tool calls and nothing else.
+            None if entry.flags.has(Flags::SILENT) => relative(&self.facts.preview, self.cwd),
+            None => Cow::Borrowed(&self.facts.preview),
+        }
+    }
+
+    /// The name of the row's style.
+    fn style(&self) -> Option<&'static str> {
+        match self.facts.is_aside && self.look.preview.is_none() {
+            true => Some("dim"),
+            false => self.look.style,
         }
     }
 }
@@ -164,11 +186,14 @@ impl ServedRow<'_> {
         out.extend_from_slice(b",\"preview\":");
         if entry.role == Role::ToolResult {
             let is_error = entry.flags.has(Flags::ERROR);
-            push_string(out, &facts.preview_of_result(call, is_error, render));
+            push_string(
+                out,
+                &facts.preview_of_result(call, is_error, render, parts.cwd),
+            );
         } else {
-            push_string(out, look.preview.as_deref().unwrap_or(&facts.preview));
+            push_string(out, &parts.preview(entry));
         }
-        push_look(out, look);
+        push_look(out, look.icon.as_deref(), parts.style());
         out.extend_from_slice(b",\"timestamp\":");
         match entry.timestamp {
             Some(at) if !entry.flags.has(Flags::ODD_TIMESTAMP) => push_timestamp(out, at),
@@ -189,7 +214,7 @@ impl ServedRow<'_> {
             push_string(out, tool_name);
         }
         if let Some(call) = call {
-            push_call(out, call);
+            push_call(out, call, parts.cwd);
         }
         if let Some(found) = found {
             push_match(out, found);
@@ -208,24 +233,25 @@ impl ServedRow<'_> {
 }
 
 /// Appends `,"icon":…,"style":…` as far as the row has them.
-fn push_look(out: &mut Vec<u8>, look: &RowLook) {
-    if let Some(icon) = &look.icon {
+fn push_look(out: &mut Vec<u8>, icon: Option<&str>, style: Option<&str>) {
+    if let Some(icon) = icon {
         out.extend_from_slice(b",\"icon\":");
         push_string(out, icon);
     }
-    if let Some(style) = look.style {
+    if let Some(style) = style {
         out.extend_from_slice(b",\"style\":");
         push_string(out, style);
     }
 }
 
 /// Appends `,"toolCall":{"name":…,"summary":…}`, without an empty summary.
-fn push_call(out: &mut Vec<u8>, call: &ToolCall<'_>) {
+fn push_call(out: &mut Vec<u8>, call: &ToolCall<'_>, cwd: &str) {
     out.extend_from_slice(b",\"toolCall\":{\"name\":");
     push_string(out, &call.name);
-    if !call.summary.is_empty() {
+    let summary = call.told(cwd);
+    if !summary.is_empty() {
         out.extend_from_slice(b",\"summary\":");
-        push_string(out, &call.summary);
+        push_string(out, &summary);
     }
     out.push(b'}');
 }

@@ -174,7 +174,10 @@ pub(crate) struct ListSessionsParams {
     pub named: Option<bool>,
     /// Only the sessions of subagents that this session spawned, by its id. Default: all sessions.
     pub spawned_by: Option<String>,
-    /// Words that all occur in the name, the first message, the working directory or the id. Default: none.
+    /// Only the sessions imported from this tool, by the name that `import_sessions` has for it. Default: all sessions.
+    pub source: Option<String>,
+    /// Words that all occur in the name, the first message, the working directory, the id or the ids of the tool from
+    /// which the session was imported. Default: none.
     pub query: Option<String>,
     /// The order of the rows. Default: `recent`.
     pub sort: Option<SessionSort>,
@@ -423,8 +426,14 @@ pub(crate) struct SessionRow {
     pub modified: String,
     /// The number of messages on all branches.
     pub message_count: u64,
-    /// The text of the first user message, shortened; empty if there is none.
+    /// What the user said first, as its row in the tree says it; empty if nothing was said.
     pub first_message: String,
+    /// The tool from which the session was imported, by the name that `import_sessions` has for it. Absent for others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub native_ids: Vec<String>,
     /// The session that this one comes from, as the header says. Untrusted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,

@@ -54,6 +54,33 @@ pub(crate) fn listed(d: &mut Daemon, params: Json) -> Vec<String> {
         .collect()
 }
 
+/// A session was named `<command-name>/exit</command-name> <command-message>exit…` in one client and by the first prompt
+/// in another.
+#[test]
+fn a_session_is_named_by_what_a_person_said_first() {
+    let home = Home::new();
+    let command = "<command-name>/exit</command-name>\n<command-message>exit</command-message>";
+    Log::new("s1")
+        .user("u1", "", command)
+        .user(
+            "u2",
+            "u1",
+            "<ide_opened_file>a.rs</ide_opened_file>\n## Fix the **build**",
+        )
+        .store(&home, "2025-01-01T00-00-00-000Z_s1.jsonl");
+    let mut d = Daemon::quiet_in(&home);
+    let rows = d.ok("list_sessions", json!({}));
+    assert_eq!(rows["sessions"][0]["firstMessage"], "Fix the build");
+    let session = json!({"sessionId": "s1"});
+    d.ok("open_session", session.clone());
+    let tree = d.ok("get_tree", session);
+    let row = |at: usize| (&tree["nodes"][at]["preview"], &tree["nodes"][at]["style"]);
+    assert_eq!(row(0), (&json!("/exit"), &json!("dim")));
+    assert_eq!(row(1), (&json!("Fix the build"), &Json::Null));
+    let drawn = home.run(&["tree", "s1"], &[], "").clean().text();
+    assert!(drawn.starts_with("Fix the build\n"), "{drawn}");
+}
+
 #[test]
 fn rows_have_exact_counts_and_names() {
     let home = Home::new();

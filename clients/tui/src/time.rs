@@ -30,7 +30,7 @@ pub fn seconds(stored: &str) -> i64 {
     stored.parse::<Timestamp>().map_or(0, Timestamp::as_second)
 }
 
-/// Formats how long ago `then` was, in at most five columns; both are seconds since 1970.
+/// Formats how long ago `then` was (protocol.md §1.5); both are seconds since 1970.
 pub fn ago(then: i64, now: i64) -> String {
     let seconds = now.saturating_sub(then).max(0);
     match seconds {
@@ -38,8 +38,9 @@ pub fn ago(then: i64, now: i64) -> String {
         0..60 => "now".to_owned(),
         60..3600 => format!("{}m", seconds / 60),
         3600..86_400 => format!("{}h", seconds / 3600),
-        86_400..8_640_000 => format!("{}d", seconds / 86_400),
-        _ => format!("{}y", (seconds / 31_557_600).max(1)),
+        86_400..604_800 => format!("{}d", seconds / 86_400),
+        604_800..31_536_000 => format!("{}w", seconds / 604_800),
+        _ => format!("{}y", seconds / 31_536_000),
     }
 }
 
@@ -81,6 +82,7 @@ mod tests {
             (90, "1m"),
             (7200, "2h"),
             (200_000, "2d"),
+            (700_000, "1w"),
             (90_000_000, "2y"),
         ] {
             assert_eq!(ago(1_000_000_000, 1_000_000_000 + seconds), shown);

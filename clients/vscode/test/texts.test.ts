@@ -140,7 +140,7 @@ test('short texts are as people say them', () => {
   assert.equal(shorten('🎉🎉🎉', 2), '🎉…');
   assert.deepEqual(unitRanges('🎉a', [[1, 2]]), [[2, 3]]);
   assert.equal(count(1, 'entry', 'entries'), '1 entry');
-  assert.equal(ago('2026-01-01T00:00:00Z', Date.parse('2026-01-01T05:00:00Z')), '5 h');
+  assert.equal(ago('2026-01-01T00:00:00Z', Date.parse('2026-01-01T05:00:00Z')), '5h');
   assert.equal(ago('never'), '');
 });
 

@@ -138,7 +138,7 @@ impl<'s> PartPacker<'s> {
         served.entry.label = label.as_deref();
         let parts = RowParts {
             call: call.as_ref(),
-            ..RowParts::plain(&facts, &look)
+            ..RowParts::plain(&facts, &look, &self.source.head.cwd)
         };
         let mut row = Vec::with_capacity(256);
         served.push_packed(&mut row, parts, served.row.parent(), body);

@@ -24,7 +24,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// The version of this file's format and of `view`'s previews. Change it with either of them.
 pub(crate) const KIND: FileKind = FileKind {
-    format: b"treelined previ4",
+    format: b"treelined previ5",
     ending: ".previews",
     most: 64,
     most_bytes: u64::MAX,

@@ -214,10 +214,18 @@ fn filtered(
         let text = || {
             let name = row.name.as_deref().unwrap_or_default();
             let id = header.map(|header| header.id.as_str()).unwrap_or_default();
-            format!("{name}\n{}\n{cwd}\n{id}", row.first_message).to_lowercase()
+            let natives = row
+                .source
+                .as_ref()
+                .map(|source| source.native_ids.join("\n"));
+            let natives = natives.unwrap_or_default();
+            format!("{name}\n{}\n{cwd}\n{id}\n{natives}", row.first_message).to_lowercase()
         };
+        let source = row.source.as_ref().map(|source| source.tool.as_str());
+        let from = params.source.is_none() || params.source.as_deref() == source;
         is_of(row, wanted.as_deref())
             && named
+            && from
             && spawned
             && (words.is_empty() || {
                 let text = text();
@@ -369,6 +377,7 @@ mod tests {
             modified: 1_700_000_000_000,
             message_count: 7,
             first_message: "first \"quoted\"".to_owned(),
+            source: None,
             problem,
         };
         Arc::new(CatalogueRow::new(status, listing))

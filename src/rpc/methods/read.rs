@@ -434,6 +434,7 @@ pub(in crate::rpc) fn list_branches(
     let some_are_results = rows.iter().any(BranchRow::is_result);
     let outline = some_are_results.then(|| Outline::new(tree, Scope::default()));
     let renderers = read.call.daemon.renderers();
+    let cwd = read.cwd().to_owned();
     // The entries of each tip are read without the session.
     Ok(ReadAnswer::later(0, move || {
         let items = outline
@@ -444,7 +445,7 @@ pub(in crate::rpc) fn list_branches(
         let mut branches = Vec::with_capacity(rows.len());
         for row in rows {
             let at = outline.as_ref().zip(items.get(&row.tip).copied());
-            branches.push(row.with_preview(&mut reader, at, &renderers)?);
+            branches.push(row.with_preview(&mut reader, at, &renderers, &cwd)?);
         }
         Ok(wire::ListBranchesResult { branches })
     }))
@@ -510,6 +511,7 @@ impl BranchRow {
         reader: &mut RowReader<'_>,
         at: Option<(&Outline, usize)>,
         renderers: &Renderers,
+        cwd: &str,
     ) -> Result<wire::Branch> {
         let at = at.filter(|_| self.is_result());
         let Self {
@@ -525,7 +527,7 @@ impl BranchRow {
                 let callers = outline.callers(item);
                 let (facts, call) = reader.result(tip, place, subject, callers)?;
                 let call = call.cloned().or_else(|| facts.own_call());
-                facts.preview_of_result(call.as_ref(), subject.flags.has(Flags::ERROR), None)
+                facts.preview_of_result(call.as_ref(), subject.flags.has(Flags::ERROR), None, cwd)
             }
             (None, None) => reader.facts(tip, place, subject)?.preview.into_owned(),
         };

@@ -154,6 +154,7 @@ impl<'p> Selection<'p> {
         };
         is_in
             && self.params.spawned_by.is_none()
+            && self.params.source.is_none()
             && named.is_none_or(|named| row.is_some() && named == name.is_some())
             && (self.words.is_empty() || {
                 let (name, cwd) = (name.unwrap_or_default(), cwd.unwrap_or_default());

@@ -67,6 +67,7 @@ impl TreeRequest {
                 leaf_id: read.leaf_id().map(str::to_owned),
                 revision,
                 seq: read.seq(),
+                cwd: read.cwd().to_owned(),
             },
             request: Arc::clone(self),
         };
@@ -282,6 +283,7 @@ impl Page {
                     bodies: &shown.bodies,
                     renderers: &shown.renderers,
                     render: params.render.map(render),
+                    cwd: &self.head.cwd,
                 };
                 rows.push(&mut out, shown.range.clone(), max_bytes.min(self.fits))?
             }
@@ -376,6 +378,7 @@ struct Head {
     leaf_id: Option<String>,
     revision: String,
     seq: u64,
+    cwd: String,
 }
 
 /// Prepares the reads of these items' entries.
@@ -413,6 +416,7 @@ struct Rows<'a> {
     bodies: &'a Bodies,
     renderers: &'a Renderers,
     render: Option<Render>,
+    cwd: &'a str,
 }
 
 /// Rows as JSON, each with a comma after it, and the end of each.
@@ -480,7 +484,7 @@ impl Rows<'_> {
         let look = &reader.look(entry.place, subject, self.renderers)?;
         if entry.role != Role::ToolResult && self.query.is_none() {
             let facts = &reader.facts(entry.node, entry.place, subject)?;
-            served.push_json(out, RowParts::plain(facts, look), self.render);
+            served.push_json(out, RowParts::plain(facts, look, self.cwd), self.render);
             return Ok(());
         }
         let (facts, call) = match entry.role {
@@ -501,7 +505,7 @@ impl Rows<'_> {
         let parts = RowParts {
             call: call.as_ref(),
             found: found.as_ref(),
-            ..RowParts::plain(&facts, look)
+            ..RowParts::plain(&facts, look, self.cwd)
         };
         served.push_json(out, parts, self.render);
         Ok(())

@@ -113,7 +113,7 @@ impl Session {
             let look = RowLook::default();
             let parts = RowParts {
                 call: call.as_ref(),
-                ..RowParts::plain(&facts, &look)
+                ..RowParts::plain(&facts, &look, "")
             };
             served.push_json(&mut out, parts, ask.render);
             serde_json::from_slice(&out).unwrap()

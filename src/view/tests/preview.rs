@@ -221,11 +221,11 @@ fn other_entries() {
         let summary = format!(r#","summary":"{preamble}\n\n{long}""#);
         check_entry("branch_summary", &summary, &long[..PreviewLine::LIMIT]);
         let summary = format!(r#","summary":"{preamble}\n\n## Goal\n{preamble}""#);
-        check_entry("branch_summary", &summary, &format!("## Goal {preamble}"));
+        check_entry("branch_summary", &summary, &format!("Goal {preamble}"));
         check_entry(
             "compaction",
             &summary,
-            &format!("{preamble} ## Goal {preamble}"),
+            &format!("{preamble} Goal {preamble}"),
         );
     }
     check_entry("model_change", r#","provider":"p","modelId":"m""#, "p/m");

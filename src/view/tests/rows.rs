@@ -161,7 +161,7 @@ fn the_order_of_members_is_the_documents() {
     let look = RowLook::default();
     let parts = RowParts {
         found: Some(&found),
-        ..RowParts::plain(&facts, &look)
+        ..RowParts::plain(&facts, &look, "/w")
     };
     served.push_json(&mut out, parts, Some(Render::Ascii));
     assert_eq!(

@@ -309,7 +309,7 @@ fn tail(tree: &Tree, count: usize) -> Vec<Value> {
     let rows = visible.served(&snapshot, page).map(|served| {
         let mut out = Vec::new();
         let (facts, look) = (RowFacts::default(), RowLook::default());
-        let parts = RowParts::plain(&facts, &look);
+        let parts = RowParts::plain(&facts, &look, "");
         served.push_json(&mut out, parts, Some(Render::Unicode));
         serde_json::from_slice(&out).unwrap()
     });

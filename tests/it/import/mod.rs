@@ -4,6 +4,7 @@ mod damage;
 mod forget;
 mod interrupted;
 mod kill;
+mod native_ids;
 mod order;
 mod places;
 mod sessions;

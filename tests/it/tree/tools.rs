@@ -11,8 +11,8 @@ fn a_tool_results_row_shows_the_call_then_the_result() {
     let preview = |tree: &Json, id: &str| row(tree, id)["preview"].as_str().unwrap().to_owned();
     for (id, expected) in [
         ("calls", "bash cargo test, Edit src/lib.rs, weather Ulm"),
-        ("failed", "bash cargo test → ✗ 3 failed"),
-        ("edited", "Edit src/lib.rs → 1 file changed"),
+        ("failed", "cargo test → ✗ 3 failed"),
+        ("edited", "Edit src/lib.rs −1"),
         ("other", "weather Ulm → Rain"),
         ("lost", "grep → a.rs:1"),
         ("bare", "bash cargo test"),
@@ -20,7 +20,7 @@ fn a_tool_results_row_shows_the_call_then_the_result() {
         assert_eq!(preview(&tree, id), expected);
     }
     let ascii = d.ok("get_tree", json!({"render": "ascii"}));
-    assert_eq!(preview(&ascii, "failed"), "bash cargo test -> x 3 failed");
+    assert_eq!(preview(&ascii, "failed"), "cargo test -> x 3 failed");
     assert_eq!(preview(&ascii, "other"), "weather Ulm -> Rain");
     let call = |id: &str| row(&tree, id)["toolCall"].clone();
     assert_eq!(
@@ -55,7 +55,7 @@ fn a_long_command_does_not_hide_its_result() {
     let shown = row(&tree, "r");
     let preview = shown["preview"].as_str().unwrap();
     assert!(
-        preview.chars().count() <= 200 && preview.starts_with("bash very long"),
+        preview.chars().count() <= 200 && preview.starts_with("very long"),
         "{preview}"
     );
     assert!(
@@ -72,6 +72,40 @@ fn a_long_command_does_not_hide_its_result() {
     );
 }
 
+/// Rows of `Read` had the whole path, and ended in `</system-reminder>`.
+#[test]
+fn rows_of_tools_say_what_a_person_would() {
+    let calls = json!([
+        tool_call("r", "Read", json!({"file_path": "/project/CLAUDE.md"})),
+        tool_call(
+            "e",
+            "Edit",
+            json!({"file_path": "/project/a_test.go", "old_string": "a\nb", "new_string": "c\nd\nb"})
+        ),
+        tool_call("t", "Bash", json!({"command": "cd /project && cargo test"})),
+    ]);
+    let read = "1→a\n2→b\n\n<system-reminder>\nIs it malware?\n</system-reminder>\n";
+    let tests =
+        "running 3 tests\ntest result: FAILED. 1 passed; 2 failed; 0 ignored\n\nerror: test failed";
+    let log = Log::new("s1")
+        .message("c", "", assistant_with(calls))
+        .message("read", "c", tool_result("r", "Read", read, false))
+        .message("edit", "read", tool_result("e", "Edit", "ok", false))
+        .message("test", "edit", tool_result("t", "Bash", tests, false));
+    let mut d = opened(&log);
+    let tree = d.ok("get_tree", json!({"render": "unicode"}));
+    for (id, expected) in [
+        ("read", "Read CLAUDE.md → 2 lines"),
+        ("edit", "Edit a_test.go +2 −1"),
+        ("test", "cargo test → 2 failed"),
+    ] {
+        assert_eq!(row(&tree, id)["preview"], expected);
+    }
+    let ascii = d.ok("get_tree", json!({"render": "ascii"}));
+    assert_eq!(row(&ascii, "edit")["preview"], "Edit a_test.go +2 -1");
+    assert_eq!(row(&tree, "test")["toolCall"]["summary"], "cargo test");
+}
+
 #[test]
 fn a_branch_whose_tip_is_a_tool_result_has_the_preview_of_its_row() {
     let log = Log::new("s1")
@@ -83,7 +117,7 @@ fn a_branch_whose_tip_is_a_tool_result_has_the_preview_of_its_row() {
         .message("r", "c", tool_result("c", "ls", "a\nb", false));
     let mut d = opened(&log);
     let branches = d.ok("list_branches", json!({}));
-    assert_eq!(branches["branches"][0]["preview"], "ls src → b");
+    assert_eq!(branches["branches"][0]["preview"], "ls src → 2 lines");
 }
 
 /// A view is extended by appended entries: rows of results must find their calls in it.
@@ -110,13 +144,7 @@ fn tool_results_appended_after_a_get_tree_are_shown_as_in_a_new_one() {
         .rev()
         .take(2)
         .collect();
-    assert_eq!(
-        last,
-        [
-            "Edit src/lib.rs → 1 file changed",
-            "read late.rs → fn late() {}"
-        ]
-    );
+    assert_eq!(last, ["Edit src/lib.rs −1", "read late.rs → fn late() {}"]);
     d.ok("get_tree", json!({"filter": "user-only"}));
     assert_eq!(d.ok("get_tree", all)["nodes"], extended["nodes"]);
 }

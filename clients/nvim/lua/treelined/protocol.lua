@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:377cb6a5b146ccd3167bc023a06bc94be5add61590a9403db3cce036b9cc7a2d',
+  schema_hash = 'sha256:0f62e2972056176d1fe6d1e3fecf25c0ad9c2ffc79dc92c9a2548824148a927e',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

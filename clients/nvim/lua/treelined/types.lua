@@ -945,8 +945,9 @@
 ---@field limit? integer The most rows of the page. Default: no limit.
 ---@field local? boolean True: only the files of this machine, without anything of the log. Default: false.
 ---@field named? boolean True: only sessions with a name; false: only those without. Default: both.
----@field query? string Words that all occur in the name, the first message, the working directory or the id. Default: none.
+---@field query? string Words that all occur in the name, the first message, the working directory, the id or the ids of the tool from which the session was imported. Default: none.
 ---@field sort? treelined.SessionSort The order of the rows. Default: `recent`.
+---@field source? string Only the sessions imported from this tool, by the name that `import_sessions` has for it. Default: all sessions.
 ---@field spawnedBy? string Only the sessions of subagents that this session spawned, by its id. Default: all sessions.
 
 --- The result of `list_sessions`.
@@ -1673,15 +1674,17 @@
 ---@field created string When the session was created, in ISO 8601.
 ---@field cwd string The working directory; empty if the file has none.
 ---@field diagnostic? treelined.RowDiagnostic Why the file cannot be opened. Absent if it can.
----@field firstMessage string The text of the first user message, shortened; empty if there is none.
+---@field firstMessage string What the user said first, as its row in the tree says it; empty if nothing was said.
 ---@field log? treelined.SessionInLog The session's place in the log. Absent if the log does not have it, and from a daemon without a log.
 ---@field messageCount integer The number of messages on all branches.
 ---@field modified string When the last message of the user or the assistant was sent, or when the session was created if there is none; in ISO 8601.
 ---@field name? string The name. Absent if the session has none.
+---@field nativeIds? string[] The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported.
 ---@field parentSession? string The session that this one comes from, as the header says. Untrusted text.
 ---@field path string The path of the session file.
 ---@field queued? boolean True: entries of the file wait for the log, in a session that the daemon has or had open. Absent if none do.
 ---@field sessionId string The id of the session; empty if the file has none.
+---@field source? string The tool from which the session was imported, by the name that `import_sessions` has for it. Absent for others.
 ---@field spawnedBy? treelined.SpawnedBy The call that spawned this session, if it is a subagent's, as the header says. Untrusted text.
 
 --- The order of a list of sessions.
@@ -1823,15 +1826,17 @@
 ---@field cwd string The working directory; empty if the file has none.
 ---@field deletedAt string When the session was deleted, in ISO 8601.
 ---@field diagnostic? treelined.RowDiagnostic Why the file cannot be opened. Absent if it can.
----@field firstMessage string The text of the first user message, shortened; empty if there is none.
+---@field firstMessage string What the user said first, as its row in the tree says it; empty if nothing was said.
 ---@field log? treelined.SessionInLog The session's place in the log. Absent if the log does not have it, and from a daemon without a log.
 ---@field messageCount integer The number of messages on all branches.
 ---@field modified string When the last message of the user or the assistant was sent, or when the session was created if there is none; in ISO 8601.
 ---@field name? string The name. Absent if the session has none.
+---@field nativeIds? string[] The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported.
 ---@field parentSession? string The session that this one comes from, as the header says. Untrusted text.
 ---@field path string The path of the session file.
 ---@field queued? boolean True: entries of the file wait for the log, in a session that the daemon has or had open. Absent if none do.
 ---@field sessionId string The id of the session; empty if the file has none.
+---@field source? string The tool from which the session was imported, by the name that `import_sessions` has for it. Absent for others.
 ---@field spawnedBy? treelined.SpawnedBy The call that spawned this session, if it is a subagent's, as the header says. Untrusted text.
 ---@field trashedPath string The path of the file in the trash.
 

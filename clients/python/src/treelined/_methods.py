@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:377cb6a5b146ccd3167bc023a06bc94be5add61590a9403db3cce036b9cc7a2d"
+SCHEMA_HASH = "sha256:0f62e2972056176d1fe6d1e3fecf25c0ad9c2ffc79dc92c9a2548824148a927e"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -333,6 +333,7 @@ class AsyncMethods(ABC):
         cwd: str | None | Omitted = OMITTED,
         named: bool | None | Omitted = OMITTED,
         spawned_by: str | None | Omitted = OMITTED,
+        source: str | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
         sort: types.SessionSort | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
@@ -348,7 +349,9 @@ class AsyncMethods(ABC):
 
         `spawned_by`: Only the sessions of subagents that this session spawned, by its id. Default: all sessions.
 
-        `query`: Words that all occur in the name, the first message, the working directory or the id. Default: none.
+        `source`: Only the sessions imported from this tool, by the name that `import_sessions` has for it. Default: all sessions.
+
+        `query`: Words that all occur in the name, the first message, the working directory, the id or the ids of the tool from which the session was imported. Default: none.
 
         `sort`: The order of the rows. Default: `recent`.
 
@@ -365,6 +368,7 @@ class AsyncMethods(ABC):
                 "cwd": cwd,
                 "named": named,
                 "spawnedBy": spawned_by,
+                "source": source,
                 "query": query,
                 "sort": sort,
                 "limit": limit,
@@ -2218,6 +2222,7 @@ class Methods(ABC):
         cwd: str | None | Omitted = OMITTED,
         named: bool | None | Omitted = OMITTED,
         spawned_by: str | None | Omitted = OMITTED,
+        source: str | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
         sort: types.SessionSort | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
@@ -2233,7 +2238,9 @@ class Methods(ABC):
 
         `spawned_by`: Only the sessions of subagents that this session spawned, by its id. Default: all sessions.
 
-        `query`: Words that all occur in the name, the first message, the working directory or the id. Default: none.
+        `source`: Only the sessions imported from this tool, by the name that `import_sessions` has for it. Default: all sessions.
+
+        `query`: Words that all occur in the name, the first message, the working directory, the id or the ids of the tool from which the session was imported. Default: none.
 
         `sort`: The order of the rows. Default: `recent`.
 
@@ -2250,6 +2257,7 @@ class Methods(ABC):
                 "cwd": cwd,
                 "named": named,
                 "spawnedBy": spawned_by,
+                "source": source,
                 "query": query,
                 "sort": sort,
                 "limit": limit,

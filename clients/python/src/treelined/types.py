@@ -2211,8 +2211,10 @@ class ListSessionsParams(TypedDict, total=False):
     """True: only sessions with a name; false: only those without. Default: both."""
     spawnedBy: str | None
     """Only the sessions of subagents that this session spawned, by its id. Default: all sessions."""
+    source: str | None
+    """Only the sessions imported from this tool, by the name that `import_sessions` has for it. Default: all sessions."""
     query: str | None
-    """Words that all occur in the name, the first message, the working directory or the id. Default: none."""
+    """Words that all occur in the name, the first message, the working directory, the id or the ids of the tool from which the session was imported. Default: none."""
     sort: SessionSort | None
     """The order of the rows. Default: `recent`."""
     limit: int | None
@@ -3601,7 +3603,7 @@ class _SessionRow(TypedDict):
     messageCount: int
     """The number of messages on all branches."""
     firstMessage: str
-    """The text of the first user message, shortened; empty if there is none."""
+    """What the user said first, as its row in the tree says it; empty if nothing was said."""
 
 
 class SessionRow(_SessionRow, total=False):
@@ -3609,6 +3611,10 @@ class SessionRow(_SessionRow, total=False):
 
     name: str
     """The name. Absent if the session has none."""
+    source: str
+    """The tool from which the session was imported, by the name that `import_sessions` has for it. Absent for others."""
+    nativeIds: list[str]
+    """The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported."""
     parentSession: str
     """The session that this one comes from, as the header says. Untrusted text."""
     spawnedBy: SpawnedBy
@@ -3887,7 +3893,7 @@ class _TrashedRow(TypedDict):
     messageCount: int
     """The number of messages on all branches."""
     firstMessage: str
-    """The text of the first user message, shortened; empty if there is none."""
+    """What the user said first, as its row in the tree says it; empty if nothing was said."""
     trashedPath: str
     """The path of the file in the trash."""
     deletedAt: str
@@ -3899,6 +3905,10 @@ class TrashedRow(_TrashedRow, total=False):
 
     name: str
     """The name. Absent if the session has none."""
+    source: str
+    """The tool from which the session was imported, by the name that `import_sessions` has for it. Absent for others."""
+    nativeIds: list[str]
+    """The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported."""
     parentSession: str
     """The session that this one comes from, as the header says. Untrusted text."""
     spawnedBy: SpawnedBy

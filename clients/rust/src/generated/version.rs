@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:377cb6a5b146ccd3167bc023a06bc94be5add61590a9403db3cce036b9cc7a2d";
+    "sha256:0f62e2972056176d1fe6d1e3fecf25c0ad9c2ffc79dc92c9a2548824148a927e";

@@ -156,7 +156,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:377cb6a5b146ccd3167bc023a06bc94be5add61590a9403db3cce036b9cc7a2d';
+export const SCHEMA_HASH = 'sha256:0f62e2972056176d1fe6d1e3fecf25c0ad9c2ffc79dc92c9a2548824148a927e';
 
 /** Params and result by method. */
 export interface Methods {

@@ -4419,7 +4419,11 @@ export interface ListSessionsParams {
    */
   spawnedBy?: string | null;
   /**
-   * Words that all occur in the name, the first message, the working directory or the id. Default: none.
+   * Only the sessions imported from this tool, by the name that `import_sessions` has for it. Default: all sessions.
+   */
+  source?: string | null;
+  /**
+   * Words that all occur in the name, the first message, the working directory, the id or the ids of the tool from which the session was imported. Default: none.
    */
   query?: string | null;
   /**
@@ -4497,9 +4501,17 @@ export interface SessionRow {
    */
   messageCount: number;
   /**
-   * The text of the first user message, shortened; empty if there is none.
+   * What the user said first, as its row in the tree says it; empty if nothing was said.
    */
   firstMessage: string;
+  /**
+   * The tool from which the session was imported, by the name that `import_sessions` has for it. Absent for others.
+   */
+  source?: string;
+  /**
+   * The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported.
+   */
+  nativeIds?: string[];
   /**
    * The session that this one comes from, as the header says. Untrusted text.
    */
@@ -4677,9 +4689,17 @@ export interface TrashedRow {
    */
   messageCount: number;
   /**
-   * The text of the first user message, shortened; empty if there is none.
+   * What the user said first, as its row in the tree says it; empty if nothing was said.
    */
   firstMessage: string;
+  /**
+   * The tool from which the session was imported, by the name that `import_sessions` has for it. Absent for others.
+   */
+  source?: string;
+  /**
+   * The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported.
+   */
+  nativeIds?: string[];
   /**
    * The session that this one comes from, as the header says. Untrusted text.
    */

@@ -24,14 +24,15 @@ export function count(number: number, one: string, many = `${one}s`): string {
   return `${number.toLocaleString('en')} ${number === 1 ? one : many}`;
 }
 
-/** Says how long ago a time was, as people say it. */
+/** Says how long ago a time was, as all clients say it (protocol.md §1.5). */
 export function ago(time: string, now = Date.now()): string {
   const minutes = Math.max(0, Math.floor((now - Date.parse(time)) / 60_000));
   if (Number.isNaN(minutes)) return '';
   if (minutes < 1) return 'now';
-  if (minutes < 60) return `${minutes} min`;
+  if (minutes < 60) return `${minutes}m`;
   const hours = Math.floor(minutes / 60);
-  if (hours < 24) return `${hours} h`;
+  if (hours < 24) return `${hours}h`;
   const days = Math.floor(hours / 24);
-  return days < 30 ? `${days} d` : time.slice(0, 10);
+  if (days < 7) return `${days}d`;
+  return days < 365 ? `${Math.floor(days / 7)}w` : `${Math.floor(days / 365)}y`;
 }

@@ -24,7 +24,7 @@ export function day(time: Date): string {
   return `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())}`;
 }
 
-/** How long ago: `now`, `5m`, `3h`, `2d`, `4w`, `1y`. */
+/** How long ago: `now`, `5m`, `3h`, `2d`, `4w`, `1y` (protocol.md §1.5). */
 export function age(text: string | undefined, now: number): string {
   const time = parseTime(text);
   if (!time) return '';

@@ -55,8 +55,9 @@ function number(value: number | undefined): string {
 }
 
 export function money(value: number | undefined): string {
-  if (value === undefined) return UNKNOWN;
-  return value === 0 ? '0' : value < 0.01 ? '< 0.01' : value.toFixed(2);
+  // The tools of many sessions do not record it.
+  if (value === undefined || value === 0) return UNKNOWN;
+  return value < 0.01 ? '< 0.01' : value.toFixed(2);
 }
 
 function tokensIn(stats: Stats | undefined): number | undefined {

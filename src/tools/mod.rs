@@ -4,9 +4,15 @@
 //! Owns the one table of these tools, by the names that several agents give them. Reads raw JSON of any
 //! shape, damaged too.
 
+mod lines;
+#[cfg(test)]
+mod tests;
+
 use crate::json::{self, Elements, Members};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+
+pub(crate) use lines::{DIFFS, EDITS, LineCounts};
 
 /// The access of a call to files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +22,17 @@ pub(crate) enum FileAccess {
     Change,
 }
 
+/// How the row of a call says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Saying {
+    /// A command, which says itself what runs.
+    Command,
+    /// The result is text of which only the length is told: a file, or what a search has found.
+    Lines,
+    /// The result has a line that tells it.
+    Line,
+}
+
 /// Tools with the same purpose.
 #[derive(Debug)]
 struct Family {
@@ -23,6 +40,7 @@ struct Family {
     names: &'static [&'static str],
     /// The arguments that describe a call, the best one first.
     telling: &'static [&'static str],
+    saying: Saying,
     access: FileAccess,
 }
 
@@ -60,6 +78,7 @@ const FAMILIES: &[Family] = &[
             "automationscript",
         ],
         telling: &["command", "cmd", "commands", "script", "action"],
+        saying: Saying::Command,
         access: FileAccess::None,
     },
     Family {
@@ -78,11 +97,13 @@ const FAMILIES: &[Family] = &[
             "cat",
         ],
         telling: PATHS,
+        saying: Saying::Lines,
         access: FileAccess::Read,
     },
     Family {
         names: &["write", "writefile", "createfile", "writetofile"],
         telling: PATHS,
+        saying: Saying::Line,
         access: FileAccess::Change,
     },
     Family {
@@ -102,6 +123,7 @@ const FAMILIES: &[Family] = &[
             "strreplacebasededittool",
         ],
         telling: PATHS,
+        saying: Saying::Line,
         access: FileAccess::Change,
     },
     Family {
@@ -116,11 +138,13 @@ const FAMILIES: &[Family] = &[
             "toolsearch",
         ],
         telling: &["pattern", "query", "regex"],
+        saying: Saying::Lines,
         access: FileAccess::None,
     },
     Family {
         names: &["glob", "find", "filesearch", "globfiles", "findfiles"],
         telling: &["pattern", "glob", "glob_pattern", "query", "name"],
+        saying: Saying::Lines,
         access: FileAccess::None,
     },
     Family {
@@ -133,6 +157,7 @@ const FAMILIES: &[Family] = &[
             "tree",
         ],
         telling: &["path", "dir_path", "directory", "dir"],
+        saying: Saying::Lines,
         access: FileAccess::None,
     },
     Family {
@@ -154,16 +179,19 @@ const FAMILIES: &[Family] = &[
             "message",
             "instructions",
         ],
+        saying: Saying::Line,
         access: FileAccess::None,
     },
     Family {
         names: &["webfetch", "fetch", "webscrape"],
         telling: &["url", "urls", "prompt"],
+        saying: Saying::Line,
         access: FileAccess::None,
     },
     Family {
         names: &["websearch", "googlewebsearch"],
         telling: &["query", "queries", "url", "pattern", "action"],
+        saying: Saying::Line,
         access: FileAccess::None,
     },
     Family {
@@ -175,36 +203,43 @@ const FAMILIES: &[Family] = &[
             "exitplanmode",
         ],
         telling: &["todos", "plan", "content"],
+        saying: Saying::Line,
         access: FileAccess::None,
     },
     Family {
         names: &["taskcreate", "taskupdate", "taskget"],
         telling: &["subject", "taskId"],
+        saying: Saying::Line,
         access: FileAccess::None,
     },
     Family {
         names: &["bashoutput", "killshell", "taskoutput", "taskstop"],
         telling: &["bash_id", "shell_id", "task_id"],
+        saying: Saying::Line,
         access: FileAccess::None,
     },
     Family {
         names: &["question", "askuserquestion", "askuser"],
         telling: &["questions", "question"],
+        saying: Saying::Line,
         access: FileAccess::None,
     },
     Family {
         names: &["savememory"],
         telling: &["fact"],
+        saying: Saying::Line,
         access: FileAccess::None,
     },
     Family {
         names: &["skill", "loadskill", "activateskill", "slashcommand"],
         telling: &["skill", "name", "command"],
+        saying: Saying::Line,
         access: FileAccess::None,
     },
     Family {
         names: &["exec", "writestdin"],
         telling: &["command", "cmd", "script", "chars", "input"],
+        saying: Saying::Command,
         access: FileAccess::None,
     },
 ];
@@ -305,6 +340,11 @@ impl<'a> CallArguments<'a> {
     }
 }
 
+/// How rows say the calls of the tool with this name.
+pub(crate) fn saying(name: &str) -> Saying {
+    family(name).map_or(Saying::Line, |family| family.saying)
+}
+
 fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
@@ -382,214 +422,4 @@ fn patched(patch: &str) -> impl Iterator<Item = &str> {
         let (what, path) = line.strip_prefix("*** ")?.split_once(" File: ")?;
         matches!(what, "Add" | "Update" | "Delete").then(|| path.trim())
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(name: &str, arguments: &str, summary: &str) {
-        let call = CallArguments::new(name, arguments.as_bytes());
-        assert_eq!(call.summary().as_deref().unwrap_or_default(), summary);
-    }
-
-    /// A row said `Bash(command="…", description="…")`, in the order of the arguments. Each tool has one
-    /// argument that describes the call, for all agents and names of the tool.
-    #[test]
-    fn well_known_tools_tell_by_one_argument() {
-        check(
-            "bash",
-            r#"{"timeout":5,"command":"cargo test"}"#,
-            "cargo test",
-        );
-        let described = r#"{"description":"Tests","command":"cargo test"}"#;
-        check("Bash", described, "cargo test");
-        let listed = r#"{"workdir":"/w","command":["bash","-lc","cargo test"]}"#;
-        check("shell", listed, "cargo test");
-        check("container.exec", r#"{"cmd":["git","diff"]}"#, "git diff");
-        let action = r#"{"action":{"type":"exec","command":["sh","-c","ls"]}}"#;
-        check("local_shell", action, "ls");
-        check("exec_command", r#"{"cmd":"ls","workdir":"/w"}"#, "ls");
-        let local = r#"{"type":"exec","command":["bash","-lc","ls"],"timeout_ms":5}"#;
-        check("local_shell", local, "ls");
-        check("exec", r#"{"input":"text(1)"}"#, "text(1)");
-        let stdin = r#"{"session_id":"sess-42","chars":"yes"}"#;
-        check("write_stdin", stdin, "yes");
-        let image = r#"{"detail":"high","path":"a.png"}"#;
-        check("view_image", image, "a.png");
-        let page = r#"{"type":"open_page","url":"https://a.b"}"#;
-        check("web_search", page, "https://a.b");
-        check("run_shell_command", r#"{"command":"ls"}"#, "ls");
-        check("developer__shell", r#"{"command":"ls"}"#, "ls");
-        check("read", r#"{"offset":1,"path":"a.rs"}"#, "a.rs");
-        check("Read", r#"{"file_path":"/w/a.rs"}"#, "/w/a.rs");
-        check("read", r#"{"filePath":"/w/a.rs"}"#, "/w/a.rs");
-        check("read_file", r#"{"absolute_path":"/w/a.rs"}"#, "/w/a.rs");
-        check("read_many_files", r#"{"paths":["a","b"]}"#, "a b");
-        check("Write", r#"{"content":"x","file_path":"n.md"}"#, "n.md");
-        let edit = r#"{"old_string":"a","new_string":"b","file_path":"m.rs"}"#;
-        for name in ["Edit", "MultiEdit", "replace", "str_replace_editor"] {
-            check(name, edit, "m.rs");
-        }
-        check("NotebookEdit", r#"{"notebook_path":"a.ipynb"}"#, "a.ipynb");
-        let text_editor = r#"{"command":"write","path":"a.rs","file_text":"x"}"#;
-        check("developer__text_editor", text_editor, "a.rs");
-        check("Grep", r#"{"path":"src","pattern":"fn main"}"#, "fn main");
-        check("search_file_content", r#"{"pattern":"x"}"#, "x");
-        check("Glob", r#"{"path":"src","pattern":"**/*.rs"}"#, "**/*.rs");
-        check("find", r#"{"path":"src","pattern":"*.rs"}"#, "*.rs");
-        check("ls", r#"{"limit":5,"path":"src"}"#, "src");
-        check("list_directory", r#"{"dir_path":"src"}"#, "src");
-        let task = r#"{"prompt":"Look at it all","description":"Look"}"#;
-        check("Task", task, "Look");
-        check(
-            "WebFetch",
-            r#"{"prompt":"p","url":"https://a.b"}"#,
-            "https://a.b",
-        );
-        check("WebSearch", r#"{"query":"rust"}"#, "rust");
-        check("google_web_search", r#"{"query":"rust"}"#, "rust");
-        let todos = r#"{"todos":[{"status":"done","content":"Build"},{"content":"b"}]}"#;
-        check("TodoWrite", todos, "Build");
-        check(
-            "update_plan",
-            r#"{"plan":[{"step":"Build","status":"x"}]}"#,
-            "Build",
-        );
-        let patch = r#"{"input":"*** Begin Patch\n*** Update File: a.rs\n@@\n-x\n*** Add File: b.rs\n+y\n*** End Patch"}"#;
-        check("apply_patch", patch, "a.rs, b.rs");
-    }
-
-    #[test]
-    fn the_tools_of_claude_code_and_gemini_are_known() {
-        check("BashOutput", r#"{"bash_id":"b1"}"#, "b1");
-        check("ExitPlanMode", r##"{"plan":"# Build it"}"##, "# Build it");
-        let asked = r#"{"questions":[{"header":"h","question":"Which one?"}]}"#;
-        check("AskUserQuestion", asked, "Which one?");
-        check("ask_user", asked, "Which one?");
-        let created = r#"{"description":"Build it all","subject":"Build"}"#;
-        check("TaskCreate", created, "Build");
-        check("TaskUpdate", r#"{"status":"done","taskId":"3"}"#, "3");
-        check("SlashCommand", r#"{"command":"/review"}"#, "/review");
-        check("ToolSearch", r#"{"max_results":5,"query":"pdf"}"#, "pdf");
-        let agent = r#"{"subagent_type":"Explore","description":"Look","prompt":"p"}"#;
-        check("Agent", agent, "Look");
-        check("read_many_files", r#"{"include":["a","b"]}"#, "a b");
-        check("save_memory", r#"{"fact":"Tabs"}"#, "Tabs");
-        let todos = r#"{"todos":[{"status":"pending","description":"Build"}]}"#;
-        check("write_todos", todos, "Build");
-        let delegated = r#"{"agent_name":"x","objective":"Find it"}"#;
-        check("delegate_to_agent", delegated, "Find it");
-        check("activate_skill", r#"{"name":"pdf"}"#, "pdf");
-        let read = CallArguments::new("NotebookRead", br#"{"notebook_path":"a.ipynb"}"#);
-        assert_eq!(read.access(), FileAccess::Read);
-        assert!(read.files().contains("a.ipynb"));
-    }
-
-    #[test]
-    fn the_tools_of_opencode_and_goose_tell_by_one_argument() {
-        for (name, arguments, summary) in [
-            ("bash", r#"{"command":"ls","description":"List"}"#, "ls"),
-            (
-                "edit",
-                r#"{"filePath":"a.rs","oldString":"a","newString":"b"}"#,
-                "a.rs",
-            ),
-            (
-                "patch",
-                r#"{"patchText":"*** Begin Patch\n*** Add File: b.rs\n*** End Patch"}"#,
-                "b.rs",
-            ),
-            ("list", r#"{"path":"src"}"#, "src"),
-            (
-                "webfetch",
-                r#"{"format":"text","url":"https://a.b"}"#,
-                "https://a.b",
-            ),
-            (
-                "lsp",
-                r#"{"operation":"hover","filePath":"a.rs","line":3}"#,
-                "a.rs",
-            ),
-            (
-                "question",
-                r#"{"questions":[{"header":"h","question":"Which?"}]}"#,
-                "Which?",
-            ),
-            (
-                "task",
-                r#"{"subagent_type":"general","prompt":"p","description":"Look"}"#,
-                "Look",
-            ),
-            (
-                "developer__text_editor",
-                r#"{"command":"view","path":"a.rs"}"#,
-                "a.rs",
-            ),
-            ("tree", r#"{"depth":2,"path":"src"}"#, "src"),
-            ("read_image", r#"{"path":"a.png"}"#, "a.png"),
-            (
-                "computercontroller__web_scrape",
-                r#"{"save_as":"text","url":"https://a.b"}"#,
-                "https://a.b",
-            ),
-            (
-                "computercontroller__automation_script",
-                r#"{"language":"shell","script":"ls"}"#,
-                "ls",
-            ),
-            ("todo__todo_write", r#"{"content":"- Build"}"#, "- Build"),
-            (
-                "delegate",
-                r#"{"source":"x","instructions":"Look"}"#,
-                "Look",
-            ),
-        ] {
-            check(name, arguments, summary);
-        }
-    }
-
-    #[test]
-    fn an_unknown_tool_is_summarized_by_its_first_short_string() {
-        let long = "x".repeat(SHORT + 1);
-        let fits = "y".repeat(SHORT);
-        let arguments = format!(r#"{{"n":1,"long":"{long}","blank":" ","it":"{fits}","z":"z"}}"#);
-        check("weather", &arguments, &fits);
-        check("mcp__maps__route", r#"{"to":"Ulm"}"#, "Ulm");
-        check("weather", r#"{"n":1,"list":["a"]}"#, "");
-        // A known tool without its argument counts as unknown.
-        check("bash", r#"{"command":7,"what":"ls"}"#, "ls");
-        for none in ["", "null", "[]", "5", r#""text""#, "{}"] {
-            check("bash", none, "");
-        }
-        check("bash", r#"{"command":"ls","cut":"of"#, "ls");
-        check("bash", r#"{"command":"first","command":"last"}"#, "last");
-    }
-
-    #[test]
-    fn files_are_those_of_paths_and_patches() {
-        let files = |name: &str, arguments: &str| {
-            let call = CallArguments::new(name, arguments.as_bytes());
-            let files: Vec<_> = call.files().into_iter().map(Cow::into_owned).collect();
-            (call.access(), files.join(" "))
-        };
-        let patch = r#"{"input":"*** Begin Patch\n*** Update File: b\n*** Delete File: a\n*** Update File: b"}"#;
-        assert_eq!(
-            files("apply_patch", patch),
-            (FileAccess::Change, "a b".into())
-        );
-        let view = r#"{"command":"view","path":"a"}"#;
-        assert_eq!(files("text_editor", view), (FileAccess::Read, "a".into()));
-        let insert = r#"{"command":"insert","path":"a"}"#;
-        assert_eq!(
-            files("text_editor", insert),
-            (FileAccess::Change, "a".into())
-        );
-        assert_eq!(files("bash", view), (FileAccess::None, String::new()));
-        assert_eq!(
-            files("Read", r#"{"file_path":""}"#),
-            (FileAccess::Read, String::new())
-        );
-    }
 }
