@@ -47,6 +47,7 @@ fn member(native_id: &str, started: i64, nodes: &[&str]) -> Member {
     Member {
         native_id: native_id.into(),
         part_id: native_id.into(),
+        title: Some(native_id.into()),
         cwd: Some("/w".into()),
         started: Some(started),
         ended: Some(started + 10),
@@ -151,6 +152,16 @@ fn shared_keys_make_a_fork_a_branch_with_a_label_at_its_first_own_entry() {
     let expected = ["r: >1 1>2 2>3 3>4 2>5\"f\" 5>6*"];
     assert_eq!(joined(vec![root(), fork()], true, false), expected);
     assert_eq!(joined(vec![fork(), root()], true, false), expected);
+}
+
+/// The label was the UUID of the fork, which told nobody anything.
+#[test]
+fn the_label_of_a_fork_without_a_title_is_a_word() {
+    let mut fork = member("f", 5, &["u:1", "2", "u:5"]);
+    fork.title = None;
+    let root = member("r", 1, &["u:1", "2", "u:3"]);
+    let expected = ["r: >1 1>2 2>3 2>5*\"fork\""];
+    assert_eq!(joined(vec![root, fork], true, false), expected);
 }
 
 #[test]

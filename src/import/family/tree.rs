@@ -408,10 +408,7 @@ impl Context<'_> {
             labels.push(ForkLabel {
                 entry: *entry,
                 id,
-                text: member
-                    .title
-                    .clone()
-                    .unwrap_or_else(|| member.native_id.clone()),
+                text: member.title.as_deref().unwrap_or("fork").to_owned(),
             });
         }
         labels
