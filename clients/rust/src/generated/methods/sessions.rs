@@ -64,6 +64,7 @@ impl Client {
             cwd: None,
             named: None,
             spawned_by: None,
+            source: None,
             query: None,
             sort: None,
             limit: None,

@@ -166,7 +166,10 @@ pub struct ListSessionsParams {
     /// Only the sessions of subagents that this session spawned, by its id. Default: all sessions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spawned_by: Option<String>,
-    /// Words that all occur in the name, the first message, the working directory or the id. Default: none.
+    /// Only the sessions imported from this tool, by the name that `import_sessions` has for it. Default: all sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Words that all occur in the name, the first message, the working directory, the id or the ids of the tool from which the session was imported. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
     /// The order of the rows. Default: `recent`.

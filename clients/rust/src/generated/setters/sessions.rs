@@ -108,7 +108,13 @@ impl<R> Call<ListSessionsParams, R> {
         self
     }
 
-    /// Words that all occur in the name, the first message, the working directory or the id. Default: none.
+    /// Only the sessions imported from this tool, by the name that `import_sessions` has for it. Default: all sessions.
+    pub fn source(mut self, source: impl Into<String>) -> Self {
+        self.params.source = Some(source.into());
+        self
+    }
+
+    /// Words that all occur in the name, the first message, the working directory, the id or the ids of the tool from which the session was imported. Default: none.
     pub fn query(mut self, query: impl Into<String>) -> Self {
         self.params.query = Some(query.into());
         self

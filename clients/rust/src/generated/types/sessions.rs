@@ -341,8 +341,14 @@ pub struct SessionRow {
     pub modified: String,
     /// The number of messages on all branches.
     pub message_count: u64,
-    /// The text of the first user message, shortened; empty if there is none.
+    /// What the user said first, as its row in the tree says it; empty if nothing was said.
     pub first_message: String,
+    /// The tool from which the session was imported, by the name that `import_sessions` has for it. Absent for others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub native_ids: Option<Vec<String>>,
     /// The session that this one comes from, as the header says. Untrusted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,
@@ -424,8 +430,14 @@ pub struct TrashedRow {
     pub modified: String,
     /// The number of messages on all branches.
     pub message_count: u64,
-    /// The text of the first user message, shortened; empty if there is none.
+    /// What the user said first, as its row in the tree says it; empty if nothing was said.
     pub first_message: String,
+    /// The tool from which the session was imported, by the name that `import_sessions` has for it. Absent for others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub native_ids: Option<Vec<String>>,
     /// The session that this one comes from, as the header says. Untrusted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,
