@@ -34,6 +34,8 @@ const ID_CHARS: std::ops::RangeInclusive<usize> = 8..=16;
 pub(super) const WHEN: usize = 10;
 /// The fewest columns of the name.
 const FEWEST_NAME: usize = 16;
+/// The most columns of the tool: those of `claude-code`.
+const MOST_SOURCE: usize = 11;
 /// The most columns of the directory.
 const MOST_DIRECTORY: usize = 32;
 
@@ -266,7 +268,7 @@ impl Table {
         };
         let sources = rows.iter().filter_map(|row| row.source.as_deref());
         table.source = sources
-            .map(|source| source.len().clamp(4, WHEN))
+            .map(|source| source.len().clamp(4, MOST_SOURCE))
             .max()
             .unwrap_or_default();
         let widest = rows

@@ -64,7 +64,7 @@ fn every_client_has_the_table_of_control_characters() {
         (
             "clients/nvim/lua/treelined/utf8.lua",
             "local CONTROLS = {\n",
-            "}",
+            "}\n\n",
             lua(),
         ),
         (

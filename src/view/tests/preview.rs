@@ -400,9 +400,9 @@ proptest! {
         let mut literal = Vec::new();
         crate::json::push_string(&mut literal, &text);
         let literal = String::from_utf8(literal).unwrap();
-        let line = message("a", "", 1, &format!(r#""role":"user","content":{literal}"#));
+        let line = message("a", "", 1, &format!(r#""role":"bashExecution","command":{literal}"#));
         let preview = facts(&line).preview;
-        let mut folded = String::new();
+        let mut folded = "$ ".to_owned();
         for char in text.chars().filter(|c| c.is_whitespace() || !c.is_control()) {
             match char {
                 '\u{feff}' => folded.push(' '),
@@ -415,7 +415,7 @@ proptest! {
         prop_assert_eq!(&preview, cut.trim_end());
 
         // The same holds for every head that is enough.
-        let subject = Subject { kind: Kind::Message, role: Role::User, flags: Flags::NONE, calls: false };
+        let subject = Subject { kind: Kind::Message, role: Role::BashExecution, flags: Flags::NONE, calls: false };
         for end in (0..line.len()).rev().take(60).chain([line.len() / 2, line.len() / 3]) {
             if let Some(facts) = RowFacts::of_head(&line.as_bytes()[..end], subject) {
                 prop_assert_eq!(&facts.preview, &preview);

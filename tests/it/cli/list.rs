@@ -47,11 +47,7 @@ fn the_list_has_the_sessions_of_the_directory_or_of_all() {
     assert_eq!(here[1][1..5], ["garden-0", "about garden-00002", "2", "1"]);
     assert_eq!(here[2][1..5], ["kitchen-", "The kitchen", "4", "2"]);
     assert_eq!(here.len(), 3);
-    assert_eq!(
-        here[2][0].len(),
-        "2025-01-01".len(),
-        "after a month the day"
-    );
+    assert!(here[2][0].ends_with('y'), "after a year: {}", here[2][0]);
     let all = listed(&["--all"]);
     assert_eq!(
         (all.len(), all[1][2].as_str(), all[1][5].as_str()),

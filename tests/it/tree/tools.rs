@@ -15,7 +15,7 @@ fn a_tool_results_row_shows_the_call_then_the_result() {
         ("edited", "Edit src/lib.rs −1"),
         ("other", "weather Ulm → Rain"),
         ("lost", "grep → a.rs:1"),
-        ("bare", "bash cargo test"),
+        ("bare", "cargo test"),
     ] {
         assert_eq!(preview(&tree, id), expected);
     }
