@@ -403,7 +403,7 @@ proptest! {
         let line = message("a", "", 1, &format!(r#""role":"bashExecution","command":{literal}"#));
         let preview = facts(&line).preview;
         let mut folded = "$ ".to_owned();
-        for char in text.chars().filter(|c| c.is_whitespace() || !c.is_control()) {
+        for char in text.chars().filter(|c| c.is_whitespace() || !crate::terminal::is_control(*c)) {
             match char {
                 '\u{feff}' => folded.push(' '),
                 c if c.is_whitespace() => folded.push(' '),
