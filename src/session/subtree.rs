@@ -14,7 +14,7 @@ use crate::tree::{Cause, Node};
 pub(crate) struct SubtreeContent {
     bodies: Bodies,
     lines: Vec<SubtreeLine>,
-    /// The last line, if the others do not give the leaf.
+    /// The last line, if the others do not give the leaf, or give it beside the newest step (session-file.md §4.2).
     leaf_record: Option<Vec<u8>>,
 }
 
@@ -53,10 +53,14 @@ impl SubtreeContent {
             last = Some(*label);
         }
         let end = plan.kept.last().map(|entry| entry.node);
+        let mut steps = plan.kept.iter().rev().map(|entry| entry.node);
+        let newest = steps.find(|node| !tree.kind(*node).is_bookkeeping());
+        let is_beside = newest.is_some() && newest != tree.skip_bookkeeping(plan.leaf);
         let is_elsewhere = plan.labels.is_empty() && plan.leaf != end;
-        let leaf_record = is_elsewhere.then(|| {
+        let leaf_record = (is_beside || is_elsewhere).then(|| {
             let mut allocator = IdAllocator::new(tree, minter);
-            leaf::record_from(&mut allocator, tree, end, plan.leaf, Cause::SetLeaf.name())
+            let from = if plan.leaf == end { newest } else { end };
+            leaf::record_from(&mut allocator, tree, from, last, Cause::SetLeaf.name())
         });
         Ok(Self {
             bodies,

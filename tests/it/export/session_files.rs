@@ -133,7 +133,13 @@ fn a_subtree_is_a_session_of_its_own() {
         ("l1", "u4"),
         ("l2", "l1"),
     ];
-    assert_eq!(shown, expected);
+    assert_eq!(shown[..expected.len()], expected);
+    let record = &all[1 + expected.len()..];
+    assert_eq!(record.len(), 1, "the leaf is not below the newest step, v1");
+    assert_eq!(
+        (&record[0]["parentId"], &record[0]["data"]),
+        (&json!("l2"), &json!({"from": "v1", "cause": "set_leaf"}))
+    );
     let boundary =
         |id: &str| all.iter().find(|entry| entry["id"] == id).unwrap()["firstKeptEntryId"].clone();
     assert_eq!(
@@ -177,6 +183,37 @@ fn a_subtree_without_labels_opens_at_the_leaf_of_the_source() {
     let mut other = daemon(&home);
     other.open(&home.file("copy.jsonl", exported.as_bytes()));
     assert_eq!(other.leaf(), "u2");
+}
+
+/// The labels stood at the end, or a state entry, without a record: where the leaf was not below the newest step, the
+/// copy opened with a false `leafBesideNewest`.
+#[test]
+fn a_subtree_does_not_open_beside_its_newest_step() {
+    let home = Home::new();
+    let log = Log::new("s1")
+        .user("u1", "", "1")
+        .user("u2", "u1", "2")
+        .user("u3", "u1", "3")
+        .record("x", "u2", "u3");
+    let state = json!({"customType": "todo.state", "data": {}});
+    let labelled = log.clone().label("l1", "u2", "u2", json!("here"));
+    let with_state = log.entry("custom", "s2", "u2", state);
+    for (log, leaf) in [(labelled, "l1"), (with_state, "s2")] {
+        let (mut d, _) = opened(&home, &log);
+        let exported = content(
+            &mut d,
+            json!({"format": "jsonl", "scope": "subtree", "entryId": "u1"}),
+        );
+        let mut other = daemon(&home);
+        let opened = other.open(&home.file("copy.jsonl", exported.as_bytes()));
+        assert_eq!(opened["diagnostics"], json!([]), "{leaf}");
+        assert_eq!(opened["session"]["leafId"], leaf);
+        assert_eq!(other.path_ids(None), ["u1", "u2", leaf]);
+        assert_eq!(
+            lines(&exported).pop().unwrap()["data"],
+            json!({"from": "u3", "cause": "set_leaf"})
+        );
+    }
 }
 
 /// Each compaction looked for its boundary along the whole path.
