@@ -91,7 +91,11 @@ impl Both {
     #[track_caller]
     fn agree(&mut self, after: &str) -> View {
         let there = self.pi.view(&self.path);
-        let here = fresh(&mut self.reader, &self.path);
+        let (here, diagnostics) = reopened(&mut self.reader, &self.path);
+        // pi's moves are in no file, so its bookkeeping behind one stands beside the newest step.
+        for found in diagnostics.as_array().unwrap() {
+            assert_eq!(found["kind"], "leafBesideNewest", "{after}");
+        }
         there.assert_same(&here, after);
         let live = View::of_daemon(&mut self.live, &self.session);
         there.assert_same_entries(&live, &format!("{after}, in the open daemon"));
@@ -107,18 +111,25 @@ impl Both {
     }
 }
 
-/// The session as a daemon reads it that reopens the file.
+/// The session as a daemon reads it that reopens the file, without findings.
 #[track_caller]
 fn fresh(d: &mut Daemon, path: &Path) -> View {
-    let opened = d.ok("open_session", json!({"path": path, "mode": "read"}));
-    assert_eq!(opened["diagnostics"], json!([]), "{}", path.display());
+    let (view, diagnostics) = reopened(d, path);
+    assert_eq!(diagnostics, json!([]), "{}", path.display());
+    view
+}
+
+/// As [`fresh`], with the findings.
+#[track_caller]
+fn reopened(d: &mut Daemon, path: &Path) -> (View, Json) {
+    let mut opened = d.ok("open_session", json!({"path": path, "mode": "read"}));
     let session = opened["session"]["sessionId"].as_str().unwrap().to_owned();
     let view = View::of_daemon(d, &session);
     assert_eq!(opened["session"]["leafId"], view.leaf);
     let name = opened["session"].get("name").cloned();
     assert_eq!(name.unwrap_or_default(), view.name);
     d.ok("close_session", json!({"sessionId": session}));
-    view
+    (view, opened["diagnostics"].take())
 }
 
 fn daemon(home: &Arc<Home>) -> Daemon {
