@@ -1,6 +1,6 @@
 //! Whether a file opens beside its newest step (session-file.md §4.2).
 
-use super::{Node, Tree};
+use super::{Flags, Node, Tree};
 use crate::entry::{Kind, Role};
 
 /// A file that opens on another branch than that of its newest step, although nobody went there.
@@ -15,13 +15,14 @@ pub(crate) struct BesideNewest {
 }
 
 impl Tree {
-    /// `None` if the file opens at or below its newest step, or if a leaf record behind that step says where it opens.
+    /// `None` if the file opens at or below its newest step, or if somebody went to another place
+    /// behind that step. A leaf record that stays is nobody's move.
     pub(crate) fn beside_newest(&self) -> Option<BesideNewest> {
         let opens_at = self.file_leaf()?;
         let nodes = (0..self.node_count()).rev();
-        let newest = nodes
-            .filter_map(|number| self.node(number))
-            .find(|node| !self.kind(*node).is_bookkeeping())?;
+        let newest = nodes.filter_map(|number| self.node(number)).find(|node| {
+            !self.kind(*node).is_bookkeeping() && !self.flags(*node).has(Flags::STAYS)
+        })?;
         if newest == opens_at || self.kind(newest) == Kind::LeafRecord {
             return None;
         }

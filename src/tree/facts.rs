@@ -129,10 +129,13 @@ impl Tree {
                     });
                 }
             }
-            // Records of imports, of kept places and of deletions are no moves of the user: undo skips them.
+            // Records of kept places, of deletions and of imports are not moves of the user: undo skips them.
             Facts::LeafRecord {
                 cause: Some(cause), ..
-            } if [IMPORT, KEEP, NO_MOVE].contains(&&**cause) => {}
+            } if [KEEP, NO_MOVE].contains(&&**cause) => row.flags.set(Flags::STAYS),
+            Facts::LeafRecord {
+                cause: Some(cause), ..
+            } if **cause == *IMPORT => {}
             Facts::LeafRecord { from, cause } => {
                 let from = self.moved_from(from.as_deref(), "");
                 self.moves.note(Move {

@@ -24,7 +24,7 @@ use std::io;
 
 /// The version of this file's format, and of the order of kinds, roles, damages and causes. Change it with any of them.
 pub(crate) const KIND: FileKind = FileKind {
-    format: b"treelined index7",
+    format: b"treelined index8",
     ending: ".index",
     most: 4096,
     most_bytes: 1 << 30,

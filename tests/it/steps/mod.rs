@@ -295,6 +295,42 @@ fn a_stale_writers_bookkeeping_is_reported() {
     );
 }
 
+/// A label of a daemon at the newest step ended with a record of the stale place, or of the newest step before the
+/// stale entry came: either silenced the report.
+#[test]
+fn a_kept_place_does_not_silence_the_report() {
+    for is_stale_first in [true, false] {
+        let (mut newer, path) = begun();
+        let home = std::sync::Arc::clone(&newer.home);
+        let mut keeper = Daemon::quiet_in(&home);
+        keeper.open(&path);
+        newer.chain(&["u3", "a3"]);
+        let label = json!({"targetId": "u1", "label": "x"});
+        if is_stale_first {
+            foreign_state(&path, "s1", "a1");
+            newer.ok("append_label", label);
+        } else {
+            keeper.ok("append_label", label);
+            foreign_state(&path, "s1", "a1");
+        }
+        let records = file_lines(&path);
+        let records = records
+            .iter()
+            .filter(|line| line["customType"] == "treelined.leaf");
+        let causes: Vec<_> = records.map(|line| &line["data"]["cause"]).collect();
+        assert_eq!(causes, ["keep"]);
+        let mut reader = Daemon::quiet_in(&home);
+        let opened = reader.open(&path);
+        assert_eq!(opened["session"]["leafId"], "s1");
+        let found = &opened["diagnostics"][0];
+        assert_eq!(
+            (&found["kind"], &found["newestTipId"], &found["newerTurns"]),
+            (&json!("leafBesideNewest"), &json!("a3"), &json!(2)),
+            "stale first: {is_stale_first}"
+        );
+    }
+}
+
 #[test]
 fn going_back_and_labelling_is_not_reported() {
     let (mut d, path) = begun();

@@ -37,6 +37,10 @@ impl Naive {
         self.lines[at]["customType"] == "treelined.leaf"
     }
 
+    fn is_move(&self, at: usize) -> bool {
+        self.is_record(at) && self.lines[at]["data"]["cause"] != "keep"
+    }
+
     fn is_step(&self, at: usize) -> bool {
         !BOOKKEEPING.contains(&self.lines[at]["type"].as_str().unwrap())
     }
@@ -68,9 +72,9 @@ impl Naive {
             .rev()
             .find(|at| self.is_step(*at))
             .unwrap();
-        let has_record = (newest..self.lines.len()).any(|at| self.is_record(at));
+        let has_move = (newest..self.lines.len()).any(|at| self.is_move(at));
         let is_at_or_above = self.path(self.opens_at()).contains(&newest);
-        (!has_record && !is_at_or_above).then(|| self.lines[newest]["id"].as_str().unwrap())
+        (!has_move && !is_at_or_above).then(|| self.lines[newest]["id"].as_str().unwrap())
     }
 }
 
