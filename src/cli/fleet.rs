@@ -4,7 +4,7 @@ use super::Options;
 use super::failure::{NOT_FOUND, ShellError, USAGE};
 use super::migrate;
 use super::screen::{Screen, Style};
-use super::session_choice::SessionQuery;
+use super::session_choice::{ChoiceProblem, ListedRow, SessionQuery, choose};
 use super::team::{self, Descriptions};
 use super::tree::count;
 use crate::config::{Config, NatsSettings};
@@ -19,11 +19,13 @@ use crate::fleet::transfer::{self, Transfer};
 use crate::log::header::CURRENT_VERSION;
 use crate::os::file::Location;
 use crate::store::{Store, listing};
+use crate::team::TeamSession;
 use crate::terminal;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::json;
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -55,12 +57,13 @@ pub(crate) struct PushArgs {
 Examples:
   treelined pull --list            the sessions of the stream
   treelined pull ID                one of them, as a file of this machine
+  treelined pull \"A tour\"          the same, by its name
   treelined pull ID --follow       the same, and what is written to it from now on
 
 A pull that is cut off is continued by the next one.")]
 pub(crate) struct PullArgs {
-    /// Ids of sessions of the stream
-    #[arg(required_unless_present_any = ["all", "list"], value_name = "ID")]
+    /// Sessions of the stream: ids, names, or beginnings of ids (4 characters or more)
+    #[arg(required_unless_present_any = ["all", "list"], value_name = "SESSION")]
     sessions: Vec<String>,
     /// All sessions of the stream
     #[arg(long, conflicts_with = "sessions")]
@@ -188,13 +191,13 @@ pub(super) fn pull(options: &Options, args: &PullArgs) -> anyhow::Result<ExitCod
         args.json,
     )
     .skipping_deleted(args.all);
-    if args.follow {
-        return follow(&files, &log, &args.sessions, report);
-    }
     let sessions = match args.all {
         true => log.list()?,
-        false => args.sessions.clone(),
+        false => ids_of(&log, &args.sessions)?,
     };
+    if args.follow {
+        return follow(&files, &log, &sessions, report);
+    }
     for (tried, session) in sessions.iter().enumerate() {
         if report.has_lost_servers {
             report.leave_out(sessions.len() - tried)?;
@@ -204,6 +207,52 @@ pub(super) fn pull(options: &Options, args: &PullArgs) -> anyhow::Result<ExitCod
         report.add(session, done)?;
     }
     report.end()
+}
+
+/// The ids of sessions as a person names them. What fits none stays, and is not found later.
+fn ids_of(log: &NatsLog, named: &[String]) -> anyhow::Result<Vec<String>> {
+    let mut listed = None;
+    let mut ids = Vec::new();
+    for text in named {
+        // What fails here fails in the pull too, which says why.
+        if !matches!(log.last(text), Ok(None)) {
+            ids.push(text.clone());
+            continue;
+        }
+        let rows = match &listed {
+            Some(rows) => rows,
+            None => &*listed.insert(rows_of_team(log)?),
+        };
+        ids.push(match choose(text, rows) {
+            Ok(row) => row.session_id.clone(),
+            Err(ChoiceProblem::Several(error)) => return Err(error.into()),
+            Err(ChoiceProblem::None) => text.clone(),
+        });
+    }
+    Ok(ids)
+}
+
+/// The sessions of the stream by the team's list. Without it there are no names, and a note says why.
+fn rows_of_team(log: &NatsLog) -> io::Result<Vec<ListedRow>> {
+    let list = match TeamRows::of(log).list() {
+        Ok(list) => list,
+        Err(error) => {
+            team::note(&error)?;
+            return Ok(Vec::new());
+        }
+    };
+    let row = |session: TeamSession| {
+        let (name, modified) = session.row.map(|row| (row.name, row.modified)).unzip();
+        ListedRow {
+            session_id: session.session_id,
+            path: PathBuf::new(),
+            name: name.flatten(),
+            first_message: String::new(),
+            native_ids: Vec::new(),
+            modified: modified.unwrap_or_default(),
+        }
+    };
+    Ok(list.sessions.into_iter().map(row).collect())
 }
 
 /// Follows one session.

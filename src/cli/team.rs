@@ -57,7 +57,8 @@ fn row(at: &Location, sequence: u64, host: &str) -> Result<TeamRow> {
     })
 }
 
-fn note(error: &Error) -> io::Result<()> {
+/// Says on stderr what the team's list lacks.
+pub(super) fn note(error: &Error) -> io::Result<()> {
     let (kind, message) = (error.kind.name(), terminal::line(&error.message));
     writeln!(
         io::stderr(),

@@ -105,6 +105,21 @@ fn a_pushed_session_is_listed_with_its_name_and_host() {
     append(&path, 4..6, 10);
     laptop.done(&["push", "named", "--json"]);
     assert_eq!(server.done(&["pull", "--list", "--json"])[0]["entries"], 6);
+
+    // The list shows names, but `pull` took only ids: what it shows did not find the session.
+    let pulled = server.done(&["pull", "The build", "plai", "--json"]);
+    assert_eq!(pulled[0]["sessionId"], "named");
+    assert_eq!(pulled[1]["sessionId"], "plain");
+    let missing = server.run(&["pull", "The bill"]);
+    assert_eq!(missing.status.code(), Some(3), "{missing:?}");
+    // A whole id wins over the beginning of another one.
+    laptop.make("plainer", 1, 10);
+    laptop.done(&["push", "plainer", "--json"]);
+    let several = server.run(&["pull", "plai"]);
+    let said = String::from_utf8(several.stderr).unwrap();
+    assert!(said.contains("2 sessions fit \"plai\""), "{said}");
+    let pulled = server.done(&["pull", "plain", "--json"]);
+    assert_eq!(pulled[0]["sessionId"], "plain");
 }
 
 /// Rows of one session, from several daemons and in any order: the newest stays.
