@@ -85,7 +85,7 @@ fn messages_of_each_role_have_blocks() {
         of_message(json!({ "role": "assistant", "content": content, "errorMessage": "<late>" })),
         json!([
             { "kind": "thinking", "html": "<p><em>a</em></p>" },
-            html("<p>b\nc</p>"),
+            html("<p>b<br>c</p>"),
             { "kind": "code", "language": "rs", "text": "d\n" },
             { "kind": "attachment", "mimeType": "image/svg+xml", "bytes": 5 },
             { "kind": "toolCall", "id": "c", "name": "bash", "argument": "ls", "arguments": "{\"command\":\"ls\"}" },
@@ -115,7 +115,7 @@ fn messages_of_each_role_have_blocks() {
         let message = json!({ "role": role, "content": "*a*\nb" });
         assert_eq!(
             of_message(message),
-            json!([html("<p><em>a</em>\nb</p>")]),
+            json!([html("<p><em>a</em><br>b</p>")]),
             "{role}"
         );
     }

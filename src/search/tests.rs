@@ -102,18 +102,19 @@ fn the_text_of_an_entry_is_what_somebody_wrote() {
         (Kind::Unknown, r#"{"type":"strange","text":"no"}"#, ""),
     ];
     for (kind, entry, text) in entries {
-        let mut fields = Vec::new();
-        each_field(entry.as_bytes(), kind, |raw| {
-            fields.push(
-                std::str::from_utf8(raw)
-                    .unwrap()
-                    .trim_matches('"')
-                    .to_owned(),
-            );
-            std::ops::ControlFlow::Continue(())
-        });
-        assert_eq!(fields.join(" "), text, "{entry}");
+        assert_eq!(text_of(entry, kind), text, "{entry}");
     }
+}
+
+/// The searched strings of an entry, as they are in its line.
+fn text_of(entry: &str, kind: Kind) -> String {
+    let mut fields = Vec::new();
+    each_field(entry.as_bytes(), kind, |raw| {
+        let text = std::str::from_utf8(raw).unwrap();
+        fields.push(text.trim_matches('"').to_owned());
+        std::ops::ControlFlow::Continue(())
+    });
+    fields.join(" ")
 }
 
 #[test]

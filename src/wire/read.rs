@@ -54,7 +54,7 @@ session_params! {
         max_bytes: Option<u64>,
         /// Only entries of these types. Default: all types.
         types: Option<Vec<String>>,
-        /// Only `custom` and `custom_message` entries of this custom type.
+        /// Only `custom` and `custom_message` entries of this custom type. Default: all entries.
         custom_type: Option<String>,
     }
 }

@@ -35,6 +35,17 @@ pub(super) fn entries(folder: &Path) -> Vec<ModelEntry> {
         let tree = &opened.tree;
         let session = opened.log.header().unwrap().id.clone();
         let path: HashSet<Node> = tree.path(tree.leaf()).into_iter().collect();
+        let is_step = |node: &Node| !tree.kind(*node).is_bookkeeping();
+        let steps = tree.entries().filter(is_step);
+        let on_branches: HashSet<Node> = steps.flat_map(|step| tree.path(Some(step))).collect();
+        // Bookkeeping with no step below it is where the step above it is.
+        let is_active = |node: Node| match on_branches.contains(&node) {
+            true => path.contains(&node),
+            false => {
+                let above = tree.path(Some(node)).into_iter().rev().find(is_step);
+                path.contains(&node) || above.is_none_or(|step| path.contains(&step))
+            }
+        };
         let bodies = opened.log.bodies();
         for node in tree
             .entries()
@@ -56,7 +67,7 @@ pub(super) fn entries(folder: &Path) -> Vec<ModelEntry> {
                 session: session.clone(),
                 id: tree.id(node).to_owned(),
                 role: role.to_owned(),
-                is_active: path.contains(&node),
+                is_active: is_active(node),
                 fields,
             });
         }
