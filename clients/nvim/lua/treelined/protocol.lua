@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:0f62e2972056176d1fe6d1e3fecf25c0ad9c2ffc79dc92c9a2548824148a927e',
+  schema_hash = 'sha256:239400f755bb88e0cc08c0c14bbbde92dddbae069deec6803c94c7ec2447b81d',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

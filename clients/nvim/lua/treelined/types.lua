@@ -626,7 +626,7 @@
 
 --- The params of `get_entries`.
 ---@class treelined.GetEntriesParams
----@field customType? string Only `custom` and `custom_message` entries of this custom type.
+---@field customType? string Only `custom` and `custom_message` entries of this custom type. Default: all entries.
 ---@field limit? integer The most entries of the page. Default: no limit.
 ---@field maxBytes? integer The most bytes of the page, which has at least one entry. Default: the client's `maxFrameBytes`.
 ---@field sessionId? string The id of the session. Default: the session that is open, if exactly one is.

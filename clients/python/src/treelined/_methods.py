@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:0f62e2972056176d1fe6d1e3fecf25c0ad9c2ffc79dc92c9a2548824148a927e"
+SCHEMA_HASH = "sha256:239400f755bb88e0cc08c0c14bbbde92dddbae069deec6803c94c7ec2447b81d"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[
@@ -1462,7 +1462,7 @@ class AsyncMethods(ABC):
 
         `types`: Only entries of these types. Default: all types.
 
-        `custom_type`: Only `custom` and `custom_message` entries of this custom type.
+        `custom_type`: Only `custom` and `custom_message` entries of this custom type. Default: all entries.
 
         """
         answered: types.GetEntriesResult = await self.call(
@@ -3347,7 +3347,7 @@ class Methods(ABC):
 
         `types`: Only entries of these types. Default: all types.
 
-        `custom_type`: Only `custom` and `custom_message` entries of this custom type.
+        `custom_type`: Only `custom` and `custom_message` entries of this custom type. Default: all entries.
 
         """
         answered: types.GetEntriesResult = self.call(

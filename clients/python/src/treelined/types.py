@@ -1620,7 +1620,7 @@ class GetEntriesParams(TypedDict, total=False):
     types: list[str] | None
     """Only entries of these types. Default: all types."""
     customType: str | None
-    """Only `custom` and `custom_message` entries of this custom type."""
+    """Only `custom` and `custom_message` entries of this custom type. Default: all entries."""
 
 
 class _GetEntriesResult(TypedDict):

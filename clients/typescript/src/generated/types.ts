@@ -3381,7 +3381,7 @@ export interface GetEntriesParams {
    */
   types?: string[] | null;
   /**
-   * Only `custom` and `custom_message` entries of this custom type.
+   * Only `custom` and `custom_message` entries of this custom type. Default: all entries.
    */
   customType?: string | null;
 }

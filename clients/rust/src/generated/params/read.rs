@@ -65,7 +65,7 @@ pub struct GetEntriesParams {
     /// Only entries of these types. Default: all types.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub types: Option<Vec<String>>,
-    /// Only `custom` and `custom_message` entries of this custom type.
+    /// Only `custom` and `custom_message` entries of this custom type. Default: all entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_type: Option<String>,
 }

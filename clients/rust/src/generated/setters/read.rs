@@ -142,7 +142,7 @@ impl<R> Call<GetEntriesParams, R> {
         self
     }
 
-    /// Only `custom` and `custom_message` entries of this custom type.
+    /// Only `custom` and `custom_message` entries of this custom type. Default: all entries.
     pub fn custom_type(mut self, custom_type: impl Into<String>) -> Self {
         self.params.custom_type = Some(custom_type.into());
         self
