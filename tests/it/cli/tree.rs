@@ -212,7 +212,7 @@ fn names_and_labels_are_printed_without_control_characters() {
     .entry(evil, "u2", "u1", json!({}))
     .label("l1", "u2", "u1", json!(evil))
     .entry("session_info", "i1", "l1", json!({"name": evil}))
-    .save(&home);
+    .store(&home, "s1.jsonl");
     let path = path.to_str().unwrap();
     for args in [
         &["tree", path, "--filter", "all", "--ids"][..],
