@@ -16,6 +16,7 @@ export type Action =
   | 'unfold-or-down'
   | 'toggle-fold'
   | 'to-active'
+  | 'to-news'
   | 'filter-default'
   | 'filter-no-tools'
   | 'filter-user-only'
@@ -86,6 +87,7 @@ export const BINDINGS: readonly Binding[] = [
   { action: 'toggle-path', keys: ['F'], about: 'hide or show the tree' },
   { action: 'focus-path', keys: ['tab'], about: 'to the text and back' },
   { action: 'label', keys: ['L'], about: 'label the entry', live: true },
+  { action: 'to-news', keys: ['O', 'o'], about: 'to newer entries on another branch', live: true },
   { action: 'undo', keys: ['u'], about: 'undo the last move', live: true },
   { action: 'redo', keys: ['ctrl+r', 'U'], about: 'redo it', live: true },
   { action: 'compose', keys: ['I', 'i'], about: 'write a message here', live: true },

@@ -1,7 +1,7 @@
 /** The page with a daemon: its connection, the list of sessions, and everything that changes a session. */
 
 import type { App } from './app.ts';
-import type { Action } from './keys.ts';
+import { hint, type Action } from './keys.ts';
 import { formatRoute, parseRoute, type SessionRoute } from './route.ts';
 import { questionOf, type Question } from './questions.ts';
 import { Moves } from './moves.ts';
@@ -9,6 +9,7 @@ import { Presence } from './presence.ts';
 import { SessionList } from './session-list.ts';
 import { LiveSource, type WireSession } from '../source/live.ts';
 import { Link, RpcError } from '../source/rpc.ts';
+import { plural } from '../text/visible.ts';
 
 const TOKEN = 'treelined.token';
 const ASK = 'treelined.ask';
@@ -18,6 +19,13 @@ export interface Command {
   description?: string;
   argumentHint?: string;
   by?: string;
+}
+
+/** A finding about the session file. */
+interface Diagnostic {
+  kind: string;
+  newestTipId?: string;
+  newerTurns?: number;
 }
 
 export type LiveDialog =
@@ -40,6 +48,8 @@ export class Live {
   /** Whether the list of sessions is shown. */
   listing = false;
   private refreshing: ReturnType<typeof setTimeout> | undefined;
+  /** Of a file that opens beside its newest entries: the finding that says so. */
+  private beside: Diagnostic | undefined;
   /** The session that is open, or is to be opened. */
   route: SessionRoute;
   /** The answer to the request for the first session. */
@@ -141,8 +151,33 @@ export class Live {
 
   private async askToOpen({ path, session: sessionId }: SessionRoute): Promise<WireSession> {
     const which = path === undefined ? { sessionId } : { path };
-    const { session } = await this.call<{ session: WireSession }>('open_session', which);
+    const { session, diagnostics } = await this.call<{
+      session: WireSession;
+      diagnostics: Diagnostic[];
+    }>('open_session', which);
+    this.note(diagnostics);
     return session;
+  }
+
+  note(diagnostics: Diagnostic[] = []): void {
+    this.beside = diagnostics.find(({ kind }) => kind === 'leafBesideNewest');
+  }
+
+  /** Says that the session is open beside its newest entries, and the key that goes there. */
+  private sayNewer(): void {
+    if (!this.beside) return;
+    const turns = this.beside.newerTurns ?? 0;
+    const newer =
+      turns === 0
+        ? 'Newer entries are'
+        : `${plural(turns, 'newer turn')} ${turns === 1 ? 'is' : 'are'}`;
+    this.app.say(`${newer} on another branch: ${hint('to-news')} goes there.`);
+  }
+
+  private goToNews(): void {
+    const newest = this.beside?.newestTipId;
+    if (newest === undefined) this.app.say('No newer entries are on another branch.');
+    else this.app.go(newest).catch(this.app.failed);
   }
 
   async openSession(which: SessionRoute, entry?: string): Promise<void> {
@@ -168,6 +203,7 @@ export class Live {
     const selected = place ?? this.source.selected;
     if (selected !== undefined) this.source.beginPath(selected);
     await shown;
+    this.sayNewer();
     document.querySelector<HTMLElement>('#tree')?.focus({ preventScroll: true });
     this.app.changed();
   }
@@ -213,7 +249,11 @@ export class Live {
     const { session } = this.app;
     if (!source || session?.source !== source) return;
     const before = source.leafId();
-    const { leafId } = await source.call<{ leafId: string | null }>('get_leaf');
+    const { leafId, diagnostics } = await source.call<{
+      leafId: string | null;
+      diagnostics?: Diagnostic[];
+    }>('get_leaf');
+    this.note(diagnostics);
     source.rows.clear();
     session.bodies.forgetOpenCalls();
     const { tree } = session;
@@ -316,6 +356,7 @@ export class Live {
       else return false;
     } else if (action === 'rewind') this.rewind(row.id);
     else if (action === 'label') this.askLabel(row.id, row.label);
+    else if (action === 'to-news') this.goToNews();
     else if (action === 'undo') this.moves.undo('undo_navigation');
     else if (action === 'redo') this.moves.undo('redo_navigation');
     else if (action === 'compact') this.show({ kind: 'compact' });

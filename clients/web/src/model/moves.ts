@@ -119,6 +119,8 @@ export class Moves {
       app.say(reasonText(result) ?? 'Nothing has moved.', 'warning');
       return;
     }
+    // Somebody has chosen the place now.
+    this.live.note();
     if (result.editorText !== undefined) this.write(result.editorText);
     const summary =
       result.summaryEntry === undefined ? '' : ' A summary of the branch is in its place.';

@@ -42,8 +42,10 @@ describe('moves in the live page', () => {
     gate = join(stage.folder, 'gate');
     const wait = `while [ ! -e '${gate}' ]; do sleep 0.05; done`;
     const command = `cat >/dev/null; printf 'Tried a plane, '; ${wait}; printf 'which left at noon.'`;
+    const beside = small('beside');
+    beside.add('s1', 'a1', 'custom', { customType: 'todo.state', data: {} });
     const sessions = ['stream', 'cancel', 'tabs', 'question'].map(small);
-    served = await stage.serveWithSummarizer(command, ...sessions, long('compact'));
+    served = await stage.serveWithSummarizer(command, ...sessions, long('compact'), beside);
   });
 
   afterEach(async () => {
@@ -102,6 +104,25 @@ describe('moves in the live page', () => {
     await page.locator('.running').waitFor({ state: 'detached' });
     await row(page, 'At noon, then.').locator('.leaf').waitFor();
     assert.equal(await row(page, 'branch summary').count(), 0);
+  });
+
+  test('a session that opens beside its newest entries says so, and a key goes there', async () => {
+    const page = await openPage('beside');
+    await page.getByText('1 newer turn is on another branch: O goes there.').waitFor();
+    await page.locator('#tree').focus();
+    await page.keyboard.press('O');
+    await page.locator('#tree .row.selected', { hasText: 'At noon, then.' }).waitFor();
+    await page.keyboard.press('Enter');
+    await page
+      .locator('dialog')
+      .getByRole('button', { name: 'Go there' })
+      .or(page.getByRole('button', { name: 'No summary' }))
+      .click();
+    await page.getByText('Moved.').waitFor();
+    await row(page, 'At noon, then.').locator('.leaf').waitFor();
+    await page.locator('#tree').focus();
+    await page.keyboard.press('O');
+    await page.getByText('No newer entries are on another branch.').waitFor();
   });
 
   test('a compaction is shown with what it replaces', async () => {
