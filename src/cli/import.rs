@@ -7,6 +7,7 @@ use super::failure::{ShellError, USAGE};
 use super::import_watch;
 use super::progress::{self, call_with_progress};
 use super::screen::{Screen, Style};
+use super::session_choice::others;
 use crate::clock::SystemSource;
 use crate::error::{Error, Kind};
 use crate::id::Source;
@@ -29,6 +30,8 @@ use std::process::ExitCode;
 const MAX_FAILURES: usize = 10;
 /// Sessions with entries held back that are shown; `--json` has all.
 const MAX_HELD: usize = 5;
+/// Sessions with others of the same conversation that are shown; `--json` has all.
+const MAX_CONVERSATIONS: usize = 5;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -260,6 +263,7 @@ fn show(imported: &Imported, import: &ImportArgs, has_log: bool) -> anyhow::Resu
     }
     show_failures(&mut screen, imported)?;
     show_held(&mut screen, &imported.sessions)?;
+    show_conversations(&mut screen, &imported.sessions)?;
     show_places(&mut screen, &imported.places)?;
     let totals = &imported.totals;
     let summary = match (tools.is_empty(), totals.entries_added) {
@@ -320,6 +324,22 @@ fn show_held(screen: &mut Screen, sessions: &[ImportedSession]) -> anyhow::Resul
     }
     if !lines.is_empty() {
         writeln!(screen, "{}", screen.style(Style::Dim, HELD))?;
+    }
+    Ok(())
+}
+
+/// The sessions that have others of the same conversation.
+fn show_conversations(screen: &mut Screen, sessions: &[ImportedSession]) -> anyhow::Result<()> {
+    let of_several = |session: &&ImportedSession| !session.same_conversation.is_empty();
+    let of_several = sessions.iter().filter(of_several);
+    for session in of_several.clone().take(MAX_CONVERSATIONS) {
+        let others = others(&session.same_conversation, usize::MAX);
+        let id = terminal::line(&session.session_id);
+        writeln!(screen, "{id}{others}")?;
+    }
+    let more = of_several.count().saturating_sub(MAX_CONVERSATIONS);
+    if more > 0 {
+        writeln!(screen, "and {more} more sessions: see --json")?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use super::Options;
 use super::daemon::{ChildDaemon, RawJson};
 use super::list_team::{self, OpenMachine, TeamAnswer};
 use super::screen::{Screen, Style};
-use super::session_choice::{current_directory, rows};
+use super::session_choice::{current_directory, others, rows};
 use super::tree::{count, title};
 use crate::clock::SystemSource;
 use crate::id::Source;
@@ -78,6 +78,8 @@ struct TableRow {
     modified: String,
     message_count: u64,
     source: Option<String>,
+    #[serde(default)]
+    same_conversation: Vec<String>,
     diagnostic: Option<Diagnostic>,
     log: Option<RowLog>,
 }
@@ -336,6 +338,7 @@ impl Table {
         if let Some(log) = &row.log {
             directory += &list_team::open_on(&log.open_on);
         }
+        directory += &others(&row.same_conversation, self.id);
         let line = [
             screen.style(Style::Dim, &when),
             screen.style(Style::Cyan, &id),

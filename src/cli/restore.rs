@@ -192,6 +192,7 @@ impl TrashRow {
             name: self.name.clone(),
             first_message: self.first_message.clone(),
             native_ids: self.native_ids.clone(),
+            same_conversation: Vec::new(),
             modified: self.deleted_at.clone(),
         }
     }

@@ -91,6 +91,9 @@ struct Page {
     next_cursor: Option<String>,
     #[serde(default)]
     partial: Vec<SkippedFile>,
+    /// Sessions with others of the same conversation.
+    #[serde(skip)]
+    conversations: HashMap<String, Vec<String>>,
 }
 
 #[derive(Deserialize)]
@@ -160,9 +163,15 @@ fn find(options: &Options, search: &SearchArgs) -> anyhow::Result<Page> {
         progress::introduce(&mut daemon, "treelined search")?;
     }
     let found = pages(&mut daemon, search);
-    let found = found.and_then(|page| {
-        if page.hits.is_empty() && !search.json {
-            note_native(&mut daemon, search)?;
+    let found = found.and_then(|mut page| {
+        match page.hits.is_empty() {
+            _ if search.json => {}
+            true => note_native(&mut daemon, search)?,
+            false => {
+                let rows = session_choice::rows(&mut daemon)?.into_iter();
+                let known = rows.map(|row| (row.session_id, row.same_conversation));
+                page.conversations = known.filter(|(_, others)| !others.is_empty()).collect();
+            }
         }
         Ok(page)
     });
@@ -250,7 +259,7 @@ fn print(options: &Options, page: &Page) -> anyhow::Result<()> {
     let mut screen = Screen::paged(options);
     let mut out = String::new();
     for session in &sessions {
-        push_session(&mut out, &screen, session);
+        push_session(&mut out, &screen, session, &page.conversations);
     }
     out.push_str(&screen.style(Style::Dim, &footer(page)?));
     out.push('\n');
@@ -264,11 +273,19 @@ fn print(options: &Options, page: &Page) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn push_session(out: &mut String, screen: &Screen, hits: &[Hit]) {
+fn push_session(
+    out: &mut String,
+    screen: &Screen,
+    hits: &[Hit],
+    conversations: &HashMap<String, Vec<String>>,
+) {
     let Some(first) = hits.first() else {
         return;
     };
-    let id = terminal::line(&first.session_id);
+    let mut id = terminal::line(&first.session_id).into_owned();
+    if let Some(others) = conversations.get(&first.session_id) {
+        id += &session_choice::others(others, usize::MAX);
+    }
     let name = match first.session_name.as_str() {
         "" => "(no messages)",
         name => name,

@@ -8,6 +8,7 @@ use super::failure::{NOT_FOUND, ShellError, USAGE};
 use super::restore;
 use super::tree::title;
 use crate::suggest;
+use crate::terminal;
 use anyhow::Context;
 use clap::Args;
 use clap::builder::ValueHint;
@@ -57,6 +58,9 @@ pub(super) struct ListedRow {
     /// The ids that the tool gave, of which the session was imported.
     #[serde(default)]
     pub native_ids: Vec<String>,
+    /// The ids of the other sessions of the same conversation.
+    #[serde(default)]
+    pub same_conversation: Vec<String>,
     /// When the session was last active; of a deleted one, when it was deleted.
     pub modified: String,
 }
@@ -72,6 +76,18 @@ pub(super) enum ChoiceProblem {
 struct ListPage {
     sessions: Vec<ListedRow>,
     next_cursor: Option<String>,
+}
+
+/// The other sessions of the same conversation, by the first `chars` of their ids; empty if there are none.
+pub(super) fn others(ids: &[String], chars: usize) -> String {
+    let short = |id: &String| id.chars().take(chars).collect::<String>();
+    match ids.is_empty() {
+        true => String::new(),
+        false => {
+            let ids: Vec<String> = ids.iter().map(short).collect();
+            terminal::line(&format!("  same conversation: {}", ids.join(", "))).into_owned()
+        }
+    }
 }
 
 impl SessionChoice {
@@ -164,6 +180,7 @@ fn of_the_log(daemon: &mut ChildDaemon, text: &str) -> anyhow::Result<Option<Pat
         name: row.name,
         first_message: String::new(),
         native_ids: Vec::new(),
+        same_conversation: Vec::new(),
         modified: row.modified,
     };
     let rows: Vec<ListedRow> = answer.team.into_iter().map(row).collect();

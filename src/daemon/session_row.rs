@@ -115,6 +115,7 @@ pub(crate) fn session_row(row: &Listing) -> wire::SessionRow {
         }),
         log: None,
         queued: None,
+        same_conversation: Vec::new(),
     }
 }
 

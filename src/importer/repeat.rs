@@ -66,7 +66,7 @@ impl LastImport {
     pub(crate) fn run(
         &self,
         import: &Import<'_>,
-        write: impl Fn(&ImportSessionsResult) -> Result<Vec<u8>>,
+        write: impl FnOnce(ImportSessionsResult) -> Result<Vec<u8>>,
     ) -> Result<Vec<u8>> {
         let last = lock(&self.0).clone();
         if let Some(last) = last.filter(|last| last.is_of(import)) {
@@ -80,7 +80,7 @@ impl LastImport {
             }
         }
         let (result, state) = import.run_repeatably()?;
-        let json = write(&result)?;
+        let json = write(result)?;
         let state = state.filter(|state| json.len() + state.bytes() <= LAST_IMPORT_BYTES);
         *lock(&self.0) = state.map(|state| {
             Arc::new(RepeatableImport {

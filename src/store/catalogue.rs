@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 /// The version of the format. Change it with every change of [`save`].
-const FORMAT: &FormatName = b"treelined rows 6";
+const FORMAT: &FormatName = b"treelined rows 7";
 const NAME: &str = "sessions.rows";
 /// The rows are saved again after this many bytes of files were read.
 const WORTH_KEEPING: u64 = 1 << 20;
@@ -293,6 +293,7 @@ fn put(out: &mut Fields, row: &CatalogueRow) {
         out.count(source.native_ids.len());
         source.native_ids.iter().for_each(|id| out.text(id));
     });
+    out.optional(row.recorded.as_deref(), Fields::text);
     out.u8(u8::from(row.problem.is_some()));
 }
 
@@ -315,6 +316,7 @@ fn get(fields: &mut Cursor<'_>) -> Option<CatalogueRow> {
                 native_ids: ids.collect::<Option<_>>()?,
             })
         })?,
+        recorded: fields.optional(|fields| Some(fields.text()?.to_owned()))?,
         problem: match fields.u8()? {
             0 => None,
             // Rows have no other problem.
@@ -352,6 +354,7 @@ mod tests {
                 tool: "codex".to_owned(),
                 native_ids: vec!["n1".to_owned(), "n2".to_owned()],
             }),
+            recorded: Some("r".to_owned()),
             problem: None,
         };
         CatalogueRow::new(status, listing)

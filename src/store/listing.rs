@@ -25,6 +25,12 @@ use std::path::PathBuf;
 
 /// The most native ids of a row.
 const MOST_NATIVE_IDS: usize = 64;
+/// The first entries, one of which says that the session is a record of an agent's.
+const RECORD_ENTRIES: usize = 4;
+/// The custom type of that entry.
+const RECORD_TYPE: &str = "acp.session";
+/// The longest id that an agent gave, in bytes.
+const MOST_RECORDED_BYTES: usize = 256;
 /// Bytes read at a time in search of a header.
 const HEADER_CHUNK: usize = 4096;
 /// Bytes a scanner reads at a time: few enough to stay in the processor's cache until they are scanned.
@@ -48,6 +54,8 @@ pub struct Listing {
     pub first_message: String,
     /// Where an import found the session; `None` for one of this program.
     pub source: Option<ImportSource>,
+    /// The agent's own id of the conversation that the session is a record of; `None` for others.
+    pub recorded: Option<String>,
     /// The reason why the file is no session.
     pub problem: Option<ErrorKind>,
 }
@@ -116,6 +124,7 @@ impl Listing {
             message_count: messages().count() as u64,
             first_message: first_message(tree, &bodies, messages())?,
             source: import_source(tree, &bodies)?,
+            recorded: recorded(tree, &bodies)?,
             header,
             problem: None,
         })
@@ -133,6 +142,7 @@ impl Listing {
             message_count: 0,
             first_message: String::new(),
             source: None,
+            recorded: None,
             problem: Some(problem),
         })
     }
@@ -164,6 +174,26 @@ fn import_source(tree: &Tree, bodies: &Bodies) -> Result<Option<ImportSource>> {
         ImportSource::take(&mut source, &reader.entry(&bodies.fetch(tree, node)?)?);
     }
     Ok(source)
+}
+
+fn recorded(tree: &Tree, bodies: &Bodies) -> Result<Option<String>> {
+    let first = tree.entries().take(RECORD_ENTRIES);
+    for node in first.filter(|node| tree.kind(*node) == Kind::Custom) {
+        let id = recorded_by(&bodies.entry(&bodies.fetch(tree, node)?)?);
+        if id.is_some() {
+            return Ok(id);
+        }
+    }
+    Ok(None)
+}
+
+/// The agent's own id of its session in a `custom` entry of a recorder.
+fn recorded_by(entry: &[u8]) -> Option<String> {
+    let text = |path: &[&str]| json::get_path(entry, path).and_then(json::string);
+    text(&["customType"]).filter(|custom| custom == RECORD_TYPE)?;
+    let id = text(&["data", "sessionId"])?;
+    let is_short = !id.is_empty() && id.len() <= MOST_RECORDED_BYTES;
+    is_short.then(|| id.into_owned())
 }
 
 fn messages_of(tree: &Tree) -> impl Iterator<Item = Node> {
@@ -304,6 +334,7 @@ impl RowScanner {
             message_count: found.messages,
             first_message: found.first_message,
             source: found.source,
+            recorded: found.recorded,
             header: Some(header),
             problem: None,
         })
@@ -385,12 +416,19 @@ struct RowContent {
     messages: u64,
     first_message: String,
     source: Option<ImportSource>,
+    recorded: Option<String>,
+    /// Entries taken.
+    entries: usize,
 }
 
 impl RowContent {
     fn take(&mut self, entry: &Envelope<'_>, text: &[u8]) {
         if entry.kind == Kind::LeafRecord {
             return ImportSource::take(&mut self.source, text);
+        }
+        self.entries += 1;
+        if self.entries <= RECORD_ENTRIES && entry.kind == Kind::Custom && self.recorded.is_none() {
+            self.recorded = recorded_by(text);
         }
         self.last_said.take(entry);
         if let Facts::SessionInfo { name } = &entry.facts {
@@ -478,6 +516,7 @@ mod tests {
             6 => Just(r#""type":"session_info""#),
             6 => Just(r#""type":"label","targetId":"a","label":"l""#),
             6 => Just(r#""type":"custom","customType":"treelined.leaf","data":{"from":null}"#),
+            6 => Just(r#""type":"custom","customType":"acp.session","data":{"agent":"a","sessionId":"n"}"#),
             1 => Just(r#""type":"session","version":3"#),
             6 => Just(r#""type":"new","x":1e400"#),
             1 => Just(r#""no":"type""#),

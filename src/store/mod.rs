@@ -2,6 +2,7 @@
 //! files and headers, not the trees of open sessions.
 
 pub(crate) mod catalogue;
+pub(crate) mod conversations;
 mod imported;
 pub(crate) mod listing;
 mod ticks;

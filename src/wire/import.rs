@@ -149,6 +149,9 @@ pub(crate) struct ImportedSession {
     /// `trashed` if it was deleted and is not imported again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
+    /// The ids of the other sessions of the same conversation, as rows of `list_sessions` have them. Absent without any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub same_conversation: Vec<String>,
 }
 
 /// One file of an import, or one session of a database.

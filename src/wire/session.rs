@@ -434,6 +434,10 @@ pub(crate) struct SessionRow {
     /// The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub native_ids: Vec<String>,
+    /// The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent
+    /// without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub same_conversation: Vec<String>,
     /// The session that this one comes from, as the header says. Untrusted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,

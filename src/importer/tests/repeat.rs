@@ -44,7 +44,7 @@ impl Repeated {
         let is_made = Cell::new(false);
         let json = self.last.run(&import, |result| {
             is_made.set(true);
-            Ok(serde_json::to_vec(result).unwrap())
+            Ok(serde_json::to_vec(&result).unwrap())
         });
         let result: Value = serde_json::from_slice(&json.unwrap()).unwrap();
         (result["totals"].clone(), is_made.get())

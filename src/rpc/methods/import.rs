@@ -12,9 +12,12 @@ use crate::json;
 use crate::lock::lock;
 use crate::rpc::handler::{Read, ReadAnswer, Remainder};
 use crate::rpc::reply::Prepared;
+use crate::store::catalogue::CatalogueRow;
+use crate::store::conversations::Conversations;
 use crate::timestamp::{self, Millis};
 use crate::wire::{self, ImportFrom, Raw};
 use serde_json::value::RawValue;
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -42,13 +45,36 @@ pub(in crate::rpc) fn import_sessions(
             progress: &progress,
         };
         let last = &call.daemon.last_import;
-        last.run(&import, convert::line).map(Prepared::bytes)
+        let write = |mut result: wire::ImportSessionsResult| {
+            // A list may write the cache, and a dry run writes nothing.
+            if !request.is_dry_run && !result.sessions.is_empty() {
+                name_conversations(&call.daemon.store.list()?, &mut result);
+            }
+            convert::line(&result)
+        };
+        last.run(&import, write).map(Prepared::bytes)
     };
     Ok(Box::pin(async move {
         let _place = place;
         earlier.await?;
         blocking(import).await
     }))
+}
+
+/// Sets `sameConversation` of the sessions.
+fn name_conversations(rows: &[Arc<CatalogueRow>], result: &mut wire::ImportSessionsResult) {
+    let conversations = Conversations::of(rows);
+    let others = rows.iter().filter_map(|row| {
+        let others = conversations.others(&row.listing);
+        let header = row.listing.header.as_ref()?;
+        (!others.is_empty()).then_some((header.id.as_str(), others))
+    });
+    let others: HashMap<&str, Vec<String>> = others.collect();
+    for session in &mut result.sessions {
+        if let Some(others) = others.get(session.session_id.as_str()) {
+            session.same_conversation.clone_from(others);
+        }
+    }
 }
 
 fn request(params: wire::ImportSessionsParams) -> Result<ImportRequest> {

@@ -10,6 +10,7 @@ use crate::name;
 use crate::rpc::handler::Remainder;
 use crate::rpc::reply::{Prepared, page_bytes};
 use crate::store::catalogue::CatalogueRow;
+use crate::store::conversations::Conversations;
 use crate::store::trash::DeletedSession;
 use crate::timestamp::{self, Millis};
 use crate::wire;
@@ -36,14 +37,16 @@ pub(in crate::rpc) fn list_sessions(
         earlier.await?;
         blocking(move || {
             let team = daemon.team().filter(|_| !params.local);
-            let log = LogMembers {
+            let mut log = LogMembers {
                 team: team.map(|team| team.list()),
                 queued: daemon.queued_sessions(),
+                ..LogMembers::default()
             };
             let mut rows = daemon.store.list()?;
             if let Some(team) = &log.team {
                 daemon.discard_deleted(team, &mut rows);
             }
+            log.conversations = Conversations::of(&rows);
             page(rows, &params, &log, fits).map(Prepared::bytes)
         })
         .await
@@ -378,6 +381,7 @@ mod tests {
             message_count: 7,
             first_message: "first \"quoted\"".to_owned(),
             source: None,
+            recorded: None,
             problem,
         };
         Arc::new(CatalogueRow::new(status, listing))
@@ -427,6 +431,7 @@ mod tests {
         let log = LogMembers {
             team: Some(Arc::new(team)),
             queued: HashSet::from(["s".to_owned()]),
+            ..LogMembers::default()
         };
         let rows = || vec![row(b"/a.jsonl", None, None)];
         let read = |rows, params, log: &LogMembers| -> serde_json::Value {

@@ -6,6 +6,7 @@ use crate::daemon::session_row::is_of_directory;
 use crate::error::Result;
 use crate::name;
 use crate::store::catalogue::CatalogueRow;
+use crate::store::conversations::Conversations;
 use crate::team::{TeamList, TeamSession};
 use crate::wire;
 use serde::Serialize;
@@ -22,11 +23,14 @@ struct TeamCounts {
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct LogMember {
     #[serde(skip_serializing_if = "Option::is_none")]
     log: Option<wire::SessionInLog>,
     #[serde(skip_serializing_if = "Option::is_none")]
     queued: Option<bool>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    same_conversation: Vec<String>,
 }
 
 /// Adds members to the JSON object that `out` ends with.
@@ -41,17 +45,18 @@ pub(super) fn insert(out: &mut Vec<u8>, members: &[u8]) {
     out.push(b'}');
 }
 
-/// The log, as rows of files name it.
+/// What rows of files say besides what is in the file: about the log, and about other sessions.
 #[derive(Default)]
 pub(super) struct LogMembers {
     /// `None` without a log, or if it is not asked for.
     pub(super) team: Option<Arc<TeamList>>,
     /// The ids of sessions that have entries waiting for the log.
     pub(super) queued: HashSet<String>,
+    pub(super) conversations: Conversations,
 }
 
 impl LogMembers {
-    /// The members `log` and `queued` of a row; empty if it has none.
+    /// The members `log`, `queued` and `sameConversation` of a row; empty if it has none.
     pub(super) fn of(&self, row: &CatalogueRow) -> Result<Vec<u8>> {
         let Some(header) = &row.listing.header else {
             return Ok(Vec::new());
@@ -66,6 +71,7 @@ impl LogMembers {
         let member = convert::line(&LogMember {
             log: self.team.as_ref().and_then(of_team),
             queued: self.queued.contains(&header.id).then_some(true),
+            same_conversation: self.conversations.others(&row.listing),
         })?;
         Ok(without_braces(member))
     }

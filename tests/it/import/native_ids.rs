@@ -48,3 +48,53 @@ fn a_session_is_found_by_the_id_that_its_tool_gave_it() {
         searched.stderr
     );
 }
+
+/// A conversation that was recorded over ACP and then imported was there twice, and nothing said so.
+#[test]
+fn a_record_and_an_import_of_one_conversation_name_each_other() {
+    let home = Home::new();
+    let [native, other] = ["48f428f9-72d8-40b2-9594-953019809473", "5f2c"];
+    home.file("s.jsonl", conversation(native, 1).as_bytes());
+    home.file("t.jsonl", conversation("another", 1).as_bytes());
+    let mut d = Daemon::quiet_in(&home);
+    for (id, agents) in [("record", native), ("record-of-another", other)] {
+        d.ok("create_session", json!({"cwd": "/w", "sessionId": id}));
+        let about = json!({
+            "type": "custom", "id": "about", "parentId": null, "customType": "acp.session",
+            "data": {"agent": "claude-code-acp", "sessionId": agents},
+        });
+        d.ok(
+            "append_entries",
+            json!({"sessionId": id, "entries": [about]}),
+        );
+    }
+    let result = d.ok("import_sessions", params(&home));
+    let sessions = result["sessions"].as_array().unwrap();
+    let reported = |id: &str| {
+        let row = sessions.iter().find(|row| row["nativeId"] == id).unwrap();
+        (row["sessionId"].clone(), row["sameConversation"].clone())
+    };
+    let (imported, others) = reported(native);
+    assert_eq!(others, json!(["record"]));
+    assert_eq!(reported("another").1, Json::Null);
+    let list = d.ok("list_sessions", json!({}));
+    let named = |id: &Json| {
+        let rows = list["sessions"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["sessionId"] == *id).unwrap();
+        row["sameConversation"].clone()
+    };
+    assert_eq!(named(&json!("record")), json!([imported]));
+    assert_eq!(named(&imported), json!(["record"]));
+    assert_eq!(named(&json!("record-of-another")), Json::Null);
+    drop(d);
+    let files = home.files().display().to_string();
+    for args in [
+        &["list", "--all"][..],
+        &["search", "answer"],
+        &["import", "--from", "claude-code", &files],
+    ] {
+        let shown = home.run(args, &[], "").clean().text();
+        let named = shown.matches("same conversation: record").count();
+        assert_eq!(named, 1, "{args:?}: {shown}");
+    }
+}
