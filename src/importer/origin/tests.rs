@@ -214,7 +214,11 @@ fn unfinished_files_are_in_the_folder_of_all_origins_and_removed_there() {
         panic!("{:?}", unfinished());
     };
     Origins::names(session_dir.path());
-    assert_eq!(unfinished(), [name.clone()], "its writer is alive");
+    assert_eq!(
+        unfinished(),
+        std::slice::from_ref(name),
+        "its writer is alive"
+    );
     assert!(writer.settle().unwrap());
     writer.finish().unwrap();
     assert!(unfinished().is_empty());

@@ -110,8 +110,8 @@ fn shown(opened: &OpenedLog) -> String {
         tree.name(),
         tree.entry_count(),
         tree.moves().log(),
-        tree.moves().undo_target(&tree),
-        tree.moves().redo_target(&tree),
+        tree.moves().undo_target(tree),
+        tree.moves().redo_target(tree),
         tree.link_reports(),
         tree.has_leaf_records(),
     )

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:239400f755bb88e0cc08c0c14bbbde92dddbae069deec6803c94c7ec2447b81d',
+  schema_hash = 'sha256:f0c11a72a4f336894f9af3eba03e0f37d2155651ad1952ce51c1424be8da58c4',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

@@ -874,6 +874,7 @@
 ---@field path string The absolute path of its file.
 ---@field recovered integer The number of branches that the tool no longer shows.
 ---@field revised integer The number of entries of earlier imports that the tool has changed since; each has a new version beside it.
+---@field sameConversation? string[] The ids of the other sessions of the same conversation, as rows of `list_sessions` have them. Absent without any.
 ---@field sessionId string The id of the session.
 ---@field skipped? string `trashed` if it was deleted and is not imported again.
 ---@field subagents integer The number of subagents that it spawned.
@@ -1683,6 +1684,7 @@
 ---@field parentSession? string The session that this one comes from, as the header says. Untrusted text.
 ---@field path string The path of the session file.
 ---@field queued? boolean True: entries of the file wait for the log, in a session that the daemon has or had open. Absent if none do.
+---@field sameConversation? string[] The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any.
 ---@field sessionId string The id of the session; empty if the file has none.
 ---@field source? string The tool from which the session was imported, by the name that `import_sessions` has for it. Absent for others.
 ---@field spawnedBy? treelined.SpawnedBy The call that spawned this session, if it is a subagent's, as the header says. Untrusted text.
@@ -1835,6 +1837,7 @@
 ---@field parentSession? string The session that this one comes from, as the header says. Untrusted text.
 ---@field path string The path of the session file.
 ---@field queued? boolean True: entries of the file wait for the log, in a session that the daemon has or had open. Absent if none do.
+---@field sameConversation? string[] The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any.
 ---@field sessionId string The id of the session; empty if the file has none.
 ---@field source? string The tool from which the session was imported, by the name that `import_sessions` has for it. Absent for others.
 ---@field spawnedBy? treelined.SpawnedBy The call that spawned this session, if it is a subagent's, as the header says. Untrusted text.

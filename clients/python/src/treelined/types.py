@@ -2088,6 +2088,8 @@ class ImportedSession(_ImportedSession, total=False):
     """Whether it belongs to the family of another session, from which an earlier import keeps it apart."""
     skipped: str
     """`trashed` if it was deleted and is not imported again."""
+    sameConversation: list[str]
+    """The ids of the other sessions of the same conversation, as rows of `list_sessions` have them. Absent without any."""
 
 
 class _InitializeParams(TypedDict):
@@ -3615,6 +3617,8 @@ class SessionRow(_SessionRow, total=False):
     """The tool from which the session was imported, by the name that `import_sessions` has for it. Absent for others."""
     nativeIds: list[str]
     """The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported."""
+    sameConversation: list[str]
+    """The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any."""
     parentSession: str
     """The session that this one comes from, as the header says. Untrusted text."""
     spawnedBy: SpawnedBy
@@ -3909,6 +3913,8 @@ class TrashedRow(_TrashedRow, total=False):
     """The tool from which the session was imported, by the name that `import_sessions` has for it. Absent for others."""
     nativeIds: list[str]
     """The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported."""
+    sameConversation: list[str]
+    """The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any."""
     parentSession: str
     """The session that this one comes from, as the header says. Untrusted text."""
     spawnedBy: SpawnedBy

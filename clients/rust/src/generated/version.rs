@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:239400f755bb88e0cc08c0c14bbbde92dddbae069deec6803c94c7ec2447b81d";
+    "sha256:f0c11a72a4f336894f9af3eba03e0f37d2155651ad1952ce51c1424be8da58c4";

@@ -156,7 +156,7 @@ import type {
 export const PROTOCOL_VERSION = 1;
 
 /** The hash of the schema behind these types. A daemon with the same hash has the same schema. */
-export const SCHEMA_HASH = 'sha256:239400f755bb88e0cc08c0c14bbbde92dddbae069deec6803c94c7ec2447b81d';
+export const SCHEMA_HASH = 'sha256:f0c11a72a4f336894f9af3eba03e0f37d2155651ad1952ce51c1424be8da58c4';
 
 /** Params and result by method. */
 export interface Methods {

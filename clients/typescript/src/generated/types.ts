@@ -4106,6 +4106,10 @@ export interface ImportedSession {
    * `trashed` if it was deleted and is not imported again.
    */
   skipped?: string;
+  /**
+   * The ids of the other sessions of the same conversation, as rows of `list_sessions` have them. Absent without any.
+   */
+  sameConversation?: string[];
 }
 /**
  * One file of an import, or one session of a database.
@@ -4513,6 +4517,10 @@ export interface SessionRow {
    */
   nativeIds?: string[];
   /**
+   * The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any.
+   */
+  sameConversation?: string[];
+  /**
    * The session that this one comes from, as the header says. Untrusted text.
    */
   parentSession?: string;
@@ -4700,6 +4708,10 @@ export interface TrashedRow {
    * The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported.
    */
   nativeIds?: string[];
+  /**
+   * The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any.
+   */
+  sameConversation?: string[];
   /**
    * The session that this one comes from, as the header says. Untrusted text.
    */

@@ -192,6 +192,9 @@ pub struct ImportedSession {
     /// `trashed` if it was deleted and is not imported again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
+    /// The ids of the other sessions of the same conversation, as rows of `list_sessions` have them. Absent without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub same_conversation: Option<Vec<String>>,
 }
 
 /// Another daemon that has a session open.
@@ -349,6 +352,9 @@ pub struct SessionRow {
     /// The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub native_ids: Option<Vec<String>>,
+    /// The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub same_conversation: Option<Vec<String>>,
     /// The session that this one comes from, as the header says. Untrusted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,
@@ -438,6 +444,9 @@ pub struct TrashedRow {
     /// The ids that the tool gave the conversations in it, at most 64. Absent for a session that was not imported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub native_ids: Option<Vec<String>>,
+    /// The ids of the other sessions of the same conversation, at most 64: of an import its record, and the reverse. Absent without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub same_conversation: Option<Vec<String>>,
     /// The session that this one comes from, as the header says. Untrusted text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<String>,
