@@ -248,6 +248,7 @@ fn rows_of_team(log: &NatsLog) -> io::Result<Vec<ListedRow>> {
             path: PathBuf::new(),
             name: name.flatten(),
             first_message: String::new(),
+            same_conversation: Vec::new(),
             native_ids: Vec::new(),
             modified: modified.unwrap_or_default(),
         }
