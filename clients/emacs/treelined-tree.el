@@ -389,7 +389,7 @@ Call AFTER when it is there."
 ;;;; The mode
 
 (defun treelined-tree--elsewhere (session)
-  "Say what is at the leaf of others in SESSION, and the key that goes there."
+  "Say what is at the leaf of others in SESSION, and the key to it."
   (let ((turns (treelined-session-newer-turns session)))
     (cond ((null (treelined-session-others-leaf-id session)) nil)
           ((null turns) "others have written: j")
