@@ -59,11 +59,11 @@
 (ert-deftest treelined-tree-a-role-with-a-line-break-is-one-row ()
   (treelined-test-with-tree
     (treelined-test-call 'append_message :sessionId "talk" :entryId "x"
-                         :message '(:role "sys\ntem" :content "Text"))
+                         :message '(:role "a\nnarrator" :content "Text"))
     (treelined-test-wait (and (= 7 treelined-tree-total) (treelined-test-idle-p)))
     (should (= 7 (length (treelined-test-lines))))
     (treelined-test-go "x")
-    (should (string-match-p "sys tem    Text" (thing-at-point 'line)))))
+    (should (string-match-p "a narrator Text" (thing-at-point 'line)))))
 
 (ert-deftest treelined-tree-a-session-without-a-name-is-called-by-directory-and-id ()
   (should (equal "project 15b5cac7dcdc"

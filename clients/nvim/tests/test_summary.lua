@@ -102,7 +102,7 @@ return {
       writer.say('\nand dry.')
       child:sees('and dry.')
       writer.finish()
-      child:sees('◉  └─ summary    ## Goal To be wärm')
+      child:sees('◉  └─ summary    Goal To be wärm')
       child:gives("vim.fn.getline('.'):match('active$')", 'active')
       equal(child:lua('return notes'), {})
       child:type('u')
