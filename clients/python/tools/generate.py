@@ -24,8 +24,8 @@ Schema = dict[str, Any]
 
 # What clients send with members that the protocol does not know: plain dicts will do.
 OPEN = {
-    "list[types.NewEntry]": "Sequence[types.NewEntry | dict[str, Any]]",
-    "types.Message": "types.Message | dict[str, Any]",
+    "list[shapes.NewEntry]": "Sequence[shapes.NewEntry | dict[str, Any]]",
+    "shapes.Message": "shapes.Message | dict[str, Any]",
 }
 
 # The type or role that is none of the known ones. Python has no "any string but these": a text that
@@ -240,7 +240,7 @@ def methods(table: Any, definitions: dict[str, Schema]) -> str:  # noqa: ANN401
         from collections.abc import Awaitable, Callable, Sequence
         from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, overload
 
-        from . import types
+        from . import types as shapes
         from ._params import OMITTED, Omitted
 
         PROTOCOL_VERSION = {table["protocolVersion"]}
@@ -256,10 +256,10 @@ def methods(table: Any, definitions: dict[str, Schema]) -> str:  # noqa: ANN401
         """The questions that a client can answer."""
 
         P = TypeVar("P")
-        AsyncAnswerer: TypeAlias = Callable[[P], Awaitable["types.EventAnswer | None"]]
+        AsyncAnswerer: TypeAlias = Callable[[P], Awaitable["shapes.EventAnswer | None"]]
         """Answers a question; cancelled when the question is over."""
 
-        Answerer: TypeAlias = Callable[[P, threading.Event], "types.EventAnswer | None"]
+        Answerer: TypeAlias = Callable[[P, threading.Event], "shapes.EventAnswer | None"]
         """Answers a question, in a thread of its own; the event is set when the question is over."""
         '''
     parts = [dedent(text)]
@@ -267,7 +267,7 @@ def methods(table: Any, definitions: dict[str, Schema]) -> str:  # noqa: ANN401
         lines = [
             f"class {kind}Answers(TypedDict, total=False):",
             '    """Answerers by the question that they answer."""',
-            *(f"    {name}: {kind}Answerer[types.{params}]" for name, params in questions),
+            *(f"    {name}: {kind}Answerer[shapes.{params}]" for name, params in questions),
         ]
         parts.append("\n".join(lines))
     for kind in ("Async", ""):
@@ -291,7 +291,7 @@ def methods(table: Any, definitions: dict[str, Schema]) -> str:  # noqa: ANN401
         for name, params in events:
             lines += [
                 "    @overload",
-                f'    def on(self, name: Literal["{name}"], handler: Callable[[types.{params}], object]) -> Callable[[], None]: ...',
+                f'    def on(self, name: Literal["{name}"], handler: Callable[[shapes.{params}], object]) -> Callable[[], None]: ...',
             ]
         lines += [
             "    def on(self, name: str, handler: Callable[[Any], object]) -> Callable[[], None]:",
@@ -302,7 +302,7 @@ def methods(table: Any, definitions: dict[str, Schema]) -> str:  # noqa: ANN401
         for name, params in questions:
             lines += [
                 "    @overload",
-                f'    def answer(self, name: Literal["{name}"], answerer: {answerer}[types.{params}]) -> None: ...',
+                f'    def answer(self, name: Literal["{name}"], answerer: {answerer}[shapes.{params}]) -> None: ...',
             ]
         lines += [
             f"    def answer(self, name: str, answerer: {answerer}[Any]) -> None:",
@@ -339,12 +339,12 @@ def function(kind: str, method: Any, definitions: dict[str, Schema]) -> list[str
         arguments.append("timeout: float | None = None")
         return f"{opening}(self, *, {', '.join(arguments)}) -> {result}:"
 
-    result = f"types.{ref(method['result'])}"
+    result = f"shapes.{ref(method['result'])}"
     lines = []
     if method["name"] in OVERLOADS:
         member, shapes = OVERLOADS[method["name"]]
         for shape, gives in shapes:
-            lines += ["    @overload", f"{signature(f'types.{gives}', **{member: shape})} ..."]
+            lines += ["    @overload", f"{signature(f'shapes.{gives}', **{member: shape})} ..."]
         general = qualified(python_type(properties[member]), definitions)
         lines += ["    @overload", f"{signature(result, **{member: general})} ..."]
     lines.append(signature(result))
@@ -365,7 +365,9 @@ def function(kind: str, method: Any, definitions: dict[str, Schema]) -> list[str
 
 def qualified(shape: str, definitions: dict[str, Schema]) -> str:
     """Name the types where they are."""
-    named = re.sub(r"\b[A-Z]\w+", lambda m: f"types.{m[0]}" if m[0] in definitions else m[0], shape)
+    named = re.sub(
+        r"\b[A-Z]\w+", lambda m: f"shapes.{m[0]}" if m[0] in definitions else m[0], shape
+    )
     return OPEN.get(named, named)
 
 

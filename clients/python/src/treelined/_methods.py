@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, overload
 
-from . import types
+from . import types as shapes
 from ._params import OMITTED, Omitted
 
 PROTOCOL_VERSION = 1
@@ -52,31 +52,31 @@ BeforeEventName: TypeAlias = Literal[
 """The questions that a client can answer."""
 
 P = TypeVar("P")
-AsyncAnswerer: TypeAlias = Callable[[P], Awaitable["types.EventAnswer | None"]]
+AsyncAnswerer: TypeAlias = Callable[[P], Awaitable["shapes.EventAnswer | None"]]
 """Answers a question; cancelled when the question is over."""
 
-Answerer: TypeAlias = Callable[[P, threading.Event], "types.EventAnswer | None"]
+Answerer: TypeAlias = Callable[[P, threading.Event], "shapes.EventAnswer | None"]
 """Answers a question, in a thread of its own; the event is set when the question is over."""
 
 
 class AsyncAnswers(TypedDict, total=False):
     """Answerers by the question that they answer."""
 
-    session_before_tree: AsyncAnswerer[types.SessionBeforeTree]
-    session_before_fork: AsyncAnswerer[types.SessionBeforeFork]
-    session_before_compact: AsyncAnswerer[types.SessionBeforeCompact]
-    command_invoked: AsyncAnswerer[types.CommandInvoked]
-    user_asked: AsyncAnswerer[types.UserAsked]
+    session_before_tree: AsyncAnswerer[shapes.SessionBeforeTree]
+    session_before_fork: AsyncAnswerer[shapes.SessionBeforeFork]
+    session_before_compact: AsyncAnswerer[shapes.SessionBeforeCompact]
+    command_invoked: AsyncAnswerer[shapes.CommandInvoked]
+    user_asked: AsyncAnswerer[shapes.UserAsked]
 
 
 class Answers(TypedDict, total=False):
     """Answerers by the question that they answer."""
 
-    session_before_tree: Answerer[types.SessionBeforeTree]
-    session_before_fork: Answerer[types.SessionBeforeFork]
-    session_before_compact: Answerer[types.SessionBeforeCompact]
-    command_invoked: Answerer[types.CommandInvoked]
-    user_asked: Answerer[types.UserAsked]
+    session_before_tree: Answerer[shapes.SessionBeforeTree]
+    session_before_fork: Answerer[shapes.SessionBeforeFork]
+    session_before_compact: Answerer[shapes.SessionBeforeCompact]
+    command_invoked: Answerer[shapes.CommandInvoked]
+    user_asked: Answerer[shapes.UserAsked]
 
 
 class AsyncMethods(ABC):
@@ -98,105 +98,105 @@ class AsyncMethods(ABC):
     def on(
         self,
         name: Literal["session_before_tree"],
-        handler: Callable[[types.SessionBeforeTree], object],
+        handler: Callable[[shapes.SessionBeforeTree], object],
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["session_tree"], handler: Callable[[types.SessionTree], object]
+        self, name: Literal["session_tree"], handler: Callable[[shapes.SessionTree], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["event_resolved"], handler: Callable[[types.EventResolved], object]
+        self, name: Literal["event_resolved"], handler: Callable[[shapes.EventResolved], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
         self,
         name: Literal["session_before_fork"],
-        handler: Callable[[types.SessionBeforeFork], object],
+        handler: Callable[[shapes.SessionBeforeFork], object],
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["session_fork"], handler: Callable[[types.SessionFork], object]
+        self, name: Literal["session_fork"], handler: Callable[[shapes.SessionFork], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
         self,
         name: Literal["session_before_compact"],
-        handler: Callable[[types.SessionBeforeCompact], object],
+        handler: Callable[[shapes.SessionBeforeCompact], object],
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["session_compact"], handler: Callable[[types.SessionCompact], object]
+        self, name: Literal["session_compact"], handler: Callable[[shapes.SessionCompact], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
         self,
         name: Literal["session_compact_failed"],
-        handler: Callable[[types.SessionCompactFailed], object],
+        handler: Callable[[shapes.SessionCompactFailed], object],
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["session_opened"], handler: Callable[[types.SessionOpened], object]
+        self, name: Literal["session_opened"], handler: Callable[[shapes.SessionOpened], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["session_closed"], handler: Callable[[types.SessionClosed], object]
+        self, name: Literal["session_closed"], handler: Callable[[shapes.SessionClosed], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
         self,
         name: Literal["session_info_changed"],
-        handler: Callable[[types.SessionInfoChanged], object],
+        handler: Callable[[shapes.SessionInfoChanged], object],
     ) -> Callable[[], None]: ...
     @overload
     def on(
         self,
         name: Literal["session_log_changed"],
-        handler: Callable[[types.SessionLogChanged], object],
+        handler: Callable[[shapes.SessionLogChanged], object],
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["entries_appended"], handler: Callable[[types.EntriesAppended], object]
+        self, name: Literal["entries_appended"], handler: Callable[[shapes.EntriesAppended], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["turn_requested"], handler: Callable[[types.TurnRequested], object]
+        self, name: Literal["turn_requested"], handler: Callable[[shapes.TurnRequested], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["summary_delta"], handler: Callable[[types.SummaryDelta], object]
+        self, name: Literal["summary_delta"], handler: Callable[[shapes.SummaryDelta], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["progress"], handler: Callable[[types.Progress], object]
+        self, name: Literal["progress"], handler: Callable[[shapes.Progress], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["search_hit"], handler: Callable[[types.FoundHit], object]
+        self, name: Literal["search_hit"], handler: Callable[[shapes.FoundHit], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["command_invoked"], handler: Callable[[types.CommandInvoked], object]
+        self, name: Literal["command_invoked"], handler: Callable[[shapes.CommandInvoked], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["user_asked"], handler: Callable[[types.UserAsked], object]
+        self, name: Literal["user_asked"], handler: Callable[[shapes.UserAsked], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["user_notified"], handler: Callable[[types.UserNotified], object]
+        self, name: Literal["user_notified"], handler: Callable[[shapes.UserNotified], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["diagnostics"], handler: Callable[[types.Diagnostics], object]
+        self, name: Literal["diagnostics"], handler: Callable[[shapes.Diagnostics], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["events_lost"], handler: Callable[[types.EventsLost], object]
+        self, name: Literal["events_lost"], handler: Callable[[shapes.EventsLost], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["sessions_changed"], handler: Callable[[types.SessionsChanged], object]
+        self, name: Literal["sessions_changed"], handler: Callable[[shapes.SessionsChanged], object]
     ) -> Callable[[], None]: ...
     def on(self, name: str, handler: Callable[[Any], object]) -> Callable[[], None]:
         """Call the handler for each notification of that name, until what is returned is called."""
@@ -204,43 +204,47 @@ class AsyncMethods(ABC):
 
     @overload
     def answer(
-        self, name: Literal["session_before_tree"], answerer: AsyncAnswerer[types.SessionBeforeTree]
+        self,
+        name: Literal["session_before_tree"],
+        answerer: AsyncAnswerer[shapes.SessionBeforeTree],
     ) -> None: ...
     @overload
     def answer(
-        self, name: Literal["session_before_fork"], answerer: AsyncAnswerer[types.SessionBeforeFork]
+        self,
+        name: Literal["session_before_fork"],
+        answerer: AsyncAnswerer[shapes.SessionBeforeFork],
     ) -> None: ...
     @overload
     def answer(
         self,
         name: Literal["session_before_compact"],
-        answerer: AsyncAnswerer[types.SessionBeforeCompact],
+        answerer: AsyncAnswerer[shapes.SessionBeforeCompact],
     ) -> None: ...
     @overload
     def answer(
-        self, name: Literal["command_invoked"], answerer: AsyncAnswerer[types.CommandInvoked]
+        self, name: Literal["command_invoked"], answerer: AsyncAnswerer[shapes.CommandInvoked]
     ) -> None: ...
     @overload
     def answer(
-        self, name: Literal["user_asked"], answerer: AsyncAnswerer[types.UserAsked]
+        self, name: Literal["user_asked"], answerer: AsyncAnswerer[shapes.UserAsked]
     ) -> None: ...
     def answer(self, name: str, answerer: AsyncAnswerer[Any]) -> None:
         """Answer questions of that name: before the client starts, or if its `answers` names it."""
         self._answer(name, answerer)
 
-    async def discover(self, *, timeout: float | None = None) -> types.DiscoverResult:
+    async def discover(self, *, timeout: float | None = None) -> shapes.DiscoverResult:
         """Returns the OpenRPC document of this daemon."""
-        answered: types.DiscoverResult = await self.call("rpc.discover", {}, timeout=timeout)
+        answered: shapes.DiscoverResult = await self.call("rpc.discover", {}, timeout=timeout)
         return answered
 
-    async def open_web(self, *, timeout: float | None = None) -> types.OpenWebResult:
+    async def open_web(self, *, timeout: float | None = None) -> shapes.OpenWebResult:
         """Serves the page and the WebSocket if the daemon does not, and returns their addresses."""
-        answered: types.OpenWebResult = await self.call("open_web", {}, timeout=timeout)
+        answered: shapes.OpenWebResult = await self.call("open_web", {}, timeout=timeout)
         return answered
 
-    async def shutdown(self, *, timeout: float | None = None) -> types.ShutdownResult:
+    async def shutdown(self, *, timeout: float | None = None) -> shapes.ShutdownResult:
         """Ends the connection after every request that it has sent is answered, and a daemon that serves nothing else."""
-        answered: types.ShutdownResult = await self.call("shutdown", {}, timeout=timeout)
+        answered: shapes.ShutdownResult = await self.call("shutdown", {}, timeout=timeout)
         return answered
 
     async def create_session(
@@ -251,10 +255,10 @@ class AsyncMethods(ABC):
         name: str | None | Omitted = OMITTED,
         parent_session: str | None | Omitted = OMITTED,
         ephemeral: bool | None | Omitted = OMITTED,
-        write: types.FirstWrite | None | Omitted = OMITTED,
-        durability: types.DurabilityPolicy | None | Omitted = OMITTED,
+        write: shapes.FirstWrite | None | Omitted = OMITTED,
+        durability: shapes.DurabilityPolicy | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.CreateSessionResult:
+    ) -> shapes.CreateSessionResult:
         """Creates a session and opens it.
 
         `cwd`: The working directory of the session. Default: that of the daemon.
@@ -272,7 +276,7 @@ class AsyncMethods(ABC):
         `durability`: When appends are synced, in this session and its forks. Default: the daemon's `--durability`.
 
         """
-        answered: types.CreateSessionResult = await self.call(
+        answered: shapes.CreateSessionResult = await self.call(
             "create_session",
             {
                 "cwd": cwd,
@@ -292,10 +296,10 @@ class AsyncMethods(ABC):
         *,
         session_id: str | None | Omitted = OMITTED,
         path: str | None | Omitted = OMITTED,
-        mode: types.OpenMode | None | Omitted = OMITTED,
-        durability: types.DurabilityPolicy | None | Omitted = OMITTED,
+        mode: shapes.OpenMode | None | Omitted = OMITTED,
+        durability: shapes.DurabilityPolicy | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.OpenSessionResult:
+    ) -> shapes.OpenSessionResult:
         """Opens a session by its id or by the path of its file.
 
         `session_id`: The id of a session in the session directory. Default: none, with `path`.
@@ -307,7 +311,7 @@ class AsyncMethods(ABC):
         `durability`: When appends are synced from now on. Default: as before if the session is open, else the daemon's `--durability`.
 
         """
-        answered: types.OpenSessionResult = await self.call(
+        answered: shapes.OpenSessionResult = await self.call(
             "open_session",
             {"sessionId": session_id, "path": path, "mode": mode, "durability": durability},
             timeout=timeout,
@@ -316,13 +320,13 @@ class AsyncMethods(ABC):
 
     async def close_session(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
-    ) -> types.CloseSessionResult:
+    ) -> shapes.CloseSessionResult:
         """Closes a session; its file stays.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
-        answered: types.CloseSessionResult = await self.call(
+        answered: shapes.CloseSessionResult = await self.call(
             "close_session", {"sessionId": session_id}, timeout=timeout
         )
         return answered
@@ -335,12 +339,12 @@ class AsyncMethods(ABC):
         spawned_by: str | None | Omitted = OMITTED,
         source: str | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
-        sort: types.SessionSort | None | Omitted = OMITTED,
+        sort: shapes.SessionSort | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         cursor: str | None | Omitted = OMITTED,
         local: bool | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.ListSessionsResult:
+    ) -> shapes.ListSessionsResult:
         """Lists the sessions of the session directory, page by page.
 
         `cwd`: Only sessions of this working directory. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved. Default: all sessions.
@@ -362,7 +366,7 @@ class AsyncMethods(ABC):
         `local`: True: only the files of this machine, without anything of the log. Default: false.
 
         """
-        answered: types.ListSessionsResult = await self.call(
+        answered: shapes.ListSessionsResult = await self.call(
             "list_sessions",
             {
                 "cwd": cwd,
@@ -381,22 +385,22 @@ class AsyncMethods(ABC):
 
     async def watch_sessions(
         self, *, cwd: str | None | Omitted = OMITTED, timeout: float | None = None
-    ) -> types.WatchSessionsResult:
+    ) -> shapes.WatchSessionsResult:
         """Has the daemon tell this connection about changes of the list of sessions.
 
         `cwd`: Only sessions of this working directory. Default: all sessions.
 
         """
-        answered: types.WatchSessionsResult = await self.call(
+        answered: shapes.WatchSessionsResult = await self.call(
             "watch_sessions", {"cwd": cwd}, timeout=timeout
         )
         return answered
 
     async def unwatch_sessions(
         self, *, timeout: float | None = None
-    ) -> types.UnwatchSessionsResult:
+    ) -> shapes.UnwatchSessionsResult:
         """Ends what `watch_sessions` began."""
-        answered: types.UnwatchSessionsResult = await self.call(
+        answered: shapes.UnwatchSessionsResult = await self.call(
             "unwatch_sessions", {}, timeout=timeout
         )
         return answered
@@ -405,19 +409,19 @@ class AsyncMethods(ABC):
         self,
         *,
         query: str,
-        mode: types.SearchMode | None | Omitted = OMITTED,
-        in_: list[types.SearchField] | None | Omitted = OMITTED,
+        mode: shapes.SearchMode | None | Omitted = OMITTED,
+        in_: list[shapes.SearchField] | None | Omitted = OMITTED,
         cwd: str | None | Omitted = OMITTED,
         tool: str | None | Omitted = OMITTED,
         source: str | None | Omitted = OMITTED,
         role: str | None | Omitted = OMITTED,
         since: str | None | Omitted = OMITTED,
         until: str | None | Omitted = OMITTED,
-        branches: types.SearchBranches | None | Omitted = OMITTED,
+        branches: shapes.SearchBranches | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         cursor: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.SearchResult:
+    ) -> shapes.SearchResult:
         """Finds the entries of all sessions that hold words, a text or a pattern.
 
         `query`: The text that the entries must hold; not empty.
@@ -445,7 +449,7 @@ class AsyncMethods(ABC):
         `cursor`: The `nextCursor` of the previous page. Default: the first page.
 
         """
-        answered: types.SearchResult = await self.call(
+        answered: shapes.SearchResult = await self.call(
             "search",
             {
                 "query": query,
@@ -467,13 +471,13 @@ class AsyncMethods(ABC):
 
     async def delete_session(
         self, *, session_id: str, timeout: float | None = None
-    ) -> types.DeleteSessionResult:
+    ) -> shapes.DeleteSessionResult:
         """Moves the file of a session to the trash folder of the session directory.
 
         `session_id`: The id of the session, open or not. It is always required.
 
         """
-        answered: types.DeleteSessionResult = await self.call(
+        answered: shapes.DeleteSessionResult = await self.call(
             "delete_session", {"sessionId": session_id}, timeout=timeout
         )
         return answered
@@ -485,7 +489,7 @@ class AsyncMethods(ABC):
         limit: int | None | Omitted = OMITTED,
         cursor: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.ListTrashResult:
+    ) -> shapes.ListTrashResult:
         """Lists the sessions in the trash folder.
 
         `cwd`: Only sessions of this working directory. Default: all sessions.
@@ -495,7 +499,7 @@ class AsyncMethods(ABC):
         `cursor`: The `nextCursor` of the previous page. Default: the first page.
 
         """
-        answered: types.ListTrashResult = await self.call(
+        answered: shapes.ListTrashResult = await self.call(
             "list_trash", {"cwd": cwd, "limit": limit, "cursor": cursor}, timeout=timeout
         )
         return answered
@@ -506,7 +510,7 @@ class AsyncMethods(ABC):
         session_id: str,
         trashed_path: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.RestoreSessionResult:
+    ) -> shapes.RestoreSessionResult:
         """Moves a deleted session from the trash folder back to the session directory.
 
         `session_id`: The id of a session in the trash.
@@ -514,7 +518,7 @@ class AsyncMethods(ABC):
         `trashed_path`: The path of the file in the trash, if several have this id. Default: the one that was deleted last.
 
         """
-        answered: types.RestoreSessionResult = await self.call(
+        answered: shapes.RestoreSessionResult = await self.call(
             "restore_session",
             {"sessionId": session_id, "trashedPath": trashed_path},
             timeout=timeout,
@@ -524,7 +528,7 @@ class AsyncMethods(ABC):
     async def import_sessions(
         self,
         *,
-        from_: types.ImportFrom | None | Omitted = OMITTED,
+        from_: shapes.ImportFrom | None | Omitted = OMITTED,
         paths: list[str] | None | Omitted = OMITTED,
         cwd: str | None | Omitted = OMITTED,
         since: str | None | Omitted = OMITTED,
@@ -533,7 +537,7 @@ class AsyncMethods(ABC):
         final: bool | None | Omitted = OMITTED,
         again: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.ImportSessionsResult:
+    ) -> shapes.ImportSessionsResult:
         """Imports the conversations of other tools, or what they have written since the last import.
 
         `from_`: The tool whose conversations are imported. Default: `auto`.
@@ -553,7 +557,7 @@ class AsyncMethods(ABC):
         `again`: The id of a session that is to be written anew, while its old file goes to the trash, or of a deleted one that is to be imported again. Default: none; deleted sessions stay deleted.
 
         """
-        answered: types.ImportSessionsResult = await self.call(
+        answered: shapes.ImportSessionsResult = await self.call(
             "import_sessions",
             {
                 "from": from_,
@@ -571,13 +575,13 @@ class AsyncMethods(ABC):
 
     async def import_report(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
-    ) -> types.ImportReportResult:
+    ) -> shapes.ImportReportResult:
         """Returns the reports of the imports that changed a session.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
-        answered: types.ImportReportResult = await self.call(
+        answered: shapes.ImportReportResult = await self.call(
             "import_report", {"sessionId": session_id}, timeout=timeout
         )
         return answered
@@ -589,7 +593,7 @@ class AsyncMethods(ABC):
         session_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.SetSessionNameResult:
+    ) -> shapes.SetSessionNameResult:
         """Gives a session a name, or clears its name.
 
         `name`: The name. It is stored trimmed, with line breaks and control characters as spaces; a blank one clears the name.
@@ -599,7 +603,7 @@ class AsyncMethods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.SetSessionNameResult = await self.call(
+        answered: shapes.SetSessionNameResult = await self.call(
             "set_session_name",
             {"name": name, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
             timeout=timeout,
@@ -610,13 +614,13 @@ class AsyncMethods(ABC):
         self,
         *,
         session_id: str | None | Omitted = OMITTED,
-        scope: types.ForkScope | None | Omitted = OMITTED,
+        scope: shapes.ForkScope | None | Omitted = OMITTED,
         cwd: str | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
-        position: types.ForkPosition | None | Omitted = OMITTED,
+        position: shapes.ForkPosition | None | Omitted = OMITTED,
         close_tool_calls: bool | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.ForkSessionResult:
+    ) -> shapes.ForkSessionResult:
         """Copies the path to an entry into a new session and opens that session.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
@@ -632,7 +636,7 @@ class AsyncMethods(ABC):
         `close_tool_calls`: Whether to close tool calls that have no result with aborted results; otherwise such a fork fails with `unansweredToolCalls`. Default: false.
 
         """
-        answered: types.ForkSessionResult = await self.call(
+        answered: shapes.ForkSessionResult = await self.call(
             "fork_session",
             {
                 "sessionId": session_id,
@@ -648,13 +652,13 @@ class AsyncMethods(ABC):
 
     async def get_fork_messages(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
-    ) -> types.GetForkMessagesResult:
+    ) -> shapes.GetForkMessagesResult:
         """Lists the user messages of all branches, from which a client can offer forks.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
-        answered: types.GetForkMessagesResult = await self.call(
+        answered: shapes.GetForkMessagesResult = await self.call(
             "get_fork_messages", {"sessionId": session_id}, timeout=timeout
         )
         return answered
@@ -662,16 +666,16 @@ class AsyncMethods(ABC):
     async def export_session(
         self,
         *,
-        format: types.ExportFormat,
+        format: shapes.ExportFormat,
         session_id: str | None | Omitted = OMITTED,
-        scope: types.ExportScope | None | Omitted = OMITTED,
+        scope: shapes.ExportScope | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
         path: str | None | Omitted = OMITTED,
         overwrite: bool | None | Omitted = OMITTED,
         redact: bool | None | Omitted = OMITTED,
-        home: types.HomePaths | None | Omitted = OMITTED,
+        home: shapes.HomePaths | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.ExportSessionResult:
+    ) -> shapes.ExportSessionResult:
         """Writes a session, a branch or a subtree as a page, as text or as a session file.
 
         `format`: The form of the export.
@@ -691,7 +695,7 @@ class AsyncMethods(ABC):
         `home`: How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.
 
         """
-        answered: types.ExportSessionResult = await self.call(
+        answered: shapes.ExportSessionResult = await self.call(
             "export_session",
             {
                 "format": format,
@@ -710,13 +714,13 @@ class AsyncMethods(ABC):
     async def append_message(
         self,
         *,
-        message: types.Message | dict[str, Any],
+        message: shapes.Message | dict[str, Any],
         session_id: str | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
         parent_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.AppendMessageResult:
+    ) -> shapes.AppendMessageResult:
         """Appends one message at the leaf or below another entry.
 
         `message`: The message, with a `role`. Its bytes are stored unchanged.
@@ -730,7 +734,7 @@ class AsyncMethods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.AppendMessageResult = await self.call(
+        answered: shapes.AppendMessageResult = await self.call(
             "append_message",
             {
                 "message": message,
@@ -746,11 +750,11 @@ class AsyncMethods(ABC):
     async def append_entries(
         self,
         *,
-        entries: Sequence[types.NewEntry | dict[str, Any]],
+        entries: Sequence[shapes.NewEntry | dict[str, Any]],
         session_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.AppendEntriesResult:
+    ) -> shapes.AppendEntriesResult:
         """Appends several entries in one write: all of them or none.
 
         `entries`: The entries, in order. The bytes of their members are stored unchanged. At least one.
@@ -760,7 +764,7 @@ class AsyncMethods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.AppendEntriesResult = await self.call(
+        answered: shapes.AppendEntriesResult = await self.call(
             "append_entries",
             {"entries": entries, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
             timeout=timeout,
@@ -776,7 +780,7 @@ class AsyncMethods(ABC):
         entry_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.AppendLabelResult:
+    ) -> shapes.AppendLabelResult:
         """Labels an entry, or clears its label.
 
         `target_id`: The id of the entry to label.
@@ -790,7 +794,7 @@ class AsyncMethods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.AppendLabelResult = await self.call(
+        answered: shapes.AppendLabelResult = await self.call(
             "append_label",
             {
                 "targetId": target_id,
@@ -810,7 +814,7 @@ class AsyncMethods(ABC):
         session_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.CherryPickResult:
+    ) -> shapes.CherryPickResult:
         """Appends copies of messages from other branches at the leaf.
 
         `entry_ids`: The ids of the messages to copy, in the order of the copies. At least one.
@@ -820,7 +824,7 @@ class AsyncMethods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.CherryPickResult = await self.call(
+        answered: shapes.CherryPickResult = await self.call(
             "cherry_pick",
             {"entryIds": entry_ids, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
             timeout=timeout,
@@ -835,7 +839,7 @@ class AsyncMethods(ABC):
         custom_instructions: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.MergeBranchResult:
+    ) -> shapes.MergeBranchResult:
         """Appends a summary of another branch at the leaf.
 
         `tip_id`: The id of the last entry of the other branch.
@@ -847,7 +851,7 @@ class AsyncMethods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.MergeBranchResult = await self.call(
+        answered: shapes.MergeBranchResult = await self.call(
             "merge_branch",
             {
                 "tipId": tip_id,
@@ -863,7 +867,7 @@ class AsyncMethods(ABC):
         self,
         *,
         custom_type: str,
-        content: types.Content,
+        content: shapes.Content,
         display: bool,
         session_id: str | None | Omitted = OMITTED,
         details: Any | Omitted = OMITTED,
@@ -871,7 +875,7 @@ class AsyncMethods(ABC):
         entry_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.SendMessageResult:
+    ) -> shapes.SendMessageResult:
         """Appends a message of a plugin at the leaf; while a turn runs, queues it until the turn ends.
 
         `custom_type`: The type of the message, in the plugin's own terms.
@@ -891,7 +895,7 @@ class AsyncMethods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.SendMessageResult = await self.call(
+        answered: shapes.SendMessageResult = await self.call(
             "send_message",
             {
                 "customType": custom_type,
@@ -914,7 +918,7 @@ class AsyncMethods(ABC):
         session_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.SetLeafResult:
+    ) -> shapes.SetLeafResult:
         """Moves the leaf to an entry or to the empty position, without asking any client.
 
         `leaf_id`: The id of the new leaf; null moves to the empty position.
@@ -924,7 +928,7 @@ class AsyncMethods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.SetLeafResult = await self.call(
+        answered: shapes.SetLeafResult = await self.call(
             "set_leaf",
             {"leafId": leaf_id, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
             timeout=timeout,
@@ -936,10 +940,10 @@ class AsyncMethods(ABC):
         *,
         entry_id: str | None,
         session_id: str | None | Omitted = OMITTED,
-        summary: types.GivenSummary | None | Omitted = OMITTED,
+        summary: shapes.GivenSummary | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.BranchResult:
+    ) -> shapes.BranchResult:
         """Moves the leaf to an entry, and records a summary of the branch left behind if the client gives one.
 
         `entry_id`: The id of the new leaf; null, the empty position, is allowed only with a `summary`.
@@ -951,7 +955,7 @@ class AsyncMethods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.BranchResult = await self.call(
+        answered: shapes.BranchResult = await self.call(
             "branch",
             {
                 "entryId": entry_id,
@@ -975,12 +979,12 @@ class AsyncMethods(ABC):
         label: str | None | Omitted = OMITTED,
         navigation_id: str | None | Omitted = OMITTED,
         answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        on_no_answer: shapes.OnNoAnswer | None | Omitted = OMITTED,
         rewind: bool | None | Omitted = OMITTED,
         dry_run: Literal[False] | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.Navigation: ...
+    ) -> shapes.Navigation: ...
     @overload
     async def navigate_tree(
         self,
@@ -993,12 +997,12 @@ class AsyncMethods(ABC):
         label: str | None | Omitted = OMITTED,
         navigation_id: str | None | Omitted = OMITTED,
         answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        on_no_answer: shapes.OnNoAnswer | None | Omitted = OMITTED,
         rewind: bool | None | Omitted = OMITTED,
         dry_run: Literal[True],
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.DryRun: ...
+    ) -> shapes.DryRun: ...
     @overload
     async def navigate_tree(
         self,
@@ -1011,12 +1015,12 @@ class AsyncMethods(ABC):
         label: str | None | Omitted = OMITTED,
         navigation_id: str | None | Omitted = OMITTED,
         answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        on_no_answer: shapes.OnNoAnswer | None | Omitted = OMITTED,
         rewind: bool | None | Omitted = OMITTED,
         dry_run: bool | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.NavigateTreeResult: ...
+    ) -> shapes.NavigateTreeResult: ...
     async def navigate_tree(
         self,
         *,
@@ -1028,12 +1032,12 @@ class AsyncMethods(ABC):
         label: str | None | Omitted = OMITTED,
         navigation_id: str | None | Omitted = OMITTED,
         answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        on_no_answer: shapes.OnNoAnswer | None | Omitted = OMITTED,
         rewind: bool | None | Omitted = OMITTED,
         dry_run: bool | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.NavigateTreeResult:
+    ) -> shapes.NavigateTreeResult:
         """Moves the leaf to another place of the tree, asks clients first, and summarizes the branch left behind if wanted.
 
         `target_id`: The id of the target. For a user message or custom_message the leaf moves to its parent, and the result has the text for an editor.
@@ -1061,7 +1065,7 @@ class AsyncMethods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.NavigateTreeResult = await self.call(
+        answered: shapes.NavigateTreeResult = await self.call(
             "navigate_tree",
             {
                 "targetId": target_id,
@@ -1087,7 +1091,7 @@ class AsyncMethods(ABC):
         session_id: str | None | Omitted = OMITTED,
         navigation_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.AbortNavigationResult:
+    ) -> shapes.AbortNavigationResult:
         """Aborts a running navigation or compaction.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
@@ -1095,7 +1099,7 @@ class AsyncMethods(ABC):
         `navigation_id`: The id of the navigation to abort. Default: whichever runs.
 
         """
-        answered: types.AbortNavigationResult = await self.call(
+        answered: shapes.AbortNavigationResult = await self.call(
             "abort_navigation",
             {"sessionId": session_id, "navigationId": navigation_id},
             timeout=timeout,
@@ -1108,7 +1112,7 @@ class AsyncMethods(ABC):
         session_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.UndoNavigationResult:
+    ) -> shapes.UndoNavigationResult:
         """Moves the leaf back to where it was before the last move.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
@@ -1116,7 +1120,7 @@ class AsyncMethods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.UndoNavigationResult = await self.call(
+        answered: shapes.UndoNavigationResult = await self.call(
             "undo_navigation",
             {"sessionId": session_id, "expectedLeafId": expected_leaf_id},
             timeout=timeout,
@@ -1129,7 +1133,7 @@ class AsyncMethods(ABC):
         session_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.RedoNavigationResult:
+    ) -> shapes.RedoNavigationResult:
         """Reverses the last undo.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
@@ -1137,7 +1141,7 @@ class AsyncMethods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.RedoNavigationResult = await self.call(
+        answered: shapes.RedoNavigationResult = await self.call(
             "redo_navigation",
             {"sessionId": session_id, "expectedLeafId": expected_leaf_id},
             timeout=timeout,
@@ -1150,7 +1154,7 @@ class AsyncMethods(ABC):
         session_id: str | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.GetNavigationLogResult:
+    ) -> shapes.GetNavigationLogResult:
         """Lists the moves of the leaf, newest first.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
@@ -1158,7 +1162,7 @@ class AsyncMethods(ABC):
         `limit`: The most moves to return. Default: all.
 
         """
-        answered: types.GetNavigationLogResult = await self.call(
+        answered: shapes.GetNavigationLogResult = await self.call(
             "get_navigation_log", {"sessionId": session_id, "limit": limit}, timeout=timeout
         )
         return answered
@@ -1175,11 +1179,11 @@ class AsyncMethods(ABC):
         label: str | None | Omitted = OMITTED,
         navigation_id: str | None | Omitted = OMITTED,
         answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        on_no_answer: shapes.OnNoAnswer | None | Omitted = OMITTED,
         dry_run: Literal[False] | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.Navigation: ...
+    ) -> shapes.Navigation: ...
     @overload
     async def pop(
         self,
@@ -1192,11 +1196,11 @@ class AsyncMethods(ABC):
         label: str | None | Omitted = OMITTED,
         navigation_id: str | None | Omitted = OMITTED,
         answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        on_no_answer: shapes.OnNoAnswer | None | Omitted = OMITTED,
         dry_run: Literal[True],
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.DryRun: ...
+    ) -> shapes.DryRun: ...
     @overload
     async def pop(
         self,
@@ -1209,11 +1213,11 @@ class AsyncMethods(ABC):
         label: str | None | Omitted = OMITTED,
         navigation_id: str | None | Omitted = OMITTED,
         answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        on_no_answer: shapes.OnNoAnswer | None | Omitted = OMITTED,
         dry_run: bool | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.PopResult: ...
+    ) -> shapes.PopResult: ...
     async def pop(
         self,
         *,
@@ -1225,11 +1229,11 @@ class AsyncMethods(ABC):
         label: str | None | Omitted = OMITTED,
         navigation_id: str | None | Omitted = OMITTED,
         answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        on_no_answer: shapes.OnNoAnswer | None | Omitted = OMITTED,
         dry_run: bool | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.PopResult:
+    ) -> shapes.PopResult:
         """Moves the leaf back to before a user message, by default the last one, and summarizes what follows it.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
@@ -1255,7 +1259,7 @@ class AsyncMethods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.PopResult = await self.call(
+        answered: shapes.PopResult = await self.call(
             "pop",
             {
                 "sessionId": session_id,
@@ -1276,13 +1280,13 @@ class AsyncMethods(ABC):
 
     async def get_leaf(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
-    ) -> types.GetLeafResult:
+    ) -> shapes.GetLeafResult:
         """Returns the leaf and its entry.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
-        answered: types.GetLeafResult = await self.call(
+        answered: shapes.GetLeafResult = await self.call(
             "get_leaf", {"sessionId": session_id}, timeout=timeout
         )
         return answered
@@ -1295,19 +1299,19 @@ class AsyncMethods(ABC):
         format: Literal["flat"] | None | Omitted = OMITTED,
         root_id: str | None | Omitted = OMITTED,
         max_depth: int | None | Omitted = OMITTED,
-        filter: types.TreeFilter | None | Omitted = OMITTED,
+        filter: shapes.TreeFilter | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
-        mode: types.SearchMode | None | Omitted = OMITTED,
-        order: types.TreeOrder | None | Omitted = OMITTED,
+        mode: shapes.SearchMode | None | Omitted = OMITTED,
+        order: shapes.TreeOrder | None | Omitted = OMITTED,
         fold: list[str] | None | Omitted = OMITTED,
-        render: types.TreeRender | None | Omitted = OMITTED,
+        render: shapes.TreeRender | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         max_bytes: int | None | Omitted = OMITTED,
         cursor: str | None | Omitted = OMITTED,
         offset: int | None | Omitted = OMITTED,
         around: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.FlatTree: ...
+    ) -> shapes.FlatTree: ...
     @overload
     async def get_tree(
         self,
@@ -1316,60 +1320,60 @@ class AsyncMethods(ABC):
         format: Literal["nested"],
         root_id: str | None | Omitted = OMITTED,
         max_depth: int | None | Omitted = OMITTED,
-        filter: types.TreeFilter | None | Omitted = OMITTED,
+        filter: shapes.TreeFilter | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
-        mode: types.SearchMode | None | Omitted = OMITTED,
-        order: types.TreeOrder | None | Omitted = OMITTED,
+        mode: shapes.SearchMode | None | Omitted = OMITTED,
+        order: shapes.TreeOrder | None | Omitted = OMITTED,
         fold: list[str] | None | Omitted = OMITTED,
-        render: types.TreeRender | None | Omitted = OMITTED,
+        render: shapes.TreeRender | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         max_bytes: int | None | Omitted = OMITTED,
         cursor: str | None | Omitted = OMITTED,
         offset: int | None | Omitted = OMITTED,
         around: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.NestedTree: ...
+    ) -> shapes.NestedTree: ...
     @overload
     async def get_tree(
         self,
         *,
         session_id: str | None | Omitted = OMITTED,
-        format: types.TreeFormat | None | Omitted = OMITTED,
+        format: shapes.TreeFormat | None | Omitted = OMITTED,
         root_id: str | None | Omitted = OMITTED,
         max_depth: int | None | Omitted = OMITTED,
-        filter: types.TreeFilter | None | Omitted = OMITTED,
+        filter: shapes.TreeFilter | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
-        mode: types.SearchMode | None | Omitted = OMITTED,
-        order: types.TreeOrder | None | Omitted = OMITTED,
+        mode: shapes.SearchMode | None | Omitted = OMITTED,
+        order: shapes.TreeOrder | None | Omitted = OMITTED,
         fold: list[str] | None | Omitted = OMITTED,
-        render: types.TreeRender | None | Omitted = OMITTED,
+        render: shapes.TreeRender | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         max_bytes: int | None | Omitted = OMITTED,
         cursor: str | None | Omitted = OMITTED,
         offset: int | None | Omitted = OMITTED,
         around: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.GetTreeResult: ...
+    ) -> shapes.GetTreeResult: ...
     async def get_tree(
         self,
         *,
         session_id: str | None | Omitted = OMITTED,
-        format: types.TreeFormat | None | Omitted = OMITTED,
+        format: shapes.TreeFormat | None | Omitted = OMITTED,
         root_id: str | None | Omitted = OMITTED,
         max_depth: int | None | Omitted = OMITTED,
-        filter: types.TreeFilter | None | Omitted = OMITTED,
+        filter: shapes.TreeFilter | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
-        mode: types.SearchMode | None | Omitted = OMITTED,
-        order: types.TreeOrder | None | Omitted = OMITTED,
+        mode: shapes.SearchMode | None | Omitted = OMITTED,
+        order: shapes.TreeOrder | None | Omitted = OMITTED,
         fold: list[str] | None | Omitted = OMITTED,
-        render: types.TreeRender | None | Omitted = OMITTED,
+        render: shapes.TreeRender | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         max_bytes: int | None | Omitted = OMITTED,
         cursor: str | None | Omitted = OMITTED,
         offset: int | None | Omitted = OMITTED,
         around: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.GetTreeResult:
+    ) -> shapes.GetTreeResult:
         """Returns the tree as rows for a list, or nested, filtered and page by page.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
@@ -1403,7 +1407,7 @@ class AsyncMethods(ABC):
         `around`: The id of an entry that the page shall contain. Default: none.
 
         """
-        answered: types.GetTreeResult = await self.call(
+        answered: shapes.GetTreeResult = await self.call(
             "get_tree",
             {
                 "sessionId": session_id,
@@ -1428,13 +1432,13 @@ class AsyncMethods(ABC):
 
     async def list_branches(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
-    ) -> types.ListBranchesResult:
+    ) -> shapes.ListBranchesResult:
         """Lists the branches of the tree, one row for each tip.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
-        answered: types.ListBranchesResult = await self.call(
+        answered: shapes.ListBranchesResult = await self.call(
             "list_branches", {"sessionId": session_id}, timeout=timeout
         )
         return answered
@@ -1449,7 +1453,7 @@ class AsyncMethods(ABC):
         types: list[str] | None | Omitted = OMITTED,
         custom_type: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.GetEntriesResult:
+    ) -> shapes.GetEntriesResult:
         """Returns the entries of all branches in file order, page by page.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
@@ -1465,7 +1469,7 @@ class AsyncMethods(ABC):
         `custom_type`: Only `custom` and `custom_message` entries of this custom type. Default: all entries.
 
         """
-        answered: types.GetEntriesResult = await self.call(
+        answered: shapes.GetEntriesResult = await self.call(
             "get_entries",
             {
                 "sessionId": session_id,
@@ -1485,7 +1489,7 @@ class AsyncMethods(ABC):
         entry_id: str,
         session_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.GetEntryResult:
+    ) -> shapes.GetEntryResult:
         """Returns one entry.
 
         `entry_id`: The id of the entry.
@@ -1493,7 +1497,7 @@ class AsyncMethods(ABC):
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
-        answered: types.GetEntryResult = await self.call(
+        answered: shapes.GetEntryResult = await self.call(
             "get_entry", {"entryId": entry_id, "sessionId": session_id}, timeout=timeout
         )
         return answered
@@ -1504,7 +1508,7 @@ class AsyncMethods(ABC):
         entry_id: str | None,
         session_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.GetChildrenResult:
+    ) -> shapes.GetChildrenResult:
         """Returns the children of an entry, or the roots.
 
         `entry_id`: The id of the parent; null means the roots.
@@ -1512,7 +1516,7 @@ class AsyncMethods(ABC):
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
-        answered: types.GetChildrenResult = await self.call(
+        answered: shapes.GetChildrenResult = await self.call(
             "get_children", {"entryId": entry_id, "sessionId": session_id}, timeout=timeout
         )
         return answered
@@ -1526,7 +1530,7 @@ class AsyncMethods(ABC):
         limit: int | None | Omitted = OMITTED,
         max_bytes: int | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.GetPathResult:
+    ) -> shapes.GetPathResult:
         """Returns the entries from the root to an entry.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
@@ -1540,7 +1544,7 @@ class AsyncMethods(ABC):
         `max_bytes`: The most bytes of the page, which has at least one entry. Default: no page, the whole path.
 
         """
-        answered: types.GetPathResult = await self.call(
+        answered: shapes.GetPathResult = await self.call(
             "get_path",
             {
                 "sessionId": session_id,
@@ -1559,7 +1563,7 @@ class AsyncMethods(ABC):
         entry_id: str,
         session_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.GetLabelResult:
+    ) -> shapes.GetLabelResult:
         """Returns the label of an entry.
 
         `entry_id`: The id of the entry.
@@ -1567,7 +1571,7 @@ class AsyncMethods(ABC):
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
-        answered: types.GetLabelResult = await self.call(
+        answered: shapes.GetLabelResult = await self.call(
             "get_label", {"entryId": entry_id, "sessionId": session_id}, timeout=timeout
         )
         return answered
@@ -1577,9 +1581,9 @@ class AsyncMethods(ABC):
         *,
         session_id: str | None | Omitted = OMITTED,
         leaf_id: str | None | Omitted = OMITTED,
-        format: types.ContextFormat | None | Omitted = OMITTED,
+        format: shapes.ContextFormat | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.GetContextResult:
+    ) -> shapes.GetContextResult:
         """Returns the messages that a model sees at the leaf or at another position.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
@@ -1589,7 +1593,7 @@ class AsyncMethods(ABC):
         `format`: The form of the context. Default: `agent`.
 
         """
-        answered: types.GetContextResult = await self.call(
+        answered: shapes.GetContextResult = await self.call(
             "get_context",
             {"sessionId": session_id, "leafId": leaf_id, "format": format},
             timeout=timeout,
@@ -1603,7 +1607,7 @@ class AsyncMethods(ABC):
         leaf_id: str | None | Omitted = OMITTED,
         since: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.GetStatsResult:
+    ) -> shapes.GetStatsResult:
         """Returns counts, tokens, cost and time of the session, or of one path.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
@@ -1613,7 +1617,7 @@ class AsyncMethods(ABC):
         `since`: The id of an entry on the path: only the entries below it count. Default: all entries of the path.
 
         """
-        answered: types.GetStatsResult = await self.call(
+        answered: shapes.GetStatsResult = await self.call(
             "get_stats",
             {"sessionId": session_id, "leafId": leaf_id, "since": since},
             timeout=timeout,
@@ -1627,7 +1631,7 @@ class AsyncMethods(ABC):
         b: str,
         session_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.CompareBranchesResult:
+    ) -> shapes.CompareBranchesResult:
         """Compares two branches: the entries, files and sums of each below their common ancestor.
 
         `a`: The id of the last entry of one branch.
@@ -1637,7 +1641,7 @@ class AsyncMethods(ABC):
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
-        answered: types.CompareBranchesResult = await self.call(
+        answered: shapes.CompareBranchesResult = await self.call(
             "compare_branches", {"a": a, "b": b, "sessionId": session_id}, timeout=timeout
         )
         return answered
@@ -1648,10 +1652,10 @@ class AsyncMethods(ABC):
         entry_ids: list[str],
         session_id: str | None | Omitted = OMITTED,
         max_bytes: int | None | Omitted = OMITTED,
-        results: types.RenderedResults | None | Omitted = OMITTED,
+        results: shapes.RenderedResults | None | Omitted = OMITTED,
         leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.RenderEntriesResult:
+    ) -> shapes.RenderEntriesResult:
         """Returns entries as blocks to show: HTML of Markdown, code, diffs, images, tool calls.
 
         `entry_ids`: The ids of the entries, at most 10000.
@@ -1665,7 +1669,7 @@ class AsyncMethods(ABC):
         `leaf_id`: The position whose path decides between several results of a call; null means the empty position. Default: the leaf.
 
         """
-        answered: types.RenderEntriesResult = await self.call(
+        answered: shapes.RenderEntriesResult = await self.call(
             "render_entries",
             {
                 "entryIds": entry_ids,
@@ -1685,7 +1689,7 @@ class AsyncMethods(ABC):
         custom_instructions: str | None | Omitted = OMITTED,
         keep_recent_tokens: int | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.PrepareCompactionResult:
+    ) -> shapes.PrepareCompactionResult:
         """Returns what a compaction would summarize and keep, and changes nothing.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
@@ -1695,7 +1699,7 @@ class AsyncMethods(ABC):
         `keep_recent_tokens`: The estimated number of tokens that stay in the context. Default: 20000.
 
         """
-        answered: types.PrepareCompactionResult = await self.call(
+        answered: shapes.PrepareCompactionResult = await self.call(
             "prepare_compaction",
             {
                 "sessionId": session_id,
@@ -1714,10 +1718,10 @@ class AsyncMethods(ABC):
         replace_instructions: bool | None | Omitted = OMITTED,
         keep_recent_tokens: int | None | Omitted = OMITTED,
         answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        on_no_answer: shapes.OnNoAnswer | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.CompactResult:
+    ) -> shapes.CompactResult:
         """Replaces the older part of the context by a summary.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
@@ -1735,7 +1739,7 @@ class AsyncMethods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.CompactResult = await self.call(
+        answered: shapes.CompactResult = await self.call(
             "compact",
             {
                 "sessionId": session_id,
@@ -1752,26 +1756,26 @@ class AsyncMethods(ABC):
 
     async def begin_turn(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
-    ) -> types.BeginTurnResult:
+    ) -> shapes.BeginTurnResult:
         """Declares that the client's agent starts a turn; until it ends, the leaf moves only by appending.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
-        answered: types.BeginTurnResult = await self.call(
+        answered: shapes.BeginTurnResult = await self.call(
             "begin_turn", {"sessionId": session_id}, timeout=timeout
         )
         return answered
 
     async def end_turn(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
-    ) -> types.EndTurnResult:
+    ) -> shapes.EndTurnResult:
         """Declares that the client's agent has ended its turn, and appends the messages queued meanwhile.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
-        answered: types.EndTurnResult = await self.call(
+        answered: shapes.EndTurnResult = await self.call(
             "end_turn", {"sessionId": session_id}, timeout=timeout
         )
         return answered
@@ -1780,11 +1784,11 @@ class AsyncMethods(ABC):
         self,
         *,
         event_id: str,
-        result: types.EventAnswer | None | Omitted = OMITTED,
+        result: shapes.EventAnswer | None | Omitted = OMITTED,
         error: str | None | Omitted = OMITTED,
         extend_ms: int | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.AnswerEventResult:
+    ) -> shapes.AnswerEventResult:
         """Answers a question of the daemon, or asks for more time to answer it.
 
         `event_id`: The id of the question, from the event.
@@ -1796,7 +1800,7 @@ class AsyncMethods(ABC):
         `extend_ms`: Asks for this many milliseconds from now instead of answering; the question stays open at most `limits.maxAnswerMs`. Default: none, with `result`.
 
         """
-        answered: types.AnswerEventResult = await self.call(
+        answered: shapes.AnswerEventResult = await self.call(
             "answer_event",
             {"eventId": event_id, "result": result, "error": error, "extendMs": extend_ms},
             timeout=timeout,
@@ -1809,9 +1813,9 @@ class AsyncMethods(ABC):
         custom_type: str,
         preview: str,
         icon: str | None | Omitted = OMITTED,
-        style: types.RowStyle | None | Omitted = OMITTED,
+        style: shapes.RowStyle | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.RegisterRendererResult:
+    ) -> shapes.RegisterRendererResult:
         """Says how the rows of custom messages of one type look.
 
         `custom_type`: The `customType` of the entries, at most 256 bytes.
@@ -1823,7 +1827,7 @@ class AsyncMethods(ABC):
         `style`: The style of the rows. Default: `accent` for displayed messages, else none.
 
         """
-        answered: types.RegisterRendererResult = await self.call(
+        answered: shapes.RegisterRendererResult = await self.call(
             "register_renderer",
             {"customType": custom_type, "preview": preview, "icon": icon, "style": style},
             timeout=timeout,
@@ -1837,7 +1841,7 @@ class AsyncMethods(ABC):
         description: str | None | Omitted = OMITTED,
         argument_hint: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.RegisterCommandResult:
+    ) -> shapes.RegisterCommandResult:
         """Offers a command that other clients can run.
 
         `name`: The name: a letter from a to z, then at most 63 of `a-z0-9_-`.
@@ -1847,7 +1851,7 @@ class AsyncMethods(ABC):
         `argument_hint`: Description of its argument, for people; at most 200 characters. Default: none.
 
         """
-        answered: types.RegisterCommandResult = await self.call(
+        answered: shapes.RegisterCommandResult = await self.call(
             "register_command",
             {"name": name, "description": description, "argumentHint": argument_hint},
             timeout=timeout,
@@ -1856,20 +1860,20 @@ class AsyncMethods(ABC):
 
     async def unregister_command(
         self, *, name: str, timeout: float | None = None
-    ) -> types.UnregisterCommandResult:
+    ) -> shapes.UnregisterCommandResult:
         """Withdraws a command of this connection.
 
         `name`: The name of a command of this connection.
 
         """
-        answered: types.UnregisterCommandResult = await self.call(
+        answered: shapes.UnregisterCommandResult = await self.call(
             "unregister_command", {"name": name}, timeout=timeout
         )
         return answered
 
-    async def list_commands(self, *, timeout: float | None = None) -> types.ListCommandsResult:
+    async def list_commands(self, *, timeout: float | None = None) -> shapes.ListCommandsResult:
         """Lists the commands that clients offer."""
-        answered: types.ListCommandsResult = await self.call("list_commands", {}, timeout=timeout)
+        answered: shapes.ListCommandsResult = await self.call("list_commands", {}, timeout=timeout)
         return answered
 
     async def run_command(
@@ -1880,7 +1884,7 @@ class AsyncMethods(ABC):
         session_id: str | None | Omitted = OMITTED,
         timeout_ms: int | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.RunCommandResult:
+    ) -> shapes.RunCommandResult:
         """Runs a command of another client, and waits for its result.
 
         `name`: The name of a registered command.
@@ -1892,7 +1896,7 @@ class AsyncMethods(ABC):
         `timeout_ms`: How many milliseconds the command may take, at most `limits.maxAnswerMs`. Default: 30000.
 
         """
-        answered: types.RunCommandResult = await self.call(
+        answered: shapes.RunCommandResult = await self.call(
             "run_command",
             {"name": name, "args": args, "sessionId": session_id, "timeoutMs": timeout_ms},
             timeout=timeout,
@@ -1902,7 +1906,7 @@ class AsyncMethods(ABC):
     async def ask_user(
         self,
         *,
-        kind: types.AskKind,
+        kind: shapes.AskKind,
         title: str,
         message: str | None | Omitted = OMITTED,
         options: list[str] | None | Omitted = OMITTED,
@@ -1911,7 +1915,7 @@ class AsyncMethods(ABC):
         timeout_ms: int | None | Omitted = OMITTED,
         session_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.AskUserResult:
+    ) -> shapes.AskUserResult:
         """Asks a person a question, and waits for the answer.
 
         `kind`: How the person answers.
@@ -1931,7 +1935,7 @@ class AsyncMethods(ABC):
         `session_id`: The id of an open session: only connections that have it open are asked. Default: all connections.
 
         """
-        answered: types.AskUserResult = await self.call(
+        answered: shapes.AskUserResult = await self.call(
             "ask_user",
             {
                 "kind": kind,
@@ -1951,10 +1955,10 @@ class AsyncMethods(ABC):
         self,
         *,
         message: str,
-        level: types.NotifyLevel,
+        level: shapes.NotifyLevel,
         session_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.NotifyUserResult:
+    ) -> shapes.NotifyUserResult:
         """Shows a message to a person.
 
         `message`: The message, at most 64 KiB.
@@ -1964,7 +1968,7 @@ class AsyncMethods(ABC):
         `session_id`: The id of an open session: only connections that have it open are notified. Default: all connections.
 
         """
-        answered: types.NotifyUserResult = await self.call(
+        answered: shapes.NotifyUserResult = await self.call(
             "notify_user",
             {"message": message, "level": level, "sessionId": session_id},
             timeout=timeout,
@@ -1989,105 +1993,105 @@ class Methods(ABC):
     def on(
         self,
         name: Literal["session_before_tree"],
-        handler: Callable[[types.SessionBeforeTree], object],
+        handler: Callable[[shapes.SessionBeforeTree], object],
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["session_tree"], handler: Callable[[types.SessionTree], object]
+        self, name: Literal["session_tree"], handler: Callable[[shapes.SessionTree], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["event_resolved"], handler: Callable[[types.EventResolved], object]
+        self, name: Literal["event_resolved"], handler: Callable[[shapes.EventResolved], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
         self,
         name: Literal["session_before_fork"],
-        handler: Callable[[types.SessionBeforeFork], object],
+        handler: Callable[[shapes.SessionBeforeFork], object],
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["session_fork"], handler: Callable[[types.SessionFork], object]
+        self, name: Literal["session_fork"], handler: Callable[[shapes.SessionFork], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
         self,
         name: Literal["session_before_compact"],
-        handler: Callable[[types.SessionBeforeCompact], object],
+        handler: Callable[[shapes.SessionBeforeCompact], object],
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["session_compact"], handler: Callable[[types.SessionCompact], object]
+        self, name: Literal["session_compact"], handler: Callable[[shapes.SessionCompact], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
         self,
         name: Literal["session_compact_failed"],
-        handler: Callable[[types.SessionCompactFailed], object],
+        handler: Callable[[shapes.SessionCompactFailed], object],
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["session_opened"], handler: Callable[[types.SessionOpened], object]
+        self, name: Literal["session_opened"], handler: Callable[[shapes.SessionOpened], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["session_closed"], handler: Callable[[types.SessionClosed], object]
+        self, name: Literal["session_closed"], handler: Callable[[shapes.SessionClosed], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
         self,
         name: Literal["session_info_changed"],
-        handler: Callable[[types.SessionInfoChanged], object],
+        handler: Callable[[shapes.SessionInfoChanged], object],
     ) -> Callable[[], None]: ...
     @overload
     def on(
         self,
         name: Literal["session_log_changed"],
-        handler: Callable[[types.SessionLogChanged], object],
+        handler: Callable[[shapes.SessionLogChanged], object],
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["entries_appended"], handler: Callable[[types.EntriesAppended], object]
+        self, name: Literal["entries_appended"], handler: Callable[[shapes.EntriesAppended], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["turn_requested"], handler: Callable[[types.TurnRequested], object]
+        self, name: Literal["turn_requested"], handler: Callable[[shapes.TurnRequested], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["summary_delta"], handler: Callable[[types.SummaryDelta], object]
+        self, name: Literal["summary_delta"], handler: Callable[[shapes.SummaryDelta], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["progress"], handler: Callable[[types.Progress], object]
+        self, name: Literal["progress"], handler: Callable[[shapes.Progress], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["search_hit"], handler: Callable[[types.FoundHit], object]
+        self, name: Literal["search_hit"], handler: Callable[[shapes.FoundHit], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["command_invoked"], handler: Callable[[types.CommandInvoked], object]
+        self, name: Literal["command_invoked"], handler: Callable[[shapes.CommandInvoked], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["user_asked"], handler: Callable[[types.UserAsked], object]
+        self, name: Literal["user_asked"], handler: Callable[[shapes.UserAsked], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["user_notified"], handler: Callable[[types.UserNotified], object]
+        self, name: Literal["user_notified"], handler: Callable[[shapes.UserNotified], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["diagnostics"], handler: Callable[[types.Diagnostics], object]
+        self, name: Literal["diagnostics"], handler: Callable[[shapes.Diagnostics], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["events_lost"], handler: Callable[[types.EventsLost], object]
+        self, name: Literal["events_lost"], handler: Callable[[shapes.EventsLost], object]
     ) -> Callable[[], None]: ...
     @overload
     def on(
-        self, name: Literal["sessions_changed"], handler: Callable[[types.SessionsChanged], object]
+        self, name: Literal["sessions_changed"], handler: Callable[[shapes.SessionsChanged], object]
     ) -> Callable[[], None]: ...
     def on(self, name: str, handler: Callable[[Any], object]) -> Callable[[], None]:
         """Call the handler for each notification of that name, until what is returned is called."""
@@ -2095,41 +2099,41 @@ class Methods(ABC):
 
     @overload
     def answer(
-        self, name: Literal["session_before_tree"], answerer: Answerer[types.SessionBeforeTree]
+        self, name: Literal["session_before_tree"], answerer: Answerer[shapes.SessionBeforeTree]
     ) -> None: ...
     @overload
     def answer(
-        self, name: Literal["session_before_fork"], answerer: Answerer[types.SessionBeforeFork]
+        self, name: Literal["session_before_fork"], answerer: Answerer[shapes.SessionBeforeFork]
     ) -> None: ...
     @overload
     def answer(
         self,
         name: Literal["session_before_compact"],
-        answerer: Answerer[types.SessionBeforeCompact],
+        answerer: Answerer[shapes.SessionBeforeCompact],
     ) -> None: ...
     @overload
     def answer(
-        self, name: Literal["command_invoked"], answerer: Answerer[types.CommandInvoked]
+        self, name: Literal["command_invoked"], answerer: Answerer[shapes.CommandInvoked]
     ) -> None: ...
     @overload
-    def answer(self, name: Literal["user_asked"], answerer: Answerer[types.UserAsked]) -> None: ...
+    def answer(self, name: Literal["user_asked"], answerer: Answerer[shapes.UserAsked]) -> None: ...
     def answer(self, name: str, answerer: Answerer[Any]) -> None:
         """Answer questions of that name: before the client starts, or if its `answers` names it."""
         self._answer(name, answerer)
 
-    def discover(self, *, timeout: float | None = None) -> types.DiscoverResult:
+    def discover(self, *, timeout: float | None = None) -> shapes.DiscoverResult:
         """Returns the OpenRPC document of this daemon."""
-        answered: types.DiscoverResult = self.call("rpc.discover", {}, timeout=timeout)
+        answered: shapes.DiscoverResult = self.call("rpc.discover", {}, timeout=timeout)
         return answered
 
-    def open_web(self, *, timeout: float | None = None) -> types.OpenWebResult:
+    def open_web(self, *, timeout: float | None = None) -> shapes.OpenWebResult:
         """Serves the page and the WebSocket if the daemon does not, and returns their addresses."""
-        answered: types.OpenWebResult = self.call("open_web", {}, timeout=timeout)
+        answered: shapes.OpenWebResult = self.call("open_web", {}, timeout=timeout)
         return answered
 
-    def shutdown(self, *, timeout: float | None = None) -> types.ShutdownResult:
+    def shutdown(self, *, timeout: float | None = None) -> shapes.ShutdownResult:
         """Ends the connection after every request that it has sent is answered, and a daemon that serves nothing else."""
-        answered: types.ShutdownResult = self.call("shutdown", {}, timeout=timeout)
+        answered: shapes.ShutdownResult = self.call("shutdown", {}, timeout=timeout)
         return answered
 
     def create_session(
@@ -2140,10 +2144,10 @@ class Methods(ABC):
         name: str | None | Omitted = OMITTED,
         parent_session: str | None | Omitted = OMITTED,
         ephemeral: bool | None | Omitted = OMITTED,
-        write: types.FirstWrite | None | Omitted = OMITTED,
-        durability: types.DurabilityPolicy | None | Omitted = OMITTED,
+        write: shapes.FirstWrite | None | Omitted = OMITTED,
+        durability: shapes.DurabilityPolicy | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.CreateSessionResult:
+    ) -> shapes.CreateSessionResult:
         """Creates a session and opens it.
 
         `cwd`: The working directory of the session. Default: that of the daemon.
@@ -2161,7 +2165,7 @@ class Methods(ABC):
         `durability`: When appends are synced, in this session and its forks. Default: the daemon's `--durability`.
 
         """
-        answered: types.CreateSessionResult = self.call(
+        answered: shapes.CreateSessionResult = self.call(
             "create_session",
             {
                 "cwd": cwd,
@@ -2181,10 +2185,10 @@ class Methods(ABC):
         *,
         session_id: str | None | Omitted = OMITTED,
         path: str | None | Omitted = OMITTED,
-        mode: types.OpenMode | None | Omitted = OMITTED,
-        durability: types.DurabilityPolicy | None | Omitted = OMITTED,
+        mode: shapes.OpenMode | None | Omitted = OMITTED,
+        durability: shapes.DurabilityPolicy | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.OpenSessionResult:
+    ) -> shapes.OpenSessionResult:
         """Opens a session by its id or by the path of its file.
 
         `session_id`: The id of a session in the session directory. Default: none, with `path`.
@@ -2196,7 +2200,7 @@ class Methods(ABC):
         `durability`: When appends are synced from now on. Default: as before if the session is open, else the daemon's `--durability`.
 
         """
-        answered: types.OpenSessionResult = self.call(
+        answered: shapes.OpenSessionResult = self.call(
             "open_session",
             {"sessionId": session_id, "path": path, "mode": mode, "durability": durability},
             timeout=timeout,
@@ -2205,13 +2209,13 @@ class Methods(ABC):
 
     def close_session(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
-    ) -> types.CloseSessionResult:
+    ) -> shapes.CloseSessionResult:
         """Closes a session; its file stays.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
-        answered: types.CloseSessionResult = self.call(
+        answered: shapes.CloseSessionResult = self.call(
             "close_session", {"sessionId": session_id}, timeout=timeout
         )
         return answered
@@ -2224,12 +2228,12 @@ class Methods(ABC):
         spawned_by: str | None | Omitted = OMITTED,
         source: str | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
-        sort: types.SessionSort | None | Omitted = OMITTED,
+        sort: shapes.SessionSort | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         cursor: str | None | Omitted = OMITTED,
         local: bool | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.ListSessionsResult:
+    ) -> shapes.ListSessionsResult:
         """Lists the sessions of the session directory, page by page.
 
         `cwd`: Only sessions of this working directory. Repeated and trailing `/`, and `.`, make no difference; links and `..` are not resolved. Default: all sessions.
@@ -2251,7 +2255,7 @@ class Methods(ABC):
         `local`: True: only the files of this machine, without anything of the log. Default: false.
 
         """
-        answered: types.ListSessionsResult = self.call(
+        answered: shapes.ListSessionsResult = self.call(
             "list_sessions",
             {
                 "cwd": cwd,
@@ -2270,39 +2274,39 @@ class Methods(ABC):
 
     def watch_sessions(
         self, *, cwd: str | None | Omitted = OMITTED, timeout: float | None = None
-    ) -> types.WatchSessionsResult:
+    ) -> shapes.WatchSessionsResult:
         """Has the daemon tell this connection about changes of the list of sessions.
 
         `cwd`: Only sessions of this working directory. Default: all sessions.
 
         """
-        answered: types.WatchSessionsResult = self.call(
+        answered: shapes.WatchSessionsResult = self.call(
             "watch_sessions", {"cwd": cwd}, timeout=timeout
         )
         return answered
 
-    def unwatch_sessions(self, *, timeout: float | None = None) -> types.UnwatchSessionsResult:
+    def unwatch_sessions(self, *, timeout: float | None = None) -> shapes.UnwatchSessionsResult:
         """Ends what `watch_sessions` began."""
-        answered: types.UnwatchSessionsResult = self.call("unwatch_sessions", {}, timeout=timeout)
+        answered: shapes.UnwatchSessionsResult = self.call("unwatch_sessions", {}, timeout=timeout)
         return answered
 
     def search(
         self,
         *,
         query: str,
-        mode: types.SearchMode | None | Omitted = OMITTED,
-        in_: list[types.SearchField] | None | Omitted = OMITTED,
+        mode: shapes.SearchMode | None | Omitted = OMITTED,
+        in_: list[shapes.SearchField] | None | Omitted = OMITTED,
         cwd: str | None | Omitted = OMITTED,
         tool: str | None | Omitted = OMITTED,
         source: str | None | Omitted = OMITTED,
         role: str | None | Omitted = OMITTED,
         since: str | None | Omitted = OMITTED,
         until: str | None | Omitted = OMITTED,
-        branches: types.SearchBranches | None | Omitted = OMITTED,
+        branches: shapes.SearchBranches | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         cursor: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.SearchResult:
+    ) -> shapes.SearchResult:
         """Finds the entries of all sessions that hold words, a text or a pattern.
 
         `query`: The text that the entries must hold; not empty.
@@ -2330,7 +2334,7 @@ class Methods(ABC):
         `cursor`: The `nextCursor` of the previous page. Default: the first page.
 
         """
-        answered: types.SearchResult = self.call(
+        answered: shapes.SearchResult = self.call(
             "search",
             {
                 "query": query,
@@ -2352,13 +2356,13 @@ class Methods(ABC):
 
     def delete_session(
         self, *, session_id: str, timeout: float | None = None
-    ) -> types.DeleteSessionResult:
+    ) -> shapes.DeleteSessionResult:
         """Moves the file of a session to the trash folder of the session directory.
 
         `session_id`: The id of the session, open or not. It is always required.
 
         """
-        answered: types.DeleteSessionResult = self.call(
+        answered: shapes.DeleteSessionResult = self.call(
             "delete_session", {"sessionId": session_id}, timeout=timeout
         )
         return answered
@@ -2370,7 +2374,7 @@ class Methods(ABC):
         limit: int | None | Omitted = OMITTED,
         cursor: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.ListTrashResult:
+    ) -> shapes.ListTrashResult:
         """Lists the sessions in the trash folder.
 
         `cwd`: Only sessions of this working directory. Default: all sessions.
@@ -2380,7 +2384,7 @@ class Methods(ABC):
         `cursor`: The `nextCursor` of the previous page. Default: the first page.
 
         """
-        answered: types.ListTrashResult = self.call(
+        answered: shapes.ListTrashResult = self.call(
             "list_trash", {"cwd": cwd, "limit": limit, "cursor": cursor}, timeout=timeout
         )
         return answered
@@ -2391,7 +2395,7 @@ class Methods(ABC):
         session_id: str,
         trashed_path: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.RestoreSessionResult:
+    ) -> shapes.RestoreSessionResult:
         """Moves a deleted session from the trash folder back to the session directory.
 
         `session_id`: The id of a session in the trash.
@@ -2399,7 +2403,7 @@ class Methods(ABC):
         `trashed_path`: The path of the file in the trash, if several have this id. Default: the one that was deleted last.
 
         """
-        answered: types.RestoreSessionResult = self.call(
+        answered: shapes.RestoreSessionResult = self.call(
             "restore_session",
             {"sessionId": session_id, "trashedPath": trashed_path},
             timeout=timeout,
@@ -2409,7 +2413,7 @@ class Methods(ABC):
     def import_sessions(
         self,
         *,
-        from_: types.ImportFrom | None | Omitted = OMITTED,
+        from_: shapes.ImportFrom | None | Omitted = OMITTED,
         paths: list[str] | None | Omitted = OMITTED,
         cwd: str | None | Omitted = OMITTED,
         since: str | None | Omitted = OMITTED,
@@ -2418,7 +2422,7 @@ class Methods(ABC):
         final: bool | None | Omitted = OMITTED,
         again: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.ImportSessionsResult:
+    ) -> shapes.ImportSessionsResult:
         """Imports the conversations of other tools, or what they have written since the last import.
 
         `from_`: The tool whose conversations are imported. Default: `auto`.
@@ -2438,7 +2442,7 @@ class Methods(ABC):
         `again`: The id of a session that is to be written anew, while its old file goes to the trash, or of a deleted one that is to be imported again. Default: none; deleted sessions stay deleted.
 
         """
-        answered: types.ImportSessionsResult = self.call(
+        answered: shapes.ImportSessionsResult = self.call(
             "import_sessions",
             {
                 "from": from_,
@@ -2456,13 +2460,13 @@ class Methods(ABC):
 
     def import_report(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
-    ) -> types.ImportReportResult:
+    ) -> shapes.ImportReportResult:
         """Returns the reports of the imports that changed a session.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
-        answered: types.ImportReportResult = self.call(
+        answered: shapes.ImportReportResult = self.call(
             "import_report", {"sessionId": session_id}, timeout=timeout
         )
         return answered
@@ -2474,7 +2478,7 @@ class Methods(ABC):
         session_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.SetSessionNameResult:
+    ) -> shapes.SetSessionNameResult:
         """Gives a session a name, or clears its name.
 
         `name`: The name. It is stored trimmed, with line breaks and control characters as spaces; a blank one clears the name.
@@ -2484,7 +2488,7 @@ class Methods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.SetSessionNameResult = self.call(
+        answered: shapes.SetSessionNameResult = self.call(
             "set_session_name",
             {"name": name, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
             timeout=timeout,
@@ -2495,13 +2499,13 @@ class Methods(ABC):
         self,
         *,
         session_id: str | None | Omitted = OMITTED,
-        scope: types.ForkScope | None | Omitted = OMITTED,
+        scope: shapes.ForkScope | None | Omitted = OMITTED,
         cwd: str | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
-        position: types.ForkPosition | None | Omitted = OMITTED,
+        position: shapes.ForkPosition | None | Omitted = OMITTED,
         close_tool_calls: bool | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.ForkSessionResult:
+    ) -> shapes.ForkSessionResult:
         """Copies the path to an entry into a new session and opens that session.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
@@ -2517,7 +2521,7 @@ class Methods(ABC):
         `close_tool_calls`: Whether to close tool calls that have no result with aborted results; otherwise such a fork fails with `unansweredToolCalls`. Default: false.
 
         """
-        answered: types.ForkSessionResult = self.call(
+        answered: shapes.ForkSessionResult = self.call(
             "fork_session",
             {
                 "sessionId": session_id,
@@ -2533,13 +2537,13 @@ class Methods(ABC):
 
     def get_fork_messages(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
-    ) -> types.GetForkMessagesResult:
+    ) -> shapes.GetForkMessagesResult:
         """Lists the user messages of all branches, from which a client can offer forks.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
-        answered: types.GetForkMessagesResult = self.call(
+        answered: shapes.GetForkMessagesResult = self.call(
             "get_fork_messages", {"sessionId": session_id}, timeout=timeout
         )
         return answered
@@ -2547,16 +2551,16 @@ class Methods(ABC):
     def export_session(
         self,
         *,
-        format: types.ExportFormat,
+        format: shapes.ExportFormat,
         session_id: str | None | Omitted = OMITTED,
-        scope: types.ExportScope | None | Omitted = OMITTED,
+        scope: shapes.ExportScope | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
         path: str | None | Omitted = OMITTED,
         overwrite: bool | None | Omitted = OMITTED,
         redact: bool | None | Omitted = OMITTED,
-        home: types.HomePaths | None | Omitted = OMITTED,
+        home: shapes.HomePaths | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.ExportSessionResult:
+    ) -> shapes.ExportSessionResult:
         """Writes a session, a branch or a subtree as a page, as text or as a session file.
 
         `format`: The form of the export.
@@ -2576,7 +2580,7 @@ class Methods(ABC):
         `home`: How paths in the home directory of the daemon's user are shown. `shorten` is refused for `jsonl`. Default: `keep`.
 
         """
-        answered: types.ExportSessionResult = self.call(
+        answered: shapes.ExportSessionResult = self.call(
             "export_session",
             {
                 "format": format,
@@ -2595,13 +2599,13 @@ class Methods(ABC):
     def append_message(
         self,
         *,
-        message: types.Message | dict[str, Any],
+        message: shapes.Message | dict[str, Any],
         session_id: str | None | Omitted = OMITTED,
         entry_id: str | None | Omitted = OMITTED,
         parent_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.AppendMessageResult:
+    ) -> shapes.AppendMessageResult:
         """Appends one message at the leaf or below another entry.
 
         `message`: The message, with a `role`. Its bytes are stored unchanged.
@@ -2615,7 +2619,7 @@ class Methods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.AppendMessageResult = self.call(
+        answered: shapes.AppendMessageResult = self.call(
             "append_message",
             {
                 "message": message,
@@ -2631,11 +2635,11 @@ class Methods(ABC):
     def append_entries(
         self,
         *,
-        entries: Sequence[types.NewEntry | dict[str, Any]],
+        entries: Sequence[shapes.NewEntry | dict[str, Any]],
         session_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.AppendEntriesResult:
+    ) -> shapes.AppendEntriesResult:
         """Appends several entries in one write: all of them or none.
 
         `entries`: The entries, in order. The bytes of their members are stored unchanged. At least one.
@@ -2645,7 +2649,7 @@ class Methods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.AppendEntriesResult = self.call(
+        answered: shapes.AppendEntriesResult = self.call(
             "append_entries",
             {"entries": entries, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
             timeout=timeout,
@@ -2661,7 +2665,7 @@ class Methods(ABC):
         entry_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.AppendLabelResult:
+    ) -> shapes.AppendLabelResult:
         """Labels an entry, or clears its label.
 
         `target_id`: The id of the entry to label.
@@ -2675,7 +2679,7 @@ class Methods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.AppendLabelResult = self.call(
+        answered: shapes.AppendLabelResult = self.call(
             "append_label",
             {
                 "targetId": target_id,
@@ -2695,7 +2699,7 @@ class Methods(ABC):
         session_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.CherryPickResult:
+    ) -> shapes.CherryPickResult:
         """Appends copies of messages from other branches at the leaf.
 
         `entry_ids`: The ids of the messages to copy, in the order of the copies. At least one.
@@ -2705,7 +2709,7 @@ class Methods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.CherryPickResult = self.call(
+        answered: shapes.CherryPickResult = self.call(
             "cherry_pick",
             {"entryIds": entry_ids, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
             timeout=timeout,
@@ -2720,7 +2724,7 @@ class Methods(ABC):
         custom_instructions: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.MergeBranchResult:
+    ) -> shapes.MergeBranchResult:
         """Appends a summary of another branch at the leaf.
 
         `tip_id`: The id of the last entry of the other branch.
@@ -2732,7 +2736,7 @@ class Methods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.MergeBranchResult = self.call(
+        answered: shapes.MergeBranchResult = self.call(
             "merge_branch",
             {
                 "tipId": tip_id,
@@ -2748,7 +2752,7 @@ class Methods(ABC):
         self,
         *,
         custom_type: str,
-        content: types.Content,
+        content: shapes.Content,
         display: bool,
         session_id: str | None | Omitted = OMITTED,
         details: Any | Omitted = OMITTED,
@@ -2756,7 +2760,7 @@ class Methods(ABC):
         entry_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.SendMessageResult:
+    ) -> shapes.SendMessageResult:
         """Appends a message of a plugin at the leaf; while a turn runs, queues it until the turn ends.
 
         `custom_type`: The type of the message, in the plugin's own terms.
@@ -2776,7 +2780,7 @@ class Methods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.SendMessageResult = self.call(
+        answered: shapes.SendMessageResult = self.call(
             "send_message",
             {
                 "customType": custom_type,
@@ -2799,7 +2803,7 @@ class Methods(ABC):
         session_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.SetLeafResult:
+    ) -> shapes.SetLeafResult:
         """Moves the leaf to an entry or to the empty position, without asking any client.
 
         `leaf_id`: The id of the new leaf; null moves to the empty position.
@@ -2809,7 +2813,7 @@ class Methods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.SetLeafResult = self.call(
+        answered: shapes.SetLeafResult = self.call(
             "set_leaf",
             {"leafId": leaf_id, "sessionId": session_id, "expectedLeafId": expected_leaf_id},
             timeout=timeout,
@@ -2821,10 +2825,10 @@ class Methods(ABC):
         *,
         entry_id: str | None,
         session_id: str | None | Omitted = OMITTED,
-        summary: types.GivenSummary | None | Omitted = OMITTED,
+        summary: shapes.GivenSummary | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.BranchResult:
+    ) -> shapes.BranchResult:
         """Moves the leaf to an entry, and records a summary of the branch left behind if the client gives one.
 
         `entry_id`: The id of the new leaf; null, the empty position, is allowed only with a `summary`.
@@ -2836,7 +2840,7 @@ class Methods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.BranchResult = self.call(
+        answered: shapes.BranchResult = self.call(
             "branch",
             {
                 "entryId": entry_id,
@@ -2860,12 +2864,12 @@ class Methods(ABC):
         label: str | None | Omitted = OMITTED,
         navigation_id: str | None | Omitted = OMITTED,
         answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        on_no_answer: shapes.OnNoAnswer | None | Omitted = OMITTED,
         rewind: bool | None | Omitted = OMITTED,
         dry_run: Literal[False] | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.Navigation: ...
+    ) -> shapes.Navigation: ...
     @overload
     def navigate_tree(
         self,
@@ -2878,12 +2882,12 @@ class Methods(ABC):
         label: str | None | Omitted = OMITTED,
         navigation_id: str | None | Omitted = OMITTED,
         answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        on_no_answer: shapes.OnNoAnswer | None | Omitted = OMITTED,
         rewind: bool | None | Omitted = OMITTED,
         dry_run: Literal[True],
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.DryRun: ...
+    ) -> shapes.DryRun: ...
     @overload
     def navigate_tree(
         self,
@@ -2896,12 +2900,12 @@ class Methods(ABC):
         label: str | None | Omitted = OMITTED,
         navigation_id: str | None | Omitted = OMITTED,
         answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        on_no_answer: shapes.OnNoAnswer | None | Omitted = OMITTED,
         rewind: bool | None | Omitted = OMITTED,
         dry_run: bool | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.NavigateTreeResult: ...
+    ) -> shapes.NavigateTreeResult: ...
     def navigate_tree(
         self,
         *,
@@ -2913,12 +2917,12 @@ class Methods(ABC):
         label: str | None | Omitted = OMITTED,
         navigation_id: str | None | Omitted = OMITTED,
         answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        on_no_answer: shapes.OnNoAnswer | None | Omitted = OMITTED,
         rewind: bool | None | Omitted = OMITTED,
         dry_run: bool | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.NavigateTreeResult:
+    ) -> shapes.NavigateTreeResult:
         """Moves the leaf to another place of the tree, asks clients first, and summarizes the branch left behind if wanted.
 
         `target_id`: The id of the target. For a user message or custom_message the leaf moves to its parent, and the result has the text for an editor.
@@ -2946,7 +2950,7 @@ class Methods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.NavigateTreeResult = self.call(
+        answered: shapes.NavigateTreeResult = self.call(
             "navigate_tree",
             {
                 "targetId": target_id,
@@ -2972,7 +2976,7 @@ class Methods(ABC):
         session_id: str | None | Omitted = OMITTED,
         navigation_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.AbortNavigationResult:
+    ) -> shapes.AbortNavigationResult:
         """Aborts a running navigation or compaction.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
@@ -2980,7 +2984,7 @@ class Methods(ABC):
         `navigation_id`: The id of the navigation to abort. Default: whichever runs.
 
         """
-        answered: types.AbortNavigationResult = self.call(
+        answered: shapes.AbortNavigationResult = self.call(
             "abort_navigation",
             {"sessionId": session_id, "navigationId": navigation_id},
             timeout=timeout,
@@ -2993,7 +2997,7 @@ class Methods(ABC):
         session_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.UndoNavigationResult:
+    ) -> shapes.UndoNavigationResult:
         """Moves the leaf back to where it was before the last move.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
@@ -3001,7 +3005,7 @@ class Methods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.UndoNavigationResult = self.call(
+        answered: shapes.UndoNavigationResult = self.call(
             "undo_navigation",
             {"sessionId": session_id, "expectedLeafId": expected_leaf_id},
             timeout=timeout,
@@ -3014,7 +3018,7 @@ class Methods(ABC):
         session_id: str | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.RedoNavigationResult:
+    ) -> shapes.RedoNavigationResult:
         """Reverses the last undo.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
@@ -3022,7 +3026,7 @@ class Methods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.RedoNavigationResult = self.call(
+        answered: shapes.RedoNavigationResult = self.call(
             "redo_navigation",
             {"sessionId": session_id, "expectedLeafId": expected_leaf_id},
             timeout=timeout,
@@ -3035,7 +3039,7 @@ class Methods(ABC):
         session_id: str | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.GetNavigationLogResult:
+    ) -> shapes.GetNavigationLogResult:
         """Lists the moves of the leaf, newest first.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
@@ -3043,7 +3047,7 @@ class Methods(ABC):
         `limit`: The most moves to return. Default: all.
 
         """
-        answered: types.GetNavigationLogResult = self.call(
+        answered: shapes.GetNavigationLogResult = self.call(
             "get_navigation_log", {"sessionId": session_id, "limit": limit}, timeout=timeout
         )
         return answered
@@ -3060,11 +3064,11 @@ class Methods(ABC):
         label: str | None | Omitted = OMITTED,
         navigation_id: str | None | Omitted = OMITTED,
         answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        on_no_answer: shapes.OnNoAnswer | None | Omitted = OMITTED,
         dry_run: Literal[False] | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.Navigation: ...
+    ) -> shapes.Navigation: ...
     @overload
     def pop(
         self,
@@ -3077,11 +3081,11 @@ class Methods(ABC):
         label: str | None | Omitted = OMITTED,
         navigation_id: str | None | Omitted = OMITTED,
         answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        on_no_answer: shapes.OnNoAnswer | None | Omitted = OMITTED,
         dry_run: Literal[True],
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.DryRun: ...
+    ) -> shapes.DryRun: ...
     @overload
     def pop(
         self,
@@ -3094,11 +3098,11 @@ class Methods(ABC):
         label: str | None | Omitted = OMITTED,
         navigation_id: str | None | Omitted = OMITTED,
         answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        on_no_answer: shapes.OnNoAnswer | None | Omitted = OMITTED,
         dry_run: bool | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.PopResult: ...
+    ) -> shapes.PopResult: ...
     def pop(
         self,
         *,
@@ -3110,11 +3114,11 @@ class Methods(ABC):
         label: str | None | Omitted = OMITTED,
         navigation_id: str | None | Omitted = OMITTED,
         answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        on_no_answer: shapes.OnNoAnswer | None | Omitted = OMITTED,
         dry_run: bool | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.PopResult:
+    ) -> shapes.PopResult:
         """Moves the leaf back to before a user message, by default the last one, and summarizes what follows it.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
@@ -3140,7 +3144,7 @@ class Methods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.PopResult = self.call(
+        answered: shapes.PopResult = self.call(
             "pop",
             {
                 "sessionId": session_id,
@@ -3161,13 +3165,13 @@ class Methods(ABC):
 
     def get_leaf(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
-    ) -> types.GetLeafResult:
+    ) -> shapes.GetLeafResult:
         """Returns the leaf and its entry.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
-        answered: types.GetLeafResult = self.call(
+        answered: shapes.GetLeafResult = self.call(
             "get_leaf", {"sessionId": session_id}, timeout=timeout
         )
         return answered
@@ -3180,19 +3184,19 @@ class Methods(ABC):
         format: Literal["flat"] | None | Omitted = OMITTED,
         root_id: str | None | Omitted = OMITTED,
         max_depth: int | None | Omitted = OMITTED,
-        filter: types.TreeFilter | None | Omitted = OMITTED,
+        filter: shapes.TreeFilter | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
-        mode: types.SearchMode | None | Omitted = OMITTED,
-        order: types.TreeOrder | None | Omitted = OMITTED,
+        mode: shapes.SearchMode | None | Omitted = OMITTED,
+        order: shapes.TreeOrder | None | Omitted = OMITTED,
         fold: list[str] | None | Omitted = OMITTED,
-        render: types.TreeRender | None | Omitted = OMITTED,
+        render: shapes.TreeRender | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         max_bytes: int | None | Omitted = OMITTED,
         cursor: str | None | Omitted = OMITTED,
         offset: int | None | Omitted = OMITTED,
         around: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.FlatTree: ...
+    ) -> shapes.FlatTree: ...
     @overload
     def get_tree(
         self,
@@ -3201,60 +3205,60 @@ class Methods(ABC):
         format: Literal["nested"],
         root_id: str | None | Omitted = OMITTED,
         max_depth: int | None | Omitted = OMITTED,
-        filter: types.TreeFilter | None | Omitted = OMITTED,
+        filter: shapes.TreeFilter | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
-        mode: types.SearchMode | None | Omitted = OMITTED,
-        order: types.TreeOrder | None | Omitted = OMITTED,
+        mode: shapes.SearchMode | None | Omitted = OMITTED,
+        order: shapes.TreeOrder | None | Omitted = OMITTED,
         fold: list[str] | None | Omitted = OMITTED,
-        render: types.TreeRender | None | Omitted = OMITTED,
+        render: shapes.TreeRender | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         max_bytes: int | None | Omitted = OMITTED,
         cursor: str | None | Omitted = OMITTED,
         offset: int | None | Omitted = OMITTED,
         around: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.NestedTree: ...
+    ) -> shapes.NestedTree: ...
     @overload
     def get_tree(
         self,
         *,
         session_id: str | None | Omitted = OMITTED,
-        format: types.TreeFormat | None | Omitted = OMITTED,
+        format: shapes.TreeFormat | None | Omitted = OMITTED,
         root_id: str | None | Omitted = OMITTED,
         max_depth: int | None | Omitted = OMITTED,
-        filter: types.TreeFilter | None | Omitted = OMITTED,
+        filter: shapes.TreeFilter | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
-        mode: types.SearchMode | None | Omitted = OMITTED,
-        order: types.TreeOrder | None | Omitted = OMITTED,
+        mode: shapes.SearchMode | None | Omitted = OMITTED,
+        order: shapes.TreeOrder | None | Omitted = OMITTED,
         fold: list[str] | None | Omitted = OMITTED,
-        render: types.TreeRender | None | Omitted = OMITTED,
+        render: shapes.TreeRender | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         max_bytes: int | None | Omitted = OMITTED,
         cursor: str | None | Omitted = OMITTED,
         offset: int | None | Omitted = OMITTED,
         around: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.GetTreeResult: ...
+    ) -> shapes.GetTreeResult: ...
     def get_tree(
         self,
         *,
         session_id: str | None | Omitted = OMITTED,
-        format: types.TreeFormat | None | Omitted = OMITTED,
+        format: shapes.TreeFormat | None | Omitted = OMITTED,
         root_id: str | None | Omitted = OMITTED,
         max_depth: int | None | Omitted = OMITTED,
-        filter: types.TreeFilter | None | Omitted = OMITTED,
+        filter: shapes.TreeFilter | None | Omitted = OMITTED,
         query: str | None | Omitted = OMITTED,
-        mode: types.SearchMode | None | Omitted = OMITTED,
-        order: types.TreeOrder | None | Omitted = OMITTED,
+        mode: shapes.SearchMode | None | Omitted = OMITTED,
+        order: shapes.TreeOrder | None | Omitted = OMITTED,
         fold: list[str] | None | Omitted = OMITTED,
-        render: types.TreeRender | None | Omitted = OMITTED,
+        render: shapes.TreeRender | None | Omitted = OMITTED,
         limit: int | None | Omitted = OMITTED,
         max_bytes: int | None | Omitted = OMITTED,
         cursor: str | None | Omitted = OMITTED,
         offset: int | None | Omitted = OMITTED,
         around: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.GetTreeResult:
+    ) -> shapes.GetTreeResult:
         """Returns the tree as rows for a list, or nested, filtered and page by page.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
@@ -3288,7 +3292,7 @@ class Methods(ABC):
         `around`: The id of an entry that the page shall contain. Default: none.
 
         """
-        answered: types.GetTreeResult = self.call(
+        answered: shapes.GetTreeResult = self.call(
             "get_tree",
             {
                 "sessionId": session_id,
@@ -3313,13 +3317,13 @@ class Methods(ABC):
 
     def list_branches(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
-    ) -> types.ListBranchesResult:
+    ) -> shapes.ListBranchesResult:
         """Lists the branches of the tree, one row for each tip.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
-        answered: types.ListBranchesResult = self.call(
+        answered: shapes.ListBranchesResult = self.call(
             "list_branches", {"sessionId": session_id}, timeout=timeout
         )
         return answered
@@ -3334,7 +3338,7 @@ class Methods(ABC):
         types: list[str] | None | Omitted = OMITTED,
         custom_type: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.GetEntriesResult:
+    ) -> shapes.GetEntriesResult:
         """Returns the entries of all branches in file order, page by page.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
@@ -3350,7 +3354,7 @@ class Methods(ABC):
         `custom_type`: Only `custom` and `custom_message` entries of this custom type. Default: all entries.
 
         """
-        answered: types.GetEntriesResult = self.call(
+        answered: shapes.GetEntriesResult = self.call(
             "get_entries",
             {
                 "sessionId": session_id,
@@ -3370,7 +3374,7 @@ class Methods(ABC):
         entry_id: str,
         session_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.GetEntryResult:
+    ) -> shapes.GetEntryResult:
         """Returns one entry.
 
         `entry_id`: The id of the entry.
@@ -3378,7 +3382,7 @@ class Methods(ABC):
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
-        answered: types.GetEntryResult = self.call(
+        answered: shapes.GetEntryResult = self.call(
             "get_entry", {"entryId": entry_id, "sessionId": session_id}, timeout=timeout
         )
         return answered
@@ -3389,7 +3393,7 @@ class Methods(ABC):
         entry_id: str | None,
         session_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.GetChildrenResult:
+    ) -> shapes.GetChildrenResult:
         """Returns the children of an entry, or the roots.
 
         `entry_id`: The id of the parent; null means the roots.
@@ -3397,7 +3401,7 @@ class Methods(ABC):
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
-        answered: types.GetChildrenResult = self.call(
+        answered: shapes.GetChildrenResult = self.call(
             "get_children", {"entryId": entry_id, "sessionId": session_id}, timeout=timeout
         )
         return answered
@@ -3411,7 +3415,7 @@ class Methods(ABC):
         limit: int | None | Omitted = OMITTED,
         max_bytes: int | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.GetPathResult:
+    ) -> shapes.GetPathResult:
         """Returns the entries from the root to an entry.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
@@ -3425,7 +3429,7 @@ class Methods(ABC):
         `max_bytes`: The most bytes of the page, which has at least one entry. Default: no page, the whole path.
 
         """
-        answered: types.GetPathResult = self.call(
+        answered: shapes.GetPathResult = self.call(
             "get_path",
             {
                 "sessionId": session_id,
@@ -3444,7 +3448,7 @@ class Methods(ABC):
         entry_id: str,
         session_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.GetLabelResult:
+    ) -> shapes.GetLabelResult:
         """Returns the label of an entry.
 
         `entry_id`: The id of the entry.
@@ -3452,7 +3456,7 @@ class Methods(ABC):
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
-        answered: types.GetLabelResult = self.call(
+        answered: shapes.GetLabelResult = self.call(
             "get_label", {"entryId": entry_id, "sessionId": session_id}, timeout=timeout
         )
         return answered
@@ -3462,9 +3466,9 @@ class Methods(ABC):
         *,
         session_id: str | None | Omitted = OMITTED,
         leaf_id: str | None | Omitted = OMITTED,
-        format: types.ContextFormat | None | Omitted = OMITTED,
+        format: shapes.ContextFormat | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.GetContextResult:
+    ) -> shapes.GetContextResult:
         """Returns the messages that a model sees at the leaf or at another position.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
@@ -3474,7 +3478,7 @@ class Methods(ABC):
         `format`: The form of the context. Default: `agent`.
 
         """
-        answered: types.GetContextResult = self.call(
+        answered: shapes.GetContextResult = self.call(
             "get_context",
             {"sessionId": session_id, "leafId": leaf_id, "format": format},
             timeout=timeout,
@@ -3488,7 +3492,7 @@ class Methods(ABC):
         leaf_id: str | None | Omitted = OMITTED,
         since: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.GetStatsResult:
+    ) -> shapes.GetStatsResult:
         """Returns counts, tokens, cost and time of the session, or of one path.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
@@ -3498,7 +3502,7 @@ class Methods(ABC):
         `since`: The id of an entry on the path: only the entries below it count. Default: all entries of the path.
 
         """
-        answered: types.GetStatsResult = self.call(
+        answered: shapes.GetStatsResult = self.call(
             "get_stats",
             {"sessionId": session_id, "leafId": leaf_id, "since": since},
             timeout=timeout,
@@ -3512,7 +3516,7 @@ class Methods(ABC):
         b: str,
         session_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.CompareBranchesResult:
+    ) -> shapes.CompareBranchesResult:
         """Compares two branches: the entries, files and sums of each below their common ancestor.
 
         `a`: The id of the last entry of one branch.
@@ -3522,7 +3526,7 @@ class Methods(ABC):
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
-        answered: types.CompareBranchesResult = self.call(
+        answered: shapes.CompareBranchesResult = self.call(
             "compare_branches", {"a": a, "b": b, "sessionId": session_id}, timeout=timeout
         )
         return answered
@@ -3533,10 +3537,10 @@ class Methods(ABC):
         entry_ids: list[str],
         session_id: str | None | Omitted = OMITTED,
         max_bytes: int | None | Omitted = OMITTED,
-        results: types.RenderedResults | None | Omitted = OMITTED,
+        results: shapes.RenderedResults | None | Omitted = OMITTED,
         leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.RenderEntriesResult:
+    ) -> shapes.RenderEntriesResult:
         """Returns entries as blocks to show: HTML of Markdown, code, diffs, images, tool calls.
 
         `entry_ids`: The ids of the entries, at most 10000.
@@ -3550,7 +3554,7 @@ class Methods(ABC):
         `leaf_id`: The position whose path decides between several results of a call; null means the empty position. Default: the leaf.
 
         """
-        answered: types.RenderEntriesResult = self.call(
+        answered: shapes.RenderEntriesResult = self.call(
             "render_entries",
             {
                 "entryIds": entry_ids,
@@ -3570,7 +3574,7 @@ class Methods(ABC):
         custom_instructions: str | None | Omitted = OMITTED,
         keep_recent_tokens: int | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.PrepareCompactionResult:
+    ) -> shapes.PrepareCompactionResult:
         """Returns what a compaction would summarize and keep, and changes nothing.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
@@ -3580,7 +3584,7 @@ class Methods(ABC):
         `keep_recent_tokens`: The estimated number of tokens that stay in the context. Default: 20000.
 
         """
-        answered: types.PrepareCompactionResult = self.call(
+        answered: shapes.PrepareCompactionResult = self.call(
             "prepare_compaction",
             {
                 "sessionId": session_id,
@@ -3599,10 +3603,10 @@ class Methods(ABC):
         replace_instructions: bool | None | Omitted = OMITTED,
         keep_recent_tokens: int | None | Omitted = OMITTED,
         answer_timeout_ms: int | None | Omitted = OMITTED,
-        on_no_answer: types.OnNoAnswer | None | Omitted = OMITTED,
+        on_no_answer: shapes.OnNoAnswer | None | Omitted = OMITTED,
         expected_leaf_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.CompactResult:
+    ) -> shapes.CompactResult:
         """Replaces the older part of the context by a summary.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
@@ -3620,7 +3624,7 @@ class Methods(ABC):
         `expected_leaf_id`: The leaf that the client expects; null expects the empty position. The request fails with `leafMoved` if the leaf is another one. Default: no check.
 
         """
-        answered: types.CompactResult = self.call(
+        answered: shapes.CompactResult = self.call(
             "compact",
             {
                 "sessionId": session_id,
@@ -3637,26 +3641,26 @@ class Methods(ABC):
 
     def begin_turn(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
-    ) -> types.BeginTurnResult:
+    ) -> shapes.BeginTurnResult:
         """Declares that the client's agent starts a turn; until it ends, the leaf moves only by appending.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
-        answered: types.BeginTurnResult = self.call(
+        answered: shapes.BeginTurnResult = self.call(
             "begin_turn", {"sessionId": session_id}, timeout=timeout
         )
         return answered
 
     def end_turn(
         self, *, session_id: str | None | Omitted = OMITTED, timeout: float | None = None
-    ) -> types.EndTurnResult:
+    ) -> shapes.EndTurnResult:
         """Declares that the client's agent has ended its turn, and appends the messages queued meanwhile.
 
         `session_id`: The id of the session. Default: the session that is open, if exactly one is.
 
         """
-        answered: types.EndTurnResult = self.call(
+        answered: shapes.EndTurnResult = self.call(
             "end_turn", {"sessionId": session_id}, timeout=timeout
         )
         return answered
@@ -3665,11 +3669,11 @@ class Methods(ABC):
         self,
         *,
         event_id: str,
-        result: types.EventAnswer | None | Omitted = OMITTED,
+        result: shapes.EventAnswer | None | Omitted = OMITTED,
         error: str | None | Omitted = OMITTED,
         extend_ms: int | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.AnswerEventResult:
+    ) -> shapes.AnswerEventResult:
         """Answers a question of the daemon, or asks for more time to answer it.
 
         `event_id`: The id of the question, from the event.
@@ -3681,7 +3685,7 @@ class Methods(ABC):
         `extend_ms`: Asks for this many milliseconds from now instead of answering; the question stays open at most `limits.maxAnswerMs`. Default: none, with `result`.
 
         """
-        answered: types.AnswerEventResult = self.call(
+        answered: shapes.AnswerEventResult = self.call(
             "answer_event",
             {"eventId": event_id, "result": result, "error": error, "extendMs": extend_ms},
             timeout=timeout,
@@ -3694,9 +3698,9 @@ class Methods(ABC):
         custom_type: str,
         preview: str,
         icon: str | None | Omitted = OMITTED,
-        style: types.RowStyle | None | Omitted = OMITTED,
+        style: shapes.RowStyle | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.RegisterRendererResult:
+    ) -> shapes.RegisterRendererResult:
         """Says how the rows of custom messages of one type look.
 
         `custom_type`: The `customType` of the entries, at most 256 bytes.
@@ -3708,7 +3712,7 @@ class Methods(ABC):
         `style`: The style of the rows. Default: `accent` for displayed messages, else none.
 
         """
-        answered: types.RegisterRendererResult = self.call(
+        answered: shapes.RegisterRendererResult = self.call(
             "register_renderer",
             {"customType": custom_type, "preview": preview, "icon": icon, "style": style},
             timeout=timeout,
@@ -3722,7 +3726,7 @@ class Methods(ABC):
         description: str | None | Omitted = OMITTED,
         argument_hint: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.RegisterCommandResult:
+    ) -> shapes.RegisterCommandResult:
         """Offers a command that other clients can run.
 
         `name`: The name: a letter from a to z, then at most 63 of `a-z0-9_-`.
@@ -3732,7 +3736,7 @@ class Methods(ABC):
         `argument_hint`: Description of its argument, for people; at most 200 characters. Default: none.
 
         """
-        answered: types.RegisterCommandResult = self.call(
+        answered: shapes.RegisterCommandResult = self.call(
             "register_command",
             {"name": name, "description": description, "argumentHint": argument_hint},
             timeout=timeout,
@@ -3741,20 +3745,20 @@ class Methods(ABC):
 
     def unregister_command(
         self, *, name: str, timeout: float | None = None
-    ) -> types.UnregisterCommandResult:
+    ) -> shapes.UnregisterCommandResult:
         """Withdraws a command of this connection.
 
         `name`: The name of a command of this connection.
 
         """
-        answered: types.UnregisterCommandResult = self.call(
+        answered: shapes.UnregisterCommandResult = self.call(
             "unregister_command", {"name": name}, timeout=timeout
         )
         return answered
 
-    def list_commands(self, *, timeout: float | None = None) -> types.ListCommandsResult:
+    def list_commands(self, *, timeout: float | None = None) -> shapes.ListCommandsResult:
         """Lists the commands that clients offer."""
-        answered: types.ListCommandsResult = self.call("list_commands", {}, timeout=timeout)
+        answered: shapes.ListCommandsResult = self.call("list_commands", {}, timeout=timeout)
         return answered
 
     def run_command(
@@ -3765,7 +3769,7 @@ class Methods(ABC):
         session_id: str | None | Omitted = OMITTED,
         timeout_ms: int | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.RunCommandResult:
+    ) -> shapes.RunCommandResult:
         """Runs a command of another client, and waits for its result.
 
         `name`: The name of a registered command.
@@ -3777,7 +3781,7 @@ class Methods(ABC):
         `timeout_ms`: How many milliseconds the command may take, at most `limits.maxAnswerMs`. Default: 30000.
 
         """
-        answered: types.RunCommandResult = self.call(
+        answered: shapes.RunCommandResult = self.call(
             "run_command",
             {"name": name, "args": args, "sessionId": session_id, "timeoutMs": timeout_ms},
             timeout=timeout,
@@ -3787,7 +3791,7 @@ class Methods(ABC):
     def ask_user(
         self,
         *,
-        kind: types.AskKind,
+        kind: shapes.AskKind,
         title: str,
         message: str | None | Omitted = OMITTED,
         options: list[str] | None | Omitted = OMITTED,
@@ -3796,7 +3800,7 @@ class Methods(ABC):
         timeout_ms: int | None | Omitted = OMITTED,
         session_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.AskUserResult:
+    ) -> shapes.AskUserResult:
         """Asks a person a question, and waits for the answer.
 
         `kind`: How the person answers.
@@ -3816,7 +3820,7 @@ class Methods(ABC):
         `session_id`: The id of an open session: only connections that have it open are asked. Default: all connections.
 
         """
-        answered: types.AskUserResult = self.call(
+        answered: shapes.AskUserResult = self.call(
             "ask_user",
             {
                 "kind": kind,
@@ -3836,10 +3840,10 @@ class Methods(ABC):
         self,
         *,
         message: str,
-        level: types.NotifyLevel,
+        level: shapes.NotifyLevel,
         session_id: str | None | Omitted = OMITTED,
         timeout: float | None = None,
-    ) -> types.NotifyUserResult:
+    ) -> shapes.NotifyUserResult:
         """Shows a message to a person.
 
         `message`: The message, at most 64 KiB.
@@ -3849,7 +3853,7 @@ class Methods(ABC):
         `session_id`: The id of an open session: only connections that have it open are notified. Default: all connections.
 
         """
-        answered: types.NotifyUserResult = self.call(
+        answered: shapes.NotifyUserResult = self.call(
             "notify_user",
             {"message": message, "level": level, "sessionId": session_id},
             timeout=timeout,
