@@ -3,10 +3,8 @@
 //! Owns the row of `list_sessions` and its two sources: an opened session or, for the many files that are as
 //! this program writes them, one scan without a tree. The catalogue keeps the rows.
 
-use crate::bytes::part;
 use crate::entry::{Envelope, Facts, Kind, Line, MessageTime, Role, scan};
 use crate::error::{Kind as ErrorKind, Result};
-use crate::json::{self, Elements};
 use crate::log::OpenedLog;
 use crate::log::body::Bodies;
 use crate::log::header::Header;
@@ -15,22 +13,14 @@ use crate::log::lines::{self, Lines};
 use crate::name;
 use crate::os::file::{Location, Status, status_of};
 use crate::os::handle::HandleAccess;
+use crate::store::native::{ImportSource, RECORD_ENTRIES, import_source, recorded, recorded_by};
 use crate::timestamp::{self, Millis};
 use crate::tree::{FilePlace, Flags, Node, Tree};
 use crate::view::{RowFacts, Subject};
 use hashbrown::{DefaultHashBuilder, HashTable, hash_table};
-use std::borrow::Cow;
 use std::hash::BuildHasher;
 use std::path::PathBuf;
 
-/// The most native ids of a row.
-const MOST_NATIVE_IDS: usize = 64;
-/// The first entries, one of which says that the session is a record of an agent's.
-const RECORD_ENTRIES: usize = 4;
-/// The custom type of that entry.
-const RECORD_TYPE: &str = "acp.session";
-/// The longest id that an agent gave, in bytes.
-const MOST_RECORDED_BYTES: usize = 256;
 /// Bytes read at a time in search of a header.
 const HEADER_CHUNK: usize = 4096;
 /// Bytes a scanner reads at a time: few enough to stay in the processor's cache until they are scanned.
@@ -58,41 +48,6 @@ pub struct Listing {
     pub recorded: Option<String>,
     /// The reason why the file is no session.
     pub problem: Option<ErrorKind>,
-}
-
-/// The conversations of another tool of which a session was made.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ImportSource {
-    /// The name of the tool, as `import` has it.
-    pub tool: String,
-    /// The ids that the tool gave them, the main one first.
-    pub native_ids: Vec<String>,
-}
-
-impl ImportSource {
-    /// Adds what a leaf record says about an import. Other leaf records say nothing.
-    fn take(source: &mut Option<Self>, record: &[u8]) {
-        let Some(import) = json::get_path(record, &["data", "import"]) else {
-            return;
-        };
-        let text = |path: &[&str]| json::get_path(import, path).and_then(json::string);
-        let Some(tool) = text(&["report", "session", "tool"]) else {
-            return;
-        };
-        let source = source.get_or_insert_with(|| Self {
-            tool: tool.into_owned(),
-            ..Self::default()
-        });
-        for id in text(&["report", "session", "nativeId"])
-            .into_iter()
-            .chain(strings_of(import, "natives"))
-        {
-            let is_known = source.native_ids.iter().any(|known| *known == *id);
-            if !is_known && source.native_ids.len() < MOST_NATIVE_IDS {
-                source.native_ids.push(id.into_owned());
-            }
-        }
-    }
 }
 
 impl Listing {
@@ -152,48 +107,6 @@ impl Listing {
 pub(crate) fn first_message_of(opened: &OpenedLog) -> Result<String> {
     let tree = &opened.tree;
     first_message(tree, &opened.log.bodies(), messages_of(tree))
-}
-
-/// The strings of an array that is a member of an object.
-fn strings_of<'a>(object: &'a [u8], name: &str) -> Vec<Cow<'a, str>> {
-    let array = json::get(object, name).unwrap_or_default();
-    let Ok(mut elements) = Elements::open(array, 0) else {
-        return Vec::new();
-    };
-    let spans = std::iter::from_fn(|| elements.next().ok()?);
-    spans
-        .filter_map(|span| json::string(part(array, span)))
-        .collect()
-}
-
-fn import_source(tree: &Tree, bodies: &Bodies) -> Result<Option<ImportSource>> {
-    let mut reader = bodies.reader();
-    let mut source = None;
-    let nodes = (0..tree.node_count()).filter_map(|number| tree.node(number));
-    for node in nodes.filter(|node| tree.kind(*node) == Kind::LeafRecord) {
-        ImportSource::take(&mut source, &reader.entry(&bodies.fetch(tree, node)?)?);
-    }
-    Ok(source)
-}
-
-fn recorded(tree: &Tree, bodies: &Bodies) -> Result<Option<String>> {
-    let first = tree.entries().take(RECORD_ENTRIES);
-    for node in first.filter(|node| tree.kind(*node) == Kind::Custom) {
-        let id = recorded_by(&bodies.entry(&bodies.fetch(tree, node)?)?);
-        if id.is_some() {
-            return Ok(id);
-        }
-    }
-    Ok(None)
-}
-
-/// The agent's own id of its session in a `custom` entry of a recorder.
-fn recorded_by(entry: &[u8]) -> Option<String> {
-    let text = |path: &[&str]| json::get_path(entry, path).and_then(json::string);
-    text(&["customType"]).filter(|custom| custom == RECORD_TYPE)?;
-    let id = text(&["data", "sessionId"])?;
-    let is_short = !id.is_empty() && id.len() <= MOST_RECORDED_BYTES;
-    is_short.then(|| id.into_owned())
 }
 
 fn messages_of(tree: &Tree) -> impl Iterator<Item = Node> {

@@ -5,6 +5,7 @@ pub(crate) mod catalogue;
 pub(crate) mod conversations;
 mod imported;
 pub(crate) mod listing;
+mod native;
 mod ticks;
 pub(crate) mod trash;
 pub(crate) mod watch;

@@ -1,0 +1,96 @@
+//! Where a session comes from: the conversations of other tools of which an import made it, or the agent whose session a
+//! recorder wrote.
+
+use crate::bytes::part;
+use crate::entry::Kind;
+use crate::error::Result;
+use crate::json::{self, Elements};
+use crate::log::body::Bodies;
+use crate::tree::Tree;
+use std::borrow::Cow;
+
+/// The most native ids of a row.
+const MOST_NATIVE_IDS: usize = 64;
+/// The first entries, one of which says that the session is a record of an agent's.
+pub(super) const RECORD_ENTRIES: usize = 4;
+/// The custom type of that entry.
+const RECORD_TYPE: &str = "acp.session";
+/// The longest id that an agent gave, in bytes.
+const MOST_RECORDED_BYTES: usize = 256;
+
+/// The conversations of another tool of which a session was made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ImportSource {
+    /// The name of the tool, as `import` has it.
+    pub tool: String,
+    /// The ids that the tool gave them, the main one first.
+    pub native_ids: Vec<String>,
+}
+
+impl ImportSource {
+    /// Adds what a leaf record says about an import. Other leaf records say nothing.
+    pub(super) fn take(source: &mut Option<Self>, record: &[u8]) {
+        let Some(import) = json::get_path(record, &["data", "import"]) else {
+            return;
+        };
+        let text = |path: &[&str]| json::get_path(import, path).and_then(json::string);
+        let Some(tool) = text(&["report", "session", "tool"]) else {
+            return;
+        };
+        let source = source.get_or_insert_with(|| Self {
+            tool: tool.into_owned(),
+            ..Self::default()
+        });
+        for id in text(&["report", "session", "nativeId"])
+            .into_iter()
+            .chain(strings_of(import, "natives"))
+        {
+            let is_known = source.native_ids.iter().any(|known| *known == *id);
+            if !is_known && source.native_ids.len() < MOST_NATIVE_IDS {
+                source.native_ids.push(id.into_owned());
+            }
+        }
+    }
+}
+
+/// The strings of an array that is a member of an object.
+fn strings_of<'a>(object: &'a [u8], name: &str) -> Vec<Cow<'a, str>> {
+    let array = json::get(object, name).unwrap_or_default();
+    let Ok(mut elements) = Elements::open(array, 0) else {
+        return Vec::new();
+    };
+    let spans = std::iter::from_fn(|| elements.next().ok()?);
+    spans
+        .filter_map(|span| json::string(part(array, span)))
+        .collect()
+}
+
+pub(super) fn import_source(tree: &Tree, bodies: &Bodies) -> Result<Option<ImportSource>> {
+    let mut reader = bodies.reader();
+    let mut source = None;
+    let nodes = (0..tree.node_count()).filter_map(|number| tree.node(number));
+    for node in nodes.filter(|node| tree.kind(*node) == Kind::LeafRecord) {
+        ImportSource::take(&mut source, &reader.entry(&bodies.fetch(tree, node)?)?);
+    }
+    Ok(source)
+}
+
+pub(super) fn recorded(tree: &Tree, bodies: &Bodies) -> Result<Option<String>> {
+    let first = tree.entries().take(RECORD_ENTRIES);
+    for node in first.filter(|node| tree.kind(*node) == Kind::Custom) {
+        let id = recorded_by(&bodies.entry(&bodies.fetch(tree, node)?)?);
+        if id.is_some() {
+            return Ok(id);
+        }
+    }
+    Ok(None)
+}
+
+/// The agent's own id of its session in a `custom` entry of a recorder.
+pub(super) fn recorded_by(entry: &[u8]) -> Option<String> {
+    let text = |path: &[&str]| json::get_path(entry, path).and_then(json::string);
+    text(&["customType"]).filter(|custom| custom == RECORD_TYPE)?;
+    let id = text(&["data", "sessionId"])?;
+    let is_short = !id.is_empty() && id.len() <= MOST_RECORDED_BYTES;
+    is_short.then(|| id.into_owned())
+}
