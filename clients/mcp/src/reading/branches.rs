@@ -8,7 +8,7 @@ use crate::text::{Note, Passage, quoted};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
-use treelined_client::{Entry, EntryBody, SearchMode, TreeFilter, TreeNode};
+use treelined_client::{Entry, EntryBody, TreeFilter, TreeNode};
 
 /// The passages at the end of a branch that `why_left` shows.
 const LAST_PASSAGES: usize = 6;
@@ -244,30 +244,44 @@ impl OpenSession<'_> {
 
     /// The summaries, labels and notes about these entries, the oldest first.
     async fn remarks(&self, branch: &HashSet<&str>, cleaner: &Cleaner<'_>) -> Result<Vec<Remark>> {
-        let labelled = self.rows(TreeFilter::LabeledOnly, None).await?;
+        let labelled = self.rows(TreeFilter::LabeledOnly).await?;
         let labelled = labelled.into_iter();
         let labelled = labelled.filter(|row| branch.contains(row.id.as_str()));
         let mut remarks: Vec<Remark> = labelled.map(|row| Remark::of_row(row, cleaner)).collect();
-        let query = format!("^branch_summary|^{}$", Note::TYPE);
-        for row in self.rows(TreeFilter::All, Some(&query)).await? {
-            if matches!(row.r#type.as_str(), "branch_summary" | "custom") {
-                let entry = self.client.get_entry(&row.id).await?.entry;
-                remarks.extend(Remark::of_entry(&entry, branch, cleaner));
-            }
-        }
+        let mut entries = self.entries("branch_summary", None).await?;
+        entries.extend(self.entries("custom", Some(Note::TYPE)).await?);
+        let about = entries.iter();
+        remarks.extend(about.filter_map(|entry| Remark::of_entry(entry, branch, cleaner)));
         remarks.retain(|remark| !remark.passage.text.is_empty());
         remarks.sort_by(|one, other| one.at.cmp(&other.at));
         Ok(remarks)
     }
 
-    /// The rows of the tree that a filter shows and a regular expression finds.
-    async fn rows(&self, filter: TreeFilter, query: Option<&str>) -> Result<Vec<TreeNode>> {
+    /// The entries of a type, and of a custom type.
+    async fn entries(&self, kind: &str, custom_type: Option<&str>) -> Result<Vec<Entry>> {
+        let (mut entries, mut since) = (Vec::new(), None::<String>);
+        loop {
+            let mut call = self.client.get_entries().types([kind]).limit(ROWS);
+            if let Some(custom_type) = custom_type {
+                call = call.custom_type(custom_type);
+            }
+            if let Some(since) = since.take() {
+                call = call.since(since);
+            }
+            let page = call.await?;
+            entries.extend(page.entries);
+            since = page.next_cursor;
+            if since.is_none() {
+                return Ok(entries);
+            }
+        }
+    }
+
+    /// The rows of the tree that a filter shows.
+    async fn rows(&self, filter: TreeFilter) -> Result<Vec<TreeNode>> {
         let (mut rows, mut cursor) = (Vec::new(), None::<String>);
         loop {
             let mut call = self.client.get_tree().filter(filter.clone()).limit(ROWS);
-            if let Some(query) = query {
-                call = call.query(query).mode(SearchMode::Regex);
-            }
             if let Some(cursor) = cursor.take() {
                 call = call.cursor(cursor);
             }
