@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,10 +28,17 @@ def test_the_calls_of_a_session_are_about_it(client: Client) -> None:
     assert handles[0].get_leaf(session_id=second)["leafId"] == "a1"
     assert len(handles[0].list_sessions()["sessions"]) == len(handles)
     heard: list[types.SessionTree] = []
-    handles[0].on("session_tree", heard.append)
+    is_told = threading.Event()
+
+    def hear(event: types.SessionTree) -> None:
+        heard.append(event)
+        is_told.set()
+
+    handles[0].on("session_tree", hear)
     for handle in reversed(handles):
         handle.set_leaf(leaf_id="u1")
-    client.get_leaf(session_id=first)
+    # Handlers run in a thread of the client, which may come to it after the response.
+    assert is_told.wait(10)
     assert [event["sessionId"] for event in heard] == [first]
 
 
