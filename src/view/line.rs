@@ -69,7 +69,16 @@ impl PreviewLine {
     }
 
     pub(crate) fn push_str(&mut self, text: &str) {
-        text.chars().for_each(|char| self.push(char));
+        let mut rest = text;
+        while !self.is_full() {
+            let after = self.push_plain(rest.as_bytes()).len();
+            rest = rest.get(rest.len() - after..).unwrap_or_default();
+            let Some(char) = rest.chars().next() else {
+                return;
+            };
+            self.push(char);
+            rest = rest.get(char.len_utf8()..).unwrap_or_default();
+        }
     }
 
     #[inline]

@@ -109,6 +109,14 @@ fn push_inline(line: &mut PreviewLine, row: &str, mut at: usize, end: usize) {
             continue;
         }
         let rest = row.get(at..).unwrap_or_default();
+        let starts = closed.iter().map(|(start, _)| *start);
+        let next = starts.filter(|start| *start > at).min();
+        let words = words(rest, end.min(next.unwrap_or(end)) - at);
+        if !words.is_empty() {
+            line.push_str(words);
+            at += words.len();
+            continue;
+        }
         let Some(first) = rest.chars().next() else {
             return;
         };
@@ -129,6 +137,23 @@ fn push_inline(line: &mut PreviewLine, row: &str, mut at: usize, end: usize) {
         closed.extend(close.map(|(start, length)| (at + start, at + start + length)));
         at += length;
     }
+}
+
+/// The beginning of a text without marks: up to the first mark, or to the character that has the byte `most`.
+fn words(text: &str, most: usize) -> &str {
+    let is_mark = |byte: &u8| {
+        matches!(
+            byte,
+            b'*' | b'_' | b'~' | b'`' | b'[' | b'!' | b'<' | b'\\' | b'|'
+        )
+    };
+    let bytes = text.as_bytes();
+    let bytes = bytes.get(..most).unwrap_or(bytes);
+    let mut end = bytes.iter().position(is_mark).unwrap_or(bytes.len());
+    while !text.is_char_boundary(end) {
+        end += 1;
+    }
+    text.get(..end).unwrap_or_default()
 }
 
 /// What to show at the beginning of a text, the bytes that this stands for, and the place and length in bytes of what

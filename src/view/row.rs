@@ -57,7 +57,7 @@ impl<'a> RowParts<'a> {
         }
     }
 
-    /// The preview of an entry that is no tool result.
+    /// The preview of an entry that is not a tool result.
     fn preview(&self, entry: &Entry<'_>) -> Cow<'a, str> {
         match &self.look.preview {
             Some(preview) => Cow::Borrowed(preview),

@@ -159,6 +159,12 @@ impl Speech {
         is_head: bool,
     ) -> Option<&'a [u8]> {
         while window.len() < WINDOW {
+            let (plain, after) = rest.split_at(plain(rest, WINDOW - window.len()));
+            window.push_str(std::str::from_utf8(plain).unwrap_or_default());
+            rest = after;
+            if window.len() == WINDOW {
+                break;
+            }
             if rest.first() == Some(&b'<') && self.has_elements {
                 match self.element(rest, is_head) {
                     Element::None => {}
@@ -256,6 +262,14 @@ fn is_unmarked(inside: &[u8]) -> bool {
         )
     };
     !matches!(inside, [b'-' | b'+', b' ', ..]) && !inside.iter().any(is_mark)
+}
+
+/// How many of the first `most` bytes of a literal stand for themselves, up to the first that may not.
+fn plain(inside: &[u8], most: usize) -> usize {
+    let inside = inside.get(..most).unwrap_or(inside);
+    let needs_decoding = |byte: &u8| matches!(byte, b'"' | b'\\' | b'<' | b'\r' | 0x80..);
+    let found = inside.iter().position(needs_decoding);
+    found.unwrap_or(inside.len())
 }
 
 /// Whether a quote without a backslash before it ends the literal.

@@ -423,6 +423,26 @@ proptest! {
         }
     }
 
+    /// Marks and elements of any kind, in any order: a head that is enough gives the line of the whole text.
+    #[test]
+    fn any_markdown_becomes_a_line(
+        text in "([a-zé日]{1,9}| |\n|\\*{1,2}|_|`{1,3}|~~|\\[|\\]\\(a\\)|!|<a>|<system-reminder>|</system-reminder>|<command-name>|</command-name>|# |> |- |\\||\"|\\\\){0,120}"
+    ) {
+        let mut literal = Vec::new();
+        crate::json::push_string(&mut literal, &text);
+        let literal = String::from_utf8(literal).unwrap();
+        let line = message("a", "", 1, &format!(r#""role":"user","content":{literal}"#));
+        let preview = facts(&line).preview;
+        prop_assert!(preview.chars().count() <= PreviewLine::LIMIT);
+        prop_assert!(!preview.contains("  ") && preview.trim() == preview);
+        let subject = Subject { kind: Kind::Message, role: Role::User, flags: Flags::NONE, calls: false };
+        for end in (0..line.len()).rev().take(60).chain([line.len() / 2, line.len() / 3]) {
+            if let Some(facts) = RowFacts::of_head(&line.as_bytes()[..end], subject) {
+                prop_assert_eq!(&facts.preview, &preview);
+            }
+        }
+    }
+
     /// Bytes that are no entry cause no panic.
     #[test]
     fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
