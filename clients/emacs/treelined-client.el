@@ -69,7 +69,7 @@ next time.")
   "The answer of a function of `treelined-answer-functions' that fails.
 It fails if it signals an error, if the daemon refuses its answer, or if
 Emacs dies while it is asked.  `cancel' gives the first line of the error
-as the reason; `proceed' is no opinion.  A change takes effect when the
+as the reason; `proceed' is not an opinion.  A change takes effect when the
 daemon starts the next time."
   :group 'treelined
   :type '(choice (const cancel) (const proceed)))

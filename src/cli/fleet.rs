@@ -232,7 +232,8 @@ fn ids_of(log: &NatsLog, named: &[String]) -> anyhow::Result<Vec<String>> {
     Ok(ids)
 }
 
-/// The sessions of the stream by the team's list. Without it there are no names, and a note says why.
+/// The sessions of the stream as the team's list names them. If the list cannot be read, a note says why, and the result
+/// is empty.
 fn rows_of_team(log: &NatsLog) -> io::Result<Vec<ListedRow>> {
     let list = match TeamRows::of(log).list() {
         Ok(list) => list,

@@ -40,7 +40,7 @@ pub(super) fn check(options: &Options, command: Option<&Command>) {
             _ => "the configuration",
         };
         let line = format!("no folder {} ({who}){}", folder.display(), hint(folder));
-        // There is no other place for the message.
+        // A message that stderr does not take has nowhere else to go.
         let _unsaid = writeln!(io::stderr().lock(), "warning: {}", terminal::line(&line));
     }
 }

@@ -13,7 +13,7 @@ use std::fmt;
 /// The reason why a hook gave no answer.
 pub(super) enum Failure {
     Program(program::Failure),
-    /// Its output is no answer; the text says where.
+    /// Its output is not an answer; the text says where.
     NotAnAnswer {
         line: usize,
         column: usize,

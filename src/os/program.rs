@@ -181,7 +181,7 @@ pub(super) fn this_program() -> io::Result<PathBuf> {
 /// The hidden command that leaves the terminal and runs this program without waiting for it.
 pub(crate) const DETACH_COMMAND: &str = "detach";
 
-/// Runs this program with these arguments and this file as stdin, and does not wait for it: it is no child of this
+/// Runs this program with these arguments and this file as stdin, and does not wait for it: it is not a child of this
 /// process, and keeps none of its streams open.
 pub(crate) fn start_detached(arguments: &[OsString], stdin: &File) -> io::Result<()> {
     let status = std::process::Command::new(this_program()?)

@@ -7,7 +7,7 @@ pub(crate) fn seed() -> u64 {
         Ok(seed) => seed.parse().unwrap(),
         Err(_) => std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64,
     };
-    println!("TREELINED_TEST_SEED={seed}");
+    eprintln!("TREELINED_TEST_SEED={seed}");
     seed
 }
 

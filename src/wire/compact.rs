@@ -121,7 +121,7 @@ pub(crate) struct CompactResult {
     /// `hookFailed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// What it said for people. Present if it gave a reason.
+    /// The reason that it gave, as text for people. Present if it gave a reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The new entry. Absent if `cancelled`.

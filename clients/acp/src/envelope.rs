@@ -1,5 +1,5 @@
-//! What a message says of itself, in whatever length and form: the rest of one that is too long, or is not JSON that fits
-//! into memory, is not recorded. Pure, and linear in the message.
+//! The envelope of a message: its method, id, session and stop reason. The recorder keeps it of a message that is too long,
+//! or is not JSON that fits into memory, and records nothing else of that message. Pure, and linear in the message.
 
 use serde_json::{Map, Value};
 

@@ -112,7 +112,7 @@ fn gaps(changes: &[Change]) -> usize {
     items.flatten().filter(|item| Item::is_gap(item)).count()
 }
 
-/// What the changes do, without what they say.
+/// The kind of each change, and the session that it changes.
 fn outline(changes: &[Change]) -> Vec<(String, std::mem::Discriminant<ChangeKind>)> {
     let row = |change: &Change| {
         let kind = std::mem::discriminant(&change.kind);

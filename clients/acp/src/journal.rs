@@ -74,7 +74,7 @@ pub struct SideWriter {
     shared: Arc<Shared>,
     /// The line that has begun, in the form of the journal.
     line: Vec<u8>,
-    /// What is known of the line, if it is too long.
+    /// The envelope of the line, if the line is too long.
     long: Option<Envelope>,
     /// Whole lines to write.
     lines: Vec<u8>,

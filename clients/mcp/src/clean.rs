@@ -243,7 +243,7 @@ impl Seen {
     }
 }
 
-/// What makes a link of the words behind it, with or without slashes. Other schemes are links with `://` only.
+/// The schemes that begin a link with or without slashes. Another scheme begins one with `://` only.
 const LINK_STARTS: [&str; 11] = [
     "http:",
     "https:",

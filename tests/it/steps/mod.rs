@@ -390,6 +390,6 @@ fn bookkeeping_ends_with_a_record_that_keeps_the_files_leaf() {
         "steps move the leaf of the file"
     );
     let log = older.ok("get_navigation_log", json!({}));
-    assert_eq!(log["moves"], json!([]), "a kept place is no move");
+    assert_eq!(log["moves"], json!([]), "a kept place is not a move");
     older.err_kind("undo_navigation", json!({}), "nothingToUndo");
 }

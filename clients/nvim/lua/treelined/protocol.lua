@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:f0c11a72a4f336894f9af3eba03e0f37d2155651ad1952ce51c1424be8da58c4',
+  schema_hash = 'sha256:2b3814965ade21b7dce8ef454585fc7fa9183aa652aa81639721a10e9c688bbd',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

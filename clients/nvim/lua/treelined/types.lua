@@ -265,7 +265,7 @@
 ---@field cancelled boolean True if nothing changed; `reason` says why.
 ---@field compactionEntry? treelined.Entry The new entry. Absent if `cancelled`.
 ---@field durability treelined.Durability How safe the write is at the time of the response; `none` if `cancelled`.
----@field message? string What it said for people. Present if it gave a reason.
+---@field message? string The reason that it gave, as text for people. Present if it gave a reason.
 ---@field reason? treelined.CancelReason Why nothing changed. Present if `cancelled`.
 
 --- A compaction: its summary replaces everything on the path before `firstKeptEntryId`.
@@ -520,7 +520,7 @@
 ---@field by? string The name of the client or hook whose answer or failure decided.
 ---@field event treelined.AskingEvent The event that asked.
 ---@field eventId string The id of the question.
----@field message? string What it said for people. Present if it cancelled and gave a reason.
+---@field message? string The reason that it gave, as text for people. Present if it cancelled and gave a reason.
 ---@field navigationId? string The id of the navigation that asked. Present if a navigation asked.
 ---@field outcome treelined.EventOutcome How the question ended.
 ---@field seq? integer The number of this notification in the session. Absent for questions to a person.
@@ -592,7 +592,7 @@
 ---@field durability treelined.Durability How safe the write is at the time of the response; `none` if nothing was written.
 ---@field editorImages? treelined.ContentBlock[] The images of that message.
 ---@field editorText? string The text of the user message before which the fork ends, for an editor.
----@field message? string What it said for people. Present if it gave a reason.
+---@field message? string The reason that it gave, as text for people. Present if it gave a reason.
 ---@field reason? treelined.CancelReason Why no session was created. Present if `cancelled`.
 ---@field session? treelined.Session The new session, which is open. Absent if `cancelled`.
 
@@ -1059,7 +1059,7 @@
 ---@field editorText? string The text of the target, a user message or custom_message, for an editor.
 ---@field fromHook? boolean Whether a client or a hook wrote the summary. Present with `summaryEntry`.
 ---@field labelEntry? treelined.Entry The label entry that was appended.
----@field message? string What it said for people. Present if it gave a reason.
+---@field message? string The reason that it gave, as text for people. Present if it gave a reason.
 ---@field newLeafId? string The leaf after; null at the empty position.
 ---@field oldLeafId? string The leaf before; null at the empty position.
 ---@field reason? treelined.NavigationReason Why nothing changed, or why no summary was written.

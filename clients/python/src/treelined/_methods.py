@@ -16,7 +16,7 @@ from ._params import OMITTED, Omitted
 PROTOCOL_VERSION = 1
 """The version of the protocol that these functions speak."""
 
-SCHEMA_HASH = "sha256:f0c11a72a4f336894f9af3eba03e0f37d2155651ad1952ce51c1424be8da58c4"
+SCHEMA_HASH = "sha256:2b3814965ade21b7dce8ef454585fc7fa9183aa652aa81639721a10e9c688bbd"
 """The schema they were made from; a daemon made from the same one tells the same hash."""
 
 NotificationName: TypeAlias = Literal[

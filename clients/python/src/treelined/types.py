@@ -974,7 +974,7 @@ class CompactResult(_CompactResult, total=False):
     by: str
     """The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`."""
     message: str
-    """What it said for people. Present if it gave a reason."""
+    """The reason that it gave, as text for people. Present if it gave a reason."""
     compactionEntry: Entry
     """The new entry. Absent if `cancelled`."""
 
@@ -1408,7 +1408,7 @@ class EventResolved(_EventResolved, total=False):
     by: str
     """The name of the client or hook whose answer or failure decided."""
     message: str
-    """What it said for people. Present if it cancelled and gave a reason."""
+    """The reason that it gave, as text for people. Present if it cancelled and gave a reason."""
 
 
 class EventsLost(TypedDict):
@@ -1546,7 +1546,7 @@ class ForkSessionResult(_ForkSessionResult, total=False):
     by: str
     """The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`."""
     message: str
-    """What it said for people. Present if it gave a reason."""
+    """The reason that it gave, as text for people. Present if it gave a reason."""
 
 
 class FoundHit(TypedDict):
@@ -2413,7 +2413,7 @@ class Navigation(_Navigation, total=False):
     by: str
     """The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`."""
     message: str
-    """What it said for people. Present if it gave a reason."""
+    """The reason that it gave, as text for people. Present if it gave a reason."""
     editorText: str
     """The text of the target, a user message or custom_message, for an editor."""
     editorImages: list[ContentBlock]

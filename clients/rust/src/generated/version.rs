@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:f0c11a72a4f336894f9af3eba03e0f37d2155651ad1952ce51c1424be8da58c4";
+    "sha256:2b3814965ade21b7dce8ef454585fc7fa9183aa652aa81639721a10e9c688bbd";

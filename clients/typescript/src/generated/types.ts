@@ -2470,7 +2470,7 @@ export interface CompactResult {
    */
   by?: string;
   /**
-   * What it said for people. Present if it gave a reason.
+   * The reason that it gave, as text for people. Present if it gave a reason.
    */
   message?: string;
   /**
@@ -3041,7 +3041,7 @@ export interface EventResolved {
    */
   by?: string;
   /**
-   * What it said for people. Present if it cancelled and gave a reason.
+   * The reason that it gave, as text for people. Present if it cancelled and gave a reason.
    */
   message?: string;
 }
@@ -3213,7 +3213,7 @@ export interface ForkSessionResult {
    */
   by?: string;
   /**
-   * What it said for people. Present if it gave a reason.
+   * The reason that it gave, as text for people. Present if it gave a reason.
    */
   message?: string;
   /**
@@ -4788,7 +4788,7 @@ export interface Navigation {
    */
   by?: string;
   /**
-   * What it said for people. Present if it gave a reason.
+   * The reason that it gave, as text for people. Present if it gave a reason.
    */
   message?: string;
   /**

@@ -157,7 +157,7 @@ export function hint(action: Action): string {
   return BINDINGS.find((binding) => binding.action === action)?.keys[0] ?? '';
 }
 
-/** The letter or digit that a key types, if it is no command. */
+/** The letter or digit that a key types, if it is not a command. */
 export function typed(event: Key): string | undefined {
   const plain = !event.ctrlKey && !event.altKey && !event.metaKey;
   return plain && /^[\p{L}\p{N}"]$/u.test(event.key) ? event.key : undefined;

@@ -26,7 +26,7 @@ import type {
   ViewQuery,
 } from './source.ts';
 
-/** Types of entries that are no steps: they make no branch (semantics.md, "The terms"). */
+/** Types of entries that are not steps: they make no branch (semantics.md, "The terms"). */
 const BOOKKEEPING: ReadonlySet<string> = new Set(['label', 'session_info', 'custom', 'usage']);
 
 interface Meta {

@@ -63,7 +63,7 @@ test('the keys are those of the terminal client', () => {
   }
 });
 
-test('letters that are no command are known', () => {
+test('letters that are not commands are known', () => {
   assert.equal(typed(key('b')), 'b');
   assert.equal(typed(key('ä')), 'ä');
   assert.equal(typed(key('b', { ctrlKey: true })), undefined);

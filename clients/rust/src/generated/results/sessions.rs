@@ -74,7 +74,7 @@ pub struct ForkSessionResult {
     /// The name of the client, hook or extension that cancelled or failed. Present if `reason` is `cancelledByClient` or `hookFailed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// What it said for people. Present if it gave a reason.
+    /// The reason that it gave, as text for people. Present if it gave a reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// How safe the write is at the time of the response; `none` if nothing was written.

@@ -117,7 +117,7 @@ pub struct EventResolved {
     /// The name of the client or hook whose answer or failure decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// What it said for people. Present if it cancelled and gave a reason.
+    /// The reason that it gave, as text for people. Present if it cancelled and gave a reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
