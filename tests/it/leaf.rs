@@ -7,14 +7,6 @@ use std::sync::Arc;
 
 use crate::harness::*;
 
-fn begun() -> (Daemon, PathBuf) {
-    let mut d = Daemon::quiet();
-    d.create();
-    d.chain(&["u1", "a1", "u2", "a2"]);
-    let path = d.home.only_file();
-    (d, path)
-}
-
 /// Closes the session and opens it in a new process.
 fn restarted(d: Daemon, path: &PathBuf) -> Daemon {
     let home: Arc<Home> = d.stop();
@@ -39,7 +31,7 @@ fn opened(log: &Log) -> Daemon {
 
 #[test]
 fn a_leaf_record_has_its_documented_members() {
-    let (mut d, path) = begun();
+    let (mut d, path) = two_turns();
     d.set_leaf(Some("a1"));
     d.set_leaf(None);
     d.ok("branch", json!({"entryId": "u2"}));
@@ -92,7 +84,7 @@ fn a_leaf_record_has_its_documented_members() {
 
 #[test]
 fn leaf_records_are_hidden_from_every_method() {
-    let (mut d, path) = begun();
+    let (mut d, path) = two_turns();
     d.set_leaf(Some("a1"));
     let record = file_lines(&path).pop().unwrap()["id"]
         .as_str()
@@ -147,7 +139,7 @@ fn leaf_records_are_hidden_from_every_method() {
 #[test]
 fn the_position_survives_a_restart() {
     for place in [Some("u1"), Some("a1"), Some("u2"), None] {
-        let (mut d, path) = begun();
+        let (mut d, path) = two_turns();
         d.set_leaf(place);
         let mut d = restarted(d, &path);
         assert_eq!(d.leaf(), json!(place));
@@ -182,7 +174,7 @@ fn the_last_line_decides_where_a_file_opens() {
 
 #[test]
 fn an_append_writes_no_leaf_record() {
-    let (mut d, path) = begun();
+    let (mut d, path) = two_turns();
     d.set_leaf(Some("a1"));
     d.chain(&["u3", "a3", "u4"]);
     let records = file_lines(&path)
@@ -254,7 +246,7 @@ fn undo_and_redo_survive_restarts() {
 
 #[test]
 fn a_move_empties_the_redo_stack() {
-    let (mut d, _) = begun();
+    let (mut d, _) = two_turns();
     d.set_leaf(Some("u1"));
     assert_eq!(d.ok("undo_navigation", json!({}))["newLeafId"], "a2");
     d.set_leaf(Some("a1"));
@@ -289,7 +281,7 @@ fn undo_and_redo_are_announced_with_their_cause() {
 
 #[test]
 fn a_summary_is_a_move_that_can_be_undone() {
-    let (mut d, path) = begun();
+    let (mut d, path) = two_turns();
     let summary = d.ok(
         "branch",
         json!({"entryId": "a1", "summary": {"summary": "S"}}),
@@ -303,7 +295,7 @@ fn a_summary_is_a_move_that_can_be_undone() {
 
 #[test]
 fn the_log_lists_moves_newest_first() {
-    let (mut d, path) = begun();
+    let (mut d, path) = two_turns();
     d.set_leaf(Some("u1"));
     let summary = d.ok(
         "branch",
@@ -392,7 +384,7 @@ fn undo_skips_positions_that_are_not_in_the_file() {
 
 #[test]
 fn moves_of_another_program_are_not_undone_here() {
-    let (mut d, path) = begun();
+    let (mut d, path) = two_turns();
     foreign_append(&path, &record_line(50, "rf", "u1", "a2"));
     d.user("u9", "takes notice");
     assert_eq!(d.entry("u9")["parentId"], "a2", "our leaf did not follow");
@@ -495,7 +487,7 @@ fn a_kept_range_that_begins_at_a_record_begins_after_it() {
 
 #[test]
 fn a_program_that_ignores_leaf_records_resumes_at_our_leaf() {
-    let (mut d, path) = begun();
+    let (mut d, path) = two_turns();
     d.set_leaf(Some("a1"));
     let home = d.stop();
     let record = file_lines(&path).pop().unwrap();

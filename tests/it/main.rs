@@ -65,6 +65,8 @@ mod render;
 mod renderers;
 mod repairing;
 mod resources;
+#[path = "../../src/tests/sample.rs"]
+mod sample;
 mod scale;
 mod search;
 mod search_index;

@@ -6,6 +6,7 @@ use crate::import::member::{Body, Member, Node, Parent, Place, Record};
 use crate::import::records::{Layout, Piece, Splitter};
 use crate::import::{Format, Tool, format};
 use crate::json;
+use crate::tests::sample;
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -129,7 +130,7 @@ fn a_file_cut_at_every_byte_of_its_end_is_read_as_far_as_it_goes() {
             _ => &[".jsonl"],
         };
         for (path, bytes) in files(tool, endings) {
-            if bytes.len() > MAX_LEN && std::env::var_os("TREELINED_TEST_LONG").is_none() {
+            if bytes.len() > MAX_LEN && !sample::is_long_run() {
                 continue;
             }
             check(tool, path.to_str().unwrap(), layout(&path), &bytes);

@@ -16,8 +16,8 @@ const FORMATS: [(&dyn Format, &str); 2] = [(&ClaudeCode, "claude-code"), (&Gemin
 /// A sample of the bytes, unless all are wanted: each cut reads the whole file.
 #[test]
 fn files_cut_at_any_byte_are_read() {
-    let mut random = random::Random(sample::seed());
-    let mut is_taken = || sample::is_whole() || random.below(100) == 0;
+    let mut random = random::Random(sample::seed(sample::of_the_clock()));
+    let mut is_taken = || sample::is_long_run() || random.below(100) == 0;
     for (format, folder) in FORMATS {
         for path in real_files(folder) {
             let source = std::fs::read(&path).unwrap();

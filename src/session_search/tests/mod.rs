@@ -203,8 +203,8 @@ fn check_pages(
 #[test]
 fn random_needles_are_found_as_a_model_finds_them() {
     const THREADS: u64 = 4;
-    let needles: usize = if sample::is_whole() { 10_000 } else { 1_000 };
-    let seed = sample::seed();
+    let needles: usize = if sample::is_long_run() { 10_000 } else { 1_000 };
+    let seed = sample::seed(sample::of_the_clock());
     let idle = IndexSettings { most: 0, ..INDEX };
     let work = |thread: u64| {
         let mut random = Random(seed.wrapping_add(thread));
@@ -304,8 +304,8 @@ fn a_search_with_an_index_finds_what_a_scan_finds() {
 
 /// All of these, or the first one and a sample of the others.
 fn sampled<T>(mut all: Vec<T>, count: usize) -> Vec<T> {
-    if !sample::is_whole() {
-        let mut random = Random(sample::seed());
+    if !sample::is_long_run() {
+        let mut random = Random(sample::seed(sample::of_the_clock()));
         while all.len() > count {
             all.remove(1 + random.below(all.len() - 1));
         }

@@ -1,6 +1,7 @@
 //! Checks that every conversation must pass (protocol.md §1, §7, §8), and checks that tests share.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -320,6 +321,22 @@ pub(crate) fn takes_at_most(limit: Duration, mut attempt: impl FnMut() -> Durati
         }
     }
     panic!("no attempt took less than {limit:?}: {took:?}");
+}
+
+/// A session of two turns, `u1 a1 u2 a2`, and its file.
+pub(crate) fn two_turns() -> (Daemon, PathBuf) {
+    let mut d = Daemon::quiet();
+    d.create();
+    d.chain(&["u1", "a1", "u2", "a2"]);
+    let path = d.home.only_file();
+    (d, path)
+}
+
+/// Why a result says that its operation was cancelled: `reason`, `by` and `message`.
+#[track_caller]
+pub(crate) fn why_cancelled(result: &Json) -> [&Json; 3] {
+    assert_eq!(result["cancelled"], true, "{result}");
+    ["reason", "by", "message"].map(|member| &result[member])
 }
 
 /// Waits until `holds` returns true, for background work of the daemon.

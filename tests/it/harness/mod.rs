@@ -20,24 +20,14 @@ pub(crate) use self::shared::*;
 pub(crate) use self::web_socket::*;
 pub(crate) use crate::fixture::*;
 pub(crate) use crate::random::Random;
+pub(crate) use crate::sample::{self, is_long_run};
 pub(crate) use serde_json::json;
 pub(crate) type Json = serde_json::Value;
 
 /// How long a test waits for one message. It is long because a test machine can be busy.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// True in the long run (`tests/long/run`), in which tests use the full numbers instead of those that take
-/// a few seconds.
-pub(crate) fn is_long_run() -> bool {
-    std::env::var_os("TREELINED_TEST_LONG").is_some()
-}
-
 /// The random generator of a test, with the seed `TREELINED_TEST_SEED` or `default`, which it prints.
 pub(crate) fn seeded_random(default: u64) -> Random {
-    let seed = std::env::var("TREELINED_TEST_SEED").ok();
-    let seed = seed.map_or(default, |seed| {
-        seed.parse().expect("TREELINED_TEST_SEED is a number")
-    });
-    println!("TREELINED_TEST_SEED={seed}");
-    Random(seed)
+    Random(sample::seed(default))
 }

@@ -9,7 +9,6 @@ use super::pi::is_record;
 use super::*;
 use std::fs;
 use std::io::Write;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 #[test]
 fn taking_turns_on_one_file_both_see_the_same_after_every_round() {
@@ -21,8 +20,7 @@ fn taking_turns_on_one_file_both_see_the_same_after_every_round() {
         )
     };
     let rounds = number("TREELINED_INTERCHANGE_ROUNDS").unwrap_or(20);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    let seed = number("TREELINED_TEST_SEED").unwrap_or(u64::from(now.subsec_micros()));
+    let seed = sample::seed(sample::of_the_clock());
     let Some(mut turns) = Turns::begin(seed) else {
         return;
     };

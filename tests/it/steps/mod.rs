@@ -6,16 +6,17 @@
 
 mod writers;
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use crate::harness::*;
 
-fn begun() -> (Daemon, PathBuf) {
-    let mut d = Daemon::quiet();
-    d.create();
-    d.chain(&["u1", "a1", "u2", "a2"]);
-    let path = d.home.only_file();
-    (d, path)
+/// Checks that a new process opens the file at this entry and reports nothing.
+#[track_caller]
+fn opens_silently(d: Daemon, path: &Path, leaf_id: &str) {
+    let home = d.stop();
+    let opened = Daemon::quiet_in(&home).open(path);
+    assert_eq!(opened["session"]["leafId"], leaf_id);
+    assert_eq!(opened["diagnostics"], json!([]));
 }
 
 /// A state entry of a plugin, at the leaf.
@@ -84,7 +85,7 @@ fn each_type_is_a_step_or_bookkeeping() {
         ),
     ];
     for (mut entry, is_step) in entries {
-        let (mut d, _) = begun();
+        let (mut d, _) = two_turns();
         entry["id"] = json!("x1");
         d.ok("append_entries", json!({"entries": [entry]}));
         let tips = d.ok("list_branches", json!({}))["branches"].clone();
@@ -115,7 +116,7 @@ fn each_type_is_a_step_or_bookkeeping() {
 
 #[test]
 fn set_leaf_and_branch_compare_ids() {
-    let (mut d, path) = begun();
+    let (mut d, path) = two_turns();
     state(&mut d, "s1");
     assert_eq!(d.set_leaf(Some("a2"))["newLeafId"], "a2");
     assert_eq!(
@@ -136,7 +137,7 @@ fn set_leaf_and_branch_compare_ids() {
 
 #[test]
 fn a_navigation_to_the_message_in_front_of_a_state_entry_is_no_move() {
-    let (mut d, path) = begun();
+    let (mut d, path) = two_turns();
     state(&mut d, "s1");
     let lines = file_lines(&path).len();
     let stays = d.ok("navigate_tree", json!({"targetId": "a2"}));
@@ -149,7 +150,7 @@ fn a_navigation_to_the_message_in_front_of_a_state_entry_is_no_move() {
 
 #[test]
 fn a_new_leaf_with_the_step_of_the_old_one_is_no_move() {
-    let (mut d, path) = begun();
+    let (mut d, path) = two_turns();
     d.set_leaf(Some("a1"));
     state(&mut d, "s1");
     let lines = file_lines(&path).len();
@@ -169,7 +170,7 @@ fn a_new_leaf_with_the_step_of_the_old_one_is_no_move() {
 
 #[test]
 fn a_merge_of_bookkeeping_alone_is_already_there() {
-    let (mut d, path) = begun();
+    let (mut d, path) = two_turns();
     foreign_state(&path, "f1", "a1");
     let merged = d.ok("merge_branch", json!({"tipId": "f1"}));
     assert_eq!(
@@ -180,7 +181,7 @@ fn a_merge_of_bookkeeping_alone_is_already_there() {
 
 #[test]
 fn undo_passes_over_positions_with_the_step_of_the_leaf() {
-    let (mut d, _) = begun();
+    let (mut d, _) = two_turns();
     state(&mut d, "s1");
     d.set_leaf(Some("a1"));
     d.set_leaf(Some("s1"));
@@ -195,7 +196,7 @@ fn undo_passes_over_positions_with_the_step_of_the_leaf() {
 
 #[test]
 fn bookkeeping_makes_no_branch_and_no_tip() {
-    let (mut d, path) = begun();
+    let (mut d, path) = two_turns();
     state(&mut d, "s1");
     foreign_state(&path, "f1", "a1");
     foreign_state(&path, "f2", "f1");
@@ -261,7 +262,7 @@ fn an_empty_summary_writes_no_entry() {
 
 #[test]
 fn a_stale_writers_bookkeeping_is_reported() {
-    let (d, path) = begun();
+    let (d, path) = two_turns();
     let home = d.stop();
     foreign_state(&path, "s1", "a1");
     let before = std::fs::read(&path).unwrap();
@@ -286,13 +287,7 @@ fn a_stale_writers_bookkeeping_is_reported() {
 
     d.ok("navigate_tree", json!({"targetId": "a2"}));
     assert_eq!(d.ok("get_leaf", json!({})).get("diagnostics"), None);
-    let home = d.stop();
-    let mut d = Daemon::quiet_in(&home);
-    let opened = d.open(&path);
-    assert_eq!(
-        (&opened["session"]["leafId"], &opened["diagnostics"]),
-        (&json!("a2"), &json!([]))
-    );
+    opens_silently(d, &path, "a2");
 }
 
 /// A label of a daemon at the newest step ended with a record of the stale place, or of the newest step before the
@@ -300,7 +295,7 @@ fn a_stale_writers_bookkeeping_is_reported() {
 #[test]
 fn a_kept_place_does_not_silence_the_report() {
     for is_stale_first in [true, false] {
-        let (mut newer, path) = begun();
+        let (mut newer, path) = two_turns();
         let home = std::sync::Arc::clone(&newer.home);
         let mut keeper = Daemon::quiet_in(&home);
         keeper.open(&path);
@@ -333,23 +328,17 @@ fn a_kept_place_does_not_silence_the_report() {
 
 #[test]
 fn going_back_and_labelling_is_not_reported() {
-    let (mut d, path) = begun();
+    let (mut d, path) = two_turns();
     d.set_leaf(Some("a1"));
     d.ok("append_label", json!({"targetId": "a1", "label": "x"}));
     state(&mut d, "s1");
     assert_eq!(d.ok("get_leaf", json!({})).get("diagnostics"), None);
-    let home = d.stop();
-    let mut d = Daemon::quiet_in(&home);
-    let opened = d.open(&path);
-    assert_eq!(
-        (&opened["session"]["leafId"], &opened["diagnostics"]),
-        (&json!("s1"), &json!([]))
-    );
+    opens_silently(d, &path, "s1");
 }
 
 #[test]
 fn bookkeeping_ends_with_a_record_that_keeps_the_files_leaf() {
-    let (mut newer, path) = begun();
+    let (mut newer, path) = two_turns();
     let home = std::sync::Arc::clone(&newer.home);
     let mut older = Daemon::quiet_in(&home);
     older.open(&path);

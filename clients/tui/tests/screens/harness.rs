@@ -148,18 +148,7 @@ impl Screen {
                     result: Ok(Document::of(&entry)),
                 }
             }
-            Effect::OpenSession(_) => Daemon::Opened(Ok(Session {
-                id: "tour".into(),
-                path: None,
-                cwd: "/home/ada/project".into(),
-                name: Some("A tour".into()),
-                first_message: String::new(),
-                read_only: false,
-                damaged: 0,
-                newer: None,
-                open_on: Vec::new(),
-                queued: false,
-            })),
+            Effect::OpenSession(_) => Daemon::Opened(Ok(opened("tour"))),
             Effect::ListSessions(query) => Daemon::Sessions {
                 generation: query.generation,
                 result: Ok(SessionPage {
@@ -353,7 +342,6 @@ fn style_name(fg: Color, bg: Color, modifier: Modifier) -> String {
     words.join(" ")
 }
 
-/// Makes a row with defaults for everything else.
 /// What a navigation leaves, where somebody can summarize it.
 pub fn left(abandoned: usize) -> Prepared {
     Prepared {
@@ -362,6 +350,23 @@ pub fn left(abandoned: usize) -> Prepared {
     }
 }
 
+/// A session that was opened.
+pub fn opened(id: &str) -> Session {
+    Session {
+        id: id.into(),
+        path: None,
+        cwd: "/home/ada/project".into(),
+        name: Some("A tour".into()),
+        first_message: String::new(),
+        read_only: false,
+        damaged: 0,
+        newer: None,
+        open_on: Vec::new(),
+        queued: false,
+    }
+}
+
+/// Makes a row with defaults for everything else.
 pub fn row(id: &str, prefix: &str, preview: &str) -> Row {
     Row {
         id: id.into(),

@@ -1,6 +1,6 @@
 //! Changes by other programs, and the end of the daemon.
 
-use crate::harness::{Screen, row};
+use crate::harness::{Screen, opened, row};
 use crate::tree::tour;
 use treelined_tui::message::{Daemon, Effect, End, Event, Failure, NewerBranch, Session};
 use treelined_tui::model::rows::Row;
@@ -65,16 +65,8 @@ fn a_session_that_opens_beside_its_newest_entries_says_so() {
     ] {
         let tip = "a1".into();
         screen.daemon(Daemon::Opened(Ok(Session {
-            id: format!("with {turns}"),
-            path: None,
-            cwd: "/home/ada/project".into(),
-            name: Some("A tour".into()),
-            first_message: String::new(),
-            read_only: false,
-            damaged: 0,
             newer: Some(NewerBranch { tip, turns }),
-            open_on: Vec::new(),
-            queued: false,
+            ..opened(&format!("with {turns}"))
         })));
         assert!(screen.text().contains(said), "{}", screen.text());
         screen.keys("O");

@@ -1,10 +1,10 @@
 //! The search over all sessions: the query, the hits, the cursor, and the way to a hit and back.
 
-use crate::harness::{NOW, Screen, row, session};
+use crate::harness::{NOW, Screen, opened, row, session};
 use crate::tree::tour;
 use treelined_tui::marked::MarkedText;
 use treelined_tui::message::{
-    Daemon, Effect, Failure, Filter, Hit, HitPage, PagePosition, SearchQuery, Session, Target,
+    Daemon, Effect, Failure, Filter, Hit, HitPage, PagePosition, SearchQuery, Target,
 };
 use treelined_tui::model::rows::Row;
 
@@ -257,18 +257,7 @@ fn a_hit_that_the_filter_hides_is_shown_with_all_entries() {
     find(&mut screen, page(hits()));
     screen.silent = true;
     screen.keys("down enter");
-    screen.daemon(Daemon::Opened(Ok(Session {
-        id: "tour".into(),
-        path: None,
-        cwd: "/home/ada/project".into(),
-        name: Some("A tour".into()),
-        first_message: String::new(),
-        read_only: false,
-        damaged: 0,
-        newer: None,
-        open_on: Vec::new(),
-        queued: false,
-    })));
+    screen.daemon(Daemon::Opened(Ok(opened("tour"))));
     let users = vec![row("q1", "", "Why does the build fail?")];
     for (filter, rows) in [(Filter::UserOnly, users), (Filter::All, tour())] {
         screen.rows = rows;
