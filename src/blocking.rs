@@ -1,8 +1,8 @@
 //! Runs work that may wait (for a disk, a lock, or a long computation) on a blocking thread instead of the
 //! thread that reads requests.
 
-use crate::error::{Error, Kind, Result};
 use tokio::sync::oneshot;
+use treelined_core::error::{Error, Kind, Result};
 
 /// Runs `work` on a blocking thread of the runtime. A panic in `work` is raised again in the caller; fails with
 /// `shuttingDown` if the runtime ends before `work` starts.

@@ -5,7 +5,6 @@
 //! name and the table's length and checksum. Files are written atomically, are private, and are used only if
 //! nobody else can have written them. Their users define what blocks and summary hold, and check it.
 
-use crate::bytes::{Cursor, Fields};
 use crate::os::FileAt;
 use crate::os::file::{Folder, Identity, Location, Status, is_private};
 use crate::os::handle::HandleAccess;
@@ -15,6 +14,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use treelined_core::bytes::{Cursor, Fields};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 /// The folder, in the session directory; hidden, so that no list of sessions looks into it.

@@ -2,12 +2,12 @@
 //!
 //! A cancel and a commit race; whichever comes first decides, once (protocol.md §5).
 
-use crate::error::{Error, Result};
 use crate::lock::lock;
 use std::future::Future;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::sync::Notify;
+use treelined_core::error::{Error, Result};
 
 const RUNNING: u8 = 0;
 const CANCELLED: u8 = 1;

@@ -1,9 +1,9 @@
 //! The machine's clock and randomness, and the ids of sessions, which are made from both.
 
-use crate::id::{SessionId, Source};
 use crate::lock::lock;
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use treelined_core::id::{SessionId, Source};
 use uuid::{ContextV7, Uuid};
 
 /// The machine's own clock and randomness.
@@ -55,7 +55,7 @@ fn session_id_at(now_ms: i64) -> SessionId {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::is_valid;
+    use treelined_core::id::is_valid;
 
     /// A clock before 1970, as machines without a battery have after a power cut, made `create_session`
     /// panic: version 7 ids have no such times.

@@ -1,10 +1,10 @@
 //! The commands that connections offer (protocol.md §12): their names, their limits and their owners.
 
-use crate::error::{Error, Kind, Result};
-use crate::id::ConnectionId;
-use crate::suggest;
 use serde_json::json;
 use std::collections::BTreeMap;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::id::ConnectionId;
+use treelined_core::suggest;
 
 /// Most commands of one connection.
 pub(crate) const MAX_COMMANDS: usize = 64;

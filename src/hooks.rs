@@ -2,7 +2,6 @@
 //! subscriptions, and the order of a program's events: one at a time, as they happened. `daemon` interprets
 //! the answers.
 
-use crate::budget::HOOK_QUEUE_BYTES;
 use crate::cancel::Cancel;
 use crate::lock::lock;
 use crate::os::program::{Failure, Program};
@@ -12,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::Notify;
+use treelined_core::budget::HOOK_QUEUE_BYTES;
 
 /// The most events that wait for one program; further ones are dropped.
 const MAX_WAITING: usize = 1024;

@@ -87,20 +87,14 @@
 
 mod ask;
 mod blocking;
-mod budget;
-mod bytes;
 mod cache;
 mod cancel;
 mod cli;
 mod clock;
 mod commands;
 mod config;
-mod context;
 mod daemon;
-mod durability;
 mod endpoint;
-mod entry;
-mod error;
 mod export;
 mod extensions;
 #[cfg(any(feature = "nats", test))]
@@ -113,17 +107,13 @@ mod extensions;
     )
 )]
 mod fleet;
-mod flow;
 mod hooks;
-mod id;
 #[allow(dead_code, reason = "read by the importer")]
 mod import;
 #[allow(dead_code, reason = "the import calls it")]
 mod importer;
-mod json;
 mod lock;
 mod log;
-mod name;
 mod os;
 mod page;
 pub(crate) mod parallel;
@@ -138,31 +128,13 @@ mod renderers;
 )]
 mod rpc;
 mod schema;
-mod search;
 mod serve;
 mod session;
 mod session_render;
 mod session_search;
-mod shape;
-mod stats;
 mod stdio;
 mod store;
-mod suggest;
 mod summarizer;
-mod summary;
-#[cfg_attr(
-    not(any(feature = "nats", test)),
-    allow(dead_code, reason = "only a log has a team")
-)]
-#[cfg_attr(not(feature = "nats"), allow(unreachable_pub, reason = "as above"))]
-mod team;
-mod terminal;
-#[cfg(test)]
-mod tests;
-mod timestamp;
-mod tools;
-mod tree;
-mod view;
 mod web;
 #[allow(
     dead_code,
@@ -193,12 +165,6 @@ pub mod internals {
     pub use crate::config::{Config, NatsSettings};
     pub use crate::daemon::Daemon;
     pub use crate::daemon::connection::Connection;
-    pub use crate::durability::Durability;
-    pub use crate::entry::scan::{scan_first, scan_line};
-    pub use crate::entry::{BadLine, Line};
-    pub use crate::error::Kind;
-    pub use crate::flow::append::{NewEntry, plan as plan_append};
-    pub use crate::id::is_valid;
     pub use crate::import::records::{Layout, Piece, Splitter};
     pub use crate::import::whole::{WholeSource, read_whole};
     pub use crate::log::append::TryLock;
@@ -213,10 +179,16 @@ pub mod internals {
     pub use crate::stdio::{Frame, FrameReader, Outbox, id_in_head};
     pub use crate::store::Store;
     pub use crate::store::listing::header_id;
+    pub use treelined_core::durability::Durability;
+    pub use treelined_core::entry::scan::{scan_first, scan_line};
+    pub use treelined_core::entry::{BadLine, Line};
+    pub use treelined_core::error::Kind;
+    pub use treelined_core::flow::append::{NewEntry, plan as plan_append};
+    pub use treelined_core::id::is_valid;
 
     /// Budgets in bytes.
     pub mod budget {
-        pub use crate::budget::{HOOK_QUEUE_BYTES, VIEW_BYTES, most_kept};
+        pub use treelined_core::budget::{HOOK_QUEUE_BYTES, VIEW_BYTES, most_kept};
     }
     /// Sessions on NATS JetStream.
     #[cfg(feature = "nats")]
@@ -224,11 +196,11 @@ pub mod internals {
         pub use crate::fleet::backend::{AppendOutcome, LogBackend, Position};
         pub use crate::fleet::stream::NatsLog;
         pub use crate::fleet::team::Team;
-        pub use crate::team::{TeamList, TeamRow, TeamView};
+        pub use treelined_core::team::{TeamList, TeamRow, TeamView};
     }
     /// Raw JSON.
     pub mod json {
-        pub use crate::json::{depth, value_span};
+        pub use treelined_core::json::{depth, value_span};
     }
     /// Entries as blocks.
     pub mod render {
@@ -236,10 +208,10 @@ pub mod internals {
     }
     /// Text for terminals.
     pub mod terminal {
-        pub use crate::terminal::{cut, is_control, json, line};
+        pub use treelined_core::terminal::{cut, is_control, json, line};
     }
     /// Instants.
     pub mod timestamp {
-        pub use crate::timestamp::format;
+        pub use treelined_core::timestamp::format;
     }
 }

@@ -5,7 +5,6 @@
 //! Results arrive in order, a bounded number of them wait, and a panic of any thread is raised again on the
 //! caller's.
 
-use crate::error::Result;
 use crate::lock::{lock, wait};
 use std::collections::VecDeque;
 use std::io;
@@ -14,6 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Condvar, Mutex, OnceLock};
 use std::thread::{self, JoinHandle};
+use treelined_core::error::Result;
 
 /// The number of bodies that one thread reads at a time.
 pub(crate) const CHUNK: usize = 2048;
@@ -327,9 +327,9 @@ impl<T> Drop for Background<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::{Error, Kind};
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     use std::time::Duration;
+    use treelined_core::error::{Error, Kind};
 
     /// More helpers than this machine may have cores, so that several threads take part everywhere.
     const PLAN: ThreadPlan = ThreadPlan {

@@ -4,16 +4,16 @@
 //! A [`RenderPlanner`] looks at the tree, an [`EntryRenderer`] at the bodies: the tree is not needed while bodies are
 //! read.
 
-use crate::entry::{Kind, Role};
-use crate::error::Result;
-use crate::json::{self, Members};
 use crate::log::body::{Bodies, BodyReader, Fetch};
 use crate::render::{self, CallResult, EntryContext, ReplacedEntries};
 use crate::renderers::Renderers;
-use crate::tree::{Flags, Node, Tree};
-use crate::view::Subject;
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
+use treelined_core::entry::{Kind, Role};
+use treelined_core::error::Result;
+use treelined_core::json::{self, Members};
+pub use treelined_core::tree::{Flags, Node, Tree};
+use treelined_core::view::Subject;
 
 /// The most entries below an assistant message that are searched for the results of its calls.
 const MOST_SEARCHED: usize = 256;

@@ -5,14 +5,14 @@
 //! deadline. The caller defines questions and answers.
 
 use crate::cancel::Cancel;
-use crate::error::{Error, Kind, Result};
-use crate::id::{ConnectionId, EventId};
 use crate::lock::lock;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::id::{ConnectionId, EventId};
 use xxhash_rust::xxh3::Xxh3;
 
 /// The number of remembered answers: the same answer sent twice is acknowledged twice. Only digests are kept,

@@ -5,7 +5,6 @@ use super::daemon::{ChildDaemon, ErrorResponse, RawJson};
 use super::failure::{FAILED, NOT_FOUND, ShellError, USAGE};
 use super::pretty::pretty;
 use super::session_choice::SessionQuery;
-use crate::terminal;
 use anyhow::Context;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
@@ -13,6 +12,7 @@ use serde::Deserialize;
 use serde_json::json;
 use std::io::{self, IsTerminal, Read, Write};
 use std::process::ExitCode;
+use treelined_core::terminal;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -43,7 +43,7 @@ pub(crate) struct CallArgs {
 
 /// Checks the JSON before a daemon is started: other text would break the line of the request.
 fn json(text: &str) -> Result<String, String> {
-    if text == "-" || crate::json::value_span(text.as_bytes()).is_ok() {
+    if text == "-" || treelined_core::json::value_span(text.as_bytes()).is_ok() {
         return Ok(text.to_owned());
     }
     // The message of serde ends with the line and the column.

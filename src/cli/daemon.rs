@@ -4,12 +4,12 @@
 //! notifications.
 
 use super::Options;
-use crate::json;
 use anyhow::{Context, bail};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use treelined_core::json;
 
 /// A running daemon.
 pub(super) struct ChildDaemon {
@@ -115,9 +115,9 @@ impl ChildDaemon {
         let mut message = b"{\"jsonrpc\":\"2.0\",\"id\":".to_vec();
         message.extend_from_slice(self.last_id.to_string().as_bytes());
         message.extend_from_slice(b",\"method\":");
-        crate::json::push_string(&mut message, method);
+        treelined_core::json::push_string(&mut message, method);
         message.extend_from_slice(b",\"params\":");
-        crate::json::push_raw(&mut message, params.as_bytes());
+        treelined_core::json::push_raw(&mut message, params.as_bytes());
         message.extend_from_slice(b"}\n");
         let Some(input) = &mut self.input else {
             bail!("the daemon's stdin is closed already");

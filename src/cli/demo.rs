@@ -8,7 +8,6 @@ use super::drawing::{Drawing, DrawnRow};
 use super::scratch::Scratch;
 use super::screen::{Screen, Style};
 use super::{Options, SummarizerName, story};
-use crate::terminal;
 use anyhow::Context;
 use clap::Args;
 use serde::Deserialize;
@@ -16,6 +15,7 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use treelined_core::terminal;
 
 /// Longest string that is shown whole, in characters.
 const LONGEST_SHOWN: usize = 32;

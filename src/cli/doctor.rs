@@ -11,22 +11,22 @@ use super::failure::ShellError;
 use super::screen::{Screen, Style};
 use super::session_choice::{SessionQuery, existing_file};
 use super::tree::count;
-use crate::entry::{Kind, Role};
-use crate::error::{Error, Result};
 use crate::log::diagnostic::{Damage, Diagnostic};
 use crate::log::header::CURRENT_VERSION;
 use crate::log::{Log, OpenedLog};
 use crate::os::file::Location;
 use crate::store::listing;
-use crate::terminal;
-use crate::tree::Tree;
-use crate::tree::branches;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use treelined_core::entry::{Kind, Role};
+use treelined_core::error::{Error, Result};
+use treelined_core::terminal;
+use treelined_core::tree::Tree;
+use treelined_core::tree::branches;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -2,13 +2,13 @@
 
 use super::screen::{Screen, Style};
 use super::tree::count;
-use crate::entry::Kind;
-use crate::error::Result;
 use crate::log::OpenedLog;
-use crate::terminal;
 use crate::wire::{ImportedFile, ImportedSession};
 use serde::Deserialize;
 use std::io::{self, Write};
+use treelined_core::entry::Kind;
+use treelined_core::error::Result;
+use treelined_core::terminal;
 
 /// The line with which an import of a session ends.
 #[derive(Deserialize)]

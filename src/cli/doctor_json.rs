@@ -2,12 +2,12 @@
 
 use super::doctor::{meaning, open};
 use crate::log::diagnostic::Diagnostic;
-use crate::terminal;
-use crate::tree::branches;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use treelined_core::terminal;
+use treelined_core::tree::branches;
 
 /// Prints what is known of each file. The exit code is 1 if one is damaged or cannot be read.
 pub(super) fn run(files: &[PathBuf]) -> anyhow::Result<ExitCode> {

@@ -3,12 +3,9 @@
 
 use super::screen::{Screen, Style};
 use super::tree::count;
-use crate::error::Result;
 use crate::import::member::Place;
 use crate::import::records::{Piece, Splitter};
 use crate::importer::origin::{OriginReader, Origins};
-use crate::json;
-use crate::terminal;
 use memchr::memmem;
 use serde::Deserialize;
 use serde_json::Value;
@@ -17,6 +14,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use treelined_core::error::Result;
+use treelined_core::json;
+use treelined_core::terminal;
 
 /// The most folders between a session file and its session directory.
 const LEVELS: usize = 2;

@@ -5,18 +5,18 @@ use super::Options;
 use super::late_writes;
 use super::screen::{Screen, Style};
 use super::tree::count;
-use crate::durability::Durability;
-use crate::error::Result;
-#[cfg(not(feature = "nats"))]
-use crate::error::{Error, Kind};
 use crate::log::OpenedLog;
 use crate::log::repair::{self, RepairReport};
 use crate::log::upstream;
 use crate::os::file::Location;
 use crate::session::Session;
-use crate::terminal;
 use std::io::{self, Write};
 use std::path::Path;
+use treelined_core::durability::Durability;
+use treelined_core::error::Result;
+#[cfg(not(feature = "nats"))]
+use treelined_core::error::{Error, Kind};
+use treelined_core::terminal;
 
 /// Repairs one file; false if a necessary repair was not done.
 pub(super) fn mend(

@@ -4,12 +4,12 @@ use super::Arguments;
 use super::completions::{COMPANIONS, help_of};
 use super::screen::Screen;
 use crate::schema;
-use crate::terminal;
 use anyhow::Context;
 use clap::{Args, CommandFactory};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use treelined_core::terminal;
 
 #[derive(Debug, Args)]
 pub(crate) struct Schema {

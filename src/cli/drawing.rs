@@ -3,9 +3,9 @@
 //! Owns the look of a row. The rows, their order and their guides come from `get_tree` (protocol.md §6).
 
 use super::screen::{MarkedText, Screen, Style};
-use crate::terminal;
 use serde::Deserialize;
 use std::io::{self, Write};
+use treelined_core::terminal;
 
 /// Columns for the speaker.
 const SPEAKER: usize = 10;

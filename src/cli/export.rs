@@ -6,7 +6,6 @@ use super::failure::{ShellError, USAGE, warn};
 use super::progress::{self, call_with_progress};
 use super::scratch::Scratch;
 use super::session_choice::SessionChoice;
-use crate::terminal;
 use anyhow::Context;
 use clap::Args;
 use serde::Deserialize;
@@ -15,6 +14,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use treelined_core::terminal;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

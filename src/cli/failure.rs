@@ -1,11 +1,11 @@
 //! Errors as a person at a shell reads them: the event with its object, then the remedy. Owns the exit codes.
 
 use super::daemon::ErrorResponse;
-use crate::error::{Error, Kind};
-use crate::terminal;
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use treelined_core::error::{Error, Kind};
+use treelined_core::terminal;
 
 /// The exit codes of all commands, beside 0 for success.
 pub(super) const FAILED: u8 = 1;

@@ -8,7 +8,6 @@ use super::session_choice::{ChoiceProblem, ListedRow, SessionQuery, choose};
 use super::team::{self, Descriptions};
 use super::tree::count;
 use crate::config::{Config, NatsSettings};
-use crate::error::{Error, Kind, Result};
 use crate::fleet::backend::LogBackend;
 use crate::fleet::files::SessionFiles;
 use crate::fleet::limits::{self, StreamCluster, StreamInfo};
@@ -19,8 +18,6 @@ use crate::fleet::transfer::{self, Transfer};
 use crate::log::header::CURRENT_VERSION;
 use crate::os::file::Location;
 use crate::store::{Store, listing};
-use crate::team::TeamSession;
-use crate::terminal;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::json;
@@ -28,6 +25,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::team::TeamSession;
+use treelined_core::terminal;
 
 /// A publish is repeated for so long, in nanoseconds.
 const SHORTEST_WINDOW: i64 = 60_000_000_000;

@@ -9,11 +9,7 @@ use super::progress::{self, call_with_progress};
 use super::screen::{Screen, Style};
 use super::session_choice::others;
 use crate::clock::SystemSource;
-use crate::error::{Error, Kind};
-use crate::id::Source;
 use crate::import::Tool;
-use crate::terminal;
-use crate::timestamp;
 use crate::wire::{ImportedFile, ImportedSession};
 use anyhow::Context;
 use clap::builder::PossibleValue;
@@ -25,6 +21,10 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use treelined_core::error::{Error, Kind};
+use treelined_core::id::Source;
+use treelined_core::terminal;
+use treelined_core::timestamp;
 
 /// Failures that are shown; `--json` has all.
 const MAX_FAILURES: usize = 10;

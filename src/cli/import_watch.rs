@@ -7,17 +7,17 @@ use super::import::{self, ImportArgs, Imported, ask};
 use super::screen::{Screen, Style};
 use super::tree::count;
 use crate::clock::SystemSource;
-use crate::id::Source;
 use crate::importer::discover::{Request, watched_places};
 use crate::importer::watch::{Wake, Watch};
-use crate::terminal;
-use crate::timestamp;
 use crate::wire::ImportedSession;
 use anyhow::Context;
 use std::collections::HashSet;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
+use treelined_core::id::Source;
+use treelined_core::terminal;
+use treelined_core::timestamp;
 
 /// The time after that at which entries that are held back can be imported.
 const AFTER_HELD: Duration = Duration::from_millis(20);

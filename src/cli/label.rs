@@ -4,7 +4,6 @@ use super::Options;
 use super::daemon::{ChildDaemon, RawJson};
 use super::failure::{NOT_FOUND, ShellError, USAGE};
 use super::session_choice::SessionQuery;
-use crate::terminal;
 use anyhow::Context;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
@@ -12,6 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use treelined_core::terminal;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

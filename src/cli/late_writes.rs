@@ -5,9 +5,6 @@
 
 use super::screen::Screen;
 use crate::cancel::Cancel;
-use crate::durability::Durability;
-use crate::error::Result;
-use crate::flow::PlannedLines;
 use crate::log::Log;
 use crate::log::late_writes::{Handover, ReplacedFile};
 use crate::os::file::Location;
@@ -19,6 +16,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
+use treelined_core::durability::Durability;
+use treelined_core::error::Result;
+use treelined_core::flow::PlannedLines;
 
 /// The time without new lines after which the old file is closed if no other program has it open.
 const QUIET: Duration = Duration::from_secs(1);

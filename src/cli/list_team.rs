@@ -4,12 +4,12 @@ use super::daemon::RawJson;
 use super::list::{WHEN, padded, when};
 use super::screen::{Screen, Style};
 use super::tree::count;
-use crate::terminal;
-use crate::timestamp::Millis;
 use anyhow::Context;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
+use treelined_core::terminal;
+use treelined_core::timestamp::Millis;
 
 /// The members of the answer to `list_sessions` about the log. All are absent without a log.
 #[derive(Deserialize)]

@@ -6,19 +6,19 @@
 use super::screen::Screen;
 use super::session_choice::SessionChoice;
 use super::{Options, late_writes};
-use crate::error::{Error, Kind};
 use crate::log::header::CURRENT_VERSION;
 use crate::log::{Log, OpenedLog};
 use crate::os::file::Location;
 use crate::os::handle::HandleAccess;
 use crate::session::Session;
-use crate::terminal;
 use anyhow::Context;
 use clap::Args;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use treelined_core::error::{Error, Kind};
+use treelined_core::terminal;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

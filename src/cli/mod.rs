@@ -65,7 +65,6 @@ use crate::endpoint::log_file;
 use crate::log::late_writes::CARRY_OVER_COMMAND;
 use crate::os::running::{self, LAUNCH_COMMAND};
 use crate::os::stream::stderr;
-use crate::terminal;
 use anyhow::Context;
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -76,6 +75,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::runtime::Runtime;
 use tracing_subscriber::EnvFilter;
+use treelined_core::terminal;
 
 const ABOUT: &str = "\
 Keeps the conversations of AI agents as trees, for any client.

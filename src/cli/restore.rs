@@ -6,7 +6,6 @@ use super::failure::{NOT_FOUND, ShellError};
 use super::screen::{Screen, Style};
 use super::session_choice::{ChoiceProblem, ListedRow, SessionQuery, choose, current_directory};
 use super::tree::title;
-use crate::terminal;
 use anyhow::Context;
 use clap::Args;
 use serde::Deserialize;
@@ -16,6 +15,7 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use treelined_core::terminal;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -1,12 +1,12 @@
 //! Stdout as a terminal: its width, its colours, its pager, and writing to it.
 //!
-//! Owns the styles. Callers sanitize text with [`crate::terminal`] first.
+//! Owns the styles. Callers sanitize text with [`treelined_core::terminal`] first.
 
 use super::{Options, interrupt};
 use crate::os::stream::terminal_columns;
-use crate::terminal;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::{Command, Stdio};
+use treelined_core::terminal;
 
 /// The width if it is unknown, in columns.
 const COLUMNS: usize = 100;

@@ -10,7 +10,6 @@ use super::progress::{self, call_with_progress};
 use super::screen::{MarkedText, Screen, Style};
 use super::session_choice;
 use super::tree::count;
-use crate::terminal;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
@@ -19,6 +18,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::{self, PathBuf};
 use std::process::ExitCode;
+use treelined_core::terminal;
 
 /// Hits of one page of the daemon.
 const PAGE: u64 = 1000;

@@ -7,8 +7,6 @@ use super::daemon::ChildDaemon;
 use super::failure::{NOT_FOUND, ShellError, USAGE};
 use super::restore;
 use super::tree::title;
-use crate::suggest;
-use crate::terminal;
 use anyhow::Context;
 use clap::Args;
 use clap::builder::ValueHint;
@@ -17,6 +15,8 @@ use serde::Deserialize;
 use serde_json::json;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use treelined_core::suggest;
+use treelined_core::terminal;
 
 /// The fewest characters of the beginning of an id.
 const FEWEST: usize = 4;

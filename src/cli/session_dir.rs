@@ -1,11 +1,11 @@
 //! A session directory that was named and is not there.
 
 use super::{Command, Options};
-use crate::suggest::nearest;
-use crate::terminal;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use treelined_core::suggest::nearest;
+use treelined_core::terminal;
 
 /// Says on stderr that a command reads a directory that is not there, if somebody has named it: the command finds nothing.
 /// The default directory is there from the first session on.

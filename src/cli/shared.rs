@@ -8,16 +8,16 @@ use crate::endpoint::place::canonical;
 use crate::endpoint::runtime_file::{DaemonInfo, EnvironmentOrigin, FoundInfo, Starter};
 use crate::endpoint::start_lock::StartLock;
 use crate::endpoint::{self, Endpoint, PassedSocket, Place, detached, runtime_file};
-use crate::id::Source;
 use crate::os::socket::Listener;
 use crate::os::{process, program};
 use crate::schema::PROTOCOL_VERSION;
-use crate::timestamp;
 use clap::Args;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use treelined_core::id::Source;
+use treelined_core::timestamp;
 
 /// The option that the runtime file of a daemon has only if it was given.
 const IDLE_EXIT: &str = "idle-exit";

@@ -5,13 +5,13 @@ use super::daemon::ChildDaemon;
 use super::scratch::Scratch;
 use super::screen::Screen;
 use super::session_choice::SessionQuery;
-use crate::terminal;
 use anyhow::Context;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::json;
 use std::io::Write;
 use std::process::ExitCode;
+use treelined_core::terminal;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

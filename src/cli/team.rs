@@ -2,19 +2,19 @@
 
 use super::screen::{Screen, Style};
 use super::tree::count;
-use crate::error::{Error, Result};
 use crate::fleet::backend::LogBackend;
 use crate::fleet::describe::describe;
 use crate::fleet::stream::NatsLog;
 use crate::fleet::team::TeamRows;
 use crate::fleet::transfer::Transfer;
 use crate::os::file::Location;
-use crate::team::{TeamList, TeamRow, TeamSession};
-use crate::terminal;
 use crate::wire::TeamSessionRow;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::process::ExitCode;
+use treelined_core::error::{Error, Result};
+use treelined_core::team::{TeamList, TeamRow, TeamSession};
+use treelined_core::terminal;
 
 /// Describes pushed sessions in the team's list. A failure is told at the end: it concerns the list only.
 pub(super) struct Descriptions {

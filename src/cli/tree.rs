@@ -7,7 +7,6 @@ use super::daemon::{ChildDaemon, RawJson};
 use super::drawing::{Drawing, DrawnRow};
 use super::screen::{Screen, Style};
 use super::session_choice::SessionChoice;
-use crate::terminal;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
@@ -15,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use treelined_core::terminal;
 
 /// Rows of one page.
 const PAGE: usize = 100_000;

@@ -3,12 +3,12 @@
 use super::failure::{ShellError, USAGE};
 use super::screen::Screen;
 use super::{Arguments, Options, WITH_NATS, interrupt, without_nats};
-use crate::terminal;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser};
 use std::borrow::Cow;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use treelined_core::terminal;
 
 /// The commands and options that need the feature `nats`.
 const OF_NATS: [&str; 4] = ["push", "pull", "--log", "--cluster"];

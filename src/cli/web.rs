@@ -6,7 +6,6 @@ use super::session_choice::SessionQuery;
 use super::shared::{self, SharedDaemon, SocketOption};
 use super::{Options, serve};
 use crate::endpoint::{START_TIMEOUT, reach};
-use crate::error::Kind;
 use crate::os::file::Location;
 use crate::os::process::{self, OPENER};
 use crate::os::signal::EndSignal;
@@ -22,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+use treelined_core::error::Kind;
 
 /// How long to wait until the program that opens a browser has failed, if it does. Some run as long as the browser.
 const BROWSER_START: Duration = Duration::from_secs(2);

@@ -2,10 +2,10 @@
 //!
 //! Owns the spelling: control characters are escaped in strings and made visible in comments.
 
-use crate::terminal;
 use serde::Serialize;
 use std::fmt::Write;
 use std::time::Duration;
+use treelined_core::terminal;
 
 /// The source of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

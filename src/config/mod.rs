@@ -19,7 +19,6 @@ pub use log::NatsSettings;
 pub(crate) use log::VARIABLE as LOG_VARIABLE;
 
 use self::renderers::{RendererSection, renderers};
-use crate::durability::Durability;
 use crate::extensions::Extension;
 use crate::hooks::Hook;
 use crate::renderers::Renderer;
@@ -36,6 +35,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use summarizer::{key_variables, summarizer};
+use treelined_core::durability::Durability;
 
 /// The settings of one daemon.
 #[derive(Debug, Clone)]

@@ -8,11 +8,11 @@ use super::{
 };
 use crate::summarizer::Summarizer;
 use crate::summarizer::llm::{Api, ApiKey, Llm, LlmSettings, Provider};
-use crate::summary::ModelName;
-use crate::summary::conversation::TokenBudget;
 use anyhow::{Context, bail, ensure};
 use secrecy::SecretString;
 use std::collections::BTreeMap;
+use treelined_core::summary::ModelName;
+use treelined_core::summary::conversation::TokenBudget;
 
 /// Built-in providers: name, API, address, variable of the key.
 const PROVIDERS: [(&str, ApiName, &str, &str); 2] = [

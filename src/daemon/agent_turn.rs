@@ -7,14 +7,14 @@ use super::Daemon;
 use super::commit::{AppendOutcome, Change};
 use super::open_session::{OpenSession, SessionGuard};
 use crate::cancel::Cancel;
-use crate::error::{Error, Kind, Result};
-use crate::flow::append::NewEntry;
-use crate::id::{ConnectionId, EntryId, ExpectedLeaf};
 use crate::lock::lock;
 use crate::session::Busy;
 use crate::wire::notification;
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard};
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::flow::append::NewEntry;
+use treelined_core::id::{ConnectionId, EntryId, ExpectedLeaf};
 
 /// A turn that has not ended.
 struct RunningTurn {

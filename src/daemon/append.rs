@@ -7,11 +7,6 @@ use super::convert;
 use super::open_session::{Lease, OpenSession, SessionGuard, guard};
 use super::{Daemon, at_once_or_later};
 use crate::cancel::Cancel;
-use crate::durability::Durability;
-use crate::error::{Error, Kind, Result};
-use crate::flow::PlannedLines;
-use crate::flow::append::{NewEntry, Planner};
-use crate::id::{EntryId, ExpectedLeaf, Source};
 use crate::session::SessionState;
 use crate::session::commit::{CommitOutcome, Contention, Work, landed_in_part, still_waits};
 use crate::session::failure_of;
@@ -19,6 +14,11 @@ use crate::session::sync::RepeatedEntries;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
+use treelined_core::durability::Durability;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::flow::PlannedLines;
+use treelined_core::flow::append::{NewEntry, Planner};
+use treelined_core::id::{EntryId, ExpectedLeaf, Source};
 
 /// A batch is complete once it has this many bytes.
 const MAX_WRITE_BYTES: usize = 1 << 20;

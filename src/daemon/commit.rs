@@ -7,18 +7,18 @@ use super::notify::Publication;
 use super::open_session::{OpenSession, Place, SessionGuard, check_writable, guard};
 use super::queue::Scope;
 use crate::cancel::Cancel;
-use crate::durability::Durability;
-use crate::error::{Error, Kind, Result};
-use crate::flow;
-use crate::flow::PlannedLines;
-use crate::flow::append::NewEntry;
-use crate::id::{ConnectionId, EntryId, ExpectedLeaf};
 use crate::lock::lock;
 use crate::session::commit::CommitOutcome;
 use crate::session::{Changes, SessionState};
 use crate::wire::{self, notification};
 use std::fs::File;
 use std::sync::Arc;
+use treelined_core::durability::Durability;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::flow;
+use treelined_core::flow::PlannedLines;
+use treelined_core::flow::append::NewEntry;
+use treelined_core::id::{ConnectionId, EntryId, ExpectedLeaf};
 
 /// The steps of a commit after its write, the same for every operation: announce it with the guard; then, without the
 /// guard, make it durable and send the notifications. The publication ends when the responses are queued.

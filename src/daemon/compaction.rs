@@ -1,4 +1,4 @@
-//! The steps of a compaction from the question to the commit (semantics.md §4). [`crate::flow::compact`] decides on the
+//! The steps of a compaction from the question to the commit (semantics.md §4). [`treelined_core::flow::compact`] decides on the
 //! cut and on the text to summarize.
 
 use super::commit::Change;
@@ -8,19 +8,19 @@ use super::question::{self, Refusal};
 use super::reading;
 use super::release::{PlannedOperation, Release, SessionRequest};
 use super::summaries::{self, Listener, SummaryJob};
-use crate::context;
-use crate::error::{Error, Kind, Result};
-use crate::flow::compact::{self, Compaction, CompactionPlan};
-use crate::id::ExpectedLeaf;
-use crate::json;
 use crate::session::{Activity, SessionState};
-use crate::summary::request::{self, SummaryOptions};
-use crate::summary::{ModelName, SummaryRequest, SummarySubject, Usage, frame};
 use crate::wire::notification::{self, CompactionReason};
 use crate::wire::{self, BeforeEvent};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
+use treelined_core::context;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::flow::compact::{self, Compaction, CompactionPlan};
+use treelined_core::id::ExpectedLeaf;
+use treelined_core::json;
+use treelined_core::summary::request::{self, SummaryOptions};
+use treelined_core::summary::{ModelName, SummaryRequest, SummarySubject, Usage, frame};
 
 /// The outcome of the question.
 enum CompactionAnswer {

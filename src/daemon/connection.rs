@@ -5,7 +5,6 @@ use super::{Daemon, convert};
 use crate::ask::Answerer;
 use crate::cancel::Cancel;
 use crate::extensions::ExtensionRun;
-use crate::id::ConnectionId;
 use crate::lock::lock;
 use crate::os::watch::ProcessWatch;
 use crate::stdio::{Class, Outbox};
@@ -14,6 +13,7 @@ use crate::wire::{self, BeforeEvent, RequestId, notification};
 use hashbrown::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use treelined_core::id::ConnectionId;
 
 /// A connection to the daemon.
 pub struct Connection {

@@ -3,19 +3,19 @@
 use super::connection::Connection;
 use super::open_session::OpenSession;
 use super::queue::Access;
-use crate::durability::Durability;
-use crate::entry::Kind as EntryKind;
-use crate::error::{Error, Kind, Result};
-use crate::json;
 use crate::log::diagnostic::{Damage, Diagnostic};
 use crate::session::SessionState;
-use crate::timestamp;
-use crate::tree::{Cause, Node, Tree};
 use crate::wire;
 use jsonrpsee::types::ErrorObjectOwned;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use treelined_core::durability::Durability;
+use treelined_core::entry::Kind as EntryKind;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::json;
+use treelined_core::timestamp;
+pub use treelined_core::tree::{Cause, Node, Tree};
 
 /// Stored JSON as a member of a message.
 pub(crate) fn raw(json: &[u8]) -> wire::Raw {

@@ -2,14 +2,14 @@
 
 use super::Daemon;
 use crate::blocking::blocking;
-use crate::error::{Kind, Result};
 use crate::log::upstream::{InLog, SharedLog, is_replica};
 use crate::os::file::Location;
 use crate::store::catalogue::CatalogueRow;
-use crate::team::TeamList;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use treelined_core::error::{Kind, Result};
+use treelined_core::team::TeamList;
 
 /// The most files that one list compares with their logs, and the time after which it compares no more.
 const MOST_DISCARDED: usize = 16;

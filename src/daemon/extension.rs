@@ -10,9 +10,9 @@ use super::queue::{Openings, Scope};
 use crate::ask::{Answerer, Digest};
 use crate::cancel::Cancel;
 use crate::extensions::{Extension, ExtensionSessions};
-use crate::id::{ConnectionId, EventId};
 use crate::wire::BeforeEvent;
 use std::sync::Arc;
+use treelined_core::id::{ConnectionId, EventId};
 
 /// Why an extension failed that was asked.
 const NO_ANSWER: &str = "it ended, or did not answer in time";

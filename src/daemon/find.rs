@@ -4,17 +4,17 @@
 //! read again.
 
 use super::rows::RowReader;
-use crate::entry::{Kind, Role};
-use crate::error::Result;
-use crate::json;
 use crate::log::body::Bodies;
 use crate::parallel::{CHUNK, in_order};
-use crate::search::{BestField, Excerpt, Matcher, Query, row_words};
-use crate::tree::{FilePlace, Node};
-use crate::view::{Entry, Outline, Snapshot, ToolCall};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
+use treelined_core::entry::{Kind, Role};
+use treelined_core::error::Result;
+use treelined_core::json;
+use treelined_core::search::{BestField, Excerpt, Matcher, Query, row_words};
+use treelined_core::tree::{FilePlace, Node};
+use treelined_core::view::{Entry, Outline, Snapshot, ToolCall};
 
 /// The results of one query for a session's entries, with two bits for each entry that was read.
 #[derive(Default)]

@@ -6,14 +6,14 @@ use super::commit::CommitTail;
 use super::open_session::{OpenSession, SessionGuard, Tenure};
 use crate::cancel::Cancel;
 use crate::daemon::queue::Scope;
-use crate::error::{Kind, Result};
-use crate::flow::PlannedLines;
 use crate::os::program;
 use crate::session::{self, SessionState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
+use treelined_core::error::{Kind, Result};
+use treelined_core::flow::PlannedLines;
 
 /// The delay before a look at the file, so that one look covers several changes.
 const GATHERING: Duration = Duration::from_millis(20);

@@ -9,22 +9,22 @@ use super::question::{self, EventQuestion, Refusal};
 use super::queue::{Access, Scope};
 use crate::blocking::blocking;
 use crate::clock;
-use crate::durability::Durability;
-use crate::entry::draft::{Draft, draft};
-use crate::error::Result;
-use crate::flow::fork::{self, End, ForkSide};
-use crate::flow::{IdAllocator, leaf};
-use crate::id::SessionId;
 use crate::log::whole::SessionLines;
 use crate::log::{self, Log, OpenedLog};
 use crate::os::file::Folder;
 use crate::session::SessionState;
 use crate::session::fork::ForkContent;
 use crate::session::sync::UnsyncedFile;
-use crate::tree::{Cause, Node, Tree};
 use crate::wire::{self, BeforeEvent, notification};
 use std::sync::Arc;
 use std::time::Instant;
+use treelined_core::durability::Durability;
+use treelined_core::entry::draft::{Draft, draft};
+use treelined_core::error::Result;
+use treelined_core::flow::fork::{self, End, ForkSide};
+use treelined_core::flow::{IdAllocator, leaf};
+use treelined_core::id::SessionId;
+pub use treelined_core::tree::{Cause, Node, Tree};
 
 /// The options of the caller of a fork.
 pub(crate) struct ForkOptions {

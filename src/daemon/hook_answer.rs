@@ -1,14 +1,14 @@
 //! Answers of hooks: what a program has written, read as an answer to a before event (protocol.md §5.8).
 
 use super::question::{ReceivedAnswer, check_stored};
-use crate::bytes::part;
-use crate::error::Error;
 use crate::hooks::{Hook, OnFailure};
-use crate::json::{self, Members};
 use crate::os::program;
 use crate::wire::{self, BeforeEvent};
 use std::borrow::Cow;
 use std::fmt;
+use treelined_core::bytes::part;
+use treelined_core::error::Error;
+use treelined_core::json::{self, Members};
 
 /// The reason why a hook gave no answer.
 pub(super) enum Failure {

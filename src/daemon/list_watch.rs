@@ -8,14 +8,10 @@ use super::Daemon;
 use super::connection::Connection;
 use super::session_row::{is_of, shortened_row, shown_row};
 use crate::blocking::blocking;
-use crate::error::Result;
-use crate::json;
 use crate::lock::lock;
-use crate::name;
 use crate::stdio::Class;
 use crate::store::catalogue::CatalogueRow;
 use crate::store::watch_folder::FolderWatch;
-use crate::team::{TeamList, TeamView};
 use crate::wire::methods::Notification;
 use crate::wire::notification::SessionsChanged;
 use std::collections::HashMap;
@@ -24,6 +20,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
+use treelined_core::error::Result;
+use treelined_core::json;
+use treelined_core::name;
+use treelined_core::team::{TeamList, TeamView};
 
 /// The delay between a change and a look, so that one look covers several changes.
 const GATHERING: Duration = Duration::from_millis(20);

@@ -50,10 +50,8 @@ use crate::ask::Asks;
 use crate::cancel::Cancel;
 use crate::commands::OfferedCommands;
 use crate::config::Config;
-use crate::error::{Error, Kind, Result};
 use crate::extensions::Extensions;
 use crate::hooks::Hooks;
-use crate::id::{self, Source};
 use crate::importer::repeat::LastImport;
 use crate::lock::lock;
 use crate::log::upstream::SharedLog;
@@ -69,6 +67,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::id::{self, Source};
 
 /// Longest time from a question to its answer (protocol.md §2, `limits.maxAnswerMs`).
 pub(crate) const MAX_ANSWER: Duration = Duration::from_secs(600);

@@ -1,4 +1,4 @@
-//! The nine steps of a navigation (protocol.md §4), and the waiting between them. [`crate::flow::navigate`] has the
+//! The nine steps of a navigation (protocol.md §4), and the waiting between them. [`treelined_core::flow::navigate`] has the
 //! steps themselves.
 
 use super::commit::Change;
@@ -8,24 +8,24 @@ use super::question;
 use super::reading;
 use super::release::{PlannedOperation, Release, SessionRequest, WaitingOperation};
 use super::summaries::{self, Listener, SummaryJob, id_text};
-use crate::context::Edits;
-use crate::durability::Durability;
-use crate::entry::Kind as EntryKind;
-use crate::entry::draft::{self, Draft};
-use crate::error::{Error, Kind, Result};
-use crate::flow::leaf::BranchSummary;
-use crate::flow::navigate::{self, NavigationPlan};
-use crate::id::{EntryId, ExpectedLeaf};
-use crate::json;
-use crate::name;
 use crate::session::{Activity, SessionState};
-use crate::summary::files::FileCollector;
-use crate::summary::request::{self, Material, SummaryOptions};
-use crate::summary::{FileLists, ModelName, SummaryRequest, SummarySubject, Usage, frame};
-use crate::tree::Node;
 use crate::wire::{self, BeforeEvent, NavigationReason, notification};
 use std::sync::Arc;
 use std::time::Duration;
+use treelined_core::context::Edits;
+use treelined_core::durability::Durability;
+use treelined_core::entry::Kind as EntryKind;
+use treelined_core::entry::draft::{self, Draft};
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::flow::leaf::BranchSummary;
+use treelined_core::flow::navigate::{self, NavigationPlan};
+use treelined_core::id::{EntryId, ExpectedLeaf};
+use treelined_core::json;
+use treelined_core::name;
+use treelined_core::summary::files::FileCollector;
+use treelined_core::summary::request::{self, Material, SummaryOptions};
+use treelined_core::summary::{FileLists, ModelName, SummaryRequest, SummarySubject, Usage, frame};
+use treelined_core::tree::Node;
 
 /// If no summary is wanted, entries larger than this together, in bytes, are sent as ids.
 const MAX_UNWANTED_BYTES: u64 = 1 << 20;

@@ -5,11 +5,9 @@ use super::Daemon;
 use super::connection::Connection;
 use super::convert::{diagnostics, on_one_line, push_id_member, push_number_member, raw};
 use super::open_session::OpenSession;
-use crate::json;
 use crate::lock::lock;
 use crate::session::{Changes, SessionState};
 use crate::stdio::{Class, Message, SharedText};
-use crate::tree::Node;
 use crate::wire::BeforeEvent;
 use crate::wire::methods::Notification;
 use crate::wire::notification::{self, Origin};
@@ -17,6 +15,8 @@ use serde::Serialize;
 use std::collections::VecDeque;
 use std::sync::{Arc, MutexGuard};
 use tokio::sync::oneshot;
+use treelined_core::json;
+use treelined_core::tree::Node;
 
 /// `entries_appended` includes the bodies of other writers' entries up to this many bytes together.
 const MAX_BODIES_BYTES: u64 = 1 << 20;

@@ -7,14 +7,14 @@ use super::notify::Notices;
 use super::queue::{self, Sessions};
 use super::tree_view::LastView;
 use super::{connection::Connection, follow::WatchedSession};
-use crate::durability::Durability;
-use crate::error::{Error, Result};
 use crate::session::{self, Busy, Session, SessionState};
-use crate::stats::PrefixStats;
 use crate::wire;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
+use treelined_core::durability::Durability;
+use treelined_core::error::{Error, Result};
+use treelined_core::stats::PrefixStats;
 
 /// An open session.
 pub(crate) struct OpenSession {

@@ -10,10 +10,7 @@ use super::open_session::OpenSession;
 use super::{Daemon, notify};
 use crate::ask::{Answerer, Asking, Digest, Question, QuestionOutcome};
 use crate::cancel::Cancel;
-use crate::error::{Error, Result};
-use crate::flow::validate;
 use crate::hooks::{Hook, OnFailure};
-use crate::id::{self, ConnectionId, EventId};
 use crate::lock::lock;
 use crate::os::program;
 use crate::wire::methods::Notification;
@@ -21,6 +18,9 @@ use crate::wire::{self, BeforeEvent, CancelReason, EventOutcome, OnNoAnswer, not
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinSet;
+use treelined_core::error::{Error, Result};
+use treelined_core::flow::validate;
+use treelined_core::id::{self, ConnectionId, EventId};
 
 /// Why a client failed that ended while it was asked.
 const CONNECTION_ENDED: &str = "its connection ended while it was asked";

@@ -1,10 +1,10 @@
 //! Reads from a session, and the thread on which large reads run.
 
 use crate::blocking::blocking;
-use crate::context::{Kept, PathStep};
-use crate::error::Result;
 use crate::session::SessionState;
-use crate::tree::Node;
+use treelined_core::context::{Kept, PathStep};
+use treelined_core::error::Result;
+use treelined_core::tree::Node;
 
 /// Bodies larger than this together, in bytes, are read on a blocking thread.
 pub(crate) const INLINE_BYTES: u64 = 256 << 10;

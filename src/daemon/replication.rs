@@ -5,20 +5,20 @@ use super::open_session::OpenSession;
 use super::queue::Access;
 use crate::blocking::blocking;
 use crate::cancel::Cancel;
-use crate::durability::Durability;
-use crate::error::{Kind, Result};
 use crate::lock::lock;
 use crate::log::OpenedLog;
 use crate::log::header::CURRENT_VERSION;
 use crate::log::upstream::{PublishedHook, is_replica};
 use crate::os::file::Location;
 use crate::session::{Session, SessionState};
-use crate::team::{TeamRow, TeamView};
-use crate::timestamp;
 use crate::wire::notification;
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 use tokio::runtime::Handle;
+use treelined_core::durability::Durability;
+use treelined_core::error::{Kind, Result};
+use treelined_core::team::{TeamRow, TeamView};
+use treelined_core::timestamp;
 
 impl OpenSession {
     /// Whether entries wait for the log, as the connections of the session know it.

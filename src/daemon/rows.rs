@@ -1,7 +1,6 @@
 //! Reads the facts of bodies that rows show: from cached previews, else from the bodies.
 
 use crate::cache::Cache;
-use crate::error::{Error, Result};
 use crate::log::body::{self, Bodies};
 use crate::log::preview_cache::{
     self, BLOCK, BlockBuilder, LONGEST_SOURCE, NewBlock, PreviewWriter,
@@ -10,10 +9,11 @@ use crate::parallel::{CHUNK, in_order};
 use crate::renderers::{self, Renderers};
 use crate::session::SessionState;
 use crate::store::Store;
-use crate::tree::{FilePlace, Node};
-use crate::view::{Caller, FIRST_READ, RowFacts, RowLook, Subject, ToolCall};
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
+use treelined_core::error::{Error, Result};
+use treelined_core::tree::{FilePlace, Node};
+use treelined_core::view::{Caller, FIRST_READ, RowFacts, RowLook, Subject, ToolCall};
 
 /// Fewer rows than this do not need previews.
 const MANY: usize = 4096;

@@ -1,16 +1,16 @@
 //! Rows of session files as clients get them (protocol.md §3.4).
 
 use super::convert;
-use crate::budget::SHOWN_ROW_BYTES;
-use crate::entry::SpawnedBy;
-use crate::error::Result;
-use crate::name;
 use crate::store::catalogue::CatalogueRow;
 use crate::store::listing::Listing;
-use crate::timestamp;
 use crate::wire;
 use std::borrow::Cow;
 use std::cmp::Reverse;
+use treelined_core::budget::SHOWN_ROW_BYTES;
+use treelined_core::entry::SpawnedBy;
+use treelined_core::error::Result;
+use treelined_core::name;
+use treelined_core::timestamp;
 
 /// The JSON of a row, which the row keeps if it is small.
 pub(crate) fn shown_row(row: &CatalogueRow) -> Result<Cow<'_, [u8]>> {

@@ -6,17 +6,17 @@ use super::open_session::OpenSession;
 use super::question::Decision;
 use crate::blocking::blocking;
 use crate::cancel::Cancel;
-use crate::error::{Error, Kind, Result};
-use crate::flow::leaf::BranchSummary;
-use crate::id::EntryId;
 use crate::lock::lock;
 use crate::session::SessionState;
 use crate::summarizer::Summarizer;
-use crate::summary::request::SummaryOptions;
-use crate::summary::{FileLists, ModelName, Summary, SummaryRequest, frame};
 use crate::wire::{self, RequestId};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::flow::leaf::BranchSummary;
+use treelined_core::id::EntryId;
+use treelined_core::summary::request::SummaryOptions;
+use treelined_core::summary::{FileLists, ModelName, Summary, SummaryRequest, frame};
 
 /// The summarizer of a summary, and the receivers of its progress.
 pub(crate) struct SummaryJob<'a> {
@@ -187,7 +187,7 @@ pub(crate) fn id_text(id: &Option<EntryId>) -> Option<String> {
 pub(crate) fn model(core: &SessionState) -> Result<Option<ModelName>> {
     let above = core.tree.ancestors(core.leaf());
     let above = above.map(|node| super::reading::step(core, node));
-    let model = crate::context::current_model(above, &mut |node| core.entry(node))?;
+    let model = treelined_core::context::current_model(above, &mut |node| core.entry(node))?;
     Ok(model.map(|(provider, model_id)| ModelName { provider, model_id }))
 }
 

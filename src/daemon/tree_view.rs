@@ -2,15 +2,15 @@
 
 use super::Daemon;
 use super::find::{self, QueryResults};
-use crate::budget::VIEW_BYTES;
-use crate::error::Result;
 use crate::lock::lock;
 use crate::log::body::Bodies;
-use crate::search::{Mode, Query};
-use crate::tree::Tree;
-use crate::view::{Folding, Outline, Scope, Snapshot, Visible};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use treelined_core::budget::VIEW_BYTES;
+use treelined_core::error::Result;
+use treelined_core::search::{Mode, Query};
+use treelined_core::tree::Tree;
+use treelined_core::view::{Folding, Outline, Scope, Snapshot, Visible};
 
 /// The last view, kept for further pages, so that the cost of a page does not depend on the size of the tree.
 #[derive(Default)]

@@ -1,7 +1,6 @@
 use super::place::canonical;
 use super::runtime_file::{EnvironmentOrigin, Starter};
 use super::*;
-use crate::timestamp;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{File, Permissions};
@@ -10,6 +9,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use tempfile::TempDir;
+use treelined_core::timestamp;
 
 /// A folder for sockets, as `XDG_RUNTIME_DIR`.
 struct RunDir(TempDir);

@@ -1,14 +1,14 @@
 //! Reads the entries of an export, and replaces their secrets.
 
-use crate::error::{Error, Kind, Result};
-use crate::json;
 use crate::log::body::{Bodies, BodyReader, Fetch};
 use crate::redact::{RedactEntry, Redactor};
 use crate::renderers::{self, Renderers};
-use crate::tree::{FilePlace, Node};
-use crate::view::{Caller, RowFacts, RowLook, Subject, ToolCall};
 use std::collections::HashMap;
 use std::sync::Arc;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::json;
+use treelined_core::tree::{FilePlace, Node};
+use treelined_core::view::{Caller, RowFacts, RowLook, Subject, ToolCall};
 
 /// The sources of entries.
 pub(super) struct ContentSource {

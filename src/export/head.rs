@@ -2,11 +2,11 @@
 
 use super::Part;
 use super::content::ContentSource;
-use crate::error::Result;
 use crate::session::SessionState;
-use crate::timestamp::{self, Millis};
-use crate::tree::Node;
-use crate::view::{Outline, RowFacts, Subject};
+use treelined_core::error::Result;
+use treelined_core::timestamp::{self, Millis};
+use treelined_core::tree::Node;
+use treelined_core::view::{Outline, RowFacts, Subject};
 
 /// User messages that are read for the title.
 const TITLE_MESSAGES: usize = 16;

@@ -4,14 +4,14 @@ use super::output::Output;
 use super::{Part, Progress};
 use crate::cancel::Cancel;
 use crate::clock;
-use crate::error::{Error, Kind, Result};
-use crate::flow::fork::{End, ForkSide};
-use crate::id::Source;
 use crate::log::header::{CURRENT_VERSION, Header};
 use crate::log::readable::ReadableLines;
 use crate::session::SessionState;
 use crate::session::fork::ForkContent;
 use crate::session::subtree::SubtreeContent;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::flow::fork::{End, ForkSide};
+use treelined_core::id::Source;
 
 /// The lines of the file.
 pub(crate) struct SessionFile {

@@ -13,12 +13,9 @@ mod tally;
 mod transcript;
 
 use crate::cancel::Cancel;
-use crate::error::Result;
-use crate::id::Source;
 use crate::log::{Standing, append};
 use crate::renderers::Renderers;
 use crate::session::SessionState;
-use crate::tree::Node;
 use crate::wire::Redaction;
 use jsonl::SessionFile;
 use output::Output;
@@ -26,6 +23,9 @@ use page::PageSource;
 use std::path::PathBuf;
 use std::sync::Arc;
 use transcript::TranscriptSource;
+use treelined_core::error::Result;
+use treelined_core::id::Source;
+use treelined_core::tree::Node;
 
 /// The form of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

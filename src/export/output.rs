@@ -3,10 +3,7 @@
 //! A file has a temporary name until it is complete and on disk. Dropping an unfinished output removes it.
 
 use super::{Exported, Target};
-use crate::bytes::{self, index};
 use crate::cancel::Cancel;
-use crate::error::{Error, Kind, Result};
-use crate::json;
 use crate::os::FileAt;
 use crate::os::file::Location;
 use crate::os::temporary::{self, Temporary};
@@ -17,6 +14,9 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
+use treelined_core::bytes::{self, index};
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::json;
 
 /// Bytes that are collected before they are written.
 const CHUNK: usize = 1 << 20;

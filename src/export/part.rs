@@ -1,13 +1,13 @@
 //! The entries of an exported part.
 
 use super::Part;
-use crate::entry::{Kind, Role};
-use crate::error::{Error, Result};
-use crate::json;
-use crate::name;
 use crate::session::SessionState;
-use crate::tree::{Node, Tree};
-use crate::view::Outline;
+use treelined_core::entry::{Kind, Role};
+use treelined_core::error::{Error, Result};
+use treelined_core::json;
+use treelined_core::name;
+use treelined_core::tree::{Node, Tree};
+use treelined_core::view::Outline;
 
 impl Part {
     /// Fails for a subtree that begins with a label: it belongs to no conversation.

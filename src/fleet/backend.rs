@@ -1,8 +1,8 @@
 //! A place that keeps the lines of sessions: a session directory, or a stream.
 
-use crate::error::Result;
 use std::pin::Pin;
 use std::sync::Arc;
+use treelined_core::error::Result;
 
 /// A place in the log of a session, at the end of a line. Only the backend that returned it knows its meaning: bytes of
 /// a file, or the sequence of a message. Later places are greater.

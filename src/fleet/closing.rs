@@ -4,14 +4,14 @@
 
 use super::backend::{AppendOutcome, LogBackend, LogIdentity};
 use super::transfer::{self, ROUNDS};
-use crate::entry::{RESTORED, TRASHED};
-use crate::error::{Error, Kind, Result};
-use crate::id::{self, Source};
 use crate::log::upstream::InLog;
-use crate::timestamp;
 use memchr::memmem;
 use serde::Deserialize;
 use serde_json::json;
+use treelined_core::entry::{RESTORED, TRASHED};
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::id::{self, Source};
+use treelined_core::timestamp;
 
 /// The members of a record that matter here.
 #[derive(Deserialize)]

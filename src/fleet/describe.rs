@@ -1,11 +1,11 @@
 //! A session as other machines see it, by its file.
 
-use crate::error::{Error, Kind, Result};
 use crate::log::Log;
 use crate::os::file::Location;
 use crate::store::listing::Listing;
-use crate::team::TeamRow;
-use crate::timestamp;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::team::TeamRow;
+use treelined_core::timestamp;
 
 /// A session by its file.
 pub(crate) struct Description {

@@ -1,21 +1,21 @@
 //! The session directory as a log: one file per session. A position is a number of bytes.
 
 use super::backend::{AppendOutcome, LogBackend, LogIdentity, LogPart, LogParts, Position};
-use crate::bytes::index;
-use crate::error::{Error, Kind, Result};
-use crate::id;
 use crate::log::header::{CURRENT_VERSION, Header};
 use crate::os::FileAt;
 use crate::os::file::{self, Location};
 use crate::os::handle::HandleAccess;
 use crate::os::temporary::Temporary;
 use crate::store::{Store, listing};
-use crate::timestamp;
 use serde::Deserialize;
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
+use treelined_core::bytes::index;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::id;
+use treelined_core::timestamp;
 
 /// Bytes of a part, unless a line is longer.
 const PART: usize = 1 << 20;

@@ -6,12 +6,12 @@ use super::live::{Connector, PAUSE};
 use super::replicated::{ReplicatedFile, TornLine};
 use super::stream::NatsLog;
 use crate::blocking::blocking;
-use crate::error::{Kind, Result};
 use crate::lock::lock;
 use crate::log::upstream::PublishedHook;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 use tokio::task::AbortHandle;
+use treelined_core::error::{Kind, Result};
 
 /// A message that is read while the daemon appends is probably its own: the follower waits a second for the append,
 /// since it would take the lock of the file from the next one.

@@ -10,7 +10,6 @@ use super::connection::{ANSWER, unavailable};
 use super::messages::{SessionMessages, StreamMessage};
 use super::stream::NatsLog;
 use super::subject;
-use crate::error::Result;
 use async_nats::Subscriber;
 use futures_util::StreamExt;
 use std::sync::Arc;
@@ -18,6 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
+use treelined_core::error::Result;
 
 /// The stream is read after this time without a hint; the first time sooner, since another server may have heard of the
 /// subscription late.

@@ -1,10 +1,10 @@
 //! Judges a stream: whether it may drop or refuse lines of sessions.
 
 use super::subject;
-use crate::error::{Error, Kind, Result};
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
+use treelined_core::error::{Error, Kind, Result};
 
 /// The first version of NATS whose streams compare and set: 2.9 appends for both of two writers at one place.
 const OLDEST_VERSION: (u64, u64) = (2, 10);

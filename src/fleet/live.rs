@@ -9,18 +9,18 @@ use super::stream::NatsLog;
 use super::team::Team;
 use super::{transfer, trash};
 use crate::config::NatsSettings;
-use crate::error::{Error, Kind, Result};
 use crate::lock::lock;
 use crate::log::header::CURRENT_VERSION;
 use crate::log::upstream::{InLog, PublishedHook, SharedLog, Upstream};
 use crate::os::file::Location;
 use crate::store::{Store, listing};
-use crate::team::{TeamList, TeamRow, TeamView};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::team::{TeamList, TeamRow, TeamView};
 
 /// How often the stream is checked.
 const CHECK: Duration = Duration::from_secs(15);

@@ -5,7 +5,6 @@ use super::connection::{ANSWER, unavailable};
 use super::stream::{EXPECTED, LINES, NatsLog, PAUSE};
 use super::subject;
 use super::transfer::count_lines;
-use crate::error::{Error, Kind, Result};
 use async_nats::HeaderMap;
 use async_nats::jetstream;
 use async_nats::jetstream::consumer::DeliverPolicy;
@@ -16,6 +15,7 @@ use futures_util::StreamExt;
 use serde::Deserialize;
 use serde_json::json;
 use std::time::{Duration, Instant};
+use treelined_core::error::{Error, Kind, Result};
 
 /// How long the next message of a read may take.
 const NEXT: Duration = Duration::from_secs(15);

@@ -6,7 +6,6 @@ use super::messages::StreamMessage;
 use super::replica::hash;
 use super::stream::{NO_STREAM, NatsLog, refused};
 use crate::config::NatsSettings;
-use crate::error::{Error, Kind, Result};
 use async_nats::HeaderMap;
 use async_nats::jetstream;
 use async_nats::jetstream::object_store::{
@@ -21,6 +20,7 @@ use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
+use treelined_core::error::{Error, Kind, Result};
 
 /// The name of the object that a message refers to.
 const OBJECT: &str = "Treelined-Object";

@@ -9,12 +9,12 @@ use super::stream::{
 };
 use super::subject;
 use super::transfer::count_lines;
-use crate::error::{Error, Kind, Result};
 use async_nats::HeaderMap;
 use serde::Deserialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::time::{Duration, Instant};
+use treelined_core::error::{Error, Kind, Result};
 
 const EXPECTED_STREAM: &str = "Nats-Expected-Stream";
 const MESSAGE_ID: &str = "Nats-Msg-Id";

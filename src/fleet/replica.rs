@@ -2,7 +2,6 @@
 
 use super::backend::{LogIdentity, Position};
 use super::files;
-use crate::error::{Error, Kind, Result};
 use crate::log::rewrite;
 use crate::log::upstream::REPLICA_SUFFIX;
 use crate::os::file::Location;
@@ -10,6 +9,7 @@ use crate::os::handle::HandleAccess;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::io::{Read, Write};
+use treelined_core::error::{Error, Kind, Result};
 
 /// The record has less than this.
 const MAX_BYTES: u64 = 64 << 10;

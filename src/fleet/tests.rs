@@ -5,11 +5,11 @@ use super::closing::{reopen, trashed};
 use super::files::SessionFiles;
 use super::transfer::{pull, pull_on, push};
 use crate::clock::SharedSource;
-use crate::error::{Error, Kind};
 use crate::store::Store;
 use std::fs;
 use std::path::PathBuf;
 use tempfile::TempDir;
+use treelined_core::error::{Error, Kind};
 
 pub(super) const ID: &str = "s1";
 

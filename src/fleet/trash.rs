@@ -7,13 +7,13 @@ use super::replicated::closing::Closed;
 use super::replicated::{ReplicatedFile, TornLine};
 use super::team::Team;
 use crate::clock::SharedSource;
-use crate::error::{Kind, Result};
 use crate::log::header::CURRENT_VERSION;
 use crate::log::upstream::InLog;
 use crate::os::file::Location;
 use crate::store::{Store, listing};
-use crate::team::TeamRow;
 use std::sync::Arc;
+use treelined_core::error::{Kind, Result};
+use treelined_core::team::TeamRow;
 
 /// Closes the log of a session, whose file its caller moves to the trash, and describes it as deleted to the team. If
 /// the move fails, [`reopen`] takes it back.

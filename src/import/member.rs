@@ -1,7 +1,7 @@
 //! One tool's conversation without its bodies.
 
-use crate::timestamp::Millis;
 use std::collections::BTreeMap;
+use treelined_core::timestamp::Millis;
 
 /// One record of a source: a JSON value.
 #[derive(Debug, Clone, Copy)]

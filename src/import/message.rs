@@ -2,8 +2,8 @@
 //!
 //! Takes raw JSON from the records, so that numbers and lone surrogates keep their bytes.
 
-use crate::json;
-use crate::timestamp::Millis;
+use treelined_core::json;
+use treelined_core::timestamp::Millis;
 
 /// Deepest nesting of a value that is copied unchanged. An entry adds some levels of its own.
 const DEEPEST: usize = 200;

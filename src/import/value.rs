@@ -1,9 +1,9 @@
 //! JSON values that other tools store as text in their records, and the raw JSON of entries made from them.
 
-use crate::json::{self, Key, Members, Span, Visitor};
-use crate::timestamp::Millis;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use treelined_core::json::{self, Key, Members, Span, Visitor};
+use treelined_core::timestamp::Millis;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// Deepest nesting of a value that is read.

@@ -3,9 +3,9 @@
 use super::discover::source_at;
 use super::ledger::{Ledger, SourceRow};
 use super::source::Source;
-use crate::error::{Error, Kind, Result};
 use std::collections::HashSet;
 use std::path::Path;
+use treelined_core::error::{Error, Kind, Result};
 
 /// The names of the sources of a session. Those that are where they were, and not among the `found`, join them.
 /// `importFailed` if one is not there: the new file would lack its entries.

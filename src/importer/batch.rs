@@ -8,15 +8,15 @@ use super::reading::ReadSource;
 use super::rebuild::placement;
 use super::relatives::base;
 use super::run::ImportRequest;
-use crate::error::{Error, Result};
 use crate::import::family::{self, Forest, MemberNumber, Placement, Rules, SessionTree, TreeEntry};
 use crate::import::mapping::VERSION;
 use crate::import::member::Member;
 use crate::import::{Tool, format};
-use crate::name;
-use crate::timestamp::{self, Millis};
 use crate::wire::{ImportedFile, ImportedSession};
 use std::collections::{HashMap, HashSet};
+use treelined_core::error::{Error, Result};
+use treelined_core::name;
+use treelined_core::timestamp::{self, Millis};
 
 /// The members of one tool, joined.
 pub(super) struct Batch {

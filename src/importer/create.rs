@@ -3,20 +3,20 @@
 use super::line::{Contents, LineLinks, LineMaker, push_text};
 use super::new_file::NewFile;
 use crate::cancel::Cancel;
-use crate::error::{Error, Result};
 use crate::import::family::{EntryContent, SessionTree, SpawnPoint, TreeEntry};
 use crate::import::ids::NodeId;
 use crate::import::member::Member;
-use crate::json;
 use crate::log::header::Header;
-use crate::name;
 use crate::os::file::{Folder, Location};
 use crate::store::Store;
-use crate::timestamp::{self, Millis};
 use crate::wire::{ImportedFile, ImportedSession, SpawnedBy};
 use serde_json::json;
 use std::collections::HashSet;
 use std::sync::Arc;
+use treelined_core::error::{Error, Result};
+use treelined_core::json;
+use treelined_core::name;
+use treelined_core::timestamp::{self, Millis};
 
 /// A session to be written, with its share of the import's report.
 pub(super) struct SessionWork<'a> {

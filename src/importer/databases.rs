@@ -4,7 +4,6 @@ use super::json_tree::JsonTree;
 use super::native::{NativeError, NativeSession};
 use super::source::{Extraction, Part, ScanFailure, SourceFailure, SourceStatus};
 use super::sqlite::Database;
-use crate::error::{Error, Kind};
 use crate::import::Tool;
 use crate::lock::lock;
 use crate::os::file::{Identity, status_of};
@@ -12,6 +11,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use treelined_core::error::{Error, Kind};
 
 /// The extraction of one tool.
 struct Databases {

@@ -3,20 +3,20 @@
 
 use super::create::{MovedLeaf, SessionWork, first_kept, label_line};
 use super::line::{Contents, LineLinks};
-use crate::entry::Kind as EntryKind;
-use crate::error::{Error, Kind, Result};
 use crate::import::family::{EntryContent, TreeEntry};
 use crate::import::ids::NodeId;
 use crate::import::member::Body;
-use crate::json;
 use crate::log::append::{self, Lock, TryLock};
 use crate::log::{OpenedLog, Standing};
 use crate::os::file::Location;
 use crate::store::Store;
-use crate::tree::{Node, Tree, branches};
 use crate::wire::ImportedSession;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
+use treelined_core::entry::Kind as EntryKind;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::json;
+use treelined_core::tree::{Node, Tree, branches};
 
 /// How long to wait for the lock of a session file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
@@ -188,7 +188,11 @@ impl SessionWork<'_> {
 
     /// The tool's title, if an import gave the session another name, or it has none.
     fn new_name(&self, opened: &OpenedLog) -> Result<Option<String>> {
-        let title = self.row.name.as_deref().and_then(crate::name::given);
+        let title = self
+            .row
+            .name
+            .as_deref()
+            .and_then(treelined_core::name::given);
         let tree = &opened.tree;
         let Some(title) = title.filter(|title| tree.name() != Some(title)) else {
             return Ok(None);

@@ -1,14 +1,14 @@
 //! The lines of imported entries: a mapper's entry of a node, with ids, time and origin.
 
-use crate::error::{Error, Kind, Result};
 use crate::import::family::{EntryContent, MemberNumber, TreeEntry, may_be_leaf};
 use crate::import::ids::NodeId;
 use crate::import::member::{Body, Member, Node, NodeKind, Place};
 use crate::import::{Format, Tool};
-use crate::json;
-use crate::timestamp;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::json;
+use treelined_core::timestamp;
 
 /// A longer entry has its longest strings cut; the origin has them whole.
 const MAX_ENTRY_BYTES: usize = 48 << 20;

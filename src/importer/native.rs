@@ -1,8 +1,8 @@
 //! Native sessions that share a database or a folder.
 
-use crate::timestamp::Millis;
 use std::fmt;
 use std::io;
+use treelined_core::timestamp::Millis;
 
 /// One session of another tool.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,16 +5,16 @@ use super::origin::{OriginWriter, Origins};
 use super::sides::Sides;
 use super::source::{Places, Scan, ScanFailure, SideKind, Source, SourceFailure};
 use crate::cancel::Cancel;
-use crate::error::{Error, Kind, Result};
 use crate::import::family::MemberNumber;
 use crate::import::mapping::Former;
 use crate::import::member::{Base, Member, Node, NodeKind, Parent, Place};
 use crate::import::{Format, Tool};
 use crate::importer::line::Contents;
-use crate::timestamp::Millis;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::time::Duration;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::timestamp::Millis;
 
 /// A source is complete if it has not changed for this long.
 const QUIET: Duration = Duration::from_secs(600);

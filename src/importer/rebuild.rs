@@ -4,16 +4,16 @@
 use super::ledger::{Ledger, SessionRow, SourceRow};
 use super::source::SourceStatus;
 use crate::cancel::Cancel;
-use crate::entry::Kind as EntryKind;
-use crate::error::Result;
 use crate::import::Tool;
 use crate::import::mapping::Former;
-use crate::json;
 use crate::log::OpenedLog;
 use crate::os::file::{Identity, Location};
 use crate::store::Store;
 use crate::wire::ImportedSession;
 use std::collections::HashMap;
+use treelined_core::entry::Kind as EntryKind;
+use treelined_core::error::Result;
+use treelined_core::json;
 
 /// The version of the UUIDs of imported sessions.
 const VERSION: usize = 8;

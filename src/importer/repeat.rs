@@ -10,8 +10,6 @@ use super::ledger::{Ledger, LedgerFile};
 use super::origin::Origins;
 use super::run::{Import, ImportRequest};
 use super::source::{Source, SourceStatus};
-use crate::budget::LAST_IMPORT_BYTES;
-use crate::error::Result;
 use crate::lock::lock;
 use crate::os::file::{FileKind, Folder, Location, Status};
 use crate::parallel::{ThreadPlan, map_in_order};
@@ -22,6 +20,8 @@ use std::io;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use treelined_core::budget::LAST_IMPORT_BYTES;
+use treelined_core::error::Result;
 
 /// The files of which another thread examines as many.
 const FILES_OF_THREAD: usize = 256;

@@ -15,15 +15,12 @@ use super::result::Results;
 use super::sides::Sides;
 use super::source::{ScanFailure, Source};
 use crate::cancel::Cancel;
-use crate::error::{Error, Kind, Result};
 use crate::import::family::{SessionTree, TreeEntry};
 use crate::import::{Tool, format};
 use crate::lock::lock;
-use crate::name;
 use crate::os::file::{Folder, Location};
 use crate::parallel::{ThreadPlan, cores, map_in_order};
 use crate::store::Store;
-use crate::timestamp::Millis;
 use crate::wire::{ImportSessionsResult, ImportedFile, ImportedSession};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -31,6 +28,9 @@ use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::name;
+use treelined_core::timestamp::Millis;
 
 /// The threads that wait for the disk while others work.
 const WAITING: usize = 6;

@@ -6,14 +6,14 @@
 use super::header::CURRENT_VERSION;
 use super::lines;
 use super::{FileLog, Log, LogStorage, OpenFile, Standing};
-use crate::bytes::{index, part};
-use crate::error::{Error, Kind, Result};
 use crate::os::file;
 use crate::os::handle::{Handle, HandleAccess};
-use crate::tree::Tree;
 use std::fs::{File, TryLockError};
 use std::io::{self, Seek, Write};
 use std::sync::{Arc, PoisonError};
+use treelined_core::bytes::{index, part};
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::tree::Tree;
 
 /// The result of trying to lock.
 pub enum TryLock {

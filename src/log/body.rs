@@ -3,17 +3,17 @@
 
 use super::migrate::{self, Boundaries, V1Fields};
 use super::preview_cache;
-use crate::bytes::index;
-use crate::entry::{Kind, Line, Role, scan};
-use crate::error::{Error, Kind as ErrorKind, Result};
-use crate::json::{self, Members};
 use crate::os::FileAt;
 use crate::os::file::{self, Status};
-use crate::tree::{FilePlace, Flags, Node, Tree};
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
+use treelined_core::bytes::index;
+use treelined_core::entry::{Kind, Line, Role, scan};
+use treelined_core::error::{Error, Kind as ErrorKind, Result};
+use treelined_core::json::{self, Members};
+pub use treelined_core::tree::{FilePlace, Flags, Node, Tree};
 
 /// The bytes of an ephemeral session, in the form of a file.
 pub(crate) type Memory = Arc<RwLock<Vec<u8>>>;
@@ -221,7 +221,7 @@ impl Bodies {
                 first_kept_entry_id: boundary.map(|kept| kept.map(|kept| tree.id(kept).to_owned())),
             }));
         } else if flags.has(Flags::REPARENTED) {
-            let parent_id = crate::json::quoted_or_null(parent_id().as_deref());
+            let parent_id = treelined_core::json::quoted_or_null(parent_id().as_deref());
             edits.push(Edit::Member("parentId", parent_id));
         }
         if self.version < 3 && tree.role(node) == Role::Custom {
@@ -443,10 +443,10 @@ fn resolved_reference(tree: &Tree, node: Node, stored: &[u8]) -> Option<Edit> {
     }
     debug_assert!(tree.kind(record) == Kind::LeafRecord);
     let value = match resolved {
-        Some(node) => crate::json::quoted(tree.id(node)),
+        Some(node) => treelined_core::json::quoted(tree.id(node)),
         // Only the compaction follows the record.
-        None if tree.kind(node) == Kind::Compaction => crate::json::quoted(tree.id(node)),
-        None => crate::json::quoted_or_null(none),
+        None if tree.kind(node) == Kind::Compaction => treelined_core::json::quoted(tree.id(node)),
+        None => treelined_core::json::quoted_or_null(none),
     };
     Some(Edit::Member(member, value))
 }

@@ -6,16 +6,16 @@
 use super::body::Bodies;
 use super::ingest::Ingest;
 use super::{FileLog, Log, OpenFile, OpenedLog, lines};
-use crate::bytes::{index, part};
-use crate::error::{Error, Result};
 use crate::os::file::{self, Location};
 use crate::os::handle::{Handle, HandleAccess};
 use crate::os::temporary::Temporary;
 use crate::parallel::Background;
-use crate::tree::{FilePlace, PlainFacts, Tree};
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
+use treelined_core::bytes::{index, part};
+use treelined_core::error::{Error, Result};
+pub use treelined_core::tree::{FilePlace, PlainFacts, Tree};
 
 /// Bytes written at a time: few enough to stay in the processor's cache between reading and writing.
 pub(crate) const CHUNK: usize = 1 << 20;

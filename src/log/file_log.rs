@@ -7,18 +7,18 @@ use super::ingest::Ingest;
 use super::lines::{self, Lines};
 use super::{Claim, Log, LogStorage, OpenedLog, Standing, append, parallel_scan, preview_cache};
 use crate::cancel::Cancel;
-use crate::entry::foreign::{self, Writer};
-use crate::error::{Error, Result};
-use crate::json;
 use crate::os::FileAt;
 use crate::os::file::{self, Identity, Location, Status};
 use crate::os::handle::{Handle, HandleAccess};
-use crate::tree::Tree;
 use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use treelined_core::entry::foreign::{self, Writer};
+use treelined_core::error::{Error, Result};
+use treelined_core::json;
+use treelined_core::tree::Tree;
 
 /// Bytes and lines at the beginning of a file in which lines of another tool are searched.
 const FOREIGN_HEAD: usize = 64 << 10;

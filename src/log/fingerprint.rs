@@ -9,12 +9,12 @@
 //! are used. To exclude that, all of the file would have to be read. Bodies are always read from the file, and cached
 //! previews have a checksum per block.
 
-use crate::bytes::{Cursor, Fields};
 use crate::cache::{get_status, put_status};
 use crate::os::FileAt;
 use crate::os::file::{self, Status};
-use crate::tree::Tree;
 use std::fs::File;
+use treelined_core::bytes::{Cursor, Fields};
+use treelined_core::tree::Tree;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Bytes compared at the beginning and at the end.

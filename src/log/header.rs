@@ -1,10 +1,10 @@
 //! The header of a session file: its fields, its line, and its bytes in cache files.
 
-use crate::bytes::{Cursor, Fields};
-use crate::entry::SpawnedBy;
-use crate::json;
-use crate::timestamp;
-use crate::tree::FilePlace;
+use treelined_core::bytes::{Cursor, Fields};
+use treelined_core::entry::SpawnedBy;
+use treelined_core::json;
+use treelined_core::timestamp;
+use treelined_core::tree::FilePlace;
 
 /// Newest version of the format that can be written.
 pub(crate) const CURRENT_VERSION: u64 = 3;

@@ -9,16 +9,16 @@ use super::header::CURRENT_VERSION;
 use super::lines::Lines;
 use super::{Log, LogStorage, Tail};
 use crate::cancel::Cancel;
-use crate::entry::{Line, scan};
-use crate::error::{Error, Result};
 use crate::os::file;
 use crate::os::handle::HandleAccess;
-use crate::tree::Tree;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use treelined_core::entry::{Line, scan};
+use treelined_core::error::{Error, Result};
+use treelined_core::tree::Tree;
 
 /// The time for which a writer may still write to a file that it has opened.
 const HELD: Duration = Duration::from_secs(60);

@@ -2,13 +2,13 @@
 //! during the reading ends early, without an error. A line too long for memory is skipped without being read into
 //! memory, and its holes without being read.
 
-use crate::bytes::index;
 use crate::cancel::Cancel;
 use crate::os::FileAt;
 use crate::os::file::behind_hole;
 use memchr::{memchr, memrchr};
 use std::fs::File;
 use std::io;
+use treelined_core::bytes::index;
 
 /// Bytes asked for at a time.
 pub(crate) const CHUNK: usize = 1 << 20;

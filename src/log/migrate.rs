@@ -4,12 +4,12 @@
 //! its position among the parsed lines. Version 2 calls the message role `custom` `hookMessage`.
 //! [`super::rewrite`] writes the migrated file.
 
-use crate::entry::Facts;
-use crate::json::{self, Members, quoted, quoted_or_null};
-use crate::tree::{FilePlace, Node};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::sync::Arc;
+use treelined_core::entry::Facts;
+use treelined_core::json::{self, Members, quoted, quoted_or_null};
+use treelined_core::tree::{FilePlace, Node};
 
 /// Maps the offset of a version 1 compaction to the node its position names, if that is an entry.
 pub(crate) type Boundaries = Arc<HashMap<u64, Option<Node>>>;

@@ -46,11 +46,8 @@ pub(crate) mod whole;
 
 use crate::cache::Cache;
 use crate::cancel::Cancel;
-use crate::entry::foreign::Writer;
-use crate::error::{Error, Kind, Result};
 use crate::os::file::{self, Identity, Location};
 use crate::os::handle::{Handle, HandleAccess};
-use crate::tree::Tree;
 use body::{Bodies, Memory};
 use diagnostic::Diagnostic;
 use file_log::{FileLog, OpenFile, Tail, is_gone};
@@ -58,6 +55,9 @@ use header::Header;
 use ingest::Ingest;
 use std::fs::File;
 use std::sync::Arc;
+use treelined_core::entry::foreign::Writer;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::tree::Tree;
 
 /// The greatest whole number that every reader of JSON takes exactly.
 const GREATEST_NUMBER: u64 = 1 << 53;

@@ -4,13 +4,13 @@ use super::lines::{Lines, RawLine};
 use super::recover::recover;
 use super::{FileLog, Log, LogStorage};
 use crate::cancel::Cancel;
-use crate::entry::scan;
-use crate::error::{Error, Result};
 use crate::os::handle::HandleAccess;
-use crate::tree::Tree;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
+use treelined_core::entry::scan;
+use treelined_core::error::{Error, Result};
+use treelined_core::tree::Tree;
 
 /// The readable lines of a session at one point in time, the header first. Lines without a whole object are left out.
 pub(crate) struct ReadableLines {

@@ -12,19 +12,19 @@ use super::lines::Lines;
 use super::recover::{LinePart, recover};
 use super::rewrite::{self, copy_range};
 use super::{Log, LogStorage, OpenedLog, Standing};
-use crate::bytes::part;
-use crate::entry::{Line, scan};
-use crate::error::{Error, Kind, Result};
 use crate::os::file::Location;
 use crate::os::handle::HandleAccess;
 use crate::os::temporary;
-use crate::tree::FilePlace;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use treelined_core::bytes::part;
+use treelined_core::entry::{Line, scan};
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::tree::FilePlace;
 
 /// The suffix of the quarantine folder's name.
 const QUARANTINE_SUFFIX: &str = ".quarantine";

@@ -8,19 +8,19 @@ use super::ingest::trimmed;
 use super::lines::Lines;
 use super::recover::{LinePart, recover};
 use super::{FileLog, Log, LogStorage};
-use crate::bytes::part;
-use crate::entry::{BadLine, Line, scan};
-use crate::error::{Error, Result};
-use crate::json;
 use crate::os::FileAt;
 use crate::os::file::{self, Location};
 use crate::os::handle::HandleAccess;
 use crate::os::temporary::{self, Temporary};
-use crate::tree::{FilePlace, Node, Tree};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::ops::Range;
+use treelined_core::bytes::part;
+use treelined_core::entry::{BadLine, Line, scan};
+use treelined_core::error::{Error, Result};
+use treelined_core::json;
+use treelined_core::tree::{FilePlace, Node, Tree};
 
 /// Bytes copied or compared at a time.
 const COPIED: usize = 1 << 18;
@@ -393,5 +393,8 @@ fn other(error: Error) -> io::Error {
 }
 
 fn nothing_to_rewrite() -> Error {
-    Error::new(crate::error::Kind::StorageIo, "there is no file to migrate")
+    Error::new(
+        treelined_core::error::Kind::StorageIo,
+        "there is no file to migrate",
+    )
 }

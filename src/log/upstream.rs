@@ -1,13 +1,13 @@
 //! The log beyond this machine that a session file is a replica of (fleet.md). The session asks it around each append;
 //! `fleet` has the implementation.
 
-use crate::error::Result;
 use crate::os::file::Location;
-use crate::team::{TeamRow, TeamView};
 use std::collections::HashSet;
 use std::fs::File;
 use std::pin::Pin;
 use std::sync::Arc;
+use treelined_core::error::Result;
+use treelined_core::team::{TeamRow, TeamView};
 
 /// Called when lines that waited for the log are in it, though no commit has published them.
 pub(crate) type PublishedHook = Arc<dyn Fn() + Send + Sync>;

@@ -5,14 +5,14 @@
 
 use super::header::{CURRENT_VERSION, Header};
 use super::{FileLog, Log, LogStorage, OpenFile, OpenedLog, rewrite};
-use crate::error::{Error, Kind, Result};
 use crate::os::FileAt;
 use crate::os::file::Location;
 use crate::os::handle::HandleAccess;
-use crate::tree::Tree;
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::tree::Tree;
 
 /// Bytes read at a time.
 const CHUNK: usize = 1 << 18;

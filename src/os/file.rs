@@ -1,11 +1,11 @@
 //! Files of a session directory: their identity, their status and their place.
 
-use crate::error::{Error, Kind, Result};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
+use treelined_core::error::{Error, Kind, Result};
 
 pub(crate) use super::system::folder::{Folder, FolderLock};
 pub(crate) use super::system::stat::{

@@ -7,8 +7,8 @@ mod samples;
 #[cfg(test)]
 mod tests;
 
-use crate::json;
 use std::borrow::Cow;
+use treelined_core::json;
 use treelined_redact::{FOREIGN_MEMBERS, ID_MEMBERS};
 pub(crate) use treelined_redact::{Redactor, Report};
 

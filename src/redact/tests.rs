@@ -1,6 +1,6 @@
 use super::samples::{ALNUM, chars, escaped_forms, tokens};
 use super::*;
-use crate::tests::random::Random;
+use treelined_core::test_support::random::Random;
 
 fn redactor() -> &'static Redactor {
     static SHARED: std::sync::LazyLock<Redactor> =

@@ -4,9 +4,9 @@ use super::CallResult;
 use super::diff;
 use super::message;
 use super::writer::{BlockWriter, Text};
-use crate::json;
-use crate::tools::{CallArguments, FileAccess};
-use crate::view::call_summary;
+use treelined_core::json;
+use treelined_core::tools::{CallArguments, FileAccess};
+use treelined_core::view::call_summary;
 
 /// Writes the `toolCall` block of a call.
 pub(super) fn push(writer: &mut BlockWriter<'_>, call: &[u8], results: &[CallResult<'_>]) {

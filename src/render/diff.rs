@@ -1,9 +1,9 @@
 //! The changes that a call makes, as lines that begin with a space, `+`, `-` or `@`.
 
-use crate::bytes::part;
-use crate::json::{self, Elements};
-use crate::tools::{CallArguments, DIFFS, EDITS, FileAccess};
 use std::borrow::Cow;
+use treelined_core::bytes::part;
+use treelined_core::json::{self, Elements};
+use treelined_core::tools::{CallArguments, DIFFS, EDITS, FileAccess};
 
 /// The most pairs of lines that are compared, for each line of an edit.
 const PAIRS_PER_LINE: usize = 200;

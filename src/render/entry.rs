@@ -3,8 +3,8 @@
 use super::EntryContext;
 use super::message;
 use super::writer::{BlockWriter, Text};
-use crate::json::{self, Elements, MemberValues};
-use crate::summary::{self, frame};
+use treelined_core::json::{self, Elements, MemberValues};
+use treelined_core::summary::{self, frame};
 
 /// Appends an entry as one JSON object, `RenderedEntry` of protocol.md §15.2, in at most about `max_bytes`: long strings
 /// are cut first, then blocks are left out.

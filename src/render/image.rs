@@ -1,7 +1,7 @@
 //! Images, known by their first bytes and not by the type that the entry claims.
 
 use super::writer::BlockWriter;
-use crate::json;
+use treelined_core::json;
 
 /// The first bytes of each type of image. A WebP file has its size between `RIFF` and `WEBP`.
 const TYPES: &[(&str, &[u8])] = &[

@@ -4,9 +4,9 @@ use super::entry::{SummaryKind, number, push_json, push_line, push_preview, push
 use super::markdown::{self, Part};
 use super::writer::{BLOCK_BYTES, BlockWriter, Text};
 use super::{EntryContext, call, image};
-use crate::bytes::part;
-use crate::json::{self, Elements};
 use std::borrow::Cow;
+use treelined_core::bytes::part;
+use treelined_core::json::{self, Elements};
 
 /// Writes the blocks of a message.
 pub(super) fn push(writer: &mut BlockWriter<'_>, message: &[u8], context: &EntryContext<'_>) {

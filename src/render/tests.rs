@@ -131,7 +131,7 @@ fn entries_without_messages_have_blocks() {
     let of = |entry: Value| blocks(&entry);
     let opening = format!(
         "{}\n\n*a*\n\n<read-files>\nr\n</read-files>",
-        crate::summary::PREAMBLE
+        treelined_core::summary::PREAMBLE
     );
     let entry = json!({
         "type": "branch_summary", "fromId": "x", "summary": opening,

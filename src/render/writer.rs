@@ -1,8 +1,8 @@
 //! Writes the JSON of blocks, within a number of bytes for each entry.
 
 use super::STRING_BYTES;
-use crate::json;
 use std::borrow::Cow;
+use treelined_core::json;
 
 /// The most bytes of a name: a role, a tool, a model, the id of a call.
 const NAME_BYTES: usize = 256;

@@ -12,10 +12,10 @@ pub(crate) use table::{MAX_RENDERERS, Renderers};
 pub(crate) use template::BadTemplate;
 use template::Template;
 
-use crate::json;
-use crate::terminal;
-use crate::view::{RowLook, Subject};
 use serde::Deserialize;
+use treelined_core::json;
+use treelined_core::terminal;
+use treelined_core::view::{RowLook, Subject};
 
 /// Most bytes of a custom type that has a renderer.
 pub(crate) const MAX_TYPE_BYTES: usize = 256;

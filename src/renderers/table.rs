@@ -1,11 +1,11 @@
 //! The renderers in force: those of the configuration, then the latest registration of a type.
 
 use super::Renderer;
-use crate::id::ConnectionId;
-use crate::json::{self, Malformed, Members};
-use crate::view::Subject;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use treelined_core::id::ConnectionId;
+use treelined_core::json::{self, Malformed, Members};
+use treelined_core::view::Subject;
 
 /// Most renderers of one connection.
 pub(crate) const MAX_RENDERERS: usize = 64;

@@ -1,8 +1,8 @@
 //! Templates: text with the members of an entry in braces, for instance `{details.done}/{details.total} {content}`.
 
-use crate::json::{self, Elements, Malformed, Members, Span};
-use crate::view::PreviewLine;
 use std::fmt;
+use treelined_core::json::{self, Elements, Malformed, Members, Span};
+use treelined_core::view::PreviewLine;
 
 /// Most bytes of a template.
 const MAX_BYTES: usize = 1024;

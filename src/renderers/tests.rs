@@ -1,8 +1,8 @@
 use super::*;
-use crate::entry::{Kind, Role};
-use crate::id::ConnectionId;
-use crate::tree::Flags;
 use std::collections::BTreeMap;
+use treelined_core::entry::{Kind, Role};
+use treelined_core::id::ConnectionId;
+pub use treelined_core::tree::Flags;
 
 const TODO: &str = r#"{"type":"custom_message","id":"m1","customType":"todo","content":"Ship it","display":true,"details":{"done":2,"total":5,"title":"A \"b\"\n c","open":true,"tags":["x","y",3,null,{"type":"text","text":"z"},{"type":"image"},{"n":1}],"nothing":null,"deep":{"a":{"b":"c"}}}}"#;
 

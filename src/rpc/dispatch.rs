@@ -10,14 +10,14 @@ use super::table;
 use crate::daemon::Daemon;
 use crate::daemon::call::Call;
 use crate::daemon::connection::Connection;
-use crate::error::{Error, Kind, Result};
 use crate::lock::lock;
 use crate::stdio::Class;
-use crate::suggest;
 use crate::wire::RequestId;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::runtime::Handle;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::suggest;
 
 /// Methods that work while the client does not read: answers and cancels (protocol.md §1).
 const ALWAYS: [&str; 4] = [

@@ -23,8 +23,6 @@ use crate::daemon::open_session::{Lease, OpenSession, guard};
 use crate::daemon::queue::Scope;
 use crate::daemon::reading::inline_or_blocking;
 use crate::daemon::release::Release;
-use crate::error::{Error, Kind, Result};
-use crate::flow::append::NewEntry;
 use crate::session::SessionState;
 use crate::wire::{Mutation, OnSession, decode};
 use serde::Serialize;
@@ -35,6 +33,8 @@ use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::flow::append::NewEntry;
 
 /// A result of type `R`: the value, or its JSON.
 pub(super) trait ResultOf<R> {

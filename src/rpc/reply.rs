@@ -1,9 +1,9 @@
 //! The result of a handler in the form that its response needs.
 
 use crate::daemon::convert;
-use crate::error::Result;
 use serde::Serialize;
 use std::marker::PhantomData;
+use treelined_core::error::Result;
 
 /// The bytes of a response besides the elements of its page, at most.
 const ENVELOPE_BYTES: usize = 1024;

@@ -3,13 +3,13 @@
 use super::reply::Reply;
 use crate::daemon::call::Call;
 use crate::daemon::convert;
-use crate::error::{Error, Kind, Result};
-use crate::json;
 use crate::stdio::{Class, Outbox};
 use jsonrpsee::types::{Id, Response, ResponsePayload};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Notify;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::json;
 
 /// Results up to this size, in bytes, are copied into their response.
 const SMALL: usize = 64 << 10;

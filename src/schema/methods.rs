@@ -1,10 +1,10 @@
 //! The tables of `wire::methods` as lists that documents are made from.
 
 use super::Generators;
-use crate::error::Kind;
 use crate::wire::methods::*;
 use crate::wire::{self, notification};
 use schemars::Schema;
+use treelined_core::error::Kind;
 
 /// A method, as the documents describe it.
 pub(super) struct Method {

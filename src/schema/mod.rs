@@ -8,7 +8,6 @@ mod reference;
 pub(crate) use methods::notification_names;
 pub(crate) use openrpc::openrpc;
 
-use crate::error::{Advice, Kind};
 use crate::wire::entry::FileLine;
 use crate::wire::methods::ANY;
 use crate::wire::{self, RequestId};
@@ -20,6 +19,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::sync::OnceLock;
+pub use treelined_core::error::{Advice, Kind};
 
 /// The version of the protocol.
 pub(crate) const PROTOCOL_VERSION: u32 = 1;

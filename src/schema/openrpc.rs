@@ -2,11 +2,11 @@
 
 use super::methods::Method;
 use super::{DEFINITIONS, GROUPS, Protocol, definition_name};
-use crate::error::Kind;
 use schemars::Schema;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
+use treelined_core::error::Kind;
 
 /// The version of the OpenRPC specification that is followed.
 const OPENRPC: &str = "1.3.2";

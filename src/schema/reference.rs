@@ -5,11 +5,11 @@
 
 use super::methods::{GROUPS, Method, Notification};
 use super::{Protocol, definition_name, explanation};
-use crate::error::Kind;
 use crate::wire::methods::{ANY, Access, Scope};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use treelined_core::error::Kind;
 
 /// Longest example on one line, in characters.
 const LINE_LEN: usize = 110;

@@ -421,7 +421,7 @@ fn params_and_results_have_examples_that_decode() {
                 run: $run:path,
             })+
         })+) => {
-            fn decode_example(name: &str, params: &str) -> Result<(), crate::error::Error> {
+            fn decode_example(name: &str, params: &str) -> Result<(), treelined_core::error::Error> {
                 match name {
                     $($($name => wire::decode::<wire::$params>(Some(params)).map(drop),)+)+
                     _ => panic!("{name}"),

@@ -22,11 +22,9 @@ use crate::clock::{SharedSource, SystemSource};
 use crate::config::Config;
 use crate::daemon::Daemon;
 use crate::endpoint::Endpoint;
-use crate::error::{Error, Kind};
 use crate::extensions::{ServeExtension, Supervisors};
 #[cfg(feature = "nats")]
 use crate::fleet::live::LiveLog;
-use crate::id::Source;
 use crate::lock::lock;
 use crate::log::upstream::SharedLog;
 use crate::os::process;
@@ -42,6 +40,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Handle, Runtime};
+use treelined_core::error::{Error, Kind};
+use treelined_core::id::Source;
 
 /// An event that the main thread waits for.
 enum ServeEvent {

@@ -3,7 +3,6 @@
 use super::Server;
 use super::connection::serve_socket;
 use super::listener::MAX_CONNECTIONS;
-use crate::error::{Error, Kind, Result};
 use crate::lock::lock;
 use crate::os::socket::Stream;
 use crate::os::stream::into_file;
@@ -12,6 +11,7 @@ use crate::wire::OpenWebResult;
 use anyhow::{Context, bail};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use treelined_core::error::{Error, Kind, Result};
 
 /// The server as the WebSocket sees it.
 struct Backend(Arc<Server>);

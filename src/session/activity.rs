@@ -2,10 +2,10 @@
 
 use super::Session;
 use crate::cancel::Cancel;
-use crate::error::{Error, Kind, Result};
 use crate::lock::lock;
 use serde_json::json;
 use std::sync::{Arc, MutexGuard};
+use treelined_core::error::{Error, Kind, Result};
 
 /// The activity that keeps a session busy (protocol.md §4.1).
 #[derive(Debug, Clone)]

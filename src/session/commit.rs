@@ -5,19 +5,19 @@ use super::upstream::{self, Settled};
 use super::{Changes, INLINE_BYTES, SessionGuard, SessionState};
 use crate::blocking::blocking;
 use crate::cancel::Cancel;
-use crate::entry::Kind as EntryKind;
-use crate::error::{Error, Kind, Result};
-use crate::flow::PlannedLines;
-use crate::id::EntryId;
 use crate::log::Standing;
 use crate::log::append::{self, Lock, TryLock, WriteOutcome};
 use crate::log::upstream::{PublishOutcome, Publishing};
 use crate::session::sync;
-use crate::tree::Flags;
 use serde_json::json;
 use std::fs::File;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use treelined_core::entry::Kind as EntryKind;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::flow::PlannedLines;
+use treelined_core::id::EntryId;
+pub use treelined_core::tree::Flags;
 
 /// How long an append waits for a lock that another process holds (session-file.md §3).
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);

@@ -3,15 +3,15 @@
 //! `flow` decides which entries a fork has, and `log` writes the file.
 
 use super::SessionState;
-use crate::error::Result;
-use crate::flow::fork::{self, End, ForkPlan, OpenCall};
-use crate::id;
 use crate::log::body::{Bodies, Fetch};
 use crate::log::copy::{CHUNK, CopiedLine, FinishedLog, LogWriter};
 use crate::log::header::Header;
 use crate::log::{Log, OpenedLog};
 use crate::os::file::Location;
-use crate::tree::{FilePlace, Flags, Node, PlainFacts, Tree};
+use treelined_core::error::Result;
+use treelined_core::flow::fork::{self, End, ForkPlan, OpenCall};
+use treelined_core::id;
+pub use treelined_core::tree::{FilePlace, Flags, Node, PlainFacts, Tree};
 
 /// The parts of a fork.
 pub(crate) struct ForkContent {

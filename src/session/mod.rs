@@ -19,11 +19,6 @@ pub(crate) use self::activity::{Activity, Busy};
 pub(crate) use self::upstream::failure_of;
 
 use crate::blocking::blocking;
-use crate::durability::Durability;
-use crate::entry::Kind as EntryKind;
-use crate::error::{Error, Kind, Result};
-use crate::flow::PlannedLines;
-use crate::id::{EntryId, ExpectedLeaf, SessionId};
 use crate::log::append::{self, Lock};
 use crate::log::body::{Bodies, Fetch};
 use crate::log::diagnostic::Diagnostic;
@@ -34,8 +29,6 @@ use crate::log::{Log, OpenedLog, Standing};
 use crate::os::file::{Identity, Location};
 use crate::os::process;
 use crate::session::sync::{RepeatedEntries, Syncer};
-use crate::tree::below::{self, Below};
-use crate::tree::{Node, Tree};
 use serde_json::json;
 use std::fs::File;
 use std::ops::{Deref, DerefMut};
@@ -44,6 +37,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokio::sync::{Notify, OwnedMutexGuard};
+use treelined_core::durability::Durability;
+use treelined_core::entry::Kind as EntryKind;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::flow::PlannedLines;
+use treelined_core::id::{EntryId, ExpectedLeaf, SessionId};
+use treelined_core::tree::below::{self, Below};
+use treelined_core::tree::{Node, Tree};
 
 /// More bytes than this are neither read nor written on the thread that reads requests, since they could take
 /// more than two milliseconds.

@@ -2,13 +2,13 @@
 //! (protocol.md §16).
 
 use super::SessionState;
-use crate::error::Result;
-use crate::flow::subtree::{self, relinked};
-use crate::flow::{IdAllocator, leaf};
-use crate::id::Source;
-use crate::json;
 use crate::log::body::{Bodies, Fetch};
-use crate::tree::{Cause, Node};
+use treelined_core::error::Result;
+use treelined_core::flow::subtree::{self, relinked};
+use treelined_core::flow::{IdAllocator, leaf};
+use treelined_core::id::Source;
+use treelined_core::json;
+pub use treelined_core::tree::{Cause, Node};
 
 /// The lines of a subtree.
 pub(crate) struct SubtreeContent {

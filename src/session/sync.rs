@@ -2,8 +2,6 @@
 //!
 //! One sync runs at a time per session; lines written meanwhile share the next one.
 
-use crate::durability::Durability;
-use crate::error::{Error, Kind, Result};
 use crate::lock::lock;
 use crate::os::file::{self, Folder, Identity};
 use crate::os::handle;
@@ -14,6 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::oneshot;
+use treelined_core::durability::Durability;
+use treelined_core::error::{Error, Kind, Result};
 
 /// The time for which an append may stay unsynced with `interval`.
 const INTERVAL: Duration = Duration::from_millis(50);

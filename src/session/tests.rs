@@ -3,7 +3,6 @@
 use super::commit::CommitOutcome;
 use super::*;
 use crate::cancel::Cancel;
-use crate::flow::PlannedLines;
 use crate::lock::lock;
 use crate::log::header::Header;
 use crate::log::upstream::{PublishOutcome, Publishing};
@@ -14,6 +13,7 @@ use std::io::Write;
 use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
+use treelined_core::flow::PlannedLines;
 
 const HEADER: &str =
     r#"{"type":"session","version":3,"id":"s","timestamp":"2025-01-01T00:00:00.000Z","cwd":"/"}"#;
@@ -311,7 +311,7 @@ fn a_new_session_whose_id_the_log_has_exists_already() {
     let header = crate::log::header::Header::new("new", 0, "/c", None);
     let opened = OpenedLog {
         log: Log::create(Location::of_path(&path).unwrap(), header),
-        tree: crate::tree::Tree::new(),
+        tree: treelined_core::tree::Tree::new(),
         diagnostics: Vec::new(),
     };
     let log = ScriptedLog::default();

@@ -3,15 +3,15 @@
 
 use super::{Changes, SessionGuard, SessionState};
 use crate::blocking::blocking;
-use crate::error::{Error, Kind, Result};
-use crate::flow::PlannedLines;
-use crate::id::EntryId;
 use crate::log::Standing;
 use crate::log::append::{self, Lock};
 use crate::log::upstream::{PublishOutcome, Publishing, Upstream};
 use serde_json::json;
 use std::fs::File;
 use std::sync::Arc;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::flow::PlannedLines;
+use treelined_core::id::EntryId;
 
 /// How often a commit is planned again because others have appended to the log.
 pub(super) const ROUNDS: usize = 16;

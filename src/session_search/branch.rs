@@ -1,6 +1,6 @@
 //! The branch of an entry: its tip, and where it leaves the active path.
 
-use crate::tree::{Node, Tree, branches};
+use treelined_core::tree::{Node, Tree, branches};
 
 /// The branches that a search covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,13 +1,13 @@
 //! The labelled entries of a session: a label is a field of another entry, which may be anywhere in the file.
 
-use crate::entry::Kind;
-use crate::error::Result;
-use crate::json;
 use crate::log::OpenedLog;
-use crate::timestamp::{self, Millis};
-use crate::tree::Node;
 use std::collections::HashMap;
 use std::ops::Range;
+use treelined_core::entry::Kind;
+use treelined_core::error::Result;
+use treelined_core::json;
+use treelined_core::timestamp::{self, Millis};
+use treelined_core::tree::Node;
 
 /// An entry with a label.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -23,7 +23,6 @@ pub(crate) use page::{Hit, Key};
 pub(crate) use request::{EntryFilter, FieldSet, SearchRequest};
 
 use crate::cancel::Cancel;
-use crate::error::{Error, Kind, Result};
 use crate::os::file::{Location, Status};
 use crate::store::Store;
 use labels::LabelledEntry;
@@ -32,6 +31,7 @@ use run::SearchRun;
 use std::cmp::Reverse;
 use std::ops::Range;
 use std::path::PathBuf;
+use treelined_core::error::{Error, Kind, Result};
 
 /// The result of a search.
 #[derive(Debug, Default)]

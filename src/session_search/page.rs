@@ -2,13 +2,13 @@
 
 use super::branch::Branch;
 use super::request::weight;
-use crate::entry::Role;
 use crate::lock::lock;
-use crate::search::{Excerpt, FieldKind};
-use crate::timestamp::Millis;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use treelined_core::entry::Role;
+use treelined_core::search::{Excerpt, FieldKind};
+use treelined_core::timestamp::Millis;
 
 /// An entry that a search found.
 #[derive(Debug, Clone, PartialEq, Eq)]

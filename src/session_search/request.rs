@@ -2,13 +2,13 @@
 
 use super::branch::BranchFilter;
 use super::page::Key;
-use crate::entry::{Kind, Role};
-use crate::json::{self, Elements};
-use crate::name;
-use crate::search::{FieldKind, Matcher, Query, decoded, each_field_with_kind};
-use crate::timestamp::Millis;
 use std::borrow::Cow;
 use std::ops::{BitAnd, BitOr, ControlFlow};
+use treelined_core::entry::{Kind, Role};
+use treelined_core::json::{self, Elements};
+use treelined_core::name;
+use treelined_core::search::{FieldKind, Matcher, Query, decoded, each_field_with_kind};
+use treelined_core::timestamp::Millis;
 
 /// A search.
 #[derive(Debug)]

@@ -9,13 +9,13 @@ use super::{
     UnreadFile,
 };
 use crate::cancel::Cancel;
-use crate::error::{Error, Kind, Result};
 use crate::parallel::{self, ThreadPlan};
 use crate::store::{Store, listing};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
+use treelined_core::error::{Error, Kind, Result};
 
 /// Most threads that read files.
 const MAX_THREADS: usize = 16;

@@ -3,18 +3,18 @@
 use super::SearchedFile;
 use super::labels::LabelledEntry;
 use super::request::{EntryTest, SearchRequest};
-use crate::bytes::index;
 use crate::cancel::Cancel;
-use crate::entry::{Facts, Kind, Line, Role, scan};
-use crate::error::{Error, Result};
 use crate::log::lines::{Lines, RawLine};
 use crate::os::FileAt;
 use crate::os::handle::HandleAccess;
-use crate::timestamp::{self, Millis};
 use memchr::{memchr, memmem, memrchr};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
+use treelined_core::bytes::index;
+use treelined_core::entry::{Facts, Kind, Line, Role, scan};
+use treelined_core::error::{Error, Result};
+use treelined_core::timestamp::{self, Millis};
 
 /// Bytes read at a time: few enough to stay in the processor's cache until they are searched.
 const CHUNK: usize = 256 << 10;

@@ -7,20 +7,20 @@ use super::page::{Hit, Key};
 use super::request::{EntryTest, SearchRequest};
 use super::scan::FileMatches;
 use crate::cancel::Cancel;
-use crate::entry::Kind;
-use crate::error::Result;
 use crate::log::OpenedLog;
 use crate::log::body::BodyReader;
 use crate::os::file::Location;
-use crate::search::{Excerpt, FieldKind};
 use crate::store::Store;
 use crate::store::listing::first_message_of;
-use crate::timestamp::Millis;
-use crate::tree::{Node, Tree};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
+use treelined_core::entry::Kind;
+use treelined_core::error::Result;
+use treelined_core::search::{Excerpt, FieldKind};
+use treelined_core::timestamp::Millis;
+use treelined_core::tree::{Node, Tree};
 
 /// Characters of a session's name in a hit.
 const NAME_CHARS: usize = 200;

@@ -4,9 +4,7 @@
 //! A row is valid for a file with the same path, identity, length and times, including the time of last change; any
 //! other file is read again. If the cache is lost or damaged, all files are read again.
 
-use crate::bytes::{Cursor, Fields};
 use crate::cache::{Cache, FormatName, get_status, put_status};
-use crate::error::{Kind, Result};
 use crate::log::OpenedLog;
 use crate::log::header::Header;
 use crate::log::index;
@@ -15,7 +13,6 @@ use crate::os::file::{Folder, Location, Status};
 use crate::parallel::{self, ThreadPlan};
 use crate::store::listing::{Listing, RowScanner};
 use crate::store::native::ImportSource;
-use crate::timestamp::Millis;
 use hashbrown::HashSet;
 use std::borrow::Borrow;
 use std::cmp::Reverse;
@@ -24,6 +21,9 @@ use std::hash::{Hash, Hasher};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use treelined_core::bytes::{Cursor, Fields};
+use treelined_core::error::{Kind, Result};
+use treelined_core::timestamp::Millis;
 
 /// The version of the format. Change it with every change of [`save`].
 const FORMAT: &FormatName = b"treelined rows 7";

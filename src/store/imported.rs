@@ -1,11 +1,11 @@
 //! The sessions that an import looks for, by their ids.
 
 use super::{EXTENSION, Store, listing};
-use crate::error::Result;
 use crate::os::file::Location;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::path::Path;
+use treelined_core::error::Result;
 
 impl Store {
     /// Path of the session directory.

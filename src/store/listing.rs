@@ -3,23 +3,23 @@
 //! Owns the row of `list_sessions` and its two sources: an opened session or, for the many files that are as
 //! this program writes them, one scan without a tree. The catalogue keeps the rows.
 
-use crate::entry::{Envelope, Facts, Kind, Line, MessageTime, Role, scan};
-use crate::error::{Kind as ErrorKind, Result};
 use crate::log::OpenedLog;
 use crate::log::body::Bodies;
 use crate::log::header::Header;
 use crate::log::ingest::Ingest;
 use crate::log::lines::{self, Lines};
-use crate::name;
 use crate::os::file::{Location, Status, status_of};
 use crate::os::handle::HandleAccess;
 use crate::store::native::{ImportSource, RECORD_ENTRIES, import_source, recorded, recorded_by};
-use crate::timestamp::{self, Millis};
-use crate::tree::{FilePlace, Flags, Node, Tree};
-use crate::view::{RowFacts, Subject};
 use hashbrown::{DefaultHashBuilder, HashTable, hash_table};
 use std::hash::BuildHasher;
 use std::path::PathBuf;
+use treelined_core::entry::{Envelope, Facts, Kind, Line, MessageTime, Role, scan};
+use treelined_core::error::{Kind as ErrorKind, Result};
+use treelined_core::name;
+use treelined_core::timestamp::{self, Millis};
+pub use treelined_core::tree::{FilePlace, Flags, Node, Tree};
+use treelined_core::view::{RowFacts, Subject};
 
 /// Bytes read at a time in search of a header.
 const HEADER_CHUNK: usize = 4096;

@@ -14,14 +14,11 @@ pub(crate) mod watch_folder;
 use crate::cache::Cache;
 use crate::cancel::Cancel;
 use crate::clock;
-use crate::error::{Error, Kind, Result};
-use crate::id::{self, SessionId};
 use crate::lock::lock;
 use crate::log::header::Header;
 use crate::log::{Log, OpenedLog};
 use crate::os::file::{FileKind, Folder, FolderLock, Location, Status};
 use crate::os::temporary;
-use crate::terminal::is_control;
 use catalogue::{Catalogue, CatalogueRow, FolderFiles};
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -30,6 +27,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Duration;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::id::{self, SessionId};
+use treelined_core::terminal::is_control;
 use watch_folder::FolderWatch;
 
 /// How long the process waits at its end for writes to the cache.

@@ -1,13 +1,13 @@
 //! Where a session comes from: the conversations of other tools of which an import made it, or the agent whose session a
 //! recorder wrote.
 
-use crate::bytes::part;
-use crate::entry::Kind;
-use crate::error::Result;
-use crate::json::{self, Elements};
 use crate::log::body::Bodies;
-use crate::tree::Tree;
 use std::borrow::Cow;
+use treelined_core::bytes::part;
+use treelined_core::entry::Kind;
+use treelined_core::error::Result;
+use treelined_core::json::{self, Elements};
+use treelined_core::tree::Tree;
 
 /// The most native ids of a row.
 const MOST_NATIVE_IDS: usize = 64;

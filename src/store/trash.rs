@@ -4,7 +4,6 @@
 //! quarantine of repairs.
 
 use super::{Store, exists, folder_name, is_hidden};
-use crate::error::{Error, Kind, Result};
 use crate::lock::lock;
 use crate::log::{self, Log};
 use crate::os::file::{self, Folder, Location};
@@ -12,12 +11,13 @@ use crate::os::handle::HandleAccess;
 use crate::os::path;
 use crate::os::temporary::Temporary;
 use crate::store::catalogue::{CatalogueRow, FolderFiles};
-use crate::timestamp::Millis;
 use std::cmp::Reverse;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::timestamp::Millis;
 
 /// The folder of deleted sessions.
 const TRASH: &str = ".trash";

@@ -1,12 +1,12 @@
 //! The `command` summarizer: the user's program reads the request and writes the summary (semantics.md §3.4).
 
 use super::{OnPiece, failed};
-use crate::error::Error;
-use crate::json;
 use crate::lock::lock;
 use crate::os::program::{Failure, Program};
-use crate::summary::{Summary, SummaryRequest, prompt};
 use std::sync::Mutex;
+use treelined_core::error::Error;
+use treelined_core::json;
+use treelined_core::summary::{Summary, SummaryRequest, prompt};
 
 /// Runs `program`: its stdin is the request as one JSON object, its stdout the summary in UTF-8. Fails with
 /// `summarizerFailed`.

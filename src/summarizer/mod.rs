@@ -1,17 +1,17 @@
 //! Writes the summary that a [`SummaryRequest`] asks for, with the configured summarizer (semantics.md §3).
 //!
 //! This module runs programs and speaks HTTP. The request, the prompts and the built-in outline are pure:
-//! [`crate::summary`].
+//! [`treelined_core::summary`].
 
 pub(crate) mod command;
 pub(crate) mod llm;
 
 use crate::blocking::blocking;
-use crate::error::{Error, Kind};
 use crate::os::program::Program;
-use crate::summary::conversation::TokenBudget;
-use crate::summary::{ModelName, Summary, SummaryRequest, outline};
 use std::sync::Arc;
+use treelined_core::error::{Error, Kind};
+use treelined_core::summary::conversation::TokenBudget;
+use treelined_core::summary::{ModelName, Summary, SummaryRequest, outline};
 
 /// Receives the text of a summary piece by piece, as it is written.
 pub(crate) type OnPiece<'a> = &'a (dyn Fn(&str) + Send + Sync);

@@ -3,10 +3,10 @@
 use super::saved::{SavedAddress, WebFolder};
 use super::token::Token;
 use crate::clock::SystemSource;
-use crate::id::Source;
 use anyhow::Context;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
+use treelined_core::id::Source;
 
 /// How a client reaches the page and the WebSocket.
 #[derive(Debug, Clone)]

@@ -6,13 +6,13 @@ use super::token::Token;
 use crate::os::file::{Folder, Location, is_secret};
 use crate::os::handle::HandleAccess;
 use crate::os::temporary::Temporary;
-use crate::timestamp;
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use treelined_core::timestamp;
 
 /// The folder in the session directory.
 const FOLDER: &str = ".web";

@@ -4,12 +4,12 @@
 //! Unknown types and members are allowed everywhere, and survive.
 
 use super::message::{Content, Message, OrNull, Usage, or_null};
-use crate::id;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+use treelined_core::id;
 
 /// The `customType` of leaf records.
 const LEAF_RECORD: &str = "treelined.leaf";

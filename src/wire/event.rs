@@ -7,11 +7,11 @@ use super::params::{
 };
 use super::people::UserValue;
 use super::read::Model;
-use crate::error::Error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use std::sync::Arc;
+use treelined_core::error::Error;
 
 /// The params of `answer_event`. Exactly one of `result`, `error` and `extendMs` is given.
 #[derive(Debug, Deserialize, JsonSchema)]

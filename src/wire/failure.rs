@@ -1,6 +1,6 @@
 //! The error object of a response, and the details that some kinds carry (protocol.md §8).
 //!
-//! Which kinds there are is `crate::error`'s; here are only their shapes, for the schema.
+//! Which kinds there are is `treelined_core::error`'s; here are only their shapes, for the schema.
 
 use super::entry::Entry;
 use super::params::Raw;

@@ -1,10 +1,10 @@
 //! Importing the conversations of other tools (protocol.md §3).
 
 use super::Raw;
-use crate::error::Error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use treelined_core::error::Error;
 
 /// The params of `import_sessions`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]

@@ -1,11 +1,11 @@
-//! The schema of messages and their content, made from the table in [`crate::shape`] (protocol.md §9).
+//! The schema of messages and their content, made from the table in [`treelined_core::shape`] (protocol.md §9).
 //! Messages cross the pipe as raw bytes.
 
-use crate::shape::{self, KnownMember, Record, Shape};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::marker::PhantomData;
+use treelined_core::shape::{self, KnownMember, Record, Shape};
 
 /// A message, by its role.
 pub(crate) struct Message;

@@ -8,8 +8,8 @@
 //! part of a row and this module imports neither of them.
 
 use super::notification;
-use crate::error::Kind;
 use serde::Serialize;
+use treelined_core::error::Kind;
 
 /// Where the daemon runs the requests of a method, and in which order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,6 @@
 //! From the raw `params` of a request to its struct: which spellings of "nothing" are allowed, and
 //! which member is named when something is wrong (protocol.md §1, §8). Knows no single method.
 
-use crate::error::Error;
-use crate::id::ExpectedLeaf;
-use crate::json;
-use crate::suggest;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, DeserializeOwned, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -13,6 +9,10 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
+use treelined_core::error::Error;
+use treelined_core::id::ExpectedLeaf;
+use treelined_core::json;
+use treelined_core::suggest;
 
 /// JSON whose bytes are passed on unchanged.
 pub(crate) type Raw = Box<RawValue>;
@@ -125,12 +125,12 @@ macro_rules! mutation_params {
                 /// `leafMoved` if the leaf is another one. Default: no check.
                 #[serde(default, deserialize_with = "crate::wire::params::nullable_into")]
                 #[schemars(with = "Option<String>")]
-                expected_leaf_id: $crate::id::ExpectedLeaf,
+                expected_leaf_id: treelined_core::id::ExpectedLeaf,
             }
         }
 
         impl $crate::wire::Mutation for $name {
-            fn expected_leaf(&self) -> &$crate::id::ExpectedLeaf {
+            fn expected_leaf(&self) -> &treelined_core::id::ExpectedLeaf {
                 &self.expected_leaf_id
             }
         }

@@ -3,9 +3,9 @@
 use super::append::Durability;
 use super::params::{AnyObject, Count, Raw, count};
 use super::team::{SessionInLog, TeamSessionRow};
-use crate::error::Error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use treelined_core::error::Error;
 
 /// The params of `create_session`.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -1,8 +1,8 @@
 //! The sessions of the log, as lists have them.
 
-use crate::team::{OpenElsewhere, TeamSession};
 use schemars::JsonSchema;
 use serde::Serialize;
+use treelined_core::team::{OpenElsewhere, TeamSession};
 
 /// The most machines of one session in a list.
 const MOST_MACHINES: usize = 32;

@@ -1,8 +1,8 @@
 use super::*;
-use crate::error::{Error, Kind};
-use crate::id::{EntryId, ExpectedLeaf};
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
+use treelined_core::error::{Error, Kind};
+use treelined_core::id::{EntryId, ExpectedLeaf};
 
 /// Decodes, or panics with the refusal.
 #[track_caller]

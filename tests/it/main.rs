@@ -58,15 +58,11 @@ mod order;
 mod paths;
 mod people;
 mod permissions;
-#[path = "../../src/tests/random.rs"]
-mod random;
 mod readme;
 mod render;
 mod renderers;
 mod repairing;
 mod resources;
-#[path = "../../src/tests/sample.rs"]
-mod sample;
 mod scale;
 mod search;
 mod search_index;
@@ -80,3 +76,5 @@ mod turns;
 mod unseen;
 mod web;
 mod writers;
+
+use treelined_core::test_support::{random, sample};

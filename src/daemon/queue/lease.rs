@@ -4,8 +4,6 @@ use super::openers::{Access, Departure, Openings};
 use super::state::{Job, JobKey, Queue, QueuedJob, Ready, WaitsFor, read_only};
 use super::{Queues, Scope, Sessions};
 use crate::cancel::Cancel;
-use crate::error::{Error, Result};
-use crate::id::ConnectionId;
 use crate::lock::lock;
 use std::future::Future;
 use std::pin::Pin;
@@ -13,6 +11,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 use tokio::sync::oneshot;
+use treelined_core::error::{Error, Result};
+use treelined_core::id::ConnectionId;
 
 /// The right to work on a session, until dropped.
 #[must_use]

@@ -24,8 +24,6 @@ pub(crate) use openers::{Access, Departure, Openings};
 
 use self::state::{Job, JobKey, QueuedJob, Ready, RunningJob, State, WaitsFor};
 use crate::cancel::Cancel;
-use crate::error::{Error, Result};
-use crate::id::ConnectionId;
 use crate::lock::lock;
 use hashbrown::HashMap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -36,6 +34,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use tokio::sync::{Notify, oneshot};
+use treelined_core::error::{Error, Result};
+use treelined_core::id::ConnectionId;
 
 /// The types of the queues.
 pub(crate) trait Sessions: Sized + Send + Sync + 'static {

@@ -3,7 +3,7 @@
 //! A connection holds a session by opening it. An extension may also follow a session: it is open for the extension as
 //! long as others hold it.
 
-use crate::id::ConnectionId;
+use treelined_core::id::ConnectionId;
 
 /// The access of a connection to a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,11 +3,11 @@
 
 use super::openers::{Access, Openers};
 use super::{Asker, Lease, Queues, Scope, Sessions, run_here};
-use crate::error::{Error, Kind, Result};
 use hashbrown::HashMap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
+use treelined_core::error::{Error, Kind, Result};
 
 pub(super) struct State<Q: Sessions> {
     /// Number of the next job. Jobs of one session run in the order of their numbers.

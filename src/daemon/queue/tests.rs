@@ -4,18 +4,18 @@
 use super::{Access, Lease, Queues, Scope, Sessions};
 use crate::cancel::Cancel;
 use crate::clock::SystemSource;
-use crate::durability::Durability;
-use crate::error::{Error, Kind, Result};
-use crate::flow::append::{self, NewEntry};
-use crate::id::ConnectionId;
 use crate::lock::lock;
 use crate::log::{self, Log, OpenedLog};
 use crate::session::{Session, SessionState};
-use crate::tree::Tree;
 use futures_util::FutureExt;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
+use treelined_core::durability::Durability;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::flow::append::{self, NewEntry};
+use treelined_core::id::ConnectionId;
+use treelined_core::tree::Tree;
 
 /// The events, in order: `write 1 2`, `read 3`, `cancelled 4`, …
 type Events = Arc<Mutex<Vec<String>>>;
@@ -438,7 +438,7 @@ fn an_import_holds_only_openings_and_deletions_of_sessions_that_are_not_open() {
 }
 
 /// A seeded generator of numbers.
-struct Random(u64);
+struct Random(pub u64);
 
 impl Random {
     fn below(&mut self, end: usize) -> usize {

@@ -1,9 +1,9 @@
 //! Chunks of the page file: gzip in base64.
 
-use crate::error::{Error, Kind, Result};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use libdeflater::{CompressionLvl, Compressor};
+use treelined_core::error::{Error, Kind, Result};
 
 /// The level of compression, which takes a third of the time of an export. Level 2 takes half as long again, and its
 /// chunks are 3 % smaller.

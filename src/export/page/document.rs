@@ -1,8 +1,8 @@
 //! The HTML around the chunks: policy, style, script, and the elements of chunks.
 
 use super::super::output::Output;
-use crate::error::Result;
 use crate::page::{self, SCRIPT, STYLE};
+use treelined_core::error::Result;
 
 /// The document up to the text for readers without script.
 pub(super) fn head(title: &str) -> String {

@@ -18,17 +18,12 @@ use super::output::{Output, Spool};
 use super::tally::RedactionTally;
 use super::{ExportOptions, Part, Progress};
 use crate::cancel::Cancel;
-use crate::entry::Kind;
-use crate::error::Result;
 use crate::log::body::Fetch;
 use crate::parallel::{ThreadPlan, map_in_order};
 use crate::redact::RedactEntry;
 use crate::renderers::Renderers;
 use crate::session::SessionState;
 use crate::session_render::{RenderPlan, RenderPlanner};
-use crate::timestamp::Millis;
-use crate::tree::Node;
-use crate::view::{Filter, Folding, Order, Outline, Row, Scope, Snapshot, Visible};
 use crate::wire::Redaction;
 use chunk::ChunkPacker;
 use packer::{PackedPart, RowBuffer};
@@ -36,6 +31,11 @@ use page_stats::PageStats;
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
+use treelined_core::entry::Kind;
+use treelined_core::error::Result;
+use treelined_core::timestamp::Millis;
+use treelined_core::tree::Node;
+use treelined_core::view::{Filter, Folding, Order, Outline, Row, Scope, Snapshot, Visible};
 
 /// Threads of one export.
 const THREADS: usize = 4;
@@ -193,7 +193,7 @@ impl PageSource {
             Ok(())
         };
         let work = |state: &mut packer::PartPacker<'_>, number: usize| match cancel.is_cancelled() {
-            true => Err(crate::error::Error::cancelled()),
+            true => Err(treelined_core::error::Error::cancelled()),
             false => {
                 let rows = self.parts.get(number).cloned().unwrap_or_default();
                 let bytes = self.bytes_of(rows.clone());

@@ -3,16 +3,16 @@
 use super::chunk::ChunkPacker;
 use super::page_stats::PageStats;
 use super::{CHUNK_ROWS, PageSource};
-use crate::entry::{Kind, Role};
-use crate::error::Result;
 use crate::export::content::{EntryReader, ReadEntry, answered_call};
 use crate::export::tally::RedactionTally;
 use crate::render::{self, CallResult, EntryContext};
 use crate::session_render::{EntryRenderer, ResultParts};
-use crate::tree::Flags;
-use crate::view::{Outline, RowFacts, RowParts, ServedRow, Subject, ToolCall};
 use std::borrow::Cow;
 use std::ops::Range;
+use treelined_core::entry::{Kind, Role};
+use treelined_core::error::Result;
+pub use treelined_core::tree::Flags;
+use treelined_core::view::{Outline, RowFacts, RowParts, ServedRow, Subject, ToolCall};
 
 /// The most bytes of one entry's blocks.
 const ENTRY_BYTES: usize = 32 << 20;

@@ -1,14 +1,14 @@
 //! The numbers of a file: sums, and by row the usage and the files, from which the page sums any branch (`stats` in
 //! `clients/web/FORMAT.md`).
 
-use crate::entry::{Kind, Role};
-use crate::error::{Error, Kind as ErrorKind, Result};
-use crate::stats::{ModelUse, Stats, TimeSpan, Tokens};
-use crate::summary::files::touched_files;
-use crate::timestamp::{self, Millis};
-use crate::view::Entry;
 use serde::Serialize;
 use std::collections::HashMap;
+use treelined_core::entry::{Kind, Role};
+use treelined_core::error::{Error, Kind as ErrorKind, Result};
+use treelined_core::stats::{ModelUse, Stats, TimeSpan, Tokens};
+use treelined_core::summary::files::touched_files;
+use treelined_core::timestamp::{self, Millis};
+use treelined_core::view::Entry;
 
 /// The numbers of a part of the file, or of all of it.
 #[derive(Default)]

@@ -5,11 +5,11 @@
 use super::PageSource;
 use super::document::push_escaped;
 use super::packer::rendered;
-use crate::entry::{Kind, Role};
-use crate::error::Result;
-use crate::tree::Flags;
-use crate::view::Entry;
 use serde_json::Value;
+use treelined_core::entry::{Kind, Role};
+use treelined_core::error::Result;
+pub use treelined_core::tree::Flags;
+use treelined_core::view::Entry;
 
 /// The most bytes of the element.
 const MAX_BYTES: usize = 1_000_000;
@@ -25,7 +25,11 @@ pub(super) fn html(source: &PageSource) -> Result<String> {
         let Some(fetch) = source.fetches.get(row) else {
             continue;
         };
-        let item = source.all.rows().get(row).map(crate::view::Row::item);
+        let item = source
+            .all
+            .rows()
+            .get(row)
+            .map(treelined_core::view::Row::item);
         let Some(entry) = item.and_then(|item| source.snapshot.entry(item)) else {
             continue;
         };

@@ -1,8 +1,8 @@
 //! The rows that each filter shows, as arrays of numbers.
 
-use crate::json;
-use crate::view::{Folding, Outline, Render, Row, Visible, push_number};
 use std::collections::HashMap;
+use treelined_core::json;
+use treelined_core::view::{Folding, Outline, Render, Row, Visible, push_number};
 
 /// The view of one filter. `all` has every row of the file, and `matched` the items that are in it.
 pub(super) fn view_json(outline: &Outline, matched: Option<&[bool]>, all: &Visible) -> Vec<u8> {

@@ -2,8 +2,8 @@
 
 use super::piece::Piece;
 use super::{Speaker, TranscriptRow, TranscriptSource, WrittenEntry, heading};
-use crate::json;
-use crate::terminal;
+use treelined_core::json;
+use treelined_core::terminal;
 
 /// The front matter and the title, and the outline if it is given: rows with their first lines.
 pub(super) fn head(

@@ -13,19 +13,19 @@ use super::output::Output;
 use super::tally::RedactionTally;
 use super::{ExportOptions, Format, Part, Progress};
 use crate::cancel::Cancel;
-use crate::entry::{Kind, Role};
-use crate::error::{Error, Result};
 use crate::log::body::Fetch;
 use crate::parallel::{ThreadPlan, map_in_order};
 use crate::renderers::Renderers;
 use crate::session::SessionState;
-use crate::timestamp::{self, Millis};
-use crate::tree::{Flags, Node, Tree};
-use crate::view::{Filter, Folding, Order, Outline, Scope, Subject, Visible};
 use crate::wire::Redaction;
 use piece::{Piece, pieces};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
+use treelined_core::entry::{Kind, Role};
+use treelined_core::error::{Error, Result};
+use treelined_core::timestamp::{self, Millis};
+pub use treelined_core::tree::{Flags, Node, Tree};
+use treelined_core::view::{Filter, Folding, Order, Outline, Scope, Subject, Visible};
 
 /// Threads of one export.
 const THREADS: usize = 4;
@@ -166,7 +166,8 @@ impl TranscriptSource {
         for row in self.rows.get(range).unwrap_or_default() {
             let entry = reader.entry(&row.fetch)?;
             bytes += bytes_of(row);
-            let id = crate::json::get(&entry.json, "id").and_then(crate::json::id);
+            let id =
+                treelined_core::json::get(&entry.json, "id").and_then(treelined_core::json::id);
             tally.add(&id.unwrap_or_default(), &entry.found);
             let look = self.content.look(&entry.json, row.subject);
             let mut call = None;
@@ -193,7 +194,7 @@ impl TranscriptSource {
             |row: &&TranscriptRow| row.begins.is_some() && row.speaker != Speaker::Assistant;
         for row in self.rows.iter().filter(is_listed) {
             let entry = reader.entry(&row.fetch)?;
-            let preview = crate::view::RowFacts::of_line(&entry.json, row.subject).preview;
+            let preview = treelined_core::view::RowFacts::of_line(&entry.json, row.subject).preview;
             rows.push((row, preview.into_owned()));
         }
         Ok(rows)
@@ -327,7 +328,7 @@ fn heading(row: &TranscriptRow) -> String {
         ));
     }
     if let Some(label) = &row.label {
-        heading.push_str(&format!(" · {}", crate::terminal::line(label)));
+        heading.push_str(&format!(" · {}", treelined_core::terminal::line(label)));
     }
     heading
 }

@@ -1,10 +1,10 @@
 //! The parts of an entry that readers see.
 
-use crate::bytes::part;
-use crate::entry::{Kind, Role};
-use crate::json::{self, Elements};
-use crate::tree::Flags;
-use crate::view::{Subject, ToolCall};
+use treelined_core::bytes::part;
+use treelined_core::entry::{Kind, Role};
+use treelined_core::json::{self, Elements};
+pub use treelined_core::tree::Flags;
+use treelined_core::view::{Subject, ToolCall};
 
 /// A part of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::piece::Piece;
 use super::{TranscriptSource, WrittenEntry, heading};
-use crate::terminal;
+use treelined_core::terminal;
 
 /// Columns of a rule.
 const COLUMNS: usize = 78;

@@ -18,7 +18,6 @@ use super::closing::{deleted, is_closed};
 use super::files;
 use super::replica::{self, ReplicaRecord};
 use super::transfer::{self, Agreement, Comparison, ROUNDS, Relation, Tail, WRITE, part_after};
-use crate::error::{Error, Kind, Result};
 use crate::lock::lock;
 use crate::log::rewrite;
 use crate::os::FileAt;
@@ -28,6 +27,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
+use treelined_core::error::{Error, Kind, Result};
 
 /// Lines that are no entries are moved to the file with this suffix.
 const FOREIGN_SUFFIX: &str = ".foreign";

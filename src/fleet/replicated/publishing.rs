@@ -1,13 +1,13 @@
 //! Publishes of a session, around the writes to its file.
 
 use super::{ReplicatedFile, TornLine};
-use crate::error::{Error, Kind, Result};
 use crate::fleet::backend::{AppendOutcome, LogBackend, Position};
 use crate::lock::lock;
 use crate::log::upstream::{PublishOutcome, Publishing, Upstream};
 use crate::os::file;
 use std::fs::File;
 use std::sync::Arc;
+use treelined_core::error::{Error, Kind, Result};
 
 impl Upstream for Arc<ReplicatedFile> {
     fn is_settled(&self, file: &File) -> bool {

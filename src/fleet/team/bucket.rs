@@ -5,7 +5,6 @@ use super::super::limits::StreamInfo;
 use super::super::publish::WRONG_SEQUENCE;
 use super::super::stream::{EXPECTED, NO_MESSAGE, NO_STREAM};
 use super::cache::BucketValue;
-use crate::error::{Error, Kind, Result};
 use async_nats::HeaderMap;
 use async_nats::jetstream;
 use async_nats::jetstream::consumer::DeliverPolicy;
@@ -16,6 +15,7 @@ use futures_util::StreamExt;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
+use treelined_core::error::{Error, Kind, Result};
 
 /// How long one write waits.
 const WRITE: Duration = Duration::from_secs(3);

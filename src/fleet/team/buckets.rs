@@ -5,11 +5,11 @@ use super::cache::{BucketValue, TeamCache};
 use super::presence::MAX_PRESENCE_BYTES;
 use super::row::{MAX_ROW_BYTES, StoredRow};
 use crate::config::NatsSettings;
-use crate::error::Result;
 use crate::fleet::connection::{ANSWER, Connection};
 use crate::fleet::stream::{self, LogAccess};
-use crate::team::TeamRow;
 use std::time::Duration;
+use treelined_core::error::Result;
+use treelined_core::team::TeamRow;
 
 /// The age at which the servers drop the row of a daemon that does not renew it.
 const MAX_AGE: Duration = Duration::from_secs(60);

@@ -2,10 +2,10 @@
 
 use super::presence;
 use super::row::StoredRow;
-use crate::budget::TEAM_BYTES;
-use crate::error::Kind;
-use crate::team::{OpenElsewhere, TeamList, TeamSession};
 use std::collections::HashMap;
+use treelined_core::budget::TEAM_BYTES;
+use treelined_core::error::Kind;
+use treelined_core::team::{OpenElsewhere, TeamList, TeamSession};
 
 /// Bytes of a row in memory besides its texts.
 const ROW_BYTES: usize = 400;

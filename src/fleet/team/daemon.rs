@@ -5,15 +5,15 @@ use super::super::subject;
 use super::buckets::{TeamBuckets, TeamReader};
 use super::upkeep::{OpenHere, PendingRows, write_row};
 use crate::clock::SystemSource;
-use crate::error::{Kind, Result};
-use crate::id::{Source, random_token};
 use crate::lock::lock;
 use crate::os::process;
-use crate::team::{TeamList, TeamRow, TeamView};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
+use treelined_core::error::{Kind, Result};
+use treelined_core::id::{Source, random_token};
+use treelined_core::team::{TeamList, TeamRow, TeamView};
 
 /// How long a list waits for the servers.
 const WAIT: Duration = Duration::from_secs(2);

@@ -1,9 +1,9 @@
 //! The row of a daemon in the bucket of presence: the sessions that it has open.
 
 use super::row::host;
-use crate::team::OpenElsewhere;
-use crate::timestamp;
 use serde::{Deserialize, Serialize};
+use treelined_core::team::OpenElsewhere;
+use treelined_core::timestamp;
 
 /// The most bytes of a row. One of 1,000 sessions has about 90 kB.
 pub(super) const MAX_PRESENCE_BYTES: usize = 256 << 10;

@@ -1,11 +1,11 @@
 //! A row of the list of sessions as its bucket keeps it: JSON under the key of the session's subject.
 
 use super::super::subject;
-use crate::name;
-use crate::team::TeamRow;
-use crate::timestamp;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
+use treelined_core::name;
+use treelined_core::team::TeamRow;
+use treelined_core::timestamp;
 
 /// The most bytes of a row.
 pub(super) const MAX_ROW_BYTES: usize = 4096;

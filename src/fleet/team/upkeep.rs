@@ -6,9 +6,7 @@ use super::bucket::Bucket;
 use super::buckets::TeamBuckets;
 use super::presence;
 use super::row::StoredRow;
-use crate::error::{Error, Kind, Result};
 use crate::lock::lock;
-use crate::team::TeamRow;
 use futures_util::{StreamExt, stream};
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -16,6 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::team::TeamRow;
 
 /// A row is written at most once in this time.
 const ROUND: Duration = Duration::from_secs(1);

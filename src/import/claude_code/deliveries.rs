@@ -3,8 +3,8 @@
 
 use super::record::{Fields, boxed, hash};
 use crate::import::message::elements;
-use crate::json;
 use hashbrown::{HashMap, HashSet};
+use treelined_core::json;
 
 /// A record that tells of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

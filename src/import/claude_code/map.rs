@@ -21,7 +21,7 @@
 use super::record::{self, Fields, tag};
 use crate::import::member::{Body, Node, NodeKind};
 use crate::import::message::{self, Blocks, ModelMessage, Object, Usage, elements, literal, whole};
-use crate::json::{self, Members};
+use treelined_core::json::{self, Members};
 
 /// The note of a node whose id an earlier record has.
 pub(super) const DUPLICATE: &str = "duplicate";

@@ -7,10 +7,10 @@ use crate::import::Reader;
 use crate::import::mapping::Former;
 use crate::import::member::{Base, Member, Record};
 use crate::import::message::literal;
-use crate::json;
-use crate::timestamp::Millis;
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
+use treelined_core::json;
+use treelined_core::timestamp::Millis;
 
 /// A record with a part in a tree.
 #[derive(Debug)]

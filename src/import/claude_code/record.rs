@@ -1,9 +1,9 @@
 //! One record of Claude Code: its members, and the part it has in the tree.
 
 use crate::import::message::{elements, literal};
-use crate::json::{self, Members};
-use crate::timestamp::{self, Millis};
 use std::borrow::Cow;
+use treelined_core::json::{self, Members};
+use treelined_core::timestamp::{self, Millis};
 
 /// The members that matter, raw. Of duplicates the last one.
 #[derive(Debug, Default, Clone, Copy)]

@@ -4,8 +4,8 @@ use super::emit;
 use super::reader::{Parentage, Source, TreeRecord};
 use super::record::{CallResult, Role};
 use crate::import::member::Member;
-use crate::timestamp::Millis;
 use hashbrown::{HashMap, HashSet};
+use treelined_core::timestamp::Millis;
 
 /// One entry of the conversation, with the results of its calls.
 #[derive(Debug, Default)]

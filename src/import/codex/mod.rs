@@ -27,8 +27,8 @@ mod usage;
 
 use super::member::{Body, Member, Node};
 use super::{Format, Reader};
-use crate::json;
 use std::collections::HashMap;
+use treelined_core::json;
 
 pub(crate) struct CodexFormat;
 

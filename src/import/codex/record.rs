@@ -1,8 +1,8 @@
 //! One line of a rollout, with or without its envelope.
 
-use crate::json;
-use crate::timestamp::{self, Millis};
 use std::borrow::Cow;
+use treelined_core::json;
+use treelined_core::timestamp::{self, Millis};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// A line of a rollout.

@@ -1,8 +1,8 @@
 //! The tokens of each response, from its own record or from running totals.
 
 use super::record::number;
-use crate::json;
 use std::fmt::Write;
+use treelined_core::json;
 
 /// The tokens of one response, or of all so far.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]

@@ -5,9 +5,9 @@
 
 use super::{MemberNumber, Rules};
 use crate::import::member::{Base, Member, Node, NodeKind, Parent};
-use crate::timestamp::Millis;
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 use std::hash::{BuildHasher, Hash};
+use treelined_core::timestamp::Millis;
 
 /// Number of a node that may be in several members.
 pub(super) type NodeNumber = usize;

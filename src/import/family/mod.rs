@@ -14,8 +14,8 @@ mod tree;
 use super::Tool;
 use super::ids::NodeId;
 use super::member::{Base, Member, NodeKind};
-use crate::timestamp::Millis;
 use std::collections::HashMap;
+use treelined_core::timestamp::Millis;
 
 /// Number of a member in the input.
 pub(crate) type MemberNumber = usize;

@@ -10,8 +10,8 @@ use super::{
 use crate::import::Tool;
 use crate::import::ids::NodeId;
 use crate::import::member::{Member, Node, NodeKind};
-use crate::timestamp::Millis;
 use hashbrown::{HashMap, HashSet};
+use treelined_core::timestamp::Millis;
 
 struct Context<'a> {
     members: &'a [Member],

@@ -16,8 +16,8 @@
 use super::message::{Call, Fields, call_key, response};
 use crate::import::member::{Body, Node, NodeKind};
 use crate::import::message::{self, Blocks, ModelMessage, Object, Usage, elements, literal, whole};
-use crate::json;
 use std::collections::HashSet;
+use treelined_core::json;
 
 pub(super) fn body(node: &Node, records: &[&[u8]]) -> Body {
     let fields: Vec<Fields<'_>> = records.iter().map(|raw| Fields::read(raw)).collect();

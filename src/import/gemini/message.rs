@@ -2,8 +2,8 @@
 
 use crate::import::member::{Place, Record};
 use crate::import::message::{elements, literal};
-use crate::json;
-use crate::timestamp::{self, Millis};
+use treelined_core::json;
+use treelined_core::timestamp::{self, Millis};
 
 /// The members of a message. The names of older versions are in brackets.
 #[derive(Debug, Default, Clone, Copy)]

@@ -9,9 +9,9 @@ use crate::import::Reader;
 use crate::import::mapping::Former;
 use crate::import::member::{Member, Place, Record, Spawner};
 use crate::import::message::elements;
-use crate::json;
-use crate::timestamp::{self, Millis};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use treelined_core::json;
+use treelined_core::timestamp::{self, Millis};
 
 /// A message with all its records.
 #[derive(Debug)]

@@ -3,7 +3,7 @@ use crate::import::member::{Member, NodeKind, Place};
 use crate::import::tests::testing::{
     bytes, check_calls, entry, outline, read_records, real_files, records, shape,
 };
-use crate::json;
+use treelined_core::json;
 
 fn read(path: &str, source: &[u8]) -> Vec<Member> {
     let whole = json::value_span(source).ok();

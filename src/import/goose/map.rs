@@ -3,7 +3,7 @@
 use super::super::member::{Body, Node, NodeKind};
 use super::super::value::{Usage, Value, Writer, count, is_blank, joined, literal, number};
 use super::record::{self, Block, Item, Message};
-use crate::json::{self, Elements};
+use treelined_core::json::{self, Elements};
 
 /// The entry of a node.
 pub(super) fn body(node: &Node, records: &[&[u8]]) -> Body {

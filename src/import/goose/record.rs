@@ -2,9 +2,9 @@
 
 use super::super::member::Record;
 use super::super::value::{self, Value, literal, mixed, number, text, text_hash};
-use crate::json::{self, Elements};
-use crate::timestamp::{self, Millis};
 use std::borrow::Cow;
+use treelined_core::json::{self, Elements};
+use treelined_core::timestamp::{self, Millis};
 
 /// Times below this number are in seconds.
 const FIRST_MILLIS: u64 = 100_000_000_000;

@@ -4,9 +4,9 @@ use super::super::Reader;
 use super::super::member::{Base, Member, Node, NodeKind, Parent, Place, Record, Spawner};
 use super::super::value::{RecordTypes, Value, boxed, literal, mixed, text};
 use super::record::{self, Block, Item, Message, time};
-use crate::json;
-use crate::timestamp::Millis;
 use hashbrown::{HashMap, HashSet};
+use treelined_core::json;
+use treelined_core::timestamp::Millis;
 
 /// Most results of one message that become entries. Each entry is made from the whole message.
 const MOST_RESULTS: usize = 256;

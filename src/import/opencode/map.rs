@@ -3,7 +3,7 @@
 use super::super::member::{Body, Node, NodeKind};
 use super::super::value::{Usage, Value, Writer, count, joined, literal, number, text};
 use super::record::{self, Item, image_of};
-use crate::json;
+use treelined_core::json;
 
 /// `finish` of an answer, and the reason in our entry. Others are kept.
 const FINISHES: &[(&str, &str)] = &[

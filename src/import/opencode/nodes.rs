@@ -4,8 +4,8 @@ use super::super::member::{Node, NodeKind, Parent, Place};
 use super::super::value::mixed;
 use super::record::{Info, Part, PartKind, Role};
 use super::replay::{Message, Messages, Replay};
-use crate::timestamp::Millis;
 use hashbrown::{HashMap, HashSet};
+use treelined_core::timestamp::Millis;
 
 /// Most steps of a message that become entries. Each entry is made from the whole message without its parts.
 const MOST_STEPS: usize = 256;

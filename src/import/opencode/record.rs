@@ -2,9 +2,9 @@
 
 use super::super::member::{Place, Record};
 use super::super::value::{self, Value, boxed, literal, millis, text, text_hash};
-use crate::json;
-use crate::timestamp::Millis;
 use std::borrow::Cow;
+use treelined_core::json;
+use treelined_core::timestamp::Millis;
 
 /// Members that are columns in a table and members in an event.
 const COLUMNS: &[&str] = &["id", "sessionID", "messageID"];

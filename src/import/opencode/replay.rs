@@ -1,9 +1,9 @@
 //! Messages with their parts, in the tables and after the events.
 
 use super::record::{Info, Part};
-use crate::timestamp::Millis;
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
+use treelined_core::timestamp::Millis;
 
 /// Index of a message.
 pub(super) type MessageIndex = usize;

@@ -6,9 +6,9 @@ use super::super::value::{RecordTypes, Value, boxed, millis, text};
 use super::nodes::{Steps, Thread};
 use super::record::{self, Info, Item, Part, SourceItem};
 use super::replay::{Change, Message, Messages, Replay};
-use crate::json;
-use crate::timestamp::Millis;
 use hashbrown::HashMap;
+use treelined_core::json;
+use treelined_core::timestamp::Millis;
 
 /// Beginnings of the titles that opencode gives to a session without a name.
 const UNNAMED: &[&str] = &["New session - ", "Child session - "];

@@ -12,7 +12,7 @@ mod tests;
 
 use super::member::{Body, Member, Node};
 use super::{Format, Reader, message};
-use crate::json::{self, Members};
+use treelined_core::json::{self, Members};
 
 pub(crate) struct PiFormat;
 

@@ -3,10 +3,10 @@
 use super::{DUPLICATE, order, references_of};
 use crate::import::Reader;
 use crate::import::member::{Base, Member, Node, NodeKind, Parent, Place, Record};
-use crate::json;
-use crate::timestamp;
 use std::borrow::Cow;
 use std::collections::HashMap;
+use treelined_core::json;
+use treelined_core::timestamp;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Reads one session file.

@@ -9,7 +9,7 @@
 //! what the other reads as strings, until one of them fails; so at most two walks pass any byte.
 
 use super::{Beginnings, DEEPEST, Form};
-use crate::json::{self, Key, Malformed, Span, Visitor};
+use treelined_core::json::{self, Key, Malformed, Span, Visitor};
 
 /// The search for the records of one line.
 pub(super) struct LineSearch<'a> {

@@ -9,9 +9,9 @@ mod damage;
 mod tests;
 
 use super::member::{Place, Record};
-use crate::json::{self, Key, Malformed, Span, Visitor};
 use damage::LineSearch;
 use std::borrow::Cow;
+use treelined_core::json::{self, Key, Malformed, Span, Visitor};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Longest line that is read, in bytes. It is in memory as a whole. The rest of a longer line is skipped.

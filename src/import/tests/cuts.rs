@@ -5,10 +5,10 @@ use super::testing::real_files;
 use crate::import::member::{Body, Member, Node, Parent, Place, Record};
 use crate::import::records::{Layout, Piece, Splitter};
 use crate::import::{Format, Tool, format};
-use crate::json;
-use crate::tests::sample;
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
+use treelined_core::json;
+use treelined_core::test_support::sample;
 
 const LAST: usize = 4 << 10;
 /// Longer files are read in the long run only.

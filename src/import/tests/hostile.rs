@@ -7,9 +7,9 @@ use crate::import::member::{Member, NodeKind, Parent, Place};
 use crate::import::tests::testing::{
     bytes, entry, outline, read, read_records, real_files, records,
 };
-use crate::tests::{random, sample};
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use treelined_core::test_support::{random, sample};
 
 const FORMATS: [(&dyn Format, &str); 2] = [(&ClaudeCode, "claude-code"), (&Gemini, "gemini")];
 
@@ -92,7 +92,7 @@ fn parent_key(member: &Member, parent: &Parent) -> String {
 }
 
 /// A generator of numbers: xorshift.
-struct Random(u64);
+struct Random(pub u64);
 
 impl Random {
     fn below(&mut self, end: usize) -> usize {

@@ -62,9 +62,9 @@ fn bodies(format: &dyn Format, member: &Member, lines: &[u8]) -> Vec<Value> {
             ]
             .concat();
             assert!(!entry.contains(&b'\n'), "an entry of two lines");
-            crate::json::value_span(&entry).expect("JSON");
-            if let Some(message) = crate::json::get(&entry, "message") {
-                crate::shape::check_message(message).unwrap_or_else(|fault| {
+            treelined_core::json::value_span(&entry).expect("JSON");
+            if let Some(message) = treelined_core::json::get(&entry, "message") {
+                treelined_core::shape::check_message(message).unwrap_or_else(|fault| {
                     panic!(
                         "{} {}: {}",
                         node.key,

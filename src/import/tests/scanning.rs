@@ -2,12 +2,13 @@
 
 use crate::import::member::{Base, Member, Node, NodeKind, Parent, Place, Record};
 use crate::import::{Format, Tool};
-use crate::{json, shape};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use treelined_core::json;
+use treelined_core::shape;
 
 /// A source that was read to its end.
 pub(crate) struct Source {

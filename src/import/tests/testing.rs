@@ -2,10 +2,10 @@
 
 use crate::import::Format;
 use crate::import::member::{Body, Member, Node, NodeKind, Parent, Place, Record};
-use crate::json;
-use crate::shape::{self, Shape};
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
+use treelined_core::json;
+use treelined_core::shape::{self, Shape};
 
 /// The values of a source, line by line, and the number of lines that are not one value.
 pub(crate) fn records(source: &[u8]) -> (Vec<Place>, usize) {

@@ -1,15 +1,15 @@
 //! Recognizes the tool that has written a file by its first records.
 
 use super::homes;
-use crate::entry::foreign;
 use crate::import::Tool;
 use crate::import::records::{Layout, Piece, Splitter};
 use crate::importer::native::{FaultKind, NativeError};
 use crate::importer::source::stream;
 use crate::importer::sqlite::Database;
-use crate::json::{self, Members};
 use std::io::{self, Read};
 use std::path::Path;
+use treelined_core::entry::foreign;
+use treelined_core::json::{self, Members};
 
 /// Bytes that are read of a file, and of its decompressed content.
 const HEAD: u64 = 256 << 10;

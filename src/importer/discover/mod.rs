@@ -15,7 +15,6 @@ use super::extraction;
 use super::ledger::{DatabaseRow, Ledger};
 use super::native::FaultKind;
 use super::source::{Medium, Source, SourceFailure, SourceStatus, layout};
-use crate::error::{Error, Result};
 use crate::import::Tool;
 use crate::os::file::Status;
 use crate::wire::ImportPlace;
@@ -26,6 +25,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use treelined_core::error::{Error, Result};
 
 /// The places to search for sources.
 #[derive(Debug, Clone, Default)]

@@ -8,13 +8,11 @@ mod line;
 mod tests;
 
 use super::source::{Source, SourceStatus};
-use crate::error::{Error, Kind, Result};
 use crate::import::Tool;
 use crate::import::mapping::Former;
 use crate::os::file::{Folder, Location, Status, is_lock_unsupported};
 use crate::os::handle::HandleAccess;
 use crate::os::temporary::{self, Temporary};
-use crate::timestamp::Millis;
 use crate::wire::ImportedSession;
 use hashbrown::{Equivalent, HashMap, HashSet};
 use line::Line;
@@ -25,6 +23,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::timestamp::Millis;
 
 const FOLDER: &str = ".imports";
 const NAME: &str = "ledger.jsonl";

@@ -17,8 +17,6 @@ mod tests;
 pub(crate) use reader::OriginReader;
 
 use super::source::{Source, stream};
-use crate::bytes::{index, part};
-use crate::error::{Error, Result};
 use crate::import::Tool;
 use crate::import::mapping::Former;
 use crate::os::file::{Folder, Status};
@@ -31,6 +29,8 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use treelined_core::bytes::{index, part};
+use treelined_core::error::{Error, Result};
 
 /// The folder of all origins, in the session directory.
 const FOLDER: &str = ".origins";

@@ -2,7 +2,6 @@
 
 use super::manifest::{Manifest, Segment};
 use super::{failed, is_name};
-use crate::error::{Error, Kind, Result};
 use crate::import::Tool;
 use crate::import::records::Layout;
 use crate::importer::source::layout;
@@ -12,6 +11,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::sync::Arc;
+use treelined_core::error::{Error, Kind, Result};
 use zstd::stream::read::Decoder;
 
 /// The kept bytes of a source, in order.

@@ -10,12 +10,10 @@ mod tests;
 pub(crate) use places::Places;
 
 use super::origin::{OriginWriter, Origins};
-use crate::error::Error;
 use crate::import::member::Place;
 use crate::import::records::{Layout, Piece, Splitter};
 use crate::import::{Reader, Tool};
 use crate::os::file::{Folder, Identity, Status};
-use crate::timestamp::Millis;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::fmt;
@@ -24,6 +22,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use treelined_core::error::Error;
+use treelined_core::timestamp::Millis;
 
 /// Bytes that are read at a time.
 const CHUNK: usize = 256 << 10;
@@ -243,9 +243,9 @@ impl Source {
         origin.begin_anew()?;
         let mut left = len;
         self.stream(&mut |bytes| {
-            let part = bytes.len().min(crate::bytes::index(left));
+            let part = bytes.len().min(treelined_core::bytes::index(left));
             left -= part as u64;
-            Ok(origin.push(crate::bytes::part(bytes, ..part))?)
+            Ok(origin.push(treelined_core::bytes::part(bytes, ..part))?)
         })?;
         origin.settle()?;
         Ok(origin.hash())

@@ -1,13 +1,13 @@
 //! Reads places of a source again.
 
 use super::{Medium, Scan, ScanFailure, Source};
-use crate::bytes::{index, part};
 use crate::import::member::Place;
 use crate::os::FileAt;
 use crate::os::file::unnamed_file;
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{self, Write};
+use treelined_core::bytes::{index, part};
 
 /// Bytes that are read around a place, since places are mostly ascending.
 const WINDOW: usize = 256 << 10;

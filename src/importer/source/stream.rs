@@ -1,7 +1,6 @@
 //! Streams the bytes of a source.
 
 use super::{CHUNK, Medium, ScanFailure, Source, SourceFailure};
-use crate::bytes::part;
 use crate::import::Tool;
 use crate::os::file::{self, Status};
 use std::ffi::OsString;
@@ -10,6 +9,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
+use treelined_core::bytes::part;
 
 /// The number of times that a missing file is searched again, and the pause between them. Codex compresses and archives
 /// files while others read them.

@@ -11,12 +11,12 @@ mod tests;
 
 use super::native::{FaultKind, NativeError, NativeSession};
 use crate::import::Tool;
-use crate::timestamp::{self, Millis};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
+use treelined_core::timestamp::{self, Millis};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// A table with rows of sessions.

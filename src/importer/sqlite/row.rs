@@ -1,9 +1,9 @@
 //! A row as a line of JSON.
 
-use crate::json;
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use std::io::Write;
+use treelined_core::json;
 
 /// Appends `{"table":…,"rowid":…,"row":{column:value,…}}` and a line break. Invalid UTF-8 in texts becomes U+FFFD.
 /// Numbers are exact. A blob becomes `{"$blob":base64}`.

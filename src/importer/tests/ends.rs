@@ -184,7 +184,7 @@ fn the_end_of_a_source_is_imported_after_its_folder_was_deleted() {
     fs::remove_dir_all(home.root.path().join("files")).unwrap();
     assert_eq!(home.grow(start), (1, 0));
     let failed = home.try_import(|_| {}).unwrap_err();
-    assert_eq!(failed.kind, crate::error::Kind::InvalidParams);
+    assert_eq!(failed.kind, treelined_core::error::Kind::InvalidParams);
 }
 
 /// A database of goose with the last answer of each session as given, and the time of its last change.

@@ -12,9 +12,7 @@ mod repeat;
 
 use super::run::{Import, ImportRequest};
 use crate::cancel::Cancel;
-use crate::error::Result;
 use crate::import::Tool;
-use crate::json;
 use crate::log::Log;
 use crate::os::file::{Folder, Location};
 use crate::store::Store;
@@ -25,6 +23,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
+use treelined_core::error::Result;
+use treelined_core::json;
 
 /// A session directory and a folder with files of another tool.
 struct Home {
@@ -436,7 +436,7 @@ fn a_cancelled_import_keeps_whole_sessions_only() {
     };
     assert_eq!(
         import.run().unwrap_err().kind,
-        crate::error::Kind::Cancelled
+        treelined_core::error::Kind::Cancelled
     );
     assert!(home.files().is_empty());
 }

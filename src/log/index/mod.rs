@@ -10,17 +10,17 @@ use super::fingerprint::{Fingerprint, is_still_there};
 use super::header::Header;
 use super::ingest::Ingest;
 use super::{FileLog, Log, LogStorage, OpenFile, OpenedLog, Tail};
-use crate::bytes::{Cursor, Fields};
 use crate::cache::{Cache, CacheFile, FileKind};
 use crate::cancel::Cancel;
-use crate::error::Result;
 use crate::os::file::{self, Location, Status};
 use crate::os::handle::{Handle, HandleAccess};
 use crate::parallel;
-use crate::tree::Tree;
-use crate::tree::image::{IdTable, Image, ImageRows, LEN_BYTES, ROW_BYTES};
 use std::fs::File;
 use std::io;
+use treelined_core::bytes::{Cursor, Fields};
+use treelined_core::error::Result;
+use treelined_core::tree::Tree;
+use treelined_core::tree::image::{IdTable, Image, ImageRows, LEN_BYTES, ROW_BYTES};
 
 /// The version of this file's format, and of the order of kinds, roles, damages and causes. Change it with any of them.
 pub(crate) const KIND: FileKind = FileKind {

@@ -4,13 +4,13 @@ use super::*;
 use crate::cache::forge_checksums;
 use crate::cancel::Cancel;
 use crate::os::file::Folder;
-use crate::tree::Node;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
+use treelined_core::tree::Node;
 
 const HEADER: &str =
     r#"{"type":"session","version":3,"id":"s","timestamp":"2025-01-01T00:00:00.000Z","cwd":"/c"}"#;

@@ -9,14 +9,14 @@ use super::lines;
 use super::migrate;
 use super::parallel_scan::ScannedLine;
 use super::recover::{RecoveredLine, recover};
-use crate::bytes::part;
-use crate::entry::{BadLine, Envelope, Line, Parent, scan};
-use crate::error::{Error, Kind as ErrorKind, Result};
-use crate::json;
-use crate::tree::{FilePlace, Flags, Node, PlainFacts, Tree};
 use memchr::memchr;
 use std::borrow::Cow;
 use std::ops::Range;
+use treelined_core::bytes::part;
+use treelined_core::entry::{BadLine, Envelope, Line, Parent, scan};
+use treelined_core::error::{Error, Kind as ErrorKind, Result};
+use treelined_core::json;
+pub use treelined_core::tree::{FilePlace, Flags, Node, PlainFacts, Tree};
 
 /// Longer lines, in bytes, are reported: they exceed the default limit of a client.
 const OVERSIZED: u64 = 64 << 20;

@@ -10,17 +10,17 @@
 
 use super::ingest::trimmed;
 use super::lines;
-use crate::bytes::part;
-use crate::entry::{Line, Parent, scan};
-use crate::error::Result;
 use crate::lock::lock;
 use crate::os::FileAt;
 use crate::parallel;
-use crate::tree::{IdHash, IdHasher, PlainFacts};
 use memchr::{memchr, memchr_iter, memrchr};
 use std::fs::File;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
+use treelined_core::bytes::part;
+use treelined_core::entry::{Line, Parent, scan};
+use treelined_core::error::Result;
+pub use treelined_core::tree::{IdHash, IdHasher, PlainFacts};
 
 /// Below this size, in bytes, one thread is as fast.
 pub(crate) const WORTHWHILE: u64 = 16 << 20;

@@ -4,10 +4,10 @@ use super::*;
 use crate::log::body::Bodies;
 use crate::log::ingest::Ingest;
 use crate::log::lines::Lines;
-use crate::tree::Tree;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::io::Write;
+use treelined_core::tree::Tree;
 
 /// A line's offset and bytes.
 type Seen = (u64, Vec<u8>);
@@ -316,7 +316,7 @@ fn an_error_of_the_caller_ends_the_scan() {
         for _line in range.lines() {
             count += 1;
             if count == 500 {
-                return Err(crate::error::Error::cancelled());
+                return Err(treelined_core::error::Error::cancelled());
             }
         }
         Ok(())

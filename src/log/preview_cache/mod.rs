@@ -9,17 +9,17 @@
 
 use super::body::Bodies;
 use super::fingerprint::Fingerprint;
-use crate::bytes::{Cursor, Fields};
 use crate::cache::{Cache, CacheBlock, CacheWriter, FileKind};
 use crate::lock::lock;
 use crate::os::FileAt;
 use crate::os::file::{self, Status};
 use crate::os::handle::{Handle, HandleAccess};
-use crate::tree::FilePlace;
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use treelined_core::bytes::{Cursor, Fields};
+use treelined_core::tree::FilePlace;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The version of this file's format and of `view`'s previews. Change it with either of them.

@@ -8,10 +8,10 @@
 //! has not met is inside a string of that walk. A walk from there reads as text what the other reads as
 //! strings, until one of them fails; so at most two walks pass any byte.
 
-use crate::bytes::part;
-use crate::entry::{Line, scan};
-use crate::json::{self, Key, Span, Visitor};
 use std::ops::Range;
+use treelined_core::bytes::part;
+use treelined_core::entry::{Line, scan};
+use treelined_core::json::{self, Key, Span, Visitor};
 
 /// A part of a damaged line.
 #[derive(Debug, Clone, PartialEq, Eq)]

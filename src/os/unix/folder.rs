@@ -4,7 +4,6 @@
 use super::stat::{
     changed_of, is_lock_unsupported, is_multi_writer, is_removed, is_secret, status, status_of,
 };
-use crate::error::{Error, Kind, Result};
 use crate::lock::lock;
 use crate::os::file::{FileKind, Identity, Status};
 use crate::os::handle::{self, Handle, HandleAccess};
@@ -17,6 +16,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
+use treelined_core::error::{Error, Kind, Result};
 
 /// 0600.
 pub(super) const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);

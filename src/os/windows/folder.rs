@@ -1,7 +1,6 @@
 //! Folders, by their paths. Unlike a folder of Unix, one that is replaced by a link above it is followed there.
 
 use super::stat::{OPEN_REPARSE_POINT, is_secret, open_itself, status_of};
-use crate::error::{Error, Kind, Result};
 use crate::os::file::{FileKind, Identity, Status};
 use crate::os::handle::HandleAccess;
 use std::ffi::{OsStr, OsString};
@@ -11,6 +10,7 @@ use std::os::windows::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use treelined_core::error::{Error, Kind, Result};
 
 /// How long to wait for another process's lock of a folder.
 const FOLDER_LOCK_TIMEOUT: Duration = Duration::from_secs(2);

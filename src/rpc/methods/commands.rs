@@ -3,7 +3,6 @@
 use super::peers::{NewQuestion, check_open, takes};
 use crate::commands::OfferedCommand;
 use crate::daemon::call::Call;
-use crate::error::{Error, Kind, Result};
 use crate::peers::PeerOutcome;
 use crate::rpc::handler::Remainder;
 use crate::wire::methods::Notification;
@@ -11,6 +10,7 @@ use crate::wire::{self, AskingEvent, CommandFailure, EventReply, notification};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
+use treelined_core::error::{Error, Kind, Result};
 
 /// How long a command may take unless the caller chooses another time.
 const RUN_TIMEOUT_MS: u64 = 30_000;

@@ -3,12 +3,12 @@
 use crate::daemon::compaction::{self, Compactor, preparation_bytes};
 use crate::daemon::reading::INLINE_BYTES;
 use crate::daemon::release::Release;
-use crate::error::Result;
-use crate::flow::compact::KEEP_RECENT_TOKENS;
 use crate::rpc::handler::{Read, ReadAnswer};
-use crate::summary::request::SummaryOptions;
 use crate::wire;
 use std::time::Duration;
+use treelined_core::error::Result;
+use treelined_core::flow::compact::KEEP_RECENT_TOKENS;
+use treelined_core::summary::request::SummaryOptions;
 
 pub(in crate::rpc) fn prepare_compaction(
     read: &Read<'_>,

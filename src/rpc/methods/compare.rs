@@ -2,20 +2,20 @@
 
 use super::read::{ContextEntries, below};
 use super::render::position;
-use crate::context;
 use crate::daemon::reading::{INLINE_ENTRIES, kept, size_of, steps};
-use crate::error::{Error, Kind, Result};
 use crate::lock::lock;
 use crate::log::body::{Bodies, Fetch};
 use crate::parallel::{CHUNK, in_order};
 use crate::rpc::handler::{Read, ReadAnswer};
-use crate::stats::{ModelUse, PrefixStats, Stats, TimeSpan, Tokens};
-use crate::summary::files::FileCollector;
-use crate::timestamp::{self, Millis};
-use crate::tree::{Node, Tree};
 use crate::wire;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
+use treelined_core::context;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::stats::{ModelUse, PrefixStats, Stats, TimeSpan, Tokens};
+use treelined_core::summary::files::FileCollector;
+use treelined_core::timestamp::{self, Millis};
+use treelined_core::tree::{Node, Tree};
 
 pub(in crate::rpc) fn compare_branches(
     read: &Read<'_>,

@@ -4,7 +4,6 @@ use crate::daemon::Daemon;
 use crate::daemon::call::Call;
 use crate::daemon::open_session::OpenSession;
 use crate::daemon::reading::INLINE_ENTRIES;
-use crate::error::{Error, Result};
 use crate::export::{ExportOptions, ExportSource, Format, Part, Target};
 use crate::lock::lock;
 use crate::os::file::Location;
@@ -13,6 +12,7 @@ use crate::wire::{self, ExportFormat, ExportScope, ExportSessionParams, HomePath
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use treelined_core::error::{Error, Result};
 
 /// The pause between two notifications of progress.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(100);

@@ -3,15 +3,15 @@
 use crate::daemon::call::Call;
 use crate::daemon::fork::{ForkOptions, Forker};
 use crate::daemon::reading::size_of;
-use crate::entry::draft::draft;
-use crate::entry::{Kind as EntryKind, Role};
-use crate::error::{Error, Kind, Result};
-use crate::flow::fork::ForkSide;
 use crate::rpc::handler::{Read, ReadAnswer, Remainder};
-use crate::tree::Node;
 use crate::wire;
 use std::collections::HashSet;
 use std::sync::Arc;
+use treelined_core::entry::draft::draft;
+use treelined_core::entry::{Kind as EntryKind, Role};
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::flow::fork::ForkSide;
+use treelined_core::tree::Node;
 
 pub(in crate::rpc) fn get_fork_messages(
     read: &Read<'_>,

@@ -4,23 +4,23 @@ use super::list;
 use crate::blocking::blocking;
 use crate::daemon::call::Call;
 use crate::daemon::convert;
-use crate::entry::Kind as EntryKind;
-use crate::error::{Error, Result};
 use crate::import::Tool;
 use crate::importer::run::{Import, ImportRequest};
-use crate::json;
 use crate::lock::lock;
 use crate::rpc::handler::{Read, ReadAnswer, Remainder};
 use crate::rpc::reply::Prepared;
 use crate::store::catalogue::CatalogueRow;
 use crate::store::conversations::Conversations;
-use crate::timestamp::{self, Millis};
 use crate::wire::{self, ImportFrom, Raw};
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use treelined_core::entry::Kind as EntryKind;
+use treelined_core::error::{Error, Result};
+use treelined_core::json;
+use treelined_core::timestamp::{self, Millis};
 
 /// The pause between two notifications of progress.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(100);

@@ -5,14 +5,11 @@ use crate::blocking::blocking;
 use crate::daemon::call::Call;
 use crate::daemon::convert;
 use crate::daemon::session_row::{is_of, path_of, session_row, shortened_row, shown_row};
-use crate::error::{Error, Result};
-use crate::name;
 use crate::rpc::handler::Remainder;
 use crate::rpc::reply::{Prepared, page_bytes};
 use crate::store::catalogue::CatalogueRow;
 use crate::store::conversations::Conversations;
 use crate::store::trash::DeletedSession;
-use crate::timestamp::{self, Millis};
 use crate::wire;
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -20,6 +17,9 @@ use std::collections::{HashMap, HashSet};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
+use treelined_core::error::{Error, Result};
+use treelined_core::name;
+use treelined_core::timestamp::{self, Millis};
 
 /// The longest escape of one byte in a JSON string, in bytes.
 const LONGEST_ESCAPE: usize = 6;
@@ -353,13 +353,13 @@ impl Families {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Kind;
     use crate::os::file::{Identity, Status};
     use crate::store::listing::Listing;
-    use crate::team::{TeamList, TeamSession};
     use serde_json::json;
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
+    use treelined_core::error::Kind;
+    use treelined_core::team::{TeamList, TeamSession};
 
     fn row(path: &[u8], name: Option<&str>, problem: Option<Kind>) -> Arc<CatalogueRow> {
         let status = Status {

@@ -5,20 +5,20 @@ use crate::daemon::commit::ChangePlace;
 use crate::daemon::convert;
 use crate::daemon::notify::SessionTree;
 use crate::daemon::summaries;
-use crate::durability::Durability;
-use crate::entry::Kind;
-use crate::error::{self, Error, Result};
-use crate::flow::IdAllocator;
-use crate::flow::PlannedLines;
-use crate::flow::leaf::{self, BranchSummary};
-use crate::flow::validate;
-use crate::id::ExpectedLeaf;
 use crate::rpc::handler::Read;
 use crate::session::SessionState;
-use crate::timestamp;
-use crate::tree::{Cause, Move, Node, Position};
 use crate::wire;
 use std::sync::Arc;
+use treelined_core::durability::Durability;
+use treelined_core::entry::Kind;
+use treelined_core::error::{self, Error, Result};
+use treelined_core::flow::IdAllocator;
+use treelined_core::flow::PlannedLines;
+use treelined_core::flow::leaf::{self, BranchSummary};
+use treelined_core::flow::validate;
+use treelined_core::id::ExpectedLeaf;
+use treelined_core::timestamp;
+pub use treelined_core::tree::{Cause, Move, Node, Position};
 
 pub(in crate::rpc) async fn set_leaf(
     place: ChangePlace,

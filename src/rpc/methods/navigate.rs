@@ -6,16 +6,16 @@ use crate::daemon::call::Call;
 use crate::daemon::connection::AskedNavigation;
 use crate::daemon::navigation::{NavigationKind, Navigator, aborted};
 use crate::daemon::release::Release;
-use crate::error::{Error, Kind, Result};
-use crate::flow::navigate;
-use crate::id::{self, EntryId};
-use crate::name;
 use crate::session::{Activity, SessionState};
-use crate::summary::request::SummaryOptions;
-use crate::tree::Node;
 use crate::wire::{self, Mutation};
 use std::sync::Arc;
 use std::time::Duration;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::flow::navigate;
+use treelined_core::id::{self, EntryId};
+use treelined_core::name;
+use treelined_core::summary::request::SummaryOptions;
+use treelined_core::tree::Node;
 
 pub(in crate::rpc) async fn navigate_tree(
     release: Release,

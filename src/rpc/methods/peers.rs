@@ -5,14 +5,14 @@ use crate::daemon::MAX_ANSWER;
 use crate::daemon::call::Call;
 use crate::daemon::connection::Connection;
 use crate::daemon::notify;
-use crate::error::{Error, Result};
-use crate::id::{self, EventId};
 use crate::peers::{PeerOutcome, PeerQuestion};
 use crate::stdio::Class;
 use crate::wire::EventReply;
 use crate::wire::methods::Notification;
 use std::sync::Arc;
 use std::time::Duration;
+use treelined_core::error::{Error, Result};
+use treelined_core::id::{self, EventId};
 
 /// A question that has been sent.
 pub(super) struct SentQuestion {

@@ -4,8 +4,6 @@ use super::peers::{NewQuestion, check_open, takes, tell};
 use crate::daemon::MAX_ANSWER;
 use crate::daemon::call::Call;
 use crate::daemon::connection::Connection;
-use crate::error::{Error, Kind, Result};
-use crate::id::{ConnectionId, EventId};
 use crate::peers::PeerOutcome;
 use crate::people::{self, FittingAnswers};
 use crate::rpc::handler::Remainder;
@@ -15,6 +13,8 @@ use crate::wire::{
 };
 use std::sync::Arc;
 use std::time::Duration;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::id::{ConnectionId, EventId};
 
 pub(in crate::rpc) fn ask_user(
     call: &Arc<Call>,

@@ -1,12 +1,12 @@
-//! `cherry_pick` (semantics.md §5). [`crate::flow::pick`] decides which entries may be copied, and how.
+//! `cherry_pick` (semantics.md §5). [`treelined_core::flow::pick`] decides which entries may be copied, and how.
 
 use crate::daemon::commit::ChangePlace;
 use crate::daemon::convert;
-use crate::error::{Error, Kind, Result};
-use crate::flow::pick::{self, PickedMessage};
 use crate::session::SessionState;
 use crate::wire;
 use std::sync::Arc;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::flow::pick::{self, PickedMessage};
 
 pub(in crate::rpc) async fn cherry_pick(
     place: ChangePlace,

@@ -4,26 +4,26 @@
 //! many.
 
 use super::entries::EntryFilter;
-use crate::context::{self, Context, Kept, PathStep};
 use crate::daemon::convert::{self, push_array, push_id_member, push_number_member};
 use crate::daemon::reading::{INLINE_ENTRIES, kept, size_of, steps};
 use crate::daemon::rows::RowReader;
-use crate::entry::Role;
-use crate::error::{Error, Kind, Result};
-use crate::json;
 use crate::log::body::{Bodies, Fetch};
 use crate::parallel::{CHUNK, in_order};
 use crate::renderers::Renderers;
 use crate::rpc::handler::{Read, ReadAnswer};
 use crate::rpc::reply::{Prepared, page_bytes};
 use crate::session::SessionState;
-use crate::timestamp;
-use crate::tree::branches::{self, Branch};
-use crate::tree::{FilePlace, Flags, Node, Tree};
-use crate::view::{Outline, Scope, Subject};
 use crate::wire;
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
+use treelined_core::context::{self, Context, Kept, PathStep};
+use treelined_core::entry::Role;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::json;
+use treelined_core::timestamp;
+use treelined_core::tree::branches::{self, Branch};
+pub use treelined_core::tree::{FilePlace, Flags, Node, Tree};
+use treelined_core::view::{Outline, Scope, Subject};
 
 /// The least size of a row of `list_branches` without its id, in bytes: the names of its members.
 const BRANCH_BYTES: usize = 100;
@@ -338,7 +338,7 @@ fn context_entries(
     let size = size_of(read, nodes.iter().copied());
     let ids: Vec<Vec<u8>> = nodes
         .iter()
-        .map(|node| crate::json::quoted(read.tree.id(*node)))
+        .map(|node| treelined_core::json::quoted(read.tree.id(*node)))
         .collect();
     let (bodies, fetches) = (read.bodies(), read.fetch(nodes)?);
     let write = move || {
@@ -396,7 +396,7 @@ fn context_json(context: Context) -> Vec<u8> {
     let ids = context
         .entry_ids
         .iter()
-        .map(|id| crate::json::quoted_or_null(id.as_deref()));
+        .map(|id| treelined_core::json::quoted_or_null(id.as_deref()));
     push_array(&mut out, ids);
     out.push(b'}');
     out

@@ -2,18 +2,18 @@
 
 use crate::daemon::convert::{push_array, push_number_member};
 use crate::daemon::reading::INLINE_ENTRIES;
-use crate::error::{Error, Result};
-use crate::json;
 use crate::log::body::Bodies;
 use crate::parallel::in_order;
 use crate::renderers::Renderers;
 use crate::rpc::handler::{Read, ReadAnswer};
 use crate::rpc::reply::{Prepared, page_bytes};
 use crate::session_render::{EntryRenderer, RenderPlan, RenderPlanner, ResultParts};
-use crate::tree::Node;
 use crate::wire;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
+use treelined_core::error::{Error, Result};
+use treelined_core::json;
+use treelined_core::tree::Node;
 
 /// The most ids of one request.
 const MOST_IDS: usize = 10_000;

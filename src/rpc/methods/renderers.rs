@@ -1,11 +1,11 @@
 //! `register_renderer` (protocol.md §14).
 
 use crate::daemon::call::Call;
-use crate::error::{Error, Result};
 use crate::renderers::{self, BadRenderer, MAX_RENDERERS, Renderer, RowStyle};
 use crate::wire;
 use serde_json::json;
 use std::sync::Arc;
+use treelined_core::error::{Error, Result};
 
 pub(in crate::rpc) fn register_renderer(
     call: &Arc<Call>,

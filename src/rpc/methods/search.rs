@@ -4,19 +4,19 @@ use super::list;
 use crate::blocking::blocking;
 use crate::daemon::call::Call;
 use crate::daemon::convert;
-use crate::error::{Error, Result};
-use crate::name;
 use crate::rpc::handler::Remainder;
 use crate::rpc::reply::page_bytes;
-use crate::search::{FieldKind, Mode, Query};
 use crate::session_search::{
     self, Branch, BranchFilter, EntryFilter, FieldSet, Hit, IndexSettings, Key, SearchOutcome,
     SearchRequest, SearchWatch, SearchedStore,
 };
-use crate::timestamp::{self, Millis};
 use crate::wire;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use treelined_core::error::{Error, Result};
+use treelined_core::name;
+use treelined_core::search::{FieldKind, Mode, Query};
+use treelined_core::timestamp::{self, Millis};
 
 /// The hits of a page if the client does not say.
 const USUAL_HITS: u64 = 50;

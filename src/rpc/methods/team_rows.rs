@@ -3,15 +3,15 @@
 
 use crate::daemon::convert;
 use crate::daemon::session_row::is_of_directory;
-use crate::error::Result;
-use crate::name;
 use crate::store::catalogue::CatalogueRow;
 use crate::store::conversations::Conversations;
-use crate::team::{TeamList, TeamSession};
 use crate::wire;
 use serde::Serialize;
 use std::collections::HashSet;
 use std::sync::Arc;
+use treelined_core::error::Result;
+use treelined_core::name;
+use treelined_core::team::{TeamList, TeamSession};
 
 /// The members of `ListSessionsResult` that one page of a list has.
 #[derive(Serialize)]
@@ -173,9 +173,9 @@ impl<'p> Selection<'p> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Kind;
-    use crate::team::{OpenElsewhere, TeamRow};
     use serde_json::{Value, json};
+    use treelined_core::error::Kind;
+    use treelined_core::team::{OpenElsewhere, TeamRow};
 
     fn session(id: &str, name: Option<&str>) -> TeamSession {
         TeamSession {

@@ -1,28 +1,28 @@
-//! `get_tree` (protocol.md §6): options and cursors. [`crate::view`] makes the view.
+//! `get_tree` (protocol.md §6): options and cursors. [`treelined_core::view`] makes the view.
 
 use crate::daemon::convert::{push_id_member, push_number_member};
 use crate::daemon::find;
 use crate::daemon::reading::{INLINE_BYTES, INLINE_ENTRIES};
 use crate::daemon::rows::{RowReader, ToExtract};
 use crate::daemon::tree_view::{View, ViewOptions, ViewRoom};
-use crate::entry::{Kind as EntryKind, Role};
-use crate::error::{Error, Kind, Result};
 use crate::log::body::{Bodies, Fetch};
 use crate::parallel::{CHUNK, in_order};
 use crate::renderers::Renderers;
 use crate::rpc::handler::{Read, ReadAnswer};
 use crate::rpc::reply::Prepared;
-use crate::search::{Mode, Query};
 use crate::session::SessionState;
-use crate::view::{
-    self, FIRST_READ, Filter, Folding, Order, Outline, Render, RowParts, Scope, ServedRow,
-    Snapshot, Start, Visible, nested,
-};
 use crate::wire;
 use serde_json::json;
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
+use treelined_core::entry::{Kind as EntryKind, Role};
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::search::{Mode, Query};
+use treelined_core::view::{
+    self, FIRST_READ, Filter, Folding, Order, Outline, Render, RowParts, Scope, ServedRow,
+    Snapshot, Start, Visible, nested,
+};
 
 /// The bytes of a response besides its rows.
 const ENVELOPE_BYTES: usize = 4096;
@@ -117,7 +117,7 @@ impl TreeRequest {
 }
 
 /// The bytes that a row reads besides its preview.
-fn read_for_row(core: &SessionState, node: crate::tree::Node) -> u64 {
+fn read_for_row(core: &SessionState, node: treelined_core::tree::Node) -> u64 {
     let len = u64::from(core.tree.place(node).len);
     match (core.tree.kind(node), core.tree.role(node)) {
         // The row may need the last line, or the last call.
@@ -342,7 +342,7 @@ fn push_rest(
 /// The start of a page, before its rows are made.
 enum PageStart {
     Offset(u64),
-    Around(crate::tree::Node),
+    Around(treelined_core::tree::Node),
 }
 
 /// `revision` is the revision that a cursor must have.

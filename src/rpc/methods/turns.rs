@@ -3,11 +3,11 @@
 
 use crate::daemon::agent_turn::{end, flush, request_turn};
 use crate::daemon::commit::ChangePlace;
-use crate::error::{Error, Kind, Result};
-use crate::flow::append::NewEntry;
 use crate::session::Activity;
 use crate::wire::{self, Disposition, Mutation};
 use std::sync::Arc;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::flow::append::NewEntry;
 
 pub(in crate::rpc) async fn begin_turn(
     place: ChangePlace,

@@ -2,10 +2,10 @@
 
 use super::list::earlier_changes;
 use crate::daemon::call::Call;
-use crate::error::Result;
 use crate::rpc::handler::Remainder;
 use crate::wire;
 use std::sync::Arc;
+use treelined_core::error::Result;
 
 pub(in crate::rpc) fn watch_sessions(
     call: &Arc<Call>,

@@ -3,17 +3,17 @@
 use super::segment::{Block, BlockTimes, EntryScores, FieldWords, SegmentWriter};
 use super::words::each_word;
 use crate::cancel::Cancel;
-use crate::entry::{Facts, Kind, Line, Role, scan};
-use crate::json;
 use crate::log::lines::Lines;
-use crate::search::{FieldKind, decoded, each_field_with_kind};
 use crate::session_search::request::{ScoreSet, weight};
-use crate::timestamp;
 use std::collections::HashSet;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::ops::{ControlFlow, Range};
+use treelined_core::entry::{Facts, Kind, Line, Role, scan};
+use treelined_core::json;
+use treelined_core::search::{FieldKind, decoded, each_field_with_kind};
+use treelined_core::timestamp;
 
 /// Bytes of lines in a block: a match scans at least as many.
 const BLOCK: u64 = 64 << 10;

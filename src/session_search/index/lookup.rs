@@ -5,17 +5,17 @@ use super::segment::{
 };
 use super::signature::{SetMatches, Sets};
 use super::words::{self, Piece};
-use crate::bytes::{Cursor, index};
 use crate::os::FileAt;
 use crate::session_search::page::Ceiling;
 use crate::session_search::request::{ScoreSet, SearchRequest};
-use crate::timestamp::Millis;
 use hashbrown::HashSet;
 use memchr::memmem::Finder;
 use memchr::{memchr, memrchr};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
+use treelined_core::bytes::{Cursor, index};
+use treelined_core::timestamp::Millis;
 
 /// A piece that occurs in more words than this does not narrow the search.
 const MOST_WORDS: usize = 2000;

@@ -23,7 +23,6 @@ use crate::log::{self, Log};
 use crate::os::file::{Location, Status};
 use crate::os::handle::HandleAccess;
 use crate::parallel::{self, ThreadPlan};
-use crate::search::{FieldKind, Query, folded_text};
 use builder::{FileReader, LABEL_BYTES, LabelTexts};
 use hashbrown::HashSet;
 use lookup::{BlockQuery, Candidate, TextParts};
@@ -33,6 +32,7 @@ use std::collections::HashMap;
 use std::io;
 use std::ops::ControlFlow;
 use std::time::Duration;
+use treelined_core::search::{FieldKind, Query, folded_text};
 
 /// Bytes of lines in a segment.
 const SEGMENT: u64 = 512 << 20;

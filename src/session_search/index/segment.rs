@@ -12,16 +12,16 @@
 
 use super::signature::{SetShape, SetWriter};
 use super::words::WordTaker;
-use crate::bytes::{Cursor, Fields};
-use crate::entry::Role;
 use crate::session_search::request::{EntryFilter, ScoreSet};
-use crate::timestamp::Millis;
 use hashbrown::hash_table::Entry;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::fs::File;
 use std::hash::BuildHasher;
 use std::io::{self, BufWriter, Write};
 use std::ops::{BitXor, Range};
+use treelined_core::bytes::{Cursor, Fields};
+use treelined_core::entry::Role;
+use treelined_core::timestamp::Millis;
 
 /// Words of a block that are looked up in the vocabulary together.
 const PREFETCHED: usize = 256;

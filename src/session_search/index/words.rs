@@ -5,7 +5,7 @@
 //! A query finds any part of a text, so its words may be parts of words of the index: a [`Piece`] says at which ends
 //! it is whole.
 
-use crate::search::folded_text;
+use treelined_core::search::folded_text;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Characters of the longest word.

@@ -5,13 +5,13 @@ mod generator;
 mod model;
 
 use super::*;
-use crate::search::{FieldKind, Mode, Query};
-use crate::tests::sample;
 use generator::Random;
 use model::{ModelEntry, Needle};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use treelined_core::search::{FieldKind, Mode, Query};
+use treelined_core::test_support::sample;
 
 fn request(query: &str, mode: Mode) -> SearchRequest {
     SearchRequest {
@@ -356,7 +356,7 @@ fn pages_and_totals_are_the_same_with_and_without_an_index() {
             check_pages(&store, idle, request(text, mode), &whole, limit);
         }
         let mut since = request(text, mode);
-        since.since = crate::timestamp::parse("2026-05-01T00:00:00.000Z");
+        since.since = treelined_core::timestamp::parse("2026-05-01T00:00:00.000Z");
         let whole = run(&store, &since);
         check_pages(&store, idle, since, &whole, 10);
     }

@@ -1,14 +1,14 @@
 //! A search that decodes every field with a parser of its own.
 
-use crate::entry::{Kind, Role};
 use crate::log::Log;
 use crate::os::file::Location;
-use crate::search::FieldKind;
-use crate::tree::Node;
 use regex::RegexBuilder;
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
+use treelined_core::entry::{Kind, Role};
+use treelined_core::search::FieldKind;
+use treelined_core::tree::Node;
 
 /// An entry with all its text.
 pub(super) struct ModelEntry {

@@ -6,7 +6,7 @@ use std::ops::Range;
 /// Bytes per read while no larger frame is being read: the capacity of a Linux pipe.
 pub(super) const CHUNK: usize = 64 * 1024;
 /// A buffer larger than this, in bytes, is freed after its frame.
-const KEEP: usize = crate::budget::INPUT_BYTES;
+const KEEP: usize = treelined_core::budget::INPUT_BYTES;
 
 /// The input and a buffer. All of `bytes` is initialized; `start..end` is unconsumed input.
 #[derive(Debug)]

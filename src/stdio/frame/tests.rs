@@ -6,8 +6,8 @@ use super::block::{MAX_BLOCK, MAX_NAME};
 use super::buffer::CHUNK;
 use super::head::HEAD;
 use super::*;
-use crate::tests::random::Random;
 use std::io::ErrorKind;
+use treelined_core::test_support::random::Random;
 
 /// Gives one piece per read, each after an `Interrupted`, and counts the reads.
 struct Pieces {

@@ -1,10 +1,10 @@
 //! Anthropic's Messages API: builds a request and reads its stream of events.
 
 use super::{EventContent, ModelFailure, Outgoing, Usage, identifier};
-use crate::summary::prompt::Prompt;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::Deserialize;
 use serde_json::json;
+use treelined_core::summary::prompt::Prompt;
 
 pub(super) fn request(model_id: &str, prompt: &Prompt, max_tokens: u64) -> Outgoing {
     let body = json!({

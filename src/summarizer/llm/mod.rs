@@ -16,9 +16,6 @@ mod pause;
 mod secret;
 
 use super::{OnPiece, failed};
-use crate::error::{Error, Kind};
-use crate::summary::conversation::TokenBudget;
-use crate::summary::{ModelName, Summary, SummaryRequest, Usage, prompt};
 use address::{endpoint, is_loopback};
 use events::EventSplitter;
 use futures_util::StreamExt;
@@ -32,6 +29,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use treelined_core::error::{Error, Kind};
+use treelined_core::summary::conversation::TokenBudget;
+use treelined_core::summary::{ModelName, Summary, SummaryRequest, Usage, prompt};
 
 /// The longest response that is read, in bytes, everything around the text included.
 const MAX_ANSWER_BYTES: usize = 16 << 20;

@@ -1,10 +1,10 @@
 //! OpenAI's Chat Completions API, which many other servers offer too: builds a request and reads its stream.
 
 use super::{EventContent, ModelFailure, Outgoing, Usage, identifier};
-use crate::summary::prompt::Prompt;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use treelined_core::summary::prompt::Prompt;
 
 /// Sends no limit of the answer's length, since servers differ in the name of that member.
 pub(super) fn request(model_id: &str, prompt: &Prompt) -> Outgoing {

@@ -2,7 +2,7 @@
 
 pub(super) use super::array_elements as elements;
 use crate::import::codex::record::{self, Line};
-use crate::json;
+use treelined_core::json;
 
 /// Deepest nesting of values that are copied unchanged.
 const DEEPEST: usize = 200;

@@ -24,8 +24,8 @@
 
 use super::record::{self, Line};
 use crate::import::member::{Body, Member, Node, NodeKind};
-use crate::json::{self, Elements};
 use std::borrow::Cow;
+use treelined_core::json::{self, Elements};
 
 mod blocks;
 

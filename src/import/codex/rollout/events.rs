@@ -3,9 +3,9 @@
 use super::{Item, RolloutReader, users};
 use crate::import::codex::record::{self, hash};
 use crate::import::member::{NodeKind, Place};
-use crate::json;
-use crate::timestamp::Millis;
 use std::borrow::Cow;
+use treelined_core::json;
+use treelined_core::timestamp::Millis;
 
 /// An event about a call.
 #[derive(Debug)]

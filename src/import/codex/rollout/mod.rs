@@ -4,8 +4,8 @@ use super::record::{self, Line, hash};
 use super::usage::{Meter, Tokens};
 use crate::import::Reader;
 use crate::import::member::{Base, Member, Node, NodeKind, Parent, Place, Record, Spawner};
-use crate::json;
 use std::collections::{HashMap, HashSet};
+use treelined_core::json;
 
 mod events;
 mod file_name;

@@ -4,9 +4,9 @@ use super::{Item, RolloutReader};
 use crate::import::codex::record::{self, hash};
 use crate::import::codex::usage::Tokens;
 use crate::import::member::{Node, NodeKind, Parent, Place};
-use crate::json;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
+use treelined_core::json;
 
 /// The latest message of the model, which may still grow.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 use super::{Item, RolloutReader};
 use crate::import::codex::record::{self, hash};
 use crate::import::member::NodeKind;
-use crate::json::{self, Elements};
 use std::borrow::Cow;
+use treelined_core::json::{self, Elements};
 
 /// The author of a message of the role `user`.
 enum Author {

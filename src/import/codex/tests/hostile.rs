@@ -23,7 +23,7 @@ fn a_file_cut_at_any_byte_is_read_as_far_as_it_goes() {
         for cut in whole.len() - 4096..whole.len() {
             let before = whole[..cut].iter().rposition(|byte| *byte == b'\n');
             let line = before.map_or(0, |before| before + 1);
-            match crate::json::value_span(&whole[line..cut]) {
+            match treelined_core::json::value_span(&whole[line..cut]) {
                 Ok(_) => lines.insert(cut),
                 Err(_) => lines.insert(line),
             };
@@ -295,6 +295,6 @@ fn deep_values_are_given_as_text() {
         let records: Vec<&[u8]> = node.places.iter().map(|p| at(p.at, p.len)).collect();
         let body = CodexFormat.body(&source.member, node, &records);
         let object = [b"{\"x\":0", &body.members[..], b"}"].concat();
-        assert!(crate::json::depth(&object) < 256);
+        assert!(treelined_core::json::depth(&object) < 256);
     }
 }

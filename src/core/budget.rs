@@ -1,0 +1,62 @@
+//! The limits in bytes of the memory that the daemon keeps between requests, for speed or for slow clients.
+//! They are one table, so that their sum is known ([`KEPT`]). Other memory is the index of an open session,
+//! which grows with its entries and is freed with the session, or an answer in progress, whose size the
+//! client limits.
+//!
+//! Each limit names the module that enforces it.
+
+/// The rows of the latest views of all sessions together. A larger view is not kept; a new view displaces
+/// those of other sessions (`rpc::tree`).
+pub const VIEW_BYTES: usize = 192 << 20;
+/// Events that wait for one hook. Further events are dropped and the log says so (`hooks`).
+pub const HOOK_QUEUE_BYTES: usize = 8 << 20;
+/// The JSON of one row of `list_sessions`. A longer row is written again each time (`rpc::list`).
+pub const SHOWN_ROW_BYTES: usize = 4 << 10;
+/// The statistics of one session by role. Larger ones are computed again for each request (`stats`).
+pub(crate) const STATS_BYTES: usize = 64 << 10;
+/// The input buffer, after a frame that needed a larger one (`stdio::frame`).
+pub const INPUT_BYTES: usize = 1 << 20;
+
+/// The result of the last import that found nothing new, with the names of its sources. A longer one is not kept
+/// (`importer::repeat`).
+pub const LAST_IMPORT_BYTES: usize = 8 << 20;
+
+/// The rows of the team's sessions, and as much again each for their ids, for the sessions that others have open, and
+/// twice for the list made of them. Rows beyond it are left out of the list (`fleet::team`).
+pub const TEAM_BYTES: usize = 12 << 20;
+
+/// How many instances of a limit there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Per {
+    Process,
+    Hook,
+    /// One for each open session.
+    Session,
+    /// One for each file in the session directory.
+    Row,
+    /// One if the daemon keeps its sessions in a log.
+    Log,
+}
+
+/// Name, number of instances, and bytes of each limit.
+pub(crate) const KEPT: &[(&str, Per, usize)] = &[
+    ("views", Per::Process, VIEW_BYTES),
+    ("input", Per::Process, INPUT_BYTES),
+    ("the last import", Per::Process, LAST_IMPORT_BYTES),
+    ("the team's sessions", Per::Log, 5 * TEAM_BYTES),
+    ("hook queues", Per::Hook, HOOK_QUEUE_BYTES),
+    ("statistics", Per::Session, STATS_BYTES),
+    ("rows of the list", Per::Row, SHOWN_ROW_BYTES),
+];
+
+/// The most bytes kept with this many hooks, open sessions, and files in the session directory, without a log.
+pub fn most_kept(hooks: usize, sessions: usize, files: usize) -> usize {
+    let times = |per| match per {
+        Per::Process => 1,
+        Per::Hook => hooks,
+        Per::Session => sessions,
+        Per::Row => files,
+        Per::Log => 0,
+    };
+    KEPT.iter().map(|(_, per, bytes)| times(*per) * bytes).sum()
+}

@@ -1,0 +1,41 @@
+//! Lines of other tools that look like those of a session: `uuid` and `parentUuid` in place of `id` and `parentId`.
+
+use crate::json;
+
+/// The tool that writes such lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writer {
+    ClaudeCode,
+    /// Its lines have the members of Claude Code's, and Gemini's messages. It cannot be imported yet.
+    QwenCode,
+}
+
+impl Writer {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "Claude Code",
+            Self::QwenCode => "Qwen Code",
+        }
+    }
+}
+
+/// The tool that writes such an object; `None` for entries of sessions and any other value.
+pub fn writer(object: &[u8]) -> Option<Writer> {
+    let names = [
+        "uuid",
+        "parentUuid",
+        "id",
+        "message",
+        "systemPayload",
+        "toolCallResult",
+    ];
+    let [uuid, parent, id, message, payload, result] = json::get_each(object, names);
+    if uuid.is_none() || parent.is_none() || id.is_some() {
+        return None;
+    }
+    let has_parts = || message.is_some_and(|message| json::get(message, "parts").is_some());
+    Some(match payload.is_some() || result.is_some() || has_parts() {
+        true => Writer::QwenCode,
+        false => Writer::ClaudeCode,
+    })
+}

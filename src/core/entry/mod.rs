@@ -1,0 +1,351 @@
+//! One entry of a session, as plain data: its kind, its role, and the envelope that the index keeps.
+//!
+//! Pure. [`scan`] reads a line into these types, [`draft`] the text that goes back to an editor,
+//! [`foreign`] knows the lines of other tools.
+
+pub mod draft;
+pub mod foreign;
+pub mod scan;
+
+use crate::json::{self, Malformed};
+use std::borrow::Cow;
+use std::fmt;
+
+/// The `customType` of leaf records.
+pub(crate) const LEAF_RECORD: &str = "treelined.leaf";
+/// The `customType` of the record that ends the log of a deleted session.
+pub const TRASHED: &str = "treelined.trashed";
+/// The `customType` of the record behind it, once the session is restored.
+pub const RESTORED: &str = "treelined.restored";
+/// The cause of records that move no leaf.
+pub(crate) const NO_MOVE: &str = "";
+/// The cause of the leaf record that leaves a file where it opens (session-file.md §4.3).
+pub(crate) const KEEP: &str = "keep";
+
+/// The `type` of an entry; `session` is a [`HeaderFacts`] instead.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    Message,
+    ThinkingLevelChange,
+    ModelChange,
+    Compaction,
+    BranchSummary,
+    Custom,
+    CustomMessage,
+    Label,
+    SessionInfo,
+    Usage,
+    ContextEdit,
+    /// A `custom` of type `treelined.leaf`: a durable move of the leaf (session-file.md §4). Also a record of a
+    /// deletion, which stays at the leaf.
+    LeafRecord,
+    /// A type unknown to this program; the entry is kept.
+    Unknown,
+    /// A `custom` of type `note` about another entry (session-file.md §1.4).
+    Note,
+    /// A change of the mode of oh-my-pi.
+    ModeChange,
+}
+
+impl Kind {
+    const ALL: [Kind; 15] = [
+        Self::Message,
+        Self::ThinkingLevelChange,
+        Self::ModelChange,
+        Self::Compaction,
+        Self::BranchSummary,
+        Self::Custom,
+        Self::CustomMessage,
+        Self::Label,
+        Self::SessionInfo,
+        Self::Usage,
+        Self::ContextEdit,
+        Self::LeafRecord,
+        Self::Unknown,
+        Self::Note,
+        Self::ModeChange,
+    ];
+
+    /// The kind with this number (`as u8`). The numbers are part of the format of the side index.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+
+    /// The `type` in the file; `None` for [`Kind::Unknown`], where only the entry has it.
+    pub fn name(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Message => "message",
+            Self::ThinkingLevelChange => "thinking_level_change",
+            Self::ModelChange => "model_change",
+            Self::Compaction => "compaction",
+            Self::BranchSummary => "branch_summary",
+            Self::Custom | Self::LeafRecord | Self::Note => "custom",
+            Self::CustomMessage => "custom_message",
+            Self::Label => "label",
+            Self::SessionInfo => "session_info",
+            Self::Usage => "usage",
+            Self::ContextEdit => "context_edit",
+            Self::ModeChange => "mode_change",
+            Self::Unknown => return None,
+        })
+    }
+
+    /// Whether entries of this kind are bookkeeping and not steps of the conversation: two positions with only such
+    /// entries between them are the same conversation (semantics.md, "The terms").
+    pub fn is_bookkeeping(self) -> bool {
+        matches!(
+            self,
+            Self::Label | Self::SessionInfo | Self::Custom | Self::Note | Self::Usage
+        )
+    }
+
+    /// The kind of this type. Never [`Kind::LeafRecord`] or [`Kind::Note`], which the type alone does not show.
+    pub fn of(name: &str) -> Self {
+        match name {
+            "message" => Self::Message,
+            "thinking_level_change" => Self::ThinkingLevelChange,
+            "model_change" => Self::ModelChange,
+            "compaction" => Self::Compaction,
+            "branch_summary" => Self::BranchSummary,
+            "custom" => Self::Custom,
+            "custom_message" => Self::CustomMessage,
+            "label" => Self::Label,
+            "session_info" => Self::SessionInfo,
+            "usage" => Self::Usage,
+            "context_edit" => Self::ContextEdit,
+            "mode_change" => Self::ModeChange,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// The `role` of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum Role {
+    /// No message, or a message without a role.
+    #[default]
+    None,
+    User,
+    Assistant,
+    ToolResult,
+    System,
+    BashExecution,
+    /// `custom`, and `hookMessage`, its name before version 3.
+    Custom,
+    BranchSummary,
+    CompactionSummary,
+    /// A role unknown to this program.
+    Other,
+}
+
+impl Role {
+    const ALL: [Role; 10] = [
+        Self::None,
+        Self::User,
+        Self::Assistant,
+        Self::ToolResult,
+        Self::System,
+        Self::BashExecution,
+        Self::Custom,
+        Self::BranchSummary,
+        Self::CompactionSummary,
+        Self::Other,
+    ];
+
+    /// The role with this number (`as u8`). The numbers are part of the format of the side index.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+
+    /// The role in a version 3 file; `None` where only the entry has it.
+    pub fn name(self) -> Option<&'static str> {
+        Some(match self {
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::ToolResult => "toolResult",
+            Self::System => "system",
+            Self::BashExecution => "bashExecution",
+            Self::Custom => "custom",
+            Self::BranchSummary => "branchSummary",
+            Self::CompactionSummary => "compactionSummary",
+            Self::None | Self::Other => return None,
+        })
+    }
+
+    /// The role of this name.
+    pub fn of(name: &str) -> Self {
+        match name {
+            "user" => Self::User,
+            "assistant" => Self::Assistant,
+            "toolResult" => Self::ToolResult,
+            "system" => Self::System,
+            "bashExecution" => Self::BashExecution,
+            "custom" | "hookMessage" => Self::Custom,
+            "branchSummary" => Self::BranchSummary,
+            "compactionSummary" => Self::CompactionSummary,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// An entry's `parentId`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Parent<'a> {
+    /// Absent, or neither a string nor null.
+    Absent,
+    Null,
+    Id(Cow<'a, str>),
+}
+
+/// The data of one entry that the index keeps. Strings are decoded, and borrowed if they have no escapes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Envelope<'a> {
+    pub kind: Kind,
+    pub id: Option<Cow<'a, str>>,
+    pub parent: Parent<'a>,
+    /// As written; ISO 8601 if the writer kept to the format.
+    pub timestamp: Option<Cow<'a, str>>,
+    pub facts: Facts<'a>,
+    /// Whether the line differs from the usual form: its members do not begin with `type, id, parentId,
+    /// timestamp`, one of these comes twice, or a key has an escape. For information only.
+    pub odd: bool,
+}
+
+/// The facts of an entry that rows, labels and the navigation log need, by its kind.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Facts<'a> {
+    None,
+    Message {
+        role: Role,
+        /// Whether it is an assistant message without text (blank text aside) that did not end early: with
+        /// tool calls or thinking only.
+        silent: bool,
+        /// A failed tool result or command, or an answer that ended in an error or was aborted.
+        is_error: bool,
+        /// The tool of a tool result.
+        tool_name: Option<Cow<'a, str>>,
+        said: MessageTime,
+    },
+    Compaction {
+        tokens_before: Option<u64>,
+        first_kept_entry_id: Option<Cow<'a, str>>,
+        /// Version 1: index into the parsed lines, with the header counted.
+        first_kept_entry_index: Option<u64>,
+    },
+    BranchSummary {
+        from_id: Option<Cow<'a, str>>,
+        merge: bool,
+    },
+    /// `None` for a null or empty label, which removes the label.
+    Label {
+        target_id: Option<Cow<'a, str>>,
+        label: Option<Cow<'a, str>>,
+    },
+    /// `None` for a null or empty name, which removes the name.
+    SessionInfo {
+        name: Option<Cow<'a, str>>,
+    },
+    /// `display` is false only if it is literally false.
+    CustomMessage {
+        display: bool,
+    },
+    ContextEdit {
+        target_id: Option<Cow<'a, str>>,
+    },
+    /// Of a deletion, the cause is [`NO_MOVE`].
+    LeafRecord {
+        from: Option<Cow<'a, str>>,
+        cause: Option<Cow<'a, str>>,
+    },
+}
+
+/// The largest time of JavaScript, in Unix milliseconds.
+const MAX_MILLIS: f64 = 8.64e15;
+
+/// The time at which a message of the user or the assistant was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MessageTime {
+    /// It is another message, or has no content.
+    Never,
+    /// The message has no time: that of its entry counts.
+    WithEntry,
+    /// In Unix milliseconds.
+    At(i64),
+}
+
+/// The content of a line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Line<'a> {
+    Entry(Envelope<'a>),
+    /// An object of type `session`, on any line.
+    Header(HeaderFacts<'a>),
+    /// The line with the session's title with which some programs begin a file; not an entry.
+    Title(Option<Cow<'a, str>>),
+    /// White space only.
+    Blank,
+}
+
+/// The version of a header that does not state a whole number: newer than every known version.
+pub(super) const UNREADABLE_VERSION: u64 = u64::MAX;
+
+/// The first line of a session file (session-file.md §1).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HeaderFacts<'a> {
+    /// 1 if absent or null; [`UNREADABLE_VERSION`] if it is not a whole number, so that the file is not migrated.
+    pub version: u64,
+    pub id: Option<Cow<'a, str>>,
+    pub timestamp: Option<Cow<'a, str>>,
+    pub cwd: Option<Cow<'a, str>>,
+    pub parent_session: Option<Cow<'a, str>>,
+    pub spawned_by: Option<SpawnedBy>,
+    /// The session's name, which some programs write here.
+    pub title: Option<Cow<'a, str>>,
+}
+
+/// The call that spawned a subagent's session (session-file.md §1.2).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SpawnedBy {
+    pub session_id: String,
+    pub entry_id: Option<String>,
+    pub tool_call_id: Option<String>,
+}
+
+impl SpawnedBy {
+    /// Reads the raw value of `spawnedBy`; `None` if it names no session.
+    pub(crate) fn parse(raw: &[u8]) -> Option<Self> {
+        let text = |name: &str| Some(json::id(json::get(raw, name)?)?.into_owned());
+        Some(Self {
+            session_id: text("sessionId")?,
+            entry_id: text("entryId"),
+            tool_call_id: text("toolCallId"),
+        })
+    }
+}
+
+/// Why a line is not an entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BadLine {
+    /// Not JSON; `at` is the offset of the first wrong byte from the start of the line.
+    InvalidJson { at: usize },
+    /// JSON, but not an object, or an object without a string `type`.
+    NotAnObject,
+}
+
+impl fmt::Display for BadLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InvalidJson { at } => Malformed { at: *at }.fmt(f),
+            Self::NotAnObject => f.write_str("not an object with a type"),
+        }
+    }
+}
+
+impl std::error::Error for BadLine {}
+
+impl From<Malformed> for BadLine {
+    fn from(Malformed { at }: Malformed) -> Self {
+        Self::InvalidJson { at }
+    }
+}

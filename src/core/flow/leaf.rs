@@ -1,0 +1,133 @@
+//! Moves of the leaf: `set_leaf`, `branch`, undo and redo (session-file.md §4).
+
+use super::{IdAllocator, push_raw_member, push_text_member};
+use crate::entry::KEEP;
+use crate::error::{Error, Kind, Result};
+use crate::flow::PlannedLines;
+use crate::id::Source;
+use crate::json::quoted_or_null;
+use crate::tree::{Cause, Node, Tree};
+
+/// A summary of the branch that is left.
+#[derive(Debug, Clone)]
+pub struct BranchSummary {
+    pub text: String,
+    /// Raw JSON.
+    pub details: Option<Vec<u8>>,
+    /// Raw JSON; `None` if no model was asked.
+    pub usage: Option<Vec<u8>>,
+    /// Whether a client or hook wrote it.
+    pub from_hook: bool,
+}
+
+impl BranchSummary {
+    /// Whether it has no text: then no entry is written for it.
+    pub fn is_empty(&self) -> bool {
+        self.text.trim().is_empty()
+    }
+}
+
+/// The leaf record that makes a move durable; no line if the leaf does not move.
+pub fn plan(tree: &Tree, source: &dyn Source, to: Option<Node>, cause: Cause) -> PlannedLines {
+    let mut planned = PlannedLines::default();
+    if tree.leaf() != to {
+        let mut minter = IdAllocator::new(tree, source);
+        planned.lines.push(record(&mut minter, tree, to, cause));
+    }
+    planned
+}
+
+/// The target of undo or redo.
+pub fn history_target(tree: &Tree, cause: Cause) -> Result<Option<Node>> {
+    let (target, name) = match cause {
+        Cause::Redo => (tree.moves().redo_target(tree), "redo"),
+        _ => (tree.moves().undo_target(tree), "undo"),
+    };
+    target.ok_or_else(|| {
+        Error::new(
+            Kind::NothingToUndo,
+            format!("there is no navigation to {name}"),
+        )
+    })
+}
+
+/// `{"type":"custom","customType":"treelined.leaf",…}` (session-file.md §4).
+pub(crate) fn record(
+    minter: &mut IdAllocator<'_>,
+    tree: &Tree,
+    to: Option<Node>,
+    cause: Cause,
+) -> Vec<u8> {
+    record_from(minter, tree, tree.leaf(), to, cause.name())
+}
+
+/// Ends bookkeeping with a record of the place where the file opens, if the leaf is elsewhere (session-file.md §4.3).
+pub(crate) fn keep(planned: &mut PlannedLines, minter: &mut IdAllocator<'_>, tree: &Tree) {
+    let opens_at = tree.file_leaf();
+    if planned.lines.is_empty() || planned.has_steps || opens_at == tree.leaf() {
+        return;
+    }
+    let record = record_from(minter, tree, opens_at, opens_at, KEEP);
+    planned.lines.push(record);
+    planned.keeps = true;
+}
+
+/// The leaf record of any cause and from any position.
+pub fn record_from(
+    minter: &mut IdAllocator<'_>,
+    tree: &Tree,
+    from: Option<Node>,
+    to: Option<Node>,
+    cause: &str,
+) -> Vec<u8> {
+    let id = minter.id();
+    let mut data = b"{\"from\":".to_vec();
+    data.extend_from_slice(&quoted_or_null(from.map(|from| tree.id(from))));
+    data.extend_from_slice(b",\"cause\":");
+    crate::json::push_string(&mut data, cause);
+    data.push(b'}');
+    let mut line = b"{\"type\":\"custom\",\"customType\":\"treelined.leaf\",\"id\":".to_vec();
+    crate::json::push_string(&mut line, id.as_str());
+    line.extend_from_slice(b",\"parentId\":");
+    line.extend_from_slice(&quoted_or_null(to.map(|to| tree.id(to))));
+    line.extend_from_slice(b",\"timestamp\":");
+    crate::json::push_string(&mut line, minter.now());
+    push_raw_member(&mut line, "data", &data);
+    line.push(b'}');
+    line
+}
+
+/// A `branch_summary` at the new leaf, from the old leaf (semantics.md §6) or from the tip of the merged
+/// branch.
+pub fn plan_summary(
+    tree: &Tree,
+    minter: &mut IdAllocator<'_>,
+    to: Option<Node>,
+    merges: Option<&str>,
+    summary: &BranchSummary,
+) -> PlannedLines {
+    let id = minter.id();
+    let old_leaf = tree.leaf().map(|leaf| tree.id(leaf));
+    let from_id = merges.or(old_leaf).unwrap_or("root");
+    let mut members = Vec::new();
+    push_text_member(&mut members, "fromId", from_id);
+    push_text_member(&mut members, "summary", &summary.text);
+    if let Some(details) = &summary.details {
+        push_raw_member(&mut members, "details", details);
+    }
+    if let Some(usage) = &summary.usage {
+        push_raw_member(&mut members, "usage", usage);
+    }
+    if summary.from_hook {
+        push_raw_member(&mut members, "fromHook", b"true");
+    }
+    if merges.is_some() {
+        push_raw_member(&mut members, "merge", b"true");
+    }
+    let parent_id = to.map(|to| tree.id(to));
+    PlannedLines {
+        lines: vec![minter.line("branch_summary", &id, parent_id, &members)],
+        entry_ids: vec![id],
+        ..PlannedLines::default()
+    }
+}

@@ -1,0 +1,133 @@
+//! Plans the operations on a session: computes the lines to write from the tree.
+//!
+//! Pure: no files, no clock of its own, no waiting, no JSON-RPC. The session writes the lines.
+
+pub mod append;
+pub mod compact;
+pub mod fork;
+pub mod leaf;
+pub mod navigate;
+pub(crate) mod path_rules;
+mod paths;
+pub mod pick;
+pub mod subtree;
+pub mod validate;
+
+use crate::id::{self, EntryId, Source};
+use crate::json;
+use crate::json::quoted_or_null;
+use crate::timestamp;
+use crate::tree::Tree;
+use hashbrown::HashSet;
+
+/// Lines that a flow has planned, ready to be written.
+#[derive(Debug, Default)]
+pub struct PlannedLines {
+    /// Complete entries, without line breaks, in file order.
+    pub lines: Vec<Vec<u8>>,
+    /// The ids of the entries, without leaf records.
+    pub entry_ids: Vec<EntryId>,
+    /// For several operations that are written together: the number of lines up to the end of each.
+    pub ends: Vec<usize>,
+    /// Whether an append has steps, and not bookkeeping alone.
+    pub has_steps: bool,
+    /// Whether one more line, the last one, leaves the file where it opens (session-file.md §4.3).
+    pub keeps: bool,
+}
+
+impl PlannedLines {
+    /// The lines of the operation, without the one that leaves the file where it opens.
+    pub fn own_lines(&self) -> usize {
+        self.lines.len() - usize::from(self.keeps)
+    }
+}
+
+/// Allocates ids and makes lines for one operation: fresh ids, one timestamp.
+pub struct IdAllocator<'a> {
+    tree: &'a Tree,
+    source: &'a dyn Source,
+    now: String,
+    minted: HashSet<EntryId>,
+}
+
+impl<'a> IdAllocator<'a> {
+    pub fn new(tree: &'a Tree, source: &'a dyn Source) -> Self {
+        Self {
+            tree,
+            source,
+            now: timestamp::format(source.now_ms()),
+            minted: HashSet::new(),
+        }
+    }
+
+    /// The timestamp of the operation, in the format of entries.
+    pub(crate) fn now(&self) -> &str {
+        &self.now
+    }
+
+    /// A new id that neither the session nor this operation uses.
+    pub(crate) fn id(&mut self) -> EntryId {
+        loop {
+            let id = id::entry_id_candidate(self.source);
+            if self.tree.find_any(id.as_str()).is_none() && self.minted.insert(id.clone()) {
+                return id;
+            }
+        }
+    }
+
+    /// Reserves an id from the client.
+    pub(crate) fn keep_off(&mut self, id: &EntryId) {
+        self.minted.insert(id.clone());
+    }
+
+    /// `{"type":…,"id":…,"parentId":…,"timestamp":…` + `members` (each `,"name":value`) + `}`.
+    pub(crate) fn line(
+        &self,
+        type_name: &str,
+        id: &EntryId,
+        parent_id: Option<&str>,
+        members: &[u8],
+    ) -> Vec<u8> {
+        line(type_name, id, parent_id, &self.now, members)
+    }
+}
+
+/// One entry as a line of the file, without a line break.
+pub(crate) fn line(
+    type_name: &str,
+    id: &EntryId,
+    parent_id: Option<&str>,
+    timestamp: &str,
+    members: &[u8],
+) -> Vec<u8> {
+    let mut line = Vec::with_capacity(128 + members.len());
+    line.extend_from_slice(b"{\"type\":");
+    json::push_string(&mut line, type_name);
+    line.extend_from_slice(b",\"id\":");
+    json::push_string(&mut line, id.as_str());
+    line.extend_from_slice(b",\"parentId\":");
+    line.extend_from_slice(&quoted_or_null(parent_id));
+    line.extend_from_slice(b",\"timestamp\":");
+    json::push_string(&mut line, timestamp);
+    line.extend_from_slice(members);
+    line.push(b'}');
+    line
+}
+
+/// Appends `,"name":` and a string literal.
+pub(crate) fn push_text_member(members: &mut Vec<u8>, name: &str, text: &str) {
+    push_member_name(members, name);
+    json::push_string(members, text);
+}
+
+/// Appends `,"name":` and raw JSON, whose line breaks become spaces.
+pub(crate) fn push_raw_member(members: &mut Vec<u8>, name: &str, raw: &[u8]) {
+    push_member_name(members, name);
+    json::push_one_line(members, raw);
+}
+
+fn push_member_name(members: &mut Vec<u8>, name: &str) {
+    members.push(b',');
+    json::push_string(members, name);
+    members.push(b':');
+}

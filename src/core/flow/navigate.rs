@@ -1,0 +1,286 @@
+//! `navigate_tree` (protocol.md §4): plan, resolve and commit, without the waits between them.
+
+use super::leaf::{self, BranchSummary};
+use super::{IdAllocator, push_text_member};
+use crate::entry::{Kind, Role};
+use crate::error::{Error, Kind as ErrorKind, Result};
+use crate::flow::PlannedLines;
+use crate::id::{EntryId, Source};
+use crate::summary::request::is_content;
+use crate::tree::{Cause, Node, Tree};
+
+/// The plan of a navigation. Positions are ids: the tree may be read again before the commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NavigationPlan {
+    pub target_id: EntryId,
+    pub old_leaf_id: Option<EntryId>,
+    pub new_leaf_id: Option<EntryId>,
+    pub common_ancestor_id: Option<EntryId>,
+    /// The branch that the leaf leaves: from below the common ancestor to its end.
+    pub abandoned: Vec<Node>,
+    /// The number of those that its nearest compaction covers, including the compaction.
+    compacted: usize,
+    /// The entry whose text goes back to the editor.
+    pub editor_entry: Option<Node>,
+    /// Whether the branch has anything worth a summary.
+    pub worth_summarizing: bool,
+    /// The tip of the branch to merge: then the leaf does not move, and the summary is of that branch.
+    pub merges: Option<EntryId>,
+}
+
+/// The outcome of planning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Navigation {
+    /// The target has the step of the leaf.
+    AlreadyThere,
+    Move(NavigationPlan),
+}
+
+/// Plans a navigation to `target`. With `rewind` it goes above a user message even if that is the leaf.
+pub fn plan(tree: &Tree, target: Node, rewind: bool) -> Navigation {
+    let old_leaf = tree.leaf();
+    let is_input = is_users(tree, target) || tree.kind(target) == Kind::CustomMessage;
+    let rewinds = rewind && is_input;
+    if !rewinds && tree.skip_bookkeeping(old_leaf) == tree.skip_bookkeeping(Some(target)) {
+        return Navigation::AlreadyThere;
+    }
+    let new_leaf = if is_input {
+        tree.parent(target)
+    } else {
+        Some(target)
+    };
+    let (ancestor, abandoned) = tree.branch(old_leaf, Some(target));
+    let compacted = compacted_entries(tree, &abandoned);
+    let id = |node: Node| EntryId::new(tree.id(node));
+    Navigation::Move(NavigationPlan {
+        target_id: id(target),
+        old_leaf_id: old_leaf.map(id),
+        new_leaf_id: from_leaf(tree, new_leaf).map(id),
+        common_ancestor_id: ancestor.map(id),
+        worth_summarizing: is_worth_summarizing(tree, &abandoned, compacted),
+        abandoned,
+        compacted,
+        editor_entry: is_input.then_some(target),
+        merges: None,
+    })
+}
+
+/// Plans a merge: a summary of the branch that ends at `tip`, from its common ancestor with the leaf on
+/// (semantics.md §5). A tip whose step is on the path to the leaf has no steps of its own.
+pub fn plan_merge(tree: &Tree, tip: Node) -> Navigation {
+    let leaf = tree.leaf();
+    let (ancestor, abandoned) = tree.branch(Some(tip), leaf);
+    if !has_steps(tree, &abandoned) {
+        return Navigation::AlreadyThere;
+    }
+    let compacted = compacted_entries(tree, &abandoned);
+    let id = |node: Node| EntryId::new(tree.id(node));
+    Navigation::Move(NavigationPlan {
+        target_id: id(tip),
+        old_leaf_id: leaf.map(id),
+        new_leaf_id: leaf.map(id),
+        common_ancestor_id: ancestor.map(id),
+        worth_summarizing: is_worth_summarizing(tree, &abandoned, compacted),
+        abandoned,
+        compacted,
+        editor_entry: None,
+        merges: Some(id(tip)),
+    })
+}
+
+impl NavigationPlan {
+    /// The entries to summarize, without those that the nearest compaction covers (protocol.md §4.5).
+    pub fn entries(&self) -> &[Node] {
+        self.abandoned.get(self.compacted..).unwrap_or_default()
+    }
+
+    /// The entries that the nearest compaction of the branch covers, itself included.
+    pub fn compacted(&self) -> &[Node] {
+        self.abandoned.get(..self.compacted).unwrap_or_default()
+    }
+
+    /// The nearest compaction of the branch; its summary is the earlier context.
+    pub fn previous_compaction(&self) -> Option<Node> {
+        self.compacted().last().copied()
+    }
+
+    /// The entries of the branch that this compaction keeps: from `first_kept` to the compaction, without
+    /// earlier compactions and system messages. Empty if `first_kept` is not above it.
+    pub fn kept(&self, tree: &Tree, first_kept: Option<Node>) -> Vec<Node> {
+        let end = self.compacted.saturating_sub(1);
+        let before = self.abandoned.get(..end).unwrap_or_default();
+        let above = before.first().and_then(|first| tree.parent(*first));
+        let is_further_up =
+            || first_kept.is_some() && tree.common_ancestor(above, first_kept) == first_kept;
+        let start = before.iter().position(|node| Some(*node) == first_kept);
+        let kept = match start {
+            Some(start) => before.get(start..).unwrap_or_default(),
+            None if is_further_up() => before,
+            None => &[],
+        };
+        let counts = |node: &Node| match tree.kind(*node) {
+            Kind::Compaction => false,
+            Kind::Message => tree.role(*node) != Role::System,
+            _ => true,
+        };
+        kept.iter().copied().filter(counts).collect()
+    }
+
+    /// Entries whose text may be the goal of the branch, the best first: the target if it is on the old
+    /// path and its text goes back to the editor; the user messages of the branch, oldest first; those
+    /// above the branch, nearest first.
+    pub fn goals<'a>(&'a self, tree: &'a Tree) -> impl Iterator<Item = Node> + 'a {
+        let ancestor = self.common_ancestor_id.as_ref();
+        let ancestor = ancestor.and_then(|id| tree.find(id.as_str()));
+        let target = self.editor_entry.filter(|node| Some(*node) == ancestor);
+        let own = self.abandoned.iter().copied();
+        let users = own.chain(tree.ancestors(ancestor));
+        let users = users.filter(|node| is_users(tree, *node));
+        target.into_iter().chain(users)
+    }
+
+    /// The steps of the branch that the leaf leaves.
+    pub fn abandoned_steps(&self, tree: &Tree) -> usize {
+        let steps = self.abandoned.iter();
+        steps
+            .filter(|node| !tree.kind(**node).is_bookkeeping())
+            .count()
+    }
+
+    /// The end of the branch that is summarized.
+    pub fn tip(&self) -> Option<Node> {
+        self.abandoned.last().copied()
+    }
+}
+
+/// Where the leaf goes: nowhere, if the position has its step.
+fn from_leaf(tree: &Tree, new_leaf: Option<Node>) -> Option<Node> {
+    match tree.is_same_conversation(new_leaf, tree.leaf()) {
+        true => tree.leaf(),
+        false => new_leaf,
+    }
+}
+
+fn is_users(tree: &Tree, node: Node) -> bool {
+    tree.kind(node) == Kind::Message && tree.role(node) == Role::User
+}
+
+/// The target of `pop`: the named entry, or the nearest user message at or above the leaf. Fails with
+/// `notAUserMessage` if there is neither.
+pub fn pop_target(tree: &Tree, entry_id: Option<&str>) -> Result<Node> {
+    if let Some(id) = entry_id {
+        return tree.find(id).ok_or_else(|| Error::entry_not_found(id));
+    }
+    let mut above = tree.ancestors(tree.leaf());
+    above.find(|node| is_users(tree, *node)).ok_or_else(|| {
+        let message = "there is no user message at or above the leaf: name an entry to go to";
+        let leaf_id = tree.leaf().map(|leaf| tree.id(leaf));
+        Error::new(ErrorKind::NotAUserMessage, message)
+            .with_details(serde_json::json!({ "entryId": leaf_id }))
+    })
+}
+
+fn has_steps(tree: &Tree, branch: &[Node]) -> bool {
+    let mut kinds = branch.iter().map(|node| tree.kind(*node));
+    kinds.any(|kind| !kind.is_bookkeeping())
+}
+
+/// The number of a branch's entries that its nearest compaction covers, including the compaction.
+fn compacted_entries(tree: &Tree, branch: &[Node]) -> usize {
+    let is_compaction = |node: &Node| tree.kind(*node) == Kind::Compaction;
+    branch
+        .iter()
+        .rposition(is_compaction)
+        .map_or(0, |at| at + 1)
+}
+
+/// Whether a branch has anything that would be lost without a summary.
+fn is_worth_summarizing(tree: &Tree, entries: &[Node], compacted: usize) -> bool {
+    let has_content = |node: &Node| is_content(tree.kind(*node), tree.role(*node));
+    compacted > 0 || entries.iter().any(has_content)
+}
+
+/// The lines of the commit: a summary or a leaf record, then the label (protocol.md §4.8).
+pub fn commit(
+    tree: &Tree,
+    source: &dyn Source,
+    plan: &NavigationPlan,
+    summary: Option<&BranchSummary>,
+    label: Option<&str>,
+) -> Result<PlannedLines> {
+    let find = |id: &EntryId| {
+        let found = tree.find(id.as_str());
+        found.ok_or_else(|| Error::entry_not_found(id.as_str()))
+    };
+    let new_leaf = match plan.merges {
+        Some(_) => tree.leaf(),
+        None => from_leaf(tree, plan.new_leaf_id.as_ref().map(find).transpose()?),
+    };
+    let mut minter = IdAllocator::new(tree, source);
+    let mut planned = match summary {
+        Some(summary) => {
+            let merges = plan.merges.as_ref().map(EntryId::as_str);
+            leaf::plan_summary(tree, &mut minter, new_leaf, merges, summary)
+        }
+        None => PlannedLines::default(),
+    };
+    if summary.is_none() && new_leaf != tree.leaf() {
+        let record = leaf::record(&mut minter, tree, new_leaf, Cause::NavigateTree);
+        planned.lines.push(record);
+    }
+    let is_unmoved = planned.lines.is_empty();
+    if let Some(label) = label {
+        let summary_id = planned.entry_ids.first().cloned();
+        let target_id = summary_id.as_ref().unwrap_or(&plan.target_id);
+        let parent_id = summary_id.as_ref().map(EntryId::as_str);
+        let parent_id = parent_id.or(new_leaf.map(|leaf| tree.id(leaf)));
+        push_label(
+            &mut planned,
+            &mut minter,
+            parent_id,
+            target_id.as_str(),
+            label,
+        );
+    }
+    if is_unmoved {
+        leaf::keep(&mut planned, &mut minter, tree);
+    }
+    Ok(planned)
+}
+
+/// The line of a navigation that does not move the leaf: the label, at the leaf.
+pub fn label_at_leaf(
+    tree: &Tree,
+    source: &dyn Source,
+    target_id: &EntryId,
+    label: &str,
+) -> PlannedLines {
+    let mut planned = PlannedLines::default();
+    let mut minter = IdAllocator::new(tree, source);
+    let leaf_id = tree.leaf().map(|leaf| tree.id(leaf));
+    push_label(
+        &mut planned,
+        &mut minter,
+        leaf_id,
+        target_id.as_str(),
+        label,
+    );
+    leaf::keep(&mut planned, &mut minter, tree);
+    planned
+}
+
+fn push_label(
+    planned: &mut PlannedLines,
+    minter: &mut IdAllocator<'_>,
+    parent_id: Option<&str>,
+    target_id: &str,
+    label: &str,
+) {
+    let id = minter.id();
+    let mut members = Vec::new();
+    push_text_member(&mut members, "targetId", target_id);
+    push_text_member(&mut members, "label", label);
+    let line = minter.line("label", &id, parent_id, &members);
+    planned.lines.push(line);
+    planned.entry_ids.push(id);
+}

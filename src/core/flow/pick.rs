@@ -1,0 +1,89 @@
+//! `cherry_pick`: copies of messages of other branches (semantics.md §5). Pure.
+
+use super::IdAllocator;
+use super::fork::{OpenCall, unanswered_calls};
+use crate::context::kind_and_role;
+use crate::entry::{Kind, Role};
+use crate::error::{Error, Kind as ErrorKind, Result};
+use crate::flow::PlannedLines;
+use crate::id::Source;
+use crate::json;
+use crate::json::{quoted, quoted_or_null};
+use crate::tree::Tree;
+
+/// One message to copy: its id, and the entry as delivered.
+pub struct PickedMessage {
+    pub id: String,
+    pub entry: Vec<u8>,
+}
+
+/// Plans the copies at the leaf, in the given order, byte for byte except id, parent, timestamp and
+/// `copiedFrom`. Only messages can be copied (`invalidParams`), and calls only with all their results right
+/// after them (`unansweredToolCalls`).
+pub fn plan(tree: &Tree, source: &dyn Source, picked: &[PickedMessage]) -> Result<PlannedLines> {
+    check(picked)?;
+    let mut minter = IdAllocator::new(tree, source);
+    let mut parent_id = tree.leaf().map(|leaf| tree.id(leaf).to_owned());
+    let mut planned = PlannedLines::default();
+    for PickedMessage { id, entry } in picked {
+        let copy_id = minter.id();
+        let parent = quoted_or_null(parent_id.as_deref());
+        let mut line = entry.clone();
+        for (name, value) in [
+            ("id", quoted(copy_id.as_str())),
+            ("parentId", parent),
+            ("timestamp", quoted(minter.now())),
+            ("copiedFrom", quoted(id)),
+        ] {
+            line = json::with_member(&line, name, &value);
+        }
+        let mut one_line = Vec::with_capacity(line.len());
+        json::push_one_line(&mut one_line, &line);
+        planned.lines.push(one_line);
+        parent_id = Some(copy_id.as_str().to_owned());
+        planned.entry_ids.push(copy_id);
+    }
+    Ok(planned)
+}
+
+fn check(picked: &[PickedMessage]) -> Result<()> {
+    let mut open: Vec<OpenCall> = Vec::new();
+    for (index, PickedMessage { entry, .. }) in picked.iter().enumerate() {
+        let refused = |reason: &str| Error::invalid_params(format!("entryIds[{index}]"), reason);
+        match kind_and_role(entry) {
+            Some((Kind::Message, Role::ToolResult)) => {
+                let call = json::get_path(entry, &["message", "toolCallId"]);
+                let call = call.and_then(json::string);
+                let answered = open
+                    .iter()
+                    .position(|open| Some(&*open.id) == call.as_deref());
+                let Some(answered) = answered else {
+                    return Err(refused(
+                        "is a tool result whose call is not copied before it",
+                    ));
+                };
+                open.remove(answered);
+            }
+            Some((Kind::Message | Kind::CustomMessage, role)) => {
+                refuse_open(&open)?;
+                if role == Role::Assistant {
+                    open = unanswered_calls(std::slice::from_ref(entry));
+                }
+            }
+            _ => return Err(refused("is not a message")),
+        }
+    }
+    refuse_open(&open)
+}
+
+fn refuse_open(open: &[OpenCall]) -> Result<()> {
+    if open.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<&str> = open.iter().map(|call| call.id.as_str()).collect();
+    Err(Error::new(
+        ErrorKind::UnansweredToolCalls,
+        "tool calls can only be copied together with their results",
+    )
+    .with_details(serde_json::json!({ "toolCallIds": ids })))
+}

@@ -1,0 +1,152 @@
+//! Subtrees: the entries of a session that begins with an entry in the middle of another one, and how their lines are
+//! linked again (protocol.md §16).
+
+use crate::entry::Kind;
+use crate::error::Result;
+use crate::json::{self, quoted, quoted_or_null};
+use crate::tree::{Node, Tree};
+
+/// An entry of a subtree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubtreeEntry {
+    pub node: Node,
+    /// The nearest entry above it that the subtree has.
+    pub parent: Option<Node>,
+    /// The entry with which the kept part of a compaction begins, if the stored one is left out.
+    pub boundary: Option<Node>,
+}
+
+/// The entries of a subtree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubtreePlan {
+    /// In file order, without label entries.
+    pub kept: Vec<SubtreeEntry>,
+    /// The current labels of kept entries, as their `label` entries, in file order.
+    pub labels: Vec<Node>,
+    /// The leaf of the new session.
+    pub leaf: Option<Node>,
+}
+
+/// The subtree of `top`. `boundary` reads the entry with which the kept part of a compaction begins. Linear in the
+/// entries of the subtree.
+pub fn plan(
+    tree: &Tree,
+    top: Node,
+    mut boundary: impl FnMut(Node) -> Result<Option<Node>>,
+) -> Result<SubtreePlan> {
+    let mut walk = SubtreeWalk::new(tree);
+    let mut kept = Vec::new();
+    let mut waiting = vec![(top, 0)];
+    let mut children = Vec::new();
+    while let Some((node, depth)) = waiting.pop() {
+        walk.enter(node, depth);
+        tree.children_into(Some(node), &mut children);
+        waiting.extend(children.drain(..).map(|child| (child, depth + 1)));
+        if tree.kind(node) == Kind::Label {
+            continue;
+        }
+        let parent = walk.nearest();
+        walk.keep(node, depth);
+        let boundary = match tree.kind(node) {
+            Kind::Compaction => boundary(node)?.and_then(|at| walk.moved_boundary(at)),
+            _ => None,
+        };
+        kept.push(SubtreeEntry {
+            node,
+            parent,
+            boundary,
+        });
+    }
+    kept.sort_unstable_by_key(|entry| entry.node);
+    let is_kept = |node: &Node| kept.binary_search_by_key(node, |entry| entry.node).is_ok();
+    let labels = tree.labels().filter(|(target, _)| is_kept(target));
+    let mut labels: Vec<Node> = labels.map(|(_, label)| label.entry).collect();
+    labels.sort_unstable();
+    let leaf = tree.leaf().filter(|leaf| walk.was_entered(*leaf));
+    let leaf = leaf.and_then(|leaf| tree.ancestors(Some(leaf)).find(is_kept));
+    let leaf = leaf.or_else(|| kept.last().map(|entry| entry.node));
+    Ok(SubtreePlan { kept, labels, leaf })
+}
+
+/// The path from the top to the entry of a depth-first walk.
+struct SubtreeWalk<'t> {
+    tree: &'t Tree,
+    /// The entries above and the entry itself, by depth.
+    path: Vec<Node>,
+    /// The kept entries of the path with their depths, ascending.
+    kept: Vec<(usize, Node)>,
+    /// For each node of the tree its depth, if it was entered.
+    depths: Vec<Option<usize>>,
+}
+
+impl<'t> SubtreeWalk<'t> {
+    fn new(tree: &'t Tree) -> Self {
+        Self {
+            tree,
+            path: Vec::new(),
+            kept: Vec::new(),
+            depths: vec![None; tree.node_count()],
+        }
+    }
+
+    fn enter(&mut self, node: Node, depth: usize) {
+        self.path.truncate(depth);
+        self.path.push(node);
+        while self.kept.last().is_some_and(|(at, _)| *at >= depth) {
+            self.kept.pop();
+        }
+        if let Some(slot) = self.depths.get_mut(node.number()) {
+            *slot = Some(depth);
+        }
+    }
+
+    fn keep(&mut self, node: Node, depth: usize) {
+        self.kept.push((depth, node));
+    }
+
+    /// The nearest kept entry above.
+    fn nearest(&self) -> Option<Node> {
+        self.kept.last().map(|(_, node)| *node)
+    }
+
+    fn was_entered(&self, node: Node) -> bool {
+        self.depth(node).is_some()
+    }
+
+    fn depth(&self, node: Node) -> Option<usize> {
+        self.depths.get(node.number()).copied().flatten()
+    }
+
+    /// The first kept entry of the path behind a boundary that the subtree leaves out; `None` if it stays.
+    fn moved_boundary(&self, at: Node) -> Option<Node> {
+        let first = match self.depth(at) {
+            Some(depth) if self.path.get(depth) == Some(&at) => {
+                if self.tree.kind(at) != Kind::Label {
+                    return None;
+                }
+                self.kept.partition_point(|(kept, _)| *kept < depth)
+            }
+            // An entry of another branch is no boundary of this path.
+            Some(_) => return None,
+            None => 0,
+        };
+        self.kept.get(first).map(|(_, node)| *node)
+    }
+}
+
+/// The entry with this parent, and with this boundary if it is given.
+pub fn relinked(entry: Vec<u8>, parent: Option<&str>, boundary: Option<&str>) -> Vec<u8> {
+    let stored = json::get(&entry, "parentId").unwrap_or_default();
+    let is_linked = match parent {
+        None => stored == b"null",
+        Some(id) => json::string(stored).as_deref() == Some(id),
+    };
+    let entry = match is_linked {
+        true => entry,
+        false => json::with_member(&entry, "parentId", &quoted_or_null(parent)),
+    };
+    match boundary {
+        Some(id) => json::with_member(&entry, "firstKeptEntryId", &quoted(id)),
+        None => entry,
+    }
+}

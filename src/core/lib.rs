@@ -1,0 +1,40 @@
+//! What treelined knows without a machine: entries, trees, rows, contexts, the lines of each operation, and raw JSON.
+//!
+//! The core does no input or output, and knows no clock, randomness, thread, lock or runtime: what it needs of those is
+//! an argument. So each function gives the same answer for the same bytes on every machine, and its tests need no
+//! folder. Bytes that came from outside are read in linear time and without recursion, and what cannot be understood is
+//! kept as it is. `treelined-files` keeps sessions on disk by it.
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss,
+        reason = "numbers of tests are small"
+    )
+)]
+
+pub mod budget;
+pub mod bytes;
+pub mod context;
+pub mod durability;
+pub mod entry;
+pub mod error;
+pub mod flow;
+pub mod id;
+pub mod json;
+pub mod name;
+pub mod search;
+pub mod shape;
+pub mod stats;
+pub mod suggest;
+pub mod summary;
+pub mod team;
+pub mod terminal;
+#[cfg(any(test, feature = "test-support"))]
+pub mod test_support;
+pub mod timestamp;
+pub mod tools;
+pub mod tree;
+pub mod view;

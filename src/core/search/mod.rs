@@ -1,0 +1,21 @@
+//! Finds words, literal text and patterns in the whole text of entries.
+//!
+//! Owns the meaning of a query ([`Query`]), the text of an entry ([`fields`]), the test of one against the
+//! other ([`Matcher`]), and the excerpt that shows the place ([`Excerpt`]). Pure: callers pass stored
+//! lines. The decoded text decides, field by field; stored bytes only help to skip lines that cannot match
+//! ([`prefilter`]).
+
+mod excerpt;
+mod fields;
+mod fold;
+mod matcher;
+mod prefilter;
+mod query;
+#[cfg(test)]
+mod tests;
+
+pub use excerpt::{BestField, Excerpt};
+pub use fields::{FieldKind, each_field, each_field_with_kind, row_words};
+pub use fold::folded_text;
+pub use matcher::{Matcher, decoded};
+pub use query::{Mode, Query};

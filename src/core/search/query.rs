@@ -1,0 +1,206 @@
+//! A query as clients write it.
+
+use super::fold::{folded_text, push_folded};
+use super::prefilter::{Prefilter, pattern_literals};
+use memchr::memmem::Finder;
+use regex::{Regex, RegexBuilder};
+
+/// The meaning of a query text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// All words must occur, in any field and in any case; `"…"` is one word.
+    #[default]
+    Words,
+    /// The literal text must occur in one field.
+    Literal,
+    /// A regular expression must match in one field.
+    Regex,
+}
+
+/// Most words of a query.
+const MOST_WORDS: usize = 64;
+/// Most bytes of a pattern. A longer one would be compiled for seconds before it is too large.
+const LONGEST_PATTERN: usize = 64 << 10;
+/// Most bytes of a compiled pattern.
+const LARGEST_PATTERN: usize = 1 << 20;
+/// Most levels of groups in a pattern.
+const DEEPEST_PATTERN: u32 = 100;
+
+#[derive(Debug)]
+pub struct Query {
+    pub(super) needles: Needles,
+    /// The prefilter of each needle.
+    pub(super) prefilters: Vec<Prefilter>,
+}
+
+#[derive(Debug)]
+pub(super) enum Needles {
+    /// Folded.
+    Words(Vec<Finder<'static>>),
+    Literal(Box<Finder<'static>>),
+    Regex(Regex),
+}
+
+impl Query {
+    /// `None` for an empty query, which matches everything. The error explains the fault in `text`.
+    pub fn parse(text: &str, mode: Mode) -> Result<Option<Self>, String> {
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let (needles, prefilters) = match mode {
+            Mode::Words => {
+                let words = words(text);
+                if words.is_empty() {
+                    return Ok(None);
+                }
+                if words.len() > MOST_WORDS {
+                    return Err(format!("has more than {MOST_WORDS} words"));
+                }
+                let finders = words.iter().map(|word| Finder::new(word).into_owned());
+                let prefilters = words.iter().map(|word| Prefilter::folded(word));
+                (Needles::Words(finders.collect()), prefilters.collect())
+            }
+            Mode::Literal => {
+                let finder = Finder::new(text.as_bytes()).into_owned();
+                (
+                    Needles::Literal(Box::new(finder)),
+                    vec![Prefilter::literal(text)],
+                )
+            }
+            Mode::Regex => {
+                if text.len() > LONGEST_PATTERN {
+                    return Err(format!("has more than {LONGEST_PATTERN} bytes"));
+                }
+                let regex = RegexBuilder::new(text)
+                    .multi_line(true)
+                    .size_limit(LARGEST_PATTERN)
+                    .dfa_size_limit(LARGEST_PATTERN)
+                    .nest_limit(DEEPEST_PATTERN)
+                    .build();
+                let regex = regex.map_err(|error| reason(&error))?;
+                (Needles::Regex(regex), vec![Prefilter::pattern(text)])
+            }
+        };
+        Ok(Some(Self {
+            needles,
+            prefilters,
+        }))
+    }
+
+    /// Texts that occur in each match, folded: for one of the lists all texts in it. `None` if there are none known.
+    pub fn required_texts(&self) -> Option<Vec<Vec<String>>> {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        match &self.needles {
+            Needles::Words(words) => {
+                Some(vec![words.iter().map(|word| text(word.needle())).collect()])
+            }
+            Needles::Literal(literal) => Some(vec![vec![folded_text(&text(literal.needle()))]]),
+            Needles::Regex(regex) => {
+                let literals = pattern_literals(regex.as_str())?;
+                // A text that ends within a character cannot be searched.
+                let texts = literals
+                    .into_iter()
+                    .map(|literal| String::from_utf8(literal).ok());
+                let texts = texts.collect::<Option<Vec<_>>>()?;
+                Some(texts.iter().map(|text| vec![folded_text(text)]).collect())
+            }
+        }
+    }
+
+    /// Passes each line in `lines` that may have all needles to `each`, with its offset, in order.
+    pub fn each_candidate<'a>(&self, lines: &'a [u8], mut each: impl FnMut(usize, &'a [u8])) {
+        let prefilters = self.prefilters.iter().enumerate();
+        let Some((rarest, prefilter)) = prefilters.max_by_key(|(_, prefilter)| prefilter.len())
+        else {
+            return;
+        };
+        prefilter.each_passing(lines, |at, line| {
+            let mut others = self.prefilters.iter().enumerate();
+            if others.all(|(number, other)| number == rarest || other.passes(line)) {
+                each(at, line);
+            }
+        });
+    }
+
+    /// All needles, one bit each.
+    pub fn all(&self) -> u64 {
+        u64::MAX >> (64 - self.prefilters.len().clamp(1, 64))
+    }
+}
+
+/// The message on one line. The parser's drawing below the pattern makes no sense without line breaks.
+fn reason(error: &regex::Error) -> String {
+    match error {
+        regex::Error::CompiledTooBig(limit) => {
+            format!("is a pattern of more than {limit} bytes when compiled")
+        }
+        error => {
+            let text = error.to_string();
+            let last = text.lines().last().unwrap_or_default();
+            let last = last.strip_prefix("error: ").unwrap_or(last);
+            format!("is no regular expression: {last}")
+        }
+    }
+}
+
+/// The words and phrases of `text`, folded, each once.
+fn words(text: &str) -> Vec<Vec<u8>> {
+    let mut words: Vec<Vec<u8>> = Vec::new();
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        let (word, after) = match rest.strip_prefix('"') {
+            Some(phrase) => phrase.split_once('"').unwrap_or((phrase, "")),
+            None => rest.split_once(char::is_whitespace).unwrap_or((rest, "")),
+        };
+        rest = after.trim_start();
+        let mut folded = Vec::with_capacity(word.len());
+        push_folded(&mut folded, word);
+        if !folded.is_empty() && !words.contains(&folded) {
+            words.push(folded);
+        }
+        if words.len() > MOST_WORDS {
+            break;
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn white_space_separates_words_and_quotes_hold_them_together() {
+        let check = |text: &str, expected: &[&str]| {
+            let words = words(text)
+                .into_iter()
+                .map(|word| String::from_utf8(word).unwrap());
+            assert_eq!(words.collect::<Vec<_>>(), expected, "{text}");
+        };
+        check("", &[]);
+        check(" \t\n", &[]);
+        check(" One  TWO one ", &["one", "two"]);
+        check(r#"a "b  C" d"#, &["a", "b  c", "d"]);
+        check(r#""open end "#, &["open end "]);
+        check(r#""" "" x"#, &["x"]);
+        check(r#"it's 5"x"#, &["it's", r#"5"x"#]);
+        check("/a b/", &["/a", "b/"]);
+    }
+
+    #[test]
+    fn an_invalid_query_is_explained() {
+        let parse = |text: &str, mode| Query::parse(text, mode).map(|query| query.is_some());
+        assert_eq!(parse("(", Mode::Words), Ok(true));
+        assert_eq!(parse("(", Mode::Literal), Ok(true));
+        let unclosed = Err("is no regular expression: unclosed group".to_owned());
+        assert_eq!(parse("(", Mode::Regex), unclosed);
+        let large = parse(r"(\pL{100}){100}", Mode::Regex).unwrap_err();
+        assert!(large.starts_with("is a pattern of more than"), "{large}");
+        assert!(parse(&"(".repeat(200), Mode::Regex).is_err());
+        let words: Vec<_> = (0..=MOST_WORDS).map(|word| word.to_string()).collect();
+        assert!(parse(&words.join(" "), Mode::Words).is_err());
+        assert_eq!(parse("", Mode::Regex), Ok(false));
+        assert_eq!(parse("  ", Mode::Words), Ok(false));
+        assert_eq!(parse(" ", Mode::Literal), Ok(true));
+    }
+}

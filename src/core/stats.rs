@@ -1,0 +1,280 @@
+//! The numbers of a session: messages, tokens and cost (protocol.md §15.5).
+
+use crate::budget::STATS_BYTES;
+use crate::bytes::part;
+use crate::json::{self, Elements};
+use std::collections::BTreeMap;
+use std::ops::AddAssign;
+
+/// Sums over entries.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Stats {
+    /// Number of messages by role.
+    pub messages: BTreeMap<String, u64>,
+    pub tool_calls: u64,
+    pub tokens: Tokens,
+    /// In the currency of the `usage` objects.
+    pub cost: f64,
+    /// The use of each model, by provider and model; an empty name where the entries have none.
+    pub models: BTreeMap<String, BTreeMap<String, ModelUse>>,
+}
+
+/// The use of one model.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ModelUse {
+    /// Number of its messages.
+    pub messages: u64,
+    pub tokens: Tokens,
+    /// In the currency of the `usage` objects.
+    pub cost: f64,
+}
+
+/// Tokens as providers report them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tokens {
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+}
+
+impl AddAssign for Stats {
+    fn add_assign(&mut self, other: Self) {
+        for (role, count) in other.messages {
+            *self.messages.entry(role).or_default() += count;
+        }
+        self.tool_calls += other.tool_calls;
+        self.tokens += other.tokens;
+        self.cost = finite_sum(self.cost, other.cost);
+        for (provider, models) in other.models {
+            let own = self.models.entry(provider).or_default();
+            for (model, used) in models {
+                *own.entry(model).or_default() += used;
+            }
+        }
+    }
+}
+
+impl AddAssign for ModelUse {
+    fn add_assign(&mut self, other: Self) {
+        self.messages += other.messages;
+        self.tokens += other.tokens;
+        self.cost = finite_sum(self.cost, other.cost);
+    }
+}
+
+impl AddAssign for Tokens {
+    /// Clients may write any number, so the sum saturates.
+    fn add_assign(&mut self, other: Self) {
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cache_read = self.cache_read.saturating_add(other.cache_read);
+        self.cache_write = self.cache_write.saturating_add(other.cache_write);
+    }
+}
+
+impl Stats {
+    /// Adds an entry, and returns its own use. The cost of a copy from another branch was counted with its original.
+    pub fn add(&mut self, entry: &[u8]) -> ModelUse {
+        let names = ["message", "usage", "copiedFrom", "provider", "model"];
+        let [message, usage, copied_from, provider, model] = json::get_each(entry, names);
+        let mut of_entry = EntryUse {
+            usage,
+            provider,
+            model,
+            is_answer: false,
+        };
+        if let Some(message) = message {
+            let names = ["role", "content", "usage", "provider", "model"];
+            let [role, content, usage, provider, model] = json::get_each(message, names);
+            let role = role.and_then(json::string);
+            let role = role.as_deref().unwrap_or("unknown");
+            match self.messages.get_mut(role) {
+                Some(count) => *count += 1,
+                None => drop(self.messages.insert(role.to_owned(), 1)),
+            }
+            self.tool_calls += tool_calls(content.unwrap_or_default());
+            of_entry = EntryUse {
+                usage: usage.or(of_entry.usage),
+                provider,
+                model,
+                is_answer: role == "assistant",
+            };
+        }
+        if copied_from.is_some() {
+            return ModelUse::default();
+        }
+        let used = ModelUse {
+            messages: u64::from(of_entry.is_answer),
+            ..of_entry.usage.map(used).unwrap_or_default()
+        };
+        if used != ModelUse::default() {
+            self.add_use(&of_entry, used);
+        }
+        used
+    }
+
+    fn add_use(&mut self, of: &EntryUse<'_>, used: ModelUse) {
+        self.tokens += used.tokens;
+        self.cost = finite_sum(self.cost, used.cost);
+        let [provider, model] =
+            [of.provider, of.model].map(|raw| raw.and_then(json::string).unwrap_or_default());
+        // Names are copied once for each model.
+        if let Some(known) = self.models.get_mut(&*provider)
+            && let Some(known) = known.get_mut(&*model)
+        {
+            *known += used;
+            return;
+        }
+        let models = self.models.entry(provider.into_owned()).or_default();
+        models.insert(model.into_owned(), used);
+    }
+}
+
+/// The raw values of an entry about the model that it used.
+struct EntryUse<'a> {
+    usage: Option<&'a [u8]>,
+    provider: Option<&'a [u8]>,
+    model: Option<&'a [u8]>,
+    /// Whether it is a message of the model.
+    is_answer: bool,
+}
+
+/// The tokens and the cost of a `usage` object.
+fn used(usage: &[u8]) -> ModelUse {
+    let number = |raw: Option<&[u8]>| raw.map_or(0, whole);
+    let names = ["input", "output", "cacheRead", "cacheWrite", "cost"];
+    let [input, output, cache_read, cache_write, cost] = json::get_each(usage, names);
+    let total = cost.and_then(|cost| json::get(cost, "total"));
+    let total = total.and_then(decimal).filter(|total| total.is_finite());
+    ModelUse {
+        messages: 0,
+        tokens: Tokens {
+            input: number(input),
+            output: number(output),
+            cache_read: number(cache_read),
+            cache_write: number(cache_write),
+        },
+        cost: total.unwrap_or_default(),
+    }
+}
+
+/// Pauses longer than this, in milliseconds, do not count as time that a conversation took.
+const LONGEST_PAUSE: i64 = 10 * 60 * 1000;
+
+/// The time that entries took, in Unix milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeSpan {
+    pub start: i64,
+    pub end: i64,
+    /// The time between successive entries, without pauses.
+    pub active: u64,
+}
+
+impl TimeSpan {
+    /// The time of entries written at these times; `None` without entries.
+    pub fn of(mut times: Vec<i64>) -> Option<Self> {
+        times.sort_unstable();
+        let (start, end) = (*times.first()?, *times.last()?);
+        let later = times.get(1..).unwrap_or_default();
+        let pauses = times
+            .iter()
+            .zip(later)
+            .map(|(one, next)| next.saturating_sub(*one));
+        let active = pauses.filter(|pause| *pause <= LONGEST_PAUSE);
+        let active = active.fold(0_u64, |sum, pause| sum.saturating_add(pause.unsigned_abs()));
+        Some(Self { start, end, active })
+    }
+}
+
+/// Bytes counted for a role besides its name.
+const ROLE_BYTES: usize = 64;
+/// Bytes counted for a model besides its name.
+const MODEL_BYTES: usize = 128;
+
+/// The sums over the first entries of a session, kept so that the next request counts only later entries.
+#[derive(Clone, Default)]
+pub struct PrefixStats {
+    /// The tree ([`Tree::origin`](crate::tree::Tree::origin)) that these entries are in.
+    pub origin: u64,
+    /// Number of entries counted, in file order.
+    pub count: usize,
+    pub stats: Stats,
+}
+
+impl PrefixStats {
+    /// These sums if they are of the tree `origin`, else sums over no entries of that tree.
+    pub fn for_tree(&self, origin: u64) -> Self {
+        match self.origin == origin {
+            true => self.clone(),
+            false => Self {
+                origin,
+                ..Self::default()
+            },
+        }
+    }
+
+    /// Whether the sums may be kept: a client can invent any number of roles.
+    pub fn fits_budget(&self) -> bool {
+        let roles = self.stats.messages.keys();
+        let models = self.stats.models.iter();
+        let models = models.flat_map(|(provider, models)| {
+            let models = models.keys().map(|model| model.len() + MODEL_BYTES);
+            models.chain([provider.len() + ROLE_BYTES])
+        });
+        let bytes = roles.map(|role| role.len() + ROLE_BYTES).chain(models);
+        bytes.sum::<usize>() <= STATS_BYTES
+    }
+}
+
+fn tool_calls(content: &[u8]) -> u64 {
+    let Ok(mut blocks) = Elements::open(content, 0) else {
+        return 0;
+    };
+    let mut calls = 0;
+    while let Ok(Some(span)) = blocks.next() {
+        let block = part(content, span);
+        let kind = json::get(block, "type").and_then(json::string);
+        calls += u64::from(kind.as_deref() == Some("toolCall"));
+    }
+    calls
+}
+
+/// Adds two numbers without overflow: JSON has no infinity.
+fn finite_sum(one: f64, other: f64) -> f64 {
+    (one + other).clamp(f64::MIN, f64::MAX)
+}
+
+/// A number of tokens; 0 if the value is not a number.
+pub(crate) fn whole(raw: &[u8]) -> u64 {
+    decimal(raw)
+        .filter(|number| number.is_finite())
+        .map_or(0, json::saturated)
+}
+
+fn decimal(raw: &[u8]) -> Option<f64> {
+    std::str::from_utf8(raw).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_do_not_count_as_time() {
+        let minute = 60_000;
+        assert_eq!(TimeSpan::of(vec![]), None);
+        let span = |times: &[i64]| {
+            let span = TimeSpan::of(times.to_vec()).unwrap();
+            (span.start, span.end, span.active)
+        };
+        assert_eq!(span(&[5]), (5, 5, 0));
+        // The order of the entries does not count, and a pause of ten minutes does.
+        assert_eq!(span(&[minute, 0, 11 * minute]), (0, 11 * minute, 660_000));
+        assert_eq!(
+            span(&[0, minute, 11 * minute + 1]),
+            (0, 11 * minute + 1, 60_000)
+        );
+        assert_eq!(span(&[i64::MIN, i64::MAX]), (i64::MIN, i64::MAX, 0));
+    }
+}

@@ -1,0 +1,4 @@
+//! Helpers that tests of several modules share.
+
+pub mod random;
+pub mod sample;

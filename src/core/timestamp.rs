@@ -1,0 +1,202 @@
+//! Timestamps: ISO 8601 with milliseconds in UTC on disk and wire, Unix milliseconds in memory.
+
+use jiff::Timestamp;
+
+/// A timestamp in Unix milliseconds.
+pub type Millis = i64;
+
+/// `2025-01-31T09:05:07.123Z`.
+pub fn format(at: Millis) -> String {
+    let text = canonical_text(at).map(|text| String::from_utf8_lossy(&text).into_owned());
+    text.unwrap_or_else(|| format_any(at))
+}
+
+/// Appends the result of [`format`].
+pub fn push(out: &mut Vec<u8>, at: Millis) {
+    match canonical_text(at) {
+        Some(text) => out.extend_from_slice(&text),
+        None => out.extend_from_slice(format_any(at).as_bytes()),
+    }
+}
+
+fn format_any(at: Millis) -> String {
+    match Timestamp::from_millisecond(at) {
+        Ok(at) => format!("{at:.3}"),
+        Err(_) => "1970-01-01T00:00:00.000Z".to_owned(),
+    }
+}
+
+/// As [`format`], without the general formatter: a tree has as many timestamps as rows. `None` outside the
+/// years 0 to 9999.
+fn canonical_text(at: Millis) -> Option<[u8; 24]> {
+    let (days, millis) = (at.div_euclid(DAY), at.rem_euclid(DAY));
+    // Civil from days: the inverse of `canonical`.
+    let shifted = days + DAYS_TO_1970;
+    let (era, day_of_era) = (
+        shifted.div_euclid(DAYS_OF_ERA),
+        shifted.rem_euclid(DAYS_OF_ERA),
+    );
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = (shifted_month + 2) % 12 + 1;
+    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    if !(0..=9999).contains(&year) {
+        return None;
+    }
+    let digit = |value: i64, power: i64| b'0' + u8::try_from(value / power % 10).unwrap_or(0);
+    let (hour, minute) = (millis / 3_600_000, millis / 60_000 % 60);
+    let second = millis / 1000 % 60;
+    Some([
+        digit(year, 1000),
+        digit(year, 100),
+        digit(year, 10),
+        digit(year, 1),
+        b'-',
+        digit(month, 10),
+        digit(month, 1),
+        b'-',
+        digit(day, 10),
+        digit(day, 1),
+        b'T',
+        digit(hour, 10),
+        digit(hour, 1),
+        b':',
+        digit(minute, 10),
+        digit(minute, 1),
+        b':',
+        digit(second, 10),
+        digit(second, 1),
+        b'.',
+        digit(millis, 100),
+        digit(millis, 10),
+        digit(millis, 1),
+        b'Z',
+    ])
+}
+
+/// Milliseconds of a day.
+const DAY: i64 = 86_400_000;
+/// Days of the 400 years after which the Gregorian calendar repeats itself.
+const DAYS_OF_ERA: i64 = 146_097;
+/// Days from 0000-03-01 to 1970-01-01.
+const DAYS_TO_1970: i64 = 719_468;
+
+/// Parses ISO 8601; `None` if the text names no instant.
+pub fn parse(text: &str) -> Option<Millis> {
+    canonical(text.as_bytes()).or_else(|| Some(text.parse::<Timestamp>().ok()?.as_millisecond()))
+}
+
+/// As [`parse`], with whether [`format`] would write exactly this text.
+pub(crate) fn parse_exact(text: &str) -> Option<(Millis, bool)> {
+    match canonical(text.as_bytes()) {
+        Some(at) => Some((at, true)),
+        None => parse(text).map(|at| (at, format(at) == text)),
+    }
+}
+
+/// Parses the form that [`format`] writes, without the general parser: opening a session parses one
+/// timestamp per line.
+fn canonical(text: &[u8]) -> Option<Millis> {
+    let &[
+        y1,
+        y2,
+        y3,
+        y4,
+        b'-',
+        mo1,
+        mo2,
+        b'-',
+        d1,
+        d2,
+        b'T',
+        h1,
+        h2,
+        b':',
+        mi1,
+        mi2,
+        b':',
+        s1,
+        s2,
+        b'.',
+        f1,
+        f2,
+        f3,
+        b'Z',
+    ] = text
+    else {
+        return None;
+    };
+    let number = |digits: &[u8]| -> Option<i64> {
+        digits.iter().try_fold(0, |value, digit| {
+            let digit = digit.wrapping_sub(b'0');
+            (digit < 10).then(|| value * 10 + i64::from(digit))
+        })
+    };
+    let (year, month, day) = (
+        number(&[y1, y2, y3, y4])?,
+        number(&[mo1, mo2])?,
+        number(&[d1, d2])?,
+    );
+    let (hour, minute, second) = (number(&[h1, h2])?, number(&[mi1, mi2])?, number(&[s1, s2])?);
+    // Days 29 to 31 take the general parser, which knows the calendar.
+    if !(1..=12).contains(&month) || !(1..=28).contains(&day) {
+        return None;
+    }
+    if hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    // Days from civil, in the proleptic Gregorian calendar with years that start in March.
+    let shifted_year = if month <= 2 { year - 1 } else { year };
+    let era = shifted_year.div_euclid(400);
+    let year_of_era = shifted_year.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    let days = era * DAYS_OF_ERA + day_of_era - DAYS_TO_1970;
+    Some((((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + number(&[f1, f2, f3])?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_parsers_agree() {
+        let mut at: Millis = -62_135_596_800_000;
+        while at < 4_102_444_800_000 {
+            let text = format(at);
+            assert_eq!(text, format_any(at));
+            assert_eq!(parse(&text), Some(at), "{text}");
+            if let Some(fast) = canonical(text.as_bytes()) {
+                assert_eq!(fast, at, "{text}");
+            }
+            at += 86_399_987 * 13;
+        }
+    }
+
+    #[test]
+    fn every_day_is_written_as_the_general_formatter_writes_it() {
+        for day in -720_000..2_933_000 {
+            let at = day * DAY + (day * 7_654_321).rem_euclid(DAY);
+            if day % 97 == 0 || day.abs() < 20_000 {
+                assert_eq!(format(at), format_any(at));
+            }
+        }
+        for at in [Millis::MIN, Millis::MAX, -1, 0, 253_402_300_800_000] {
+            assert_eq!(format(at), format_any(at));
+        }
+    }
+
+    #[test]
+    fn other_shapes() {
+        assert_eq!(parse("1970-01-01T01:00:00+01:00"), Some(0));
+        assert_eq!(parse("1970-01-01T00:00:01Z"), Some(1000));
+        assert_eq!(parse("2025-02-30T00:00:00.000Z"), None);
+        assert_eq!(parse("2025-02-29T00:00:00.000Z"), None);
+        assert_eq!(parse("2024-02-29T00:00:00.000Z"), Some(1_709_164_800_000));
+        assert_eq!(parse("yesterday"), None);
+        assert_eq!(parse(""), None);
+    }
+}

@@ -1,0 +1,108 @@
+//! The steps below the step of the leaf that other writers append. Each entry is examined once, when it arrives, so
+//! that a request that names its leaf does not examine all of them again.
+
+use super::lineage::Lineage;
+use super::{Flags, Kind, NONE, Node, Tree, raw};
+use hashbrown::HashMap;
+
+/// Most entries that are kept.
+pub const MAX_FOUND: usize = 100;
+
+/// Other writers' steps below the step of the leaf that arrived after the leaf moved there.
+#[derive(Default)]
+pub struct Below {
+    step: Option<Node>,
+    /// The number of nodes when the leaf moved there.
+    since: usize,
+    /// The number of nodes examined so far.
+    looked: usize,
+    /// The number of the tree's forward links examined so far.
+    links: usize,
+    lineage: Lineage,
+    found: Vec<Node>,
+    /// Entries by their root, where the root waits for its parent: they are below the step if that parent
+    /// is.
+    elsewhere: HashMap<u32, Vec<Node>>,
+}
+
+impl Below {
+    /// Counts from the leaf and the nodes that the tree has.
+    pub fn from_now_on(tree: &Tree) -> Self {
+        let count = tree.node_count();
+        Self {
+            step: tree.skip_bookkeeping(tree.leaf()),
+            since: count,
+            looked: count,
+            links: tree.forward_links.len(),
+            ..Self::default()
+        }
+    }
+
+    /// The step of the leaf.
+    pub fn step(&self) -> Option<Node> {
+        self.step
+    }
+
+    /// The first entries found, at most [`MAX_FOUND`].
+    pub fn found(&self) -> &[Node] {
+        &self.found
+    }
+
+    /// Examines the entries that have arrived since the last call.
+    pub fn look(&mut self, tree: &Tree) {
+        // If no parent is later than its child, a walk ends at the first number below the step's. The first such link
+        // counts the roots again, so everything is examined again.
+        if self.links == 0 && !tree.forward_links.is_empty() {
+            self.looked = self.since;
+            self.found.clear();
+            self.elsewhere.clear();
+        }
+        let new = (self.looked..tree.node_count()).filter_map(|number| tree.node(number));
+        for node in new {
+            let kind = tree.kind(node);
+            let counts = kind != Kind::LeafRecord && !kind.is_bookkeeping();
+            if counts && tree.flags(node).has(Flags::FOREIGN) {
+                self.place(tree, node, vec![node]);
+            }
+        }
+        self.looked = tree.node_count();
+        for number in self.links..tree.forward_links.len() {
+            let linked = tree.forward_links.get(number).map(|report| report.node);
+            if let Some(linked) = linked
+                && let Some(nodes) = self.elsewhere.remove(&linked.0)
+            {
+                self.place(tree, linked, nodes);
+            }
+        }
+        self.links = tree.forward_links.len();
+    }
+
+    /// Keeps `nodes`, which are `at` or below it, if they are or may come below the step.
+    fn place(&mut self, tree: &Tree, at: Node, nodes: Vec<Node>) {
+        let root = self.root(tree, at);
+        let kept = if self.step.is_none() || root == raw(self.step) {
+            &mut self.found
+        } else if tree.flags(Node(root)).has(Flags::ORPHAN) {
+            self.elsewhere.entry(root).or_default()
+        } else {
+            return;
+        };
+        let room = MAX_FOUND.saturating_sub(kept.len());
+        kept.extend(nodes.into_iter().take(room));
+    }
+
+    /// The step if `node` is below it, else the node where the walk up ends.
+    fn root(&mut self, tree: &Tree, node: Node) -> u32 {
+        let Some(step) = self.step else {
+            return node.0;
+        };
+        let all_parents_are_earlier = tree.forward_links.is_empty();
+        self.lineage.root(node.0, |at| {
+            if at == step.0 || (all_parents_are_earlier && at < step.0) {
+                NONE
+            } else {
+                raw(tree.parent(Node(at)))
+            }
+        })
+    }
+}

@@ -1,0 +1,42 @@
+//! Whether a file opens beside its newest step (session-file.md §4.2).
+
+use super::{Flags, Node, Tree};
+use crate::entry::{Kind, Role};
+
+/// A file that opens on another branch than that of its newest step, although nobody went there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BesideNewest {
+    /// The newest step.
+    pub newest: Node,
+    /// The entry at which the file opens.
+    pub opens_at: Node,
+    /// User messages above the newest step that are not above the other place.
+    pub turns: u64,
+}
+
+impl Tree {
+    /// `None` if the file opens at or below its newest step, or if somebody went to another place
+    /// behind that step. A leaf record that stays is nobody's move.
+    pub fn beside_newest(&self) -> Option<BesideNewest> {
+        let opens_at = self.file_leaf()?;
+        let nodes = (0..self.node_count()).rev();
+        let newest = nodes.filter_map(|number| self.node(number)).find(|node| {
+            !self.kind(*node).is_bookkeeping() && !self.flags(*node).has(Flags::STAYS)
+        })?;
+        if newest == opens_at || self.kind(newest) == Kind::LeafRecord {
+            return None;
+        }
+        let (shared, newer) = self.branch(Some(newest), Some(opens_at));
+        if shared == Some(newest) {
+            return None;
+        }
+        let users = newer
+            .iter()
+            .filter(|node| self.kind(**node) == Kind::Message && self.role(**node) == Role::User);
+        Some(BesideNewest {
+            newest,
+            opens_at,
+            turns: users.count() as u64,
+        })
+    }
+}

@@ -1,0 +1,88 @@
+//! The branches of a tree: the tip of each, and where it forked off.
+
+use crate::entry::Kind;
+use crate::tree::{Node, Tree};
+
+/// One branch. Bookkeeping makes no branches: it is skipped on the way up and down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Branch {
+    /// Its last step.
+    pub tip: Node,
+    /// The deepest step above the tip that other branches share; `None` if there is none.
+    pub fork: Option<Node>,
+    /// Messages between the fork, exclusive, and the tip.
+    pub message_count: u64,
+    /// Whether the tip is the step of the leaf.
+    pub is_active: bool,
+}
+
+/// Every branch, in file order of the tips.
+pub fn list(tree: &Tree) -> Vec<Branch> {
+    let above = conversation_parents(tree);
+    let mut children = vec![0u32; tree.node_count()];
+    for node in tree.entries().filter(|node| is_conversation(tree, *node)) {
+        if let Some(parent) = get(&above, node)
+            && let Some(count) = children.get_mut(parent.number())
+        {
+            *count += 1;
+        }
+    }
+    let child_count = |node: Node| children.get(node.number()).copied().unwrap_or_default();
+    let active = tree.skip_bookkeeping(tree.leaf());
+    tree.entries()
+        .filter(|node| is_conversation(tree, *node) && child_count(*node) == 0)
+        .map(|tip| {
+            let mut message_count = 0;
+            let mut at = Some(tip);
+            while let Some(node) = at.filter(|node| *node == tip || child_count(*node) < 2) {
+                message_count += u64::from(tree.kind(node) == Kind::Message);
+                at = get(&above, node);
+            }
+            Branch {
+                tip,
+                fork: at,
+                message_count,
+                is_active: active == Some(tip),
+            }
+        })
+        .collect()
+}
+
+fn is_conversation(tree: &Tree, node: Node) -> bool {
+    !tree.kind(node).is_bookkeeping()
+}
+
+fn get(above: &[Option<Node>], node: Node) -> Option<Node> {
+    above.get(node.number()).copied().flatten()
+}
+
+/// For each node the nearest step above it. Linear: the walk from
+/// a node stops at the first ancestor whose result is known.
+fn conversation_parents(tree: &Tree) -> Vec<Option<Node>> {
+    let mut above: Vec<Option<Node>> = vec![None; tree.node_count()];
+    let mut known = vec![false; tree.node_count()];
+    for node in tree.entries() {
+        let mut passed = vec![node];
+        let mut found = None;
+        let mut at = tree.parent(node);
+        while let Some(parent) = at {
+            if is_conversation(tree, parent) {
+                found = Some(parent);
+                break;
+            }
+            if known.get(parent.number()).copied().unwrap_or_default() {
+                found = get(&above, parent);
+                break;
+            }
+            passed.push(parent);
+            at = tree.parent(parent);
+        }
+        for node in passed {
+            let number = node.number();
+            if let (Some(slot), Some(known)) = (above.get_mut(number), known.get_mut(number)) {
+                (*slot, *known) = (found, true);
+            }
+        }
+    }
+    above
+}

@@ -1,0 +1,345 @@
+//! The entries of a view, their order, and which of them the filter keeps.
+//!
+//! Runs under the session's lock, so it copies only numbers; the [snapshot](super::snapshot) copies texts.
+//! [`super::visible`] makes the final choice of visible entries.
+
+use super::preview::Subject;
+use crate::entry::{Kind, Role};
+use crate::tree::{FilePlace, Flags, Node, Tree, number32};
+
+/// Which entries are shown (`filter` of protocol.md §6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Filter {
+    #[default]
+    Default,
+    NoTools,
+    UserOnly,
+    LabeledOnly,
+    All,
+}
+
+/// The order of siblings (`order` of protocol.md §6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// Oldest first by timestamp, ties in file order.
+    #[default]
+    Time,
+    /// As [`Order::Time`], but the active path comes first.
+    ActiveFirst,
+}
+
+/// The scope of a view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Scope {
+    /// The only root; with `None` all roots of the tree.
+    pub root: Option<Node>,
+    pub filter: Filter,
+    pub order: Order,
+}
+
+/// One entry in scope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Item {
+    pub node: Node,
+    parent: u32,
+    /// The nearest assistant message at or above it.
+    caller: u32,
+    /// Whether the filter shows it.
+    pub kept: bool,
+    /// Whether it is the leaf or an ancestor of the leaf.
+    pub on_active_path: bool,
+}
+
+impl Item {
+    /// The item above it; `None` at the roots of the scope.
+    pub(crate) fn parent(&self) -> Option<usize> {
+        (self.parent != NONE).then_some(self.parent as usize)
+    }
+}
+
+const NONE: u32 = u32::MAX;
+
+/// An assistant message whose calls may be answered by tool results below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caller {
+    pub node: Node,
+    /// The next assistant message above it.
+    above: u32,
+    offset: u64,
+    len: u32,
+    flags: Flags,
+}
+
+impl Caller {
+    pub fn place(&self) -> FilePlace {
+        FilePlace {
+            offset: self.offset,
+            len: self.len,
+        }
+    }
+
+    /// The subject for reading its calls.
+    pub fn subject(&self) -> Subject {
+        Subject {
+            kind: Kind::Message,
+            role: Role::Assistant,
+            flags: self.flags,
+            calls: true,
+        }
+    }
+}
+
+/// The limit of assistant messages above a tool result that are searched for its call, nearest first. Results directly
+/// follow their calls; a missing or distant call must not cost a walk of the whole path.
+const REACH: usize = 32;
+
+/// All entries in scope, in depth-first pre-order; an *item* is an index into it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Outline {
+    items: Vec<Item>,
+    callers: Vec<Caller>,
+    /// The first callers are above the scope: so many.
+    callers_above: usize,
+    leaf: Option<usize>,
+    /// The number of nodes of the tree it was built from.
+    node_count: usize,
+}
+
+impl Outline {
+    /// Bytes of memory that it uses.
+    pub fn bytes(&self) -> usize {
+        self.items.capacity() * size_of::<Item>()
+    }
+
+    pub fn new(tree: &Tree, scope: Scope) -> Self {
+        let leaf = tree.leaf();
+        let mut active = vec![false; tree.node_count()];
+        for node in tree.ancestors(leaf) {
+            if let Some(active) = active.get_mut(node.number()) {
+                *active = true;
+            }
+        }
+        let is_active = |node: Node| active.get(node.number()).copied().unwrap_or(false);
+        let arrange = |siblings: &mut Vec<Node>| {
+            if scope.order == Order::ActiveFirst
+                && siblings.len() > 1
+                && let Some(at) = siblings.iter().position(|node| is_active(*node))
+                && let Some(head) = siblings.get_mut(..=at)
+            {
+                head.rotate_right(1);
+            }
+        };
+
+        let mut items = Vec::with_capacity(match scope.root {
+            Some(_) => 0,
+            None => tree.entry_count(),
+        });
+        let mut callers = Vec::new();
+        let above = scope
+            .root
+            .map_or(NONE, |root| push_callers_above(&mut callers, tree, root));
+        let callers_above = callers.len();
+        let mut leaf_item = None;
+        let mut siblings = match scope.root {
+            Some(root) => vec![root],
+            None => tree.children(None),
+        };
+        arrange(&mut siblings);
+        let mut open: Vec<(Node, u32)> = siblings.iter().rev().map(|root| (*root, NONE)).collect();
+        while let Some((mut node, mut parent)) = open.pop() {
+            loop {
+                let item = number32(items.len());
+                let is_leaf = Some(node) == leaf;
+                if is_leaf {
+                    leaf_item = Some(item as usize);
+                }
+                let above = items
+                    .get(parent as usize)
+                    .map_or(above, |item: &Item| item.caller);
+                items.push(Item {
+                    node,
+                    parent,
+                    caller: push_caller(&mut callers, tree, node, above),
+                    kept: keeps(scope.filter, tree, node, is_leaf),
+                    on_active_path: is_active(node),
+                });
+                parent = item;
+                let Some(child) = tree.only_child(node) else {
+                    break;
+                };
+                node = child;
+            }
+            tree.children_into(Some(node), &mut siblings);
+            arrange(&mut siblings);
+            open.extend(siblings.iter().rev().map(|child| (*child, parent)));
+        }
+        Self {
+            items,
+            callers,
+            callers_above,
+            leaf: leaf_item,
+            node_count: tree.node_count(),
+        }
+    }
+
+    /// The same entries, of which those are kept that another filter keeps. `tree` must be the one of [`Outline::new`].
+    pub fn with_filter(&self, tree: &Tree, filter: Filter) -> Self {
+        let items = self.items.iter().enumerate();
+        let items = items.map(|(at, item)| Item {
+            kept: keeps(filter, tree, item.node, Some(at) == self.leaf),
+            ..*item
+        });
+        Self {
+            items: items.collect(),
+            callers: self.callers.clone(),
+            ..*self
+        }
+    }
+
+    /// Adds the entries appended since, if they are a chain below the leaf, the leaf was the last item, and
+    /// the end of the chain is the leaf. This is the usual case during a conversation. Returns false and
+    /// changes nothing if the tree, which must be the same one, has changed in any other way. `scope` must
+    /// be the one of [`Outline::new`].
+    pub fn extend(&mut self, tree: &Tree, scope: Scope) -> bool {
+        let Some((at, last)) = self.items.iter().enumerate().next_back() else {
+            return false;
+        };
+        // A label belongs to an older entry.
+        if self.leaf != Some(at) || scope.filter == Filter::LabeledOnly {
+            return false;
+        }
+        let last = *last;
+        let appended = self.node_count..tree.node_count();
+        let chain = || appended.clone().filter_map(|number| tree.node(number));
+        let mut above = last.node;
+        for node in chain() {
+            if tree.parent(node) != Some(above) || tree.only_child(above) != Some(node) {
+                return false;
+            }
+            above = node;
+        }
+        if tree.leaf() != Some(above) || tree.has_children(above) {
+            return false;
+        }
+        if let Some(former) = self.items.last_mut() {
+            former.kept = keeps(scope.filter, tree, last.node, last.node == above);
+        }
+        let mut caller = last.caller;
+        for node in chain() {
+            caller = push_caller(&mut self.callers, tree, node, caller);
+            self.items.push(Item {
+                node,
+                parent: number32(self.items.len() - 1),
+                caller,
+                kept: keeps(scope.filter, tree, node, node == above),
+                on_active_path: true,
+            });
+        }
+        self.leaf = Some(self.items.len() - 1);
+        self.node_count = appended.end;
+        true
+    }
+
+    pub fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    /// The items that the filter keeps, which a query searches.
+    pub fn kept(&self) -> impl Iterator<Item = usize> + '_ {
+        let items = self.items.iter().enumerate();
+        items.filter(|(_, item)| item.kept).map(|(at, _)| at)
+    }
+
+    /// The assistant messages at and above an item that may have the call of a tool result, nearest first.
+    pub fn callers(&self, item: usize) -> impl Iterator<Item = &Caller> {
+        self.callers_from(item, 0)
+    }
+
+    /// As [`Outline::callers`], without those above the roots of the scope.
+    pub fn callers_in_scope(&self, item: usize) -> impl Iterator<Item = &Caller> {
+        self.callers_from(item, self.callers_above)
+    }
+
+    fn callers_from(&self, item: usize, first: usize) -> impl Iterator<Item = &Caller> {
+        let nearest = self.items.get(item).map_or(NONE, |item| item.caller);
+        let is_wanted = move |at: &u32| *at as usize >= first;
+        let caller = move |at: u32| {
+            Some(at)
+                .filter(is_wanted)
+                .and_then(|at| self.callers.get(at as usize))
+        };
+        std::iter::successors(caller(nearest), move |below| caller(below.above)).take(REACH)
+    }
+
+    /// The leaf, if it is in scope.
+    pub(crate) fn leaf(&self) -> Option<usize> {
+        self.leaf
+    }
+
+    /// The item of `node`; `None` if it is not in scope. Linear.
+    pub fn find(&self, node: Node) -> Option<usize> {
+        self.items.iter().position(|item| item.node == node)
+    }
+}
+
+/// Adds `node` if it is an assistant message; returns the nearest caller at or above it.
+fn push_caller(callers: &mut Vec<Caller>, tree: &Tree, node: Node, above: u32) -> u32 {
+    if tree.role(node) != Role::Assistant {
+        return above;
+    }
+    let FilePlace { offset, len } = tree.place(node);
+    callers.push(Caller {
+        node,
+        above,
+        offset,
+        len,
+        flags: tree.flags(node),
+    });
+    number32(callers.len() - 1)
+}
+
+/// Adds the callers above the root of a scope, within reach; returns the nearest.
+fn push_callers_above(callers: &mut Vec<Caller>, tree: &Tree, root: Node) -> u32 {
+    let above = tree.ancestors(tree.parent(root));
+    let assistants = above.filter(|node| tree.role(*node) == Role::Assistant);
+    let mut nearest: Vec<_> = assistants.take(REACH).collect();
+    nearest.reverse();
+    let mut above = NONE;
+    for node in nearest {
+        above = push_caller(callers, tree, node, above);
+    }
+    above
+}
+
+fn keeps(filter: Filter, tree: &Tree, node: Node, is_leaf: bool) -> bool {
+    let (kind, flags) = (tree.kind(node), tree.flags(node));
+    if filter == Filter::All {
+        return true;
+    }
+    if kind == Kind::CustomMessage && flags.has(Flags::HIDDEN) {
+        return false;
+    }
+    match filter {
+        Filter::All => true,
+        Filter::LabeledOnly => tree.label(node).is_some(),
+        Filter::UserOnly => match kind {
+            Kind::Message => tree.role(node) == Role::User,
+            kind => kind == Kind::CustomMessage,
+        },
+        Filter::NoTools if kind == Kind::Message && tree.role(node) == Role::ToolResult => false,
+        Filter::Default | Filter::NoTools => match kind {
+            Kind::Label
+            | Kind::Custom
+            | Kind::LeafRecord
+            | Kind::Note
+            | Kind::ContextEdit
+            | Kind::Usage
+            | Kind::SessionInfo
+            | Kind::ThinkingLevelChange
+            | Kind::ModelChange
+            | Kind::ModeChange => false,
+            Kind::Message => !flags.has(Flags::SILENT) || is_leaf,
+            Kind::Compaction | Kind::BranchSummary | Kind::CustomMessage | Kind::Unknown => true,
+        },
+    }
+}

@@ -1,0 +1,40 @@
+//! The tree as rows for clients: `get_tree` (protocol.md §6).
+//!
+//! Owns filters, order, query, fold, depth, the drawn guides, paging, previews, and the two output formats. Pure: it
+//! reads neither the file nor the clock, and does not depend on params or cursors. Nothing recurses. Only
+//! [`Outline::new`] and [`Snapshot::take`] read the [`Tree`](crate::tree::Tree), so only they need the session's lock.
+//!
+//! The steps of a request:
+//!
+//! 1. [`Outline::new`]: all entries in scope, in pre-order (lock).
+//! 2. With a query: [`Snapshot::take`] of [`Outline::kept`] (lock), then a search in the text of each
+//!    ([`crate::search`], without the lock).
+//! 3. [`Visible::new`]: the visible tree as rows; [`page_range`]: the rows of the page.
+//! 4. Without a query: [`Snapshot::take`] of [`Visible::items_of`] (the same lock as 1).
+//! 5. [`Visible::served`]: for each row read [`RowFacts`], and for a tool result its [`ToolCall`] from
+//!    [`Outline::callers`], then [`ServedRow::push_json`]; or [`nested::push_json`].
+
+mod call;
+mod extract;
+mod layout;
+mod line;
+pub mod nested;
+mod plain;
+mod prefix;
+mod preview;
+mod result;
+mod row;
+mod snapshot;
+mod speech;
+#[cfg(test)]
+mod tests;
+mod visible;
+
+pub use call::{ToolCall, call_summary};
+pub use layout::{Caller, Filter, Order, Outline, Scope};
+pub use line::PreviewLine;
+pub use prefix::Render;
+pub use preview::{FIRST_READ, RowFacts, Subject};
+pub use row::{RowLook, RowParts, ServedRow, push_number};
+pub use snapshot::{Entry, Snapshot};
+pub use visible::{Folding, Row, Start, Visible, page_range};

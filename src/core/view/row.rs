@@ -1,0 +1,318 @@
+//! Flat rows of the answer (protocol.md §6), written directly as JSON.
+
+use super::call::{ToolCall, relative};
+use super::prefix::{self, Render};
+use super::preview::RowFacts;
+use super::snapshot::{Entry, Snapshot};
+use super::visible::{Row, Visible};
+use crate::entry::Role;
+use crate::json::push_string;
+use crate::search::Excerpt;
+use crate::timestamp;
+use crate::tree::Flags;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// A row with the facts it needs from the tree.
+#[derive(Debug, Clone, Copy)]
+pub struct ServedRow<'a> {
+    pub row: &'a Row,
+    pub entry: Entry<'a>,
+    /// The nearest visible ancestor.
+    pub parent_id: Option<&'a str>,
+}
+
+/// The look of a row that a renderer gives it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RowLook {
+    /// Replaces the preview.
+    pub preview: Option<String>,
+    pub icon: Option<String>,
+    /// The name of the style.
+    pub style: Option<&'static str>,
+}
+
+/// The sources of a row besides the tree.
+#[derive(Debug, Clone, Copy)]
+pub struct RowParts<'a> {
+    pub facts: &'a RowFacts<'a>,
+    pub look: &'a RowLook,
+    /// The call that a tool result answers.
+    pub call: Option<&'a ToolCall<'a>>,
+    /// The excerpt that matches the query.
+    pub found: Option<&'a Excerpt>,
+    /// The working directory of the session: paths in it are shown relative to it.
+    pub cwd: &'a str,
+}
+
+impl<'a> RowParts<'a> {
+    /// The parts of a row without a call and without a match.
+    pub fn plain(facts: &'a RowFacts<'a>, look: &'a RowLook, cwd: &'a str) -> Self {
+        Self {
+            facts,
+            look,
+            call: None,
+            found: None,
+            cwd,
+        }
+    }
+
+    /// The preview of an entry that is not a tool result.
+    fn preview(&self, entry: &Entry<'_>) -> Cow<'a, str> {
+        match &self.look.preview {
+            Some(preview) => Cow::Borrowed(preview),
+            // Tool calls and nothing else.
+            None if entry.flags.has(Flags::SILENT) => relative(&self.facts.preview, self.cwd),
+            None => Cow::Borrowed(&self.facts.preview),
+        }
+    }
+
+    /// The name of the row's style.
+    fn style(&self) -> Option<&'static str> {
+        match self.facts.is_aside && self.look.preview.is_none() {
+            true => Some("dim"),
+            false => self.look.style,
+        }
+    }
+}
+
+impl Visible {
+    /// The rows of a page. `snapshot` must have [`Visible::items_of`] the page; rows that it does not have
+    /// are left out.
+    pub fn served<'a>(
+        &'a self,
+        snapshot: &'a Snapshot,
+        range: Range<usize>,
+    ) -> impl Iterator<Item = ServedRow<'a>> + 'a {
+        let rows = self.rows().get(range).unwrap_or_default();
+        rows.iter().filter_map(|row| {
+            let parent = self.parent_item(row);
+            Some(ServedRow {
+                row,
+                entry: snapshot.entry(row.item())?,
+                parent_id: parent.and_then(|item| snapshot.id(item)),
+            })
+        })
+    }
+
+    /// The array `rootIds`.
+    pub fn push_root_ids(&self, out: &mut Vec<u8>, snapshot: &Snapshot) {
+        push_array(out, self.roots().filter_map(|item| snapshot.id(item)));
+    }
+}
+
+impl ServedRow<'_> {
+    /// Appends the row as one JSON object, with its members in the order of protocol.md §6.
+    pub fn push_json(&self, out: &mut Vec<u8>, parts: RowParts<'_>, render: Option<Render>) {
+        let ServedRow { row, entry, .. } = self;
+        let call = parts.call.cloned().or_else(|| parts.facts.own_call());
+        out.extend_from_slice(b"{\"id\":");
+        push_string(out, entry.id);
+        out.extend_from_slice(b",\"parentId\":");
+        match self.parent_id {
+            Some(id) => push_string(out, id),
+            None => out.extend_from_slice(b"null"),
+        }
+        self.push_said(out, parts, call.as_ref(), render);
+        out.extend_from_slice(b",\"childCount\":");
+        push_number(out, u64::from(row.child_count));
+        out.extend_from_slice(b",\"depth\":");
+        push_number(out, u64::from(row.depth));
+        out.extend_from_slice(b",\"indent\":");
+        push_number(out, u64::from(row.indent));
+        out.extend_from_slice(b",\"onActivePath\":");
+        push_bool(out, row.on_active_path);
+        out.extend_from_slice(b",\"isLeaf\":");
+        push_bool(out, row.is_leaf);
+        out.extend_from_slice(b",\"isBranchPoint\":");
+        push_bool(out, row.is_branch_point());
+        self.push_tool(out, parts, call.as_ref());
+        if let Some(render) = render {
+            out.extend_from_slice(b",\"prefix\":\"");
+            prefix::push(out, row, render);
+            out.push(b'"');
+        }
+        self.push_flags(out);
+        out.push(b'}');
+    }
+
+    /// Appends the row as one JSON object without the members that depend on the filter, for a file with several views
+    /// of one tree. `parent` is the number of the parent's row, and `body` that of the part with the entry's blocks.
+    pub fn push_packed(
+        &self,
+        out: &mut Vec<u8>,
+        parts: RowParts<'_>,
+        parent: Option<usize>,
+        body: usize,
+    ) {
+        let call = parts.call.cloned().or_else(|| parts.facts.own_call());
+        out.extend_from_slice(b"{\"id\":");
+        push_string(out, self.entry.id);
+        out.extend_from_slice(b",\"parent\":");
+        match parent {
+            Some(parent) => push_number(out, parent as u64),
+            None => out.extend_from_slice(b"-1"),
+        }
+        out.extend_from_slice(b",\"body\":");
+        push_number(out, body as u64);
+        self.push_said(out, parts, call.as_ref(), Some(Render::Unicode));
+        if self.row.on_active_path {
+            out.extend_from_slice(b",\"onActivePath\":true");
+        }
+        if self.row.is_leaf {
+            out.extend_from_slice(b",\"isLeaf\":true");
+        }
+        self.push_tool(out, parts, call.as_ref());
+        self.push_flags(out);
+        out.push(b'}');
+    }
+
+    /// The members from `type` to `labelTimestamp`.
+    fn push_said(
+        &self,
+        out: &mut Vec<u8>,
+        parts: RowParts<'_>,
+        call: Option<&ToolCall<'_>>,
+        render: Option<Render>,
+    ) {
+        let (entry, RowParts { facts, look, .. }) = (&self.entry, parts);
+        out.extend_from_slice(b",\"type\":");
+        let kind = entry.kind.name().or(facts.kind.as_deref());
+        push_string(out, kind.unwrap_or_default());
+        if let Some(role) = entry.role.name().or(facts.role.as_deref()) {
+            out.extend_from_slice(b",\"role\":");
+            push_string(out, role);
+        }
+        out.extend_from_slice(b",\"preview\":");
+        if entry.role == Role::ToolResult {
+            let is_error = entry.flags.has(Flags::ERROR);
+            push_string(
+                out,
+                &facts.preview_of_result(call, is_error, render, parts.cwd),
+            );
+        } else {
+            push_string(out, &parts.preview(entry));
+        }
+        push_look(out, look.icon.as_deref(), parts.style());
+        out.extend_from_slice(b",\"timestamp\":");
+        match entry.timestamp {
+            Some(at) if !entry.flags.has(Flags::ODD_TIMESTAMP) => push_timestamp(out, at),
+            _ => push_string(out, facts.timestamp.as_deref().unwrap_or_default()),
+        }
+        push_label(out, entry);
+    }
+
+    /// The members from `tokens` to `isError`.
+    fn push_tool(&self, out: &mut Vec<u8>, parts: RowParts<'_>, call: Option<&ToolCall<'_>>) {
+        let RowParts { facts, found, .. } = parts;
+        if let Some(tokens) = facts.tokens {
+            out.extend_from_slice(b",\"tokens\":");
+            push_number(out, tokens);
+        }
+        if let Some(tool_name) = &facts.tool_name {
+            out.extend_from_slice(b",\"toolName\":");
+            push_string(out, tool_name);
+        }
+        if let Some(call) = call {
+            push_call(out, call, parts.cwd);
+        }
+        if let Some(found) = found {
+            push_match(out, found);
+        }
+        if self.entry.flags.has(Flags::ERROR) {
+            out.extend_from_slice(b",\"isError\":true");
+        }
+    }
+
+    fn push_flags(&self, out: &mut Vec<u8>) {
+        if self.entry.flags.names().next().is_some() {
+            out.extend_from_slice(b",\"flags\":");
+            push_array(out, self.entry.flags.names());
+        }
+    }
+}
+
+/// Appends `,"icon":…,"style":…` as far as the row has them.
+fn push_look(out: &mut Vec<u8>, icon: Option<&str>, style: Option<&str>) {
+    if let Some(icon) = icon {
+        out.extend_from_slice(b",\"icon\":");
+        push_string(out, icon);
+    }
+    if let Some(style) = style {
+        out.extend_from_slice(b",\"style\":");
+        push_string(out, style);
+    }
+}
+
+/// Appends `,"toolCall":{"name":…,"summary":…}`, without an empty summary.
+fn push_call(out: &mut Vec<u8>, call: &ToolCall<'_>, cwd: &str) {
+    out.extend_from_slice(b",\"toolCall\":{\"name\":");
+    push_string(out, &call.name);
+    let summary = call.told(cwd);
+    if !summary.is_empty() {
+        out.extend_from_slice(b",\"summary\":");
+        push_string(out, &summary);
+    }
+    out.push(b'}');
+}
+
+/// `,"match":{"snippet":…,"ranges":[[start,end],…]}`.
+fn push_match(out: &mut Vec<u8>, found: &Excerpt) {
+    out.extend_from_slice(b",\"match\":{\"snippet\":");
+    push_string(out, &found.text);
+    out.extend_from_slice(b",\"ranges\":[");
+    for (at, range) in found.ranges.iter().enumerate() {
+        out.extend_from_slice(if at == 0 { b"[" } else { b",[" });
+        push_number(out, range.start as u64);
+        out.push(b',');
+        push_number(out, range.end as u64);
+        out.push(b']');
+    }
+    out.extend_from_slice(b"]}");
+}
+
+/// Appends `,"label":…,"labelTimestamp":…` if the entry has them.
+pub(super) fn push_label(out: &mut Vec<u8>, entry: &Entry<'_>) {
+    if let Some(label) = entry.label {
+        out.extend_from_slice(b",\"label\":");
+        push_string(out, label);
+        if let Some(at) = entry.label_timestamp {
+            out.extend_from_slice(b",\"labelTimestamp\":");
+            push_timestamp(out, at);
+        }
+    }
+}
+
+fn push_timestamp(out: &mut Vec<u8>, at: timestamp::Millis) {
+    out.push(b'"');
+    timestamp::push(out, at);
+    out.push(b'"');
+}
+
+fn push_array<'a>(out: &mut Vec<u8>, texts: impl Iterator<Item = &'a str>) {
+    out.push(b'[');
+    for (at, text) in texts.enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        push_string(out, text);
+    }
+    out.push(b']');
+}
+
+fn push_bool(out: &mut Vec<u8>, value: bool) {
+    out.extend_from_slice(if value { b"true" } else { b"false" });
+}
+
+/// Appends a number as JSON.
+pub fn push_number(out: &mut Vec<u8>, number: u64) {
+    let mut power = 1;
+    while number / power >= 10 {
+        power *= 10;
+    }
+    while power > 0 {
+        // A decimal digit.
+        out.push(b'0' + (number / power % 10) as u8);
+        power /= 10;
+    }
+}

@@ -1,0 +1,345 @@
+//! The visible tree as rows: the entries of an [`Outline`] that filter, query, fold and depth leave, and
+//! the rows of a page.
+//!
+//! Contains only numbers; needs neither the tree nor the lock.
+
+use super::layout::Outline;
+use crate::tree::{Node, number32};
+use std::collections::HashSet;
+use std::ops::Range;
+
+/// Visible entries without a row; hiding them does not change the visible tree.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Folding {
+    /// Entries whose descendants have no rows. An entry that is not visible folds nothing.
+    pub folded: HashSet<Node>,
+    /// Deepest depth shown: 0 shows only the visible roots.
+    pub max_depth: Option<u64>,
+}
+
+/// One line of the view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    item: u32,
+    parent: u32,
+    /// The number of visible ancestors.
+    pub depth: u32,
+    /// Steps to the right: one for each visible ancestor that is a branch point, and one if there are
+    /// several visible roots.
+    pub indent: u32,
+    /// The number of visible children, folded ones included.
+    pub child_count: u32,
+    /// One bit for each step of indent, the last step lowest, as many as fit: whether the entry indented
+    /// there has a later sibling, so that its line continues.
+    pub(super) guides: u32,
+    /// Whether the last step of its indent is its own, because it has siblings.
+    pub(super) heads_branch: bool,
+    has_later_sibling: bool,
+    /// Whether it is the leaf or an ancestor of the leaf.
+    pub on_active_path: bool,
+    /// Whether it is the nearest row at or above the leaf.
+    pub is_leaf: bool,
+}
+
+impl Row {
+    /// Its index in the outline.
+    pub fn item(&self) -> usize {
+        self.item as usize
+    }
+
+    /// The row of its nearest visible ancestor.
+    pub fn parent(&self) -> Option<usize> {
+        some(self.parent)
+    }
+
+    /// Whether it has two or more visible children.
+    pub(crate) fn is_branch_point(&self) -> bool {
+        self.child_count >= 2
+    }
+}
+
+const NONE: u32 = u32::MAX;
+
+fn some(at: u32) -> Option<usize> {
+    (at != NONE).then_some(at as usize)
+}
+
+/// All rows of a view, in pre-order.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Visible {
+    rows: Vec<Row>,
+    /// For each item its own row, else that of the nearest ancestor with a row.
+    nearest: Vec<u32>,
+    /// The items of the visible roots.
+    roots: Vec<u32>,
+    hidden: usize,
+}
+
+impl Visible {
+    /// `matched` has the query's result for each item; `None` without a query.
+    pub fn new(outline: &Outline, matched: Option<&[bool]>, folding: &Folding) -> Self {
+        let (mut rows, mut nearest) = visible_tree(outline, matched);
+        let hidden = outline.items().len() - rows.len();
+        draw(&mut rows);
+        if !folding.folded.is_empty() || folding.max_depth.is_some() {
+            let moved = fold(outline, &mut rows, folding);
+            for at in &mut nearest {
+                *at = moved.get(*at as usize).copied().unwrap_or(NONE);
+            }
+        }
+        let leaf = outline.leaf().and_then(|leaf| nearest.get(leaf).copied());
+        if let Some(row) = leaf.and_then(|leaf| rows.get_mut(leaf as usize)) {
+            row.is_leaf = true;
+        }
+        let roots = rows.iter().filter(|row| row.parent == NONE);
+        Self {
+            roots: roots.map(|row| row.item).collect(),
+            rows,
+            nearest,
+            hidden,
+        }
+    }
+
+    /// Bytes of memory that it uses.
+    pub fn bytes(&self) -> usize {
+        let numbers = self.nearest.capacity() + self.roots.capacity();
+        self.rows.capacity() * size_of::<Row>() + numbers * size_of::<u32>()
+    }
+
+    /// Adds the items by which the outline was [extended](Outline::extend). Returns false and changes
+    /// nothing if other rows would change too. Not for views with a query or folding.
+    pub fn extend(&mut self, outline: &Outline) -> bool {
+        let known = self.nearest.len();
+        let items = outline.items();
+        let new = items.get(known..).unwrap_or_default();
+        let Some(mut end) = self.nearest.last().copied() else {
+            return false;
+        };
+        let own = self
+            .rows
+            .get(end as usize)
+            .filter(|row| row.item() + 1 == known);
+        let was_shown_as_leaf =
+            own.filter(|row| items.get(row.item()).is_some_and(|item| !item.kept));
+        let gone = was_shown_as_leaf.map(|row| row.parent);
+        // The row above the new items, and its number of children.
+        let above = gone.unwrap_or(end);
+        let children = usize::from(gone.is_some());
+        let has_room =
+            (self.rows.get(above as usize)).is_some_and(|row| row.child_count as usize == children);
+        // A second child would indent the first one and all its descendants, and a second root all rows;
+        // the removal of one would do the opposite.
+        if !has_room && (gone.is_some() || new.iter().any(|item| item.kept)) {
+            return false;
+        }
+        if gone.is_some() {
+            self.rows.pop();
+            self.nearest.pop();
+            self.nearest.push(above);
+            self.hidden += 1;
+            if let Some(row) = self.rows.get_mut(above as usize) {
+                row.child_count = 0;
+            }
+            end = above;
+        }
+        if let Some(row) = self.rows.get_mut(end as usize) {
+            row.is_leaf = false;
+        }
+        let mut above = end;
+        for (at, item) in new.iter().enumerate() {
+            if item.kept
+                && let Some(parent) = self.rows.get_mut(above as usize)
+            {
+                parent.child_count += 1;
+                let row = Row {
+                    item: number32(known + at),
+                    parent: above,
+                    depth: parent.depth + 1,
+                    child_count: 0,
+                    heads_branch: false,
+                    has_later_sibling: false,
+                    on_active_path: true,
+                    ..*parent
+                };
+                above = number32(self.rows.len());
+                self.rows.push(row);
+            } else {
+                self.hidden += 1;
+            }
+            self.nearest.push(above);
+        }
+        if let Some(row) = self.rows.get_mut(above as usize) {
+            row.is_leaf = true;
+        }
+        true
+    }
+
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// The number of rows of all pages.
+    pub fn total(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The number of entries in scope that filter or query remove.
+    pub fn hidden(&self) -> usize {
+        self.hidden
+    }
+
+    /// The items of the visible roots.
+    pub(crate) fn roots(&self) -> impl Iterator<Item = usize> + '_ {
+        self.roots.iter().map(|item| *item as usize)
+    }
+
+    /// The row of `item`, else the nearest one above it.
+    pub fn row_of(&self, item: usize) -> Option<usize> {
+        some(self.nearest.get(item).copied().unwrap_or(NONE))
+    }
+
+    /// As [`Visible::row_of`]; without a row at or above the item the next row in order, else the last.
+    /// `None` if there are no rows.
+    pub fn row_near(&self, item: usize) -> Option<usize> {
+        let last = self.rows.len().checked_sub(1)?;
+        let next = || self.rows.partition_point(|row| row.item() < item).min(last);
+        Some(self.row_of(item).unwrap_or_else(next))
+    }
+
+    /// The items that these rows need: their own in order, then their parents, and the visible roots. Some are
+    /// repeated.
+    pub fn items_of(&self, range: Range<usize>) -> impl Iterator<Item = usize> + '_ {
+        let page = self.rows.get(range).unwrap_or_default();
+        let parents = page.iter().filter_map(|row| self.rows.get(row.parent()?));
+        page.iter()
+            .chain(parents)
+            .map(Row::item)
+            .chain(self.roots())
+    }
+
+    pub(super) fn parent_item(&self, row: &Row) -> Option<usize> {
+        self.rows.get(row.parent()?).map(Row::item)
+    }
+}
+
+/// The start of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// At this row; also for a cursor.
+    Offset(u64),
+    /// So that this row is in the middle, if there are enough rows on both sides.
+    Around(usize),
+}
+
+/// The rows of a page; its start is the answer's `offset`. Without a limit all rows from the start on, and
+/// all rows for [`Start::Around`].
+pub fn page_range(total: usize, start: Start, limit: Option<usize>) -> Range<usize> {
+    let limit = limit.unwrap_or(total);
+    let first = match start {
+        Start::Offset(offset) => usize::try_from(offset).unwrap_or(usize::MAX).min(total),
+        Start::Around(row) => row
+            .saturating_sub(limit / 2)
+            .min(total.saturating_sub(limit)),
+    };
+    first..first.saturating_add(limit).min(total)
+}
+
+/// The visible entries with parent, depth and siblings, and for each item the nearest visible one.
+fn visible_tree(outline: &Outline, matched: Option<&[bool]>) -> (Vec<Row>, Vec<u32>) {
+    let items = outline.items();
+    let mut rows: Vec<Row> = Vec::with_capacity(items.len());
+    let mut nearest: Vec<u32> = Vec::with_capacity(items.len());
+    // For each row its last child so far.
+    let mut last_child: Vec<u32> = Vec::with_capacity(items.len());
+    let mut last_root = NONE;
+    for (at, item) in items.iter().enumerate() {
+        let above = item
+            .parent()
+            .and_then(|parent| nearest.get(parent).copied());
+        let above = above.unwrap_or(NONE);
+        let matches = matched.is_none_or(|matched| matched.get(at).copied().unwrap_or(false));
+        if !(item.kept && matches) {
+            nearest.push(above);
+            continue;
+        }
+        let number = number32(rows.len());
+        let mut depth = 0;
+        if let Some(parent) = rows.get_mut(above as usize) {
+            parent.child_count += 1;
+            depth = parent.depth + 1;
+        }
+        let last = last_child.get_mut(above as usize).unwrap_or(&mut last_root);
+        let elder = std::mem::replace(last, number);
+        if let Some(elder) = rows.get_mut(elder as usize) {
+            elder.has_later_sibling = true;
+        }
+        rows.push(Row {
+            item: number32(at),
+            parent: above,
+            depth,
+            indent: 0,
+            child_count: 0,
+            guides: 0,
+            heads_branch: false,
+            has_later_sibling: false,
+            on_active_path: item.on_active_path,
+            is_leaf: false,
+        });
+        last_child.push(NONE);
+        nearest.push(number);
+    }
+    (rows, nearest)
+}
+
+/// Sets indent and guides, parents before children.
+fn draw(rows: &mut [Row]) {
+    let several_roots = rows.first().is_some_and(|root| root.has_later_sibling);
+    for at in 0..rows.len() {
+        let Some(&row) = rows.get(at) else { break };
+        let (indent, guides, grows) = match rows.get(row.parent as usize) {
+            Some(parent) => (parent.indent, parent.guides, parent.is_branch_point()),
+            None => (0, 0, several_roots),
+        };
+        let Some(row) = rows.get_mut(at) else { break };
+        row.heads_branch = grows;
+        row.indent = indent + u32::from(grows);
+        row.guides = if grows {
+            guides << 1 | u32::from(row.has_later_sibling)
+        } else {
+            guides
+        };
+    }
+}
+
+/// Removes the rows below folded ones and below the deepest depth. Returns for each former row its new row,
+/// or that of its nearest remaining ancestor.
+fn fold(outline: &Outline, rows: &mut Vec<Row>, folding: &Folding) -> Vec<u32> {
+    let is_folded = |row: &Row| {
+        !folding.folded.is_empty()
+            && outline
+                .items()
+                .get(row.item())
+                .is_some_and(|item| folding.folded.contains(&item.node))
+    };
+    // For each former row: its new row, and whether rows below it are removed.
+    let mut moved: Vec<u32> = Vec::with_capacity(rows.len());
+    let mut closed: Vec<bool> = Vec::with_capacity(rows.len());
+    let mut left = 0;
+    rows.retain_mut(|row| {
+        let parent = row.parent as usize;
+        let too_deep = folding
+            .max_depth
+            .is_some_and(|max| u64::from(row.depth) > max);
+        let gone = too_deep || closed.get(parent).copied().unwrap_or(false);
+        row.parent = moved.get(parent).copied().unwrap_or(NONE);
+        closed.push(gone || is_folded(row));
+        if gone {
+            moved.push(row.parent);
+        } else {
+            moved.push(left);
+            left += 1;
+        }
+        !gone
+    });
+    moved
+}
