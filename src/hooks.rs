@@ -2,9 +2,6 @@
 //! subscriptions, and the order of a program's events: one at a time, as they happened. `daemon` interprets
 //! the answers.
 
-use crate::cancel::Cancel;
-use crate::lock::lock;
-use crate::os::program::{Failure, Program};
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::PathBuf;
@@ -12,6 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::Notify;
 use treelined_core::budget::HOOK_QUEUE_BYTES;
+use treelined_files::cancel::Cancel;
+use treelined_files::lock::lock;
+use treelined_files::os::program::{Failure, Program};
 
 /// The most events that wait for one program; further ones are dropped.
 const MAX_WAITING: usize = 1024;

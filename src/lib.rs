@@ -86,11 +86,7 @@
 )]
 
 mod ask;
-mod blocking;
-mod cache;
-mod cancel;
 mod cli;
-mod clock;
 mod commands;
 mod config;
 mod daemon;
@@ -112,11 +108,7 @@ mod hooks;
 mod import;
 #[allow(dead_code, reason = "the import calls it")]
 mod importer;
-mod lock;
-mod log;
-mod os;
 mod page;
-pub(crate) mod parallel;
 mod peers;
 mod people;
 mod redact;
@@ -129,11 +121,9 @@ mod renderers;
 mod rpc;
 mod schema;
 mod serve;
-mod session;
 mod session_render;
 mod session_search;
 mod stdio;
-mod store;
 mod summarizer;
 mod web;
 #[allow(
@@ -160,31 +150,31 @@ pub fn run() -> ExitCode {
 /// without notice.
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::cancel::Cancel;
-    pub use crate::clock::{SystemSource, new_session_id};
     pub use crate::config::{Config, NatsSettings};
     pub use crate::daemon::Daemon;
     pub use crate::daemon::connection::Connection;
     pub use crate::import::records::{Layout, Piece, Splitter};
     pub use crate::import::whole::{WholeSource, read_whole};
-    pub use crate::log::append::TryLock;
-    pub use crate::log::header::Header;
-    pub use crate::log::recover::recover;
-    pub use crate::log::repair::repair;
-    pub use crate::log::{Log, OpenedLog};
-    pub use crate::os::file::Location;
-    pub use crate::os::handle::HandleAccess;
     pub use crate::rpc::Dispatcher;
-    pub use crate::session::{Session, SessionState};
     pub use crate::stdio::{Frame, FrameReader, Outbox, id_in_head};
-    pub use crate::store::Store;
-    pub use crate::store::listing::header_id;
     pub use treelined_core::durability::Durability;
     pub use treelined_core::entry::scan::{scan_first, scan_line};
     pub use treelined_core::entry::{BadLine, Line};
     pub use treelined_core::error::Kind;
     pub use treelined_core::flow::append::{NewEntry, plan as plan_append};
     pub use treelined_core::id::is_valid;
+    pub use treelined_files::cancel::Cancel;
+    pub use treelined_files::clock::{SystemSource, new_session_id};
+    pub use treelined_files::log::append::TryLock;
+    pub use treelined_files::log::header::Header;
+    pub use treelined_files::log::recover::recover;
+    pub use treelined_files::log::repair::repair;
+    pub use treelined_files::log::{Log, OpenedLog};
+    pub use treelined_files::os::file::Location;
+    pub use treelined_files::os::handle::HandleAccess;
+    pub use treelined_files::session::{Session, SessionState};
+    pub use treelined_files::store::Store;
+    pub use treelined_files::store::listing::header_id;
 
     /// Budgets in bytes.
     pub mod budget {

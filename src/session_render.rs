@@ -4,7 +4,6 @@
 //! A [`RenderPlanner`] looks at the tree, an [`EntryRenderer`] at the bodies: the tree is not needed while bodies are
 //! read.
 
-use crate::log::body::{Bodies, BodyReader, Fetch};
 use crate::render::{self, CallResult, EntryContext, ReplacedEntries};
 use crate::renderers::Renderers;
 use std::borrow::Cow;
@@ -14,6 +13,7 @@ use treelined_core::error::Result;
 use treelined_core::json::{self, Members};
 pub use treelined_core::tree::{Flags, Node, Tree};
 use treelined_core::view::Subject;
+use treelined_files::log::body::{Bodies, BodyReader, Fetch};
 
 /// The most entries below an assistant message that are searched for the results of its calls.
 const MOST_SEARCHED: usize = 256;

@@ -4,8 +4,6 @@
 //! answer one question. It ends with the first answer that decides alone, when all have answered, or at the
 //! deadline. The caller defines questions and answers.
 
-use crate::cancel::Cancel;
-use crate::lock::lock;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -13,6 +11,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::id::{ConnectionId, EventId};
+use treelined_files::cancel::Cancel;
+use treelined_files::lock::lock;
 use xxhash_rust::xxh3::Xxh3;
 
 /// The number of remembered answers: the same answer sent twice is acknowledged twice. Only digests are kept,

@@ -5,10 +5,6 @@ use super::failure::ShellError;
 use super::shared::{self, SharedDaemon, SocketOption};
 use crate::config::IdleTime;
 use crate::endpoint::{START_TIMEOUT, reach};
-use crate::os::ready::{is_readable, wait_to_read};
-use crate::os::socket::Stream;
-use crate::os::stream::{stdin, stdout};
-use crate::os::watch::Process;
 use anyhow::Context;
 use clap::Args;
 use std::io::{self, ErrorKind, Read, Write};
@@ -18,6 +14,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
+use treelined_files::os::ready::{is_readable, wait_to_read};
+pub use treelined_files::os::socket::Stream;
+use treelined_files::os::stream::{stdin, stdout};
+use treelined_files::os::watch::Process;
 
 /// Bytes that are copied at a time.
 const BLOCK: usize = 64 << 10;

@@ -11,11 +11,6 @@ use super::failure::ShellError;
 use super::screen::{Screen, Style};
 use super::session_choice::{SessionQuery, existing_file};
 use super::tree::count;
-use crate::log::diagnostic::{Damage, Diagnostic};
-use crate::log::header::CURRENT_VERSION;
-use crate::log::{Log, OpenedLog};
-use crate::os::file::Location;
-use crate::store::listing;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use std::collections::BTreeMap;
@@ -27,6 +22,11 @@ use treelined_core::error::{Error, Result};
 use treelined_core::terminal;
 use treelined_core::tree::Tree;
 use treelined_core::tree::branches;
+use treelined_files::log::diagnostic::{Damage, Diagnostic};
+use treelined_files::log::header::CURRENT_VERSION;
+use treelined_files::log::{Log, OpenedLog};
+use treelined_files::os::file::Location;
+use treelined_files::store::listing;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -82,7 +82,8 @@ pub(super) fn run(options: &Options, doctor: &Doctor) -> anyhow::Result<ExitCode
         return super::fleet::doctor(options, doctor.create);
     }
     if doctor.repair {
-        super::small_runtime()?.block_on(async { crate::os::signal::outlive_the_size_limit() })?;
+        super::small_runtime()?
+            .block_on(async { treelined_files::os::signal::outlive_the_size_limit() })?;
     }
     let files = files(options, doctor)?;
     if doctor.json {

@@ -1,13 +1,13 @@
 //! `treelined doctor --json`: one line of JSON for each file.
 
 use super::doctor::{meaning, open};
-use crate::log::diagnostic::Diagnostic;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use treelined_core::terminal;
 use treelined_core::tree::branches;
+use treelined_files::log::diagnostic::Diagnostic;
 
 /// Prints what is known of each file. The exit code is 1 if one is damaged or cannot be read.
 pub(super) fn run(files: &[PathBuf]) -> anyhow::Result<ExitCode> {

@@ -5,11 +5,6 @@ use super::Options;
 use super::late_writes;
 use super::screen::{Screen, Style};
 use super::tree::count;
-use crate::log::OpenedLog;
-use crate::log::repair::{self, RepairReport};
-use crate::log::upstream;
-use crate::os::file::Location;
-use crate::session::Session;
 use std::io::{self, Write};
 use std::path::Path;
 use treelined_core::durability::Durability;
@@ -17,6 +12,11 @@ use treelined_core::error::Result;
 #[cfg(not(feature = "nats"))]
 use treelined_core::error::{Error, Kind};
 use treelined_core::terminal;
+use treelined_files::log::OpenedLog;
+use treelined_files::log::repair::{self, RepairReport};
+use treelined_files::log::upstream;
+use treelined_files::os::file::Location;
+use treelined_files::session::Session;
 
 /// Repairs one file; false if a necessary repair was not done.
 pub(super) fn mend(

@@ -15,9 +15,6 @@ use crate::fleet::replicated::ReplicatedFile;
 use crate::fleet::stream::NatsLog;
 use crate::fleet::team::TeamRows;
 use crate::fleet::transfer::{self, Transfer};
-use crate::log::header::CURRENT_VERSION;
-use crate::os::file::Location;
-use crate::store::{Store, listing};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::json;
@@ -28,6 +25,9 @@ use std::sync::Arc;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::team::TeamSession;
 use treelined_core::terminal;
+use treelined_files::log::header::CURRENT_VERSION;
+use treelined_files::os::file::Location;
+use treelined_files::store::{Store, listing};
 
 /// A publish is repeated for so long, in nanoseconds.
 const SHORTEST_WINDOW: i64 = 60_000_000_000;

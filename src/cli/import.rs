@@ -8,7 +8,6 @@ use super::import_watch;
 use super::progress::{self, call_with_progress};
 use super::screen::{Screen, Style};
 use super::session_choice::others;
-use crate::clock::SystemSource;
 use crate::import::Tool;
 use crate::wire::{ImportedFile, ImportedSession};
 use anyhow::Context;
@@ -25,6 +24,7 @@ use treelined_core::error::{Error, Kind};
 use treelined_core::id::Source;
 use treelined_core::terminal;
 use treelined_core::timestamp;
+use treelined_files::clock::SystemSource;
 
 /// Failures that are shown; `--json` has all.
 const MAX_FAILURES: usize = 10;
@@ -174,7 +174,7 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
 }
 
 fn forget(options: &Options, session: &str) -> anyhow::Result<ExitCode> {
-    let store = crate::store::Store::new(options.config()?.session_dir);
+    let store = treelined_files::store::Store::new(options.config()?.session_dir);
     let forgotten = crate::importer::run::forget(store.path(), session)?;
     let origins = super::tree::count(forgotten as u64, "source", "sources");
     writeln!(io::stdout(), "deleted the kept bytes of {origins}")?;

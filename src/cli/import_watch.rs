@@ -6,7 +6,6 @@ use super::failure::{ShellError, warn};
 use super::import::{self, ImportArgs, Imported, ask};
 use super::screen::{Screen, Style};
 use super::tree::count;
-use crate::clock::SystemSource;
 use crate::importer::discover::{Request, watched_places};
 use crate::importer::watch::{Wake, Watch};
 use crate::wire::ImportedSession;
@@ -18,6 +17,7 @@ use std::time::Duration;
 use treelined_core::id::Source;
 use treelined_core::terminal;
 use treelined_core::timestamp;
+use treelined_files::clock::SystemSource;
 
 /// The time after that at which entries that are held back can be imported.
 const AFTER_HELD: Duration = Duration::from_millis(20);

@@ -1,9 +1,9 @@
 //! Ends a command at an interrupt with exit code 130. An interrupt while the pager shows text is the pager's.
 
 use super::failure::INTERRUPTED;
-use crate::os::signal::EndSignal;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use treelined_files::os::signal::EndSignal;
 
 /// Whether the pager has the terminal.
 static IS_PAGED: AtomicBool = AtomicBool::new(false);

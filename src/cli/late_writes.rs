@@ -4,12 +4,6 @@
 //! Owns how long a command waits for them, and its messages. The session does the copying.
 
 use super::screen::Screen;
-use crate::cancel::Cancel;
-use crate::log::Log;
-use crate::log::late_writes::{Handover, ReplacedFile};
-use crate::os::file::Location;
-use crate::os::{process, stream};
-use crate::session::Session;
 use clap::Args;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -19,6 +13,12 @@ use std::time::{Duration, Instant};
 use treelined_core::durability::Durability;
 use treelined_core::error::Result;
 use treelined_core::flow::PlannedLines;
+use treelined_files::cancel::Cancel;
+use treelined_files::log::Log;
+use treelined_files::log::late_writes::{Handover, ReplacedFile};
+use treelined_files::os::file::Location;
+use treelined_files::os::{process, stream};
+use treelined_files::session::Session;
 
 /// The time without new lines after which the old file is closed if no other program has it open.
 const QUIET: Duration = Duration::from_secs(1);

@@ -6,11 +6,6 @@
 use super::screen::Screen;
 use super::session_choice::SessionChoice;
 use super::{Options, late_writes};
-use crate::log::header::CURRENT_VERSION;
-use crate::log::{Log, OpenedLog};
-use crate::os::file::Location;
-use crate::os::handle::HandleAccess;
-use crate::session::Session;
 use anyhow::Context;
 use clap::Args;
 use std::fs::File;
@@ -19,6 +14,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use treelined_core::error::{Error, Kind};
 use treelined_core::terminal;
+use treelined_files::log::header::CURRENT_VERSION;
+use treelined_files::log::{Log, OpenedLog};
+use treelined_files::os::file::Location;
+use treelined_files::os::handle::HandleAccess;
+use treelined_files::session::Session;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -75,7 +75,7 @@ fn rewrite(
     let session = Session::new(opened, false, options.config()?.durability);
     let runtime = super::small_runtime()?;
     runtime.block_on(async {
-        crate::os::signal::outlive_the_size_limit()?;
+        treelined_files::os::signal::outlive_the_size_limit()?;
         anyhow::Ok(late_writes::commit(&session).await?)
     })?;
     let kept = original_kept(&location, original).context("look for the original")?;

@@ -62,9 +62,6 @@ use self::failure::{ShellError, USAGE};
 use crate::config::Config;
 use crate::config::{self, ConfigFlags, DurabilityName, LOG_VARIABLE, Settings, SummarizerName};
 use crate::endpoint::log_file;
-use crate::log::late_writes::CARRY_OVER_COMMAND;
-use crate::os::running::{self, LAUNCH_COMMAND};
-use crate::os::stream::stderr;
 use anyhow::Context;
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -76,6 +73,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::runtime::Runtime;
 use tracing_subscriber::EnvFilter;
 use treelined_core::terminal;
+use treelined_files::log::late_writes::CARRY_OVER_COMMAND;
+use treelined_files::os::running::{self, LAUNCH_COMMAND};
+use treelined_files::os::stream::stderr;
 
 const ABOUT: &str = "\
 Keeps the conversations of AI agents as trees, for any client.

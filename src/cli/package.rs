@@ -2,11 +2,11 @@
 
 use super::Options;
 use super::failure::{FAILED, ShellError};
-use crate::os::process;
 use anyhow::Context;
 use clap::Args;
 use std::ffi::OsString;
 use std::process::{Command, ExitCode};
+use treelined_files::os::process;
 
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]

@@ -1,8 +1,8 @@
 //! A temporary folder.
 
-use crate::os::file::make_private_folder;
 use anyhow::Context;
 use std::path::PathBuf;
+use treelined_files::os::file::make_private_folder;
 
 /// A temporary folder (0700), removed with its contents.
 pub(super) struct Scratch(pub PathBuf);

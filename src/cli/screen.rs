@@ -3,10 +3,10 @@
 //! Owns the styles. Callers sanitize text with [`treelined_core::terminal`] first.
 
 use super::{Options, interrupt};
-use crate::os::stream::terminal_columns;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::{Command, Stdio};
 use treelined_core::terminal;
+use treelined_files::os::stream::terminal_columns;
 
 /// The width if it is unknown, in columns.
 const COLUMNS: usize = 100;

@@ -7,8 +7,6 @@ use crate::config::{IdleTime, Settings};
 use crate::endpoint::runtime_file::Starter;
 use crate::endpoint::{Detached, Endpoint, PassedSocket, Place};
 use crate::extensions::NAME_VARIABLE;
-use crate::os::socket::Listener;
-use crate::os::{process, running};
 use crate::serve::{self, Endpoints, ListenAddress};
 use crate::web::{WebAddress, WebListener};
 use anyhow::Context;
@@ -17,6 +15,8 @@ use clap_complete::engine::ArgValueCompleter;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
+pub use treelined_files::os::socket::Listener;
+use treelined_files::os::{process, running};
 
 #[derive(Debug, Default, Args)]
 #[command(after_help = "\

@@ -2,14 +2,11 @@
 
 use super::Options;
 use super::failure::{NOT_FOUND, ShellError, warn};
-use crate::clock::SystemSource;
 use crate::config::{IdleTime, Settings};
 use crate::endpoint::place::canonical;
 use crate::endpoint::runtime_file::{DaemonInfo, EnvironmentOrigin, FoundInfo, Starter};
 use crate::endpoint::start_lock::StartLock;
 use crate::endpoint::{self, Endpoint, PassedSocket, Place, detached, runtime_file};
-use crate::os::socket::Listener;
-use crate::os::{process, program};
 use crate::schema::PROTOCOL_VERSION;
 use clap::Args;
 use std::collections::BTreeMap;
@@ -18,6 +15,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use treelined_core::id::Source;
 use treelined_core::timestamp;
+use treelined_files::clock::SystemSource;
+pub use treelined_files::os::socket::Listener;
+use treelined_files::os::{process, program};
 
 /// The option that the runtime file of a daemon has only if it was given.
 const IDLE_EXIT: &str = "idle-exit";

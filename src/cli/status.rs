@@ -5,7 +5,6 @@ use super::failure::NOT_FOUND;
 use super::shared::{SharedDaemon, SocketOption};
 use crate::endpoint::reach;
 use crate::endpoint::runtime_file::{DaemonInfo, Starter};
-use crate::os::socket;
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
@@ -14,6 +13,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 use treelined_core::terminal;
+use treelined_files::os::socket;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

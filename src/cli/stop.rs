@@ -3,12 +3,12 @@
 use super::Options;
 use super::failure::ShellError;
 use super::shared::{SharedDaemon, SocketOption};
-use crate::os::watch::Process;
 use anyhow::Context;
 use clap::Args;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
+use treelined_files::os::watch::Process;
 
 /// How long to wait: running requests may take 5 s to end and 3 s to answer that they were cancelled.
 const PATIENCE: Duration = Duration::from_secs(20);

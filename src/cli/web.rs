@@ -6,11 +6,6 @@ use super::session_choice::SessionQuery;
 use super::shared::{self, SharedDaemon, SocketOption};
 use super::{Options, serve};
 use crate::endpoint::{START_TIMEOUT, reach};
-use crate::os::file::Location;
-use crate::os::process::{self, OPENER};
-use crate::os::signal::EndSignal;
-use crate::os::socket::Stream;
-use crate::store::listing::header_id;
 use crate::web::{WebFolder, page_url};
 use anyhow::{Context, bail};
 use clap::Args;
@@ -22,6 +17,11 @@ use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 use treelined_core::error::Kind;
+use treelined_files::os::file::Location;
+use treelined_files::os::process::{self, OPENER};
+use treelined_files::os::signal::EndSignal;
+pub use treelined_files::os::socket::Stream;
+use treelined_files::store::listing::header_id;
 
 /// How long to wait until the program that opens a browser has failed, if it does. Some run as long as the browser.
 const BROWSER_START: Duration = Duration::from_secs(2);

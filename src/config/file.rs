@@ -1,13 +1,13 @@
 //! Finds and reads the configuration file, and refuses one that another user could write.
 
 use super::FileSections;
-use crate::os::file::is_pipe;
-use crate::os::program;
-use crate::os::stream::DESCRIPTORS;
 use anyhow::{Context, anyhow};
 use etcetera::BaseStrategy;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
+use treelined_files::os::file::is_pipe;
+use treelined_files::os::program;
+use treelined_files::os::stream::DESCRIPTORS;
 
 /// The configuration file that was found.
 pub(super) struct ConfigFile {

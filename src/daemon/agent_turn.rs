@@ -6,15 +6,15 @@
 use super::Daemon;
 use super::commit::{AppendOutcome, Change};
 use super::open_session::{OpenSession, SessionGuard};
-use crate::cancel::Cancel;
-use crate::lock::lock;
-use crate::session::Busy;
 use crate::wire::notification;
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::append::NewEntry;
 use treelined_core::id::{ConnectionId, EntryId, ExpectedLeaf};
+use treelined_files::cancel::Cancel;
+use treelined_files::lock::lock;
+pub use treelined_files::session::Busy;
 
 /// A turn that has not ended.
 struct RunningTurn {

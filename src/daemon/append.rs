@@ -6,11 +6,6 @@ use super::commit::{AppendOutcome, CommitTail, late_failure};
 use super::convert;
 use super::open_session::{Lease, OpenSession, SessionGuard, guard};
 use super::{Daemon, at_once_or_later};
-use crate::cancel::Cancel;
-use crate::session::SessionState;
-use crate::session::commit::{CommitOutcome, Contention, Work, landed_in_part, still_waits};
-use crate::session::failure_of;
-use crate::session::sync::RepeatedEntries;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,6 +14,13 @@ use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::PlannedLines;
 use treelined_core::flow::append::{NewEntry, Planner};
 use treelined_core::id::{EntryId, ExpectedLeaf, Source};
+use treelined_files::cancel::Cancel;
+use treelined_files::session::SessionState;
+use treelined_files::session::commit::{
+    CommitOutcome, Contention, Work, landed_in_part, still_waits,
+};
+use treelined_files::session::failure_of;
+use treelined_files::session::sync::RepeatedEntries;
 
 /// A batch is complete once it has this many bytes.
 const MAX_WRITE_BYTES: usize = 1 << 20;
@@ -395,13 +397,13 @@ impl Batch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::SystemSource;
     use crate::config::Config;
-    use crate::lock::lock;
     use std::collections::BTreeMap;
     use std::sync::Mutex;
     use std::time::Duration;
     use tokio::runtime::Runtime;
+    use treelined_files::clock::SystemSource;
+    use treelined_files::lock::lock;
 
     fn daemon(runtime: &Runtime) -> Arc<Daemon> {
         let config = Config {

@@ -6,10 +6,6 @@ use super::convert;
 use super::notify::Publication;
 use super::open_session::{OpenSession, Place, SessionGuard, check_writable, guard};
 use super::queue::Scope;
-use crate::cancel::Cancel;
-use crate::lock::lock;
-use crate::session::commit::CommitOutcome;
-use crate::session::{Changes, SessionState};
 use crate::wire::{self, notification};
 use std::fs::File;
 use std::sync::Arc;
@@ -19,6 +15,10 @@ use treelined_core::flow;
 use treelined_core::flow::PlannedLines;
 use treelined_core::flow::append::NewEntry;
 use treelined_core::id::{ConnectionId, EntryId, ExpectedLeaf};
+use treelined_files::cancel::Cancel;
+use treelined_files::lock::lock;
+use treelined_files::session::commit::CommitOutcome;
+use treelined_files::session::{Changes, SessionState};
 
 /// The steps of a commit after its write, the same for every operation: announce it with the guard; then, without the
 /// guard, make it durable and send the notifications. The publication ends when the responses are queued.

@@ -8,7 +8,6 @@ use super::question::{self, Refusal};
 use super::reading;
 use super::release::{PlannedOperation, Release, SessionRequest};
 use super::summaries::{self, Listener, SummaryJob};
-use crate::session::{Activity, SessionState};
 use crate::wire::notification::{self, CompactionReason};
 use crate::wire::{self, BeforeEvent};
 use std::sync::Arc;
@@ -21,6 +20,7 @@ use treelined_core::id::ExpectedLeaf;
 use treelined_core::json;
 use treelined_core::summary::request::{self, SummaryOptions};
 use treelined_core::summary::{ModelName, SummaryRequest, SummarySubject, Usage, frame};
+pub use treelined_files::session::{Activity, SessionState};
 
 /// The outcome of the question.
 enum CompactionAnswer {

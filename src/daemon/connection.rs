@@ -3,10 +3,7 @@
 use super::call::Call;
 use super::{Daemon, convert};
 use crate::ask::Answerer;
-use crate::cancel::Cancel;
 use crate::extensions::ExtensionRun;
-use crate::lock::lock;
-use crate::os::watch::ProcessWatch;
 use crate::stdio::{Class, Outbox};
 use crate::wire::methods::Notification;
 use crate::wire::{self, BeforeEvent, RequestId, notification};
@@ -14,6 +11,9 @@ use hashbrown::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use treelined_core::id::ConnectionId;
+use treelined_files::cancel::Cancel;
+use treelined_files::lock::lock;
+use treelined_files::os::watch::ProcessWatch;
 
 /// A connection to the daemon.
 pub struct Connection {

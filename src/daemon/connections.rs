@@ -2,13 +2,13 @@
 
 use super::Daemon;
 use super::connection::Connection;
-use crate::lock::lock;
 use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 use tokio::sync::Notify;
 use treelined_core::id::ConnectionId;
+use treelined_files::lock::lock;
 
 /// The connections, until the output of each is written.
 #[derive(Default)]

@@ -3,8 +3,6 @@
 use super::connection::Connection;
 use super::open_session::OpenSession;
 use super::queue::Access;
-use crate::log::diagnostic::{Damage, Diagnostic};
-use crate::session::SessionState;
 use crate::wire;
 use jsonrpsee::types::ErrorObjectOwned;
 use serde::Serialize;
@@ -16,6 +14,8 @@ use treelined_core::error::{Error, Kind, Result};
 use treelined_core::json;
 use treelined_core::timestamp;
 pub use treelined_core::tree::{Cause, Node, Tree};
+use treelined_files::log::diagnostic::{Damage, Diagnostic};
+use treelined_files::session::SessionState;
 
 /// Stored JSON as a member of a message.
 pub(crate) fn raw(json: &[u8]) -> wire::Raw {

@@ -1,15 +1,15 @@
 //! Deleting and restoring sessions: the file and, if a log has the session, the log first (fleet.md "Deletion").
 
 use super::Daemon;
-use crate::blocking::blocking;
-use crate::log::upstream::{InLog, SharedLog, is_replica};
-use crate::os::file::Location;
-use crate::store::catalogue::CatalogueRow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use treelined_core::error::{Kind, Result};
 use treelined_core::team::TeamList;
+use treelined_files::blocking::blocking;
+use treelined_files::log::upstream::{InLog, SharedLog, is_replica};
+use treelined_files::os::file::Location;
+use treelined_files::store::catalogue::CatalogueRow;
 
 /// The most files that one list compares with their logs, and the time after which it compares no more.
 const MOST_DISCARDED: usize = 16;

@@ -4,8 +4,6 @@
 //! read again.
 
 use super::rows::RowReader;
-use crate::log::body::Bodies;
-use crate::parallel::{CHUNK, in_order};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
@@ -15,6 +13,8 @@ use treelined_core::json;
 use treelined_core::search::{BestField, Excerpt, Matcher, Query, row_words};
 use treelined_core::tree::{FilePlace, Node};
 use treelined_core::view::{Entry, Outline, Snapshot, ToolCall};
+use treelined_files::log::body::Bodies;
+use treelined_files::parallel::{CHUNK, in_order};
 
 /// The results of one query for a session's entries, with two bits for each entry that was read.
 #[derive(Default)]

@@ -4,16 +4,16 @@
 use super::Daemon;
 use super::commit::CommitTail;
 use super::open_session::{OpenSession, SessionGuard, Tenure};
-use crate::cancel::Cancel;
 use crate::daemon::queue::Scope;
-use crate::os::program;
-use crate::session::{self, SessionState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use treelined_core::error::{Kind, Result};
 use treelined_core::flow::PlannedLines;
+use treelined_files::cancel::Cancel;
+use treelined_files::os::program;
+use treelined_files::session::{self, SessionState};
 
 /// The delay before a look at the file, so that one look covers several changes.
 const GATHERING: Duration = Duration::from_millis(20);

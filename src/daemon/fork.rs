@@ -7,14 +7,6 @@ use super::convert;
 use super::open_session::{OpenSession, Place, SessionGuard, Tenure, guard};
 use super::question::{self, EventQuestion, Refusal};
 use super::queue::{Access, Scope};
-use crate::blocking::blocking;
-use crate::clock;
-use crate::log::whole::SessionLines;
-use crate::log::{self, Log, OpenedLog};
-use crate::os::file::Folder;
-use crate::session::SessionState;
-use crate::session::fork::ForkContent;
-use crate::session::sync::UnsyncedFile;
 use crate::wire::{self, BeforeEvent, notification};
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,6 +17,14 @@ use treelined_core::flow::fork::{self, End, ForkSide};
 use treelined_core::flow::{IdAllocator, leaf};
 use treelined_core::id::SessionId;
 pub use treelined_core::tree::{Cause, Node, Tree};
+use treelined_files::blocking::blocking;
+use treelined_files::clock;
+use treelined_files::log::whole::SessionLines;
+use treelined_files::log::{self, Log, OpenedLog};
+pub use treelined_files::os::file::Folder;
+use treelined_files::session::SessionState;
+use treelined_files::session::fork::ForkContent;
+use treelined_files::session::sync::UnsyncedFile;
 
 /// The options of the caller of a fork.
 pub(crate) struct ForkOptions {

@@ -7,11 +7,7 @@
 use super::Daemon;
 use super::connection::Connection;
 use super::session_row::{is_of, shortened_row, shown_row};
-use crate::blocking::blocking;
-use crate::lock::lock;
 use crate::stdio::Class;
-use crate::store::catalogue::CatalogueRow;
-use crate::store::watch_folder::FolderWatch;
 use crate::wire::methods::Notification;
 use crate::wire::notification::SessionsChanged;
 use std::collections::HashMap;
@@ -24,6 +20,10 @@ use treelined_core::error::Result;
 use treelined_core::json;
 use treelined_core::name;
 use treelined_core::team::{TeamList, TeamView};
+use treelined_files::blocking::blocking;
+use treelined_files::lock::lock;
+use treelined_files::store::catalogue::CatalogueRow;
+use treelined_files::store::watch_folder::FolderWatch;
 
 /// The delay between a change and a look, so that one look covers several changes.
 const GATHERING: Duration = Duration::from_millis(20);

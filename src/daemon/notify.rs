@@ -5,8 +5,6 @@ use super::Daemon;
 use super::connection::Connection;
 use super::convert::{diagnostics, on_one_line, push_id_member, push_number_member, raw};
 use super::open_session::OpenSession;
-use crate::lock::lock;
-use crate::session::{Changes, SessionState};
 use crate::stdio::{Class, Message, SharedText};
 use crate::wire::BeforeEvent;
 use crate::wire::methods::Notification;
@@ -17,6 +15,8 @@ use std::sync::{Arc, MutexGuard};
 use tokio::sync::oneshot;
 use treelined_core::json;
 use treelined_core::tree::Node;
+use treelined_files::lock::lock;
+use treelined_files::session::{Changes, SessionState};
 
 /// `entries_appended` includes the bodies of other writers' entries up to this many bytes together.
 const MAX_BODIES_BYTES: u64 = 1 << 20;

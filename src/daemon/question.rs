@@ -9,10 +9,7 @@ use super::hook_answer::{Failure, failed, read_answer};
 use super::open_session::OpenSession;
 use super::{Daemon, notify};
 use crate::ask::{Answerer, Asking, Digest, Question, QuestionOutcome};
-use crate::cancel::Cancel;
 use crate::hooks::{Hook, OnFailure};
-use crate::lock::lock;
-use crate::os::program;
 use crate::wire::methods::Notification;
 use crate::wire::{self, BeforeEvent, CancelReason, EventOutcome, OnNoAnswer, notification};
 use std::sync::{Arc, Mutex};
@@ -21,6 +18,9 @@ use tokio::task::JoinSet;
 use treelined_core::error::{Error, Result};
 use treelined_core::flow::validate;
 use treelined_core::id::{self, ConnectionId, EventId};
+use treelined_files::cancel::Cancel;
+use treelined_files::lock::lock;
+use treelined_files::os::program;
 
 /// Why a client failed that ended while it was asked.
 const CONNECTION_ENDED: &str = "its connection ended while it was asked";

@@ -1,10 +1,10 @@
 //! Reads from a session, and the thread on which large reads run.
 
-use crate::blocking::blocking;
-use crate::session::SessionState;
 use treelined_core::context::{Kept, PathStep};
 use treelined_core::error::Result;
 use treelined_core::tree::Node;
+use treelined_files::blocking::blocking;
+use treelined_files::session::SessionState;
 
 /// Bodies larger than this together, in bytes, are read on a blocking thread.
 pub(crate) const INLINE_BYTES: u64 = 256 << 10;

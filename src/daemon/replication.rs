@@ -3,14 +3,6 @@
 use super::Daemon;
 use super::open_session::OpenSession;
 use super::queue::Access;
-use crate::blocking::blocking;
-use crate::cancel::Cancel;
-use crate::lock::lock;
-use crate::log::OpenedLog;
-use crate::log::header::CURRENT_VERSION;
-use crate::log::upstream::{PublishedHook, is_replica};
-use crate::os::file::Location;
-use crate::session::{Session, SessionState};
 use crate::wire::notification;
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
@@ -19,6 +11,14 @@ use treelined_core::durability::Durability;
 use treelined_core::error::{Kind, Result};
 use treelined_core::team::{TeamRow, TeamView};
 use treelined_core::timestamp;
+use treelined_files::blocking::blocking;
+use treelined_files::cancel::Cancel;
+use treelined_files::lock::lock;
+use treelined_files::log::OpenedLog;
+use treelined_files::log::header::CURRENT_VERSION;
+use treelined_files::log::upstream::{PublishedHook, is_replica};
+use treelined_files::os::file::Location;
+use treelined_files::session::{Session, SessionState};
 
 impl OpenSession {
     /// Whether entries wait for the log, as the connections of the session know it.

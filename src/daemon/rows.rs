@@ -1,19 +1,19 @@
 //! Reads the facts of bodies that rows show: from cached previews, else from the bodies.
 
-use crate::cache::Cache;
-use crate::log::body::{self, Bodies};
-use crate::log::preview_cache::{
-    self, BLOCK, BlockBuilder, LONGEST_SOURCE, NewBlock, PreviewWriter,
-};
-use crate::parallel::{CHUNK, in_order};
 use crate::renderers::{self, Renderers};
-use crate::session::SessionState;
-use crate::store::Store;
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 use treelined_core::error::{Error, Result};
 use treelined_core::tree::{FilePlace, Node};
 use treelined_core::view::{Caller, FIRST_READ, RowFacts, RowLook, Subject, ToolCall};
+use treelined_files::cache::Cache;
+use treelined_files::log::body::{self, Bodies};
+use treelined_files::log::preview_cache::{
+    self, BLOCK, BlockBuilder, LONGEST_SOURCE, NewBlock, PreviewWriter,
+};
+use treelined_files::parallel::{CHUNK, in_order};
+use treelined_files::session::SessionState;
+use treelined_files::store::Store;
 
 /// Fewer rows than this do not need previews.
 const MANY: usize = 4096;

@@ -1,8 +1,6 @@
 //! Rows of session files as clients get them (protocol.md §3.4).
 
 use super::convert;
-use crate::store::catalogue::CatalogueRow;
-use crate::store::listing::Listing;
 use crate::wire;
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -11,6 +9,8 @@ use treelined_core::entry::SpawnedBy;
 use treelined_core::error::Result;
 use treelined_core::name;
 use treelined_core::timestamp;
+use treelined_files::store::catalogue::CatalogueRow;
+use treelined_files::store::listing::Listing;
 
 /// The JSON of a row, which the row keeps if it is small.
 pub(crate) fn shown_row(row: &CatalogueRow) -> Result<Cow<'_, [u8]>> {

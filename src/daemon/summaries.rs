@@ -4,10 +4,6 @@ use super::Daemon;
 use super::connection::Connection;
 use super::open_session::OpenSession;
 use super::question::Decision;
-use crate::blocking::blocking;
-use crate::cancel::Cancel;
-use crate::lock::lock;
-use crate::session::SessionState;
 use crate::summarizer::Summarizer;
 use crate::wire::{self, RequestId};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +13,10 @@ use treelined_core::flow::leaf::BranchSummary;
 use treelined_core::id::EntryId;
 use treelined_core::summary::request::SummaryOptions;
 use treelined_core::summary::{FileLists, ModelName, Summary, SummaryRequest, frame};
+use treelined_files::blocking::blocking;
+use treelined_files::cancel::Cancel;
+use treelined_files::lock::lock;
+use treelined_files::session::SessionState;
 
 /// The summarizer of a summary, and the receivers of its progress.
 pub(crate) struct SummaryJob<'a> {

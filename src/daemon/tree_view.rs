@@ -2,8 +2,6 @@
 
 use super::Daemon;
 use super::find::{self, QueryResults};
-use crate::lock::lock;
-use crate::log::body::Bodies;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use treelined_core::budget::VIEW_BYTES;
@@ -11,6 +9,8 @@ use treelined_core::error::Result;
 use treelined_core::search::{Mode, Query};
 use treelined_core::tree::Tree;
 use treelined_core::view::{Folding, Outline, Scope, Snapshot, Visible};
+use treelined_files::lock::lock;
+use treelined_files::log::body::Bodies;
 
 /// The last view, kept for further pages, so that the cost of a page does not depend on the size of the tree.
 #[derive(Default)]

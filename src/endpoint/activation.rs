@@ -1,10 +1,10 @@
 //! Socket activation: systemd binds the socket, and passes it to the daemon that it starts with the first
 //! connection.
 
-use crate::os::activation::PassedSockets;
-use crate::os::socket::Listener;
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
+use treelined_files::os::activation::PassedSockets;
+pub use treelined_files::os::socket::Listener;
 
 /// The socket that systemd has passed.
 pub(crate) struct PassedSocket {

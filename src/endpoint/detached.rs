@@ -8,14 +8,14 @@
 use super::place::Place;
 use super::start_lock::StartLock;
 use super::{START_TIMEOUT, log_file};
-use crate::os::program::DETACH_COMMAND;
-use crate::os::ready::is_readable;
-use crate::os::stream::{self, into_file};
 use anyhow::{Context, bail};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::process::Command;
+use treelined_files::os::program::DETACH_COMMAND;
+use treelined_files::os::ready::is_readable;
+use treelined_files::os::stream::{self, into_file};
 
 /// The most bytes of a reason that are read.
 const MAX_REASON: u64 = 16 << 10;

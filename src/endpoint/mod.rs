@@ -21,8 +21,6 @@ pub(crate) use detached::Detached;
 pub(crate) use place::Place;
 pub(crate) use reach::peer_is_same_user;
 
-use crate::os::file::{Identity, identity_of};
-use crate::os::socket::{self, Listener};
 use anyhow::{Context, bail};
 use reach::Reach;
 use runtime_file::{DaemonInfo, RuntimeFile};
@@ -30,6 +28,8 @@ use start_lock::StartLock;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
+use treelined_files::os::file::{Identity, identity_of};
+pub use treelined_files::os::socket::{self, Listener};
 
 /// How long a starter waits until the daemon that it has started is ready.
 pub(crate) const START_TIMEOUT: Duration = Duration::from_secs(3);

@@ -2,15 +2,15 @@
 //!
 //! Another user must not be able to put a socket there: a client would send its messages to that user.
 
-use crate::os::file::{make_private, make_private_folder, owner_and_mode};
-use crate::os::socket::MAX_PATH_BYTES;
-use crate::os::{path, process, program};
 use anyhow::{Context, bail};
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use treelined_files::os::file::{make_private, make_private_folder, owner_and_mode};
+use treelined_files::os::socket::MAX_PATH_BYTES;
+use treelined_files::os::{path, process, program};
 
 /// The environment variable of the user's folder for sockets.
 const RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";

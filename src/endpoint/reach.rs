@@ -3,13 +3,13 @@
 use super::place::Place;
 use super::start_lock::StartLock;
 use super::{LOCK_TIMEOUT, START_TIMEOUT};
-use crate::os::file::owner_and_mode;
-use crate::os::process;
-use crate::os::socket::{self, Stream};
 use anyhow::{Context, bail};
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
+use treelined_files::os::file::owner_and_mode;
+use treelined_files::os::process;
+pub use treelined_files::os::socket::{self, Stream};
 
 /// How long to wait between two tries while another process starts a daemon.
 const PAUSE: Duration = Duration::from_millis(5);

@@ -4,15 +4,15 @@
 //! even if another process has its number.
 
 use super::place::Place;
-use crate::os::file::{Location, identity_of, is_private, status_of};
-use crate::os::handle::HandleAccess;
-use crate::os::temporary::{self, Temporary};
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::io::{Read, Write};
 use std::sync::Arc;
+use treelined_files::os::file::{Location, identity_of, is_private, status_of};
+use treelined_files::os::handle::HandleAccess;
+use treelined_files::os::temporary::{self, Temporary};
 
 /// The most bytes of the file that are read.
 const MAX_BYTES: u64 = 1 << 20;

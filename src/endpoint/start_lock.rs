@@ -4,14 +4,14 @@
 //! starter passes the lock on as stdin.
 
 use super::place::Place;
-use crate::os::file::{Location, identity_of, is_private, status_of};
-use crate::os::handle::HandleAccess;
 use anyhow::{Context, bail};
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
+use treelined_files::os::file::{Location, identity_of, is_private, status_of};
+use treelined_files::os::handle::HandleAccess;
 
 /// How long to wait between two tries.
 const PAUSE: Duration = Duration::from_millis(5);

@@ -1,6 +1,5 @@
 //! Reads the entries of an export, and replaces their secrets.
 
-use crate::log::body::{Bodies, BodyReader, Fetch};
 use crate::redact::{RedactEntry, Redactor};
 use crate::renderers::{self, Renderers};
 use std::collections::HashMap;
@@ -9,6 +8,7 @@ use treelined_core::error::{Error, Kind, Result};
 use treelined_core::json;
 use treelined_core::tree::{FilePlace, Node};
 use treelined_core::view::{Caller, RowFacts, RowLook, Subject, ToolCall};
+use treelined_files::log::body::{Bodies, BodyReader, Fetch};
 
 /// The sources of entries.
 pub(super) struct ContentSource {

@@ -2,11 +2,11 @@
 
 use super::Part;
 use super::content::ContentSource;
-use crate::session::SessionState;
 use treelined_core::error::Result;
 use treelined_core::timestamp::{self, Millis};
 use treelined_core::tree::Node;
 use treelined_core::view::{Outline, RowFacts, Subject};
+use treelined_files::session::SessionState;
 
 /// User messages that are read for the title.
 const TITLE_MESSAGES: usize = 16;

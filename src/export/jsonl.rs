@@ -2,16 +2,16 @@
 
 use super::output::Output;
 use super::{Part, Progress};
-use crate::cancel::Cancel;
-use crate::clock;
-use crate::log::header::{CURRENT_VERSION, Header};
-use crate::log::readable::ReadableLines;
-use crate::session::SessionState;
-use crate::session::fork::ForkContent;
-use crate::session::subtree::SubtreeContent;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::fork::{End, ForkSide};
 use treelined_core::id::Source;
+use treelined_files::cancel::Cancel;
+use treelined_files::clock;
+use treelined_files::log::header::{CURRENT_VERSION, Header};
+use treelined_files::log::readable::ReadableLines;
+use treelined_files::session::SessionState;
+use treelined_files::session::fork::ForkContent;
+use treelined_files::session::subtree::SubtreeContent;
 
 /// The lines of the file.
 pub(crate) struct SessionFile {

@@ -12,10 +12,7 @@ mod part;
 mod tally;
 mod transcript;
 
-use crate::cancel::Cancel;
-use crate::log::{Standing, append};
 use crate::renderers::Renderers;
-use crate::session::SessionState;
 use crate::wire::Redaction;
 use jsonl::SessionFile;
 use output::Output;
@@ -26,6 +23,9 @@ use transcript::TranscriptSource;
 use treelined_core::error::Result;
 use treelined_core::id::Source;
 use treelined_core::tree::Node;
+use treelined_files::cancel::Cancel;
+use treelined_files::log::{Standing, append};
+use treelined_files::session::SessionState;
 
 /// The form of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

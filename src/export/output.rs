@@ -3,11 +3,6 @@
 //! A file has a temporary name until it is complete and on disk. Dropping an unfinished output removes it.
 
 use super::{Exported, Target};
-use crate::cancel::Cancel;
-use crate::os::FileAt;
-use crate::os::file::Location;
-use crate::os::temporary::{self, Temporary};
-use crate::parallel::Background;
 use crate::wire::Redaction;
 use std::fs;
 use std::io::{self, Write};
@@ -17,6 +12,11 @@ use std::sync::Arc;
 use treelined_core::bytes::{self, index};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::json;
+use treelined_files::cancel::Cancel;
+pub use treelined_files::os::FileAt;
+use treelined_files::os::file::Location;
+use treelined_files::os::temporary::{self, Temporary};
+use treelined_files::parallel::Background;
 
 /// Bytes that are collected before they are written.
 const CHUNK: usize = 1 << 20;

@@ -1,13 +1,13 @@
 //! The entries of an exported part.
 
 use super::Part;
-use crate::session::SessionState;
 use treelined_core::entry::{Kind, Role};
 use treelined_core::error::{Error, Result};
 use treelined_core::json;
 use treelined_core::name;
 use treelined_core::tree::{Node, Tree};
 use treelined_core::view::Outline;
+use treelined_files::session::SessionState;
 
 impl Part {
     /// Fails for a subtree that begins with a label: it belongs to no conversation.

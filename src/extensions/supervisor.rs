@@ -5,10 +5,6 @@
 use super::restart::{MAX_RESTARTS, Restarts};
 use super::stderr::log_lines;
 use super::{Extension, NAME_VARIABLE};
-use crate::os::program::Failure;
-use crate::os::running::RunningProgram;
-use crate::os::socket::{self, Stream};
-use crate::os::watch;
 use std::fmt;
 use std::io;
 use std::net::Shutdown;
@@ -18,6 +14,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+use treelined_files::os::program::Failure;
+use treelined_files::os::running::RunningProgram;
+pub use treelined_files::os::socket::{self, Stream};
+use treelined_files::os::watch;
 
 /// The time from the start of an extension until it has introduced itself.
 const HANDSHAKE: Duration = Duration::from_secs(10);

@@ -4,7 +4,6 @@
 
 use super::backend::{AppendOutcome, LogBackend, LogIdentity};
 use super::transfer::{self, ROUNDS};
-use crate::log::upstream::InLog;
 use memchr::memmem;
 use serde::Deserialize;
 use serde_json::json;
@@ -12,6 +11,7 @@ use treelined_core::entry::{RESTORED, TRASHED};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::id::{self, Source};
 use treelined_core::timestamp;
+use treelined_files::log::upstream::InLog;
 
 /// The members of a record that matter here.
 #[derive(Deserialize)]
@@ -121,7 +121,7 @@ impl LogIdentity {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::SharedSource;
+    use treelined_files::clock::SharedSource;
 
     #[test]
     fn a_log_is_closed_by_its_last_line_only() {

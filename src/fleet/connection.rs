@@ -1,7 +1,6 @@
 //! A connection to the servers, with a deadline for everything, and each failure as a kind of its own.
 
 use crate::config::NatsSettings;
-use crate::lock::lock;
 use async_nats::{
     Client, ConnectErrorKind, ConnectOptions, Event, HeaderMap, Message, RequestErrorKind,
     ServerError, connection::State,
@@ -12,6 +11,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use treelined_core::error::{Error, Kind, Result};
+use treelined_files::lock::lock;
 
 /// How long connecting may take, over all servers.
 const CONNECT: Duration = Duration::from_secs(10);

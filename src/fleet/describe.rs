@@ -1,11 +1,11 @@
 //! A session as other machines see it, by its file.
 
-use crate::log::Log;
-use crate::os::file::Location;
-use crate::store::listing::Listing;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::team::TeamRow;
 use treelined_core::timestamp;
+use treelined_files::log::Log;
+use treelined_files::os::file::Location;
+use treelined_files::store::listing::Listing;
 
 /// A session by its file.
 pub(crate) struct Description {

@@ -1,12 +1,6 @@
 //! The session directory as a log: one file per session. A position is a number of bytes.
 
 use super::backend::{AppendOutcome, LogBackend, LogIdentity, LogPart, LogParts, Position};
-use crate::log::header::{CURRENT_VERSION, Header};
-use crate::os::FileAt;
-use crate::os::file::{self, Location};
-use crate::os::handle::HandleAccess;
-use crate::os::temporary::Temporary;
-use crate::store::{Store, listing};
 use serde::Deserialize;
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
@@ -16,6 +10,12 @@ use treelined_core::bytes::index;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::id;
 use treelined_core::timestamp;
+use treelined_files::log::header::{CURRENT_VERSION, Header};
+pub use treelined_files::os::FileAt;
+use treelined_files::os::file::{self, Location};
+use treelined_files::os::handle::HandleAccess;
+use treelined_files::os::temporary::Temporary;
+use treelined_files::store::{Store, listing};
 
 /// Bytes of a part, unless a line is longer.
 const PART: usize = 1 << 20;
@@ -143,7 +143,7 @@ impl LogBackend for SessionFiles<'_> {
         let changed = Arc::new((Mutex::new(false), Condvar::new()));
         let notified = Arc::clone(&changed);
         let watch = self.store.watch(move || {
-            *crate::lock::lock(&notified.0) = true;
+            *treelined_files::lock::lock(&notified.0) = true;
             notified.1.notify_all();
         })?;
         let session = session.to_owned();
@@ -159,7 +159,7 @@ impl LogBackend for SessionFiles<'_> {
                     Some(Err(error)) => return Some(Err(error)),
                     None => {}
                 }
-                let waiting = crate::lock::lock(&changed.0);
+                let waiting = treelined_files::lock::lock(&changed.0);
                 let waited = changed
                     .1
                     .wait_timeout_while(waiting, LOOK, |changed| !*changed);

@@ -5,13 +5,13 @@ use super::hints::FollowedMessages;
 use super::live::{Connector, PAUSE};
 use super::replicated::{ReplicatedFile, TornLine};
 use super::stream::NatsLog;
-use crate::blocking::blocking;
-use crate::lock::lock;
-use crate::log::upstream::PublishedHook;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 use tokio::task::AbortHandle;
 use treelined_core::error::{Kind, Result};
+use treelined_files::blocking::blocking;
+use treelined_files::lock::lock;
+use treelined_files::log::upstream::PublishedHook;
 
 /// A message that is read while the daemon appends is probably its own: the follower waits a second for the append,
 /// since it would take the lock of the file from the next one.

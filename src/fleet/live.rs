@@ -9,11 +9,6 @@ use super::stream::NatsLog;
 use super::team::Team;
 use super::{transfer, trash};
 use crate::config::NatsSettings;
-use crate::lock::lock;
-use crate::log::header::CURRENT_VERSION;
-use crate::log::upstream::{InLog, PublishedHook, SharedLog, Upstream};
-use crate::os::file::Location;
-use crate::store::{Store, listing};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
@@ -21,6 +16,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::team::{TeamList, TeamRow, TeamView};
+use treelined_files::lock::lock;
+use treelined_files::log::header::CURRENT_VERSION;
+use treelined_files::log::upstream::{InLog, PublishedHook, SharedLog, Upstream};
+use treelined_files::os::file::Location;
+use treelined_files::store::{Store, listing};
 
 /// How often the stream is checked.
 const CHECK: Duration = Duration::from_secs(15);
@@ -315,8 +315,8 @@ impl LiveSession {
 }
 
 impl SharedLog for LiveLog {
-    fn upstream(&self, session: &str, at: &Location) -> Box<dyn Upstream> {
-        Box::new(self.replica(session, at))
+    fn upstream(&self, session: &str, at: &Location) -> Arc<dyn Upstream> {
+        self.replica(session, at)
     }
 
     fn prepare(&self, at: &Location) -> Result<()> {

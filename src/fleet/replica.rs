@@ -2,14 +2,14 @@
 
 use super::backend::{LogIdentity, Position};
 use super::files;
-use crate::log::rewrite;
-use crate::log::upstream::REPLICA_SUFFIX;
-use crate::os::file::Location;
-use crate::os::handle::HandleAccess;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::io::{Read, Write};
 use treelined_core::error::{Error, Kind, Result};
+use treelined_files::log::rewrite;
+use treelined_files::log::upstream::REPLICA_SUFFIX;
+use treelined_files::os::file::Location;
+use treelined_files::os::handle::HandleAccess;
 
 /// The record has less than this.
 const MAX_BYTES: u64 = 64 << 10;

@@ -14,7 +14,6 @@ use super::messages::{MessageAnswer, SessionMessages, StreamMessage};
 use super::objects::{self, MOST_BYTES};
 use super::subject;
 use crate::config::NatsSettings;
-use crate::lock::lock;
 use serde_json::json;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
@@ -22,6 +21,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Handle, Runtime};
 use tokio::task::AbortHandle;
 use treelined_core::error::{Error, Kind, Result};
+use treelined_files::lock::lock;
 
 /// The sequence of the subject's last message that a message was published behind.
 pub(super) const EXPECTED: &str = "Nats-Expected-Last-Subject-Sequence";

@@ -4,12 +4,12 @@ use super::backend::{AppendOutcome, LogBackend, Position};
 use super::closing::{reopen, trashed};
 use super::files::SessionFiles;
 use super::transfer::{pull, pull_on, push};
-use crate::clock::SharedSource;
-use crate::store::Store;
 use std::fs;
 use std::path::PathBuf;
 use tempfile::TempDir;
 use treelined_core::error::{Error, Kind};
+use treelined_files::clock::SharedSource;
+use treelined_files::store::Store;
 
 pub(super) const ID: &str = "s1";
 

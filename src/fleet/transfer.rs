@@ -7,10 +7,10 @@ use super::backend::{AppendOutcome, LogBackend, LogIdentity, LogParts, Position}
 use super::closing;
 use super::files::{self, SessionFiles};
 use super::replica::{self, ReplicaRecord};
-use crate::os::file::Location;
 use sha2::{Digest, Sha256};
 use treelined_core::bytes::part;
 use treelined_core::error::{Error, Kind, Result};
+use treelined_files::os::file::Location;
 
 /// How often a copy begins again because somebody else has written.
 pub(super) const ROUNDS: usize = 16;

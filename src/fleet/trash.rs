@@ -6,14 +6,14 @@ use super::describe;
 use super::replicated::closing::Closed;
 use super::replicated::{ReplicatedFile, TornLine};
 use super::team::Team;
-use crate::clock::SharedSource;
-use crate::log::header::CURRENT_VERSION;
-use crate::log::upstream::InLog;
-use crate::os::file::Location;
-use crate::store::{Store, listing};
 use std::sync::Arc;
 use treelined_core::error::{Kind, Result};
 use treelined_core::team::TeamRow;
+use treelined_files::clock::SharedSource;
+use treelined_files::log::header::CURRENT_VERSION;
+use treelined_files::log::upstream::InLog;
+use treelined_files::os::file::Location;
+use treelined_files::store::{Store, listing};
 
 /// Closes the log of a session, whose file its caller moves to the trash, and describes it as deleted to the team. If
 /// the move fails, [`reopen`] takes it back.

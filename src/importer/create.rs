@@ -2,13 +2,9 @@
 
 use super::line::{Contents, LineLinks, LineMaker, push_text};
 use super::new_file::NewFile;
-use crate::cancel::Cancel;
 use crate::import::family::{EntryContent, SessionTree, SpawnPoint, TreeEntry};
 use crate::import::ids::NodeId;
 use crate::import::member::Member;
-use crate::log::header::Header;
-use crate::os::file::{Folder, Location};
-use crate::store::Store;
 use crate::wire::{ImportedFile, ImportedSession, SpawnedBy};
 use serde_json::json;
 use std::collections::HashSet;
@@ -17,6 +13,10 @@ use treelined_core::error::{Error, Result};
 use treelined_core::json;
 use treelined_core::name;
 use treelined_core::timestamp::{self, Millis};
+use treelined_files::cancel::Cancel;
+use treelined_files::log::header::Header;
+pub use treelined_files::os::file::{Folder, Location};
+use treelined_files::store::Store;
 
 /// A session to be written, with its share of the import's report.
 pub(super) struct SessionWork<'a> {

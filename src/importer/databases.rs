@@ -5,13 +5,13 @@ use super::native::{NativeError, NativeSession};
 use super::source::{Extraction, Part, ScanFailure, SourceFailure, SourceStatus};
 use super::sqlite::Database;
 use crate::import::Tool;
-use crate::lock::lock;
-use crate::os::file::{Identity, status_of};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use treelined_core::error::{Error, Kind};
+use treelined_files::lock::lock;
+use treelined_files::os::file::{Identity, status_of};
 
 /// The extraction of one tool.
 struct Databases {

@@ -6,10 +6,6 @@ use super::line::{Contents, LineLinks};
 use crate::import::family::{EntryContent, TreeEntry};
 use crate::import::ids::NodeId;
 use crate::import::member::Body;
-use crate::log::append::{self, Lock, TryLock};
-use crate::log::{OpenedLog, Standing};
-use crate::os::file::Location;
-use crate::store::Store;
 use crate::wire::ImportedSession;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -17,6 +13,10 @@ use treelined_core::entry::Kind as EntryKind;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::json;
 use treelined_core::tree::{Node, Tree, branches};
+use treelined_files::log::append::{self, Lock, TryLock};
+use treelined_files::log::{OpenedLog, Standing};
+use treelined_files::os::file::Location;
+use treelined_files::store::Store;
 
 /// How long to wait for the lock of a session file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
@@ -500,7 +500,7 @@ fn lock_fresh(
     store: &Store,
     at: &Location,
     opened: &mut OpenedLog,
-    cancel: &crate::cancel::Cancel,
+    cancel: &treelined_files::cancel::Cancel,
 ) -> Result<Lock> {
     let began = Instant::now();
     loop {

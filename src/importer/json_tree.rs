@@ -6,13 +6,13 @@
 //! names. A file that is no JSON value becomes `{"file":…,"text":…}`.
 
 use super::native::{NativeError, NativeSession};
-use crate::os::file::status_of_metadata;
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use treelined_core::json;
 use treelined_core::timestamp::Millis;
+use treelined_files::os::file::status_of_metadata;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// The folder `storage/`.

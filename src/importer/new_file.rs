@@ -1,10 +1,10 @@
 //! Writes the file of a new session. It gets its name once its bytes are on the disk.
 
-use crate::os::file::Location;
-use crate::os::temporary::Temporary;
 use std::io::{self, Write};
 use treelined_core::bytes::part;
 use treelined_core::error::{Error, Result};
+use treelined_files::os::file::Location;
+use treelined_files::os::temporary::Temporary;
 
 /// Bytes written at a time.
 const CHUNK: usize = 256 << 10;

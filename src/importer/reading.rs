@@ -4,7 +4,6 @@ use super::ledger::Ledger;
 use super::origin::{OriginWriter, Origins};
 use super::sides::Sides;
 use super::source::{Places, Scan, ScanFailure, SideKind, Source, SourceFailure};
-use crate::cancel::Cancel;
 use crate::import::family::MemberNumber;
 use crate::import::mapping::Former;
 use crate::import::member::{Base, Member, Node, NodeKind, Parent, Place};
@@ -15,6 +14,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::timestamp::Millis;
+use treelined_files::cancel::Cancel;
 
 /// A source is complete if it has not changed for this long.
 const QUIET: Duration = Duration::from_secs(600);

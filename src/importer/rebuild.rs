@@ -3,17 +3,17 @@
 
 use super::ledger::{Ledger, SessionRow, SourceRow};
 use super::source::SourceStatus;
-use crate::cancel::Cancel;
 use crate::import::Tool;
 use crate::import::mapping::Former;
-use crate::log::OpenedLog;
-use crate::os::file::{Identity, Location};
-use crate::store::Store;
 use crate::wire::ImportedSession;
 use std::collections::HashMap;
 use treelined_core::entry::Kind as EntryKind;
 use treelined_core::error::Result;
 use treelined_core::json;
+use treelined_files::cancel::Cancel;
+use treelined_files::log::OpenedLog;
+use treelined_files::os::file::{Identity, Location};
+use treelined_files::store::Store;
 
 /// The version of the UUIDs of imported sessions.
 const VERSION: usize = 8;

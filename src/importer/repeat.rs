@@ -10,9 +10,6 @@ use super::ledger::{Ledger, LedgerFile};
 use super::origin::Origins;
 use super::run::{Import, ImportRequest};
 use super::source::{Source, SourceStatus};
-use crate::lock::lock;
-use crate::os::file::{FileKind, Folder, Location, Status};
-use crate::parallel::{ThreadPlan, map_in_order};
 use crate::wire::ImportSessionsResult;
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -22,6 +19,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use treelined_core::budget::LAST_IMPORT_BYTES;
 use treelined_core::error::Result;
+use treelined_files::lock::lock;
+pub use treelined_files::os::file::{FileKind, Folder, Location, Status};
+use treelined_files::parallel::{ThreadPlan, map_in_order};
 
 /// The files of which another thread examines as many.
 const FILES_OF_THREAD: usize = 256;

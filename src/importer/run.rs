@@ -14,13 +14,8 @@ use super::repeat::ImportState;
 use super::result::Results;
 use super::sides::Sides;
 use super::source::{ScanFailure, Source};
-use crate::cancel::Cancel;
 use crate::import::family::{SessionTree, TreeEntry};
 use crate::import::{Tool, format};
-use crate::lock::lock;
-use crate::os::file::{Folder, Location};
-use crate::parallel::{ThreadPlan, cores, map_in_order};
-use crate::store::Store;
 use crate::wire::{ImportSessionsResult, ImportedFile, ImportedSession};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -31,6 +26,11 @@ use std::sync::{Arc, Mutex};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::name;
 use treelined_core::timestamp::Millis;
+use treelined_files::cancel::Cancel;
+use treelined_files::lock::lock;
+pub use treelined_files::os::file::{Folder, Location};
+use treelined_files::parallel::{ThreadPlan, cores, map_in_order};
+use treelined_files::store::Store;
 
 /// The threads that wait for the disk while others work.
 const WAITING: usize = 6;

@@ -4,11 +4,11 @@ use super::source::{SideFile, SideKind, Source, read_side_file};
 use crate::import::Reader;
 use crate::import::codex::thread_names;
 use crate::import::member::{Member, Record};
-use crate::lock::lock;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use treelined_core::json;
+use treelined_files::lock::lock;
 
 /// The limit of a side file, in bytes.
 const MAX_BYTES: u64 = 16 << 20;

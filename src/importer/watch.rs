@@ -4,13 +4,13 @@
 //! nothing, as long as an event reports them.
 
 use super::discover::WatchedPlace;
-use crate::lock::lock;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use treelined_files::lock::lock;
 
 /// The quiet time of one file that ends a wait: tools write several lines at a time, and a mark at the end of a message counts
 /// after this time.

@@ -10,7 +10,6 @@ use super::table;
 use crate::daemon::Daemon;
 use crate::daemon::call::Call;
 use crate::daemon::connection::Connection;
-use crate::lock::lock;
 use crate::stdio::Class;
 use crate::wire::RequestId;
 use std::sync::{Arc, Mutex};
@@ -18,6 +17,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::suggest;
+use treelined_files::lock::lock;
 
 /// Methods that work while the client does not read: answers and cancels (protocol.md §1).
 const ALWAYS: [&str; 4] = [

@@ -14,7 +14,6 @@
 
 use super::reply::{Prepared, Reply};
 use super::response::Responder;
-use crate::blocking::blocking;
 use crate::daemon::append::Append;
 use crate::daemon::at_once_or_later;
 use crate::daemon::call::Call;
@@ -23,7 +22,6 @@ use crate::daemon::open_session::{Lease, OpenSession, guard};
 use crate::daemon::queue::Scope;
 use crate::daemon::reading::inline_or_blocking;
 use crate::daemon::release::Release;
-use crate::session::SessionState;
 use crate::wire::{Mutation, OnSession, decode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -35,6 +33,8 @@ use std::sync::Arc;
 use std::time::Instant;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::append::NewEntry;
+use treelined_files::blocking::blocking;
+use treelined_files::session::SessionState;
 
 /// A result of type `R`: the value, or its JSON.
 pub(super) trait ResultOf<R> {

@@ -6,8 +6,6 @@
 use super::Server;
 use crate::daemon::connection::{Connection, Transport};
 use crate::extensions::{ExtensionRun, ExtensionSockets};
-use crate::os::socket::{self, Stream};
-use crate::os::{ready, stream::into_file};
 use crate::rpc::Dispatcher;
 use crate::stdio::{Frame, FrameReader, Outbox, Shortcut, id_in_head};
 use std::fs::File;
@@ -17,6 +15,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+pub use treelined_files::os::socket::{self, Stream};
+use treelined_files::os::{ready, stream::into_file};
 
 /// How long running requests may take after a signal or `shutdown`.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);

@@ -4,12 +4,12 @@ use super::Server;
 use super::connection::serve_socket;
 use super::refusals::Refusals;
 use crate::endpoint::peer_is_same_user;
-use crate::os::socket::{Listener, Stream};
-use crate::os::stream::into_file;
 use std::io;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
+pub use treelined_files::os::socket::{Listener, Stream};
+use treelined_files::os::stream::into_file;
 
 /// The most connections at a time (protocol.md §10).
 pub(super) const MAX_CONNECTIONS: usize = 1024;

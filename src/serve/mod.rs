@@ -18,18 +18,12 @@ pub(crate) use address::ListenAddress;
 use self::connection::{EndReason, LAST_WORDS, LONGEST_END, serve_extension};
 use self::refusals::Refusals;
 use self::stdio::StdioConnection;
-use crate::clock::{SharedSource, SystemSource};
 use crate::config::Config;
 use crate::daemon::Daemon;
 use crate::endpoint::Endpoint;
 use crate::extensions::{ServeExtension, Supervisors};
 #[cfg(feature = "nats")]
 use crate::fleet::live::LiveLog;
-use crate::lock::lock;
-use crate::log::upstream::SharedLog;
-use crate::os::process;
-use crate::os::signal::{self, EndSignal};
-use crate::os::socket::Listener;
 use crate::web::{WebListener, WebServer};
 use anyhow::Context;
 use std::io::{self, IsTerminal, Write};
@@ -42,6 +36,12 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Handle, Runtime};
 use treelined_core::error::{Error, Kind};
 use treelined_core::id::Source;
+use treelined_files::clock::{SharedSource, SystemSource};
+use treelined_files::lock::lock;
+use treelined_files::log::upstream::SharedLog;
+use treelined_files::os::process;
+use treelined_files::os::signal::{self, EndSignal};
+pub use treelined_files::os::socket::Listener;
 
 /// An event that the main thread waits for.
 enum ServeEvent {

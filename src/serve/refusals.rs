@@ -1,8 +1,8 @@
 //! The log of refused connections: whoever is refused can try again at once, and must not fill the log.
 
-use crate::lock::lock;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
+use treelined_files::lock::lock;
 
 /// The least time between two log lines.
 const QUIET: Duration = Duration::from_secs(1);

@@ -3,11 +3,11 @@
 use super::connection::{EndReason, ServedConnection};
 use super::{ServeEvent, Server};
 use crate::daemon::connection::Transport;
-use crate::os::stream;
 use crate::stdio::Shortcut;
 use anyhow::Context;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use treelined_files::os::stream;
 
 /// The connection on stdin and stdout, with its writer.
 pub(super) struct StdioConnection {

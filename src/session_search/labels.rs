@@ -1,6 +1,5 @@
 //! The labelled entries of a session: a label is a field of another entry, which may be anywhere in the file.
 
-use crate::log::OpenedLog;
 use std::collections::HashMap;
 use std::ops::Range;
 use treelined_core::entry::Kind;
@@ -8,6 +7,7 @@ use treelined_core::error::Result;
 use treelined_core::json;
 use treelined_core::timestamp::{self, Millis};
 use treelined_core::tree::Node;
+use treelined_files::log::OpenedLog;
 
 /// An entry with a label.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -22,9 +22,6 @@ pub(crate) use index::IndexSettings;
 pub(crate) use page::{Hit, Key};
 pub(crate) use request::{EntryFilter, FieldSet, SearchRequest};
 
-use crate::cancel::Cancel;
-use crate::os::file::{Location, Status};
-use crate::store::Store;
 use labels::LabelledEntry;
 use page::Ceiling;
 use run::SearchRun;
@@ -32,6 +29,9 @@ use std::cmp::Reverse;
 use std::ops::Range;
 use std::path::PathBuf;
 use treelined_core::error::{Error, Kind, Result};
+use treelined_files::cancel::Cancel;
+use treelined_files::os::file::{Location, Status};
+use treelined_files::store::Store;
 
 /// The result of a search.
 #[derive(Debug, Default)]

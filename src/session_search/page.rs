@@ -2,13 +2,13 @@
 
 use super::branch::Branch;
 use super::request::weight;
-use crate::lock::lock;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use treelined_core::entry::Role;
 use treelined_core::search::{Excerpt, FieldKind};
 use treelined_core::timestamp::Millis;
+use treelined_files::lock::lock;
 
 /// An entry that a search found.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,14 +8,14 @@ use super::{
     BranchFilter, IndexSettings, SearchOutcome, SearchWatch, SearchedFile, SearchedPart, Totals,
     UnreadFile,
 };
-use crate::cancel::Cancel;
-use crate::parallel::{self, ThreadPlan};
-use crate::store::{Store, listing};
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use treelined_core::error::{Error, Kind, Result};
+use treelined_files::cancel::Cancel;
+use treelined_files::parallel::{self, ThreadPlan};
+use treelined_files::store::{Store, listing};
 
 /// Most threads that read files.
 const MAX_THREADS: usize = 16;

@@ -3,10 +3,6 @@
 use super::SearchedFile;
 use super::labels::LabelledEntry;
 use super::request::{EntryTest, SearchRequest};
-use crate::cancel::Cancel;
-use crate::log::lines::{Lines, RawLine};
-use crate::os::FileAt;
-use crate::os::handle::HandleAccess;
 use memchr::{memchr, memmem, memrchr};
 use std::fs::File;
 use std::io;
@@ -15,6 +11,10 @@ use treelined_core::bytes::index;
 use treelined_core::entry::{Facts, Kind, Line, Role, scan};
 use treelined_core::error::{Error, Result};
 use treelined_core::timestamp::{self, Millis};
+use treelined_files::cancel::Cancel;
+use treelined_files::log::lines::{Lines, RawLine};
+pub use treelined_files::os::FileAt;
+use treelined_files::os::handle::HandleAccess;
 
 /// Bytes read at a time: few enough to stay in the processor's cache until they are searched.
 const CHUNK: usize = 256 << 10;

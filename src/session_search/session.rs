@@ -6,12 +6,6 @@ use super::labels;
 use super::page::{Hit, Key};
 use super::request::{EntryTest, SearchRequest};
 use super::scan::FileMatches;
-use crate::cancel::Cancel;
-use crate::log::OpenedLog;
-use crate::log::body::BodyReader;
-use crate::os::file::Location;
-use crate::store::Store;
-use crate::store::listing::first_message_of;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -21,6 +15,12 @@ use treelined_core::error::Result;
 use treelined_core::search::{Excerpt, FieldKind};
 use treelined_core::timestamp::Millis;
 use treelined_core::tree::{Node, Tree};
+use treelined_files::cancel::Cancel;
+use treelined_files::log::OpenedLog;
+use treelined_files::log::body::BodyReader;
+use treelined_files::os::file::Location;
+use treelined_files::store::Store;
+use treelined_files::store::listing::first_message_of;
 
 /// Characters of a session's name in a hit.
 const NAME_CHARS: usize = 200;

@@ -10,9 +10,9 @@ mod frame;
 mod outbox;
 mod shared;
 
-pub(crate) use crate::os::shortcut::Shortcut;
 pub(crate) use frame::Framing;
 pub use frame::{Frame, FrameReader, id_in_head};
 pub(crate) use outbox::Class;
 pub use outbox::Outbox;
 pub(crate) use shared::{Message, SharedText};
+pub(crate) use treelined_files::os::shortcut::Shortcut;

@@ -1,12 +1,12 @@
 //! The `command` summarizer: the user's program reads the request and writes the summary (semantics.md §3.4).
 
 use super::{OnPiece, failed};
-use crate::lock::lock;
-use crate::os::program::{Failure, Program};
 use std::sync::Mutex;
 use treelined_core::error::Error;
 use treelined_core::json;
 use treelined_core::summary::{Summary, SummaryRequest, prompt};
+use treelined_files::lock::lock;
+use treelined_files::os::program::{Failure, Program};
 
 /// Runs `program`: its stdin is the request as one JSON object, its stdout the summary in UTF-8. Fails with
 /// `summarizerFailed`.

@@ -6,12 +6,12 @@
 pub(crate) mod command;
 pub(crate) mod llm;
 
-use crate::blocking::blocking;
-use crate::os::program::Program;
 use std::sync::Arc;
 use treelined_core::error::{Error, Kind};
 use treelined_core::summary::conversation::TokenBudget;
 use treelined_core::summary::{ModelName, Summary, SummaryRequest, outline};
+use treelined_files::blocking::blocking;
+use treelined_files::os::program::Program;
 
 /// Receives the text of a summary piece by piece, as it is written.
 pub(crate) type OnPiece<'a> = &'a (dyn Fn(&str) + Send + Sync);

@@ -2,11 +2,11 @@
 
 use super::saved::{SavedAddress, WebFolder};
 use super::token::Token;
-use crate::clock::SystemSource;
 use anyhow::Context;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use treelined_core::id::Source;
+use treelined_files::clock::SystemSource;
 
 /// How a client reaches the page and the WebSocket.
 #[derive(Debug, Clone)]

@@ -6,7 +6,6 @@
 //! the writer of the connection.
 
 use super::server::WebBackend;
-use crate::os::socket;
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use std::io::{self, ErrorKind};
 use std::pin::pin;
@@ -19,6 +18,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
+use treelined_files::os::socket;
 
 /// How long the daemon may execute the messages that came before the end of the WebSocket.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
@@ -59,7 +59,7 @@ pub(super) async fn run(stream: impl AsyncRead + AsyncWrite + Unpin, backend: &d
     let _gone = timeout(FAREWELL, farewell).await;
 }
 
-fn connect(backend: &dyn WebBackend) -> anyhow::Result<socket::AsyncStream> {
+pub fn connect(backend: &dyn WebBackend) -> anyhow::Result<socket::AsyncStream> {
     let (near, far) = socket::async_pair()?;
     backend.connect(far)?;
     Ok(near)
@@ -74,7 +74,7 @@ fn end_code(backend: &dyn WebBackend, otherwise: CloseCode) -> CloseCode {
 }
 
 /// Copies in both directions. Returns the code for the client; `None` if the client has ended the WebSocket.
-async fn join(
+pub async fn join(
     from_client: &mut (impl Stream<Item = Result<Message, Error>> + Unpin),
     to_client: &mut (impl Sink<Message, Error = Error> + Unpin),
     daemon: socket::AsyncStream,
@@ -113,7 +113,7 @@ async fn join(
 
 /// Copies the client's messages to the daemon until the client ends the WebSocket, or breaks a rule that the code
 /// names.
-async fn receive(
+pub async fn receive(
     from_client: &mut (impl Stream<Item = Result<Message, Error>> + Unpin),
     to_daemon: socket::WriteHalf,
 ) -> Option<CloseCode> {
@@ -138,7 +138,10 @@ async fn receive(
     None
 }
 
-async fn pass_on(to_daemon: &mut BufWriter<socket::WriteHalf>, message: &str) -> io::Result<()> {
+pub async fn pass_on(
+    to_daemon: &mut BufWriter<socket::WriteHalf>,
+    message: &str,
+) -> io::Result<()> {
     let head = format!("{LENGTH}{}\r\n\r\n", message.len());
     to_daemon.write_all(head.as_bytes()).await?;
     to_daemon.write_all(message.as_bytes()).await?;
@@ -147,7 +150,7 @@ async fn pass_on(to_daemon: &mut BufWriter<socket::WriteHalf>, message: &str) ->
 
 /// Copies the daemon's messages to the client until the daemon ends the connection. Messages for a client that is gone
 /// are dropped, so that the daemon still executes what this client has sent.
-async fn send(
+pub async fn send(
     from_daemon: socket::ReadHalf,
     to_client: &mut (impl Sink<Message, Error = Error> + Unpin),
 ) -> io::Result<()> {
@@ -166,7 +169,7 @@ async fn send(
 }
 
 /// The next message of the daemon; `None` at the end of the connection.
-async fn next_message(
+pub async fn next_message(
     from_daemon: &mut BufReader<socket::ReadHalf>,
 ) -> io::Result<Option<Utf8Bytes>> {
     let mut head = String::new();

@@ -3,9 +3,6 @@
 //! Both belong together: a page gives its token to whichever program has the port. So a new port has a new token.
 
 use super::token::Token;
-use crate::os::file::{Folder, Location, is_secret};
-use crate::os::handle::HandleAccess;
-use crate::os::temporary::Temporary;
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
@@ -13,6 +10,9 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use treelined_core::timestamp;
+pub use treelined_files::os::file::{Folder, Location, is_secret};
+use treelined_files::os::handle::HandleAccess;
+use treelined_files::os::temporary::Temporary;
 
 /// The folder in the session directory.
 const FOLDER: &str = ".web";

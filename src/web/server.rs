@@ -6,7 +6,6 @@ use super::document;
 use super::first_message::{self, shows_token};
 use super::gate::Gate;
 use super::{HANDSHAKE, MAX_CLIENTS, MAX_GUESTS};
-use crate::os::socket::Stream;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Extension, Request, State};
@@ -34,6 +33,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::{sleep, timeout};
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+pub use treelined_files::os::socket::Stream;
 
 /// Bytes of the longest head of a request.
 const MAX_HEAD_BYTES: usize = 16 << 10;

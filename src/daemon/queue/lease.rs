@@ -3,8 +3,6 @@
 use super::openers::{Access, Departure, Openings};
 use super::state::{Job, JobKey, Queue, QueuedJob, Ready, WaitsFor, read_only};
 use super::{Queues, Scope, Sessions};
-use crate::cancel::Cancel;
-use crate::lock::lock;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,6 +11,8 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 use treelined_core::error::{Error, Result};
 use treelined_core::id::ConnectionId;
+use treelined_files::cancel::Cancel;
+use treelined_files::lock::lock;
 
 /// The right to work on a session, until dropped.
 #[must_use]

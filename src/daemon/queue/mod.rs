@@ -23,8 +23,6 @@ pub(crate) use lease::{ImportPlace, Lease, Place, Unnamed};
 pub(crate) use openers::{Access, Departure, Openings};
 
 use self::state::{Job, JobKey, QueuedJob, Ready, RunningJob, State, WaitsFor};
-use crate::cancel::Cancel;
-use crate::lock::lock;
 use hashbrown::HashMap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
@@ -36,6 +34,8 @@ use std::time::Instant;
 use tokio::sync::{Notify, oneshot};
 use treelined_core::error::{Error, Result};
 use treelined_core::id::ConnectionId;
+use treelined_files::cancel::Cancel;
+use treelined_files::lock::lock;
 
 /// The types of the queues.
 pub(crate) trait Sessions: Sized + Send + Sync + 'static {

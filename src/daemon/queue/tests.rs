@@ -2,11 +2,6 @@
 //! runs.
 
 use super::{Access, Lease, Queues, Scope, Sessions};
-use crate::cancel::Cancel;
-use crate::clock::SystemSource;
-use crate::lock::lock;
-use crate::log::{self, Log, OpenedLog};
-use crate::session::{Session, SessionState};
 use futures_util::FutureExt;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -16,6 +11,11 @@ use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::append::{self, NewEntry};
 use treelined_core::id::ConnectionId;
 use treelined_core::tree::Tree;
+use treelined_files::cancel::Cancel;
+use treelined_files::clock::SystemSource;
+use treelined_files::lock::lock;
+use treelined_files::log::{self, Log, OpenedLog};
+use treelined_files::session::{Session, SessionState};
 
 /// The events, in order: `write 1 2`, `read 3`, `cancelled 4`, …
 type Events = Arc<Mutex<Vec<String>>>;

@@ -17,12 +17,8 @@ use super::head::SessionHead;
 use super::output::{Output, Spool};
 use super::tally::RedactionTally;
 use super::{ExportOptions, Part, Progress};
-use crate::cancel::Cancel;
-use crate::log::body::Fetch;
-use crate::parallel::{ThreadPlan, map_in_order};
 use crate::redact::RedactEntry;
 use crate::renderers::Renderers;
-use crate::session::SessionState;
 use crate::session_render::{RenderPlan, RenderPlanner};
 use crate::wire::Redaction;
 use chunk::ChunkPacker;
@@ -36,6 +32,10 @@ use treelined_core::error::Result;
 use treelined_core::timestamp::Millis;
 use treelined_core::tree::Node;
 use treelined_core::view::{Filter, Folding, Order, Outline, Row, Scope, Snapshot, Visible};
+use treelined_files::cancel::Cancel;
+use treelined_files::log::body::Fetch;
+use treelined_files::parallel::{ThreadPlan, map_in_order};
+use treelined_files::session::SessionState;
 
 /// Threads of one export.
 const THREADS: usize = 4;

@@ -12,11 +12,7 @@ use super::head::SessionHead;
 use super::output::Output;
 use super::tally::RedactionTally;
 use super::{ExportOptions, Format, Part, Progress};
-use crate::cancel::Cancel;
-use crate::log::body::Fetch;
-use crate::parallel::{ThreadPlan, map_in_order};
 use crate::renderers::Renderers;
-use crate::session::SessionState;
 use crate::wire::Redaction;
 use piece::{Piece, pieces};
 use std::ops::{ControlFlow, Range};
@@ -26,6 +22,10 @@ use treelined_core::error::{Error, Result};
 use treelined_core::timestamp::{self, Millis};
 pub use treelined_core::tree::{Flags, Node, Tree};
 use treelined_core::view::{Filter, Folding, Order, Outline, Scope, Subject, Visible};
+use treelined_files::cancel::Cancel;
+use treelined_files::log::body::Fetch;
+use treelined_files::parallel::{ThreadPlan, map_in_order};
+use treelined_files::session::SessionState;
 
 /// Threads of one export.
 const THREADS: usize = 4;

@@ -5,14 +5,14 @@ use super::super::closing;
 use super::super::describe::{self, Description};
 use super::super::transfer::{self, ROUNDS};
 use super::{ReplicatedFile, TornLine};
-use crate::lock::lock;
-use crate::log::upstream::{PublishOutcome, Upstream, is_replica};
-use crate::os::file::Location;
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use treelined_core::error::{Kind, Result};
 use treelined_core::id::Source;
+use treelined_files::lock::lock;
+use treelined_files::log::upstream::{PublishOutcome, Upstream, is_replica};
+use treelined_files::os::file::Location;
 
 /// A record of a deletion has less bytes than this: its longest members are ids.
 const MOST_RECORD: u64 = 64 << 10;

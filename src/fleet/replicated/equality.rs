@@ -1,9 +1,9 @@
 //! How far a file and its log are known to be equal.
 
 use super::super::replica::ReplicaRecord;
-use crate::os::file::{self, Identity};
 use std::fs::File;
 use treelined_core::error::{Error, Result};
+use treelined_files::os::file::{self, Identity};
 
 /// How far file and log are equal, as this process knows.
 #[derive(Default)]

@@ -18,16 +18,16 @@ use super::closing::{deleted, is_closed};
 use super::files;
 use super::replica::{self, ReplicaRecord};
 use super::transfer::{self, Agreement, Comparison, ROUNDS, Relation, Tail, WRITE, part_after};
-use crate::lock::lock;
-use crate::log::rewrite;
-use crate::os::FileAt;
-use crate::os::file::{self, Location};
-use crate::os::handle::HandleAccess;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use treelined_core::error::{Error, Kind, Result};
+use treelined_files::lock::lock;
+use treelined_files::log::rewrite;
+pub use treelined_files::os::FileAt;
+use treelined_files::os::file::{self, Location};
+use treelined_files::os::handle::HandleAccess;
 
 /// Lines that are no entries are moved to the file with this suffix.
 const FOREIGN_SUFFIX: &str = ".foreign";

@@ -2,14 +2,14 @@
 
 use super::{ReplicatedFile, TornLine};
 use crate::fleet::backend::{AppendOutcome, LogBackend, Position};
-use crate::lock::lock;
-use crate::log::upstream::{PublishOutcome, Publishing, Upstream};
-use crate::os::file;
 use std::fs::File;
 use std::sync::Arc;
 use treelined_core::error::{Error, Kind, Result};
+use treelined_files::lock::lock;
+use treelined_files::log::upstream::{PublishOutcome, Publishing, Upstream};
+use treelined_files::os::file;
 
-impl Upstream for Arc<ReplicatedFile> {
+impl Upstream for ReplicatedFile {
     fn is_settled(&self, file: &File) -> bool {
         ReplicatedFile::is_settled(self, file)
     }
@@ -30,7 +30,7 @@ impl Upstream for Arc<ReplicatedFile> {
         self.appended(&*log, lines, appended)
     }
 
-    fn begin_publish(&self, lines: &[u8]) -> Option<Publishing> {
+    fn begin_publish(self: Arc<Self>, lines: &[u8]) -> Option<Publishing> {
         let log = self.source.ready()?;
         let lines = Arc::new(lines.to_vec());
         let expected = match self.begin_append(&*log, &lines) {
@@ -42,10 +42,9 @@ impl Upstream for Arc<ReplicatedFile> {
             lock(&self.state).is_appending = false;
             return None;
         };
-        let replica = Arc::clone(self);
         Some(Box::pin(async move {
             let appended = appending.await;
-            replica.appended(&*log, &lines, appended)
+            self.appended(&*log, &lines, appended)
         }))
     }
 

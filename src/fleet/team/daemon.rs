@@ -4,9 +4,6 @@ use super::super::stream::NatsLog;
 use super::super::subject;
 use super::buckets::{TeamBuckets, TeamReader};
 use super::upkeep::{OpenHere, PendingRows, write_row};
-use crate::clock::SystemSource;
-use crate::lock::lock;
-use crate::os::process;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
@@ -14,6 +11,9 @@ use tokio::task::AbortHandle;
 use treelined_core::error::{Kind, Result};
 use treelined_core::id::{Source, random_token};
 use treelined_core::team::{TeamList, TeamRow, TeamView};
+use treelined_files::clock::SystemSource;
+use treelined_files::lock::lock;
+use treelined_files::os::process;
 
 /// How long a list waits for the servers.
 const WAIT: Duration = Duration::from_secs(2);

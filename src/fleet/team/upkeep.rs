@@ -6,7 +6,6 @@ use super::bucket::Bucket;
 use super::buckets::TeamBuckets;
 use super::presence;
 use super::row::StoredRow;
-use crate::lock::lock;
 use futures_util::{StreamExt, stream};
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -16,6 +15,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::team::TeamRow;
+use treelined_files::lock::lock;
 
 /// A row is written at most once in this time.
 const ROUND: Duration = Duration::from_secs(1);

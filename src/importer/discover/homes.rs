@@ -2,10 +2,10 @@
 
 use super::Environment;
 use crate::import::Tool;
-use crate::os::path::APPLICATION_SUPPORT;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
+use treelined_files::os::path::APPLICATION_SUPPORT;
 
 /// A folder or database with the sessions of a tool, in the tool's own arrangement.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,12 +2,12 @@
 
 use crate::import::Tool;
 use crate::importer::source::SourceFailure;
-use crate::os::file::{FileKind, Folder, Status};
 use hashbrown::HashMap;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+pub use treelined_files::os::file::{FileKind, Folder, Status};
 
 /// A walk through all folders below one.
 pub(super) struct Walk {

@@ -1,7 +1,7 @@
 use super::*;
-use crate::os::file::Identity;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use treelined_files::os::file::Identity;
 
 fn row(number: u64, natives: &[&str], targets: &[&str]) -> SourceRow {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
@@ -229,6 +229,6 @@ fn the_folders_of_imports_hold_no_sessions() {
     assert!(writer.settle().unwrap());
     writer.finish().unwrap();
     assert!(path(folder.path()).exists());
-    let store = crate::store::Store::new(folder.path().to_owned());
+    let store = treelined_files::store::Store::new(folder.path().to_owned());
     assert!(store.list().unwrap().is_empty());
 }

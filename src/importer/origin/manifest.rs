@@ -2,13 +2,13 @@
 
 use crate::import::Tool;
 use crate::import::mapping::{Former, VERSION};
-use crate::os::file::{Folder, Location};
-use crate::os::handle::HandleAccess;
-use crate::os::temporary::{self, Temporary};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
+pub use treelined_files::os::file::{Folder, Location};
+use treelined_files::os::handle::HandleAccess;
+use treelined_files::os::temporary::{self, Temporary};
 
 const NAME: &str = "manifest.jsonl";
 /// The ending of segments' names.

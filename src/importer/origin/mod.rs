@@ -19,8 +19,6 @@ pub(crate) use reader::OriginReader;
 use super::source::{Source, stream};
 use crate::import::Tool;
 use crate::import::mapping::Former;
-use crate::os::file::{Folder, Status};
-use crate::os::temporary;
 use hashbrown::HashSet;
 use manifest::Manifest;
 use segment::SegmentWriter;
@@ -31,6 +29,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use treelined_core::bytes::{index, part};
 use treelined_core::error::{Error, Result};
+pub use treelined_files::os::file::{Folder, Status};
+use treelined_files::os::temporary;
 
 /// The folder of all origins, in the session directory.
 const FOLDER: &str = ".origins";

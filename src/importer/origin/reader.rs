@@ -5,13 +5,13 @@ use super::{failed, is_name};
 use crate::import::Tool;
 use crate::import::records::Layout;
 use crate::importer::source::layout;
-use crate::os::file::Folder;
-use crate::os::handle::HandleAccess;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::sync::Arc;
 use treelined_core::error::{Error, Kind, Result};
+pub use treelined_files::os::file::Folder;
+use treelined_files::os::handle::HandleAccess;
 use zstd::stream::read::Decoder;
 
 /// The kept bytes of a source, in order.

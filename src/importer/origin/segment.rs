@@ -2,11 +2,11 @@
 
 use super::manifest::Manifest;
 use super::{BLOCK, reader};
-use crate::os::file::{Folder, Location};
-use crate::os::temporary::Temporary;
 use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::sync::Arc;
+pub use treelined_files::os::file::{Folder, Location};
+use treelined_files::os::temporary::Temporary;
 use zstd::bulk::Compressor;
 
 /// The level of compression. On logs of agents, level 3 makes files 5 % smaller in 20 % more time, and −1 makes them

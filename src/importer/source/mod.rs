@@ -13,7 +13,6 @@ use super::origin::{OriginWriter, Origins};
 use crate::import::member::Place;
 use crate::import::records::{Layout, Piece, Splitter};
 use crate::import::{Reader, Tool};
-use crate::os::file::{Folder, Identity, Status};
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::fmt;
@@ -24,6 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use treelined_core::error::Error;
 use treelined_core::timestamp::Millis;
+pub use treelined_files::os::file::{Folder, Identity, Status};
 
 /// Bytes that are read at a time.
 const CHUNK: usize = 256 << 10;

@@ -2,12 +2,12 @@
 
 use super::{Medium, Scan, ScanFailure, Source};
 use crate::import::member::Place;
-use crate::os::FileAt;
-use crate::os::file::unnamed_file;
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{self, Write};
 use treelined_core::bytes::{index, part};
+pub use treelined_files::os::FileAt;
+use treelined_files::os::file::unnamed_file;
 
 /// Bytes that are read around a place, since places are mostly ascending.
 const WINDOW: usize = 256 << 10;

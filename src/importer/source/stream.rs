@@ -2,7 +2,6 @@
 
 use super::{CHUNK, Medium, ScanFailure, Source, SourceFailure};
 use crate::import::Tool;
-use crate::os::file::{self, Status};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -10,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 use treelined_core::bytes::part;
+use treelined_files::os::file::{self, Status};
 
 /// The number of times that a missing file is searched again, and the pause between them. Codex compresses and archives
 /// files while others read them.

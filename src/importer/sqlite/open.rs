@@ -6,7 +6,6 @@
 
 use super::super::native::{FaultKind, NativeError};
 use super::failed;
-use crate::os::file::{Identity, make_private_folder, status_of};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::ffi::OsString;
@@ -15,6 +14,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use treelined_files::os::file::{Identity, make_private_folder, status_of};
 
 /// The longest wait for a lock of another program.
 const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 200 } else { 5_000 });

@@ -11,11 +11,7 @@ mod names;
 mod repeat;
 
 use super::run::{Import, ImportRequest};
-use crate::cancel::Cancel;
 use crate::import::Tool;
-use crate::log::Log;
-use crate::os::file::{Folder, Location};
-use crate::store::Store;
 use crate::wire::{ImportSessionsResult, ImportedSession};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -25,6 +21,10 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use treelined_core::error::Result;
 use treelined_core::json;
+use treelined_files::cancel::Cancel;
+use treelined_files::log::Log;
+pub use treelined_files::os::file::{Folder, Location};
+use treelined_files::store::Store;
 
 /// A session directory and a folder with files of another tool.
 struct Home {

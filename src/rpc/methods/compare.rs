@@ -3,9 +3,6 @@
 use super::read::{ContextEntries, below};
 use super::render::position;
 use crate::daemon::reading::{INLINE_ENTRIES, kept, size_of, steps};
-use crate::lock::lock;
-use crate::log::body::{Bodies, Fetch};
-use crate::parallel::{CHUNK, in_order};
 use crate::rpc::handler::{Read, ReadAnswer};
 use crate::wire;
 use std::ops::{ControlFlow, Range};
@@ -16,6 +13,9 @@ use treelined_core::stats::{ModelUse, PrefixStats, Stats, TimeSpan, Tokens};
 use treelined_core::summary::files::FileCollector;
 use treelined_core::timestamp::{self, Millis};
 use treelined_core::tree::{Node, Tree};
+use treelined_files::lock::lock;
+use treelined_files::log::body::{Bodies, Fetch};
+use treelined_files::parallel::{CHUNK, in_order};
 
 pub(in crate::rpc) fn compare_branches(
     read: &Read<'_>,

@@ -4,13 +4,13 @@ use crate::daemon::MAX_ANSWER;
 use crate::daemon::call::Call;
 use crate::daemon::connection::Client;
 use crate::daemon::convert;
-use crate::os::watch;
 use crate::people;
 use crate::rpc::reply::Prepared;
 use crate::schema;
 use crate::wire;
 use std::sync::Arc;
 use treelined_core::error::{Error, Kind, Result};
+use treelined_files::os::watch;
 
 pub(in crate::rpc) fn initialize(
     call: &Arc<Call>,

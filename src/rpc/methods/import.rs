@@ -1,16 +1,12 @@
 //! `import_sessions` and `import_report` (protocol.md §3.17).
 
 use super::list;
-use crate::blocking::blocking;
 use crate::daemon::call::Call;
 use crate::daemon::convert;
 use crate::import::Tool;
 use crate::importer::run::{Import, ImportRequest};
-use crate::lock::lock;
 use crate::rpc::handler::{Read, ReadAnswer, Remainder};
 use crate::rpc::reply::Prepared;
-use crate::store::catalogue::CatalogueRow;
-use crate::store::conversations::Conversations;
 use crate::wire::{self, ImportFrom, Raw};
 use serde_json::value::RawValue;
 use std::collections::HashMap;
@@ -21,6 +17,10 @@ use treelined_core::entry::Kind as EntryKind;
 use treelined_core::error::{Error, Result};
 use treelined_core::json;
 use treelined_core::timestamp::{self, Millis};
+use treelined_files::blocking::blocking;
+use treelined_files::lock::lock;
+use treelined_files::store::catalogue::CatalogueRow;
+use treelined_files::store::conversations::Conversations;
 
 /// The pause between two notifications of progress.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(100);

@@ -1,15 +1,11 @@
 //! `list_sessions`: filters, order and pages of rows (protocol.md §3). The catalogue makes the rows.
 
 use super::team_rows::{self, LogMembers};
-use crate::blocking::blocking;
 use crate::daemon::call::Call;
 use crate::daemon::convert;
 use crate::daemon::session_row::{is_of, path_of, session_row, shortened_row, shown_row};
 use crate::rpc::handler::Remainder;
 use crate::rpc::reply::{Prepared, page_bytes};
-use crate::store::catalogue::CatalogueRow;
-use crate::store::conversations::Conversations;
-use crate::store::trash::DeletedSession;
 use crate::wire;
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -20,6 +16,10 @@ use std::time::Duration;
 use treelined_core::error::{Error, Result};
 use treelined_core::name;
 use treelined_core::timestamp::{self, Millis};
+use treelined_files::blocking::blocking;
+use treelined_files::store::catalogue::CatalogueRow;
+use treelined_files::store::conversations::Conversations;
+use treelined_files::store::trash::DeletedSession;
 
 /// The longest escape of one byte in a JSON string, in bytes.
 const LONGEST_ESCAPE: usize = 6;
@@ -353,13 +353,13 @@ impl Families {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::os::file::{Identity, Status};
-    use crate::store::listing::Listing;
     use serde_json::json;
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
     use treelined_core::error::Kind;
     use treelined_core::team::{TeamList, TeamSession};
+    use treelined_files::os::file::{Identity, Status};
+    use treelined_files::store::listing::Listing;
 
     fn row(path: &[u8], name: Option<&str>, problem: Option<Kind>) -> Arc<CatalogueRow> {
         let status = Status {
@@ -371,7 +371,7 @@ mod tests {
             modified: (4, 5),
             changed: (4, 5),
         };
-        let header = crate::log::header::Header::new("s", 5, "/c\u{2029}", Some("p\n"));
+        let header = treelined_files::log::header::Header::new("s", 5, "/c\u{2029}", Some("p\n"));
         let listing = Listing {
             path: OsStr::from_bytes(path).into(),
             header: Some(header).filter(|_| problem.is_none()),

@@ -1,12 +1,10 @@
 //! `navigate_tree`, `pop`, `merge_branch` and `abort_navigation` (protocol.md §3, §4): params and results.
 //! [`crate::daemon::navigation`] has the steps.
 
-use crate::cancel::Cancel;
 use crate::daemon::call::Call;
 use crate::daemon::connection::AskedNavigation;
 use crate::daemon::navigation::{NavigationKind, Navigator, aborted};
 use crate::daemon::release::Release;
-use crate::session::{Activity, SessionState};
 use crate::wire::{self, Mutation};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +14,8 @@ use treelined_core::id::{self, EntryId};
 use treelined_core::name;
 use treelined_core::summary::request::SummaryOptions;
 use treelined_core::tree::Node;
+use treelined_files::cancel::Cancel;
+pub use treelined_files::session::{Activity, SessionState};
 
 pub(in crate::rpc) async fn navigate_tree(
     release: Release,

@@ -7,12 +7,9 @@ use super::entries::EntryFilter;
 use crate::daemon::convert::{self, push_array, push_id_member, push_number_member};
 use crate::daemon::reading::{INLINE_ENTRIES, kept, size_of, steps};
 use crate::daemon::rows::RowReader;
-use crate::log::body::{Bodies, Fetch};
-use crate::parallel::{CHUNK, in_order};
 use crate::renderers::Renderers;
 use crate::rpc::handler::{Read, ReadAnswer};
 use crate::rpc::reply::{Prepared, page_bytes};
-use crate::session::SessionState;
 use crate::wire;
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
@@ -24,6 +21,9 @@ use treelined_core::timestamp;
 use treelined_core::tree::branches::{self, Branch};
 pub use treelined_core::tree::{FilePlace, Flags, Node, Tree};
 use treelined_core::view::{Outline, Scope, Subject};
+use treelined_files::log::body::{Bodies, Fetch};
+use treelined_files::parallel::{CHUNK, in_order};
+use treelined_files::session::SessionState;
 
 /// The least size of a row of `list_branches` without its id, in bytes: the names of its members.
 const BRANCH_BYTES: usize = 100;

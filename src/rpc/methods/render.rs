@@ -2,8 +2,6 @@
 
 use crate::daemon::convert::{push_array, push_number_member};
 use crate::daemon::reading::INLINE_ENTRIES;
-use crate::log::body::Bodies;
-use crate::parallel::in_order;
 use crate::renderers::Renderers;
 use crate::rpc::handler::{Read, ReadAnswer};
 use crate::rpc::reply::{Prepared, page_bytes};
@@ -14,6 +12,8 @@ use std::sync::Arc;
 use treelined_core::error::{Error, Result};
 use treelined_core::json;
 use treelined_core::tree::Node;
+use treelined_files::log::body::Bodies;
+use treelined_files::parallel::in_order;
 
 /// The most ids of one request.
 const MOST_IDS: usize = 10_000;

@@ -1,7 +1,6 @@
 //! `search` (protocol.md §3.16): params, cursors and pages; the search itself is [`crate::session_search`]'s.
 
 use super::list;
-use crate::blocking::blocking;
 use crate::daemon::call::Call;
 use crate::daemon::convert;
 use crate::rpc::handler::Remainder;
@@ -17,6 +16,7 @@ use treelined_core::error::{Error, Result};
 use treelined_core::name;
 use treelined_core::search::{FieldKind, Mode, Query};
 use treelined_core::timestamp::{self, Millis};
+use treelined_files::blocking::blocking;
 
 /// The hits of a page if the client does not say.
 const USUAL_HITS: u64 = 50;

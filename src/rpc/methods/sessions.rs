@@ -1,6 +1,5 @@
 //! Whole sessions: create, open, close, delete (protocol.md §3).
 
-use crate::blocking::blocking;
 use crate::daemon::Daemon;
 use crate::daemon::call::Call;
 use crate::daemon::closing;
@@ -8,12 +7,7 @@ use crate::daemon::convert;
 use crate::daemon::open_session::guard_for_all;
 use crate::daemon::open_session::{Lease, OpenSession, OpenSessions, Place};
 use crate::daemon::queue::{Access, Scope, Unnamed};
-use crate::log::{self, Claim, Log, OpenedLog};
-use crate::os::file::Location;
 use crate::rpc::handler::Remainder;
-use crate::session::{self, SessionState};
-use crate::store::listing;
-use crate::store::{self, exists};
 use crate::wire;
 use std::future::Future;
 use std::path::Path;
@@ -26,6 +20,12 @@ use treelined_core::flow::append::{self, NewEntry};
 use treelined_core::id::SessionId;
 use treelined_core::name;
 use treelined_core::tree::Tree;
+use treelined_files::blocking::blocking;
+use treelined_files::log::{self, Claim, Log, OpenedLog};
+use treelined_files::os::file::Location;
+use treelined_files::session::{self, SessionState};
+use treelined_files::store::listing;
+use treelined_files::store::{self, exists};
 
 /// The time for which other requests wait for the header of a file.
 const HEADER_IS_READ: Duration = Duration::from_millis(100);

@@ -3,8 +3,6 @@
 
 use crate::daemon::convert;
 use crate::daemon::session_row::is_of_directory;
-use crate::store::catalogue::CatalogueRow;
-use crate::store::conversations::Conversations;
 use crate::wire;
 use serde::Serialize;
 use std::collections::HashSet;
@@ -12,6 +10,8 @@ use std::sync::Arc;
 use treelined_core::error::Result;
 use treelined_core::name;
 use treelined_core::team::{TeamList, TeamSession};
+use treelined_files::store::catalogue::CatalogueRow;
+use treelined_files::store::conversations::Conversations;
 
 /// The members of `ListSessionsResult` that one page of a list has.
 #[derive(Serialize)]

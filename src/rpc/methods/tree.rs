@@ -5,12 +5,9 @@ use crate::daemon::find;
 use crate::daemon::reading::{INLINE_BYTES, INLINE_ENTRIES};
 use crate::daemon::rows::{RowReader, ToExtract};
 use crate::daemon::tree_view::{View, ViewOptions, ViewRoom};
-use crate::log::body::{Bodies, Fetch};
-use crate::parallel::{CHUNK, in_order};
 use crate::renderers::Renderers;
 use crate::rpc::handler::{Read, ReadAnswer};
 use crate::rpc::reply::Prepared;
-use crate::session::SessionState;
 use crate::wire;
 use serde_json::json;
 use std::collections::HashMap;
@@ -23,6 +20,9 @@ use treelined_core::view::{
     self, FIRST_READ, Filter, Folding, Order, Outline, Render, RowParts, Scope, ServedRow,
     Snapshot, Start, Visible, nested,
 };
+use treelined_files::log::body::{Bodies, Fetch};
+use treelined_files::parallel::{CHUNK, in_order};
+use treelined_files::session::SessionState;
 
 /// The bytes of a response besides its rows.
 const ENVELOPE_BYTES: usize = 4096;

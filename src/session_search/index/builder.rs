@@ -2,8 +2,6 @@
 
 use super::segment::{Block, BlockTimes, EntryScores, FieldWords, SegmentWriter};
 use super::words::each_word;
-use crate::cancel::Cancel;
-use crate::log::lines::Lines;
 use crate::session_search::request::{ScoreSet, weight};
 use std::collections::HashSet;
 use std::fs::File;
@@ -14,6 +12,8 @@ use treelined_core::entry::{Facts, Kind, Line, Role, scan};
 use treelined_core::json;
 use treelined_core::search::{FieldKind, decoded, each_field_with_kind};
 use treelined_core::timestamp;
+use treelined_files::cancel::Cancel;
+use treelined_files::log::lines::Lines;
 
 /// Bytes of lines in a block: a match scans at least as many.
 const BLOCK: u64 = 64 << 10;

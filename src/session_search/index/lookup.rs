@@ -5,7 +5,6 @@ use super::segment::{
 };
 use super::signature::{SetMatches, Sets};
 use super::words::{self, Piece};
-use crate::os::FileAt;
 use crate::session_search::page::Ceiling;
 use crate::session_search::request::{ScoreSet, SearchRequest};
 use hashbrown::HashSet;
@@ -16,6 +15,7 @@ use std::io;
 use std::ops::Range;
 use treelined_core::bytes::{Cursor, index};
 use treelined_core::timestamp::Millis;
+pub use treelined_files::os::FileAt;
 
 /// A piece that occurs in more words than this does not narrow the search.
 const MOST_WORDS: usize = 2000;

@@ -1,13 +1,13 @@
 //! The list of the index's segments, and of the files that they cover.
 
 use super::builder::LabelTexts;
-use crate::cache::{Cache, FormatName, get_status, put_status};
-use crate::log::fingerprint::Fingerprint;
-use crate::os::file::{Identity, Status};
 use crate::session_search::labels::LabelledEntry;
 use std::collections::HashMap;
 use std::io;
 use treelined_core::bytes::{Cursor, Fields};
+use treelined_files::cache::{Cache, FormatName, get_status, put_status};
+use treelined_files::log::fingerprint::Fingerprint;
+use treelined_files::os::file::{Identity, Status};
 
 /// The version of this file's format, and of the words and parts of segments. Change it with any of them.
 const FORMAT: &FormatName = b"treelined searc6";

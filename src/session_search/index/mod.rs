@@ -16,13 +16,6 @@ use super::labels::{self, LabelledEntry};
 use super::page::Ceiling;
 use super::request::{EntryTest, SearchRequest};
 use super::{SearchedFile, SearchedPart};
-use crate::cache::Cache;
-use crate::cancel::Cancel;
-use crate::log::fingerprint::Fingerprint;
-use crate::log::{self, Log};
-use crate::os::file::{Location, Status};
-use crate::os::handle::HandleAccess;
-use crate::parallel::{self, ThreadPlan};
 use builder::{FileReader, LABEL_BYTES, LabelTexts};
 use hashbrown::HashSet;
 use lookup::{BlockQuery, Candidate, TextParts};
@@ -33,6 +26,13 @@ use std::io;
 use std::ops::ControlFlow;
 use std::time::Duration;
 use treelined_core::search::{FieldKind, Query, folded_text};
+use treelined_files::cache::Cache;
+use treelined_files::cancel::Cancel;
+use treelined_files::log::fingerprint::Fingerprint;
+use treelined_files::log::{self, Log};
+use treelined_files::os::file::{Location, Status};
+use treelined_files::os::handle::HandleAccess;
+use treelined_files::parallel::{self, ThreadPlan};
 
 /// Bytes of lines in a segment.
 const SEGMENT: u64 = 512 << 20;
@@ -380,7 +380,7 @@ fn remove_others(cache: &Cache, manifest: &Manifest) -> io::Result<()> {
 
 /// The segment that is being written.
 struct NextSegment {
-    temporary: crate::os::temporary::Temporary,
+    temporary: treelined_files::os::temporary::Temporary,
     at: Location,
     writer: SegmentWriter,
     /// Bytes of lines.
@@ -390,7 +390,10 @@ struct NextSegment {
 
 impl NextSegment {
     fn begin(cache: &Cache) -> io::Result<Self> {
-        let name = format!("search-{}{ENDING}", crate::clock::new_session_id());
+        let name = format!(
+            "search-{}{ENDING}",
+            treelined_files::clock::new_session_id()
+        );
         let (temporary, at) = cache.temporary(&name)?;
         Ok(Self {
             temporary,

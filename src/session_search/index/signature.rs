@@ -2,10 +2,10 @@
 //! by hash: the columns that have a hash are found without reading the others.
 
 use super::lookup::damaged;
-use crate::os::FileAt;
 use std::fs::File;
 use std::io::{self, Write};
 use treelined_core::bytes::index;
+pub use treelined_files::os::FileAt;
 
 /// Bits of a hash that choose a row.
 const ROW_BITS: u32 = 21;

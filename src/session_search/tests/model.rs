@@ -1,7 +1,5 @@
 //! A search that decodes every field with a parser of its own.
 
-use crate::log::Log;
-use crate::os::file::Location;
 use regex::RegexBuilder;
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashSet};
@@ -9,6 +7,8 @@ use std::path::Path;
 use treelined_core::entry::{Kind, Role};
 use treelined_core::search::FieldKind;
 use treelined_core::tree::Node;
+use treelined_files::log::Log;
+use treelined_files::os::file::Location;
 
 /// An entry with all its text.
 pub(super) struct ModelEntry {

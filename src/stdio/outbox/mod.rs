@@ -7,15 +7,15 @@
 mod writer;
 
 use self::writer::Writer;
-use crate::lock::lock;
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
+use treelined_files::lock::lock;
 
 use super::Framing;
 use super::shared::Message;
-use crate::os::shortcut::{self, Shortcut};
+use treelined_files::os::shortcut::{self, Shortcut};
 
 /// Bytes that wake the writer while the outbox is corked.
 const CORKED: usize = 64 * 1024;

@@ -1,9 +1,9 @@
 //! Sessions that are deleted and restored in the log.
 
 use super::*;
-use crate::clock::SharedSource;
 use crate::fleet::closing as closing_lines;
-use crate::log::upstream::InLog;
+use treelined_files::clock::SharedSource;
+use treelined_files::log::upstream::InLog;
 
 /// The record that another machine appends when it deletes the session.
 fn deletion(leaf: &str) -> String {

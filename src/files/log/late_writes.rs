@@ -1,0 +1,291 @@
+//! Lines that arrive in a file after it was replaced: a writer without the lock may have opened it before. The
+//! old file is held for a minute, and whole lines that arrive meanwhile are copied to the new one
+//! (session-file.md §2).
+//!
+//! Owns the old file and its late lines; the session writes them.
+
+use super::append::Lock;
+use super::header::CURRENT_VERSION;
+use super::lines::Lines;
+use super::{Log, LogStorage, Tail};
+use crate::cancel::Cancel;
+use crate::os::file;
+use crate::os::handle::HandleAccess;
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use treelined_core::entry::{Line, scan};
+use treelined_core::error::{Error, Result};
+use treelined_core::tree::Tree;
+
+/// The time for which a writer may still write to a file that it has opened.
+const HELD: Duration = Duration::from_secs(60);
+/// The time for which an incomplete last line of the new file delays late lines.
+const IN_FLIGHT: Duration = Duration::from_secs(2);
+
+/// The hidden command of a process that goes on for a daemon that has ended.
+pub const CARRY_OVER_COMMAND: &str = "carry-over";
+
+/// How far a process has followed a replaced file.
+#[derive(Debug, Clone, Copy)]
+pub struct Handover {
+    /// Bytes from the start of the file whose lines are in the new one.
+    pub carried_to: u64,
+    /// For how long lines may still arrive.
+    pub remaining: Duration,
+}
+
+impl Handover {
+    /// The arguments of a process of this program that goes on, with the old file as its stdin.
+    pub fn arguments(&self, successor: &Path) -> [OsString; 4] {
+        [
+            CARRY_OVER_COMMAND.into(),
+            format!("--carried-to={}", self.carried_to).into(),
+            format!("--remaining-ms={}", self.remaining.as_millis()).into(),
+            successor.into(),
+        ]
+    }
+}
+
+/// A session file that another file has replaced.
+pub struct ReplacedFile {
+    log: Log,
+    /// The entries of the old file; parents in version 1 are known by position only.
+    tree: Tree,
+    /// Keeps the file open: its name belongs to another file.
+    file: Arc<File>,
+    until: Instant,
+    /// Bytes from the start of the file whose lines are pending or in the new file.
+    read_to: u64,
+    /// Bytes from the start of the file whose lines are in the new file.
+    carried_to: u64,
+    /// The file's size at the last check: an incomplete fragment may follow the last whole line.
+    looked_at: u64,
+    /// Whether the file was checked after its time had ended.
+    is_settled: bool,
+    /// The length of the new file whose incomplete last line the pending lines wait for, and the time from which it
+    /// has had that length.
+    waits_for: Option<(u64, Instant)>,
+    /// Lines read from the old file and not yet written to the new one.
+    pending: Vec<Vec<u8>>,
+}
+
+impl ReplacedFile {
+    /// `None` if the old file is closed.
+    pub(crate) fn of(log: Log, tree: Tree) -> Option<Self> {
+        let LogStorage::File(file_log) = &log.store else {
+            return None;
+        };
+        let open = file_log.open.as_ref()?;
+        let file = open.handle.get(HandleAccess::Read, || Err(())).ok()?;
+        let read_to = file_log.end;
+        Some(Self {
+            log,
+            tree,
+            file,
+            until: Instant::now() + HELD,
+            read_to,
+            carried_to: read_to,
+            looked_at: read_to,
+            is_settled: false,
+            waits_for: None,
+            pending: Vec::new(),
+        })
+    }
+
+    /// As [`Self::of`], for a file that another process has handed over.
+    pub fn taken_over(log: Log, tree: Tree, handed: Handover) -> Option<Self> {
+        let mut replaced = Self::of(log, tree)?;
+        replaced.until = Instant::now() + handed.remaining.min(HELD);
+        replaced.read_to = handed.carried_to.min(replaced.read_to);
+        replaced.carried_to = replaced.read_to;
+        replaced.looked_at = replaced.read_to;
+        Some(replaced)
+    }
+
+    /// What another process needs to go on; `None` if no more lines are expected.
+    pub(crate) fn handover(&self) -> Option<(Arc<File>, Handover)> {
+        let remaining = self.until.checked_duration_since(Instant::now())?;
+        let carried_to = self.carried_to;
+        let handover = Handover {
+            carried_to,
+            remaining,
+        };
+        Some((Arc::clone(&self.file), handover))
+    }
+
+    /// The identity of the old file.
+    pub(crate) fn identity(&self) -> Option<file::Identity> {
+        self.log.identity()
+    }
+
+    /// Whether no more lines are expected.
+    pub(crate) fn is_over(&self) -> bool {
+        self.pending.is_empty() && Instant::now() >= self.until
+    }
+
+    /// Checks by one `fstat` whether there are lines to copy.
+    pub(crate) fn has_arrivals(&self) -> bool {
+        let Ok(status) = file::status_of(&self.file) else {
+            return !self.pending.is_empty();
+        };
+        let is_last_look = !self.is_settled && Instant::now() >= self.until;
+        !self.pending.is_empty()
+            || status.size > self.looked_at
+            || (is_last_look && status.size > self.read_to)
+    }
+
+    /// The complete late lines, as version 3, without those that `successor` has: another process may have copied them.
+    pub(crate) fn arrivals(&mut self, successor: &Tree) -> Result<Vec<Vec<u8>>> {
+        let LogStorage::File(log) = &mut self.log.store else {
+            return Ok(Vec::new());
+        };
+        let from = self.read_to;
+        // The last check also takes a line without its break.
+        let is_last_look = Instant::now() >= self.until;
+        let tail = if is_last_look {
+            Tail::Take
+        } else {
+            Tail::Leave
+        };
+        let size = file::status_of(&self.file).map_or(from, |status| status.size);
+        log.read_on(&mut self.tree, &mut self.log.ingest, tail, &Cancel::new())?;
+        let end = log.end;
+        self.read_to = end;
+        self.looked_at = size.max(end);
+        self.is_settled = is_last_look;
+        if end > from {
+            let new = if self.log.version() < CURRENT_VERSION {
+                self.log.migrated(&self.tree, from)?
+            } else {
+                lines_between(&self.file, from, end)?
+            };
+            self.pending.extend(new);
+        }
+        self.pending.retain(|line| !is_known(successor, line));
+        if self.pending.is_empty() {
+            self.carried_to = self.read_to;
+        }
+        Ok(self.pending.clone())
+    }
+
+    /// Whether late lines can be appended. They wait for the end of an incomplete last line in the new file, since
+    /// appending would cut it in two, but not for one that has stopped growing, and not after the last check.
+    pub(crate) fn may_append(&mut self, successor: &Log) -> bool {
+        let Some(end) = successor.end_in_fragment() else {
+            return true;
+        };
+        let waits = self.waits_for.filter(|(at, _)| *at == end);
+        let (_, since) = *self
+            .waits_for
+            .insert(waits.unwrap_or((end, Instant::now())));
+        self.is_settled || since.elapsed() >= IN_FLIGHT
+    }
+
+    /// Call it once the lines from [`ReplacedFile::arrivals`] are in the new file.
+    pub(crate) fn carried(&mut self) {
+        self.pending.clear();
+        self.carried_to = self.read_to;
+        self.waits_for = None;
+    }
+}
+
+impl Log {
+    /// The length of the file, if its last line has no line break.
+    fn end_in_fragment(&self) -> Option<u64> {
+        use crate::os::FileAt;
+        let LogStorage::File(log) = &self.store else {
+            return None;
+        };
+        let file = log.file(log.open.as_ref()?, HandleAccess::Read).ok()?;
+        let size = file::status_of(&file).map_or(0, |status| status.size);
+        let mut last = [b'\n'];
+        let read = file.read_exact_at(&mut last, size.saturating_sub(1));
+        (read.is_ok() && last != *b"\n").then_some(size)
+    }
+
+    /// Appends lines that others wrote to the old file, and adds them to the tree as entries of others.
+    pub fn write_for_others(
+        &mut self,
+        lock: &Lock,
+        tree: &mut Tree,
+        lines: Vec<Vec<u8>>,
+    ) -> Result<Option<Arc<File>>> {
+        let outcome = self.write(lock, lines)?;
+        self.refresh(tree)?;
+        match outcome.failure {
+            Some(failure) => Err(failure),
+            None => Ok(outcome.file),
+        }
+    }
+}
+
+/// The lines between two offsets of the file.
+fn lines_between(file: &File, from: u64, end: u64) -> Result<Vec<Vec<u8>>> {
+    let failed = |error| Error::io("read the replaced session file", &error);
+    let mut lines = Lines::new(file, from);
+    let mut found = Vec::new();
+    while let Some(line) = lines.next().map_err(failed)? {
+        if line.offset >= end {
+            break;
+        }
+        if let Some(bytes) = line.bytes.filter(|bytes| !bytes.trim_ascii().is_empty()) {
+            found.push(bytes.to_vec());
+        }
+    }
+    Ok(found)
+}
+
+fn is_known(successor: &Tree, line: &[u8]) -> bool {
+    match scan::scan_line(line) {
+        Ok(Line::Entry(entry)) => entry.id.is_some_and(|id| successor.find_any(&id).is_some()),
+        Ok(Line::Header(_) | Line::Title(_) | Line::Blank) => true,
+        Err(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::{Log, OpenedLog};
+    use crate::os::file::Location;
+    use std::io::Write;
+
+    /// A fragment at the end of the old file counted as an arrival for ever: `migrate` never ended, and the
+    /// daemon kept the deleted file open even after the session was closed. The fragment is read once, and once
+    /// more at the end.
+    #[test]
+    fn an_incomplete_fragment_is_no_arrival() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        std::fs::write(
+            &path,
+            "{\"type\":\"session\",\"version\":2,\"id\":\"s\"}\n{\"torn",
+        )
+        .unwrap();
+        let OpenedLog { log, tree, .. } = Log::open(Location::of_path(&path).unwrap()).unwrap();
+        let mut old = ReplacedFile::of(log, tree).unwrap();
+        let new = Tree::new();
+        // The line may be in flight at the first check.
+        assert!(old.has_arrivals());
+        assert!(old.arrivals(&new).unwrap().is_empty());
+        assert!(!old.has_arrivals());
+        let mut late = std::fs::File::options().append(true).open(&path).unwrap();
+        let entry = "{\"type\":\"custom\",\"id\":\"a\",\"parentId\":null,\"timestamp\":\"t\"}";
+        late.write_all(format!("\n{entry}").as_bytes()).unwrap();
+        assert!(old.has_arrivals());
+        assert_eq!(old.arrivals(&new).unwrap(), [b"{\"torn".to_vec()]);
+        old.carried();
+        assert!(!old.has_arrivals() && !old.is_over());
+        // The last check also takes a line without its break.
+        old.until = Instant::now();
+        assert!(old.has_arrivals());
+        assert_eq!(old.arrivals(&new).unwrap(), [entry.as_bytes().to_vec()]);
+        old.carried();
+        late.write_all(b"\n{\"torn again").unwrap();
+        let _nothing = old.arrivals(&new).unwrap();
+        assert!(old.is_over() && !old.has_arrivals());
+    }
+}

@@ -1,0 +1,316 @@
+//! The file of one session: an append-only JSONL log (session-file.md §1–§3).
+//!
+//! Owns reading the file, and writing to it. In reading order:
+//!
+//! - [`header`]: the first line;
+//! - [`lines`]: a file's lines through one buffer;
+//! - [`parallel_scan`]: a large file's lines, scanned by several threads;
+//! - [`recover`]: the whole entries on a damaged line;
+//! - [`ingest`]: lines → [`Tree`], with diagnostics;
+//! - [`migrate`]: versions 1 and 2 read as version 3;
+//! - `file_log`: how far a file was read, and whether it is still the same;
+//! - [`body`]: bodies, read on demand;
+//! - [`fingerprint`]: whether a cache file belongs to a session file;
+//! - [`index`]: the tree, cached for the next opening;
+//! - [`preview_cache`]: what rows show of bodies, cached for the next view;
+//! - [`append`]: lock, refresh, one write;
+//! - [`copy`]: a new file and its tree, made together;
+//! - [`whole`]: all lines under another header;
+//! - [`rewrite`]: replacing a file of version 1 or 2;
+//! - [`late_writes`]: lines that arrive in a file after it was replaced;
+//! - [`repair`]: mending damage on request;
+//! - [`upstream`]: the log beyond this machine, if the file is a replica of one.
+//!
+//! The session decides on the lines to write and on the leaf.
+
+pub mod append;
+pub mod body;
+pub(crate) mod copy;
+pub mod diagnostic;
+mod file_log;
+pub mod fingerprint;
+pub mod header;
+pub mod index;
+pub(crate) mod ingest;
+pub mod late_writes;
+pub mod lines;
+pub(crate) mod migrate;
+pub(crate) mod parallel_scan;
+pub mod preview_cache;
+pub mod readable;
+pub mod recover;
+pub mod repair;
+pub mod rewrite;
+pub mod upstream;
+pub mod whole;
+
+use crate::cache::Cache;
+use crate::cancel::Cancel;
+use crate::os::file::{self, Identity, Location};
+use crate::os::handle::{Handle, HandleAccess};
+use body::{Bodies, Memory};
+use diagnostic::Diagnostic;
+use file_log::{FileLog, OpenFile, Tail, is_gone};
+use header::Header;
+use ingest::Ingest;
+use std::fs::File;
+use std::sync::Arc;
+use treelined_core::entry::foreign::Writer;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::tree::Tree;
+
+/// The greatest whole number that every reader of JSON takes exactly.
+const GREATEST_NUMBER: u64 = 1 << 53;
+
+/// The error for a file of another tool.
+fn foreign(at: &Location, writer: Writer) -> Error {
+    let (path, name) = (at.path(), writer.name());
+    let path = path.display();
+    let remedy = match writer {
+        Writer::ClaudeCode => format!("`treelined import {path}` makes one of it"),
+        Writer::QwenCode => "they cannot be imported yet".to_owned(),
+    };
+    Error::new(
+        Kind::HeaderMissing,
+        format!("{path} is not a session: its lines are those of {name}; {remedy}"),
+    )
+}
+
+/// The log of an open session.
+pub struct Log {
+    store: LogStorage,
+    ingest: Ingest,
+}
+
+/// Fails if the id of a new session is taken. While the returned lock is held no other process takes one.
+pub type Claim = Box<dyn Fn() -> Result<file::FolderLock> + Send>;
+
+enum LogStorage {
+    File(FileLog),
+    Memory(Memory),
+}
+
+/// An opened session file.
+pub struct OpenedLog {
+    pub log: Log,
+    pub tree: Tree,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// The state of the file at a log's path, compared with the bytes that were read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It has no new bytes.
+    Unchanged,
+    /// This many bytes were appended.
+    Grown(u64),
+    /// It is another file, a shorter one, or one with another first line.
+    Replaced,
+    Deleted,
+}
+
+impl Log {
+    /// Opens and reads a session file. Never writes (session-file.md §2).
+    pub fn open(at: Location) -> Result<OpenedLog> {
+        Self::open_unless(at, &Cancel::new())
+    }
+
+    /// As [`Log::open`], until it is cancelled.
+    pub fn open_unless(at: Location, cancel: &Cancel) -> Result<OpenedLog> {
+        let file = at.folder.file(&at.name, HandleAccess::Read)?;
+        Self::open_file(at, file, cancel)
+    }
+
+    /// As [`Log::open_unless`], for a file that is open for reading and was replaced at its place.
+    pub fn open_replaced(at: Location, file: File) -> Result<OpenedLog> {
+        Self::open_file(at, file, &Cancel::new())
+    }
+
+    fn open_file(at: Location, file: File, cancel: &Cancel) -> Result<OpenedLog> {
+        let status = file::status_of(&file)
+            .map_err(|error| Error::io(&format!("stat {}", at.path().display()), &error))?;
+        let settled = status.is_settled().then_some(status);
+        let handle = Handle::new(file, HandleAccess::Read);
+        let open = OpenFile::new(handle, status.identity);
+        let mut log = FileLog::new(at, Some(open));
+        let mut tree = Tree::new();
+        let mut ingest = Ingest::default();
+        let read = log.read_on(&mut tree, &mut ingest, Tail::Take, cancel);
+        let is_doubtful = match &read {
+            Ok(_) => ingest.version() < 2 || tree.node_count() == 0,
+            Err(error) => error.kind == Kind::HeaderMissing,
+        };
+        if is_doubtful && let Some(writer) = log.foreign_writer()? {
+            return Err(foreign(&log.at, writer));
+        }
+        read?;
+        let Some(header) = &ingest.header else {
+            return Err(Error::new(
+                Kind::HeaderMissing,
+                format!("{} has no session header", log.at.path().display()),
+            ));
+        };
+        log.header_line = log.read_header(header)?;
+        log.header_at = header.place.offset;
+        log.note_checked(settled);
+        Ok(log.opened(ingest, tree))
+    }
+
+    /// A log whose file is made by the first append.
+    pub fn create(at: Location, header: Header) -> Self {
+        let mut log = FileLog::new(at, None);
+        log.header_line = header.to_line();
+        Self {
+            store: LogStorage::File(log),
+            ingest: Ingest::of_new(header, 0),
+        }
+    }
+
+    /// Calls `claim` before the file is made.
+    pub fn claimed_by(mut self, claim: Claim) -> Self {
+        if let LogStorage::File(log) = &mut self.store {
+            log.claim = Some(claim);
+        }
+        self
+    }
+
+    /// A log that is never written to disk.
+    pub fn ephemeral(header: Header) -> Self {
+        let mut line = header.to_line();
+        line.push(b'\n');
+        Self {
+            store: LogStorage::Memory(Memory::new(line.into())),
+            ingest: Ingest::of_new(header, 1),
+        }
+    }
+
+    pub fn header(&self) -> Option<&Header> {
+        self.ingest.header.as_ref()
+    }
+
+    /// The first line, in the file or for its first write.
+    pub fn header_line(&self) -> Vec<u8> {
+        match &self.store {
+            LogStorage::File(log) => log.header_line.clone(),
+            LogStorage::Memory(_) => self.header().map(Header::to_line).unwrap_or_default(),
+        }
+    }
+
+    /// The format version of the file.
+    pub fn version(&self) -> u64 {
+        self.ingest.version()
+    }
+
+    /// The format version as the file states it; `None` if that is not a whole number up to 2^53.
+    pub fn stated_version(&self) -> Option<u64> {
+        Some(self.version()).filter(|version| *version <= GREATEST_NUMBER)
+    }
+
+    /// The format version as a message says it, such as `version 4`.
+    pub fn version_text(&self) -> String {
+        match self.stated_version() {
+            Some(version) => format!("version {version}"),
+            None => "a version that is not a whole number".to_owned(),
+        }
+    }
+
+    /// `None` for an ephemeral session.
+    pub fn location(&self) -> Option<&Location> {
+        match &self.store {
+            LogStorage::File(log) => Some(&log.at),
+            LogStorage::Memory(_) => None,
+        }
+    }
+
+    /// The identity of the opened file; `None` before it exists.
+    pub fn identity(&self) -> Option<Identity> {
+        match &self.store {
+            LogStorage::File(log) => log.open.as_ref().map(|open| open.identity),
+            LogStorage::Memory(_) => None,
+        }
+    }
+
+    /// The file to sync; `None` without a file.
+    pub fn file_to_sync(&self) -> Result<Option<(Arc<File>, Identity)>> {
+        let LogStorage::File(log) = &self.store else {
+            return Ok(None);
+        };
+        let Some(open) = &log.open else {
+            return Ok(None);
+        };
+        Ok(Some((log.file(open, HandleAccess::Read)?, open.identity)))
+    }
+
+    /// Whether the file exists, which begins with the first entry.
+    pub fn is_written(&self) -> bool {
+        matches!(&self.store, LogStorage::File(FileLog { open: Some(_), .. }))
+    }
+
+    /// Whether other processes may append at the same time (session-file.md §3).
+    pub fn is_multi_writer(&self) -> bool {
+        match &self.store {
+            LogStorage::File(log) => log.at.folder.is_multi_writer(),
+            LogStorage::Memory(_) => false,
+        }
+    }
+
+    /// The bodies of the entries read so far.
+    pub fn bodies(&self) -> Bodies {
+        match &self.store {
+            LogStorage::File(log) => log.bodies(&self.ingest),
+            LogStorage::Memory(memory) => Bodies::memory(Arc::clone(memory)),
+        }
+    }
+
+    /// Returns and removes the diagnostics found so far.
+    pub fn take_diagnostics(&mut self) -> Vec<Diagnostic> {
+        let mut found = std::mem::take(&mut self.ingest.diagnostics);
+        if let LogStorage::File(FileLog {
+            torn_at: Some(torn_at),
+            ..
+        }) = &self.store
+        {
+            found.retain(|diagnostic| diagnostic.offset != *torn_at);
+        }
+        found
+    }
+
+    /// Compares the path with the bytes that were read, by one `stat`; if the file has changed, also compares its first
+    /// line.
+    pub fn standing(&self) -> Result<Standing> {
+        let LogStorage::File(log) = &self.store else {
+            return Ok(Standing::Unchanged);
+        };
+        let Some(open) = &log.open else {
+            return Ok(Standing::Unchanged);
+        };
+        let status = match log.at.status() {
+            Ok(status) => status,
+            Err(error) if is_gone(&error) => return Ok(Standing::Deleted),
+            Err(error) => return Err(log.failed("stat", &error)),
+        };
+        log.standing_of(open, status)
+    }
+
+    /// Reads the entries of other writers, up to the last line break: a line in flight may follow. The tree's leaf
+    /// stays.
+    pub fn refresh(&mut self, tree: &mut Tree) -> Result<()> {
+        if let LogStorage::File(log) = &mut self.store {
+            self.ingest.foreign = true;
+            tree.moves_mut().pause(true);
+            let read = log.read_on(tree, &mut self.ingest, Tail::Leave, &Cancel::new());
+            tree.moves_mut().pause(false);
+            self.ingest.foreign = false;
+            read?;
+        }
+        Ok(())
+    }
+}
+
+/// Removes the cache files of a session file that is about to be removed.
+pub(crate) fn remove_cached(at: &Location, cache: &Cache) {
+    if let Ok(status) = at.status() {
+        cache.remove(&index::KIND, status.identity);
+        cache.remove(&preview_cache::KIND, status.identity);
+    }
+}

@@ -1,0 +1,396 @@
+//! The facts of entries' bodies that rows show, kept in the cache so that a view of a large session does not read all
+//! bodies again (session-file.md §2, protocol.md §6).
+//!
+//! Each of the first entries of a file, in file order, has a *preview*: bytes that `view` makes of its body.
+//! Previews are kept in blocks, which are read on demand. If a block is damaged, or a preview is of another place
+//! in the file, the body is read instead. The cache belongs to a session file as its
+//! [fingerprint](super::fingerprint) says. Once the file has grown, or was edited in place while open, the lines
+//! of a block are compared with its checksum of them before the block is used.
+
+use super::body::Bodies;
+use super::fingerprint::Fingerprint;
+use crate::cache::{Cache, CacheBlock, CacheWriter, FileKind};
+use crate::lock::lock;
+use crate::os::FileAt;
+use crate::os::file::{self, Status};
+use crate::os::handle::{Handle, HandleAccess};
+use std::fs::File;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use treelined_core::bytes::{Cursor, Fields};
+use treelined_core::tree::FilePlace;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The version of this file's format and of `view`'s previews. Change it with either of them.
+pub(crate) const KIND: FileKind = FileKind {
+    format: b"treelined previ5",
+    ending: ".previews",
+    most: 64,
+    most_bytes: u64::MAX,
+};
+/// Bytes of an average preview.
+const USUAL: usize = 256;
+/// Entries of a block.
+pub const BLOCK: usize = 128;
+/// Bytes of the longest preview; a longer one is left out.
+const LONGEST: usize = 16 << 10;
+/// Bytes of the longest block.
+const LONGEST_BLOCK: u64 = (BLOCK * (LONGEST + 8)) as u64;
+/// Bytes of lines that are compared before a block is used; a block of more is not used.
+pub const LONGEST_SOURCE: u32 = 8 << 20;
+/// Blocks that a reader holds: those of the branches between which a view goes back and forth.
+const HELD: usize = 8;
+
+/// The previews of one file.
+pub struct Previews {
+    cache: Cache,
+    name: String,
+    file: Handle,
+    /// Entries with a preview.
+    count: usize,
+    blocks: Vec<CachedBlock>,
+    /// The session file's status at its last check.
+    seen: Mutex<Status>,
+}
+
+struct CachedBlock {
+    block: CacheBlock,
+    source: SourceLines,
+    /// Whether the lines are known to be unchanged.
+    verified: AtomicBool,
+}
+
+/// The lines from which a block was made.
+#[derive(Clone, Copy)]
+struct SourceLines {
+    place: FilePlace,
+    checksum: u64,
+}
+
+/// The place of an open file's previews, once there are any.
+#[derive(Default)]
+pub struct PreviewSlot {
+    current: Mutex<Option<Arc<Previews>>>,
+    making: Mutex<()>,
+    given_up: AtomicBool,
+}
+
+impl PreviewSlot {
+    pub fn get(&self) -> Option<Arc<Previews>> {
+        lock(&self.current).clone()
+    }
+
+    fn set(&self, previews: Previews) {
+        *lock(&self.current) = Some(Arc::new(previews));
+    }
+
+    /// Stops making previews: they cannot be written, and with a full disk, for example, each view would try again.
+    pub fn give_up(&self) {
+        self.given_up.store(true, Ordering::Relaxed);
+    }
+
+    pub fn has_given_up(&self) -> bool {
+        self.given_up.load(Ordering::Relaxed)
+    }
+
+    /// Held while previews are made, so that they are made once.
+    pub fn making(&self) -> MutexGuard<'_, ()> {
+        lock(&self.making)
+    }
+}
+
+/// Loads the cached previews of the bodies' file if they still belong to it.
+pub fn load(cache: &Cache, bodies: &Bodies) -> Option<()> {
+    let (file, slot) = bodies.stored_file()?;
+    let status = file::status_of(file).ok()?;
+    let name = KIND.name_for(status.identity);
+    let kept = cache.open(&name, KIND.format)?;
+    let mut fields = Cursor::new(&kept.summary);
+    let fingerprint = Fingerprint::get(&mut fields)?;
+    if !fingerprint.matches(file, status) {
+        return None;
+    }
+    let count = usize::try_from(fields.u64()?).ok()?;
+    if count.div_ceil(BLOCK) != kept.blocks.len() {
+        return None;
+    }
+    let blocks = kept.blocks.iter().map(|block| {
+        let source = SourceLines {
+            place: FilePlace {
+                offset: fields.u64()?,
+                len: fields.u32()?,
+            },
+            checksum: fields.u64()?,
+        };
+        (block.len <= LONGEST_BLOCK).then_some(CachedBlock {
+            block: *block,
+            source,
+            verified: AtomicBool::new(status.size == fingerprint.end()),
+        })
+    });
+    let blocks = blocks.collect::<Option<Vec<_>>>()?;
+    fields.is_at_end().then(|| {
+        slot.set(Previews {
+            cache: cache.clone(),
+            name,
+            file: Handle::new(kept.file, HandleAccess::Read),
+            count,
+            blocks,
+            seen: Mutex::new(status),
+        });
+    })
+}
+
+impl Previews {
+    /// Entries with a preview: those with lower numbers than this.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Makes the lines of every block be compared again if the session file has changed without growing, and so was
+    /// edited in place. A file that has grown was most likely only appended to: an edit in place together with an
+    /// append is not detected.
+    fn look_at(&self, source: &File) {
+        let Ok(status) = file::status_of(source) else {
+            return;
+        };
+        let mut seen = lock(&self.seen);
+        if status != *seen && status.size == seen.size {
+            for block in &self.blocks {
+                block.verified.store(false, Ordering::Relaxed);
+            }
+        }
+        *seen = status;
+    }
+
+    /// The bytes of a block, if neither they nor the lines they were made from have changed.
+    fn block(&self, number: usize, source: &File) -> Option<Vec<u8>> {
+        let CachedBlock {
+            block,
+            source: SourceLines { place, checksum },
+            verified,
+        } = self.blocks.get(number)?;
+        if !verified.load(Ordering::Relaxed) {
+            if place.len > LONGEST_SOURCE {
+                return None;
+            }
+            let mut lines = vec![0; place.len as usize];
+            source.read_exact_at(&mut lines, place.offset).ok()?;
+            if xxh3_64(&lines) != *checksum {
+                return None;
+            }
+            verified.store(true, Ordering::Relaxed);
+        }
+        let reopen = || {
+            // If other previews have replaced them, the checksums of their blocks differ.
+            let reopened = self.cache.open(&self.name, KIND.format);
+            reopened.map(|kept| kept.file).ok_or(())
+        };
+        let file = self.file.get(HandleAccess::Read, reopen).ok()?;
+        block.read(&file)
+    }
+}
+
+/// Reads previews; file order is fastest.
+pub struct PreviewReader<'b> {
+    previews: Arc<Previews>,
+    /// The session file.
+    source: &'b File,
+    /// Blocks by number, the most recently used last.
+    held: Vec<(usize, Vec<u8>)>,
+}
+
+impl<'b> PreviewReader<'b> {
+    /// `None` if there are no previews.
+    pub fn of(bodies: &'b Bodies) -> Option<Self> {
+        let (source, slot) = bodies.stored_file()?;
+        let previews = slot.get()?;
+        previews.look_at(source);
+        Some(Self {
+            previews,
+            source,
+            held: Vec::new(),
+        })
+    }
+
+    /// The preview of the entry with this number in the file, whose line is at `place`.
+    pub fn get(&mut self, number: usize, place: FilePlace) -> Option<&[u8]> {
+        if number >= self.previews.count {
+            return None;
+        }
+        let block = number / BLOCK;
+        if self.held.last().is_none_or(|(held, _)| *held != block) {
+            self.turn_to(block);
+        }
+        let (_, bytes) = self.held.last()?;
+        let count = BLOCK.min(self.previews.count - block * BLOCK);
+        let ends = bytes.get(..count * END_BYTES)?;
+        let end = |at: usize| {
+            let at = at * END_BYTES;
+            let end = ends.get(at..at + END_BYTES)?;
+            end.try_into().ok().map(u32::from_le_bytes)
+        };
+        let at = number % BLOCK;
+        let start = match at {
+            0 => 0,
+            at => end(at - 1)?,
+        };
+        let preview = bytes.get(ends.len()..)?;
+        let preview = preview.get(start as usize..end(at)? as usize)?;
+        let (offset, preview) = preview.split_first_chunk()?;
+        (*offset == mark(place)).then_some(preview)
+    }
+
+    /// Moves a block to the end of the list. An unreadable block becomes an empty one.
+    fn turn_to(&mut self, block: usize) {
+        let found = self.held.iter().position(|(held, _)| *held == block);
+        let turned = match found {
+            Some(at) => self.held.remove(at),
+            None => {
+                if self.held.len() >= HELD {
+                    self.held.remove(0);
+                }
+                let bytes = self.previews.block(block, self.source);
+                (block, bytes.unwrap_or_default())
+            }
+        };
+        self.held.push(turned);
+    }
+}
+
+const END_BYTES: usize = 4;
+
+/// Marks a preview as that of the line at `place`, by the lower half of its offset: enough to tell neighbours
+/// apart.
+fn mark(place: FilePlace) -> [u8; 4] {
+    let [a, b, c, d, ..] = place.offset.to_le_bytes();
+    [a, b, c, d]
+}
+
+/// A block under construction.
+pub struct BlockBuilder {
+    source: SourceLines,
+    ends: Vec<u8>,
+    text: Vec<u8>,
+}
+
+/// A block and the lines it was made from.
+pub struct NewBlock {
+    source: SourceLines,
+    bytes: Vec<u8>,
+}
+
+impl BlockBuilder {
+    /// A block for these lines, from the beginning of the first to the end of the last; `lines` is empty if they are
+    /// longer than [`LONGEST_SOURCE`].
+    pub fn new(place: FilePlace, lines: &[u8]) -> Self {
+        Self {
+            source: SourceLines {
+                place,
+                checksum: xxh3_64(lines),
+            },
+            ends: Vec::with_capacity(BLOCK * END_BYTES),
+            text: Vec::with_capacity(BLOCK * USUAL),
+        }
+    }
+
+    /// Adds the preview of the line at `place`, which `write` appends.
+    pub fn push(&mut self, place: FilePlace, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.text.len();
+        self.text.extend_from_slice(&mark(place));
+        write(&mut self.text);
+        if self.text.len() - start > LONGEST {
+            self.text.truncate(start);
+        }
+        // At most BLOCK previews of LONGEST bytes are in a block.
+        let end = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
+        debug_assert!(end < u32::MAX);
+        self.ends.extend_from_slice(&end.to_le_bytes());
+    }
+
+    pub fn finish(mut self) -> NewBlock {
+        self.ends.append(&mut self.text);
+        NewBlock {
+            source: self.source,
+            bytes: self.ends,
+        }
+    }
+}
+
+/// Writes new previews, of the first `count` entries of the bodies' file.
+pub struct PreviewWriter<'b> {
+    slot: &'b PreviewSlot,
+    cache: Cache,
+    name: String,
+    writer: CacheWriter,
+    fingerprint: Fingerprint,
+    /// The session file's status at the beginning.
+    seen: Status,
+    count: usize,
+    sources: Vec<SourceLines>,
+}
+
+impl<'b> PreviewWriter<'b> {
+    /// Call it before reading any body. `end` is the end of the last of these entries, in bytes from the start of
+    /// the file, its line break included.
+    pub fn begin(cache: &Cache, bodies: &'b Bodies, count: usize, end: u64) -> Option<Self> {
+        let (file, slot) = bodies.stored_file()?;
+        let status = file::status_of(file).ok()?;
+        let name = KIND.name_for(status.identity);
+        let writer = cache.writer(&name);
+        let writer = writer.inspect_err(|error| tracing::info!(%error, "no previews are kept"));
+        Some(Self {
+            slot,
+            cache: cache.clone(),
+            writer: writer.ok()?,
+            name,
+            fingerprint: Fingerprint::of(file, status, end)?,
+            seen: status,
+            count,
+            sources: Vec::with_capacity(count.div_ceil(BLOCK)),
+        })
+    }
+
+    /// Writes the next block.
+    pub fn push(&mut self, block: &NewBlock) -> io::Result<()> {
+        self.sources.push(block.source);
+        self.writer.push(&block.bytes)
+    }
+
+    /// Finishes the file, and uses it from then on.
+    pub fn finish(self) -> io::Result<()> {
+        let mut summary = Fields::default();
+        self.fingerprint.put(&mut summary);
+        summary.count(self.count);
+        for SourceLines { place, checksum } in &self.sources {
+            summary.u64(place.offset);
+            summary.u32(place.len);
+            summary.u64(*checksum);
+        }
+        let blocks = self.writer.finish(KIND.format, &summary.0)?;
+        self.cache.prune(&KIND)?;
+        let Some(kept) = self.cache.open(&self.name, KIND.format) else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        let blocks = blocks.into_iter().zip(self.sources);
+        self.slot.set(Previews {
+            cache: self.cache,
+            name: self.name,
+            file: Handle::new(kept.file, HandleAccess::Read),
+            count: self.count,
+            seen: Mutex::new(self.seen),
+            blocks: blocks
+                .map(|(block, source)| CachedBlock {
+                    block,
+                    source,
+                    verified: AtomicBool::new(true),
+                })
+                .collect(),
+        });
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

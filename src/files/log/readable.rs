@@ -1,0 +1,106 @@
+//! The lines of a session that can be read, byte for byte as they are stored.
+
+use super::lines::{Lines, RawLine};
+use super::recover::recover;
+use super::{FileLog, Log, LogStorage};
+use crate::cancel::Cancel;
+use crate::os::handle::HandleAccess;
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+use treelined_core::entry::scan;
+use treelined_core::error::{Error, Result};
+use treelined_core::tree::Tree;
+
+/// The readable lines of a session at one point in time, the header first. Lines without a whole object are left out.
+pub struct ReadableLines {
+    lines: LineSource,
+    /// The version of the format, which says what counts as an entry on a damaged line.
+    version: u64,
+}
+
+enum LineSource {
+    /// The file up to this offset, in bytes.
+    Stored {
+        file: Arc<File>,
+        end: u64,
+    },
+    Made(Vec<Vec<u8>>),
+}
+
+impl ReadableLines {
+    pub fn prepare(log: &Log, tree: &Tree) -> Result<Self> {
+        if let LogStorage::File(
+            file_log @ FileLog {
+                open: Some(open), ..
+            },
+        ) = &log.store
+        {
+            let file = file_log.file(open, HandleAccess::Read)?;
+            let end = file_log.end;
+            return Ok(Self {
+                lines: LineSource::Stored { file, end },
+                version: log.version(),
+            });
+        }
+        let mut lines = vec![log.header_line()];
+        let bodies = log.bodies();
+        for node in (0..tree.node_count()).filter_map(|number| tree.node(number)) {
+            lines.push(bodies.read(tree.place(node))?);
+        }
+        Ok(Self {
+            lines: LineSource::Made(lines),
+            version: log.version(),
+        })
+    }
+
+    /// Bytes.
+    pub fn size(&self) -> u64 {
+        match &self.lines {
+            LineSource::Stored { end, .. } => *end,
+            LineSource::Made(lines) => lines.iter().map(|line| line.len() as u64 + 1).sum(),
+        }
+    }
+
+    /// Passes each line to `take`, without its line break.
+    pub fn each(&self, cancel: &Cancel, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let (file, end) = match &self.lines {
+            LineSource::Stored { file, end } => (file, *end),
+            LineSource::Made(lines) => return lines.iter().try_for_each(|line| take(line)),
+        };
+        let mut lines = Lines::new(file, 0).with_cancel(cancel);
+        loop {
+            let line = match lines.next() {
+                Ok(Some(line)) if line.offset < end => line,
+                Ok(_) => return Ok(()),
+                Err(_) if cancel.is_cancelled() => return Err(Error::cancelled()),
+                Err(error) => return Err(read_failed(&error)),
+            };
+            if let Some(bytes) = readable(&line, end, self.version) {
+                take(bytes)?;
+            }
+        }
+    }
+}
+
+/// The bytes of a line if it holds anything that can be read.
+fn readable<'l>(line: &RawLine<'l>, end: u64, version: u64) -> Option<&'l [u8]> {
+    let bytes = line.bytes?;
+    // The part behind `end` may be in flight.
+    let len = usize::try_from(end - line.offset).map_or(bytes.len(), |len| len.min(bytes.len()));
+    let bytes = bytes.get(..len)?;
+    if bytes.trim_ascii().is_empty() {
+        return None;
+    }
+    let has_object = |version| {
+        let recovered = recover(bytes, version);
+        recovered.pieces.iter().any(|piece| piece.whole)
+    };
+    // On a damaged line the header counts only while no version is known.
+    let is_whole = scan::scan_line(bytes).is_ok() || has_object(Some(version)) || has_object(None);
+    is_whole.then_some(bytes)
+}
+
+fn read_failed(error: &io::Error) -> Error {
+    Error::io("read the session file", error)
+}

@@ -1,0 +1,168 @@
+//! Copies all lines of a session under another header (`fork_session {scope:"tree"}`).
+//!
+//! Lines of version 3 are copied byte for byte, including damaged ones and leaf records; versions 1 and 2 as
+//! migrated. Bytes behind the last line break may be in flight and are left out.
+
+use super::header::{CURRENT_VERSION, Header};
+use super::{FileLog, Log, LogStorage, OpenFile, OpenedLog, rewrite};
+use crate::os::FileAt;
+use crate::os::file::Location;
+use crate::os::handle::HandleAccess;
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::Arc;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::tree::Tree;
+
+/// Bytes read at a time.
+const CHUNK: usize = 1 << 18;
+
+/// The lines of a session behind its header, at one point in time.
+pub struct SessionLines {
+    /// Entries recovered in front of the header, as version 3.
+    before_header: Vec<Vec<u8>>,
+    lines: LineSource,
+    /// The last line: the session's leaf, if the other lines do not give it.
+    leaf_record: Option<Vec<u8>>,
+}
+
+enum LineSource {
+    /// A range of bytes of the file.
+    Stored {
+        file: Arc<File>,
+        at: u64,
+        end: u64,
+    },
+    Made(Vec<Vec<u8>>),
+}
+
+impl SessionLines {
+    /// Fails with `versionUnsupported` for lines of a later version: a header of version 3 would be wrong.
+    pub fn prepare(log: &Log, tree: &Tree, leaf_record: Option<Vec<u8>>) -> Result<Self> {
+        let mut before_header = Vec::new();
+        let lines = match &log.store {
+            LogStorage::File(
+                file_log @ FileLog {
+                    open: Some(open), ..
+                },
+            ) => {
+                before_header = log.before_header(tree)?;
+                let behind = file_log.header_at + file_log.header_line.len() as u64;
+                match log.version() {
+                    ..CURRENT_VERSION => LineSource::Made(log.migrated(tree, behind)?),
+                    CURRENT_VERSION => stored(file_log, open, behind)?,
+                    _ => return Err(of_newer_version()),
+                }
+            }
+            _ => {
+                let bodies = log.bodies();
+                let nodes = (0..tree.node_count()).filter_map(|number| tree.node(number));
+                let lines = nodes.map(|node| bodies.read(tree.place(node)));
+                LineSource::Made(lines.collect::<Result<_>>()?)
+            }
+        };
+        Ok(Self {
+            before_header,
+            lines,
+            leaf_record,
+        })
+    }
+
+    /// Whether there are no lines to write.
+    pub fn is_empty(&self) -> bool {
+        let has_lines = match &self.lines {
+            LineSource::Stored { at, end, .. } => at < end,
+            LineSource::Made(lines) => !lines.is_empty(),
+        };
+        self.before_header.is_empty() && !has_lines
+    }
+
+    /// Makes an ephemeral session.
+    pub fn into_memory(self, header: Header) -> Result<OpenedLog> {
+        let mut lines = self.before_header;
+        if let LineSource::Made(made) = self.lines {
+            lines.extend(made);
+        }
+        lines.extend(self.leaf_record);
+        let mut log = Log::ephemeral(header);
+        let mut tree = Tree::new();
+        log.fill(&mut tree, lines)?;
+        tree.set_leaf(tree.file_leaf());
+        Ok(OpenedLog {
+            log,
+            tree,
+            diagnostics: Vec::new(),
+        })
+    }
+
+    /// Makes the session file, synced with its folder, and opens it.
+    pub fn to_file(&self, at: Location, header_line: &[u8]) -> Result<OpenedLog> {
+        rewrite::replace(&at, &at, |out| {
+            write_line(out, header_line)?;
+            for line in &self.before_header {
+                write_line(out, line)?;
+            }
+            match &self.lines {
+                LineSource::Stored { file, at, end } => copy(file, *at, *end, out)?,
+                LineSource::Made(lines) => {
+                    for line in lines {
+                        write_line(out, line)?;
+                    }
+                }
+            }
+            match &self.leaf_record {
+                Some(record) => write_line(out, record),
+                None => Ok(()),
+            }
+        })?;
+        Log::open(at)
+    }
+}
+
+fn write_line(out: &mut impl Write, line: &[u8]) -> io::Result<()> {
+    out.write_all(line)?;
+    out.write_all(b"\n")
+}
+
+fn stored(log: &FileLog, open: &OpenFile, behind: u64) -> Result<LineSource> {
+    let file = log.file(open, HandleAccess::Read)?;
+    let mut at = behind;
+    let mut next = [0];
+    while at < log.end && file.read_at(&mut next, at).is_ok() && matches!(next, [b'\r' | b'\n']) {
+        at += 1;
+        if next == *b"\n" {
+            break;
+        }
+    }
+    let end = log.end;
+    Ok(LineSource::Stored { file, at, end })
+}
+
+/// Copies whole lines; the last one gets its line break if it has none.
+fn copy(file: &File, mut at: u64, end: u64, out: &mut impl Write) -> io::Result<()> {
+    let mut buffer = vec![0; CHUNK];
+    let mut last = b'\n';
+    while at < end {
+        let want = usize::try_from(end - at).unwrap_or(CHUNK).min(CHUNK);
+        let chunk = buffer.get_mut(..want).unwrap_or_default();
+        let got = file.read_at(chunk, at)?;
+        let read = chunk.get(..got).unwrap_or_default();
+        let Some(newest) = read.last() else {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        };
+        last = *newest;
+        out.write_all(read)?;
+        at += got as u64;
+    }
+    match last {
+        b'\n' => Ok(()),
+        _ => out.write_all(b"\n"),
+    }
+}
+
+fn of_newer_version() -> Error {
+    Error::new(
+        Kind::VersionUnsupported,
+        "the session is of a newer version of the format and cannot be copied whole",
+    )
+}

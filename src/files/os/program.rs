@@ -1,0 +1,321 @@
+//! Runs a program of the user: argv without a shell, input on stdin, output from stdout, limits of time and
+//! size, and a small environment. Refuses a program that another user could change.
+
+use super::system::{group, process, safety};
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, Command};
+
+pub use super::system::safety::check_file;
+
+/// A program with its arguments and its environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Executable {
+    /// The program and its arguments, passed as they are.
+    pub argv: Vec<String>,
+    pub environment: Environment,
+}
+
+/// A program that runs to its end, and its limits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    pub executable: Executable,
+    pub timeout: Duration,
+    /// Longest output, in bytes.
+    pub max_output_bytes: usize,
+}
+
+/// Selects the environment variables that a program gets besides the [`USUAL`] ones. Any other variable may
+/// hold a secret of another program.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// Names of variables to pass.
+    pub named: Vec<String>,
+    /// Variables that hold keys: passed only if they are in `named`.
+    pub keys: Vec<String>,
+}
+
+/// Variables that every program gets; a name that ends with `*` is a prefix.
+const USUAL: [&str; 11] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LC_*",
+    "TZ",
+    "TMPDIR",
+    "XDG_*",
+    "TREELINED_*",
+];
+
+/// The reason why a program gave no answer.
+#[derive(Debug)]
+pub enum Failure {
+    NotStarted(io::Error),
+    TimedOut(Duration),
+    /// The limit in bytes.
+    TooMuchOutput(usize),
+    Unreadable(io::Error),
+    /// The exit code; `None` if a signal ended it.
+    Exited(Option<i32>),
+    /// Another user could change a file; the text says which one and why.
+    Unsafe(String),
+}
+
+impl Environment {
+    /// The variables of this process to pass.
+    pub(super) fn variables(&self) -> Vec<(OsString, OsString)> {
+        self.of(std::env::vars_os())
+    }
+
+    /// The variables to pass, out of `all`.
+    fn of(&self, all: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
+        all.filter(|(name, _)| name.to_str().is_some_and(|name| self.passes(name)))
+            .collect()
+    }
+
+    fn passes(&self, name: &str) -> bool {
+        let is_usual = |usual: &&str| match usual.strip_suffix('*') {
+            Some(prefix) => name.starts_with(prefix),
+            None => name == *usual,
+        };
+        let is_in = |names: &[String]| names.iter().any(|known| known == name);
+        is_in(&self.named) || (USUAL.iter().any(is_usual) && !is_in(&self.keys))
+    }
+}
+
+impl Executable {
+    /// The name shown to users: the file's, without folders.
+    pub fn name(&self) -> &str {
+        let path = self.argv.first().map(Path::new);
+        let name = path.and_then(Path::file_name);
+        name.and_then(|name| name.to_str()).unwrap_or_default()
+    }
+
+    /// Fails if the program cannot be started, or if another user could change it: the file itself, each
+    /// argument that names a file by an absolute path, and the folders and links on the way there.
+    pub fn check(&self) -> Result<(), Failure> {
+        for (index, argument) in self.argv.iter().enumerate() {
+            let path = Path::new(argument);
+            if index == 0 {
+                if !path.is_absolute() {
+                    let why = format!("{argument} is not an absolute path");
+                    return Err(Failure::Unsafe(why));
+                }
+                check_file(path)?;
+                let metadata = path.metadata().map_err(Failure::NotStarted)?;
+                if !safety::is_executable(&metadata) {
+                    let denied = io::Error::from(io::ErrorKind::PermissionDenied);
+                    return Err(Failure::NotStarted(denied));
+                }
+            } else if path.is_absolute() && path.is_file() {
+                check_file(path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Program {
+    /// The name shown to users: the file's, without folders.
+    pub fn name(&self) -> &str {
+        self.executable.name()
+    }
+
+    /// Runs the program in a process group of its own and returns its stdout; `heard` receives the output as
+    /// it arrives. Returns once the program has exited and closed its stdout; discards its stderr. Dropping
+    /// the future, or exceeding a limit, kills the group. The program's files are checked each time, since
+    /// they may have changed.
+    pub async fn run(
+        &self,
+        input: &[u8],
+        heard: &(dyn Fn(&[u8]) + Send + Sync),
+    ) -> Result<Vec<u8>, Failure> {
+        let (program, arguments) = self
+            .executable
+            .argv
+            .split_first()
+            .ok_or_else(|| Failure::NotStarted(io::ErrorKind::InvalidInput.into()))?;
+        self.executable.check()?;
+        let mut command = Command::new(program);
+        group::lead(&mut command);
+        let child = command
+            .args(arguments)
+            .env_clear()
+            .envs(self.executable.environment.variables())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(Failure::NotStarted)?;
+        let mut group = ProcessGroup(child);
+        let talk = group.talk(input, heard, self.max_output_bytes);
+        match tokio::time::timeout(self.timeout, talk).await {
+            Ok(output) => output,
+            Err(_) => Err(Failure::TimedOut(self.timeout)),
+        }
+    }
+}
+
+/// The file of this program, though it may have been replaced.
+#[cfg(target_os = "linux")]
+#[allow(clippy::unnecessary_wraps, reason = "other systems have to ask for it")]
+pub(super) fn this_program() -> io::Result<PathBuf> {
+    Ok(PathBuf::from("/proc/self/exe"))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn this_program() -> io::Result<PathBuf> {
+    std::env::current_exe()
+}
+
+/// The hidden command that leaves the terminal and runs this program without waiting for it.
+pub const DETACH_COMMAND: &str = "detach";
+
+/// Runs this program with these arguments and this file as stdin, and does not wait for it: it is not a child of this
+/// process, and keeps none of its streams open.
+pub fn start_detached(arguments: &[OsString], stdin: &File) -> io::Result<()> {
+    let status = std::process::Command::new(this_program()?)
+        .args([DETACH_COMMAND, "--"])
+        .args(arguments)
+        .stdin(stdin.try_clone()?)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(io::Error::other("a process did not start")),
+    }
+}
+
+/// Leaves the terminal and runs this program with these arguments, without waiting for it.
+pub fn detach(arguments: &[OsString]) -> io::Result<()> {
+    process::leave_terminal();
+    let mut command = std::process::Command::new(this_program()?);
+    command.args(arguments).spawn()?;
+    Ok(())
+}
+
+/// A child that leads its process group, which is killed with it unless it has exited.
+struct ProcessGroup(Child);
+
+impl ProcessGroup {
+    async fn talk(
+        &mut self,
+        input: &[u8],
+        heard: &(dyn Fn(&[u8]) + Send + Sync),
+        max_output_bytes: usize,
+    ) -> Result<Vec<u8>, Failure> {
+        let (stdin, stdout) = (self.0.stdin.take(), self.0.stdout.take());
+        let write = async move {
+            if let Some(mut stdin) = stdin {
+                // The program may exit without reading its input.
+                let _unread = stdin.write_all(input).await;
+            }
+        };
+        let read = async move {
+            let mut output = Vec::new();
+            let Some(mut stdout) = stdout else {
+                return Ok(output);
+            };
+            let mut block = vec![0; 16 << 10];
+            loop {
+                let read = stdout.read(&mut block).await.map_err(Failure::Unreadable)?;
+                let new = block.get(..read).unwrap_or_default();
+                if new.is_empty() {
+                    return Ok(output);
+                }
+                if output.len() + read > max_output_bytes {
+                    return Err(Failure::TooMuchOutput(max_output_bytes));
+                }
+                heard(new);
+                output.extend_from_slice(new);
+            }
+        };
+        // The result does not wait until the program has read its input.
+        let mut write = std::pin::pin!(write);
+        let mut read = std::pin::pin!(read);
+        let output = tokio::select! {
+            output = &mut read => output?,
+            () = &mut write => read.await?,
+        };
+        let status = self.0.wait().await.map_err(Failure::Unreadable)?;
+        match status.success() {
+            true => Ok(output),
+            false => Err(Failure::Exited(status.code())),
+        }
+    }
+}
+
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        // Without an id the process has exited and was waited for: its number may belong to another process.
+        if let Some(id) = self.0.id() {
+            group::kill(id);
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::NotStarted(error) => write!(f, "it could not be started: {error}"),
+            Failure::TimedOut(timeout) => write!(f, "it took longer than {timeout:?}"),
+            Failure::TooMuchOutput(max) => write!(f, "it wrote more than {max} bytes"),
+            Failure::Unreadable(error) => write!(f, "its output could not be read: {error}"),
+            Failure::Exited(Some(code)) => write!(f, "it exited with code {code}"),
+            Failure::Exited(None) => f.write_str("it was ended by a signal"),
+            Failure::Unsafe(why) => f.write_str(why),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Programs inherited the whole environment, including the keys of model providers. A rule by prefix is
+    /// not enough: a key may be in `TREELINED_KEY`.
+    #[test]
+    fn only_usual_and_named_variables_are_passed_and_no_keys() {
+        let environment = Environment {
+            named: vec!["MINE".into(), "NAMED_KEY".into()],
+            keys: vec!["TREELINED_KEY".into(), "NAMED_KEY".into()],
+        };
+        let all = [
+            "PATH",
+            "HOME",
+            "USER",
+            "LOGNAME",
+            "SHELL",
+            "LANG",
+            "LC_ALL",
+            "TZ",
+            "TMPDIR",
+            "XDG_X",
+            "TREELINED_LOG",
+            "MINE",
+            "NAMED_KEY",
+            // These are not passed.
+            "TREELINED_KEY",
+            "ANTHROPIC_API_KEY",
+            "LD_PRELOAD",
+            "PATHS",
+            "LC",
+            "MINE2",
+            "http_proxy",
+        ];
+        let all = all.map(|name| (OsString::from(name), OsString::from("x")));
+        let passed = environment.of(all.clone().into_iter());
+        assert_eq!(passed, all.get(..13).unwrap());
+    }
+}

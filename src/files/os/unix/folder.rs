@@ -1,0 +1,437 @@
+//! Opens files of a session directory safely: relative to an open folder, never through a symbolic link, never
+//! a FIFO or device, private to their owner (session-file.md §1, §5).
+
+use super::stat::{
+    changed_of, is_lock_unsupported, is_multi_writer, is_removed, is_secret, status, status_of,
+};
+use crate::lock::lock;
+use crate::os::file::{FileKind, Identity, Status};
+use crate::os::handle::{self, Handle, HandleAccess};
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, TryLockError};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+use treelined_core::error::{Error, Kind, Result};
+
+/// 0600.
+pub(super) const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
+/// 0700.
+const FOLDER_MODE: Mode = Mode::RWXU;
+
+/// How long to wait for another process's lock of a folder.
+const FOLDER_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+/// Threads of this process wait here for each other, however long it takes: they are no other process, and hundreds of
+/// them that look for the lock every two milliseconds would take the processor from the one that has it.
+static FOLDER_QUEUE: Mutex<()> = Mutex::new(());
+
+/// A folder. Files in it are named relative to it, so that replacing a folder above it by a link has no effect.
+#[derive(Debug)]
+pub struct Folder {
+    handle: Handle,
+    /// The parent folder and the name in it; `None` for a folder opened by its path.
+    within: Option<(Arc<Folder>, OsString)>,
+    path: PathBuf,
+}
+
+/// The flags every folder is opened with.
+const FOLDER: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::CLOEXEC);
+
+impl Folder {
+    /// Opens a folder that the user names; links above it are followed.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let folder = File::from(open_at(fs::CWD, path.as_os_str(), FOLDER, Mode::empty())?);
+        Ok(Self {
+            handle: Handle::new(folder, HandleAccess::Read),
+            within: None,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Opens the session directory to stay open, making it (0700) and its missing parents first.
+    pub fn open_or_create(path: &Path) -> io::Result<Self> {
+        make(path)?;
+        Self::open_to_stay(path)
+    }
+
+    /// As [`Folder::open`], but it stays open.
+    pub fn open_to_stay(path: &Path) -> io::Result<Self> {
+        let folder = File::from(open_at(fs::CWD, path.as_os_str(), FOLDER, Mode::empty())?);
+        Ok(Self {
+            handle: Handle::kept(folder),
+            within: None,
+            path: path.to_owned(),
+        })
+    }
+
+    /// A folder in this folder.
+    pub fn subfolder(self: &Arc<Self>, name: &OsStr) -> io::Result<Self> {
+        Ok(Self {
+            handle: Handle::new(self.open_subfolder(name)?, HandleAccess::Read),
+            within: Some((Arc::clone(self), name.to_owned())),
+            path: self.path.join(name),
+        })
+    }
+
+    /// A folder in this folder, made (0700) if missing.
+    pub fn subfolder_or_create(self: &Arc<Self>, name: &OsStr) -> io::Result<Self> {
+        self.make_subfolder(name)?;
+        self.subfolder(name)
+    }
+
+    /// As [`Folder::subfolder_or_create`]. A new name becomes durable only with [`Folder::sync`].
+    pub fn subfolder_or_create_unsynced(self: &Arc<Self>, name: &OsStr) -> io::Result<Self> {
+        self.make_unsynced(name)?;
+        self.subfolder(name)
+    }
+
+    /// Makes the folder again (0700), with its missing parents, if it was removed.
+    pub fn make_again(&self) -> io::Result<()> {
+        match &self.within {
+            Some((parent, name)) => {
+                parent.make_again()?;
+                parent.make_subfolder(name)
+            }
+            None => make(&self.path),
+        }
+    }
+
+    /// Makes a folder in it (0700) unless it exists.
+    pub fn make_subfolder(&self, name: &OsStr) -> io::Result<()> {
+        match self.make_unsynced(name)? {
+            // Its name must be as durable as its content.
+            true => self.sync(),
+            false => Ok(()),
+        }
+    }
+
+    /// As [`Folder::make_subfolder`], without a sync. Returns whether it is new.
+    fn make_unsynced(&self, name: &OsStr) -> io::Result<bool> {
+        let make = || self.at(|fd| fs::mkdirat(fd, name, FOLDER_MODE));
+        let made = match make() {
+            // This folder was removed.
+            Err(Errno::NOENT) => {
+                self.make_again()?;
+                make()
+            }
+            other => other,
+        };
+        match made {
+            Ok(()) => Ok(true),
+            Err(Errno::EXIST) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn open_subfolder(&self, name: &OsStr) -> Result<File, Errno> {
+        let flags = FOLDER | OFlags::NOFOLLOW;
+        self.at(|fd| open_at(fd, name, flags, Mode::empty()))
+            .map(File::from)
+    }
+
+    /// The open folder.
+    fn fd(&self) -> Result<Arc<File>, Errno> {
+        self.handle.get(HandleAccess::Read, || self.open_again())
+    }
+
+    fn open_again(&self) -> Result<File, Errno> {
+        match &self.within {
+            Some((parent, name)) => parent.open_subfolder(name),
+            None => open_at(fs::CWD, self.path.as_os_str(), FOLDER, Mode::empty()).map(File::from),
+        }
+    }
+
+    /// Runs `act` on the folder. If the folder was removed, a new one with its name is used.
+    fn at<T>(&self, act: impl Fn(&File) -> Result<T, Errno>) -> Result<T, Errno> {
+        let fd = self.fd()?;
+        match act(&fd) {
+            Err(Errno::NOENT) if is_removed(&fd).is_ok_and(|is_removed| is_removed) => {
+                let fd = self.handle.set(self.open_again()?, HandleAccess::Read);
+                act(&fd)
+            }
+            other => other,
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether several processes may append to files in it (session-file.md §3).
+    pub fn is_multi_writer(&self) -> bool {
+        self.fd().is_ok_and(|fd| is_multi_writer(&fd))
+    }
+
+    /// The identity of the open folder.
+    pub fn identity(&self) -> io::Result<Identity> {
+        Ok(status_of(&*self.fd()?)?.identity)
+    }
+
+    /// The status of the open folder. It changes whenever a name is added, removed or replaced.
+    pub fn own_status(&self) -> io::Result<Status> {
+        status_of(&*self.fd()?)
+    }
+
+    /// Permission bits of the folder.
+    #[allow(clippy::useless_conversion, reason = "macOS has modes of 16 bits")]
+    pub fn mode(&self) -> io::Result<u32> {
+        let mode = Mode::from_raw_mode(fs::fstat(self.fd()?)?.st_mode);
+        Ok(u32::from(mode.bits()) & 0o777)
+    }
+
+    /// Whether this user owns the folder and no other user may look into it.
+    pub fn is_secret(&self) -> io::Result<bool> {
+        is_secret(&*self.fd()?)
+    }
+
+    /// The names in the folder, each with the kind that the listing gives.
+    pub fn list(&self) -> io::Result<Vec<(OsString, FileKind)>> {
+        use std::os::unix::ffi::OsStringExt;
+        let mut entries = Vec::new();
+        for entry in self.at(|fd| fs::Dir::read_from(fd))? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                let kind = match entry.file_type() {
+                    FileType::RegularFile => FileKind::File,
+                    FileType::Directory => FileKind::Folder,
+                    FileType::Unknown => FileKind::Unknown,
+                    _ => FileKind::Other,
+                };
+                entries.push((OsString::from_vec(name.to_vec()), kind));
+            }
+        }
+        Ok(entries)
+    }
+
+    /// The status of the file with this name, without following links.
+    pub fn status(&self, name: &OsStr) -> io::Result<Status> {
+        let stat = self.at(|fd| fs::statat(fd, name, AtFlags::SYMLINK_NOFOLLOW))?;
+        Ok(status(&stat))
+    }
+
+    /// The last change of content, metadata or name of the file with this name: seconds and nanoseconds of Unix
+    /// time.
+    pub fn changed(&self, name: &OsStr) -> io::Result<(i64, i64)> {
+        let stat = self.at(|fd| fs::statat(fd, name, AtFlags::SYMLINK_NOFOLLOW))?;
+        Ok(changed_of(&stat))
+    }
+
+    /// Passes the status of each file to `each`, as [`Folder::status`], through one handle.
+    pub fn statuses<'n>(
+        &self,
+        names: impl IntoIterator<Item = &'n OsString>,
+        mut each: impl FnMut(&'n OsStr, io::Result<Status>),
+    ) -> io::Result<()> {
+        let folder = self.fd()?;
+        for name in names {
+            let found = match fs::statat(&*folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => Ok(status(&stat)),
+                // The folder may have been replaced.
+                Err(_) => self.status(name),
+            };
+            each(name, found);
+        }
+        Ok(())
+    }
+
+    /// Opens a regular file; refuses anything else untouched.
+    pub fn file(&self, name: &OsStr, access: HandleAccess) -> Result<File> {
+        let access = match access {
+            HandleAccess::Read => OFlags::RDONLY,
+            HandleAccess::Append => OFlags::RDWR | OFlags::APPEND,
+        };
+        // NONBLOCK: opening a FIFO must not wait for its other end.
+        let flags = access | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let denied = || {
+            let path = self.path.join(name);
+            Error::new(
+                Kind::PathDenied,
+                format!("{} is not a regular file", path.display()),
+            )
+        };
+        let fd = match self.at(|folder| open_at(folder, name, flags, Mode::empty())) {
+            Ok(fd) => fd,
+            Err(Errno::LOOP | Errno::NXIO | Errno::ISDIR | Errno::NODEV) => return Err(denied()),
+            Err(error) => return Err(self.failed("open", name, error)),
+        };
+        let stat = fs::fstat(&fd).map_err(|error| self.failed("stat", name, error))?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(denied());
+        }
+        Ok(File::from(fd))
+    }
+
+    /// Makes a new file (0600) for appending; fails with `EEXIST` if the name is taken.
+    pub fn create(&self, name: &OsStr) -> io::Result<File> {
+        let flags = OFlags::RDWR
+            | OFlags::APPEND
+            | OFlags::CREATE
+            | OFlags::EXCL
+            | OFlags::CLOEXEC
+            | OFlags::NOFOLLOW;
+        let fd = self.at(|folder| open_at(folder, name, flags, FILE_MODE))?;
+        Ok(File::from(fd))
+    }
+
+    /// Renames `from` to `to`, atomically replacing a file of that name.
+    pub fn rename(&self, from: &OsStr, to_folder: &Folder, to: &OsStr) -> io::Result<()> {
+        let to_folder = to_folder.fd()?;
+        Ok(self.at(|folder| fs::renameat(folder, from, &*to_folder, to))?)
+    }
+
+    /// As [`Folder::rename`], but fails with `EEXIST` if the name is taken.
+    pub fn rename_new(&self, from: &OsStr, to_folder: &Folder, to: &OsStr) -> io::Result<()> {
+        let target = to_folder.fd()?;
+        let flags = fs::RenameFlags::NOREPLACE;
+        match self.at(|folder| fs::renameat_with(folder, from, &*target, to, flags)) {
+            // Some file systems lack this call.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => match to_folder.status(to) {
+                Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+                Err(_) => self.rename(from, to_folder, to),
+            },
+            other => Ok(other?),
+        }
+    }
+
+    pub fn remove(&self, name: &OsStr) -> io::Result<()> {
+        Ok(self.at(|folder| fs::unlinkat(folder, name, AtFlags::empty()))?)
+    }
+
+    /// Removes an empty folder in this one.
+    pub fn remove_subfolder(&self, name: &OsStr) -> io::Result<()> {
+        Ok(self.at(|folder| fs::unlinkat(folder, name, AtFlags::REMOVEDIR))?)
+    }
+
+    /// Waits for the exclusive right to choose names in this folder; all processes of this program ask for
+    /// it. On a file system without locks it does not wait.
+    pub fn lock(&self) -> Result<FolderLock> {
+        let failed = |error: io::Error| {
+            Error::io(&format!("lock the folder {}", self.path.display()), &error)
+        };
+        let open = || self.open_again();
+        let folder = match open() {
+            // The folder was removed.
+            Err(Errno::NOENT) => self.make_again().and_then(|()| Ok(open()?)),
+            other => other.map_err(io::Error::from),
+        };
+        let folder = folder.map_err(failed)?;
+        let began = Instant::now();
+        let queue = lock(&FOLDER_QUEUE);
+        let locked = |folder| FolderLock {
+            _folder: folder,
+            _queue: queue,
+        };
+        loop {
+            match folder.try_lock() {
+                Ok(()) => return Ok(locked(folder)),
+                Err(TryLockError::WouldBlock) if began.elapsed() < FOLDER_LOCK_TIMEOUT => {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                Err(TryLockError::WouldBlock) => {
+                    let message = "another process is making a session in the same folder";
+                    return Err(Error::new(Kind::SessionLocked, message));
+                }
+                Err(TryLockError::Error(error)) if is_lock_unsupported(&error) => {
+                    return Ok(locked(folder));
+                }
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+            }
+        }
+    }
+
+    /// Makes the names in this folder durable.
+    pub fn sync(&self) -> io::Result<()> {
+        sync_folder(&*self.fd()?)
+    }
+
+    fn failed(&self, action: &str, name: &OsStr, error: Errno) -> Error {
+        let path = self.path.join(name);
+        Error::io(
+            &format!("{action} {}", path.display()),
+            &io::Error::from(error),
+        )
+    }
+}
+
+/// The exclusive right to choose names in a folder, released on drop.
+#[must_use]
+pub struct FolderLock {
+    /// A separate descriptor, so that threads of one process exclude each other too.
+    _folder: File,
+    _queue: MutexGuard<'static, ()>,
+}
+
+/// Makes a folder (0700) and its missing parents, and syncs their names: a file would be lost with the name
+/// of its folder.
+fn make(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    let missing = path.ancestors().take_while(|above| !above.is_dir());
+    let parents: Vec<&Path> = missing.filter_map(Path::parent).collect();
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)?;
+    for parent in parents {
+        let is_here = parent.as_os_str().is_empty();
+        let parent = if is_here { Path::new(".") } else { parent };
+        match File::open(parent) {
+            Ok(parent) => sync_folder(&parent)?,
+            // A folder may be writable and not readable.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn sync_folder(folder: &File) -> io::Result<()> {
+    match folder.sync_all() {
+        // Some file systems cannot sync folders.
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        other => other,
+    }
+}
+
+/// Calls `openat`. If no descriptor is free, closes unused ones and tries once more.
+fn open_at(folder: impl AsFd, name: &OsStr, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+    match fs::openat(&folder, name, flags, mode) {
+        Err(Errno::MFILE | Errno::NFILE) if handle::close_idle() => {
+            fs::openat(&folder, name, flags, mode)
+        }
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A client may ask for a thousand sessions at once: the threads that make them are no other process.
+    #[test]
+    fn threads_of_one_process_wait_for_each_other_as_long_as_it_takes() {
+        let made = tempfile::tempdir().unwrap();
+        let hold = FOLDER_LOCK_TIMEOUT / 10;
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..15)
+                .map(|_| {
+                    scope.spawn(|| {
+                        let folder = Folder::open(made.path()).unwrap();
+                        let lock = folder.lock();
+                        std::thread::sleep(hold);
+                        lock.map(drop)
+                    })
+                })
+                .collect();
+            for thread in threads {
+                thread.join().unwrap().unwrap();
+            }
+        });
+    }
+}

@@ -1,0 +1,126 @@
+//! This process: its user, its limits and its terminal; and the other processes that have a file open.
+
+use crate::os::file::Identity;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{geteuid, getppid, getuid, setsid};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// The program that opens a file in the user's browser.
+pub const OPENER: &str = match cfg!(target_os = "macos") {
+    true => "open",
+    false => "xdg-open",
+};
+
+/// The user who has started this process.
+pub fn user() -> u32 {
+    getuid().as_raw()
+}
+
+/// The user with whose rights this process acts.
+pub fn effective_user() -> u32 {
+    geteuid().as_raw()
+}
+
+/// The process that has started this one, if it lives.
+pub fn parent_id() -> Option<u32> {
+    getppid().and_then(|parent| u32::try_from(parent.as_raw_pid()).ok())
+}
+
+/// The name of this machine.
+pub fn host_name() -> String {
+    let name = rustix::system::uname();
+    name.nodename().to_string_lossy().into_owned()
+}
+
+/// Leaves the session of the terminal, and lets the programs that this process starts inherit no other files than the
+/// standard streams.
+pub(crate) fn leave_terminal() {
+    // It fails for the leader of a process group, which has no terminal to leave if it was started for this.
+    let _leader = setsid();
+    // A pipe of the client's parent that stayed open would keep its reader waiting.
+    close_fds::set_fds_cloexec(3, &[]);
+}
+
+/// Lets the program lead a process group of its own: an interrupt at the terminal does not end it.
+pub fn lead_group(command: &mut Command) {
+    command.process_group(0);
+}
+
+/// Becomes the program of `command`. Returns only the reason why that failed.
+pub fn exec(command: &mut Command) -> io::Error {
+    command.exec()
+}
+
+/// The most open descriptors of this process; `None` if there is no limit.
+pub(crate) fn descriptor_limit() -> Option<u64> {
+    getrlimit(Resource::Nofile).current
+}
+
+/// Raises the limit of open descriptors of this process as far as the system allows it.
+pub fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    if let Err(error) = setrlimit(Resource::Nofile, raised) {
+        tracing::warn!(%error, "the limit of open files was not raised");
+    }
+}
+
+/// The processes of other programs that have a file open for writing. Processes of this program watch a
+/// replaced file, so they are left out. Processes of other users and machines are not visible. `None` if the
+/// system cannot tell.
+#[cfg(target_os = "linux")]
+pub fn writers_of(identity: Identity) -> Option<Vec<u32>> {
+    let number = |entry: std::io::Result<std::fs::DirEntry>| {
+        entry.ok()?.file_name().to_str()?.parse::<u32>().ok()
+    };
+    let processes = std::fs::read_dir("/proc").ok()?.filter_map(number);
+    let program = |process: &str| {
+        let path = std::fs::read_link(format!("/proc/{process}/exe")).ok()?;
+        let name = path.file_name()?.to_string_lossy().into_owned();
+        // After an update the name of the executable has this ending.
+        Some(name.trim_end_matches(" (deleted)").to_owned())
+    };
+    let ours = program("self");
+    let others = processes.filter(|process| {
+        let its = program(&process.to_string());
+        its.is_none() || its != ours
+    });
+    let writes = |process: &u32| {
+        let descriptors = std::fs::read_dir(format!("/proc/{process}/fd"));
+        let mut descriptors = descriptors.into_iter().flatten().filter_map(number);
+        descriptors.any(|descriptor| may_write(*process, descriptor, identity))
+    };
+    Some(others.filter(writes).collect())
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn writers_of(_identity: Identity) -> Option<Vec<u32>> {
+    None
+}
+
+/// Whether a process has this file open under this descriptor, and not only for reading.
+#[cfg(target_os = "linux")]
+fn may_write(process: u32, descriptor: u32, identity: Identity) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(status) = std::fs::metadata(format!("/proc/{process}/fd/{descriptor}")) else {
+        return false;
+    };
+    let found = Identity {
+        device: status.dev(),
+        inode: status.ino(),
+    };
+    if found != identity {
+        return false;
+    }
+    let info = std::fs::read_to_string(format!("/proc/{process}/fdinfo/{descriptor}"));
+    let info = info.unwrap_or_default();
+    let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+    // O_RDONLY is zero; an unreadable mode counts as writing.
+    flags.is_none_or(|flags| flags & 0o3 != 0)
+}

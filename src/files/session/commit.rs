@@ -1,0 +1,596 @@
+//! Commits an operation's lines: plans them against the refreshed tree with the file's lock held, writes them
+//! in one call, and adds them to the tree (session-file.md §3).
+
+use super::upstream::{self, Settled};
+use super::{Changes, INLINE_BYTES, SessionGuard, SessionState};
+use crate::blocking::blocking;
+use crate::cancel::Cancel;
+use crate::log::Standing;
+use crate::log::append::{self, Lock, TryLock, WriteOutcome};
+use crate::log::upstream::{PublishOutcome, Publishing};
+use crate::session::sync;
+use serde_json::json;
+use std::fs::File;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use treelined_core::entry::Kind as EntryKind;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::flow::PlannedLines;
+use treelined_core::id::EntryId;
+pub use treelined_core::tree::Flags;
+
+/// How long an append waits for a lock that another process holds (session-file.md §3).
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+/// The same for a session of a log: another process may hold the lock while it waits for a server (fleet.md).
+const LOG_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+/// The longest pause between two attempts to take the lock. Longer pauses would lose against many writers
+/// that take it often.
+const LONGEST_PAUSE: Duration = Duration::from_millis(1);
+
+/// The work of a commit: one operation, or several that are planned one after the other and written together.
+pub trait Work: Send + 'static {
+    /// Whether writing this could delay the thread that reads requests.
+    fn is_large(&self) -> bool {
+        false
+    }
+
+    /// The lines to write. Called with the lock held and the tree fresh; again if others have changed the session
+    /// before the lines were written.
+    fn plan(&mut self, core: &SessionState) -> Result<PlannedLines>;
+
+    /// Called before each pause while others hold the lock; an error gives up.
+    fn wait(&mut self, contention: Contention) -> Result<()>;
+}
+
+/// The time for which others hold the lock of a session file.
+#[derive(Debug, Clone, Copy)]
+pub struct Contention {
+    /// When they were first found to hold it.
+    since: Option<Instant>,
+    /// The longest time for which an operation waits.
+    limit: Duration,
+}
+
+#[cfg(any(test, feature = "test-support"))]
+impl Contention {
+    /// One that has begun, for operations that wait as long as this.
+    pub fn over(limit: Duration) -> Self {
+        let since = Some(Instant::now());
+        Self { since, limit }
+    }
+}
+
+/// One operation.
+struct Operation<P> {
+    plan: P,
+    cancel: Cancel,
+    asked: Instant,
+}
+
+impl<P> Work for Operation<P>
+where
+    P: FnMut(&SessionState) -> Result<PlannedLines> + Send + 'static,
+{
+    fn plan(&mut self, core: &SessionState) -> Result<PlannedLines> {
+        (self.plan)(core)
+    }
+
+    fn wait(&mut self, contention: Contention) -> Result<()> {
+        still_waits(&self.cancel, self.asked, contention)
+    }
+}
+
+/// Fails with `sessionLocked` if the operation's wait for the lock, from `asked` on, is over.
+pub fn still_waits(cancel: &Cancel, asked: Instant, contention: Contention) -> Result<()> {
+    if cancel.is_cancelled() {
+        return Err(Error::cancelled());
+    }
+    // An operation that waited in the queue behind others without the lock does not wait as long again.
+    let since = contention.since.unwrap_or(asked).max(asked);
+    if since.elapsed() < contention.limit {
+        return Ok(());
+    }
+    let mut error = Error::new(
+        Kind::SessionLocked,
+        "another process holds the lock of the session file",
+    );
+    error.retry_after_ms = Some(500);
+    Err(error)
+}
+
+/// The outcome of a commit.
+#[derive(Debug)]
+pub struct CommitOutcome {
+    pub entry_ids: Vec<EntryId>,
+    /// Whether anything was written.
+    pub wrote: bool,
+    /// The file that must still be synced by the session's policy.
+    pub unsynced: Option<Arc<File>>,
+    /// The number of planned lines of the operations.
+    lines: usize,
+    /// The number of lines that are complete in the file.
+    pub whole: usize,
+    /// The reason why not all lines are complete.
+    pub failure: Option<Error>,
+    /// Whether lines of the file wait for the log that it is a replica of.
+    pub is_queued: bool,
+}
+
+/// The outcome of one attempt to commit.
+enum Attempt {
+    Done(CommitOutcome),
+    /// The commit must be made on a thread that may block.
+    Later,
+    /// The lines are in the file, but reading them takes too long on this thread.
+    Written(Box<WrittenLines>),
+    /// The lines are on their way to the log.
+    Publishing(Box<LinesToPublish>),
+}
+
+/// Lines that a log is asked to append.
+struct LinesToPublish {
+    lock: Lock,
+    planned: PlannedLines,
+    publishing: Publishing,
+}
+
+/// Lines in the file that are not in the tree yet.
+pub(super) struct WrittenLines {
+    lock: Lock,
+    landed: WriteOutcome,
+    /// The number of planned lines of the operations.
+    lines: usize,
+    entry_ids: Vec<EntryId>,
+    ends: Vec<usize>,
+    /// Whether one more line leaves the file where it opens.
+    keeps: bool,
+    /// Whether the log has them, if the file is a replica of one.
+    is_published: bool,
+    is_queued: bool,
+}
+
+impl<T: Send + 'static> SessionGuard<T> {
+    /// Commits one operation. Returns the guard too; reports changes even if the operation failed.
+    pub async fn commit<P>(
+        self,
+        cancel: &Cancel,
+        plan: P,
+    ) -> (Option<Self>, Changes, Result<CommitOutcome>)
+    where
+        P: FnMut(&SessionState) -> Result<PlannedLines> + Send + 'static,
+    {
+        let work = Operation {
+            plan,
+            cancel: cancel.clone(),
+            asked: self.asked,
+        };
+        match self.carry_out(work).await {
+            Ok((turn, _, changes, committed)) => (
+                Some(turn),
+                changes,
+                committed.and_then(CommitOutcome::in_full),
+            ),
+            Err(error) => (None, Changes::default(), Err(error)),
+        }
+    }
+
+    /// Makes the file of a new session with only its header, and syncs it with its folder.
+    pub async fn make_file(mut self) -> Result<Self> {
+        blocking(move || {
+            self.write_header()?;
+            Ok(self)
+        })
+        .await
+    }
+
+    /// Plans and writes: inline if the lock is free and there is little to read, else on a blocking thread.
+    /// Fails only if the session cannot be used any more.
+    pub async fn carry_out<W: Work>(
+        mut self,
+        mut work: W,
+    ) -> Result<(Self, W, Changes, Result<CommitOutcome>)> {
+        let mut changes = Changes::default();
+        let attempt = match work.is_large() {
+            true => Ok(Attempt::Later),
+            false => self.try_commit(&mut work, &mut changes, false),
+        };
+        match attempt {
+            Ok(Attempt::Done(committed)) => Ok((self, work, changes, Ok(committed))),
+            Err(error) => Ok((self, work, changes, Err(error))),
+            Ok(Attempt::Written(written)) => {
+                blocking(move || {
+                    let result = self.take_in(*written, &mut changes);
+                    Ok((self, work, changes, result))
+                })
+                .await
+            }
+            Ok(Attempt::Publishing(lines)) => self.publish_then_write(*lines, work, changes).await,
+            Ok(Attempt::Later) => self.commit_on_thread(work, changes).await,
+        }
+    }
+
+    async fn commit_on_thread<W: Work>(
+        mut self,
+        mut work: W,
+        mut changes: Changes,
+    ) -> Result<(Self, W, Changes, Result<CommitOutcome>)> {
+        blocking(move || {
+            let result = self.commit_waiting(&mut work, &mut changes);
+            Ok((self, work, changes, result))
+        })
+        .await
+    }
+
+    /// Waits for the log without a thread, and writes. After a conflict the commit is made on a thread that may block.
+    async fn publish_then_write<W: Work>(
+        mut self,
+        lines: LinesToPublish,
+        work: W,
+        mut changes: Changes,
+    ) -> Result<(Self, W, Changes, Result<CommitOutcome>)> {
+        let LinesToPublish {
+            lock,
+            planned,
+            publishing,
+        } = lines;
+        let published = publishing.await;
+        let is_published = match self.judged(&planned, published) {
+            Ok(Some(PublishOutcome::Conflict)) => {
+                drop(lock);
+                return self.commit_on_thread(work, changes).await;
+            }
+            Ok(published) => published.is_some(),
+            Err(error) => return Ok((self, work, changes, Err(error))),
+        };
+        let result = match self.write(lock, planned, is_published) {
+            Ok(written) if self.log.unread_before(&written.landed) > INLINE_BYTES => {
+                return blocking(move || {
+                    let result = self.take_in(written, &mut changes);
+                    Ok((self, work, changes, result))
+                })
+                .await;
+            }
+            Ok(written) => self.take_in(written, &mut changes),
+            Err(error) => Err(error),
+        };
+        Ok((self, work, changes, result))
+    }
+
+    fn commit_waiting(
+        &mut self,
+        work: &mut impl Work,
+        changes: &mut Changes,
+    ) -> Result<CommitOutcome> {
+        let mut pause = Duration::from_micros(50);
+        loop {
+            match self.try_commit(work, changes, true)? {
+                Attempt::Done(committed) => return Ok(committed),
+                Attempt::Written(written) => return self.take_in(*written, changes),
+                // Only an attempt that may not wait publishes like this.
+                Attempt::Publishing(_) | Attempt::Later => {}
+            }
+            work.wait(self.contention())?;
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+}
+
+impl CommitOutcome {
+    /// The result for a single operation: an error unless all of its lines are in the file.
+    fn in_full(self) -> Result<Self> {
+        match self.failure {
+            Some(failure) if self.whole < self.lines => {
+                // Leaf records come first and have no ids to return.
+                let records = self.lines.saturating_sub(self.entry_ids.len());
+                let written = self.entry_ids.iter();
+                let written = written.take(self.whole.saturating_sub(records));
+                Err(landed_in_part(failure, written))
+            }
+            _ => Ok(self),
+        }
+    }
+}
+
+impl SessionState {
+    /// One attempt. Plans only once the lock is held.
+    fn try_commit(
+        &mut self,
+        work: &mut impl Work,
+        changes: &mut Changes,
+        may_wait: bool,
+    ) -> Result<Attempt> {
+        for _ in 0..upstream::ROUNDS {
+            let Some(lock) = self.lock_fresh(changes, may_wait)? else {
+                return Ok(Attempt::Later);
+            };
+            if !may_wait && !self.is_settled(&lock) {
+                return Ok(Attempt::Later);
+            }
+            let carried = self.carry_over(&lock, changes)?;
+            let settled = self.settle(&lock, changes)?;
+            if settled == Settled::Replaced {
+                continue;
+            }
+            if let Some(first) = self.unknown_first.take() {
+                self.publish_first_again(lock, first, changes)?;
+                continue;
+            }
+            let planned = work.plan(self)?;
+            if planned.lines.is_empty() {
+                return Ok(Attempt::Done(CommitOutcome {
+                    entry_ids: planned.entry_ids,
+                    wrote: false,
+                    unsynced: carried,
+                    lines: 0,
+                    whole: 0,
+                    failure: None,
+                    is_queued: settled == Settled::Queued,
+                }));
+            }
+            if !may_wait && let Some(publishing) = self.begin_publish(&planned) {
+                return Ok(Attempt::Publishing(Box::new(LinesToPublish {
+                    lock,
+                    planned,
+                    publishing,
+                })));
+            }
+            if !may_wait && self.upstream.is_some() {
+                return Ok(Attempt::Later);
+            }
+            let published = match self.publish(&planned, settled) {
+                Err(error) if error.kind == Kind::DurabilityUnknown && !self.log.is_written() => {
+                    self.unknown_first = Some(planned);
+                    return Err(error);
+                }
+                published => published?,
+            };
+            if published == Some(PublishOutcome::Conflict) {
+                // Nothing of this session is here: the log has another with its id.
+                if !self.log.is_written() {
+                    return Err(upstream::exists());
+                }
+                continue;
+            }
+            let written = self.write(lock, planned, published.is_some())?;
+            // Writers that take no lock may have appended just before this write.
+            if !may_wait && self.log.unread_before(&written.landed) > INLINE_BYTES {
+                return Ok(Attempt::Written(Box::new(written)));
+            }
+            return self.take_in(written, changes).map(Attempt::Done);
+        }
+        Err(upstream::conflict())
+    }
+
+    fn contention(&self) -> Contention {
+        Contention {
+            since: self.contended_since,
+            limit: match self.upstream {
+                Some(_) => LOG_LOCK_TIMEOUT,
+                None => LOCK_TIMEOUT,
+            },
+        }
+    }
+
+    /// Takes the lock and reads what others have appended; `None` if that cannot be done at once.
+    pub(super) fn lock_fresh(
+        &mut self,
+        changes: &mut Changes,
+        may_wait: bool,
+    ) -> Result<Option<Lock>> {
+        // The first write syncs file and folder.
+        if !may_wait && self.log.location().is_some() && !self.log.is_written() {
+            return Ok(None);
+        }
+        let mut has_rewritten = false;
+        loop {
+            let TryLock::Locked(lock) = self.log.try_lock()? else {
+                // The lock may be that of a replaced file, while the new file's lock is free.
+                if may_wait && self.log.standing()? == Standing::Replaced {
+                    self.catch_up_into(Standing::Replaced, changes)?;
+                }
+                self.contended_since.get_or_insert_with(Instant::now);
+                return Ok(None);
+            };
+            self.contended_since = None;
+            match self.log.standing()? {
+                Standing::Unchanged => {}
+                Standing::Grown(bytes) if may_wait || bytes <= INLINE_BYTES => {
+                    self.catch_up_into(Standing::Grown(bytes), changes)?;
+                }
+                Standing::Grown(_) => return Ok(None),
+                // The lock is on the old file.
+                Standing::Replaced => {
+                    drop(lock);
+                    if !may_wait {
+                        return Ok(None);
+                    }
+                    self.catch_up_into(Standing::Replaced, changes)?;
+                    continue;
+                }
+                standing @ Standing::Deleted => {
+                    return append::refuse(standing).map_or(Ok(None), Err);
+                }
+            }
+            if !self.log.needs_rewrite() {
+                return Ok(Some(lock));
+            }
+            if !may_wait {
+                return Ok(None);
+            }
+            if std::mem::replace(&mut has_rewritten, true) {
+                return Err(Error::new(
+                    Kind::StorageIo,
+                    "the session file still has an older version after it was migrated; nothing was written",
+                ));
+            }
+            self.log.rewrite(&lock, &self.tree)?;
+            drop(lock);
+            self.catch_up_into(Standing::Replaced, changes)?;
+        }
+    }
+
+    fn write_header(&mut self) -> Result<()> {
+        let TryLock::Locked(lock) = self.log.try_lock()? else {
+            return Ok(());
+        };
+        let published = self.publish(&PlannedLines::default(), Settled::Equal)?;
+        if published == Some(PublishOutcome::Conflict) {
+            return Err(upstream::exists());
+        }
+        let landed = self.log.write(&lock, Vec::new())?;
+        self.log.take_in(&mut self.tree, &landed)?;
+        let Some(file) = &landed.file else {
+            return Ok(());
+        };
+        if let Some(upstream) = &self.upstream {
+            upstream.written(file);
+        }
+        let synced = self.sync_creation(file);
+        if synced.is_err()
+            && let Some(at) = self.log.location()
+        {
+            // No client knows of this file.
+            let _removed = at.folder.remove(&at.name);
+        }
+        synced
+    }
+
+    pub(super) fn write(
+        &mut self,
+        lock: Lock,
+        planned: PlannedLines,
+        is_published: bool,
+    ) -> Result<WrittenLines> {
+        let lines = planned.own_lines();
+        let landed = self.log.write(&lock, planned.lines);
+        let landed = match landed {
+            Err(error) if is_published => {
+                self.note_written(lock.file());
+                return Err(upstream::only_published(&error, &planned.entry_ids));
+            }
+            landed => landed?,
+        };
+        Ok(WrittenLines {
+            lock,
+            landed,
+            lines,
+            entry_ids: planned.entry_ids,
+            ends: planned.ends,
+            keeps: planned.keeps,
+            is_published,
+            is_queued: self.upstream.is_some() && !is_published,
+        })
+    }
+
+    /// Adds the written lines to the tree.
+    pub(super) fn take_in(
+        &mut self,
+        written: WrittenLines,
+        changes: &mut Changes,
+    ) -> Result<CommitOutcome> {
+        let WrittenLines {
+            lock,
+            landed,
+            lines,
+            entry_ids,
+            ends,
+            keeps,
+            is_published,
+            is_queued,
+        } = written;
+        let before = self.tree.node_count();
+        let whole = self.log.take_in(&mut self.tree, &landed);
+        if is_published {
+            self.note_written(landed.file.as_ref());
+        }
+        let whole = whole?;
+        drop(lock);
+        changes.diagnostics.extend(self.log.take_diagnostics());
+        self.sort_out(before, changes);
+        match landed.failure {
+            // The leaf is the last of our entries; the file keeps its own.
+            None if keeps => self.move_leaf(changes.own.last().copied()),
+            // Our line is the last one, so it gives the leaf, as it would when the file is opened.
+            None => self.move_leaf(self.tree.file_leaf()),
+            // Lines that are not in the file whole do not move the leaf.
+            Some(_) => {
+                let whole_operation = (ends.is_empty() && whole >= lines).then_some(lines);
+                let ends = ends.iter().copied().chain(whole_operation).rev();
+                let done = ends.into_iter().find(|end| *end <= whole).unwrap_or(0);
+                if let Some(last) = done.checked_sub(1).and_then(|at| changes.own.get(at)) {
+                    self.move_leaf(Some(*last));
+                }
+            }
+        }
+        let unsynced = match landed.file {
+            Some(file) if landed.created => {
+                self.sync_creation(&file)?;
+                None
+            }
+            file => file,
+        };
+        let failure = landed.failure.map(|failure| match is_published {
+            true => upstream::only_published(&failure, &entry_ids),
+            false => failure,
+        });
+        Ok(CommitOutcome {
+            entry_ids,
+            wrote: true,
+            unsynced,
+            lines,
+            whole,
+            failure,
+            is_queued,
+        })
+    }
+
+    pub(super) fn catch_up_into(
+        &mut self,
+        standing: Standing,
+        changes: &mut Changes,
+    ) -> Result<()> {
+        let found = self.catch_up(standing)?;
+        changes.others.extend(found.others);
+        changes.others_moved |= found.others_moved;
+        changes.diagnostics.extend(found.diagnostics);
+        Ok(())
+    }
+
+    /// Splits newly read entries into our own and those that others appended meanwhile.
+    fn sort_out(&mut self, before: usize, changes: &mut Changes) {
+        for node in (before..self.tree.node_count()).filter_map(|n| self.tree.node(n)) {
+            let foreign = self.tree.flags(node).has(Flags::FOREIGN);
+            changes.others_moved |= foreign;
+            if self.tree.kind(node) == EntryKind::LeafRecord {
+                continue;
+            }
+            if foreign {
+                changes.others.push(node);
+            } else {
+                changes.own.push(node);
+            }
+        }
+        self.below.look(&self.tree);
+    }
+
+    /// Syncs a new file and its folder, whatever the session's policy (session-file.md §3).
+    fn sync_creation(&self, file: &File) -> Result<()> {
+        let folder = || match self.log.location() {
+            Some(at) => at.folder.sync(),
+            None => Ok(()),
+        };
+        file.sync_all()
+            .and_then(|()| folder())
+            .map_err(|error| sync::failed(&error))
+    }
+}
+
+/// The error of an operation whose entries are only partly in the file: `written` are there.
+pub fn landed_in_part<'a>(failure: Error, written: impl Iterator<Item = &'a EntryId>) -> Error {
+    let written: Vec<&str> = written.map(EntryId::as_str).collect();
+    if written.is_empty() {
+        return failure;
+    }
+    failure.with_details(json!({ "writtenIds": written }))
+}

@@ -1,0 +1,575 @@
+//! An open session: its log and its tree, changed together and nowhere else.
+//!
+//! Every caller that reads or changes a session holds its [`SessionGuard`]; guards are given in the order of
+//! requests (protocol.md §1). A guard is held for work in memory and for a write, never while waiting for a
+//! question, a summarizer or a sync.
+//!
+//! `flow` plans the lines to write, and `daemon` notifies clients. [`commit`] writes, [`fork`] copies.
+
+mod activity;
+pub mod commit;
+pub mod fork;
+pub mod subtree;
+pub mod sync;
+#[cfg(test)]
+mod tests;
+mod upstream;
+
+pub use self::activity::{Activity, Busy};
+pub use self::upstream::failure_of;
+
+use crate::blocking::blocking;
+use crate::log::append::{self, Lock};
+use crate::log::body::{Bodies, Fetch};
+use crate::log::diagnostic::Diagnostic;
+use crate::log::header::CURRENT_VERSION;
+use crate::log::late_writes::{Handover, ReplacedFile};
+use crate::log::upstream::Upstream;
+use crate::log::{Log, OpenedLog, Standing};
+use crate::os::file::{Identity, Location};
+use crate::os::process;
+use crate::session::sync::{RepeatedEntries, Syncer};
+use serde_json::json;
+use std::fs::File;
+use std::ops::{Deref, DerefMut};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+use tokio::sync::{Notify, OwnedMutexGuard};
+use treelined_core::durability::Durability;
+use treelined_core::entry::Kind as EntryKind;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::flow::PlannedLines;
+use treelined_core::id::{EntryId, ExpectedLeaf, SessionId};
+use treelined_core::tree::below::{self, Below};
+use treelined_core::tree::{Node, Tree};
+
+/// More bytes than this are neither read nor written on the thread that reads requests, since they could take
+/// more than two milliseconds.
+const INLINE_BYTES: u64 = 128 << 10;
+/// The most entries in the details of `leafMoved`.
+const MAX_MOVED_ENTRIES: usize = below::MAX_FOUND;
+/// The most bytes of those entries.
+const MAX_MOVED_BYTES: u64 = 256 << 10;
+
+/// One open session.
+pub struct Session {
+    pub id: SessionId,
+    /// The file has a version of the format that this program cannot write.
+    pub is_newer: bool,
+    pub ephemeral: bool,
+    /// The path of its file; `None` for an ephemeral session.
+    pub path: Option<PathBuf>,
+    /// Distinguishes revisions of this opening from those of other openings.
+    pub nonce: u32,
+    /// Never contended while the session is open, since the session's queue admits one holder at a time.
+    core: Arc<tokio::sync::Mutex<SessionState>>,
+    activity: Mutex<Option<Activity>>,
+    /// Notified when an activity ends.
+    ended: Notify,
+    closed: AtomicBool,
+    pub syncer: Syncer,
+}
+
+/// A session's log and tree.
+pub struct SessionState {
+    pub log: Log,
+    pub tree: Tree,
+    /// Steps that others have appended below the step of the leaf since it moved there.
+    below: Below,
+    /// Whether nobody changes the session here, so that the leaf follows that of the file.
+    read_only: bool,
+    /// Files that were replaced recently.
+    predecessors: Vec<ReplacedFile>,
+    /// The first of the unsuccessful attempts to take the file's lock since the last success.
+    contended_since: Option<Instant>,
+    /// The log that the file is a replica of.
+    upstream: Option<Arc<dyn Upstream>>,
+    /// The first lines of a session without a file, of which it is not known whether the log has them.
+    unknown_first: Option<PlannedLines>,
+}
+
+/// The right to read or change a session, until dropped. `T` is dropped after the right has ended.
+pub struct SessionGuard<T = ()> {
+    core: OwnedMutexGuard<SessionState>,
+    /// When the guard was asked for.
+    asked: Instant,
+    with: T,
+}
+
+impl<T> Deref for SessionGuard<T> {
+    type Target = SessionState;
+    fn deref(&self) -> &SessionState {
+        &self.core
+    }
+}
+
+impl<T> DerefMut for SessionGuard<T> {
+    fn deref_mut(&mut self) -> &mut SessionState {
+        &mut self.core
+    }
+}
+
+/// Changes that an operation made or found.
+#[derive(Debug, Default)]
+pub struct Changes {
+    /// Entries appended by this operation.
+    pub own: Vec<Node>,
+    /// Entries of others that this operation found.
+    pub others: Vec<Node>,
+    /// Whether others have appended anything, even if only a leaf record.
+    pub others_moved: bool,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Session {
+    pub fn new(opened: OpenedLog, read_only: bool, durability: Durability) -> Arc<Self> {
+        Self::with(opened, read_only, durability, None)
+    }
+
+    /// A session whose file is a replica of a log.
+    pub fn replicated(
+        opened: OpenedLog,
+        read_only: bool,
+        upstream: Arc<dyn Upstream>,
+    ) -> Arc<Self> {
+        Self::with(opened, read_only, Durability::Replicated, Some(upstream))
+    }
+
+    fn with(
+        opened: OpenedLog,
+        read_only: bool,
+        durability: Durability,
+        upstream: Option<Arc<dyn Upstream>>,
+    ) -> Arc<Self> {
+        let OpenedLog { log, tree, .. } = opened;
+        let path = log.location().map(Location::path);
+        let ephemeral = path.is_none();
+        let is_newer = log.version() > CURRENT_VERSION;
+        debug_assert!(log.header().is_some(), "an opened session has a header");
+        let id = log.header().map(|h| h.id.as_str()).unwrap_or_default();
+        Arc::new(Self {
+            id: SessionId::new(id),
+            is_newer,
+            ephemeral,
+            path,
+            nonce: uuid::Uuid::new_v4().as_fields().0,
+            core: Arc::new(tokio::sync::Mutex::new(SessionState {
+                below: Below::from_now_on(&tree),
+                log,
+                tree,
+                read_only: read_only || is_newer,
+                predecessors: Vec::new(),
+                contended_since: None,
+                upstream,
+                unknown_first: None,
+            })),
+            activity: Mutex::new(None),
+            ended: Notify::new(),
+            closed: AtomicBool::new(false),
+            syncer: Syncer::new(if ephemeral {
+                Durability::None
+            } else {
+                durability
+            }),
+        })
+    }
+
+    /// The right to read or change the session, for a caller admitted by the session's queue. `with` is the
+    /// queue's lease, dropped after the guard. `asked` is when the caller began to wait.
+    pub fn guard<T>(&self, asked: Instant, with: T) -> Result<SessionGuard<T>> {
+        match Arc::clone(&self.core).try_lock_owned() {
+            Ok(core) => Ok(SessionGuard { core, asked, with }),
+            Err(_) => Err(Error::new(
+                Kind::InternalError,
+                "the session is in use outside its queue",
+            )),
+        }
+    }
+
+    /// As [`Self::guard`], for a session that has been closed and has no queue.
+    pub async fn guard_after_close<T>(&self, with: T) -> SessionGuard<T> {
+        let asked = Instant::now();
+        let core = Arc::clone(&self.core).lock_owned().await;
+        SessionGuard { core, asked, with }
+    }
+
+    /// Fails with `sessionBusy` during an agent turn of the client.
+    pub fn check_not_in_turn(&self) -> Result<()> {
+        match self.activity() {
+            Some(turn @ Activity::AgentTurn) => Err(turn.busy()),
+            _ => Ok(()),
+        }
+    }
+
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Fails with `versionUnsupported` if this program cannot write the session's version of the format.
+    pub fn check_version(&self) -> Result<()> {
+        if self.is_newer {
+            return Err(Error::new(
+                Kind::VersionUnsupported,
+                "the session is of a newer version of the format and can only be read",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Records that the session's file was made and may not be on disk.
+    pub fn note_failed_making(&self, core: &SessionState, error: &Error) {
+        if error.kind == Kind::DurabilityUnknown
+            && let Ok(Some((file, _))) = core.log.file_to_sync()
+        {
+            self.syncer.making_failed(&file);
+        }
+    }
+}
+
+impl<T: Send + 'static> SessionGuard<T> {
+    pub fn with(&mut self) -> &mut T {
+        &mut self.with
+    }
+
+    /// Releases the session and keeps the queue's lease.
+    pub fn into_with(self) -> T {
+        self.with
+    }
+
+    /// Reads the entries of other writers.
+    pub async fn refreshed(mut self) -> Result<(Self, Changes)> {
+        match self.log.standing()? {
+            // The open file still has all entries; only appending is impossible.
+            Standing::Unchanged | Standing::Deleted => Ok((self, Changes::default())),
+            Standing::Grown(bytes) if bytes <= INLINE_BYTES => {
+                let changes = self.refresh()?;
+                Ok((self, changes))
+            }
+            standing => {
+                blocking(move || {
+                    let changes = self.catch_up(standing)?;
+                    Ok((self, changes))
+                })
+                .await
+            }
+        }
+    }
+}
+
+impl SessionState {
+    /// Sets whether nobody changes the session here.
+    pub fn set_read_only(&mut self, read_only: bool) {
+        self.read_only = read_only;
+    }
+
+    /// The leaf of this daemon.
+    pub fn leaf(&self) -> Option<Node> {
+        self.tree.leaf()
+    }
+
+    /// The working directory that the header names.
+    pub fn cwd(&self) -> &str {
+        self.log.header().map_or("", |header| &header.cwd)
+    }
+
+    pub fn leaf_id(&self) -> Option<&str> {
+        self.id_of(self.leaf())
+    }
+
+    pub fn id_of(&self, node: Option<Node>) -> Option<&str> {
+        node.map(|node| self.tree.id(node))
+    }
+
+    /// The entry with this id.
+    pub fn find(&self, id: &str) -> Result<Node> {
+        self.tree.find(id).ok_or_else(|| Error::entry_not_found(id))
+    }
+
+    /// The entry with this id, or for `None` the position before the first entry.
+    pub fn find_position(&self, id: Option<&str>) -> Result<Option<Node>> {
+        id.map(|id| self.find(id)).transpose()
+    }
+
+    /// The places of these entries, so that they can be synced; `None` if there is no file.
+    pub fn repeated<'a>(
+        &self,
+        ids: impl Iterator<Item = &'a EntryId>,
+    ) -> Result<Option<RepeatedEntries>> {
+        let span = |node: Node| {
+            let place = self.tree.place(node);
+            place.offset..place.offset + u64::from(place.len)
+        };
+        let nodes = ids.filter_map(|id| self.tree.find_any(id.as_str()));
+        let spans: Vec<_> = nodes.map(span).collect();
+        if spans.is_empty() {
+            return Ok(None);
+        }
+        Ok(self
+            .log
+            .file_to_sync()?
+            .map(|(file, identity)| RepeatedEntries {
+                file,
+                identity,
+                spans,
+            }))
+    }
+
+    /// A snapshot from which bodies can be read without the guard.
+    pub fn bodies(&self) -> Bodies {
+        self.log.bodies()
+    }
+
+    /// Prepares reading the bodies of these entries.
+    pub fn fetch(&self, nodes: impl IntoIterator<Item = Node>) -> Result<Vec<Fetch>> {
+        let bodies = self.bodies();
+        nodes
+            .into_iter()
+            .map(|node| bodies.fetch(&self.tree, node))
+            .collect()
+    }
+
+    /// The entry as clients get it, as JSON.
+    pub fn entry(&self, node: Node) -> Result<Vec<u8>> {
+        let bodies = self.bodies();
+        bodies.entry(&bodies.fetch(&self.tree, node)?)
+    }
+
+    /// Fails with `leafMoved` if the leaf has another step than the expected one, or if others have appended steps below
+    /// that step since the leaf came there (protocol.md §3).
+    pub fn check_expected_leaf(&self, expected: &ExpectedLeaf) -> Result<()> {
+        let (expected_id, known) = match expected {
+            ExpectedLeaf::Any => return Ok(()),
+            ExpectedLeaf::Empty => (None, Some(None)),
+            ExpectedLeaf::At(id) => (Some(id.as_str()), self.tree.resolve(id.as_str())),
+        };
+        let same = known.is_some_and(|at| self.tree.is_same_conversation(at, self.leaf()));
+        let below = self.below.found();
+        if same && below.is_empty() {
+            return Ok(());
+        }
+        let mut since: Vec<Node> = match known {
+            Some(at) => {
+                let above = self.tree.ancestors(self.leaf());
+                let newer = above.take_while(|node| Some(*node) != at);
+                newer.take(MAX_MOVED_ENTRIES).collect()
+            }
+            None => self.leaf().into_iter().collect(),
+        };
+        since.extend_from_slice(below);
+        since.sort_unstable();
+        since.dedup();
+        Err(self.leaf_moved(expected_id, &since))
+    }
+
+    /// Fails with `leafMoved` if the leaf has another step than `old`.
+    pub fn check_leaf_is_still(&self, old: Option<&str>) -> Result<()> {
+        let known = match old {
+            None => Some(None),
+            Some(id) => self.tree.resolve(id),
+        };
+        if known.is_some_and(|at| self.tree.is_same_conversation(at, self.leaf())) {
+            return Ok(());
+        }
+        let above = self.tree.ancestors(self.leaf());
+        let mut since: Vec<Node> = match known {
+            Some(at) => {
+                let newer = above.take_while(|node| Some(*node) != at);
+                newer.take(MAX_MOVED_ENTRIES).collect()
+            }
+            None => Vec::new(),
+        };
+        since.reverse();
+        Err(self.leaf_moved(old, &since))
+    }
+
+    fn leaf_moved(&self, expected: Option<&str>, since: &[Node]) -> Error {
+        let start = since.len().saturating_sub(MAX_MOVED_ENTRIES);
+        let newest = since.get(start..).unwrap_or_default();
+        let size = |node: &Node| u64::from(self.tree.place(*node).len);
+        let fits = newest.iter().map(size).sum::<u64>() <= MAX_MOVED_BYTES;
+        let newest = if fits { newest } else { &[] };
+        let entries: Vec<serde_json::Value> = newest
+            .iter()
+            .filter_map(|node| serde_json::from_slice(&self.entry(*node).ok()?).ok())
+            .collect();
+        Error::new(
+            Kind::LeafMoved,
+            "the leaf is not where the client expects it",
+        )
+        .with_details(json!({
+            "expectedLeafId": expected,
+            "leafId": self.leaf_id(),
+            "entries": entries,
+        }))
+    }
+
+    /// Reads the entries that others have appended since the last refresh.
+    fn refresh(&mut self) -> Result<Changes> {
+        let before = self.tree.node_count();
+        let file_leaf = self.tree.file_leaf();
+        self.log.refresh(&mut self.tree)?;
+        let mut changes = Changes {
+            diagnostics: self.log.take_diagnostics(),
+            ..Changes::default()
+        };
+        self.note_others(before, file_leaf, &mut changes);
+        Ok(changes)
+    }
+
+    fn note_others(&mut self, before: usize, file_leaf: Option<Node>, changes: &mut Changes) {
+        let new = (before..self.tree.node_count()).filter_map(|n| self.tree.node(n));
+        let entries = new.filter(|node| self.tree.kind(*node) != EntryKind::LeafRecord);
+        changes.others.extend(entries);
+        changes.others_moved |=
+            before < self.tree.node_count() || file_leaf != self.tree.file_leaf();
+        self.below.look(&self.tree);
+        if self.read_only && self.tree.leaf() != self.tree.file_leaf() {
+            self.move_leaf(self.tree.file_leaf());
+        }
+    }
+
+    /// Refreshes, or reopens the file if another file of the same session has replaced it.
+    fn catch_up(&mut self, standing: Standing) -> Result<Changes> {
+        match standing {
+            Standing::Replaced => self.reopen(),
+            _ => self.refresh(),
+        }
+    }
+
+    /// Reads the whole file again after it was replaced or rewritten; the leaf stays at the same id.
+    fn reopen(&mut self) -> Result<Changes> {
+        let refused = || append::refuse(Standing::Replaced);
+        let Some(location) = self.log.location().cloned() else {
+            return Ok(Changes::default());
+        };
+        let opened = match Log::open(location) {
+            Ok(opened) => opened,
+            Err(error) if error.kind == Kind::HeaderMissing => {
+                return Err(refused().unwrap_or(error));
+            }
+            Err(error) => return Err(error),
+        };
+        let ours = self.log.header().map(|header| header.id.as_str());
+        if opened.log.header().map(|header| header.id.as_str()) != ours {
+            return refused().map_or_else(|| Ok(Changes::default()), Err);
+        }
+        let leaf = match self.leaf_id() {
+            None => None,
+            Some(id) => match opened.tree.find(id) {
+                Some(node) => Some(node),
+                None => opened.tree.file_leaf(),
+            },
+        };
+        let known = self.tree.node_count();
+        let old_log = std::mem::replace(&mut self.log, opened.log);
+        let old_tree = std::mem::replace(&mut self.tree, opened.tree);
+        self.tree.take_place_of(&old_tree);
+        self.tree.set_leaf(leaf);
+        self.below = Below::from_now_on(&self.tree);
+        let now_open = self.log.identity();
+        let was_edited = old_log.identity() == now_open;
+        self.predecessors
+            .retain(|predecessor| predecessor.identity() != now_open);
+        if !self.read_only && !was_edited {
+            self.predecessors
+                .extend(ReplacedFile::of(old_log, old_tree));
+        }
+        // A file edited in place may have new damage.
+        let mut changes = Changes::default();
+        if was_edited {
+            changes.diagnostics = opened.diagnostics;
+        }
+        if self.tree.node_count() > known {
+            self.note_others(known, None, &mut changes);
+        }
+        Ok(changes)
+    }
+
+    /// Whether the session's file was replaced so recently that lines may still arrive in the old one.
+    pub fn has_predecessor(&mut self) -> bool {
+        self.predecessors
+            .retain(|predecessor| !predecessor.is_over() || predecessor.has_arrivals());
+        !self.predecessors.is_empty()
+    }
+
+    /// The identities of the replaced files.
+    pub fn predecessors(&self) -> impl Iterator<Item = Identity> {
+        self.predecessors.iter().filter_map(ReplacedFile::identity)
+    }
+
+    /// Follows a replaced file that another process has handed over.
+    pub fn take_over(&mut self, replaced: ReplacedFile) {
+        self.predecessors.push(replaced);
+    }
+
+    /// Replaced files in which other programs may still write, with what another process needs to follow them.
+    pub fn handovers(&self) -> impl Iterator<Item = (Arc<File>, Handover)> {
+        let held = self.predecessors.iter().filter(|replaced| {
+            let writers = replaced.identity().and_then(process::writers_of);
+            // If the system cannot tell, there may be some.
+            writers.is_none_or(|writers| !writers.is_empty())
+        });
+        held.filter_map(ReplacedFile::handover)
+    }
+
+    /// Whether lines have arrived in a replaced file.
+    pub fn has_arrivals(&self) -> bool {
+        self.predecessors.iter().any(ReplacedFile::has_arrivals)
+    }
+
+    /// Copies lines that arrived in replaced files. Requires the lock and a fresh tree.
+    fn carry_over(&mut self, lock: &Lock, changes: &mut Changes) -> Result<Option<Arc<File>>> {
+        let mut unsynced = None;
+        let mut predecessors = std::mem::take(&mut self.predecessors);
+        let mut carried = Ok(());
+        for predecessor in &mut predecessors {
+            if carried.is_ok() && predecessor.has_arrivals() {
+                carried = self
+                    .carry_from(predecessor, lock, changes)
+                    .map(|file| unsynced = file.or(unsynced.take()));
+            }
+        }
+        self.predecessors = predecessors;
+        carried.map(|()| unsynced)
+    }
+
+    fn carry_from(
+        &mut self,
+        predecessor: &mut ReplacedFile,
+        lock: &Lock,
+        changes: &mut Changes,
+    ) -> Result<Option<Arc<File>>> {
+        let lines = predecessor.arrivals(&self.tree)?;
+        if lines.is_empty() || !predecessor.may_append(&self.log) {
+            return Ok(None);
+        }
+        let before = self.tree.node_count();
+        let file_leaf = self.tree.file_leaf();
+        let written = self.log.write_for_others(lock, &mut self.tree, lines);
+        changes.diagnostics.extend(self.log.take_diagnostics());
+        self.note_others(before, file_leaf, changes);
+        let file = written?;
+        predecessor.carried();
+        Ok(file)
+    }
+
+    fn move_leaf(&mut self, leaf: Option<Node>) {
+        let former = self.tree.leaf();
+        // The walk ends at the old leaf, so that an append below it costs one step.
+        let tree = &self.tree;
+        let step = tree
+            .ancestors(leaf)
+            .find(|node| Some(*node) == former || !tree.kind(*node).is_bookkeeping());
+        let keeps_step = step == former || step == self.below.step();
+        self.tree.set_leaf(leaf);
+        if !keeps_step {
+            self.below = Below::from_now_on(&self.tree);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Commits of a session whose file is a replica of a log (fleet.md): the lines are in the log before they are in the
+//! file.
+
+use super::{Changes, SessionGuard, SessionState};
+use crate::blocking::blocking;
+use crate::log::Standing;
+use crate::log::append::{self, Lock};
+use crate::log::upstream::{PublishOutcome, Publishing, Upstream};
+use serde_json::json;
+use std::fs::File;
+use std::sync::Arc;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::flow::PlannedLines;
+use treelined_core::id::EntryId;
+
+/// How often a commit is planned again because others have appended to the log.
+pub(super) const ROUNDS: usize = 16;
+const RETRY_AFTER_MS: u64 = 500;
+
+/// The state of file and log before a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Settled {
+    /// Both are equal, as far as is known here, or there is no log.
+    Equal,
+    /// The log cannot be reached: the lines wait in the file.
+    Queued,
+    /// Another file has taken the place of this one.
+    Replaced,
+}
+
+impl<T: Send + 'static> SessionGuard<T> {
+    /// Publishes the lines of a file that was just made. Lines that cannot be published wait in the file.
+    pub async fn published(mut self) -> Result<Self> {
+        if self.upstream.is_none() || !self.log.is_written() {
+            return Ok(self);
+        }
+        blocking(move || {
+            let mut changes = Changes::default();
+            let settled = match self.lock_fresh(&mut changes, true) {
+                Ok(Some(lock)) => self.settle(&lock, &mut changes).map(|_| ()),
+                Ok(None) => Ok(()),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = settled {
+                tracing::warn!(%error, "a new session waits for the log");
+            }
+            Ok(self)
+        })
+        .await
+    }
+}
+
+impl SessionState {
+    /// Whether lines of the file wait for the log.
+    pub fn is_queued(&self) -> bool {
+        match (&self.upstream, self.log.file_to_sync()) {
+            (Some(upstream), Ok(Some((file, _)))) => !upstream.is_settled(&file),
+            _ => false,
+        }
+    }
+
+    /// Whether [`Self::settle`] has nothing to ask a server. Requires the lock.
+    pub(super) fn is_settled(&self, lock: &Lock) -> bool {
+        match (&self.upstream, lock.file()) {
+            (Some(upstream), Some(file)) => !self.has_arrivals() && upstream.is_settled(file),
+            (Some(_), None) => false,
+            (None, _) => true,
+        }
+    }
+
+    /// Whether the file has lines that are not known to be in its log.
+    pub fn waits_for_log(&self) -> bool {
+        let upstream = self.upstream.as_ref();
+        self.log.is_written() && upstream.is_some_and(|upstream| upstream.waits())
+    }
+
+    /// Makes file and log equal, unless they are known to be. Requires the lock and a fresh tree.
+    pub(super) fn settle(&mut self, lock: &Lock, changes: &mut Changes) -> Result<Settled> {
+        let (Some(upstream), Some(file)) = (&self.upstream, lock.file()) else {
+            return Ok(Settled::Equal);
+        };
+        if upstream.is_settled(file) {
+            return Ok(Settled::Equal);
+        }
+        match upstream.settle(file) {
+            Ok(()) => {}
+            Err(error) if waits(&**upstream, &error) => return Ok(Settled::Queued),
+            Err(error) => return Err(error),
+        }
+        match self.log.standing()? {
+            Standing::Unchanged => Ok(Settled::Equal),
+            standing @ Standing::Grown(_) => {
+                self.catch_up_into(standing, changes)?;
+                Ok(Settled::Equal)
+            }
+            Standing::Replaced => Ok(Settled::Replaced),
+            Standing::Deleted => Err(append::deleted()),
+        }
+    }
+
+    /// Appends lines to the log that are not in the file yet. Requires the lock, and [`Self::settle`].
+    pub(super) fn publish(
+        &mut self,
+        planned: &PlannedLines,
+        settled: Settled,
+    ) -> Result<Option<PublishOutcome>> {
+        match (&self.upstream, settled) {
+            (Some(upstream), Settled::Equal) => {
+                self.judged(planned, upstream.publish(&self.text_of(planned)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Begins [`Self::publish`] without a thread that waits; `None` if that cannot be done at this moment. Requires that
+    /// file and log are equal.
+    pub(super) fn begin_publish(&self, planned: &PlannedLines) -> Option<Publishing> {
+        let upstream = self.upstream.clone()?;
+        upstream.begin_publish(&self.text_of(planned))
+    }
+
+    /// The outcome of a publish; `None` if the lines wait in the file.
+    pub(super) fn judged(
+        &self,
+        planned: &PlannedLines,
+        outcome: Result<PublishOutcome>,
+    ) -> Result<Option<PublishOutcome>> {
+        let waits = |error: &Error| {
+            let upstream = self.upstream.as_deref();
+            upstream.is_some_and(|upstream| waits(upstream, error))
+        };
+        match outcome {
+            Ok(outcome) => Ok(Some(outcome)),
+            Err(error) if waits(&error) => Ok(None),
+            Err(error) if error.kind == Kind::DurabilityUnknown => {
+                // The log may have them.
+                Err(error.with_details(json!({ "entryIds": names(&planned.entry_ids) })))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Publishes the first lines of a session again, whose outcome is unknown: without a file, nothing else says whether
+    /// the log has them.
+    pub(super) fn publish_first_again(
+        &mut self,
+        lock: Lock,
+        first: PlannedLines,
+        changes: &mut Changes,
+    ) -> Result<()> {
+        let published = match self.publish(&first, Settled::Equal) {
+            Ok(Some(PublishOutcome::Conflict)) => return Err(exists()),
+            Ok(published) => published,
+            Err(error) => {
+                self.unknown_first = Some(first);
+                return Err(error);
+            }
+        };
+        let written = self.write(lock, first, published.is_some())?;
+        self.take_in(written, changes).map(drop)
+    }
+
+    /// Notes that lines that the log has were written to the file, as far as that succeeded.
+    pub(super) fn note_written(&self, file: Option<&Arc<File>>) {
+        if let (Some(upstream), Some(file)) = (&self.upstream, file) {
+            upstream.written(file);
+        }
+    }
+
+    /// The lines as they are in the file, each with its line break; before the first ones, the header.
+    fn text_of(&self, planned: &PlannedLines) -> Vec<u8> {
+        let mut text = Vec::new();
+        if !self.log.is_written() {
+            text.extend_from_slice(&self.log.header_line());
+            text.push(b'\n');
+        }
+        for line in &planned.lines {
+            text.extend_from_slice(line);
+            text.push(b'\n');
+        }
+        text
+    }
+}
+
+/// Whether the lines of a commit that failed so are written to the file and published later.
+fn waits(upstream: &dyn Upstream, error: &Error) -> bool {
+    let is_away = matches!(error.kind, Kind::LogUnavailable | Kind::DurabilityUnknown);
+    is_away && upstream.queues()
+}
+
+fn names(entry_ids: &[EntryId]) -> Vec<&str> {
+    entry_ids.iter().map(EntryId::as_str).collect()
+}
+
+/// The error for one of several operations that failed together: an unknown outcome is that of its own new entries.
+pub fn failure_of<'a>(failure: &Error, new: impl Iterator<Item = &'a EntryId>) -> Error {
+    let details = failure.details.as_ref();
+    let names = |key: &&str| details.is_some_and(|details| details.get(key).is_some());
+    match ["entryIds", "writtenIds"].into_iter().find(names) {
+        Some(key) if failure.kind == Kind::DurabilityUnknown => {
+            let ids: Vec<&str> = new.map(EntryId::as_str).collect();
+            failure.clone().with_details(json!({ key: ids }))
+        }
+        _ => failure.clone(),
+    }
+}
+
+/// The error of a commit whose lines are in the log, but not in the file.
+pub(super) fn only_published(cause: &Error, entry_ids: &[EntryId]) -> Error {
+    let why = format!(
+        "the log has the entries, but they could not be written to the file: {}",
+        cause.message
+    );
+    Error::new(Kind::DurabilityUnknown, why).with_details(json!({ "writtenIds": names(entry_ids) }))
+}
+
+/// The error of a commit that others were always faster than.
+pub(super) fn conflict() -> Error {
+    let why = "others append to the session all the time; nothing was written";
+    let mut error = Error::new(Kind::LogConflict, why);
+    error.retry_after_ms = Some(RETRY_AFTER_MS);
+    error
+}
+
+/// The error of a new session whose id the log has.
+pub(super) fn exists() -> Error {
+    let why = "the log has a session with this id: open it by its id";
+    Error::new(Kind::SessionExists, why)
+}

@@ -1,0 +1,65 @@
+//! Sessions that are one conversation of an agent: the record of it, and its import (protocol.md §3.4).
+
+use crate::store::catalogue::CatalogueRow;
+use crate::store::listing::Listing;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The most sessions that are named beside one.
+const MOST_OTHERS: usize = 64;
+/// Sessions with longer ids are not named, in bytes.
+const MOST_ID_BYTES: usize = 256;
+
+/// The sessions of each conversation that has a record, by the agent's own id of it.
+#[derive(Debug, Default)]
+pub struct Conversations(HashMap<String, Vec<String>>);
+
+impl Conversations {
+    pub fn of(rows: &[Arc<CatalogueRow>]) -> Self {
+        let recorded = rows.iter().filter_map(|row| row.listing.recorded.clone());
+        let mut sessions: HashMap<String, Vec<String>> =
+            recorded.map(|native| (native, Vec::new())).collect();
+        if sessions.is_empty() {
+            return Self::default();
+        }
+        for row in rows {
+            let Some(id) = short_id(&row.listing) else {
+                continue;
+            };
+            for native in natives(&row.listing) {
+                if let Some(ids) = sessions.get_mut(native) {
+                    ids.push(id.to_owned());
+                }
+            }
+        }
+        Self(sessions)
+    }
+
+    /// The ids of the other sessions of the same conversations.
+    pub fn others(&self, row: &Listing) -> Vec<String> {
+        let own = short_id(row);
+        let mut others: Vec<String> = Vec::new();
+        for id in natives(row)
+            .filter_map(|native| self.0.get(native))
+            .flatten()
+        {
+            if others.len() == MOST_OTHERS {
+                break;
+            }
+            if Some(id.as_str()) != own && !others.contains(id) {
+                others.push(id.clone());
+            }
+        }
+        others
+    }
+}
+
+fn short_id(row: &Listing) -> Option<&str> {
+    let id = row.header.as_ref().map(|header| header.id.as_str());
+    id.filter(|id| id.len() <= MOST_ID_BYTES)
+}
+
+fn natives(row: &Listing) -> impl Iterator<Item = &str> {
+    let imported = row.source.iter().flat_map(|source| &source.native_ids);
+    imported.chain(&row.recorded).map(String::as_str)
+}

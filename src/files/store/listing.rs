@@ -1,0 +1,525 @@
+//! The row of one session in a list, made by reading its file once (session-file.md §5).
+//!
+//! Owns the row of `list_sessions` and its two sources: an opened session or, for the many files that are as
+//! this program writes them, one scan without a tree. The catalogue keeps the rows.
+
+use crate::log::OpenedLog;
+use crate::log::body::Bodies;
+use crate::log::header::Header;
+use crate::log::ingest::Ingest;
+use crate::log::lines::{self, Lines};
+use crate::os::file::{Location, Status, status_of};
+use crate::os::handle::HandleAccess;
+use crate::store::native::{ImportSource, RECORD_ENTRIES, import_source, recorded, recorded_by};
+use hashbrown::{DefaultHashBuilder, HashTable, hash_table};
+use std::hash::BuildHasher;
+use std::path::PathBuf;
+use treelined_core::entry::{Envelope, Facts, Kind, Line, MessageTime, Role, scan};
+use treelined_core::error::{Kind as ErrorKind, Result};
+use treelined_core::name;
+use treelined_core::timestamp::{self, Millis};
+pub use treelined_core::tree::{FilePlace, Flags, Node, Tree};
+use treelined_core::view::{RowFacts, Subject};
+
+/// Bytes read at a time in search of a header.
+const HEADER_CHUNK: usize = 4096;
+/// Bytes a scanner reads at a time: few enough to stay in the processor's cache until they are scanned.
+const SCAN_CHUNK: usize = 256 << 10;
+
+/// The row of one session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing {
+    pub path: PathBuf,
+    /// `None` for a file that is no session: then `problem` is set.
+    pub header: Option<Header>,
+    pub name: Option<String>,
+    /// Unix milliseconds.
+    pub created: Millis,
+    /// Last activity in Unix milliseconds: the time of the last message of the user or the assistant, else of
+    /// the creation, else of the last write to the file.
+    pub modified: Millis,
+    /// `message` entries of all branches and roles.
+    pub message_count: u64,
+    /// What the user said first, as its row shows it; empty if nothing was said.
+    pub first_message: String,
+    /// Where an import found the session; `None` for one of this program.
+    pub source: Option<ImportSource>,
+    /// The agent's own id of the conversation that the session is a record of; `None` for others.
+    pub recorded: Option<String>,
+    /// The reason why the file is no session.
+    pub problem: Option<ErrorKind>,
+}
+
+impl Listing {
+    /// The row of the file at `location`, from the result of opening it. Fails only if the file cannot be read
+    /// at all.
+    pub fn of(location: &Location, opened: Result<OpenedLog>) -> Result<Self> {
+        let opened = match opened {
+            Ok(opened) => opened,
+            Err(error) if error.kind == ErrorKind::HeaderMissing => {
+                return Self::of_broken(location, error.kind);
+            }
+            Err(error) => return Err(error),
+        };
+        let tree = &opened.tree;
+        let header = opened.log.header().cloned();
+        let started = header
+            .as_ref()
+            .and_then(|header| header.timestamp.as_deref());
+        let created = started.and_then(timestamp::parse);
+        let messages = || messages_of(tree);
+        let bodies = opened.log.bodies();
+        let said = last_said(tree, &bodies, messages())?;
+        let modified = said.or(created).unwrap_or_else(|| written(location));
+        Ok(Self {
+            path: location.path(),
+            name: tree.name().map(str::to_owned),
+            created: created.unwrap_or(modified),
+            modified,
+            message_count: messages().count() as u64,
+            first_message: first_message(tree, &bodies, messages())?,
+            source: import_source(tree, &bodies)?,
+            recorded: recorded(tree, &bodies)?,
+            header,
+            problem: None,
+        })
+    }
+
+    fn of_broken(location: &Location, problem: ErrorKind) -> Result<Self> {
+        let file = location.folder.file(&location.name, HandleAccess::Read)?;
+        let modified = status_of(&file).map_or(0, millis);
+        Ok(Self {
+            path: location.path(),
+            header: None,
+            name: None,
+            created: modified,
+            modified,
+            message_count: 0,
+            first_message: String::new(),
+            source: None,
+            recorded: None,
+            problem: Some(problem),
+        })
+    }
+}
+
+/// What the user said first, as its row shows it; empty if nothing was said.
+pub fn first_message_of(opened: &OpenedLog) -> Result<String> {
+    let tree = &opened.tree;
+    first_message(tree, &opened.log.bodies(), messages_of(tree))
+}
+
+fn messages_of(tree: &Tree) -> impl Iterator<Item = Node> {
+    tree.entries()
+        .filter(|node| tree.kind(*node) == Kind::Message)
+}
+
+/// When the file was last written.
+fn written(location: &Location) -> Millis {
+    location.status().map_or(0, millis)
+}
+
+fn millis(status: Status) -> Millis {
+    let (seconds, nanoseconds) = status.modified;
+    // Rounded, as other programs show it.
+    seconds * 1000 + (nanoseconds + 500_000) / 1_000_000
+}
+
+/// The latest time at which the user or the assistant sent one of these messages.
+fn last_said(
+    tree: &Tree,
+    bodies: &Bodies,
+    messages: impl Iterator<Item = Node>,
+) -> Result<Option<Millis>> {
+    let mut reader = bodies.reader();
+    let mut last = LastMessageTime::default();
+    for node in messages.filter(|node| matches!(tree.role(*node), Role::User | Role::Assistant)) {
+        let entry = reader.entry(&bodies.fetch(tree, node)?)?;
+        if let Ok(Line::Entry(envelope)) = scan::scan_line(&entry) {
+            last.take(&envelope);
+        }
+    }
+    Ok(last.time())
+}
+
+/// The latest time of a message of the user or the assistant.
+#[derive(Default)]
+struct LastMessageTime(Option<Millis>);
+
+impl LastMessageTime {
+    fn take(&mut self, entry: &Envelope<'_>) {
+        let Facts::Message { said, .. } = entry.facts else {
+            return;
+        };
+        let time = match said {
+            MessageTime::Never => None,
+            MessageTime::At(time) => Some(time),
+            MessageTime::WithEntry => entry.timestamp.as_deref().and_then(timestamp::parse),
+        };
+        self.0 = self.0.max(time);
+    }
+
+    /// `None` for the times of clocks that were never set.
+    fn time(&self) -> Option<Millis> {
+        self.0.filter(|time| *time > 0)
+    }
+}
+
+fn first_message(
+    tree: &Tree,
+    bodies: &Bodies,
+    messages: impl Iterator<Item = Node>,
+) -> Result<String> {
+    for node in messages.filter(|node| tree.role(*node) == Role::User) {
+        let line = text_of(&bodies.entry(&bodies.fetch(tree, node)?)?);
+        if !line.is_empty() {
+            return Ok(line);
+        }
+    }
+    Ok(String::new())
+}
+
+/// What a message of the user says, as its row shows it; empty if a tool wrote it.
+fn text_of(entry: &[u8]) -> String {
+    let subject = Subject {
+        kind: Kind::Message,
+        role: Role::User,
+        flags: Flags::default(),
+        calls: false,
+    };
+    let facts = RowFacts::of_line(entry, subject);
+    facts.prompt().unwrap_or_default().to_owned()
+}
+
+/// The session id in a file's header, read as by opening the file, but no further.
+pub fn header_id(location: &Location) -> Option<String> {
+    header(location).map(|header| header.id)
+}
+
+/// A file's header, read as by opening the file, but no further.
+pub fn header(location: &Location) -> Option<Header> {
+    let file = location
+        .folder
+        .file(&location.name, HandleAccess::Read)
+        .ok()?;
+    let mut lines = Lines::in_chunks(&file, 0, HEADER_CHUNK);
+    let (mut tree, mut ingest) = (Tree::new(), Ingest::default());
+    while let Some(line) = lines.next().ok()? {
+        ingest.line(&mut tree, &Bodies::nothing(), &line).ok()?;
+        if ingest.header.is_some() {
+            return ingest.header;
+        }
+    }
+    None
+}
+
+/// Makes rows of files one after the other, reusing memory.
+#[derive(Default)]
+pub(crate) struct RowScanner {
+    buffer: Vec<u8>,
+    /// Hashes of the ids found in this file.
+    ids: HashTable<u64>,
+    hasher: DefaultHashBuilder,
+}
+
+impl RowScanner {
+    /// The row of a file, equal to that of [`Listing::of`]; `None` if opening the file may find more than
+    /// reading it line by line.
+    pub(crate) fn row(&mut self, location: &Location) -> Option<Listing> {
+        let file = location
+            .folder
+            .file(&location.name, HandleAccess::Read)
+            .ok()?;
+        let buffer = std::mem::take(&mut self.buffer);
+        let mut lines = Lines::in_chunks(&file, 0, SCAN_CHUNK).with_buffer(buffer);
+        self.ids.clear();
+        let found = self.scan(&mut lines);
+        self.buffer = lines.into_buffer();
+        let (header, found) = found?;
+        let started = header.timestamp.as_deref().and_then(timestamp::parse);
+        let said = found.last_said.time();
+        let modified = said.or(started).unwrap_or_else(|| written(location));
+        Some(Listing {
+            path: location.path(),
+            name: found.name,
+            created: started.unwrap_or(modified),
+            modified,
+            message_count: found.messages,
+            first_message: found.first_message,
+            source: found.source,
+            recorded: found.recorded,
+            header: Some(header),
+            problem: None,
+        })
+    }
+
+    fn scan(&mut self, lines: &mut Lines<'_>) -> Option<(Header, RowContent)> {
+        let (header, title) = header_of(&lines.next().ok()??)?;
+        let mut found = RowContent {
+            name: title,
+            ..RowContent::default()
+        };
+        while let Some(line) = lines.next().ok()? {
+            let text = whole(&line)?;
+            match scan::scan_line(text).ok()? {
+                Line::Entry(envelope) => {
+                    self.is_new(envelope.id.as_deref()?)?;
+                    found.take(&envelope, text);
+                }
+                Line::Blank => {}
+                Line::Header(_) | Line::Title(_) => return None,
+            }
+        }
+        Some((header, found))
+    }
+
+    /// `None` if an earlier entry may have this id: two ids share a hash with a probability of 2^-64.
+    fn is_new(&mut self, id: &str) -> Option<()> {
+        let hash = self.hasher.hash_one(id);
+        let same = |known: &u64| *known == hash;
+        match self.ids.entry(hash, same, |known| *known) {
+            hash_table::Entry::Occupied(_) => None,
+            hash_table::Entry::Vacant(place) => {
+                place.insert(hash);
+                Some(())
+            }
+        }
+    }
+}
+
+/// The bytes of a complete line in UTF-8.
+fn whole<'a>(line: &lines::RawLine<'a>) -> Option<&'a [u8]> {
+    let text = line.bytes.filter(|_| line.terminated)?;
+    simdutf8::basic::from_utf8(text).ok().map(str::as_bytes)
+}
+
+/// The header and title of a first line as this program writes it.
+fn header_of(line: &lines::RawLine<'_>) -> Option<(Header, Option<String>)> {
+    let text = whole(line)?;
+    let is_bare = text.first() == Some(&b'{') && text.last() == Some(&b'}');
+    match scan::scan_line(text).ok().filter(|_| is_bare)? {
+        // Entries of version 1 have no ids.
+        Line::Header(header) if header.version > 1 => {
+            let title = header.title.as_deref().map(str::trim).map(str::to_owned);
+            let owned = std::borrow::Cow::into_owned;
+            let place = FilePlace {
+                offset: 0,
+                len: u32::try_from(text.len()).ok()?,
+            };
+            let header = Header {
+                id: owned(header.id?),
+                version: header.version,
+                timestamp: header.timestamp.map(owned),
+                cwd: header.cwd.map(owned).unwrap_or_default(),
+                parent_session: header.parent_session.map(owned),
+                spawned_by: header.spawned_by,
+                place,
+            };
+            Some((header, title.filter(|title| !title.is_empty())))
+        }
+        _ => None,
+    }
+}
+
+/// The row's data that comes from the entries of a file.
+#[derive(Default)]
+struct RowContent {
+    last_said: LastMessageTime,
+    name: Option<String>,
+    messages: u64,
+    first_message: String,
+    source: Option<ImportSource>,
+    recorded: Option<String>,
+    /// Entries taken.
+    entries: usize,
+}
+
+impl RowContent {
+    fn take(&mut self, entry: &Envelope<'_>, text: &[u8]) {
+        if entry.kind == Kind::LeafRecord {
+            return ImportSource::take(&mut self.source, text);
+        }
+        self.entries += 1;
+        if self.entries <= RECORD_ENTRIES && entry.kind == Kind::Custom && self.recorded.is_none() {
+            self.recorded = recorded_by(text);
+        }
+        self.last_said.take(entry);
+        if let Facts::SessionInfo { name } = &entry.facts {
+            self.name = name.as_deref().and_then(name::given);
+        }
+        if entry.kind == Kind::Message {
+            self.messages += 1;
+            let is_users = matches!(
+                entry.facts,
+                Facts::Message {
+                    role: Role::User,
+                    ..
+                }
+            );
+            if is_users && self.first_message.is_empty() {
+                self.first_message = text_of(text);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::Log;
+    use proptest::prelude::*;
+    use std::fs;
+    use std::path::Path;
+
+    /// A scan makes the row that opening the file makes, or none; says which.
+    #[track_caller]
+    fn agrees(scanner: &mut RowScanner, path: &Path) -> bool {
+        let location = Location::of_path(path).unwrap();
+        let scanned = scanner.row(&location);
+        let opened = Listing::of(&location, Log::open(location.clone()));
+        match scanned {
+            Some(scanned) => {
+                assert_eq!(scanned, opened.unwrap(), "{}", path.display());
+                true
+            }
+            None => false,
+        }
+    }
+
+    #[test]
+    fn a_scan_agrees_with_an_opening_on_every_kind_of_damage() {
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data");
+        let mut scanner = RowScanner::default();
+        let mut scanned = 0;
+        for file in fs::read_dir(data).unwrap() {
+            let path = file.unwrap().path();
+            if path.extension().is_some_and(|ending| ending == "jsonl") {
+                scanned += usize::from(agrees(&mut scanner, &path));
+            }
+        }
+        assert!(scanned > 0, "none of them was scanned");
+    }
+
+    const HEADER: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/c"}"#;
+
+    /// Lines of all kinds; ids are few, so that some come twice.
+    fn line() -> impl Strategy<Value = String> {
+        let id = prop_oneof![30 => "[a-z]{4}", 1 => "[ab]"];
+        let time = prop_oneof![
+            4 => "2026-0[1-9]-[12][0-9]T0[0-9]:00:00\\.000Z",
+            1 => Just("2026-05-05T10:00:00+02:00".to_owned()),
+            1 => Just("yesterday".to_owned()),
+        ];
+        let rest = prop_oneof![
+            6 => Just(r#""type":"message","message":{"role":"user","content":"a\u2028  b\nc"}"#),
+            6 => Just(r#""type":"message","message":{"role":"user","content":[{"type":"image"}]}"#),
+            6 => Just(
+                r#""type":"message","message":{"role":"user","content":[{"type":"text","text":"t"}]}"#
+            ),
+            6 => Just(r#""type":"message","message":{"role":"assistant","content":[]}"#),
+            3 => Just(r#""type":"message","message":{"role":"assistant","timestamp":1900000000000}"#),
+            3 => Just(r#""type":"message","message":{"role":"user","content":"t","timestamp":1800000000000.5}"#),
+            3 => Just(r#""type":"message","message":{"timestamp":-5,"role":"assistant","content":null}"#),
+            6 => Just(r#""type":"message","message":{"role":"hookMessage","content":"h"}"#),
+            6 => Just(r#""type":"message""#),
+            6 => Just(r#""type":"session_info","name":"n \ud83d\ude00""#),
+            6 => Just(r#""type":"session_info","name":"""#),
+            3 => Just(r#""type":"session_info","name":" \t ""#),
+            3 => Just(r#""type":"session_info","name":"\n a\u001bb ""#),
+            6 => Just(r#""type":"session_info""#),
+            6 => Just(r#""type":"label","targetId":"a","label":"l""#),
+            6 => Just(r#""type":"custom","customType":"treelined.leaf","data":{"from":null}"#),
+            6 => Just(r#""type":"custom","customType":"acp.session","data":{"agent":"a","sessionId":"n"}"#),
+            1 => Just(r#""type":"session","version":3"#),
+            6 => Just(r#""type":"new","x":1e400"#),
+            1 => Just(r#""no":"type""#),
+        ];
+        let entry = (id, time, rest).prop_map(|(id, time, rest)| {
+            format!(r#"{{{rest},"id":"{id}","parentId":null,"timestamp":"{time}"}}"#)
+        });
+        prop_oneof![
+            12 => entry,
+            1 => Just(String::new()),
+            1 => Just("  \r".to_owned()),
+        ]
+    }
+
+    fn file() -> impl Strategy<Value = Vec<u8>> {
+        let header = prop_oneof![
+            8 => Just(HEADER.to_owned()),
+            1 => Just(HEADER.replace("\"version\":3", "\"version\":2")),
+            1 => Just(HEADER.replace("\"version\":3", "\"version\":1")),
+            1 => Just(HEADER.replace("\"version\":3", "\"version\":9")),
+            1 => Just(HEADER.replace("\"cwd\"", "\"title\":\" t \",\"cwd\"")),
+            1 => Just(format!("{{\"type\":\"title\",\"title\":\"t\"}}\n{HEADER}")),
+            1 => Just(format!("\0\0{HEADER} garbage")),
+            1 => Just(format!("\u{feff}{HEADER}")),
+            1 => Just(format!(" {HEADER} ")),
+            1 => Just(String::new()),
+        ];
+        let damage = prop_oneof![
+            6 => Just(None),
+            1 => (any::<prop::sample::Index>(), any::<u8>()).prop_map(Some),
+        ];
+        let lines = prop::collection::vec(line(), 0..12);
+        (header, lines, prop::bool::weighted(0.9), damage).prop_map(
+            |(header, lines, ends, damage)| {
+                let mut text = header;
+                for line in lines {
+                    text.push('\n');
+                    text.push_str(&line);
+                }
+                if ends {
+                    text.push('\n');
+                }
+                let mut bytes = text.into_bytes();
+                if let Some((at, byte)) = damage
+                    && !bytes.is_empty()
+                {
+                    let at = at.index(bytes.len());
+                    bytes[at] = byte;
+                }
+                bytes
+            },
+        )
+    }
+
+    #[test]
+    fn a_scan_agrees_with_an_opening_on_any_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        let mut scanner = RowScanner::default();
+        let mut scanned = 0;
+        let config = ProptestConfig::with_cases(300);
+        let mut runner = proptest::test_runner::TestRunner::new(config);
+        let cell = std::cell::RefCell::new((&mut scanner, &mut scanned));
+        runner
+            .run(&file(), |bytes| {
+                fs::write(&path, bytes).unwrap();
+                let (scanner, scanned) = &mut *cell.borrow_mut();
+                **scanned += usize::from(agrees(scanner, &path));
+                Ok(())
+            })
+            .unwrap();
+        assert!(scanned > 50, "only {scanned} were scanned");
+    }
+
+    /// A line across many reads, and one longer than all before.
+    #[test]
+    fn a_scan_agrees_with_an_opening_on_long_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        let mut text = HEADER.to_owned();
+        for (number, len) in [10, 3 * SCAN_CHUNK, 5, SCAN_CHUNK - 40].iter().enumerate() {
+            text.push_str(&format!(
+                "\n{{\"type\":\"message\",\"id\":\"m{number}\",\"parentId\":null,\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"message\":{{\"role\":\"user\",\"content\":\"{}\"}}}}",
+                "x".repeat(*len)
+            ));
+        }
+        text.push('\n');
+        fs::write(&path, &text).unwrap();
+        let mut scanner = RowScanner::default();
+        assert!(agrees(&mut scanner, &path));
+        assert!(agrees(&mut scanner, &path), "with the same memory again");
+    }
+}

@@ -1,0 +1,586 @@
+//! The session directory: finds, lists, makes and deletes session files (session-file.md §1, §5). It knows
+//! files and headers, not the trees of open sessions.
+
+pub mod catalogue;
+pub mod conversations;
+mod imported;
+pub mod listing;
+mod native;
+mod ticks;
+pub mod trash;
+pub mod watch;
+pub mod watch_folder;
+
+use crate::cache::Cache;
+use crate::cancel::Cancel;
+use crate::clock;
+use crate::lock::lock;
+use crate::log::header::Header;
+use crate::log::{Log, OpenedLog};
+use crate::os::file::{FileKind, Folder, FolderLock, Location, Status};
+use crate::os::temporary;
+use catalogue::{Catalogue, CatalogueRow, FolderFiles};
+use std::collections::{HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak};
+use std::time::Duration;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::id::{self, SessionId};
+use treelined_core::terminal::is_control;
+use watch_folder::FolderWatch;
+
+/// How long the process waits at its end for writes to the cache.
+const KEEPING: Duration = Duration::from_secs(2);
+/// The ending of session files' names.
+const EXTENSION: &str = ".jsonl";
+
+/// The session directory.
+pub struct Store {
+    path: PathBuf,
+    /// Opened once; everything below is reached through it.
+    root: OnceLock<Arc<Folder>>,
+    /// Folders in use, shared by their sessions.
+    folders: Mutex<HashMap<OsString, Weak<Folder>>>,
+    catalogue: Mutex<Catalogue>,
+    /// The trash folder.
+    trashed: Mutex<Catalogue>,
+    keeping: Arc<CacheWrites>,
+    /// Folders from which this process has removed abandoned files.
+    tidied: Mutex<HashSet<PathBuf>>,
+    /// Session ids by file, read again if lost.
+    headers: Mutex<HashMap<PathBuf, (Status, Option<String>)>>,
+    /// Whether the search index is being brought up to date.
+    indexing: Arc<AtomicBool>,
+    /// Cancelled when the process ends.
+    ending: Cancel,
+}
+
+/// Counts the threads that write to the cache.
+#[derive(Default)]
+struct CacheWrites {
+    running: Mutex<usize>,
+    done: Condvar,
+}
+
+impl Store {
+    /// The sessions that an import may extend, by their ids.
+    pub fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            root: OnceLock::new(),
+            folders: Mutex::default(),
+            catalogue: Mutex::default(),
+            trashed: Mutex::default(),
+            keeping: Arc::default(),
+            tidied: Mutex::default(),
+            headers: Mutex::default(),
+            indexing: Arc::default(),
+            ending: Cancel::new(),
+        }
+    }
+
+    /// The location of a new session's file.
+    pub fn place(&self, header: &Header) -> Result<Location> {
+        let root = self.root()?;
+        let name = folder_name(&header.cwd);
+        let made = root.make_subfolder(&name);
+        made.map_err(|error| self.failed("create a folder in", &error))?;
+        let folder = self
+            .subfolder(&root, &name)
+            .map_err(|error| self.failed("open a folder in", &error))?;
+        Ok(Location {
+            folder,
+            name: file_name(header).into(),
+        })
+    }
+
+    /// Watches the session files, whoever changes them. Makes the session directory if it does not exist.
+    pub fn watch(&self, changed: impl Fn() + Send + Sync + 'static) -> Result<FolderWatch> {
+        let root = self.root()?;
+        FolderWatch::start(root.path(), changed).map_err(|error| {
+            let why = format!("the session directory cannot be watched: {error}");
+            Error::new(Kind::StorageIo, why)
+        })
+    }
+
+    /// Where [`Self::place`] would put the file of a new session; makes nothing.
+    pub fn place_to_be(&self, header: &Header) -> PathBuf {
+        self.path()
+            .join(folder_name(&header.cwd))
+            .join(file_name(header))
+    }
+
+    /// Reserves the id of a new session: fails with `sessionExists` if any file has it in its header. While the
+    /// lock is held no other process reserves one.
+    pub fn claim(&self, id: &str) -> Result<FolderLock> {
+        let lock = self.root()?.lock()?;
+        match self.find(id) {
+            Ok(_) => Err(exists(id)),
+            Err(error) if error.kind == Kind::SessionNotFound => Ok(lock),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The file of the session with this id; the most recently modified one if there are several.
+    pub fn find(&self, id: &str) -> Result<Location> {
+        let not_found = || {
+            Error::new(
+                Kind::SessionNotFound,
+                format!("there is no session {id:?} in {}", self.path.display()),
+            )
+        };
+        let files = self.locations()?;
+        let ending = format!("_{id}{EXTENSION}");
+        let plain = format!("{id}{EXTENSION}");
+        let is_named = |location: &&Location| {
+            let name = location.name.to_string_lossy();
+            name.ends_with(&ending) || *name == *plain
+        };
+        let mut found: Vec<(Location, Status)> = self.with_id(files.iter().filter(is_named), id);
+        if found.is_empty() {
+            // The file may have another name: users rename and copy files.
+            found = self.with_id(files.iter().filter(|location| !is_named(location)), id);
+        }
+        found.sort_by_key(|(_, status)| status.modified);
+        found
+            .pop()
+            .map(|(location, _)| location)
+            .ok_or_else(not_found)
+    }
+
+    fn with_id<'a>(
+        &self,
+        files: impl Iterator<Item = &'a Location>,
+        id: &str,
+    ) -> Vec<(Location, Status)> {
+        files
+            .filter_map(|location| Some((location, location.status().ok()?)))
+            .filter(|(location, status)| self.header_id(location, *status).as_deref() == Some(id))
+            .map(|(location, status)| (location.clone(), status))
+            .collect()
+    }
+
+    /// The id in the file's header, read again only after the file has changed.
+    fn header_id(&self, location: &Location, status: Status) -> Option<String> {
+        let path = location.path();
+        let known = |headers: &HashMap<PathBuf, (Status, Option<String>)>| {
+            let (seen, id) = headers.get(&path)?;
+            (*seen == status).then(|| id.clone())
+        };
+        if let Some(id) = known(&self.headers()) {
+            return id;
+        }
+        let id = crate::store::listing::header_id(location);
+        self.headers().insert(path, (status, id.clone()));
+        id
+    }
+
+    fn headers(&self) -> std::sync::MutexGuard<'_, HashMap<PathBuf, (Status, Option<String>)>> {
+        lock(&self.headers)
+    }
+
+    /// Opens a session's file, using its side index. Opening only reads the file; a new index is written in the
+    /// background.
+    pub fn open(&self, location: Location, cancel: &Cancel) -> Result<OpenedLog> {
+        let Some(cache) = self.cache() else {
+            return Log::open_unless(location, cancel);
+        };
+        let (opened, index) = Log::open_indexed(location, &cache, cancel)?;
+        if let Some(index) = index {
+            self.keep(move || index.write(&cache));
+        }
+        Ok(opened)
+    }
+
+    /// `None` without a session directory.
+    pub fn cache(&self) -> Option<Cache> {
+        self.root_if_there().ok()?.map(Cache::of)
+    }
+
+    /// Runs `write` on a separate thread.
+    fn keep(&self, write: impl FnOnce() + Send + 'static) {
+        let running = CacheWriteGuard::begin(&self.keeping);
+        let thread = std::thread::Builder::new().name("cache".to_owned());
+        let spawned = thread.spawn(move || {
+            let _running = running;
+            write();
+        });
+        if let Err(error) = spawned {
+            tracing::info!(%error, "nothing is kept in the cache");
+        }
+    }
+
+    /// As [`Store::tidy`], once for each folder.
+    pub fn tidy_once(&self, folder: &Arc<Folder>) {
+        let mut tidied = lock(&self.tidied);
+        let is_first = tidied.insert(folder.path().to_owned());
+        drop(tidied);
+        if is_first {
+            self.tidy(Arc::clone(folder));
+        }
+    }
+
+    /// Removes, in the background, files that killed processes have left unfinished in a folder.
+    pub fn tidy(&self, folder: Arc<Folder>) {
+        self.keep(move || {
+            if let Err(error) = temporary::remove_abandoned(&folder) {
+                tracing::info!(%error, "a folder could not be tidied up");
+            }
+        });
+    }
+
+    /// Runs `work`, which updates the search index, on a separate thread, unless such work is running. It is cancelled
+    /// when the process ends.
+    pub fn index_in_background(&self, work: impl FnOnce(&Cancel) + Send + 'static) {
+        if self.indexing.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let (indexing, ending) = (
+            IndexingGuard(Arc::clone(&self.indexing)),
+            self.ending.clone(),
+        );
+        self.keep(move || {
+            work(&ending);
+            drop(indexing);
+        });
+    }
+
+    /// Ends the work in the background; finished parts remain.
+    pub fn end(&self) {
+        self.ending.cancel();
+        self.settle();
+    }
+
+    /// Waits a limited time for writes to the cache.
+    pub fn settle(&self) {
+        let running = self.keeping.lock();
+        let waited = self
+            .keeping
+            .done
+            .wait_timeout_while(running, KEEPING, |running| *running > 0);
+        drop(waited);
+    }
+
+    /// The rows of all session files by last activity, including files that are no session.
+    pub fn list(&self) -> Result<Vec<Arc<CatalogueRow>>> {
+        let mut catalogue = self.catalogue();
+        let cache = self.cache();
+        let files = self.files()?;
+        let rows = catalogue.list(&files, cache.as_ref(), |location| {
+            self.open(location, &Cancel::new())
+        });
+        if let Some(cache) = cache
+            && let Some(rows) = catalogue.worth_keeping()
+        {
+            self.keep(move || catalogue::save(&cache, &rows));
+        }
+        Ok(rows)
+    }
+
+    /// The session files in the directory and in its folders.
+    fn files(&self) -> Result<Vec<FolderFiles>> {
+        let Some(root) = self.root_if_there()? else {
+            return Ok(Vec::new());
+        };
+        let listed = match root.list() {
+            Ok(listed) => listed,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(self.failed("read", &error)),
+        };
+        let (mut names, mut files) = (Vec::new(), Vec::new());
+        let mut has_abandoned = false;
+        for (name, kind) in listed {
+            has_abandoned |= temporary::is_temporary(&name);
+            if is_session_file(&name) {
+                names.push(name);
+            } else if !is_hidden(&name)
+                && kind != FileKind::File
+                && let Ok(folder) = self.subfolder(&root, &name)
+            {
+                let mut names = match folder.list() {
+                    Ok(names) => names,
+                    Err(error) => {
+                        let folder = folder.path().display();
+                        tracing::warn!(%error, "sessions in {folder} are not listed");
+                        continue;
+                    }
+                };
+                if names.iter().any(|(name, _)| temporary::is_temporary(name)) {
+                    self.tidy(Arc::clone(&folder));
+                }
+                names.retain(|(name, _)| is_session_file(name));
+                let names = names.into_iter().map(|(name, _)| name).collect();
+                files.push(FolderFiles { folder, names });
+            }
+        }
+        if has_abandoned {
+            self.tidy(Arc::clone(&root));
+        }
+        let folder = root;
+        files.push(FolderFiles { folder, names });
+        Ok(files)
+    }
+
+    /// The locations of all session files.
+    fn locations(&self) -> Result<Vec<Location>> {
+        let located = |files: FolderFiles| {
+            let FolderFiles { folder, names } = files;
+            names.into_iter().map(move |name| Location {
+                folder: Arc::clone(&folder),
+                name,
+            })
+        };
+        Ok(self.files()?.into_iter().flat_map(located).collect())
+    }
+
+    /// The locations of all session files with the status of each. Files that are removed during the call are left out.
+    pub fn session_files(&self) -> Result<Vec<(Location, Status)>> {
+        let mut found = Vec::new();
+        for FolderFiles { folder, names } in self.files()? {
+            // A missing folder has no files.
+            let _gone = folder.statuses(&names, |name, status| {
+                if let Ok(status) = status {
+                    let (folder, name) = (Arc::clone(&folder), name.to_owned());
+                    found.push((Location { folder, name }, status));
+                }
+            });
+        }
+        Ok(found)
+    }
+
+    /// The session directory; `None` if it does not exist.
+    fn root_if_there(&self) -> Result<Option<Arc<Folder>>> {
+        if let Some(root) = self.root.get() {
+            return Ok(Some(Arc::clone(root)));
+        }
+        match Folder::open_to_stay(&self.path) {
+            Ok(root) => Ok(Some(self.adopt(root))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.failed("open", &error)),
+        }
+    }
+
+    fn root(&self) -> Result<Arc<Folder>> {
+        if let Some(root) = self.root.get() {
+            return Ok(Arc::clone(root));
+        }
+        let root = Folder::open_or_create(&self.path);
+        Ok(self.adopt(root.map_err(|error| self.failed("create", &error))?))
+    }
+
+    /// Warns once about permissions, and leaves them unchanged, since the user may have chosen them.
+    fn adopt(&self, root: Folder) -> Arc<Folder> {
+        Arc::clone(self.root.get_or_init(|| {
+            if root.mode().is_ok_and(|mode| mode & 0o077 != 0) {
+                let folder = self.path.display();
+                tracing::warn!(
+                    "the session directory {folder} can be read or changed by other users: `chmod 700 {folder}` keeps them out"
+                );
+            }
+            Arc::new(root)
+        }))
+    }
+
+    fn subfolder(&self, root: &Arc<Folder>, name: &OsStr) -> io::Result<Arc<Folder>> {
+        let mut folders = lock(&self.folders);
+        if let Some(folder) = folders.get(name).and_then(Weak::upgrade)
+            && folder.identity()? == root.status(name)?.identity
+        {
+            return Ok(folder);
+        }
+        folders.retain(|_, folder| folder.strong_count() > 0);
+        let folder = Arc::new(root.subfolder(name)?);
+        folders.insert(name.to_owned(), Arc::downgrade(&folder));
+        Ok(folder)
+    }
+
+    fn catalogue(&self) -> MutexGuard<'_, Catalogue> {
+        lock(&self.catalogue)
+    }
+
+    fn failed(&self, action: &str, error: &io::Error) -> Error {
+        Error::io(&format!("{action} {}", self.path.display()), error)
+    }
+}
+
+impl CacheWrites {
+    fn lock(&self) -> MutexGuard<'_, usize> {
+        lock(&self.running)
+    }
+}
+
+/// Lets the search index be brought up to date again when dropped.
+struct IndexingGuard(Arc<AtomicBool>);
+
+impl Drop for IndexingGuard {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+/// A thread that writes to the cache, until dropped.
+struct CacheWriteGuard(Arc<CacheWrites>);
+
+impl CacheWriteGuard {
+    fn begin(keeping: &Arc<CacheWrites>) -> Self {
+        *keeping.lock() += 1;
+        Self(Arc::clone(keeping))
+    }
+}
+
+impl Drop for CacheWriteGuard {
+    fn drop(&mut self) {
+        *self.0.lock() -= 1;
+        self.0.done.notify_all();
+    }
+}
+
+fn file_name(header: &Header) -> String {
+    let stamp = header.timestamp.as_deref().unwrap_or_default();
+    let stamp = stamp.replace([':', '.'], "-");
+    format!("{stamp}_{}{EXTENSION}", header.id)
+}
+
+/// `--<cwd without its leading separator, / \ : and control characters as ->--`.
+fn folder_name(cwd: &str) -> OsString {
+    let inner = cwd.strip_prefix(['/', '\\']).unwrap_or(cwd);
+    // A file name has a maximal length: the end of a path distinguishes folders better than its start.
+    let safe: String = inner
+        .chars()
+        .map(|c| {
+            if matches!(c, '/' | '\\' | ':') || is_control(c) {
+                '-'
+            } else {
+                c
+            }
+        })
+        .collect();
+    let mut start = safe.len().saturating_sub(240);
+    while !safe.is_char_boundary(start) {
+        start += 1;
+    }
+    format!("--{}--", safe.get(start..).unwrap_or_default()).into()
+}
+
+fn is_session_file(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    name.ends_with(EXTENSION.as_bytes()) && !name.starts_with(b".")
+}
+
+fn is_hidden(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".")
+}
+
+/// `sessionExists`.
+pub fn exists(id: &str) -> Error {
+    Error::new(
+        Kind::SessionExists,
+        format!("there is a session {id:?} already: open it, or choose another id"),
+    )
+}
+
+/// The id of a new session: the client's, if it is well formed.
+pub fn choose_id(chosen: Option<&str>) -> Result<SessionId> {
+    match chosen {
+        None => Ok(clock::new_session_id()),
+        Some(id) if id::is_valid(id) => Ok(SessionId::new(id)),
+        Some(_) => Err(Error::invalid_params(
+            "sessionId",
+            "must be letters, digits, '.', '_' or '-', at most 128 bytes, beginning and ending with a letter or digit",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::listing::Listing;
+    use std::path::Path;
+
+    #[test]
+    fn folders_are_named_after_the_working_directory() {
+        for (cwd, name) in [
+            ("/tmp/pr oj:x\\y/z", "--tmp-pr oj-x-y-z--"),
+            ("/", "----"),
+            ("C:\\work", "--C--work--"),
+            ("../../etc", "--..-..-etc--"),
+            ("/a\u{1b}[2J\n\u{9b}\u{202e}z", "--a-[2J---z--"),
+        ] {
+            assert_eq!(folder_name(cwd), OsStr::new(name), "{cwd}");
+        }
+        assert!(folder_name(&"ä/".repeat(500)).len() <= 255);
+    }
+
+    /// The rows that another process lists, with the saved ones.
+    fn listed(path: &Path) -> Vec<Listing> {
+        let store = Store::new(path.to_owned());
+        let rows = store.list().unwrap();
+        store.settle();
+        let mut listed: Vec<Listing> = rows.iter().map(|row| row.listing.clone()).collect();
+        listed.sort_by(|a, b| a.path.cmp(&b.path));
+        listed
+    }
+
+    #[test]
+    fn a_list_is_the_same_with_and_without_what_was_kept() {
+        use std::fs;
+        let folder = tempfile::tempdir().unwrap();
+        let of = |n: usize| folder.path().join("--c--").join(format!("{n}.jsonl"));
+        let write = |n: usize, messages: usize| {
+            let mut text =
+                format!("{{\"type\":\"session\",\"version\":3,\"id\":\"s{n}\",\"cwd\":\"/c\"}}\n");
+            for message in 0..messages {
+                text.push_str(&format!(
+                    "{{\"type\":\"message\",\"id\":\"m{message}\",\"parentId\":null,\"message\":{{\"role\":\"user\",\"content\":\"{}\"}}}}\n",
+                    "hello ".repeat(2000)
+                ));
+            }
+            fs::write(of(n), text).unwrap();
+        };
+        fs::create_dir(folder.path().join("--c--")).unwrap();
+        for n in 0..40 {
+            write(n, n % 7);
+        }
+        fs::write(folder.path().join("broken.jsonl"), "{}\n").unwrap();
+        let first = listed(folder.path());
+        let kept = folder.path().join(".cache").join("sessions.rows");
+        assert!(kept.exists() && first.len() == 41);
+        assert_eq!(listed(folder.path()), first);
+
+        // Files changed, removed and added since.
+        write(3, 9);
+        fs::remove_file(of(4)).unwrap();
+        write(50, 2);
+        let second = listed(folder.path());
+        assert_eq!(second.len(), 41);
+        fs::remove_dir_all(folder.path().join(".cache")).unwrap();
+        assert_eq!(listed(folder.path()), second);
+    }
+
+    /// A list uses saved rows instead of reading files. A forged row proves it.
+    #[test]
+    fn a_list_is_made_of_what_was_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let header = r#"{"type":"session","version":3,"id":"a","cwd":"/c"}"#;
+        std::fs::write(folder.path().join("s.jsonl"), format!("{header}\n")).unwrap();
+        let store = Store::new(folder.path().to_owned());
+        let marked = store
+            .list()
+            .unwrap()
+            .iter()
+            .map(|row| {
+                let mut listing = row.listing.clone();
+                listing.name = Some("kept".to_owned());
+                Arc::new(CatalogueRow::new(row.status, listing))
+            })
+            .collect::<Vec<_>>();
+        store.settle();
+        catalogue::save(&store.cache().unwrap(), &marked);
+        assert_eq!(listed(folder.path())[0].name.as_deref(), Some("kept"));
+        std::fs::remove_dir_all(folder.path().join(".cache")).unwrap();
+        assert_eq!(listed(folder.path())[0].name, None);
+    }
+}
