@@ -119,18 +119,12 @@ mod renderers;
     reason = "limits that clients give are cut to the size of memory"
 )]
 mod rpc;
-mod schema;
 mod serve;
 mod session_render;
 mod session_search;
 mod stdio;
 mod summarizer;
 mod web;
-#[allow(
-    dead_code,
-    reason = "some types only describe raw JSON for the schema: the daemon reads and writes it as bytes"
-)]
-mod wire;
 
 use std::process::ExitCode;
 

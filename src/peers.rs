@@ -2,13 +2,13 @@
 //! first answer decides.
 
 use crate::ask::{Accepts, Answerer, Asking, Asks, Digest, Question, QuestionOutcome};
-use crate::wire::EventReply;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::id::ConnectionId;
 use treelined_files::lock::lock;
+use treelined_wire::EventReply;
 
 /// Most questions of one connection that are open at a time.
 pub(crate) const MAX_OPEN_QUESTIONS: usize = 64;

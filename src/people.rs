@@ -1,7 +1,7 @@
 //! Questions and messages to a person (protocol.md §13): the limits of their texts, and the answers that fit.
 
-use crate::wire::{AskKind, AskUserParams, AskingEvent, EventAnswer, EventReply, UserValue};
 use treelined_core::error::{Error, Result};
+use treelined_wire::{AskKind, AskUserParams, AskingEvent, EventAnswer, EventReply, UserValue};
 
 const MAX_TITLE_CHARS: usize = 500;
 const MAX_PLACEHOLDER_CHARS: usize = 500;

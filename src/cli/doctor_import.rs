@@ -2,13 +2,13 @@
 
 use super::screen::{Screen, Style};
 use super::tree::count;
-use crate::wire::{ImportedFile, ImportedSession};
 use serde::Deserialize;
 use std::io::{self, Write};
 use treelined_core::entry::Kind;
 use treelined_core::error::Result;
 use treelined_core::terminal;
 use treelined_files::log::OpenedLog;
+use treelined_wire::{ImportedFile, ImportedSession};
 
 /// The line with which an import of a session ends.
 #[derive(Deserialize)]

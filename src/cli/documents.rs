@@ -3,13 +3,13 @@
 use super::Arguments;
 use super::completions::{COMPANIONS, help_of};
 use super::screen::Screen;
-use crate::schema;
 use anyhow::Context;
 use clap::{Args, CommandFactory};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use treelined_core::terminal;
+use treelined_wire::schema;
 
 #[derive(Debug, Args)]
 pub(crate) struct Schema {

@@ -9,7 +9,6 @@ use super::progress::{self, call_with_progress};
 use super::screen::{Screen, Style};
 use super::session_choice::others;
 use crate::import::Tool;
-use crate::wire::{ImportedFile, ImportedSession};
 use anyhow::Context;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
@@ -25,6 +24,7 @@ use treelined_core::id::Source;
 use treelined_core::terminal;
 use treelined_core::timestamp;
 use treelined_files::clock::SystemSource;
+use treelined_wire::{ImportedFile, ImportedSession};
 
 /// Failures that are shown; `--json` has all.
 const MAX_FAILURES: usize = 10;

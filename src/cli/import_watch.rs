@@ -8,7 +8,6 @@ use super::screen::{Screen, Style};
 use super::tree::count;
 use crate::importer::discover::{Request, watched_places};
 use crate::importer::watch::{Wake, Watch};
-use crate::wire::ImportedSession;
 use anyhow::Context;
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -18,6 +17,7 @@ use treelined_core::id::Source;
 use treelined_core::terminal;
 use treelined_core::timestamp;
 use treelined_files::clock::SystemSource;
+use treelined_wire::ImportedSession;
 
 /// The time after that at which entries that are held back can be imported.
 const AFTER_HELD: Duration = Duration::from_millis(20);

@@ -7,7 +7,6 @@ use crate::endpoint::place::canonical;
 use crate::endpoint::runtime_file::{DaemonInfo, EnvironmentOrigin, FoundInfo, Starter};
 use crate::endpoint::start_lock::StartLock;
 use crate::endpoint::{self, Endpoint, PassedSocket, Place, detached, runtime_file};
-use crate::schema::PROTOCOL_VERSION;
 use clap::Args;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -18,6 +17,7 @@ use treelined_core::timestamp;
 use treelined_files::clock::SystemSource;
 pub use treelined_files::os::socket::Listener;
 use treelined_files::os::{process, program};
+use treelined_wire::schema::PROTOCOL_VERSION;
 
 /// The option that the runtime file of a daemon has only if it was given.
 const IDLE_EXIT: &str = "idle-exit";

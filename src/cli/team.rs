@@ -7,7 +7,6 @@ use crate::fleet::describe::describe;
 use crate::fleet::stream::NatsLog;
 use crate::fleet::team::TeamRows;
 use crate::fleet::transfer::Transfer;
-use crate::wire::TeamSessionRow;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -15,6 +14,7 @@ use treelined_core::error::{Error, Result};
 use treelined_core::team::{TeamList, TeamRow, TeamSession};
 use treelined_core::terminal;
 use treelined_files::os::file::Location;
+use treelined_wire::TeamSessionRow;
 
 /// Describes pushed sessions in the team's list. A failure is told at the end: it concerns the list only.
 pub(super) struct Descriptions {

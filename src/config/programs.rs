@@ -6,13 +6,13 @@ use super::{
 };
 use crate::extensions::{Extension, ExtensionSessions};
 use crate::hooks::{Hook, OnFailure};
-use crate::schema;
-use crate::wire::BeforeEvent;
 use anyhow::{Context, ensure};
 use std::path::Path;
 use std::time::Duration;
 use treelined_core::terminal;
 use treelined_files::os::program::{Environment, Executable, Program};
+use treelined_wire::BeforeEvent;
+use treelined_wire::schema;
 
 /// Longest name of an extension, in characters.
 const MAX_NAME: usize = 64;

@@ -6,7 +6,6 @@
 use super::Daemon;
 use super::commit::{AppendOutcome, Change};
 use super::open_session::{OpenSession, SessionGuard};
-use crate::wire::notification;
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard};
 use treelined_core::error::{Error, Kind, Result};
@@ -15,6 +14,7 @@ use treelined_core::id::{ConnectionId, EntryId, ExpectedLeaf};
 use treelined_files::cancel::Cancel;
 use treelined_files::lock::lock;
 pub use treelined_files::session::Busy;
+use treelined_wire::notification;
 
 /// A turn that has not ended.
 struct RunningTurn {

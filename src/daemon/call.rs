@@ -4,10 +4,10 @@ use super::Daemon;
 use super::connection::{AskedNavigation, Connection};
 use super::open_session::{Lease, OpenSession, Place, SessionGuard};
 use super::queue::{Access, Scope};
-use crate::wire;
 use std::sync::{Arc, Mutex, OnceLock};
 use treelined_files::cancel::Cancel;
 use treelined_files::lock::lock;
+use treelined_wire as wire;
 
 /// Announces that a session is open.
 pub(super) fn opened(open: &OpenSession, seq: u64) -> wire::notification::SessionOpened {

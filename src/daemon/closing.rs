@@ -6,12 +6,12 @@ use super::Daemon;
 use super::connection::Connection;
 use super::open_session::{Lease, OpenSession, SessionGuard, guard, guard_for_all};
 use super::queue::{Departure, Openings, Scope};
-use crate::wire::notification;
 use std::sync::Arc;
 use std::time::Instant;
 use treelined_core::error::{Error, Result};
 use treelined_files::cancel::Cancel;
 pub use treelined_files::session::Activity;
+use treelined_wire::notification;
 
 /// Takes back one opening of the session of a lease. The connection's navigation is aborted with its last one; a turn
 /// of its client makes that fail.

@@ -6,7 +6,6 @@ use super::convert;
 use super::notify::Publication;
 use super::open_session::{OpenSession, Place, SessionGuard, check_writable, guard};
 use super::queue::Scope;
-use crate::wire::{self, notification};
 use std::fs::File;
 use std::sync::Arc;
 use treelined_core::durability::Durability;
@@ -19,6 +18,7 @@ use treelined_files::cancel::Cancel;
 use treelined_files::lock::lock;
 use treelined_files::session::commit::CommitOutcome;
 use treelined_files::session::{Changes, SessionState};
+use treelined_wire::{self as wire, notification};
 
 /// The steps of a commit after its write, the same for every operation: announce it with the guard; then, without the
 /// guard, make it durable and send the notifications. The publication ends when the responses are queued.

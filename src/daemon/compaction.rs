@@ -8,8 +8,6 @@ use super::question::{self, Refusal};
 use super::reading;
 use super::release::{PlannedOperation, Release, SessionRequest};
 use super::summaries::{self, Listener, SummaryJob};
-use crate::wire::notification::{self, CompactionReason};
-use crate::wire::{self, BeforeEvent};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -21,6 +19,8 @@ use treelined_core::json;
 use treelined_core::summary::request::{self, SummaryOptions};
 use treelined_core::summary::{ModelName, SummaryRequest, SummarySubject, Usage, frame};
 pub use treelined_files::session::{Activity, SessionState};
+use treelined_wire::notification::{self, CompactionReason};
+use treelined_wire::{self as wire, BeforeEvent};
 
 /// The outcome of the question.
 enum CompactionAnswer {

@@ -5,8 +5,6 @@ use super::{Daemon, convert};
 use crate::ask::Answerer;
 use crate::extensions::ExtensionRun;
 use crate::stdio::{Class, Outbox};
-use crate::wire::methods::Notification;
-use crate::wire::{self, BeforeEvent, RequestId, notification};
 use hashbrown::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -14,6 +12,8 @@ use treelined_core::id::ConnectionId;
 use treelined_files::cancel::Cancel;
 use treelined_files::lock::lock;
 use treelined_files::os::watch::ProcessWatch;
+use treelined_wire::methods::Notification;
+use treelined_wire::{self as wire, BeforeEvent, RequestId, notification};
 
 /// A connection to the daemon.
 pub struct Connection {

@@ -3,7 +3,6 @@
 use super::connection::Connection;
 use super::open_session::OpenSession;
 use super::queue::Access;
-use crate::wire;
 use jsonrpsee::types::ErrorObjectOwned;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -16,6 +15,7 @@ use treelined_core::timestamp;
 pub use treelined_core::tree::{Cause, Node, Tree};
 use treelined_files::log::diagnostic::{Damage, Diagnostic};
 use treelined_files::session::SessionState;
+use treelined_wire as wire;
 
 /// Stored JSON as a member of a message.
 pub(crate) fn raw(json: &[u8]) -> wire::Raw {

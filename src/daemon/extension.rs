@@ -9,10 +9,10 @@ use super::question::{EventQuestion, ReceivedAnswer};
 use super::queue::{Openings, Scope};
 use crate::ask::{Answerer, Digest};
 use crate::extensions::{Extension, ExtensionSessions};
-use crate::wire::BeforeEvent;
 use std::sync::Arc;
 use treelined_core::id::{ConnectionId, EventId};
 use treelined_files::cancel::Cancel;
+use treelined_wire::BeforeEvent;
 
 /// Why an extension failed that was asked.
 const NO_ANSWER: &str = "it ended, or did not answer in time";

@@ -7,7 +7,6 @@ use super::convert;
 use super::open_session::{OpenSession, Place, SessionGuard, Tenure, guard};
 use super::question::{self, EventQuestion, Refusal};
 use super::queue::{Access, Scope};
-use crate::wire::{self, BeforeEvent, notification};
 use std::sync::Arc;
 use std::time::Instant;
 use treelined_core::durability::Durability;
@@ -25,6 +24,7 @@ pub use treelined_files::os::file::Folder;
 use treelined_files::session::SessionState;
 use treelined_files::session::fork::ForkContent;
 use treelined_files::session::sync::UnsyncedFile;
+use treelined_wire::{self as wire, BeforeEvent, notification};
 
 /// The options of the caller of a fork.
 pub(crate) struct ForkOptions {

@@ -2,13 +2,13 @@
 
 use super::question::{ReceivedAnswer, check_stored};
 use crate::hooks::{Hook, OnFailure};
-use crate::wire::{self, BeforeEvent};
 use std::borrow::Cow;
 use std::fmt;
 use treelined_core::bytes::part;
 use treelined_core::error::Error;
 use treelined_core::json::{self, Members};
 use treelined_files::os::program;
+use treelined_wire::{self as wire, BeforeEvent};
 
 /// The reason why a hook gave no answer.
 pub(super) enum Failure {

@@ -8,8 +8,6 @@ use super::Daemon;
 use super::connection::Connection;
 use super::session_row::{is_of, shortened_row, shown_row};
 use crate::stdio::Class;
-use crate::wire::methods::Notification;
-use crate::wire::notification::SessionsChanged;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,6 +22,8 @@ use treelined_files::blocking::blocking;
 use treelined_files::lock::lock;
 use treelined_files::store::catalogue::CatalogueRow;
 use treelined_files::store::watch_folder::FolderWatch;
+use treelined_wire::methods::Notification;
+use treelined_wire::notification::SessionsChanged;
 
 /// The delay between a change and a look, so that one look covers several changes.
 const GATHERING: Duration = Duration::from_millis(20);

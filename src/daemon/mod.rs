@@ -54,7 +54,6 @@ use crate::hooks::Hooks;
 use crate::importer::repeat::LastImport;
 use crate::peers::Peers;
 use crate::renderers::Renderers;
-use crate::wire::OpenWebResult;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -69,6 +68,7 @@ use treelined_files::lock::lock;
 use treelined_files::log::upstream::SharedLog;
 use treelined_files::store::Store;
 use treelined_files::store::watch::Watcher;
+use treelined_wire::OpenWebResult;
 
 /// Longest time from a question to its answer (protocol.md §2, `limits.maxAnswerMs`).
 pub(crate) const MAX_ANSWER: Duration = Duration::from_secs(600);

@@ -8,7 +8,6 @@ use super::question;
 use super::reading;
 use super::release::{PlannedOperation, Release, SessionRequest, WaitingOperation};
 use super::summaries::{self, Listener, SummaryJob, id_text};
-use crate::wire::{self, BeforeEvent, NavigationReason, notification};
 use std::sync::Arc;
 use std::time::Duration;
 use treelined_core::context::Edits;
@@ -26,6 +25,7 @@ use treelined_core::summary::request::{self, Material, SummaryOptions};
 use treelined_core::summary::{FileLists, ModelName, SummaryRequest, SummarySubject, Usage, frame};
 use treelined_core::tree::Node;
 pub use treelined_files::session::{Activity, SessionState};
+use treelined_wire::{self as wire, BeforeEvent, NavigationReason, notification};
 
 /// If no summary is wanted, entries larger than this together, in bytes, are sent as ids.
 const MAX_UNWANTED_BYTES: u64 = 1 << 20;

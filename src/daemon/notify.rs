@@ -6,9 +6,6 @@ use super::connection::Connection;
 use super::convert::{diagnostics, on_one_line, push_id_member, push_number_member, raw};
 use super::open_session::OpenSession;
 use crate::stdio::{Class, Message, SharedText};
-use crate::wire::BeforeEvent;
-use crate::wire::methods::Notification;
-use crate::wire::notification::{self, Origin};
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::sync::{Arc, MutexGuard};
@@ -17,6 +14,9 @@ use treelined_core::json;
 use treelined_core::tree::Node;
 use treelined_files::lock::lock;
 use treelined_files::session::{Changes, SessionState};
+use treelined_wire::BeforeEvent;
+use treelined_wire::methods::Notification;
+use treelined_wire::notification::{self, Origin};
 
 /// `entries_appended` includes the bodies of other writers' entries up to this many bytes together.
 const MAX_BODIES_BYTES: u64 = 1 << 20;
@@ -517,7 +517,7 @@ fn own_appended<'a>(
 pub(crate) struct SessionTree<'a> {
     pub old_leaf_id: Option<&'a str>,
     pub new_leaf_id: Option<&'a str>,
-    pub cause: crate::wire::MoveCause,
+    pub cause: treelined_wire::MoveCause,
     pub navigation_id: Option<&'a str>,
     pub summary_entry: Option<&'a [u8]>,
     pub label_entry: Option<&'a [u8]>,
@@ -526,7 +526,7 @@ pub(crate) struct SessionTree<'a> {
 }
 
 /// The entries; `None` if one cannot be read.
-fn bodies(core: &SessionState, nodes: &[Node]) -> Option<Vec<crate::wire::Raw>> {
+fn bodies(core: &SessionState, nodes: &[Node]) -> Option<Vec<treelined_wire::Raw>> {
     let entries = nodes.iter().map(|node| Some(raw(&core.entry(*node).ok()?)));
     entries.collect()
 }

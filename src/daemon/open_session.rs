@@ -7,7 +7,6 @@ use super::notify::Notices;
 use super::queue::{self, Sessions};
 use super::tree_view::LastView;
 use super::{connection::Connection, follow::WatchedSession};
-use crate::wire;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
@@ -15,6 +14,7 @@ use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Result};
 use treelined_core::stats::PrefixStats;
 pub use treelined_files::session::{self, Busy, Session, SessionState};
+use treelined_wire as wire;
 
 /// An open session.
 pub(crate) struct OpenSession {

@@ -10,8 +10,6 @@ use super::open_session::OpenSession;
 use super::{Daemon, notify};
 use crate::ask::{Answerer, Asking, Digest, Question, QuestionOutcome};
 use crate::hooks::{Hook, OnFailure};
-use crate::wire::methods::Notification;
-use crate::wire::{self, BeforeEvent, CancelReason, EventOutcome, OnNoAnswer, notification};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -21,6 +19,10 @@ use treelined_core::id::{self, ConnectionId, EventId};
 use treelined_files::cancel::Cancel;
 use treelined_files::lock::lock;
 use treelined_files::os::program;
+use treelined_wire::methods::Notification;
+use treelined_wire::{
+    self as wire, BeforeEvent, CancelReason, EventOutcome, OnNoAnswer, notification,
+};
 
 /// Why a client failed that ended while it was asked.
 const CONNECTION_ENDED: &str = "its connection ended while it was asked";

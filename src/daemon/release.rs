@@ -9,12 +9,12 @@ use super::open_session::{OpenSession, Place, SessionGuard, check_writable, guar
 use super::question::EventQuestion;
 use super::queue::Scope;
 use super::reading::inline_or_blocking;
-use crate::wire::BeforeEvent;
 use std::sync::Arc;
 use std::time::Duration;
 use treelined_core::error::Result;
 use treelined_core::id::ExpectedLeaf;
 pub use treelined_files::session::{Activity, Busy, SessionState};
+use treelined_wire::BeforeEvent;
 
 /// The place in the queue of a request that asks before it commits, taken when the request arrived.
 #[must_use]

@@ -3,7 +3,6 @@
 use super::Daemon;
 use super::open_session::OpenSession;
 use super::queue::Access;
-use crate::wire::notification;
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 use tokio::runtime::Handle;
@@ -19,6 +18,7 @@ use treelined_files::log::header::CURRENT_VERSION;
 use treelined_files::log::upstream::{PublishedHook, is_replica};
 use treelined_files::os::file::Location;
 use treelined_files::session::{Session, SessionState};
+use treelined_wire::notification;
 
 impl OpenSession {
     /// Whether entries wait for the log, as the connections of the session know it.

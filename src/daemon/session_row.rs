@@ -1,7 +1,6 @@
 //! Rows of session files as clients get them (protocol.md §3.4).
 
 use super::convert;
-use crate::wire;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use treelined_core::budget::SHOWN_ROW_BYTES;
@@ -11,6 +10,7 @@ use treelined_core::name;
 use treelined_core::timestamp;
 use treelined_files::store::catalogue::CatalogueRow;
 use treelined_files::store::listing::Listing;
+use treelined_wire as wire;
 
 /// The JSON of a row, which the row keeps if it is small.
 pub(crate) fn shown_row(row: &CatalogueRow) -> Result<Cow<'_, [u8]>> {

@@ -5,7 +5,6 @@ use super::connection::Connection;
 use super::open_session::OpenSession;
 use super::question::Decision;
 use crate::summarizer::Summarizer;
-use crate::wire::{self, RequestId};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use treelined_core::error::{Error, Kind, Result};
@@ -17,6 +16,7 @@ use treelined_files::blocking::blocking;
 use treelined_files::cancel::Cancel;
 use treelined_files::lock::lock;
 use treelined_files::session::SessionState;
+use treelined_wire::{self as wire, RequestId};
 
 /// The summarizer of a summary, and the receivers of its progress.
 pub(crate) struct SummaryJob<'a> {

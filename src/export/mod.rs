@@ -13,7 +13,6 @@ mod tally;
 mod transcript;
 
 use crate::renderers::Renderers;
-use crate::wire::Redaction;
 use jsonl::SessionFile;
 use output::Output;
 use page::PageSource;
@@ -26,6 +25,7 @@ use treelined_core::tree::Node;
 use treelined_files::cancel::Cancel;
 use treelined_files::log::{Standing, append};
 use treelined_files::session::SessionState;
+use treelined_wire::Redaction;
 
 /// The form of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

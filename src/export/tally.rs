@@ -1,7 +1,7 @@
 //! The secrets that an export replaces, by kind.
 
-use crate::wire::Redaction;
 use std::collections::BTreeMap;
+use treelined_wire::Redaction;
 
 /// The most ids of entries that are listed for one kind.
 const MAX_IDS: usize = 1000;

@@ -10,12 +10,12 @@ mod supervisor;
 pub(crate) use supervisor::{ExtensionRun, ExtensionSockets, ServeExtension, Supervisors};
 
 use crate::hooks::OnFailure;
-use crate::wire::BeforeEvent;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use treelined_core::id::ConnectionId;
 use treelined_files::lock::lock;
 use treelined_files::os::program::Executable;
+use treelined_wire::BeforeEvent;
 
 /// The variable that names an extension to its program. A daemon with this variable starts no extensions: the program
 /// of an extension may run a daemon.

@@ -12,11 +12,11 @@ use crate::import::family::{self, Forest, MemberNumber, Placement, Rules, Sessio
 use crate::import::mapping::VERSION;
 use crate::import::member::Member;
 use crate::import::{Tool, format};
-use crate::wire::{ImportedFile, ImportedSession};
 use std::collections::{HashMap, HashSet};
 use treelined_core::error::{Error, Result};
 use treelined_core::name;
 use treelined_core::timestamp::{self, Millis};
+use treelined_wire::{ImportedFile, ImportedSession};
 
 /// The members of one tool, joined.
 pub(super) struct Batch {

@@ -5,7 +5,6 @@ use super::new_file::NewFile;
 use crate::import::family::{EntryContent, SessionTree, SpawnPoint, TreeEntry};
 use crate::import::ids::NodeId;
 use crate::import::member::Member;
-use crate::wire::{ImportedFile, ImportedSession, SpawnedBy};
 use serde_json::json;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,6 +16,7 @@ use treelined_files::cancel::Cancel;
 use treelined_files::log::header::Header;
 pub use treelined_files::os::file::{Folder, Location};
 use treelined_files::store::Store;
+use treelined_wire::{ImportedFile, ImportedSession, SpawnedBy};
 
 /// A session to be written, with its share of the import's report.
 pub(super) struct SessionWork<'a> {

@@ -6,7 +6,6 @@ use super::line::{Contents, LineLinks};
 use crate::import::family::{EntryContent, TreeEntry};
 use crate::import::ids::NodeId;
 use crate::import::member::Body;
-use crate::wire::ImportedSession;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 use treelined_core::entry::Kind as EntryKind;
@@ -17,6 +16,7 @@ use treelined_files::log::append::{self, Lock, TryLock};
 use treelined_files::log::{OpenedLog, Standing};
 use treelined_files::os::file::Location;
 use treelined_files::store::Store;
+use treelined_wire::ImportedSession;
 
 /// How long to wait for the lock of a session file.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);

@@ -5,7 +5,6 @@ use super::ledger::{Ledger, SessionRow, SourceRow};
 use super::source::SourceStatus;
 use crate::import::Tool;
 use crate::import::mapping::Former;
-use crate::wire::ImportedSession;
 use std::collections::HashMap;
 use treelined_core::entry::Kind as EntryKind;
 use treelined_core::error::Result;
@@ -14,6 +13,7 @@ use treelined_files::cancel::Cancel;
 use treelined_files::log::OpenedLog;
 use treelined_files::os::file::{Identity, Location};
 use treelined_files::store::Store;
+use treelined_wire::ImportedSession;
 
 /// The version of the UUIDs of imported sessions.
 const VERSION: usize = 8;

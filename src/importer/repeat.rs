@@ -10,7 +10,6 @@ use super::ledger::{Ledger, LedgerFile};
 use super::origin::Origins;
 use super::run::{Import, ImportRequest};
 use super::source::{Source, SourceStatus};
-use crate::wire::ImportSessionsResult;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
@@ -22,6 +21,7 @@ use treelined_core::error::Result;
 use treelined_files::lock::lock;
 pub use treelined_files::os::file::{FileKind, Folder, Location, Status};
 use treelined_files::parallel::{ThreadPlan, map_in_order};
+use treelined_wire::ImportSessionsResult;
 
 /// The files of which another thread examines as many.
 const FILES_OF_THREAD: usize = 256;

@@ -4,12 +4,12 @@ use super::ledger::Ledger;
 use super::reading::ReadSource;
 use super::source::{Source, SourceFailure};
 use crate::import::Tool;
-use crate::wire::{
-    ImportFailure, ImportSessionsResult, ImportTotals, ImportedFile, ImportedSession,
-};
 use std::collections::{HashMap, HashSet};
 use treelined_core::error::Error;
 use treelined_files::os::file::Location;
+use treelined_wire::{
+    ImportFailure, ImportSessionsResult, ImportTotals, ImportedFile, ImportedSession,
+};
 
 /// The most stretches of a file without records in a report.
 const MAX_UNPARSABLE: usize = 1_000;

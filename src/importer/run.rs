@@ -16,7 +16,6 @@ use super::sides::Sides;
 use super::source::{ScanFailure, Source};
 use crate::import::family::{SessionTree, TreeEntry};
 use crate::import::{Tool, format};
-use crate::wire::{ImportSessionsResult, ImportedFile, ImportedSession};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -31,6 +30,7 @@ use treelined_files::lock::lock;
 pub use treelined_files::os::file::{Folder, Location};
 use treelined_files::parallel::{ThreadPlan, cores, map_in_order};
 use treelined_files::store::Store;
+use treelined_wire::{ImportSessionsResult, ImportedFile, ImportedSession};
 
 /// The threads that wait for the disk while others work.
 const WAITING: usize = 6;

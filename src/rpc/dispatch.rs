@@ -11,13 +11,13 @@ use crate::daemon::Daemon;
 use crate::daemon::call::Call;
 use crate::daemon::connection::Connection;
 use crate::stdio::Class;
-use crate::wire::RequestId;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::suggest;
 use treelined_files::lock::lock;
+use treelined_wire::RequestId;
 
 /// Methods that work while the client does not read: answers and cancels (protocol.md §1).
 const ALWAYS: [&str; 4] = [

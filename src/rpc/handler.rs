@@ -1,4 +1,4 @@
-//! The forms of handlers. The scope of a method (the table in [`crate::wire::methods`]) decides which forms its handler
+//! The forms of handlers. The scope of a method (the table in [`treelined_wire::methods`]) decides which forms its handler
 //! can have, and the form decides which operations it can do:
 //!
 //! - immediate: a function of the params, run at once; or one that returns the rest of its work, which waits for no
@@ -22,7 +22,6 @@ use crate::daemon::open_session::{Lease, OpenSession, guard};
 use crate::daemon::queue::Scope;
 use crate::daemon::reading::inline_or_blocking;
 use crate::daemon::release::Release;
-use crate::wire::{Mutation, OnSession, decode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::future::Future;
@@ -35,6 +34,7 @@ use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::append::NewEntry;
 use treelined_files::blocking::blocking;
 use treelined_files::session::SessionState;
+use treelined_wire::{Mutation, OnSession, decode};
 
 /// A result of type `R`: the value, or its JSON.
 pub(super) trait ResultOf<R> {

@@ -1,9 +1,9 @@
 //! The envelope of a request: the members of a frame, and the checks that need no method (protocol.md §1).
 
-use crate::wire::{MAX_COUNT, RequestId};
 use std::borrow::Cow;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::json::{self, Members};
+use treelined_wire::{MAX_COUNT, RequestId};
 
 /// A request as its frame has it.
 pub(super) struct Request<'a> {

@@ -6,9 +6,9 @@ use super::methods::{
     navigate, people, pick, read, render, renderers, search, sessions, tree, turns, watch, web,
 };
 use super::response::Responder;
-use crate::wire;
-use crate::wire::methods::{Scope, scope, with_methods};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use treelined_wire as wire;
+use treelined_wire::methods::{Scope, scope, with_methods};
 
 /// A method of this daemon.
 pub(super) struct Method {

@@ -4,7 +4,6 @@ use super::Server;
 use super::connection::serve_socket;
 use super::listener::MAX_CONNECTIONS;
 use crate::web::{WebAddress, WebBackend, WebListener, WebServer};
-use crate::wire::OpenWebResult;
 use anyhow::{Context, bail};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,6 +11,7 @@ use treelined_core::error::{Error, Kind, Result};
 use treelined_files::lock::lock;
 pub use treelined_files::os::socket::Stream;
 use treelined_files::os::stream::into_file;
+use treelined_wire::OpenWebResult;
 
 /// The server as the WebSocket sees it.
 struct Backend(Arc<Server>);

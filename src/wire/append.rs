@@ -9,7 +9,7 @@ use serde::Serialize;
 /// How safe a write is at the time of the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Durability {
+pub enum Durability {
     /// Nothing was written, or the session is ephemeral.
     None,
     /// The write survives the death of the daemon.
@@ -49,7 +49,7 @@ mutation_params! {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(example = super::example(r#"{"entryId": "u1", "leafId": "u1", "durability": "interval"}"#))]
-pub(crate) struct AppendMessageResult {
+pub struct AppendMessageResult {
     /// The id of the new entry.
     pub entry_id: String,
     /// The leaf after the append: the new entry.
@@ -93,7 +93,7 @@ mutation_params! {
 #[schemars(example = super::example(r#"{
   "entryIds": ["a1", "u2", "a2"], "leafId": "a2", "durability": "interval"
 }"#))]
-pub(crate) struct AppendEntriesResult {
+pub struct AppendEntriesResult {
     /// The ids of the new entries, in the order of `entries`.
     pub entry_ids: Vec<String>,
     /// The leaf after the append: the last of the new entries.
@@ -123,7 +123,7 @@ mutation_params! {
 #[schemars(example = super::example(r#"{
   "entryId": "16e149ed", "leafId": "16e149ed", "durability": "interval"
 }"#))]
-pub(crate) struct AppendLabelResult {
+pub struct AppendLabelResult {
     /// The id of the label entry.
     pub entry_id: String,
     /// The leaf after the append: the label entry.
@@ -150,7 +150,7 @@ mutation_params! {
 #[schemars(example = super::example(r#"{
   "entryIds": ["0c16eded", "6122b546"], "leafId": "6122b546", "durability": "interval"
 }"#))]
-pub(crate) struct CherryPickResult {
+pub struct CherryPickResult {
     /// The ids of the copies, in order.
     pub entry_ids: Vec<String>,
     /// The leaf after the append: the last copy.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[schemars(example = super::example(r#"{
   "name": "todo", "description": "Adds an item to the list", "argumentHint": "TEXT"
 }"#))]
-pub(crate) struct RegisterCommandParams {
+pub struct RegisterCommandParams {
     /// The name: a letter from a to z, then at most 63 of `a-z0-9_-`.
     #[schemars(regex(pattern = "^[a-z][a-z0-9_-]{0,63}$"))]
     pub name: String,
@@ -23,13 +23,13 @@ pub(crate) struct RegisterCommandParams {
 /// The result of `register_command`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(example = super::example("{}"))]
-pub(crate) struct RegisterCommandResult {}
+pub struct RegisterCommandResult {}
 
 /// The params of `unregister_command`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = super::example(r#"{"name": "todo"}"#))]
-pub(crate) struct UnregisterCommandParams {
+pub struct UnregisterCommandParams {
     /// The name of a command of this connection.
     pub name: String,
 }
@@ -37,13 +37,13 @@ pub(crate) struct UnregisterCommandParams {
 /// The result of `unregister_command`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(example = super::example("{}"))]
-pub(crate) struct UnregisterCommandResult {}
+pub struct UnregisterCommandResult {}
 
 /// The params of `list_commands`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = super::example("{}"))]
-pub(crate) struct ListCommandsParams {}
+pub struct ListCommandsParams {}
 
 /// The result of `list_commands`.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -55,7 +55,7 @@ pub(crate) struct ListCommandsParams {}
     }
   ]
 }"#))]
-pub(crate) struct ListCommandsResult {
+pub struct ListCommandsResult {
     /// The commands of all connections, sorted by name.
     pub commands: Vec<RegisteredCommand>,
 }
@@ -63,7 +63,7 @@ pub(crate) struct ListCommandsResult {
 /// A command that a connection offers.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct RegisteredCommand {
+pub struct RegisteredCommand {
     /// The name.
     pub name: String,
     /// Description of the command, for people.
@@ -80,7 +80,7 @@ pub(crate) struct RegisteredCommand {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = super::example(r#"{"name": "todo", "args": "Ship it", "sessionId": "tour"}"#))]
-pub(crate) struct RunCommandParams {
+pub struct RunCommandParams {
     /// The name of a registered command.
     pub name: String,
     /// The argument, at most 1 MiB. Default: the empty text.
@@ -96,7 +96,7 @@ pub(crate) struct RunCommandParams {
 /// The result of `run_command`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(example = super::example(r#"{"output": "Added: Ship it"}"#))]
-pub(crate) struct RunCommandResult {
+pub struct RunCommandResult {
     /// Text to show.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
@@ -113,7 +113,7 @@ pub(crate) struct RunCommandResult {
   "eventId": "7b0c6a53-3a0e-4a0c-8d1e-6a41d1f4c7aa", "name": "todo", "args": "Ship it",
   "sessionId": "tour", "by": "editor", "timeoutMs": 30000
 }"#))]
-pub(crate) struct CommandInvoked {
+pub struct CommandInvoked {
     /// The id of the question, for `answer_event`.
     pub event_id: String,
     /// The name of the command.

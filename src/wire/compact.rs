@@ -69,7 +69,7 @@ session_params! {
     "fileOps": {"readFiles": [], "modifiedFiles": []}
   }
 }"#))]
-pub(crate) struct PrepareCompactionResult {
+pub struct PrepareCompactionResult {
     /// The preparation that `session_before_compact` would carry.
     pub preparation: CompactionPreparation,
 }
@@ -111,7 +111,7 @@ mutation_params! {
   },
   "durability": "interval"
 }"#))]
-pub(crate) struct CompactResult {
+pub struct CompactResult {
     /// True if nothing changed; `reason` says why.
     pub cancelled: bool,
     /// Why nothing changed. Present if `cancelled`.
@@ -135,7 +135,7 @@ pub(crate) struct CompactResult {
 /// The parts of the context that a compaction summarizes and keeps.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct CompactionPreparation {
+pub struct CompactionPreparation {
     /// The id of the first entry that stays in the context.
     pub first_kept_entry_id: String,
     /// The entries to summarize, in file order, with context edits applied. The prefix of a split turn is not
@@ -181,7 +181,7 @@ pub(crate) struct CompactionPreparation {
 /// The files that the summarized part touched, sorted.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct FileOps {
+pub struct FileOps {
     /// The paths of files that were read and not modified.
     pub read_files: Vec<String>,
     /// The paths of files that were written or edited.

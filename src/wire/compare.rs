@@ -45,7 +45,7 @@ session_params! {
     }
   }
 }"#))]
-pub(crate) struct CompareBranchesResult {
+pub struct CompareBranchesResult {
     /// The id of the deepest entry on both paths; null if the paths have different roots.
     pub ancestor_id: Option<String>,
     /// The branch that ends with `a`.
@@ -57,7 +57,7 @@ pub(crate) struct CompareBranchesResult {
 /// The entries of a path that the other path does not have.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ComparedBranch {
+pub struct ComparedBranch {
     /// The ids of the entries below the common ancestor, in the order of the path. Empty if the branch ends with the
     /// common ancestor.
     pub entry_ids: Vec<String>,
@@ -70,7 +70,7 @@ pub(crate) struct ComparedBranch {
 /// Files, as tool calls name them, sorted, each in one list only.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct TouchedFiles {
+pub struct TouchedFiles {
     /// Files read and not modified.
     pub read_files: Vec<String>,
     /// Files written or edited.
@@ -80,7 +80,7 @@ pub(crate) struct TouchedFiles {
 /// Sums over entries.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct BranchStats {
+pub struct BranchStats {
     /// The number of messages by role.
     pub messages: BTreeMap<String, u64>,
     /// The number of tool calls in assistant messages.
@@ -105,7 +105,7 @@ pub(crate) struct BranchStats {
 /// The use of one model.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ModelStats {
+pub struct ModelStats {
     /// The provider that served the model; empty if the entries do not name it.
     pub provider: String,
     /// The provider's name for the model; empty if the entries do not name it.
@@ -147,7 +147,7 @@ session_params! {
   ],
   "startedAt": "2026-11-22T05:40:35.833Z", "endedAt": "2026-11-22T05:41:35.833Z", "activeMs": 60000
 }"#))]
-pub(crate) struct GetStatsResult {
+pub struct GetStatsResult {
     /// The sums.
     #[serde(flatten)]
     pub stats: BranchStats,

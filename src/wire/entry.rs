@@ -27,7 +27,7 @@ macro_rules! entries {
             $(#[$doc])*
             #[derive(JsonSchema)]
             #[schemars(rename_all = "camelCase", transform = type_tag($tag))]
-            pub(crate) struct $name {
+            pub struct $name {
                 /// The id of the entry, unique in the session.
                 pub id: String,
                 /// The id of the parent; null at a root.
@@ -175,15 +175,15 @@ entries! {
 }
 
 /// An entry of the tree, by its `type`.
-pub(crate) struct Entry;
+pub struct Entry;
 
 /// A line of a session file.
-pub(crate) struct FileLine;
+pub struct FileLine;
 
 /// An entry of any other type.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
-pub(crate) struct OtherEntry {
+pub struct OtherEntry {
     /// The type.
     #[schemars(extend("not" = { "enum": KNOWN_TYPES.iter().chain(&["session"]).collect::<Vec<_>>() }))]
     pub r#type: String,
@@ -198,7 +198,7 @@ pub(crate) struct OtherEntry {
 /// The first line of a session file. It is not part of the tree.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase", transform = type_tag("session"))]
-pub(crate) struct SessionHeader {
+pub struct SessionHeader {
     /// The version of the format.
     #[schemars(extend("const" = 3))]
     pub version: u64,
@@ -219,7 +219,7 @@ pub(crate) struct SessionHeader {
 /// A move of the leaf without a summary. It is not an entry of the tree.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase", transform = type_tag("custom"))]
-pub(crate) struct LeafRecord {
+pub struct LeafRecord {
     /// The `customType` of leaf records.
     #[schemars(extend("const" = LEAF_RECORD))]
     pub custom_type: String,
@@ -235,7 +235,7 @@ pub(crate) struct LeafRecord {
 
 /// The old leaf and the cause of a move.
 #[derive(JsonSchema)]
-pub(crate) struct LeafMove {
+pub struct LeafMove {
     /// The id of the old leaf; null at the empty position.
     pub from: Option<String>,
     /// The operation that moved the leaf, `import`, or `keep` for a place that was kept.
@@ -248,7 +248,7 @@ pub(crate) struct LeafMove {
 /// The operation after which a leaf record was written.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum LeafCause {
+pub enum LeafCause {
     SetLeaf,
     Branch,
     NavigateTree,
@@ -261,7 +261,7 @@ pub(crate) enum LeafCause {
 /// An import of a session, in the leaf record with which it ends.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
-pub(crate) struct LeafImport {
+pub struct LeafImport {
     /// The rows of the session and of its files, `{session, files}`, as in the result of `import_sessions`.
     pub report: serde_json::Map<String, serde_json::Value>,
     /// The id of the entry at which the tool went on; null at the empty position.
@@ -274,7 +274,7 @@ pub(crate) struct LeafImport {
 /// entry of the tree.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase", transform = type_tag("custom"))]
-pub(crate) struct DeletionRecord {
+pub struct DeletionRecord {
     /// `treelined.trashed`, or `treelined.restored`.
     #[schemars(extend("enum" = DELETIONS))]
     pub custom_type: String,
@@ -291,20 +291,20 @@ pub(crate) struct DeletionRecord {
 /// The session of a deletion.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
-pub(crate) struct DeletionOf {
+pub struct DeletionOf {
     /// The id of the session. In a copy of the file under another id, the record says nothing.
     pub session_id: String,
 }
 
 /// The content that a context edit shows instead.
 #[derive(JsonSchema)]
-pub(crate) struct Replacement {
+pub struct Replacement {
     /// The content that replaces that of the target.
     pub content: Content,
 }
 
 /// An entry to append, by its `type`.
-pub(crate) struct NewEntry;
+pub struct NewEntry;
 
 impl JsonSchema for Entry {
     fn schema_name() -> Cow<'static, str> {

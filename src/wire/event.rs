@@ -19,7 +19,7 @@ use treelined_core::error::Error;
 #[schemars(example = super::example(r#"{
   "eventId": "0198c1f0-5e00-7000-8000-000000000003", "result": {"label": "first try"}
 }"#))]
-pub(crate) struct AnswerEventParams {
+pub struct AnswerEventParams {
     /// The id of the question, from the event.
     pub event_id: String,
     /// The answer; an empty object is no opinion. Default: none, with `error` or `extendMs`.
@@ -37,7 +37,7 @@ pub(crate) struct AnswerEventParams {
 
 /// The request that an `answer_event` makes.
 #[derive(Debug)]
-pub(crate) enum EventReply {
+pub enum EventReply {
     Answer(Box<EventAnswer>),
     /// The command failed.
     Failure(String),
@@ -47,7 +47,7 @@ pub(crate) enum EventReply {
 
 impl AnswerEventParams {
     /// Returns what is given of answer, failure and extension; fails with `invalidParams` unless it is exactly one.
-    pub(crate) fn reply(self) -> Result<(String, EventReply), Error> {
+    pub fn reply(self) -> Result<(String, EventReply), Error> {
         let reply = match (self.result, self.error, self.extend_ms) {
             (Some(answer), None, None) => EventReply::Answer(Box::new(answer)),
             (None, Some(error), None) => EventReply::Failure(error),
@@ -76,13 +76,13 @@ impl AnswerEventParams {
 }
 
 /// The most characters of the reason of a cancel (protocol.md §5.2).
-pub(crate) const MOST_REASON_CHARACTERS: usize = 500;
+pub const MOST_REASON_CHARACTERS: usize = 500;
 
 /// The opinion of a client. A `cancel` wins over everything else; of each other member, the first client that
 /// gives it counts. A member that does not belong to the event is refused.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct EventAnswer {
+pub struct EventAnswer {
     /// True cancels the operation that the event is about. Default: false.
     pub cancel: Option<bool>,
     /// Text for people that says why, with `cancel`: at most 500 characters. Default: none.
@@ -118,7 +118,7 @@ pub(crate) struct EventAnswer {
 
 impl EventAnswer {
     /// Fails with `invalidParams` if a member does not belong to the event.
-    pub(crate) fn check(&self, event: impl Into<AskingEvent>) -> Result<(), Error> {
+    pub fn check(&self, event: impl Into<AskingEvent>) -> Result<(), Error> {
         use AskingEvent::{
             CommandInvoked as Command, SessionBeforeCompact as Compact, SessionBeforeFork as Fork,
             SessionBeforeTree as Tree, UserAsked as User,
@@ -174,7 +174,7 @@ impl EventAnswer {
 /// A compaction that a client made itself.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct GivenCompaction {
+pub struct GivenCompaction {
     /// The text of the summary.
     pub summary: String,
     /// The id of the first entry that stays in the context, on the path to the leaf; null keeps nothing.
@@ -198,7 +198,7 @@ pub(crate) struct GivenCompaction {
 
 /// The beginning of the part of the context that a compaction keeps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) enum KeptFrom {
+pub enum KeptFrom {
     /// The member is left out: as the question proposed.
     #[default]
     AsPrepared,
@@ -218,7 +218,7 @@ impl From<Option<String>> for KeptFrom {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(example = super::example(r#"{"accepted": true}"#))]
-pub(crate) struct AnswerEventResult {
+pub struct AnswerEventResult {
     /// True: the answer came in time.
     pub accepted: bool,
     /// How many milliseconds are left. Present after `extendMs`.
@@ -228,7 +228,7 @@ pub(crate) struct AnswerEventResult {
 
 /// Ids of entries, in order. They share one text, and a copy shares it too: a branch may have 100,000.
 #[derive(Debug, Clone)]
-pub(crate) struct IdList(Arc<IdTexts>);
+pub struct IdList(Arc<IdTexts>);
 
 #[derive(Debug)]
 struct IdTexts {
@@ -273,7 +273,7 @@ impl Serialize for IdList {
 /// The branch that a navigation is about to leave.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct TreePreparation {
+pub struct TreePreparation {
     /// The id of the target of the navigation.
     pub target_id: String,
     /// The id of the leaf; null at the empty position.
@@ -331,21 +331,21 @@ pub(crate) struct TreePreparation {
     clippy::enum_variant_names,
     reason = "the variants are the names of the notifications"
 )]
-pub(crate) enum BeforeEvent {
+pub enum BeforeEvent {
     SessionBeforeTree,
     SessionBeforeFork,
     SessionBeforeCompact,
 }
 
 impl BeforeEvent {
-    pub(crate) const ALL: [BeforeEvent; 3] = [
+    pub const ALL: [BeforeEvent; 3] = [
         BeforeEvent::SessionBeforeTree,
         BeforeEvent::SessionBeforeFork,
         BeforeEvent::SessionBeforeCompact,
     ];
 
     /// The name of its notification.
-    pub(crate) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             BeforeEvent::SessionBeforeTree => "session_before_tree",
             BeforeEvent::SessionBeforeFork => "session_before_fork",
@@ -357,7 +357,7 @@ impl BeforeEvent {
 /// An event that asks a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum AskingEvent {
+pub enum AskingEvent {
     SessionBeforeTree,
     SessionBeforeFork,
     SessionBeforeCompact,
@@ -367,7 +367,7 @@ pub(crate) enum AskingEvent {
 
 impl AskingEvent {
     /// The name of its notification.
-    pub(crate) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::SessionBeforeTree => BeforeEvent::SessionBeforeTree.name(),
             Self::SessionBeforeFork => BeforeEvent::SessionBeforeFork.name(),
@@ -391,7 +391,7 @@ impl From<BeforeEvent> for AskingEvent {
 /// Why an operation did not happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum CancelReason {
+pub enum CancelReason {
     /// A client or a hook answered `cancel`.
     CancelledByClient,
     /// A client did not answer in time, and `onNoAnswer` is `cancel`.
@@ -403,7 +403,7 @@ pub(crate) enum CancelReason {
 /// How a question ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum EventOutcome {
+pub enum EventOutcome {
     /// A client or a hook answered `cancel`, or one failed that has not declared to let operations proceed then.
     Cancelled,
     /// A client or a hook gave the summary.

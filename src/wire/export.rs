@@ -29,7 +29,7 @@ session_params! {
 /// The form of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum ExportFormat {
+pub enum ExportFormat {
     /// One file with the page and the session in it.
     Html,
     /// A document for readers.
@@ -43,7 +43,7 @@ pub(crate) enum ExportFormat {
 /// The part of a session that an export has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum ExportScope {
+pub enum ExportScope {
     /// All entries.
     Tree,
     /// The path to an entry.
@@ -55,7 +55,7 @@ pub(crate) enum ExportScope {
 /// How paths in a home directory are shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum HomePaths {
+pub enum HomePaths {
     /// As they are.
     #[default]
     Keep,
@@ -70,7 +70,7 @@ pub(crate) enum HomePaths {
   "path": "/home/ada/tour.html", "bytes": 181204,
   "redactions": [{"kind": "github-token", "count": 2, "entryIds": ["a1", "a2"]}]
 }"#))]
-pub(crate) struct ExportSessionResult {
+pub struct ExportSessionResult {
     /// The path of the file. Present if the request has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
@@ -86,7 +86,7 @@ pub(crate) struct ExportSessionResult {
 /// The secrets of one kind that an export replaces.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Redaction {
+pub struct Redaction {
     /// The kind of the secret, such as `github-token`.
     pub kind: String,
     /// The number of replaced secrets.

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 /// The error object of a response.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ErrorObject {
+pub struct ErrorObject {
     /// The number of the error, for JSON-RPC libraries. Programs compare `data.kind` instead.
     pub code: i32,
     /// A sentence for people. It may change.
@@ -23,7 +23,7 @@ pub(crate) struct ErrorObject {
 /// The members of an error for programs.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ErrorData {
+pub struct ErrorData {
     /// The cause of the error.
     #[schemars(extend("$ref" = "#/$defs/ErrorKind"))]
     pub kind: String,
@@ -40,7 +40,7 @@ pub(crate) struct ErrorData {
 /// The `details` of `invalidParams`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct InvalidParamsDetails {
+pub struct InvalidParamsDetails {
     /// The path of the wrong member, such as `summary.details`; empty for the params as a whole.
     pub field: String,
     /// A sentence for people.
@@ -53,7 +53,7 @@ pub(crate) struct InvalidParamsDetails {
 /// The `details` of `entryNotFound`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct EntryNotFoundDetails {
+pub struct EntryNotFoundDetails {
     /// The id that no entry has.
     pub entry_id: String,
 }
@@ -61,7 +61,7 @@ pub(crate) struct EntryNotFoundDetails {
 /// The `details` of `leafMoved`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct LeafMovedDetails {
+pub struct LeafMovedDetails {
     /// The leaf that the request expected; null at the empty position.
     pub expected_leaf_id: Option<String>,
     /// The actual leaf; null at the empty position.
@@ -75,7 +75,7 @@ pub(crate) struct LeafMovedDetails {
 /// The `details` of `sessionBusy`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct SessionBusyDetails {
+pub struct SessionBusyDetails {
     /// The activity that is running.
     pub by: BusyBy,
     /// The id of the navigation that is running.
@@ -86,7 +86,7 @@ pub(crate) struct SessionBusyDetails {
 /// An operation that keeps a session busy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum BusyBy {
+pub enum BusyBy {
     Turn,
     Compaction,
     Navigation,
@@ -95,7 +95,7 @@ pub(crate) enum BusyBy {
 /// The `details` of `entryInvalid`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct EntryInvalidDetails {
+pub struct EntryInvalidDetails {
     /// The index of the wrong entry among those to append, from 0.
     pub index: u64,
     /// The path of the wrong member.
@@ -105,7 +105,7 @@ pub(crate) struct EntryInvalidDetails {
 /// The `details` of `commandExists` and `commandNotFound`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct CommandDetails {
+pub struct CommandDetails {
     /// The name of the command.
     pub name: String,
 }
@@ -113,7 +113,7 @@ pub(crate) struct CommandDetails {
 /// The `details` of `commandFailed`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct CommandFailedDetails {
+pub struct CommandFailedDetails {
     /// The name of the command.
     pub name: String,
     /// Why it failed.
@@ -126,7 +126,7 @@ pub(crate) struct CommandFailedDetails {
 /// Why a command failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum CommandFailure {
+pub enum CommandFailure {
     /// The client that offers it answered with an error.
     Error,
     /// It took too long.
@@ -138,7 +138,7 @@ pub(crate) enum CommandFailure {
 /// The `details` of `treeChanged`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct TreeChangedDetails {
+pub struct TreeChangedDetails {
     /// The current revision of the tree.
     pub revision: String,
 }
@@ -146,7 +146,7 @@ pub(crate) struct TreeChangedDetails {
 /// The `details` of `storageFull` and `storageIo`, if a part of the entries was written.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct PartialWriteDetails {
+pub struct PartialWriteDetails {
     /// The ids of the entries that were written.
     pub written_ids: Vec<String>,
 }

@@ -30,7 +30,7 @@ session_params! {
 /// The part of a session that a fork copies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum ForkScope {
+pub enum ForkScope {
     /// The path to an entry.
     #[default]
     Branch,
@@ -41,7 +41,7 @@ pub(crate) enum ForkScope {
 /// Where a fork ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum ForkPosition {
+pub enum ForkPosition {
     /// Before the entry, which must be a user message.
     Before,
     /// With the entry.
@@ -67,7 +67,7 @@ pub(crate) enum ForkPosition {
   },
   "editorText": "Clear the cache.", "cancelled": false, "durability": "interval"
 }"#))]
-pub(crate) struct ForkSessionResult {
+pub struct ForkSessionResult {
     /// The new session, which is open. Absent if `cancelled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<Session>,
@@ -109,7 +109,7 @@ session_params! {
     {"entryId": "u2", "text": "Clear the cache.", "onActivePath": false}
   ]
 }"#))]
-pub(crate) struct GetForkMessagesResult {
+pub struct GetForkMessagesResult {
     /// The user messages in file order, without empty ones.
     pub messages: Vec<ForkMessage>,
 }
@@ -117,7 +117,7 @@ pub(crate) struct GetForkMessagesResult {
 /// A user message.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ForkMessage {
+pub struct ForkMessage {
     /// The id of the message's entry.
     pub entry_id: String,
     /// The text of the message.

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
   "protocolVersion": 1, "clientInfo": {"name": "example"},
   "capabilities": {"answers": {"session_before_tree": {}}}
 }"#))]
-pub(crate) struct InitializeParams {
+pub struct InitializeParams {
     /// The version of the protocol that the client speaks: 1. The daemon answers any other version with its
     /// own.
     #[serde(deserialize_with = "required_count")]
@@ -41,7 +41,7 @@ pub(crate) struct InitializeParams {
 /// The name and version of a client.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ClientInfo {
+pub struct ClientInfo {
     /// The name of the program. `event_resolved` names the client by it.
     pub name: String,
     /// The version of the program. Default: none.
@@ -51,7 +51,7 @@ pub(crate) struct ClientInfo {
 /// The abilities and wishes of the client. Unknown members are ignored.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ClientCapabilities {
+pub struct ClientCapabilities {
     /// The events that the client answers; the daemon waits for its answers. Default: none.
     #[serde(default, deserialize_with = "lenient_object")]
     #[schemars(with = "Option<Lenient<Answers>>")]
@@ -83,7 +83,7 @@ pub(crate) struct ClientCapabilities {
 
 /// The events that a client answers, each given as an object, which may be empty.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-pub(crate) struct Answers {
+pub struct Answers {
     /// Navigations wait for this client. Default: absent.
     #[serde(default, deserialize_with = "lenient_option")]
     #[schemars(with = "Option<Lenient<DeclaredAnswer>>")]
@@ -101,7 +101,7 @@ pub(crate) struct Answers {
 /// How a client answers an event. Unknown members are ignored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct DeclaredAnswer {
+pub struct DeclaredAnswer {
     /// The answer that counts if the client fails: its connection ends while it is asked. Default: `cancel`.
     pub on_failure: Option<OnFailure>,
 }
@@ -109,7 +109,7 @@ pub(crate) struct DeclaredAnswer {
 /// The answer to a before event that counts in place of the answer of a client that fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum OnFailure {
+pub enum OnFailure {
     /// The operation is cancelled: a guard that fails does not consent.
     #[default]
     Cancel,
@@ -127,7 +127,7 @@ pub(crate) enum OnFailure {
   "capabilities": {"summarizer": "outline"},
   "limits": {"maxFrameBytes": 67108864, "maxAnswerMs": 600000, "maxQueuedBytes": 16777216}
 }"#))]
-pub(crate) struct InitializeResult {
+pub struct InitializeResult {
     /// The version of the protocol that the daemon speaks.
     pub protocol_version: u32,
     /// The name and version of the daemon.
@@ -145,7 +145,7 @@ pub(crate) struct InitializeResult {
 /// The name and version of the daemon.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ServerInfo {
+pub struct ServerInfo {
     /// The name of the program: `treelined`.
     pub name: String,
     /// The version of the program.
@@ -155,7 +155,7 @@ pub(crate) struct ServerInfo {
 /// The abilities of the daemon.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ServerCapabilities {
+pub struct ServerCapabilities {
     /// The configured summarizer: `outline`, `llm` or `command`; null if there is none.
     pub summarizer: Option<String>,
 }
@@ -163,7 +163,7 @@ pub(crate) struct ServerCapabilities {
 /// The limits of the daemon.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Limits {
+pub struct Limits {
     /// The most bytes of one message that the daemon reads.
     pub max_frame_bytes: u64,
     /// How many milliseconds a question can stay open.
@@ -176,7 +176,7 @@ pub(crate) struct Limits {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = super::example(r#"{}"#))]
-pub(crate) struct DiscoverParams {}
+pub struct DiscoverParams {}
 
 /// An OpenRPC document.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -184,18 +184,18 @@ pub(crate) struct DiscoverParams {}
 #[schemars(example = super::example(r#"{
   "openrpc": "1.3.2", "info": {"title": "treelined", "version": "0.1.0"}, "methods": []
 }"#))]
-pub(crate) struct DiscoverResult(pub Map<String, Value>);
+pub struct DiscoverResult(pub Map<String, Value>);
 
 /// The params of `shutdown`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = super::example(r#"{}"#))]
-pub(crate) struct ShutdownParams {}
+pub struct ShutdownParams {}
 
 /// The result of `shutdown`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(example = super::example(r#"{}"#))]
-pub(crate) struct ShutdownResult {}
+pub struct ShutdownResult {}
 
 /// The params of `$/cancel_request`. A client sends it as a notification or as a request. A cancelled navigation
 /// answers `cancelled: true`, and any other request fails with `cancelled`. If the operation is already
@@ -203,7 +203,7 @@ pub(crate) struct ShutdownResult {}
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = super::example(r#"{"requestId": 7}"#))]
-pub(crate) struct CancelRequestParams {
+pub struct CancelRequestParams {
     /// The id of the request to cancel; an unknown one is ignored.
     pub request_id: RequestId,
 }
@@ -212,7 +212,7 @@ pub(crate) struct CancelRequestParams {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = super::example(r#"{"id": 7}"#))]
-pub(crate) struct LspCancelRequestParams {
+pub struct LspCancelRequestParams {
     /// The id of the request to cancel; an unknown one is ignored.
     pub id: RequestId,
 }
@@ -220,4 +220,4 @@ pub(crate) struct LspCancelRequestParams {
 /// An empty object.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(example = super::example(r#"{}"#))]
-pub(crate) struct CancelRequestResult {}
+pub struct CancelRequestResult {}

@@ -10,7 +10,7 @@ use treelined_core::error::Error;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = super::example(r#"{"from": "codex", "since": "2026-01-01"}"#))]
-pub(crate) struct ImportSessionsParams {
+pub struct ImportSessionsParams {
     /// The tool whose conversations are imported. Default: `auto`.
     pub from: Option<ImportFrom>,
     /// Files and folders to import. Default: the places where the tools keep their sessions.
@@ -35,7 +35,7 @@ pub(crate) struct ImportSessionsParams {
 /// The tool that an import reads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum ImportFrom {
+pub enum ImportFrom {
     /// Every tool, each file by its content.
     #[default]
     Auto,
@@ -72,7 +72,7 @@ pub(crate) enum ImportFrom {
     "recovered": 1, "gaps": 0, "duplicates": 0, "revised": 0, "held": 0, "bytes": 181204
   }
 }"#))]
-pub(crate) struct ImportSessionsResult {
+pub struct ImportSessionsResult {
     /// The sessions of all conversations that were found.
     pub sessions: Vec<ImportedSession>,
     /// The files that were read, and those that could not be read. Files that have not changed since the last
@@ -88,7 +88,7 @@ pub(crate) struct ImportSessionsResult {
 /// A place where a tool keeps its conversations.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ImportPlace {
+pub struct ImportPlace {
     /// The tool.
     pub tool: String,
     /// The absolute path of the folder or database.
@@ -102,7 +102,7 @@ pub(crate) struct ImportPlace {
 /// One session of an import.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ImportedSession {
+pub struct ImportedSession {
     /// The tool that wrote it.
     pub tool: String,
     /// The tool's id of the conversation; of a family, that of its first one.
@@ -157,7 +157,7 @@ pub(crate) struct ImportedSession {
 /// One file of an import, or one session of a database.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ImportedFile {
+pub struct ImportedFile {
     /// The tool that wrote it. Absent if it is not recognized.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
@@ -193,7 +193,7 @@ pub(crate) struct ImportedFile {
 /// Why a file was not imported.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ImportFailure {
+pub struct ImportFailure {
     /// The kind of failure, such as `unrecognized`, `pathDenied` or `importFailed`.
     pub kind: String,
     /// A sentence for people.
@@ -203,7 +203,7 @@ pub(crate) struct ImportFailure {
 /// The sums of an import.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ImportTotals {
+pub struct ImportTotals {
     /// Sessions.
     pub sessions: u64,
     /// Sessions that this import made.
@@ -252,7 +252,7 @@ session_params! {
     }
   ]
 }"#))]
-pub(crate) struct ImportReportResult {
+pub struct ImportReportResult {
     /// The imports that changed the session, oldest first; none for a session that was not imported.
     pub imports: Vec<ImportRecord>,
 }
@@ -260,7 +260,7 @@ pub(crate) struct ImportReportResult {
 /// One import of a session.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ImportRecord {
+pub struct ImportRecord {
     /// The time of the import, ISO 8601.
     pub timestamp: String,
     /// The id of the entry at which the tool went on; null at the empty position.

@@ -8,20 +8,20 @@ use std::marker::PhantomData;
 use treelined_core::shape::{self, KnownMember, Record, Shape};
 
 /// A message, by its role.
-pub(crate) struct Message;
+pub struct Message;
 
 /// A text, or content blocks.
-pub(crate) struct Content;
+pub struct Content;
 
 /// A piece of content, by its type.
-pub(crate) struct ContentBlock;
+pub struct ContentBlock;
 
 /// The tokens that a model used.
-pub(crate) struct Usage;
+pub struct Usage;
 
 /// The schema of a member that may be left out *and* may be null, which an optional member of outgoing JSON
 /// otherwise may not.
-pub(crate) struct OrNull<T>(PhantomData<T>);
+pub struct OrNull<T>(PhantomData<T>);
 
 impl JsonSchema for Message {
     fn schema_name() -> Cow<'static, str> {

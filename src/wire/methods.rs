@@ -13,7 +13,7 @@ use treelined_core::error::Kind;
 
 /// Where the daemon runs the requests of a method, and in which order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub enum Scope {
     /// Runs at once, and waits for no other request.
     Immediate,
     /// Runs in order with the requests to the session that it names, and changes which sessions are open or
@@ -25,7 +25,7 @@ pub(crate) enum Scope {
 
 /// The use that a method makes of its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
+pub enum Access {
     /// Changes nothing.
     Read,
     /// Changes the session, and waits for neither a client nor a summarizer.
@@ -36,7 +36,7 @@ pub(crate) enum Access {
 
 impl Scope {
     /// The name in `methods.json`.
-    pub(crate) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Immediate => "immediate",
             Self::Registry => "registry",
@@ -49,7 +49,7 @@ impl Scope {
 
 impl Scope {
     /// Explains the scope in `reference.md`.
-    pub(crate) const fn meaning(self) -> &'static str {
+    pub const fn meaning(self) -> &'static str {
         match self {
             Self::Immediate => "The request runs at once and waits for no other request.",
             Self::Registry => {
@@ -69,27 +69,29 @@ impl Scope {
 }
 
 /// The scope that a row declares.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! scope {
     (immediate) => {
-        $crate::wire::methods::Scope::Immediate
+        $crate::methods::Scope::Immediate
     };
     (registry) => {
-        $crate::wire::methods::Scope::Registry
+        $crate::methods::Scope::Registry
     };
     (session(read)) => {
-        $crate::wire::methods::Scope::Session($crate::wire::methods::Access::Read)
+        $crate::methods::Scope::Session($crate::methods::Access::Read)
     };
     (session(append)) => {
-        $crate::wire::methods::Scope::Session($crate::wire::methods::Access::Append)
+        $crate::methods::Scope::Session($crate::methods::Access::Append)
     };
     (session(release)) => {
-        $crate::wire::methods::Scope::Session($crate::wire::methods::Access::Release)
+        $crate::methods::Scope::Session($crate::methods::Access::Release)
     };
 }
-pub(crate) use scope;
+pub use scope;
 
 /// Failures of any request, whatever its method.
-pub(crate) const ANY: &[Kind] = &[
+pub const ANY: &[Kind] = &[
     Kind::ParseError,
     Kind::InvalidRequest,
     Kind::MethodNotFound,
@@ -102,13 +104,13 @@ pub(crate) const ANY: &[Kind] = &[
 ];
 
 /// Failures of a method with params.
-pub(crate) const PARAMS: &[Kind] = &[Kind::InvalidParams];
+pub const PARAMS: &[Kind] = &[Kind::InvalidParams];
 
 /// Failures of a method on one open session.
-pub(crate) const SESSION: &[Kind] = &[Kind::InvalidParams, Kind::SessionNotFound];
+pub const SESSION: &[Kind] = &[Kind::InvalidParams, Kind::SessionNotFound];
 
 /// Failures of a method that reads entries from the file.
-pub(crate) const FILE: &[Kind] = &[
+pub const FILE: &[Kind] = &[
     Kind::SessionDeleted,
     Kind::SessionReplaced,
     Kind::StorageIo,
@@ -117,7 +119,7 @@ pub(crate) const FILE: &[Kind] = &[
 ];
 
 /// Failures of a method that appends to the file.
-pub(crate) const APPEND: &[Kind] = &[
+pub const APPEND: &[Kind] = &[
     Kind::SessionLocked,
     Kind::SessionExists,
     Kind::VersionUnsupported,
@@ -133,24 +135,26 @@ pub(crate) const APPEND: &[Kind] = &[
 ];
 
 /// Failures of a method that takes content and ids of entries from the client.
-pub(crate) const ENTRY: &[Kind] = &[Kind::EntryInvalid, Kind::DuplicateEntryId];
+pub const ENTRY: &[Kind] = &[Kind::EntryInvalid, Kind::DuplicateEntryId];
 
 /// Failures of a method that stores JSON as the client gives it.
-pub(crate) const TOO_DEEP: &[Kind] = &[Kind::EntryInvalid];
+pub const TOO_DEEP: &[Kind] = &[Kind::EntryInvalid];
 
 /// Failures of a method that may write a summary.
-pub(crate) const SUMMARY: &[Kind] = &[Kind::SummarizerUnavailable, Kind::SummarizerFailed];
+pub const SUMMARY: &[Kind] = &[Kind::SummarizerUnavailable, Kind::SummarizerFailed];
 
 /// Failures of a method that takes the id of an entry.
-pub(crate) const NOT_FOUND: &[Kind] = &[Kind::EntryNotFound];
+pub const NOT_FOUND: &[Kind] = &[Kind::EntryNotFound];
 
 /// Failures of a method that a turn, a navigation or a compaction excludes.
-pub(crate) const BUSY: &[Kind] = &[Kind::SessionBusy];
+pub const BUSY: &[Kind] = &[Kind::SessionBusy];
 
 /// Passes every method to the macro `$callback`, group by group.
 ///
 /// `section` is the section of protocol.md that describes the method; `errors` are lists of the failures
 /// that it can answer besides [`ANY`]; `run` is the handler, relative to `rpc::methods`.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! with_methods {
     ($callback:ident) => {
         $callback! {
@@ -593,9 +597,11 @@ macro_rules! with_methods {
         }
     };
 }
-pub(crate) use with_methods;
+pub use with_methods;
 
 /// Passes every notification to the macro `$callback`.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! with_notifications {
     ($callback:ident) => {
         $callback! {
@@ -694,10 +700,10 @@ macro_rules! with_notifications {
         }
     };
 }
-pub(crate) use with_notifications;
+pub use with_notifications;
 
 /// The params of a notification.
-pub(crate) trait Notification: Serialize {
+pub trait Notification: Serialize {
     /// The method that the notification names.
     const NAME: &'static str;
 }

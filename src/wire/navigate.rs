@@ -27,7 +27,7 @@ mutation_params! {
 #[schemars(example = super::example(r#"{
   "oldLeafId": "32cf6b69", "newLeafId": "a1", "durability": "interval"
 }"#))]
-pub(crate) struct SetLeafResult {
+pub struct SetLeafResult {
     /// The leaf before; null at the empty position.
     pub old_leaf_id: Option<String>,
     /// The leaf after; null at the empty position.
@@ -54,7 +54,7 @@ mutation_params! {
 /// A summary that a client made itself.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct GivenSummary {
+pub struct GivenSummary {
     /// The text of the summary.
     pub summary: String,
     /// Any JSON; its bytes are stored unchanged. Default: none.
@@ -76,7 +76,7 @@ pub(crate) struct GivenSummary {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(example = super::example(r#"{"oldLeafId": "a1", "newLeafId": "a1", "durability": "none"}"#))]
-pub(crate) struct BranchResult {
+pub struct BranchResult {
     /// The leaf before; null at the empty position.
     pub old_leaf_id: Option<String>,
     /// The leaf after; null at the empty position.
@@ -133,7 +133,7 @@ mutation_params! {
 /// The outcome if a client does not answer in time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum OnNoAnswer {
+pub enum OnNoAnswer {
     #[default]
     Proceed,
     Cancel,
@@ -156,7 +156,7 @@ pub(crate) enum OnNoAnswer {
   },
   "fromHook": false, "durability": "interval"
 }"#))]
-pub(crate) enum NavigateTreeResult {
+pub enum NavigateTreeResult {
     Navigation(Box<Navigation>),
     DryRun(Box<DryRun>),
 }
@@ -164,7 +164,7 @@ pub(crate) enum NavigateTreeResult {
 /// How a navigation ended.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Navigation {
+pub struct Navigation {
     /// True if nothing changed; `reason` says why.
     pub cancelled: bool,
     /// Why nothing changed, or why no summary was written.
@@ -206,7 +206,7 @@ pub(crate) struct Navigation {
 /// Why a navigation changed nothing, or wrote no summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum NavigationReason {
+pub enum NavigationReason {
     /// The leaf is at the target already; `cancelled` is false. A label is appended all the same.
     AlreadyThere,
     /// A client or a hook answered `cancel`.
@@ -234,7 +234,7 @@ impl From<CancelReason> for NavigationReason {
 /// The preparation of a navigation that does not happen.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct DryRun {
+pub struct DryRun {
     /// The preparation that `session_before_tree` would carry, with ids in place of entries that exceed the
     /// client's `maxFrameBytes`.
     pub preparation: TreePreparation,
@@ -255,7 +255,7 @@ session_params! {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(example = super::example(r#"{"aborted": false}"#))]
-pub(crate) struct AbortNavigationResult {
+pub struct AbortNavigationResult {
     /// False if no such navigation was running, or if it is already committed.
     pub aborted: bool,
 }
@@ -272,7 +272,7 @@ mutation_params! {
 #[schemars(example = super::example(r#"{
   "oldLeafId": "32cf6b69", "newLeafId": "16e149ed", "durability": "interval"
 }"#))]
-pub(crate) struct UndoNavigationResult {
+pub struct UndoNavigationResult {
     /// The leaf before; null at the empty position.
     pub old_leaf_id: Option<String>,
     /// The leaf after; null at the empty position.
@@ -293,7 +293,7 @@ mutation_params! {
 #[schemars(example = super::example(r#"{
   "oldLeafId": "16e149ed", "newLeafId": "32cf6b69", "durability": "interval"
 }"#))]
-pub(crate) struct RedoNavigationResult {
+pub struct RedoNavigationResult {
     /// The leaf before; null at the empty position.
     pub old_leaf_id: Option<String>,
     /// The leaf after; null at the empty position.
@@ -322,7 +322,7 @@ session_params! {
     {"at": "2026-11-22T05:40:35.838Z", "from": "32cf6b69", "to": "16e149ed", "cause": "undo"}
   ]
 }"#))]
-pub(crate) struct GetNavigationLogResult {
+pub struct GetNavigationLogResult {
     /// The moves, newest first.
     pub moves: Vec<Move>,
 }
@@ -330,7 +330,7 @@ pub(crate) struct GetNavigationLogResult {
 /// One move of the leaf.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Move {
+pub struct Move {
     /// When the leaf moved, in ISO 8601.
     pub at: String,
     /// The leaf before; null at the empty position.
@@ -344,7 +344,7 @@ pub(crate) struct Move {
 /// The operation that moved the leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum MoveCause {
+pub enum MoveCause {
     SetLeaf,
     Branch,
     NavigateTree,
@@ -395,7 +395,7 @@ mutation_params! {
   },
   "durability": "interval"
 }"#))]
-pub(crate) struct PopResult(pub NavigateTreeResult);
+pub struct PopResult(pub NavigateTreeResult);
 
 mutation_params! {
     /// The params of `merge_branch`. The summary covers the entries of the other branch after the common
@@ -427,4 +427,4 @@ mutation_params! {
   },
   "fromHook": false, "durability": "interval"
 }"#))]
-pub(crate) struct MergeBranchResult(pub Navigation);
+pub struct MergeBranchResult(pub Navigation);

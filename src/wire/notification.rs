@@ -3,7 +3,7 @@
 //! `seq` counts the notifications of a session to one connection; `summary_delta`, `progress` and those without
 //! a session have none.
 
-pub(crate) use super::commands::CommandInvoked;
+pub use super::commands::CommandInvoked;
 use super::compact::CompactionPreparation;
 use super::entry::Entry;
 use super::event::{AskingEvent, EventOutcome, TreePreparation};
@@ -11,11 +11,11 @@ use super::failure::ErrorObject;
 use super::fork::ForkPosition;
 use super::navigate::MoveCause;
 use super::params::{Raw, RequestId};
-pub(crate) use super::people::{UserAsked, UserNotified};
+pub use super::people::{UserAsked, UserNotified};
 use super::read::Model;
-pub(crate) use super::search::FoundHit;
+pub use super::search::FoundHit;
 use super::session::Diagnostic;
-pub(crate) use super::watch::SessionsChanged;
+pub use super::watch::SessionsChanged;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -36,7 +36,7 @@ use serde::Serialize;
     "userWantsSummary": true, "replaceInstructions": false, "label": "not the cache"
   }
 }"#))]
-pub(crate) struct SessionBeforeTree {
+pub struct SessionBeforeTree {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -57,7 +57,7 @@ pub(crate) struct SessionBeforeTree {
 #[schemars(example = super::example(r#"{
   "sessionId": "tour", "seq": 11, "newLeafId": "a1", "oldLeafId": "u2", "cause": "undo"
 }"#))]
-pub(crate) struct SessionTree {
+pub struct SessionTree {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -91,7 +91,7 @@ pub(crate) struct SessionTree {
   "sessionId": "tour", "seq": 8, "eventId": "e109b2a6-d218-4eec-8434-93d17dcbf9c6",
   "event": "session_before_tree", "navigationId": "n1", "outcome": "summary", "by": "editor"
 }"#))]
-pub(crate) struct EventResolved {
+pub struct EventResolved {
     /// The id of the session. Absent if the question is about none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
@@ -123,7 +123,7 @@ pub(crate) struct EventResolved {
   "sessionId": "tour", "seq": 9, "eventId": "0f2c8f0e-8f0b-4a57-9d5b-0f6d3f3d8f11",
   "timeoutMs": 30000, "entryId": "u2", "position": "before"
 }"#))]
-pub(crate) struct SessionBeforeFork {
+pub struct SessionBeforeFork {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -145,7 +145,7 @@ pub(crate) struct SessionBeforeFork {
   "sessionId": "tour", "seq": 10, "newSessionId": "0198c1f0-5e00-7000-8000-000000000004",
   "entryId": "u2"
 }"#))]
-pub(crate) struct SessionFork {
+pub struct SessionFork {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -175,7 +175,7 @@ pub(crate) struct SessionFork {
   },
   "reason": "manual"
 }"#))]
-pub(crate) struct SessionBeforeCompact {
+pub struct SessionBeforeCompact {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -196,7 +196,7 @@ pub(crate) struct SessionBeforeCompact {
 /// Why a session is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum CompactionReason {
+pub enum CompactionReason {
     /// A client sent `compact`.
     Manual,
 }
@@ -213,7 +213,7 @@ pub(crate) enum CompactionReason {
   },
   "fromHook": false
 }"#))]
-pub(crate) struct SessionCompact {
+pub struct SessionCompact {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -235,7 +235,7 @@ pub(crate) struct SessionCompact {
     "data": {"kind": "nothingToCompact", "retryable": false}
   }
 }"#))]
-pub(crate) struct SessionCompactFailed {
+pub struct SessionCompactFailed {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -250,7 +250,7 @@ pub(crate) struct SessionCompactFailed {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(example = super::example(r#"{"sessionId": "tour", "seq": 1}"#))]
-pub(crate) struct SessionOpened {
+pub struct SessionOpened {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -261,7 +261,7 @@ pub(crate) struct SessionOpened {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(example = super::example(r#"{"sessionId": "tour", "seq": 18}"#))]
-pub(crate) struct SessionClosed {
+pub struct SessionClosed {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -272,7 +272,7 @@ pub(crate) struct SessionClosed {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(example = super::example(r#"{"sessionId": "tour", "seq": 2, "name": "The build"}"#))]
-pub(crate) struct SessionInfoChanged {
+pub struct SessionInfoChanged {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -285,7 +285,7 @@ pub(crate) struct SessionInfoChanged {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(example = super::example(r#"{"sessionId": "tour", "seq": 3, "queued": false}"#))]
-pub(crate) struct SessionLogChanged {
+pub struct SessionLogChanged {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -308,7 +308,7 @@ pub(crate) struct SessionLogChanged {
     }
   ]
 }"#))]
-pub(crate) struct EntriesAppended {
+pub struct EntriesAppended {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -331,7 +331,7 @@ pub(crate) struct EntriesAppended {
 /// The writer of appended entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Origin {
+pub enum Origin {
     /// This daemon.
     #[serde(rename = "self")]
     This,
@@ -343,7 +343,7 @@ pub(crate) enum Origin {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(example = super::example(r#"{"sessionId": "tour", "seq": 15, "entryId": "de0a292b"}"#))]
-pub(crate) struct TurnRequested {
+pub struct TurnRequested {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -358,7 +358,7 @@ pub(crate) struct TurnRequested {
 #[schemars(example = super::example(r#"{
   "sessionId": "tour", "navigationId": "n1", "index": 0, "delta": "This is a summary of a branch"
 }"#))]
-pub(crate) struct SummaryDelta {
+pub struct SummaryDelta {
     /// The id of the session.
     pub session_id: String,
     /// The id of the navigation.
@@ -373,7 +373,7 @@ pub(crate) struct SummaryDelta {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(example = super::example(r#"{"token": 31, "progress": 1450.0}"#))]
-pub(crate) struct Progress {
+pub struct Progress {
     /// The id of the navigation, or of the request for a compaction or an import.
     pub token: RequestId,
     /// The number of characters written so far; of an import, the number of bytes read.
@@ -393,7 +393,7 @@ pub(crate) struct Progress {
   "sessionId": "tour", "seq": 13,
   "diagnostics": [{"kind": "tornTail", "line": 12, "offset": 4096, "length": 57}]
 }"#))]
-pub(crate) struct Diagnostics {
+pub struct Diagnostics {
     /// The id of the session.
     pub session_id: String,
     /// The number of this notification in the session.
@@ -406,7 +406,7 @@ pub(crate) struct Diagnostics {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(example = super::example(r#"{"sessionId": "tour", "fromSeq": 20, "toSeq": 31}"#))]
-pub(crate) struct EventsLost {
+pub struct EventsLost {
     /// The id of the session.
     pub session_id: String,
     /// The number of the first notification that was dropped.

@@ -15,16 +15,16 @@ use treelined_core::json;
 use treelined_core::suggest;
 
 /// JSON whose bytes are passed on unchanged.
-pub(crate) type Raw = Box<RawValue>;
+pub type Raw = Box<RawValue>;
 
 /// Params of a method on one session.
-pub(crate) trait OnSession {
+pub trait OnSession {
     /// `sessionId`, if the client gives it.
     fn session_id(&self) -> Option<&str>;
 }
 
 /// Params of a method that changes a session.
-pub(crate) trait Mutation: OnSession {
+pub trait Mutation: OnSession {
     /// The leaf that the client expects.
     fn expected_leaf(&self) -> &ExpectedLeaf;
 }
@@ -33,7 +33,7 @@ pub(crate) trait Mutation: OnSession {
 ///
 /// An absent member, `null`, `{}` and `[]` all mean no params. Fails with `invalidParams`, which names the
 /// member by its path.
-pub(crate) fn decode<T: DeserializeOwned>(params: Option<&str>) -> Result<T, Error> {
+pub fn decode<T: DeserializeOwned>(params: Option<&str>) -> Result<T, Error> {
     let text = params.map_or("", |text| text.trim_matches(is_json_space));
     let text = match text.as_bytes() {
         b"" | b"null" => "{}",
@@ -100,13 +100,13 @@ macro_rules! session_params {
         #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
         #[serde(rename_all = "camelCase", deny_unknown_fields)]
         $(#[$doc])*
-        pub(crate) struct $name {
+        pub struct $name {
             /// The id of the session. Default: the session that is open, if exactly one is.
             pub session_id: Option<String>,
             $($(#[$attribute])* pub $field: $type,)*
         }
 
-        impl $crate::wire::OnSession for $name {
+        impl $crate::OnSession for $name {
             fn session_id(&self) -> Option<&str> {
                 self.session_id.as_deref()
             }
@@ -123,13 +123,13 @@ macro_rules! mutation_params {
                 $($(#[$attribute])* $field: $type,)*
                 /// The leaf that the client expects; null expects the empty position. The request fails with
                 /// `leafMoved` if the leaf is another one. Default: no check.
-                #[serde(default, deserialize_with = "crate::wire::params::nullable_into")]
+                #[serde(default, deserialize_with = "crate::params::nullable_into")]
                 #[schemars(with = "Option<String>")]
                 expected_leaf_id: treelined_core::id::ExpectedLeaf,
             }
         }
 
-        impl $crate::wire::Mutation for $name {
+        impl $crate::Mutation for $name {
             fn expected_leaf(&self) -> &treelined_core::id::ExpectedLeaf {
                 &self.expected_leaf_id
             }
@@ -139,7 +139,7 @@ macro_rules! mutation_params {
 
 /// A position of the leaf that a client chooses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) enum GivenPosition {
+pub enum GivenPosition {
     /// The member is left out: the leaf of the session.
     #[default]
     Leaf,
@@ -263,13 +263,13 @@ pub(super) fn required_count<'de, D: Deserializer<'de>>(deserializer: D) -> Resu
 /// The id of a request: a string, or an integer from 0 to 2^53 − 1.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
-pub(crate) enum RequestId {
+pub enum RequestId {
     Text(String),
     Number(u64),
 }
 
 /// The largest integer that every client can represent.
-pub(crate) const MAX_COUNT: u64 = (1 << 53) - 1;
+pub const MAX_COUNT: u64 = (1 << 53) - 1;
 
 /// The schema and the decoder of a count; fields hold the `u64` itself.
 pub(super) struct Count(u64);

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 /// How a person answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum AskKind {
+pub enum AskKind {
     /// By choosing one of `options`.
     Select,
     /// By yes or no.
@@ -25,7 +25,7 @@ pub(crate) enum AskKind {
 #[schemars(example = super::example(r#"{
   "kind": "select", "title": "Where to go?", "options": ["Stay", "Leave"], "timeoutMs": 60000
 }"#))]
-pub(crate) struct AskUserParams {
+pub struct AskUserParams {
     /// How the person answers.
     pub kind: AskKind,
     /// The question, 1 to 500 characters.
@@ -49,7 +49,7 @@ pub(crate) struct AskUserParams {
 /// The value that a person gives: of a `confirm` true or false, else a text.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(untagged, expecting = "must be true, false or a text")]
-pub(crate) enum UserValue {
+pub enum UserValue {
     Choice(bool),
     Text(String),
 }
@@ -73,7 +73,7 @@ impl JsonSchema for UserValue {
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(example = super::example(r#"{"value": "Leave"}"#))]
-pub(crate) struct AskUserResult {
+pub struct AskUserResult {
     /// The answer: of a `confirm` true or false, else a text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<UserValue>,
@@ -88,7 +88,7 @@ pub(crate) struct AskUserResult {
 /// Why a question to a person has no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum DismissReason {
+pub enum DismissReason {
     /// The person dismissed it.
     Dismissed,
     /// No answer came in time.
@@ -102,7 +102,7 @@ pub(crate) enum DismissReason {
   "eventId": "c0a2a1a4-58b1-4d1f-9c8d-1f4a5d0c7a11", "by": "guard", "kind": "confirm",
   "title": "Leave the branch?", "message": "Its tests fail.", "timeoutMs": 60000, "sessionId": "tour"
 }"#))]
-pub(crate) struct UserAsked {
+pub struct UserAsked {
     /// The id of the question, for `answer_event`.
     pub event_id: String,
     /// The name of the client that asks, else `client-` and the number of its connection.
@@ -133,7 +133,7 @@ pub(crate) struct UserAsked {
 /// The importance of a message to a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum NotifyLevel {
+pub enum NotifyLevel {
     Info,
     Warning,
     Error,
@@ -143,7 +143,7 @@ pub(crate) enum NotifyLevel {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = super::example(r#"{"message": "The build is green.", "level": "info"}"#))]
-pub(crate) struct NotifyUserParams {
+pub struct NotifyUserParams {
     /// The message, at most 64 KiB.
     pub message: String,
     /// Its importance.
@@ -155,7 +155,7 @@ pub(crate) struct NotifyUserParams {
 /// The result of `notify_user`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(example = super::example(r#"{"delivered": 2}"#))]
-pub(crate) struct NotifyUserResult {
+pub struct NotifyUserResult {
     /// The number of connections to which the message was sent.
     pub delivered: u64,
 }
@@ -166,7 +166,7 @@ pub(crate) struct NotifyUserResult {
 #[schemars(example = super::example(r#"{
   "message": "The build is green.", "level": "info", "by": "watcher"
 }"#))]
-pub(crate) struct UserNotified {
+pub struct UserNotified {
     /// The message.
     pub message: String,
     /// Its importance.

@@ -24,7 +24,7 @@ session_params! {
     "timestamp": "2026-11-22T05:40:35.837Z", "targetId": "50aeb394", "label": "first try"
   }
 }"#))]
-pub(crate) struct GetLeafResult {
+pub struct GetLeafResult {
     /// The leaf; null at the empty position.
     pub leaf_id: Option<String>,
     /// The number of the last notification about this session to this connection.
@@ -71,7 +71,7 @@ session_params! {
   ],
   "leafId": "a1", "seq": 11, "nextCursor": "4878310c"
 }"#))]
-pub(crate) struct GetEntriesResult {
+pub struct GetEntriesResult {
     /// The entries in file order.
     #[schemars(with = "Vec<Entry>")]
     pub entries: Vec<Raw>,
@@ -102,7 +102,7 @@ session_params! {
     "message": {"role": "user", "content": "Why does the build fail?"}
   }
 }"#))]
-pub(crate) struct GetEntryResult {
+pub struct GetEntryResult {
     /// The entry.
     #[schemars(with = "Entry")]
     pub entry: Raw,
@@ -139,7 +139,7 @@ session_params! {
     }
   ]
 }"#))]
-pub(crate) struct GetChildrenResult {
+pub struct GetChildrenResult {
     /// The children by timestamp; those with the same timestamp in file order.
     #[schemars(with = "Vec<Entry>")]
     pub entries: Vec<Raw>,
@@ -187,7 +187,7 @@ session_params! {
     }
   ]
 }"#))]
-pub(crate) struct GetPathResult {
+pub struct GetPathResult {
     /// The entries of the path, the root first; empty at the empty position.
     #[schemars(with = "Vec<Entry>")]
     pub entries: Vec<Raw>,
@@ -211,7 +211,7 @@ session_params! {
 #[schemars(example = super::example(r#"{
   "label": "two ideas", "labelTimestamp": "2026-11-22T05:40:35.833Z"
 }"#))]
-pub(crate) struct GetLabelResult {
+pub struct GetLabelResult {
     /// The label. Absent if the entry has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
@@ -242,7 +242,7 @@ session_params! {
     }
   ]
 }"#))]
-pub(crate) struct ListBranchesResult {
+pub struct ListBranchesResult {
     /// The branches, the active one among them.
     pub branches: Vec<Branch>,
 }
@@ -250,7 +250,7 @@ pub(crate) struct ListBranchesResult {
 /// The entries from a fork, or from the root, to a tip.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Branch {
+pub struct Branch {
     /// The id of the last entry of the branch.
     pub tip_id: String,
     /// The id of the nearest ancestor with several children; null if there is none.
@@ -291,7 +291,7 @@ session_params! {
 /// The form of a context.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum ContextFormat {
+pub enum ContextFormat {
     /// Messages as stored; summaries and messages of plugins have roles of their own.
     #[default]
     Agent,
@@ -318,7 +318,7 @@ pub(crate) enum ContextFormat {
   "thinkingLevel": "off", "model": {"provider": "example", "modelId": "large"},
   "entryIds": ["u1", "a1"]
 }"#))]
-pub(crate) struct GetContextResult {
+pub struct GetContextResult {
     /// The messages in order. Absent with `format: "entries"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<Message>>")]
@@ -339,7 +339,7 @@ pub(crate) struct GetContextResult {
 /// A model, as the conversation names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Model {
+pub struct Model {
     /// The provider that serves the model.
     pub provider: String,
     /// The provider's name for the model.
@@ -349,7 +349,7 @@ pub(crate) struct Model {
 /// The tokens that the conversation has used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Tokens {
+pub struct Tokens {
     /// Tokens sent to the model, without those of the cache.
     pub input: u64,
     /// Tokens received from the model.

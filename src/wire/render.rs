@@ -1,6 +1,6 @@
 //! Entries as blocks that a client shows: `render_entries` (protocol.md §15).
 //!
-//! The daemon writes the JSON of blocks itself (`crate::render`); these types describe it.
+//! The daemon writes the JSON of blocks itself (in `treelined-pages`); these types describe it.
 
 use super::compare::TouchedFiles;
 use super::entry::{Tag, tag};
@@ -32,7 +32,7 @@ session_params! {
 /// The members of the result within calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum RenderedResults {
+pub enum RenderedResults {
     /// The entry of the result and its blocks.
     #[default]
     Blocks,
@@ -51,7 +51,7 @@ pub(crate) enum RenderedResults {
     }
   ]
 }"#))]
-pub(crate) struct RenderEntriesResult {
+pub struct RenderEntriesResult {
     /// The entries in the order asked, without those that are missing.
     pub entries: Vec<RenderedEntry>,
     /// The ids that no entry has. Absent if there are none.
@@ -65,7 +65,7 @@ pub(crate) struct RenderEntriesResult {
 /// An entry as blocks. Every string but `html` is plain text.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
-pub(crate) struct RenderedEntry {
+pub struct RenderedEntry {
     /// The id of the entry.
     pub entry_id: String,
     /// The type of the entry.
@@ -112,7 +112,7 @@ macro_rules! blocks {
             $(#[$doc])*
             #[derive(JsonSchema)]
             #[schemars(rename_all = "camelCase", transform = kind_tag($kind))]
-            pub(crate) struct $name {
+            pub struct $name {
                 $($(#[$attribute])* pub $field: $type,)*
             }
         )+
@@ -235,7 +235,7 @@ blocks! {
 }
 
 /// A part of an entry, by its kind. Clients show kinds that they do not know as nothing.
-pub(crate) struct RenderedBlock;
+pub struct RenderedBlock;
 
 impl JsonSchema for RenderedBlock {
     fn schema_name() -> Cow<'static, str> {
@@ -251,7 +251,7 @@ impl JsonSchema for RenderedBlock {
 /// The result of a tool call.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
-pub(crate) struct RenderedOutput {
+pub struct RenderedOutput {
     /// The id of the result's entry.
     pub entry_id: String,
     /// Whether the call failed.
@@ -267,7 +267,7 @@ pub(crate) struct RenderedOutput {
 /// The kind of a summary.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "lowercase")]
-pub(crate) enum SummaryOf {
+pub enum SummaryOf {
     /// Of a branch.
     Branch,
     /// Of the older part of a context.
@@ -277,7 +277,7 @@ pub(crate) enum SummaryOf {
 /// The entries that a summary takes the place of: those of a path between two entries, both included.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
-pub(crate) struct ReplacedEntries {
+pub struct ReplacedEntries {
     /// The id of the first entry.
     pub first_id: String,
     /// The id of the last entry.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[schemars(example = super::example(r#"{
   "customType": "todo", "preview": "{details.done}/{details.total} {content}", "style": "accent"
 }"#))]
-pub(crate) struct RegisterRendererParams {
+pub struct RegisterRendererParams {
     /// The `customType` of the entries, at most 256 bytes.
     pub custom_type: String,
     /// The template of the preview, at most 1024 bytes. `{details.done}` is a member of the entry, `{{` a brace.
@@ -23,7 +23,7 @@ pub(crate) struct RegisterRendererParams {
 /// The style of a row, by its meaning. Clients choose the colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum RowStyle {
+pub enum RowStyle {
     Accent,
     Success,
     Warning,
@@ -34,4 +34,4 @@ pub(crate) enum RowStyle {
 /// The result of `register_renderer`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(example = super::example("{}"))]
-pub(crate) struct RegisterRendererResult {}
+pub struct RegisterRendererResult {}

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
   "query": "build cache", "in": ["text", "toolResults"], "cwd": "/home/ada/project",
   "since": "2026-11-01", "branches": "abandoned", "limit": 20
 }"#))]
-pub(crate) struct SearchParams {
+pub struct SearchParams {
     /// The text that the entries must hold; not empty.
     pub query: String,
     /// How `query` is understood. Default: `words`.
@@ -45,7 +45,7 @@ pub(crate) struct SearchParams {
 /// The kind of a field of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum SearchField {
+pub enum SearchField {
     /// The text of messages, and every field of no other kind.
     Text,
     /// The thinking of a model.
@@ -63,7 +63,7 @@ pub(crate) enum SearchField {
 /// The branches that a search takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum SearchBranches {
+pub enum SearchBranches {
     /// All entries.
     #[default]
     All,
@@ -87,7 +87,7 @@ pub(crate) enum SearchBranches {
   "totals": {"sessions": 1, "entries": 3, "scannedBytes": 5120},
   "nextCursor": "4:1795335381595:0:/home/ada/sessions/tour.jsonl"
 }"#))]
-pub(crate) struct SearchResult {
+pub struct SearchResult {
     /// The hits of the page: by score, the newest first among equals.
     pub hits: Vec<SearchHit>,
     /// Sums over all pages.
@@ -103,7 +103,7 @@ pub(crate) struct SearchResult {
 /// An entry that matches.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct SearchHit {
+pub struct SearchHit {
     /// The id of the session.
     pub session_id: String,
     /// The name of the session, else its first message, at most 200 characters; empty if it has neither.
@@ -127,7 +127,7 @@ pub(crate) struct SearchHit {
 /// The branch of an entry.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct HitBranch {
+pub struct HitBranch {
     /// The tip of the branch: on the active path the leaf, else the last tip below the entry.
     pub tip_id: String,
     /// Whether the entry is on the path to the leaf.
@@ -140,7 +140,7 @@ pub(crate) struct HitBranch {
 /// Sums over all pages of a search.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct SearchTotals {
+pub struct SearchTotals {
     /// The number of sessions with a hit.
     pub sessions: u64,
     /// The number of hits.
@@ -155,7 +155,7 @@ pub(crate) struct SearchTotals {
 /// A file that could not be searched.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct UnsearchedFile {
+pub struct UnsearchedFile {
     /// The path of the file.
     pub path: String,
     /// The kind of the error.
@@ -173,7 +173,7 @@ pub(crate) struct UnsearchedFile {
     "ranges": [[13, 18]], "score": 4.0, "branch": {"tipId": "u2", "onActivePath": true}
   }
 }"#))]
-pub(crate) struct FoundHit {
+pub struct FoundHit {
     /// The id of the request.
     pub token: RequestId,
     /// A hit that is among the best so far.

@@ -11,7 +11,7 @@ use treelined_core::error::Error;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = super::example(r#"{"name": "A tour", "cwd": "/home/ada/project"}"#))]
-pub(crate) struct CreateSessionParams {
+pub struct CreateSessionParams {
     /// The working directory of the session. Default: that of the daemon.
     pub cwd: Option<String>,
     /// The id of the new session. Default: the daemon chooses one.
@@ -33,7 +33,7 @@ pub(crate) struct CreateSessionParams {
 /// that time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum FirstWrite {
+pub enum FirstWrite {
     /// Before the response: the header, and the name if there is one, synced.
     Now,
     /// With the first entry; a name is the first entry.
@@ -43,7 +43,7 @@ pub(crate) enum FirstWrite {
 /// When the appends of a session are synced to the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum DurabilityPolicy {
+pub enum DurabilityPolicy {
     /// When the system decides.
     Os,
     /// At most 50 ms after the response.
@@ -68,7 +68,7 @@ pub(crate) enum DurabilityPolicy {
   },
   "durability": "interval"
 }"#))]
-pub(crate) struct CreateSessionResult {
+pub struct CreateSessionResult {
     /// The new session, which is open.
     pub session: Session,
     /// How safe the write is at the time of the response; `none` if nothing is written yet.
@@ -80,7 +80,7 @@ pub(crate) struct CreateSessionResult {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = super::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
-pub(crate) struct OpenSessionParams {
+pub struct OpenSessionParams {
     /// The id of a session in the session directory. Default: none, with `path`.
     pub session_id: Option<String>,
     /// The path of a session file, inside the session directory or not. Default: none, with `sessionId`.
@@ -94,14 +94,14 @@ pub(crate) struct OpenSessionParams {
 
 /// The session that `open_session` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OpenTarget<'a> {
+pub enum OpenTarget<'a> {
     Id(&'a str),
     Path(&'a str),
 }
 
 impl OpenSessionParams {
     /// Returns the id or the path; fails with `invalidParams` unless exactly one of the two is given.
-    pub(crate) fn target(&self) -> Result<OpenTarget<'_>, Error> {
+    pub fn target(&self) -> Result<OpenTarget<'_>, Error> {
         match (self.session_id.as_deref(), self.path.as_deref()) {
             (Some(id), None) => Ok(OpenTarget::Id(id)),
             (None, Some(path)) => Ok(OpenTarget::Path(path)),
@@ -121,7 +121,7 @@ impl OpenSessionParams {
 /// file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum OpenMode {
+pub enum OpenMode {
     #[default]
     Write,
     Read,
@@ -144,7 +144,7 @@ pub(crate) enum OpenMode {
   },
   "diagnostics": []
 }"#))]
-pub(crate) struct OpenSessionResult {
+pub struct OpenSessionResult {
     /// The session, which is open.
     pub session: Session,
     /// The damage that was found in the file.
@@ -160,13 +160,13 @@ session_params! {
 /// The result of `close_session`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(example = super::example(r#"{}"#))]
-pub(crate) struct CloseSessionResult {}
+pub struct CloseSessionResult {}
 
 /// The params of `list_sessions`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = super::example(r#"{"limit": 1}"#))]
-pub(crate) struct ListSessionsParams {
+pub struct ListSessionsParams {
     /// Only sessions of this working directory. Repeated and trailing `/`, and `.`, make no difference; links
     /// and `..` are not resolved. Default: all sessions.
     pub cwd: Option<String>,
@@ -195,7 +195,7 @@ pub(crate) struct ListSessionsParams {
 /// The order of a list of sessions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum SessionSort {
+pub enum SessionSort {
     /// By the last activity, newest first.
     #[default]
     Recent,
@@ -223,7 +223,7 @@ pub(crate) enum SessionSort {
   ],
   "nextCursor": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl"
 }"#))]
-pub(crate) struct ListSessionsResult {
+pub struct ListSessionsResult {
     /// The rows of the page.
     pub sessions: Vec<SessionRow>,
     /// The `cursor` of the next page. Absent on the last page. A page ends at `limit` rows, or before the row
@@ -247,7 +247,7 @@ pub(crate) struct ListSessionsResult {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = super::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
-pub(crate) struct DeleteSessionParams {
+pub struct DeleteSessionParams {
     /// The id of the session, open or not. It is always required.
     pub session_id: String,
 }
@@ -258,7 +258,7 @@ pub(crate) struct DeleteSessionParams {
 #[schemars(example = super::example(r#"{
   "trashedPath": "/home/ada/.treelined/sessions/.trash/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl"
 }"#))]
-pub(crate) struct DeleteSessionResult {
+pub struct DeleteSessionResult {
     /// The path of the file in the trash; null if the session had no file.
     pub trashed_path: Option<String>,
 }
@@ -267,7 +267,7 @@ pub(crate) struct DeleteSessionResult {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = super::example(r#"{"limit": 1}"#))]
-pub(crate) struct ListTrashParams {
+pub struct ListTrashParams {
     /// Only sessions of this working directory. Default: all sessions.
     pub cwd: Option<String>,
     /// The most rows of the page. Default: no limit.
@@ -294,7 +294,7 @@ pub(crate) struct ListTrashParams {
     }
   ]
 }"#))]
-pub(crate) struct ListTrashResult {
+pub struct ListTrashResult {
     /// The rows of the page.
     pub sessions: Vec<TrashedRow>,
     /// The `cursor` of the next page. Absent on the last page.
@@ -305,7 +305,7 @@ pub(crate) struct ListTrashResult {
 /// A deleted session.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct TrashedRow {
+pub struct TrashedRow {
     /// The row as in `list_sessions`; `path` is where the file goes when it is restored.
     #[serde(flatten)]
     pub row: SessionRow,
@@ -319,7 +319,7 @@ pub(crate) struct TrashedRow {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = super::example(r#"{"sessionId": "0198c1f0-5e00-7000-8000-000000000002"}"#))]
-pub(crate) struct RestoreSessionParams {
+pub struct RestoreSessionParams {
     /// The id of a session in the trash.
     pub session_id: String,
     /// The path of the file in the trash, if several have this id. Default: the one that was deleted last.
@@ -333,7 +333,7 @@ pub(crate) struct RestoreSessionParams {
   "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
   "path": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl"
 }"#))]
-pub(crate) struct RestoreSessionResult {
+pub struct RestoreSessionResult {
     /// The id of the session.
     pub session_id: String,
     /// The path of its file.
@@ -356,7 +356,7 @@ mutation_params! {
 #[schemars(example = super::example(r#"{
   "entryId": "6471a9b0", "leafId": "6471a9b0", "durability": "interval"
 }"#))]
-pub(crate) struct SetSessionNameResult {
+pub struct SetSessionNameResult {
     /// The id of the session_info entry.
     pub entry_id: String,
     /// The leaf after the append: the session_info entry.
@@ -368,7 +368,7 @@ pub(crate) struct SetSessionNameResult {
 /// An open session.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Session {
+pub struct Session {
     /// The id of the session.
     pub session_id: String,
     /// The path of the session file. Absent for an ephemeral session.
@@ -409,7 +409,7 @@ pub(crate) struct Session {
 /// A session in a list.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct SessionRow {
+pub struct SessionRow {
     /// The id of the session; empty if the file has none.
     pub session_id: String,
     /// The path of the session file.
@@ -458,7 +458,7 @@ pub(crate) struct SessionRow {
 /// The call that spawned a subagent.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct SpawnedBy {
+pub struct SpawnedBy {
     /// The id of the session that holds the call.
     pub session_id: String,
     /// The id of the entry at the call. Absent if unknown.
@@ -472,7 +472,7 @@ pub(crate) struct SpawnedBy {
 /// Why a session of a list cannot be opened.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct RowDiagnostic {
+pub struct RowDiagnostic {
     /// The kind of the error that opening would answer, such as `headerMissing`.
     pub kind: String,
     /// A sentence for people.
@@ -482,7 +482,7 @@ pub(crate) struct RowDiagnostic {
 /// A finding about a session file, and its place. The place is 0 for findings about the whole file.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Diagnostic {
+pub struct Diagnostic {
     /// The kind of the finding.
     pub kind: DiagnosticKind,
     /// The number of the line, from 1.
@@ -507,7 +507,7 @@ pub(crate) struct Diagnostic {
 
 impl Diagnostic {
     /// A finding about the whole file.
-    pub(crate) fn of_file(kind: DiagnosticKind) -> Self {
+    pub fn of_file(kind: DiagnosticKind) -> Self {
         Self {
             kind,
             line: 0,
@@ -524,7 +524,7 @@ impl Diagnostic {
 /// The kind of a finding about a session file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum DiagnosticKind {
+pub enum DiagnosticKind {
     /// The file ends inside a line.
     TornTail,
     InvalidJson,

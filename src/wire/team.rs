@@ -10,7 +10,7 @@ const MOST_MACHINES: usize = 32;
 /// A session of the log that has no file here. `open_session` with its id opens it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct TeamSessionRow {
+pub struct TeamSessionRow {
     /// The id of the session.
     pub session_id: String,
     /// The session's name, if it has one.
@@ -38,7 +38,7 @@ pub(crate) struct TeamSessionRow {
 /// Another daemon that has a session open.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct OpenOn {
+pub struct OpenOn {
     /// The name of its machine. Untrusted.
     pub host: String,
     /// When it opened the session, in ISO 8601 by its machine's clock.
@@ -48,7 +48,7 @@ pub(crate) struct OpenOn {
 /// The place of a session in the log.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct SessionInLog {
+pub struct SessionInLog {
     /// The name of the log's stream.
     pub stream: String,
     /// The other daemons that have the session open.
@@ -56,7 +56,7 @@ pub(crate) struct SessionInLog {
 }
 
 impl TeamSessionRow {
-    pub(crate) fn of(session: &TeamSession) -> Self {
+    pub fn of(session: &TeamSession) -> Self {
         let row = session.row.as_ref();
         Self {
             session_id: session.session_id.clone(),
@@ -73,7 +73,7 @@ impl TeamSessionRow {
 
 impl OpenOn {
     /// The first machines, up to the number that a list shows.
-    pub(crate) fn all(machines: &[OpenElsewhere]) -> Vec<Self> {
+    pub fn all(machines: &[OpenElsewhere]) -> Vec<Self> {
         let machines = machines.iter().take(MOST_MACHINES);
         let machine = |by: &OpenElsewhere| Self {
             host: by.host.clone(),

@@ -56,7 +56,7 @@ session_params! {
 /// The form of `nodes`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum TreeFormat {
+pub enum TreeFormat {
     /// Rows in depth-first pre-order.
     #[default]
     Flat,
@@ -67,7 +67,7 @@ pub(crate) enum TreeFormat {
 /// Which entries to show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum TreeFilter {
+pub enum TreeFilter {
     /// The conversation, without labels, settings and other bookkeeping.
     #[default]
     Default,
@@ -84,7 +84,7 @@ pub(crate) enum TreeFilter {
 /// How to understand a query.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum SearchMode {
+pub enum SearchMode {
     /// All words occur in the entry, whatever their case; `"…"` is one word.
     #[default]
     Words,
@@ -97,7 +97,7 @@ pub(crate) enum SearchMode {
 /// The order of siblings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum TreeOrder {
+pub enum TreeOrder {
     /// The oldest first.
     #[default]
     Time,
@@ -108,7 +108,7 @@ pub(crate) enum TreeOrder {
 /// The characters of a `prefix`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum TreeRender {
+pub enum TreeRender {
     Unicode,
     Ascii,
 }
@@ -134,7 +134,7 @@ pub(crate) enum TreeRender {
   "leafId": "a1", "rootIds": ["u1"], "total": 2, "hidden": 3, "offset": 0, "revision": "b140f2e6-13",
   "seq": 11
 }"#))]
-pub(crate) struct GetTreeResult<'a> {
+pub struct GetTreeResult<'a> {
     /// The rows of the page, or the nested nodes.
     pub nodes: TreeNodes<'a>,
     /// The leaf; null at the empty position.
@@ -160,7 +160,7 @@ pub(crate) struct GetTreeResult<'a> {
 /// The rows of the flat form, or the nodes of the nested form.
 #[derive(Debug, JsonSchema)]
 #[schemars(untagged)]
-pub(crate) enum TreeNodes<'a> {
+pub enum TreeNodes<'a> {
     Flat(Vec<TreeNode<'a>>),
     Nested(Vec<NestedNode>),
 }
@@ -168,7 +168,7 @@ pub(crate) enum TreeNodes<'a> {
 /// A row of the flat form.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct TreeNode<'a> {
+pub struct TreeNode<'a> {
     /// The id of the entry.
     pub id: Cow<'a, str>,
     /// The id of the nearest visible ancestor; null at a visible root.
@@ -234,7 +234,7 @@ pub(crate) struct TreeNode<'a> {
 /// A call of a tool.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct TreeCall<'a> {
+pub struct TreeCall<'a> {
     /// The name of the tool.
     pub name: Cow<'a, str>,
     /// The argument that says what the call does, on one line, at most 120 characters.
@@ -245,7 +245,7 @@ pub(crate) struct TreeCall<'a> {
 /// Where a query matches in an entry.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Match<'a> {
+pub struct Match<'a> {
     /// A part of the entry's text on one line, at most 200 characters.
     pub snippet: Cow<'a, str>,
     /// The matches in `snippet`: start and end (exclusive) in Unicode code points; at most 16.
@@ -255,7 +255,7 @@ pub(crate) struct Match<'a> {
 /// A node of the nested form.
 #[derive(Debug, JsonSchema)]
 #[schemars(rename_all = "camelCase")]
-pub(crate) struct NestedNode {
+pub struct NestedNode {
     /// The entry.
     #[schemars(with = "Entry")]
     pub entry: Raw,

@@ -17,7 +17,7 @@ session_params! {
 /// The result of `begin_turn`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(example = super::example(r#"{}"#))]
-pub(crate) struct BeginTurnResult {}
+pub struct BeginTurnResult {}
 
 session_params! {
     /// The params of `end_turn`. Messages that were queued during the turn are appended.
@@ -28,7 +28,7 @@ session_params! {
 /// The result of `end_turn`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(example = super::example(r#"{}"#))]
-pub(crate) struct EndTurnResult {}
+pub struct EndTurnResult {}
 
 mutation_params! {
     /// The params of `send_message`. It appends a custom_message entry.
@@ -60,7 +60,7 @@ mutation_params! {
 #[schemars(example = super::example(r#"{
   "disposition": "appended", "entryId": "de0a292b", "durability": "interval"
 }"#))]
-pub(crate) struct SendMessageResult {
+pub struct SendMessageResult {
     /// The outcome for the message.
     pub disposition: Disposition,
     /// The id of the message's entry. Absent for a queued message without a chosen id.
@@ -73,7 +73,7 @@ pub(crate) struct SendMessageResult {
 /// The outcome for a sent message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum Disposition {
+pub enum Disposition {
     Appended,
     /// It waits for `end_turn`.
     Queued,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(example = super::example(r#"{"cwd": "/home/ada/project"}"#))]
-pub(crate) struct WatchSessionsParams {
+pub struct WatchSessionsParams {
     /// Only sessions of this working directory. Default: all sessions.
     pub cwd: Option<String>,
 }
@@ -16,18 +16,18 @@ pub(crate) struct WatchSessionsParams {
 /// The result of `watch_sessions`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(example = super::example(r#"{}"#))]
-pub(crate) struct WatchSessionsResult {}
+pub struct WatchSessionsResult {}
 
 /// The params of `unwatch_sessions`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = super::example(r#"{}"#))]
-pub(crate) struct UnwatchSessionsParams {}
+pub struct UnwatchSessionsParams {}
 
 /// The result of `unwatch_sessions`.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 #[schemars(example = super::example(r#"{}"#))]
-pub(crate) struct UnwatchSessionsResult {}
+pub struct UnwatchSessionsResult {}
 
 /// The params of `sessions_changed`. It has no `seq`.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -44,7 +44,7 @@ pub(crate) struct UnwatchSessionsResult {}
   ],
   "removed": []
 }"#))]
-pub(crate) struct SessionsChanged {
+pub struct SessionsChanged {
     /// The rows of sessions that are new or changed, as `list_sessions` returns them.
     pub changed: Vec<SessionRow>,
     /// The ids of sessions whose file is gone.

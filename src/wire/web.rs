@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(example = super::example("{}"))]
-pub(crate) struct OpenWebParams {}
+pub struct OpenWebParams {}
 
 /// The result of `open_web`.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -16,7 +16,7 @@ pub(crate) struct OpenWebParams {}
   "address": "http://127.0.0.1:41957/", "webSocket": "ws://127.0.0.1:41957/ws",
   "token": "6b1f0c5a4e7d2938a1b0c9d8e7f6051423324150697887a6b5c4d3e2f1009f8e"
 }"#))]
-pub(crate) struct OpenWebResult {
+pub struct OpenWebResult {
     /// The URL of the page. A browser opens it with `#t=` and the token.
     pub address: String,
     /// The URL of the WebSocket.

@@ -20,7 +20,6 @@ use super::{ExportOptions, Part, Progress};
 use crate::redact::RedactEntry;
 use crate::renderers::Renderers;
 use crate::session_render::{RenderPlan, RenderPlanner};
-use crate::wire::Redaction;
 use chunk::ChunkPacker;
 use packer::{PackedPart, RowBuffer};
 use page_stats::PageStats;
@@ -36,6 +35,7 @@ use treelined_files::cancel::Cancel;
 use treelined_files::log::body::Fetch;
 use treelined_files::parallel::{ThreadPlan, map_in_order};
 use treelined_files::session::SessionState;
+use treelined_wire::Redaction;
 
 /// Threads of one export.
 const THREADS: usize = 4;

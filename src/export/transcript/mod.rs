@@ -13,7 +13,6 @@ use super::output::Output;
 use super::tally::RedactionTally;
 use super::{ExportOptions, Format, Part, Progress};
 use crate::renderers::Renderers;
-use crate::wire::Redaction;
 use piece::{Piece, pieces};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -26,6 +25,7 @@ use treelined_files::cancel::Cancel;
 use treelined_files::log::body::Fetch;
 use treelined_files::parallel::{ThreadPlan, map_in_order};
 use treelined_files::session::SessionState;
+use treelined_wire::Redaction;
 
 /// Threads of one export.
 const THREADS: usize = 4;

@@ -16,7 +16,6 @@ use super::ledger::{DatabaseRow, Ledger};
 use super::native::FaultKind;
 use super::source::{Medium, Source, SourceFailure, SourceStatus, layout};
 use crate::import::Tool;
-use crate::wire::ImportPlace;
 use content::Recognition;
 pub(super) use homes::Home;
 use std::collections::HashSet;
@@ -26,6 +25,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use treelined_core::error::{Error, Result};
 use treelined_files::os::file::Status;
+use treelined_wire::ImportPlace;
 
 /// The places to search for sources.
 #[derive(Debug, Clone, Default)]

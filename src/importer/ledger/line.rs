@@ -4,12 +4,12 @@ use super::{DatabaseRow, SessionRow, SourceRow};
 use crate::import::Tool;
 use crate::import::mapping::Former;
 use crate::importer::source::SourceStatus;
-use crate::wire::ImportedSession;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use treelined_core::json;
 use treelined_core::timestamp::Millis;
 use treelined_files::os::file::Identity;
+use treelined_wire::ImportedSession;
 
 /// One line of the ledger.
 #[derive(Debug, Clone)]

@@ -10,7 +10,6 @@ mod tests;
 use super::source::{Source, SourceStatus};
 use crate::import::Tool;
 use crate::import::mapping::Former;
-use crate::wire::ImportedSession;
 use hashbrown::{Equivalent, HashMap, HashSet};
 use line::Line;
 use std::ffi::OsStr;
@@ -25,6 +24,7 @@ use treelined_core::timestamp::Millis;
 pub use treelined_files::os::file::{Folder, Location, Status, is_lock_unsupported};
 use treelined_files::os::handle::HandleAccess;
 use treelined_files::os::temporary::{self, Temporary};
+use treelined_wire::ImportedSession;
 
 const FOLDER: &str = ".imports";
 const NAME: &str = "ledger.jsonl";

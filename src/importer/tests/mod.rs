@@ -12,7 +12,6 @@ mod repeat;
 
 use super::run::{Import, ImportRequest};
 use crate::import::Tool;
-use crate::wire::{ImportSessionsResult, ImportedSession};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,6 +24,7 @@ use treelined_files::cancel::Cancel;
 use treelined_files::log::Log;
 pub use treelined_files::os::file::{Folder, Location};
 use treelined_files::store::Store;
+use treelined_wire::{ImportSessionsResult, ImportedSession};
 
 /// A session directory and a folder with files of another tool.
 struct Home {

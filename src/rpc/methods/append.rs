@@ -1,9 +1,9 @@
 //! Appending: messages, batches, labels, names (protocol.md §3, §9).
 
 use crate::rpc::handler::NewAppend;
-use crate::wire;
 use treelined_core::error::Result;
 use treelined_core::flow::append::{NewEntry, NewParent};
+use treelined_wire as wire;
 
 /// The append of one entry, with its result.
 macro_rules! one_entry {

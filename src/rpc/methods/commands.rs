@@ -5,12 +5,12 @@ use crate::commands::OfferedCommand;
 use crate::daemon::call::Call;
 use crate::peers::PeerOutcome;
 use crate::rpc::handler::Remainder;
-use crate::wire::methods::Notification;
-use crate::wire::{self, AskingEvent, CommandFailure, EventReply, notification};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use treelined_core::error::{Error, Kind, Result};
+use treelined_wire::methods::Notification;
+use treelined_wire::{self as wire, AskingEvent, CommandFailure, EventReply, notification};
 
 /// How long a command may take unless the caller chooses another time.
 const RUN_TIMEOUT_MS: u64 = 30_000;

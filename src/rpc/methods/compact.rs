@@ -4,11 +4,11 @@ use crate::daemon::compaction::{self, Compactor, preparation_bytes};
 use crate::daemon::reading::INLINE_BYTES;
 use crate::daemon::release::Release;
 use crate::rpc::handler::{Read, ReadAnswer};
-use crate::wire;
 use std::time::Duration;
 use treelined_core::error::Result;
 use treelined_core::flow::compact::KEEP_RECENT_TOKENS;
 use treelined_core::summary::request::SummaryOptions;
+use treelined_wire as wire;
 
 pub(in crate::rpc) fn prepare_compaction(
     read: &Read<'_>,

@@ -4,7 +4,6 @@ use super::read::{ContextEntries, below};
 use super::render::position;
 use crate::daemon::reading::{INLINE_ENTRIES, kept, size_of, steps};
 use crate::rpc::handler::{Read, ReadAnswer};
-use crate::wire;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use treelined_core::context;
@@ -16,6 +15,7 @@ use treelined_core::tree::{Node, Tree};
 use treelined_files::lock::lock;
 use treelined_files::log::body::{Bodies, Fetch};
 use treelined_files::parallel::{CHUNK, in_order};
+use treelined_wire as wire;
 
 pub(in crate::rpc) fn compare_branches(
     read: &Read<'_>,

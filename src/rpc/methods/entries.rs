@@ -4,11 +4,11 @@ use crate::daemon::convert::{push_id_member, push_number_member};
 use crate::daemon::reading::size_of;
 use crate::rpc::handler::{Read, ReadAnswer};
 use crate::rpc::reply::{Prepared, page_bytes};
-use crate::wire;
 use treelined_core::entry::Kind;
 use treelined_core::error::{Error, Result};
 use treelined_core::json;
 use treelined_core::tree::Node;
+use treelined_wire as wire;
 
 /// The types whose entries have a custom type.
 const CUSTOM: [&str; 2] = ["custom", "custom_message"];

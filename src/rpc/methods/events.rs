@@ -3,11 +3,11 @@
 use crate::ask::{self, Answerer, Digest};
 use crate::daemon::call::Call;
 use crate::daemon::question::{self, ReceivedAnswer};
-use crate::wire::{self, EventReply};
 use std::sync::Arc;
 use std::time::Duration;
 use treelined_core::error::{Error, Result};
 use treelined_core::id::EventId;
+use treelined_wire::{self as wire, EventReply};
 
 pub(in crate::rpc) fn answer_event(
     call: &Arc<Call>,

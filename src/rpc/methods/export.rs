@@ -6,13 +6,13 @@ use crate::daemon::open_session::OpenSession;
 use crate::daemon::reading::INLINE_ENTRIES;
 use crate::export::{ExportOptions, ExportSource, Format, Part, Target};
 use crate::rpc::handler::{Read, ReadAnswer};
-use crate::wire::{self, ExportFormat, ExportScope, ExportSessionParams, HomePaths};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use treelined_core::error::{Error, Result};
 use treelined_files::lock::lock;
 use treelined_files::os::file::Location;
+use treelined_wire::{self as wire, ExportFormat, ExportScope, ExportSessionParams, HomePaths};
 
 /// The pause between two notifications of progress.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(100);

@@ -4,7 +4,6 @@ use crate::daemon::call::Call;
 use crate::daemon::fork::{ForkOptions, Forker};
 use crate::daemon::reading::size_of;
 use crate::rpc::handler::{Read, ReadAnswer, Remainder};
-use crate::wire;
 use std::collections::HashSet;
 use std::sync::Arc;
 use treelined_core::entry::draft::draft;
@@ -12,6 +11,7 @@ use treelined_core::entry::{Kind as EntryKind, Role};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::fork::ForkSide;
 use treelined_core::tree::Node;
+use treelined_wire as wire;
 
 pub(in crate::rpc) fn get_fork_messages(
     read: &Read<'_>,

@@ -6,11 +6,11 @@ use crate::daemon::connection::Client;
 use crate::daemon::convert;
 use crate::people;
 use crate::rpc::reply::Prepared;
-use crate::schema;
-use crate::wire;
 use std::sync::Arc;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_files::os::watch;
+use treelined_wire as wire;
+use treelined_wire::schema;
 
 pub(in crate::rpc) fn initialize(
     call: &Arc<Call>,

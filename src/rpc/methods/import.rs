@@ -7,7 +7,6 @@ use crate::import::Tool;
 use crate::importer::run::{Import, ImportRequest};
 use crate::rpc::handler::{Read, ReadAnswer, Remainder};
 use crate::rpc::reply::Prepared;
-use crate::wire::{self, ImportFrom, Raw};
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -21,6 +20,7 @@ use treelined_files::blocking::blocking;
 use treelined_files::lock::lock;
 use treelined_files::store::catalogue::CatalogueRow;
 use treelined_files::store::conversations::Conversations;
+use treelined_wire::{self as wire, ImportFrom, Raw};
 
 /// The pause between two notifications of progress.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(100);

@@ -6,7 +6,6 @@ use crate::daemon::convert;
 use crate::daemon::session_row::{is_of, path_of, session_row, shortened_row, shown_row};
 use crate::rpc::handler::Remainder;
 use crate::rpc::reply::{Prepared, page_bytes};
-use crate::wire;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -20,6 +19,7 @@ use treelined_files::blocking::blocking;
 use treelined_files::store::catalogue::CatalogueRow;
 use treelined_files::store::conversations::Conversations;
 use treelined_files::store::trash::DeletedSession;
+use treelined_wire as wire;
 
 /// The longest escape of one byte in a JSON string, in bytes.
 const LONGEST_ESCAPE: usize = 6;

@@ -6,7 +6,6 @@ use crate::daemon::convert;
 use crate::daemon::notify::SessionTree;
 use crate::daemon::summaries;
 use crate::rpc::handler::Read;
-use crate::wire;
 use std::sync::Arc;
 use treelined_core::durability::Durability;
 use treelined_core::entry::Kind;
@@ -19,6 +18,7 @@ use treelined_core::id::ExpectedLeaf;
 use treelined_core::timestamp;
 pub use treelined_core::tree::{Cause, Move, Node, Position};
 use treelined_files::session::SessionState;
+use treelined_wire as wire;
 
 pub(in crate::rpc) async fn set_leaf(
     place: ChangePlace,

@@ -5,7 +5,6 @@ use crate::daemon::call::Call;
 use crate::daemon::connection::AskedNavigation;
 use crate::daemon::navigation::{NavigationKind, Navigator, aborted};
 use crate::daemon::release::Release;
-use crate::wire::{self, Mutation};
 use std::sync::Arc;
 use std::time::Duration;
 use treelined_core::error::{Error, Kind, Result};
@@ -16,6 +15,7 @@ use treelined_core::summary::request::SummaryOptions;
 use treelined_core::tree::Node;
 use treelined_files::cancel::Cancel;
 pub use treelined_files::session::{Activity, SessionState};
+use treelined_wire::{self as wire, Mutation};
 
 pub(in crate::rpc) async fn navigate_tree(
     release: Release,

@@ -7,12 +7,12 @@ use crate::daemon::connection::Connection;
 use crate::daemon::notify;
 use crate::peers::{PeerOutcome, PeerQuestion};
 use crate::stdio::Class;
-use crate::wire::EventReply;
-use crate::wire::methods::Notification;
 use std::sync::Arc;
 use std::time::Duration;
 use treelined_core::error::{Error, Result};
 use treelined_core::id::{self, EventId};
+use treelined_wire::EventReply;
+use treelined_wire::methods::Notification;
 
 /// A question that has been sent.
 pub(super) struct SentQuestion {

@@ -7,14 +7,14 @@ use crate::daemon::connection::Connection;
 use crate::peers::PeerOutcome;
 use crate::people::{self, FittingAnswers};
 use crate::rpc::handler::Remainder;
-use crate::wire::methods::Notification;
-use crate::wire::{
-    self, AskKind, AskingEvent, DismissReason, EventOutcome, EventReply, notification,
-};
 use std::sync::Arc;
 use std::time::Duration;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::id::{ConnectionId, EventId};
+use treelined_wire::methods::Notification;
+use treelined_wire::{
+    self as wire, AskKind, AskingEvent, DismissReason, EventOutcome, EventReply, notification,
+};
 
 pub(in crate::rpc) fn ask_user(
     call: &Arc<Call>,

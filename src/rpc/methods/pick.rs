@@ -2,11 +2,11 @@
 
 use crate::daemon::commit::ChangePlace;
 use crate::daemon::convert;
-use crate::wire;
 use std::sync::Arc;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::pick::{self, PickedMessage};
 use treelined_files::session::SessionState;
+use treelined_wire as wire;
 
 pub(in crate::rpc) async fn cherry_pick(
     place: ChangePlace,

@@ -10,7 +10,6 @@ use crate::daemon::rows::RowReader;
 use crate::renderers::Renderers;
 use crate::rpc::handler::{Read, ReadAnswer};
 use crate::rpc::reply::{Prepared, page_bytes};
-use crate::wire;
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 use treelined_core::context::{self, Context, Kept, PathStep};
@@ -24,6 +23,7 @@ use treelined_core::view::{Outline, Scope, Subject};
 use treelined_files::log::body::{Bodies, Fetch};
 use treelined_files::parallel::{CHUNK, in_order};
 use treelined_files::session::SessionState;
+use treelined_wire as wire;
 
 /// The least size of a row of `list_branches` without its id, in bytes: the names of its members.
 const BRANCH_BYTES: usize = 100;

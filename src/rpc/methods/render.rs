@@ -6,7 +6,6 @@ use crate::renderers::Renderers;
 use crate::rpc::handler::{Read, ReadAnswer};
 use crate::rpc::reply::{Prepared, page_bytes};
 use crate::session_render::{EntryRenderer, RenderPlan, RenderPlanner, ResultParts};
-use crate::wire;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use treelined_core::error::{Error, Result};
@@ -14,6 +13,7 @@ use treelined_core::json;
 use treelined_core::tree::Node;
 use treelined_files::log::body::Bodies;
 use treelined_files::parallel::in_order;
+use treelined_wire as wire;
 
 /// The most ids of one request.
 const MOST_IDS: usize = 10_000;

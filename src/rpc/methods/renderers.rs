@@ -2,10 +2,10 @@
 
 use crate::daemon::call::Call;
 use crate::renderers::{self, BadRenderer, MAX_RENDERERS, Renderer, RowStyle};
-use crate::wire;
 use serde_json::json;
 use std::sync::Arc;
 use treelined_core::error::{Error, Result};
+use treelined_wire as wire;
 
 pub(in crate::rpc) fn register_renderer(
     call: &Arc<Call>,

@@ -9,7 +9,6 @@ use crate::session_search::{
     self, Branch, BranchFilter, EntryFilter, FieldSet, Hit, IndexSettings, Key, SearchOutcome,
     SearchRequest, SearchWatch, SearchedStore,
 };
-use crate::wire;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use treelined_core::error::{Error, Result};
@@ -17,6 +16,7 @@ use treelined_core::name;
 use treelined_core::search::{FieldKind, Mode, Query};
 use treelined_core::timestamp::{self, Millis};
 use treelined_files::blocking::blocking;
+use treelined_wire as wire;
 
 /// The hits of a page if the client does not say.
 const USUAL_HITS: u64 = 50;

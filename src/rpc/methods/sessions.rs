@@ -8,7 +8,6 @@ use crate::daemon::open_session::guard_for_all;
 use crate::daemon::open_session::{Lease, OpenSession, OpenSessions, Place};
 use crate::daemon::queue::{Access, Scope, Unnamed};
 use crate::rpc::handler::Remainder;
-use crate::wire;
 use std::future::Future;
 use std::path::Path;
 use std::pin::pin;
@@ -26,6 +25,7 @@ use treelined_files::os::file::Location;
 use treelined_files::session::{self, SessionState};
 use treelined_files::store::listing;
 use treelined_files::store::{self, exists};
+use treelined_wire as wire;
 
 /// The time for which other requests wait for the header of a file.
 const HEADER_IS_READ: Duration = Duration::from_millis(100);

@@ -3,7 +3,6 @@
 
 use crate::daemon::convert;
 use crate::daemon::session_row::is_of_directory;
-use crate::wire;
 use serde::Serialize;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,6 +11,7 @@ use treelined_core::name;
 use treelined_core::team::{TeamList, TeamSession};
 use treelined_files::store::catalogue::CatalogueRow;
 use treelined_files::store::conversations::Conversations;
+use treelined_wire as wire;
 
 /// The members of `ListSessionsResult` that one page of a list has.
 #[derive(Serialize)]

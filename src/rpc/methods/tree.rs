@@ -8,7 +8,6 @@ use crate::daemon::tree_view::{View, ViewOptions, ViewRoom};
 use crate::renderers::Renderers;
 use crate::rpc::handler::{Read, ReadAnswer};
 use crate::rpc::reply::Prepared;
-use crate::wire;
 use serde_json::json;
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
@@ -23,6 +22,7 @@ use treelined_core::view::{
 use treelined_files::log::body::{Bodies, Fetch};
 use treelined_files::parallel::{CHUNK, in_order};
 use treelined_files::session::SessionState;
+use treelined_wire as wire;
 
 /// The bytes of a response besides its rows.
 const ENVELOPE_BYTES: usize = 4096;

@@ -3,11 +3,11 @@
 
 use crate::daemon::agent_turn::{end, flush, request_turn};
 use crate::daemon::commit::ChangePlace;
-use crate::wire::{self, Disposition, Mutation};
 use std::sync::Arc;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::append::NewEntry;
 pub use treelined_files::session::Activity;
+use treelined_wire::{self as wire, Disposition, Mutation};
 
 pub(in crate::rpc) async fn begin_turn(
     place: ChangePlace,

@@ -3,9 +3,9 @@
 use super::list::earlier_changes;
 use crate::daemon::call::Call;
 use crate::rpc::handler::Remainder;
-use crate::wire;
 use std::sync::Arc;
 use treelined_core::error::Result;
+use treelined_wire as wire;
 
 pub(in crate::rpc) fn watch_sessions(
     call: &Arc<Call>,

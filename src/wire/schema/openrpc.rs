@@ -12,7 +12,7 @@ use treelined_core::error::Kind;
 const OPENRPC: &str = "1.3.2";
 
 /// The document without white space.
-pub(crate) fn openrpc() -> &'static str {
+pub fn openrpc() -> &'static str {
     static DOCUMENT: OnceLock<String> = OnceLock::new();
     DOCUMENT.get_or_init(|| document().to_string())
 }

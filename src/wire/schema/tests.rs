@@ -423,13 +423,13 @@ fn params_and_results_have_examples_that_decode() {
         })+) => {
             fn decode_example(name: &str, params: &str) -> Result<(), treelined_core::error::Error> {
                 match name {
-                    $($($name => wire::decode::<wire::$params>(Some(params)).map(drop),)+)+
+                    $($($name => crate::decode::<crate::$params>(Some(params)).map(drop),)+)+
                     _ => panic!("{name}"),
                 }
             }
         };
     }
-    wire::methods::with_methods!(decode_examples);
+    crate::methods::with_methods!(decode_examples);
     let protocol = Protocol::new();
     for method in &protocol.methods {
         let params = protocol.example(&method.params).unwrap().to_string();

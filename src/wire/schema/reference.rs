@@ -5,7 +5,7 @@
 
 use super::methods::{GROUPS, Method, Notification};
 use super::{Protocol, definition_name, explanation};
-use crate::wire::methods::{ANY, Access, Scope};
+use crate::methods::{ANY, Access, Scope};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write;

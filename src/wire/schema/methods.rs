@@ -1,8 +1,8 @@
 //! The tables of `wire::methods` as lists that documents are made from.
 
 use super::Generators;
-use crate::wire::methods::*;
-use crate::wire::{self, notification};
+use crate::methods::*;
+use crate::notification;
 use schemars::Schema;
 use treelined_core::error::Kind;
 
@@ -66,8 +66,8 @@ macro_rules! list_methods {
                 summary: $summary,
                 section: $section,
                 scope: scope!($scope $(($access))?),
-                params: generators.params::<wire::$params>(),
-                result: generators.result::<wire::$result $(<$lifetime>)?>(),
+                params: generators.params::<crate::$params>(),
+                result: generators.result::<crate::$result $(<$lifetime>)?>(),
                 errors: kinds(&[$($errors),+]),
                 notification: $name.starts_with("$/"),
             },)+)+]
@@ -98,7 +98,7 @@ macro_rules! list_notifications {
 with_notifications!(list_notifications);
 
 /// The names of [`notifications`].
-pub(crate) fn notification_names() -> impl Iterator<Item = &'static str> {
+pub fn notification_names() -> impl Iterator<Item = &'static str> {
     ALL_NOTIFICATIONS.iter().copied()
 }
 

@@ -1,16 +1,16 @@
 //! The documents that describe the protocol and the file format, made from the `wire` types and the method
-//! table. Pure and deterministic: [`crate::cli`] writes them to `schema/`, and a test compares.
+//! table. Pure and deterministic: The program writes them to `schema/`, and a test compares.
 
 mod methods;
 mod openrpc;
 mod reference;
 
-pub(crate) use methods::notification_names;
-pub(crate) use openrpc::openrpc;
+pub use methods::notification_names;
+pub use openrpc::openrpc;
 
-use crate::wire::entry::FileLine;
-use crate::wire::methods::ANY;
-use crate::wire::{self, RequestId};
+use crate::RequestId;
+use crate::entry::FileLine;
+use crate::methods::ANY;
 use methods::{GROUPS, Method, Notification, methods, notifications};
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::transform::{RecursiveTransform, Transform};
@@ -19,10 +19,10 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::sync::OnceLock;
-pub use treelined_core::error::{Advice, Kind};
+use treelined_core::error::{Advice, Kind};
 
 /// The version of the protocol.
-pub(crate) const PROTOCOL_VERSION: u32 = 1;
+pub const PROTOCOL_VERSION: u32 = 1;
 
 /// The beginning of a reference to a definition of the same document.
 const DEFINITIONS: &str = "#/$defs/";
@@ -31,7 +31,7 @@ const DEFINITIONS: &str = "#/$defs/";
 const WIRE_FILE: &str = "treelined.v1.json";
 
 /// The files of `schema/`: name and text.
-pub(crate) fn documents() -> Vec<(&'static str, String)> {
+pub fn documents() -> Vec<(&'static str, String)> {
     vec![
         (WIRE_FILE, wire_document().to_owned()),
         ("methods.json", pretty(&method_list())),
@@ -44,8 +44,8 @@ pub(crate) fn documents() -> Vec<(&'static str, String)> {
 /// `sha256:` and the hash of `treelined.v1.json`, in hex, as `schema/methods.json` says it: making the
 /// document to hash it takes longer than all else that a daemon does before its first answer. A test
 /// compares.
-pub(crate) fn schema_hash() -> String {
-    const METHODS: &str = include_str!("../../schema/methods.json");
+pub fn schema_hash() -> String {
+    const METHODS: &str = include_str!("../../../schema/methods.json");
     let said = METHODS.split_once("\"schemaHash\": \"");
     let said = said.and_then(|(_, rest)| rest.split_once('"'));
     said.map_or_else(computed_hash, |(hash, _)| hash.to_owned())
@@ -61,7 +61,7 @@ fn computed_hash() -> String {
 }
 
 /// One generator for params and one for results: an optional member may be null in params and is absent from results.
-pub(crate) struct Generators {
+pub struct Generators {
     incoming: SchemaGenerator,
     outgoing: SchemaGenerator,
 }
@@ -132,16 +132,16 @@ impl Protocol {
         let methods = methods(&mut generators);
         let notifications = notifications(&mut generators);
         generators.params::<RequestId>();
-        generators.result::<wire::ErrorObject>();
-        generators.result::<wire::InvalidParamsDetails>();
-        generators.result::<wire::EntryNotFoundDetails>();
-        generators.result::<wire::LeafMovedDetails>();
-        generators.result::<wire::SessionBusyDetails>();
-        generators.result::<wire::EntryInvalidDetails>();
-        generators.result::<wire::CommandDetails>();
-        generators.result::<wire::CommandFailedDetails>();
-        generators.result::<wire::TreeChangedDetails>();
-        generators.result::<wire::PartialWriteDetails>();
+        generators.result::<crate::ErrorObject>();
+        generators.result::<crate::InvalidParamsDetails>();
+        generators.result::<crate::EntryNotFoundDetails>();
+        generators.result::<crate::LeafMovedDetails>();
+        generators.result::<crate::SessionBusyDetails>();
+        generators.result::<crate::EntryInvalidDetails>();
+        generators.result::<crate::CommandDetails>();
+        generators.result::<crate::CommandFailedDetails>();
+        generators.result::<crate::TreeChangedDetails>();
+        generators.result::<crate::PartialWriteDetails>();
         let (mut definitions, examples) = generators.into_definitions_and_examples();
         definitions.insert("ErrorKind".into(), error_kind().into());
         definitions.sort_keys();

@@ -1,0 +1,84 @@
+//! Every type that crosses the pipe (protocol.md), one file per method group. The schema is derived
+//! from these types, so their comments are the descriptions that clients read.
+//!
+//! Owns names, shapes and the decoding of params. Holds no core type and decides nothing about
+//! sessions: `rpc` goes between.
+//!
+//! For the method `get_leaf` there are `GetLeafParams` and `GetLeafResult`. In params, unknown
+//! members are refused, and null means absent unless a field says otherwise. JSON that is only
+//! passed on stays raw ([`Raw`]), so that its bytes survive.
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss,
+        reason = "numbers of tests are small"
+    )
+)]
+
+#[macro_use]
+mod params;
+pub mod append;
+pub mod commands;
+pub mod compact;
+pub mod compare;
+pub mod entry;
+pub mod event;
+pub mod export;
+pub mod failure;
+pub mod fork;
+pub mod handshake;
+pub mod import;
+pub mod message;
+pub mod methods;
+pub mod navigate;
+pub mod notification;
+pub mod people;
+pub mod read;
+pub mod render;
+pub mod renderers;
+pub mod schema;
+pub mod search;
+pub mod session;
+pub mod team;
+pub mod tree;
+pub mod turn;
+pub mod watch;
+pub mod web;
+
+pub use append::*;
+pub use commands::*;
+pub use compact::*;
+pub use compare::*;
+pub use event::*;
+pub use export::*;
+pub use failure::*;
+pub use fork::*;
+pub use handshake::*;
+pub use import::*;
+pub use navigate::*;
+pub use params::MAX_COUNT;
+pub use params::{GivenPosition, Mutation, OnSession, Raw, RequestId, decode};
+pub use people::*;
+pub use read::*;
+pub use render::*;
+pub use renderers::*;
+pub use search::*;
+pub use session::*;
+pub use team::*;
+pub use tree::*;
+pub use turn::*;
+pub use watch::{UnwatchSessionsParams, UnwatchSessionsResult};
+pub use watch::{WatchSessionsParams, WatchSessionsResult};
+pub use web::*;
+
+/// Parses the example of a type for the documents. JSON that does not parse becomes null, which a test
+/// refuses.
+fn example(json: &str) -> serde_json::Value {
+    serde_json::from_str(json).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;
