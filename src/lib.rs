@@ -104,10 +104,6 @@ mod extensions;
 )]
 mod fleet;
 mod hooks;
-#[allow(dead_code, reason = "read by the importer")]
-mod import;
-#[allow(dead_code, reason = "the import calls it")]
-mod importer;
 mod page;
 mod peers;
 mod people;
@@ -147,8 +143,6 @@ pub mod internals {
     pub use crate::config::{Config, NatsSettings};
     pub use crate::daemon::Daemon;
     pub use crate::daemon::connection::Connection;
-    pub use crate::import::records::{Layout, Piece, Splitter};
-    pub use crate::import::whole::{WholeSource, read_whole};
     pub use crate::rpc::Dispatcher;
     pub use crate::stdio::{Frame, FrameReader, Outbox, id_in_head};
     pub use treelined_core::durability::Durability;
@@ -169,6 +163,8 @@ pub mod internals {
     pub use treelined_files::session::{Session, SessionState};
     pub use treelined_files::store::Store;
     pub use treelined_files::store::listing::header_id;
+    pub use treelined_import::records::{Layout, Piece, Splitter};
+    pub use treelined_import::whole::{WholeSource, read_whole};
 
     /// Budgets in bytes.
     pub mod budget {

@@ -3,9 +3,6 @@
 
 use super::screen::{Screen, Style};
 use super::tree::count;
-use crate::import::member::Place;
-use crate::import::records::{Piece, Splitter};
-use crate::importer::origin::{OriginReader, Origins};
 use memchr::memmem;
 use serde::Deserialize;
 use serde_json::Value;
@@ -17,6 +14,9 @@ use std::path::{Path, PathBuf};
 use treelined_core::error::Result;
 use treelined_core::json;
 use treelined_core::terminal;
+use treelined_import::importer::origin::{OriginReader, Origins};
+use treelined_import::member::Place;
+use treelined_import::records::{Piece, Splitter};
 
 /// The most folders between a session file and its session directory.
 const LEVELS: usize = 2;
@@ -302,7 +302,7 @@ impl KeptRecords {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::Tool;
+    use treelined_import::Tool;
 
     /// A session directory with one kept source and a session with these ranges.
     fn session(ranges: &str, report: &str) -> (tempfile::TempDir, PathBuf, String) {

@@ -8,7 +8,6 @@ use super::import_watch;
 use super::progress::{self, call_with_progress};
 use super::screen::{Screen, Style};
 use super::session_choice::others;
-use crate::import::Tool;
 use anyhow::Context;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
@@ -24,6 +23,7 @@ use treelined_core::id::Source;
 use treelined_core::terminal;
 use treelined_core::timestamp;
 use treelined_files::clock::SystemSource;
+use treelined_import::Tool;
 use treelined_wire::{ImportedFile, ImportedSession};
 
 /// Failures that are shown; `--json` has all.
@@ -147,7 +147,7 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
         }
     }
     if let Some(session) = &import.again
-        && !crate::importer::run::has_made(&options.config()?.session_dir, session)?
+        && !treelined_import::importer::run::has_made(&options.config()?.session_dir, session)?
     {
         let message = format!("no import has made a session {session:?}");
         return Err(Error::new(Kind::SessionNotFound, message).into());
@@ -175,7 +175,7 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
 
 fn forget(options: &Options, session: &str) -> anyhow::Result<ExitCode> {
     let store = treelined_files::store::Store::new(options.config()?.session_dir);
-    let forgotten = crate::importer::run::forget(store.path(), session)?;
+    let forgotten = treelined_import::importer::run::forget(store.path(), session)?;
     let origins = super::tree::count(forgotten as u64, "source", "sources");
     writeln!(io::stdout(), "deleted the kept bytes of {origins}")?;
     Ok(ExitCode::SUCCESS)

@@ -6,8 +6,6 @@ use super::failure::{ShellError, warn};
 use super::import::{self, ImportArgs, Imported, ask};
 use super::screen::{Screen, Style};
 use super::tree::count;
-use crate::importer::discover::{Request, watched_places};
-use crate::importer::watch::{Wake, Watch};
 use anyhow::Context;
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -17,6 +15,8 @@ use treelined_core::id::Source;
 use treelined_core::terminal;
 use treelined_core::timestamp;
 use treelined_files::clock::SystemSource;
+use treelined_import::importer::discover::{Request, watched_places};
+use treelined_import::importer::watch::{Wake, Watch};
 use treelined_wire::ImportedSession;
 
 /// The time after that at which entries that are held back can be imported.

@@ -6,7 +6,6 @@ use super::list_team::{self, OpenMachine, TeamAnswer};
 use super::screen::{Screen, Style};
 use super::session_choice::{current_directory, others, rows};
 use super::tree::{count, title};
-use crate::import::Tool;
 use anyhow::Context;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -22,6 +21,7 @@ use treelined_core::tree::branches;
 use treelined_files::clock::SystemSource;
 use treelined_files::log::Log;
 use treelined_files::os::file::Location;
+use treelined_import::Tool;
 
 const MINUTE: Millis = 60_000;
 const HOUR: Millis = 60 * MINUTE;

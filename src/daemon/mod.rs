@@ -51,7 +51,6 @@ use crate::commands::OfferedCommands;
 use crate::config::Config;
 use crate::extensions::Extensions;
 use crate::hooks::Hooks;
-use crate::importer::repeat::LastImport;
 use crate::peers::Peers;
 use crate::renderers::Renderers;
 use std::future::Future;
@@ -68,6 +67,7 @@ use treelined_files::lock::lock;
 use treelined_files::log::upstream::SharedLog;
 use treelined_files::store::Store;
 use treelined_files::store::watch::Watcher;
+use treelined_import::importer::repeat::LastImport;
 use treelined_wire::OpenWebResult;
 
 /// Longest time from a question to its answer (protocol.md §2, `limits.maxAnswerMs`).

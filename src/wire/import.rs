@@ -4,7 +4,6 @@ use super::Raw;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use treelined_core::error::Error;
 
 /// The params of `import_sessions`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -268,13 +267,4 @@ pub struct ImportRecord {
     /// The rows of the session and of its files, `{session, files}`, as in the result of `import_sessions`.
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub report: Raw,
-}
-
-impl From<Error> for ImportFailure {
-    fn from(error: Error) -> Self {
-        Self {
-            kind: error.kind.name().to_owned(),
-            message: error.message.into_owned(),
-        }
-    }
 }

@@ -2,7 +2,7 @@
 //! `queue-operation` `remove`, in either order. The first one in the file counts.
 
 use super::record::{Fields, boxed, hash};
-use crate::import::message::elements;
+use crate::message::elements;
 use hashbrown::{HashMap, HashSet};
 use treelined_core::json;
 

@@ -4,7 +4,7 @@ use super::map::{DUPLICATE, result_note};
 use super::reader::{self, Source, Thread, TreeRecord};
 use super::record::{CallResult, Role};
 use super::tree::{Anchor, Turn, TurnKind, TurnResult};
-use crate::import::member::{Member, Node, NodeKind, Parent, Place, Spawner};
+use crate::member::{Member, Node, NodeKind, Parent, Place, Spawner};
 use hashbrown::{HashMap, HashSet};
 
 /// The main conversation first, then those of subagents. Without a main one, the first subagent replaces it.

@@ -19,8 +19,8 @@
 //! `<persisted-output>` stubs stay unchanged: the origin has the file that they name.
 
 use super::record::{self, Fields, tag};
-use crate::import::member::{Body, Node, NodeKind};
-use crate::import::message::{self, Blocks, ModelMessage, Object, Usage, elements, literal, whole};
+use crate::member::{Body, Node, NodeKind};
+use crate::message::{self, Blocks, ModelMessage, Object, Usage, elements, literal, whole};
 use treelined_core::json::{self, Members};
 
 /// The note of a node whose id an earlier record has.

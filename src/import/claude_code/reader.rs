@@ -3,10 +3,10 @@
 use super::deliveries::Deliveries;
 use super::record::{self, Fields, Role, boxed};
 use super::tree;
-use crate::import::Reader;
-use crate::import::mapping::Former;
-use crate::import::member::{Base, Member, Record};
-use crate::import::message::literal;
+use crate::Reader;
+use crate::mapping::Former;
+use crate::member::{Base, Member, Record};
+use crate::message::literal;
 use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
 use treelined_core::json;

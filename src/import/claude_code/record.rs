@@ -1,6 +1,6 @@
 //! One record of Claude Code: its members, and the part it has in the tree.
 
-use crate::import::message::{elements, literal};
+use crate::message::{elements, literal};
 use std::borrow::Cow;
 use treelined_core::json::{self, Members};
 use treelined_core::timestamp::{self, Millis};

@@ -3,7 +3,7 @@
 use super::emit;
 use super::reader::{Parentage, Source, TreeRecord};
 use super::record::{CallResult, Role};
-use crate::import::member::Member;
+use crate::member::Member;
 use hashbrown::{HashMap, HashSet};
 use treelined_core::timestamp::Millis;
 

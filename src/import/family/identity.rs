@@ -4,7 +4,7 @@
 //! content joins them, in order, where a tool names the parent of a copy or members have a common project.
 
 use super::{MemberNumber, Rules};
-use crate::import::member::{Base, Member, Node, NodeKind, Parent};
+use crate::member::{Base, Member, Node, NodeKind, Parent};
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 use std::hash::{BuildHasher, Hash};
 use treelined_core::timestamp::Millis;

@@ -2,7 +2,7 @@
 
 use super::identity::{NodeNumber, Nodes, node_of};
 use super::{MemberNumber, Rules};
-use crate::import::member::{Base, Member, Parent};
+use crate::member::{Base, Member, Parent};
 use hashbrown::{HashMap, HashSet};
 
 /// Number of a gap.
@@ -178,7 +178,7 @@ impl<'a> Resolver<'a> {
     /// The last node of the part whose order is less than `order`.
     fn last_before(&self, part: MemberNumber, order: u64) -> Option<NodeNumber> {
         let nodes = &self.members.get(part)?.nodes;
-        let is_before = |node: &crate::import::member::Node| node.order < order;
+        let is_before = |node: &crate::member::Node| node.order < order;
         let count = match nodes.is_sorted_by_key(|node| node.order) {
             true => nodes.partition_point(is_before),
             false => nodes.iter().rposition(is_before).map_or(0, |at| at + 1),

@@ -3,8 +3,8 @@
 use super::identity::{NodeNumber, Nodes};
 use super::links::{Link, Links};
 use super::{MemberNumber, Rules};
-use crate::import::ids;
-use crate::import::member::Member;
+use crate::ids;
+use crate::member::Member;
 use hashbrown::HashMap;
 
 /// Members grouped by session.

@@ -1,7 +1,7 @@
 //! Families: the members of a tree, and the parent of each node.
 
 use super::*;
-use crate::import::member::{Base, Node, Parent};
+use crate::member::{Base, Node, Parent};
 use proptest::prelude::*;
 use std::collections::HashSet;
 
@@ -481,7 +481,7 @@ fn a_subagent_names_the_call_that_spawned_it() {
         native_id: "s".into(),
     };
     let mut agent = member("s", 2, &["u:5"]);
-    agent.spawned_by = Some(crate::import::member::Spawner {
+    agent.spawned_by = Some(crate::member::Spawner {
         native_id: "t".into(),
         tool_call_id: Some("call".into()),
     });

@@ -7,9 +7,9 @@ use super::{
     EntryContent, Forest, ForkLabel, MemberNumber, MemberOutcome, SessionTree, SpawnPoint,
     TreeEntry, may_be_leaf,
 };
-use crate::import::Tool;
-use crate::import::ids::NodeId;
-use crate::import::member::{Member, Node, NodeKind};
+use crate::Tool;
+use crate::ids::NodeId;
+use crate::member::{Member, Node, NodeKind};
 use hashbrown::{HashMap, HashSet};
 use treelined_core::timestamp::Millis;
 
@@ -457,7 +457,7 @@ impl Context<'_> {
                 .copied()
                 .and_then(home)
         };
-        let unknown = || crate::import::ids::session_id(self.tool, &spawner.native_id);
+        let unknown = || crate::ids::session_id(self.tool, &spawner.native_id);
         let mut above = at;
         while let Some(shared) = above {
             let node = node_of(self.nodes, self.members, shared);

@@ -2,7 +2,7 @@
 
 use super::map::result_note;
 use super::reader::{Message, MessageCall, MessageKind, count};
-use crate::import::member::{Member, Node, NodeKind, Parent, Place};
+use crate::member::{Member, Node, NodeKind, Parent, Place};
 use std::collections::HashSet;
 
 /// Adds the nodes of all messages. `leaf` is the index of the last message of the list.

@@ -14,8 +14,8 @@
 //! | `info`, `error`, `warning` | `custom` `gemini.<type>` |
 
 use super::message::{Call, Fields, call_key, response};
-use crate::import::member::{Body, Node, NodeKind};
-use crate::import::message::{self, Blocks, ModelMessage, Object, Usage, elements, literal, whole};
+use crate::member::{Body, Node, NodeKind};
+use crate::message::{self, Blocks, ModelMessage, Object, Usage, elements, literal, whole};
 use std::collections::HashSet;
 use treelined_core::json;
 

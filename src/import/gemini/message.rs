@@ -1,7 +1,7 @@
 //! One message of a chat, raw.
 
-use crate::import::member::{Place, Record};
-use crate::import::message::{elements, literal};
+use crate::member::{Place, Record};
+use crate::message::{elements, literal};
 use treelined_core::json;
 use treelined_core::timestamp::{self, Millis};
 

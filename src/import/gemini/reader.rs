@@ -5,10 +5,10 @@ use super::message::{
     Fields, call_key, directory, is_scaffolding, message_bytes, place_of, response, spans,
     text_hash,
 };
-use crate::import::Reader;
-use crate::import::mapping::Former;
-use crate::import::member::{Member, Place, Record, Spawner};
-use crate::import::message::elements;
+use crate::Reader;
+use crate::mapping::Former;
+use crate::member::{Member, Place, Record, Spawner};
+use crate::message::elements;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use treelined_core::json;
 use treelined_core::timestamp::{self, Millis};

@@ -1,6 +1,6 @@
 use super::Gemini;
-use crate::import::member::{Member, NodeKind, Place};
-use crate::import::tests::testing::{
+use crate::member::{Member, NodeKind, Place};
+use crate::tests::testing::{
     bytes, check_calls, entry, outline, read_records, real_files, records, shape,
 };
 use treelined_core::json;

@@ -1,6 +1,6 @@
 //! Orders parents before children.
 
-use crate::import::member::{Member, Node, NodeKind, Parent};
+use crate::member::{Member, Node, NodeKind, Parent};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 

@@ -1,8 +1,8 @@
 //! From the lines of a session file to nodes.
 
 use super::{DUPLICATE, order, references_of};
-use crate::import::Reader;
-use crate::import::member::{Base, Member, Node, NodeKind, Parent, Place, Record};
+use crate::Reader;
+use crate::member::{Base, Member, Node, NodeKind, Parent, Place, Record};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use treelined_core::json;

@@ -1,8 +1,8 @@
 use super::PiFormat;
-use crate::import::Format;
-use crate::import::Tool;
-use crate::import::member::{Base, NodeKind, Parent};
-use crate::import::tests::scanning::{self as testing, Source, fixture};
+use crate::Format;
+use crate::Tool;
+use crate::member::{Base, NodeKind, Parent};
+use crate::tests::scanning::{self as testing, Source, fixture};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::time::Instant;

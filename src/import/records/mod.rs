@@ -140,7 +140,7 @@ impl Splitter {
     }
 
     /// Whether the source is one record over several lines.
-    pub(crate) fn is_document(&self) -> bool {
+    pub fn is_document(&self) -> bool {
         self.layout == Layout::Document
     }
 

@@ -2,9 +2,9 @@
 //! origin, or a repetition, and each entry is JSON.
 
 use super::testing::real_files;
-use crate::import::member::{Body, Member, Node, Parent, Place, Record};
-use crate::import::records::{Layout, Piece, Splitter};
-use crate::import::{Format, Tool, format};
+use crate::member::{Body, Member, Node, Parent, Place, Record};
+use crate::records::{Layout, Piece, Splitter};
+use crate::{Format, Tool, format};
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use treelined_core::json;

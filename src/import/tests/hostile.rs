@@ -1,12 +1,10 @@
-//! Sources that no tool has written: cut, at random, and large. The checks are those of [`crate::import::tests::testing`].
+//! Sources that no tool has written: cut, at random, and large. The checks are those of [`crate::tests::testing`].
 
-use crate::import::Format;
-use crate::import::claude_code::ClaudeCode;
-use crate::import::gemini::Gemini;
-use crate::import::member::{Member, NodeKind, Parent, Place};
-use crate::import::tests::testing::{
-    bytes, entry, outline, read, read_records, real_files, records,
-};
+use crate::Format;
+use crate::claude_code::ClaudeCode;
+use crate::gemini::Gemini;
+use crate::member::{Member, NodeKind, Parent, Place};
+use crate::tests::testing::{bytes, entry, outline, read, read_records, real_files, records};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use treelined_core::test_support::{random, sample};
@@ -64,7 +62,7 @@ fn check_growth(format: &dyn Format, path: &str) {
     for count in (0..places.len()).step_by(step) {
         let mut reader = format.reader(path);
         for (number, place) in places.iter().take(count).enumerate() {
-            reader.record(crate::import::member::Record {
+            reader.record(crate::member::Record {
                 at: place.at,
                 number: number as u64,
                 bytes: bytes(&source, *place),

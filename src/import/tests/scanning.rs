@@ -1,7 +1,7 @@
 //! Sources for the tests of formats: fixtures, real files, and a plain family of members.
 
-use crate::import::member::{Base, Member, Node, NodeKind, Parent, Place, Record};
-use crate::import::{Format, Tool};
+use crate::member::{Base, Member, Node, NodeKind, Parent, Place, Record};
+use crate::{Format, Tool};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -92,11 +92,8 @@ impl Source {
 
 /// A fixture of the repository.
 pub(crate) fn fixture(path: &str) -> Vec<u8> {
-    let root = Path::new(file!()).ancestors().nth(3).unwrap();
-    let folders = [env!("CARGO_MANIFEST_DIR"), ".", ""];
-    let mut roots = folders.iter().map(|folder| Path::new(folder).join(root));
-    let root = roots.find(|root| root.is_dir()).unwrap();
-    let path = root.join("../tests/data/import").join(path);
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/import");
+    let path = data.join(path);
     fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 

@@ -1,7 +1,7 @@
 //! Helpers of the format tests: records of a source, checks of a reader's nodes, real files.
 
-use crate::import::Format;
-use crate::import::member::{Body, Member, Node, NodeKind, Parent, Place, Record};
+use crate::Format;
+use crate::member::{Body, Member, Node, NodeKind, Parent, Place, Record};
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use treelined_core::json;
@@ -244,7 +244,7 @@ pub(crate) fn real_files(folder: &str) -> Vec<PathBuf> {
     if found.is_none() {
         eprintln!("SKIPPED: there is no shared/data/import");
     }
-    let mut waiting = vec![repository.join("tests/data/import").join(folder)];
+    let mut waiting = vec![repository.join("../../tests/data/import").join(folder)];
     waiting.extend(found.map(|found| found.join(folder)));
     files_below(waiting)
 }

@@ -3,12 +3,9 @@
 use super::list;
 use crate::daemon::call::Call;
 use crate::daemon::convert;
-use crate::import::Tool;
-use crate::importer::run::{Import, ImportRequest};
 use crate::rpc::handler::{Read, ReadAnswer, Remainder};
 use crate::rpc::reply::Prepared;
 use serde_json::value::RawValue;
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -18,8 +15,8 @@ use treelined_core::json;
 use treelined_core::timestamp::{self, Millis};
 use treelined_files::blocking::blocking;
 use treelined_files::lock::lock;
-use treelined_files::store::catalogue::CatalogueRow;
-use treelined_files::store::conversations::Conversations;
+use treelined_import::Tool;
+use treelined_import::importer::run::{Import, ImportRequest};
 use treelined_wire::{self as wire, ImportFrom, Raw};
 
 /// The pause between two notifications of progress.
@@ -45,36 +42,14 @@ pub(in crate::rpc) fn import_sessions(
             progress: &progress,
         };
         let last = &call.daemon.last_import;
-        let write = |mut result: wire::ImportSessionsResult| {
-            // A list may write the cache, and a dry run writes nothing.
-            if !request.is_dry_run && !result.sessions.is_empty() {
-                name_conversations(&call.daemon.store.list()?, &mut result);
-            }
-            convert::line(&result)
-        };
-        last.run(&import, write).map(Prepared::bytes)
+        let report = last.run(&import)?;
+        Ok(Prepared::bytes(convert::on_one_line(report)))
     };
     Ok(Box::pin(async move {
         let _place = place;
         earlier.await?;
         blocking(import).await
     }))
-}
-
-/// Sets `sameConversation` of the sessions.
-fn name_conversations(rows: &[Arc<CatalogueRow>], result: &mut wire::ImportSessionsResult) {
-    let conversations = Conversations::of(rows);
-    let others = rows.iter().filter_map(|row| {
-        let others = conversations.others(&row.listing);
-        let header = row.listing.header.as_ref()?;
-        (!others.is_empty()).then_some((header.id.as_str(), others))
-    });
-    let others: HashMap<&str, Vec<String>> = others.collect();
-    for session in &mut result.sessions {
-        if let Some(others) = others.get(session.session_id.as_str()) {
-            session.same_conversation.clone_from(others);
-        }
-    }
 }
 
 fn request(params: wire::ImportSessionsParams) -> Result<ImportRequest> {

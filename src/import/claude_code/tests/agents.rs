@@ -2,8 +2,8 @@
 
 use super::super::ClaudeCode;
 use super::{all, main, part, record, result, said, user};
-use crate::import::member::{Member, NodeKind, Spawner};
-use crate::import::tests::testing::{read, shape};
+use crate::member::{Member, NodeKind, Spawner};
+use crate::tests::testing::{read, shape};
 
 fn task(uuid: &str, parent: &str, seconds: u32, id: &str, call: &str) -> String {
     let block =

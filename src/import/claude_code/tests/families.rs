@@ -2,10 +2,10 @@
 
 use super::super::ClaudeCode;
 use super::{called, record, result, said, user};
-use crate::import::Tool;
-use crate::import::family::{EntryContent, Forest, Rules, join};
-use crate::import::member::Member;
-use crate::import::tests::testing::read;
+use crate::Tool;
+use crate::family::{EntryContent, Forest, Rules, join};
+use crate::member::Member;
+use crate::tests::testing::read;
 use std::collections::HashMap;
 
 fn read_all(files: &[(&str, &str)]) -> Vec<Member> {

@@ -6,10 +6,8 @@ mod families;
 mod trees;
 
 use super::ClaudeCode;
-use crate::import::member::Member;
-use crate::import::tests::testing::{
-    Outline, check_calls, entry, outline, read, real_files, records,
-};
+use crate::member::Member;
+use crate::tests::testing::{Outline, check_calls, entry, outline, read, real_files, records};
 
 /// A record: type, uuid, parent (`-` for none), seconds, and further members.
 fn record(kind: &str, uuid: &str, parent: &str, seconds: u32, members: &str) -> String {

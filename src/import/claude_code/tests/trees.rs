@@ -2,8 +2,8 @@
 
 use super::super::ClaudeCode;
 use super::{called, main, main_unchecked, record, result, said, text, user};
-use crate::import::member::{Base, NodeKind};
-use crate::import::tests::testing::{outline, read, shape};
+use crate::member::{Base, NodeKind};
+use crate::tests::testing::{outline, read, shape};
 
 /// Parallel calls are written as A1 → A2 and A1 → R1, A2 → R2, and the conversation continues from either: a plain tree
 /// would leave one call and its result on a dead branch.

@@ -1,7 +1,7 @@
 //! Content of messages, outputs and items of the model as blocks.
 
 pub(super) use super::array_elements as elements;
-use crate::import::codex::record::{self, Line};
+use crate::codex::record::{self, Line};
 use treelined_core::json;
 
 /// Deepest nesting of values that are copied unchanged.

@@ -23,7 +23,7 @@
 //! | another object with a type | as it is |
 
 use super::record::{self, Line};
-use crate::import::member::{Body, Member, Node, NodeKind};
+use crate::member::{Body, Member, Node, NodeKind};
 use std::borrow::Cow;
 use treelined_core::json::{self, Elements};
 

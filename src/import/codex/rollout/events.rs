@@ -1,8 +1,8 @@
 //! Events: the conversation again, for the terminal. Only the data that items lack is used.
 
 use super::{Item, RolloutReader, users};
-use crate::import::codex::record::{self, hash};
-use crate::import::member::{NodeKind, Place};
+use crate::codex::record::{self, hash};
+use crate::member::{NodeKind, Place};
 use std::borrow::Cow;
 use treelined_core::json;
 use treelined_core::timestamp::Millis;

@@ -2,8 +2,8 @@
 
 use super::record::{self, Line, hash};
 use super::usage::{Meter, Tokens};
-use crate::import::Reader;
-use crate::import::member::{Base, Member, Node, NodeKind, Parent, Place, Record, Spawner};
+use crate::Reader;
+use crate::member::{Base, Member, Node, NodeKind, Parent, Place, Record, Spawner};
 use std::collections::{HashMap, HashSet};
 use treelined_core::json;
 

@@ -1,9 +1,9 @@
 //! One message of the model: the items of a response, and the results of its calls.
 
 use super::{Item, RolloutReader};
-use crate::import::codex::record::{self, hash};
-use crate::import::codex::usage::Tokens;
-use crate::import::member::{Node, NodeKind, Parent, Place};
+use crate::codex::record::{self, hash};
+use crate::codex::usage::Tokens;
+use crate::member::{Node, NodeKind, Parent, Place};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use treelined_core::json;

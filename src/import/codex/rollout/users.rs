@@ -1,8 +1,8 @@
 //! Messages of persons and of the harness.
 
 use super::{Item, RolloutReader};
-use crate::import::codex::record::{self, hash};
-use crate::import::member::NodeKind;
+use crate::codex::record::{self, hash};
+use crate::member::NodeKind;
 use std::borrow::Cow;
 use treelined_core::json::{self, Elements};
 

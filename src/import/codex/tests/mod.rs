@@ -1,7 +1,7 @@
 use super::CodexFormat;
-use crate::import::member::{Base, Node, NodeKind, Parent};
-use crate::import::tests::scanning::{self as testing, Source, fixture, paths};
-use crate::import::{Format, Tool};
+use crate::member::{Base, Node, NodeKind, Parent};
+use crate::tests::scanning::{self as testing, Source, fixture, paths};
+use crate::{Format, Tool};
 use std::collections::BTreeSet;
 
 mod hostile;

@@ -1,6 +1,6 @@
 use super::super::tests::{MappedMember, imported};
 use super::*;
-use crate::import::member::Record;
+use crate::member::Record;
 use serde_json::{Value, json};
 
 mod random;

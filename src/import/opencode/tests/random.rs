@@ -1,7 +1,7 @@
 //! Random rows and histories.
 
 use super::*;
-use crate::import::member::Parent;
+use crate::member::Parent;
 use proptest::prelude::*;
 
 fn value() -> impl Strategy<Value = Value> {

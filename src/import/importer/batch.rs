@@ -1,0 +1,286 @@
+//! The members of one tool, joined into sessions, and the ledger's rows for them.
+
+use super::create::natives;
+use super::ledger::{Ledger, SessionRow, SourceRow};
+use super::names;
+use super::open_nodes::hold_back_open;
+use super::reading::ReadSource;
+use super::rebuild::placement;
+use super::relatives::base;
+use super::run::ImportRequest;
+use crate::family::{self, Forest, MemberNumber, Placement, Rules, SessionTree, TreeEntry};
+use crate::importer::report::{ImportedFile, ImportedSession};
+use crate::mapping::VERSION;
+use crate::member::Member;
+use crate::{Tool, format};
+use std::collections::{HashMap, HashSet};
+use treelined_core::error::{Error, Result};
+use treelined_core::name;
+use treelined_core::timestamp::{self, Millis};
+
+/// The members of one tool, joined.
+pub(super) struct Batch {
+    pub(super) tool: Tool,
+    pub(super) sources: Vec<ReadSource>,
+    pub(super) members: Vec<Member>,
+    /// For each member its source.
+    pub(super) source_of: Vec<usize>,
+    /// For each member the nodes that were held back, and until when, in Unix milliseconds.
+    pub(super) held: Vec<(u64, Millis)>,
+    /// For each member the name of its origin.
+    pub(super) origins: Vec<String>,
+    /// For each source the bytes that an earlier import has read.
+    pub(super) known_len: Vec<u64>,
+    pub(super) session_of_native: HashMap<String, String>,
+    /// The number of subagents that a session spawned.
+    pub(super) spawned: HashMap<String, u64>,
+    pub(super) forest: Forest,
+}
+
+impl Batch {
+    pub(super) fn new(
+        tool: Tool,
+        mut sources: Vec<ReadSource>,
+        ledger: &Ledger,
+        request: &ImportRequest,
+    ) -> Self {
+        hold_back_open(&mut sources, format(tool).has_shared_keys());
+        let (mut members, mut held) = (Vec::new(), Vec::new());
+        let (mut source_of, mut origins) = (Vec::new(), Vec::new());
+        let mut known_len = Vec::new();
+        for (number, source) in sources.iter_mut().enumerate() {
+            let row = ledger.source(tool, &source.source.name());
+            let known = row.filter(|row| row.origin == source.origin);
+            known_len.push(known.map_or(0, |row| row.len));
+            for (member, held_back) in std::mem::take(&mut source.members)
+                .into_iter()
+                .zip(&source.held)
+            {
+                held.push((*held_back, source.held_until(&member)));
+                members.push(member);
+                source_of.push(number);
+                origins.push(source.origin.clone());
+            }
+        }
+        names::keep(&mut members, &source_of, &sources, ledger);
+        let mut placed = HashMap::new();
+        for member in &members {
+            if let Some((session_id, rank)) = ledger.target(tool, &member.native_id) {
+                let session_id = session_id.to_owned();
+                placed.insert(member.native_id.clone(), Placement { session_id, rank });
+            }
+        }
+        let rules = Rules {
+            tool,
+            has_shared_keys: format(tool).has_shared_keys(),
+            split: request.split,
+            placed: &placed,
+        };
+        let forest = family::join(&mut members, &rules);
+        let mut session_of_native = HashMap::new();
+        for (member, outcome) in members.iter().zip(&forest.members) {
+            if let Some(tree) = outcome.session.and_then(|at| forest.sessions.get(at)) {
+                session_of_native.insert(member.native_id.clone(), tree.session_id.clone());
+            }
+        }
+        let mut spawned: HashMap<String, u64> = HashMap::new();
+        for spawn in forest
+            .sessions
+            .iter()
+            .filter_map(|tree| tree.spawned_by.as_ref())
+        {
+            *spawned.entry(spawn.session_id.clone()).or_default() += 1;
+        }
+        Self {
+            tool,
+            sources,
+            spawned,
+            members,
+            source_of,
+            held,
+            origins,
+            known_len,
+            session_of_native,
+            forest,
+        }
+    }
+
+    /// Whether an earlier import has read the records of an entry.
+    pub(super) fn is_known(&self, entry: &TreeEntry) -> bool {
+        let family::EntryContent::Node { member, node, .. } = &entry.content else {
+            return true;
+        };
+        let node = self.members.get(*member).and_then(|it| it.nodes.get(*node));
+        let source = self.source_of.get(*member);
+        let len = source.and_then(|source| self.known_len.get(*source).copied());
+        let mut places = node.into_iter().flat_map(|node| &node.places);
+        places.all(|place| place.at.saturating_add(place.len) <= len.unwrap_or(0))
+    }
+
+    /// Whether a session has entries of one of these sources.
+    pub(super) fn has_source(&self, tree: &SessionTree, names: &HashSet<String>) -> bool {
+        let is_named = |member: MemberNumber| {
+            let source = self
+                .source_of
+                .get(member)
+                .and_then(|at| self.sources.get(*at));
+            source.is_some_and(|read| names.contains(&read.source.name()))
+        };
+        !names.is_empty()
+            && tree.entries.iter().any(|entry| match &entry.content {
+                family::EntryContent::Node { member, .. } => is_named(*member),
+                family::EntryContent::Gap { .. } => false,
+            })
+    }
+
+    /// When an import brings what was held back of a source: nodes, or a last line without a line break.
+    fn held_until(&self, source: usize, read: &ReadSource) -> Option<Millis> {
+        let held = self.members_of(source).filter_map(|at| self.held.get(at));
+        let held = held.filter(|(count, _)| *count > 0);
+        let is_cut = read.is_growing && read.scan.len < read.source.status.size;
+        let rest = is_cut.then_some(read.complete_at);
+        held.map(|(_, until)| *until).chain(rest).min()
+    }
+
+    fn members_of(&self, source: usize) -> impl Iterator<Item = MemberNumber> + '_ {
+        let of = self.source_of.iter().enumerate();
+        of.filter(move |(_, of)| **of == source)
+            .map(|(member, _)| member)
+    }
+
+    pub(super) fn sessions_of(&self, source: usize) -> impl Iterator<Item = usize> + '_ {
+        let outcome = |member: MemberNumber| self.forest.members.get(member)?.session;
+        self.members_of(source).filter_map(outcome)
+    }
+
+    pub(super) fn sources_of<'a>(
+        &'a self,
+        tree: &'a SessionTree,
+    ) -> impl Iterator<Item = usize> + 'a {
+        let members = tree.members.iter();
+        members.filter_map(|member| self.source_of.get(*member).copied())
+    }
+
+    /// The row of a session before it is written.
+    pub(super) fn row(&self, tree: &SessionTree) -> ImportedSession {
+        let members = tree.members.iter();
+        let shared = |number: &MemberNumber| {
+            let shared = self.forest.members.get(*number).map_or(0, |it| it.shared);
+            shared + self.members.get(*number).map_or(0, |it| it.duplicates)
+        };
+        let held = members.clone().filter_map(|at| self.held.get(*at).copied());
+        let held = held.filter(|(count, _)| *count > 0);
+        let is_gap = |entry: &&TreeEntry| matches!(entry.content, family::EntryContent::Gap { .. });
+        ImportedSession {
+            tool: self.tool.name().to_owned(),
+            native_id: tree.native_id.clone(),
+            session_id: tree.session_id.clone(),
+            cwd: tree.cwd.clone().unwrap_or_default(),
+            name: tree.name.as_deref().and_then(name::given),
+            recovered: tree.recovered,
+            gaps: tree.entries.iter().filter(is_gap).count() as u64,
+            duplicates: members.clone().map(shared).sum(),
+            held: held.clone().map(|(count, _)| count).sum(),
+            held_until: held.map(|(_, until)| until).min().map(timestamp::format),
+            subagents: self
+                .spawned
+                .get(&tree.session_id)
+                .copied()
+                .unwrap_or_default(),
+            by: tree.is_heuristic.then(|| "heuristic".to_owned()),
+            family_split: tree.is_family_split,
+            ..ImportedSession::default()
+        }
+    }
+
+    /// The report of each source.
+    pub(super) fn files(&self) -> Vec<ImportedFile> {
+        let mut files: Vec<ImportedFile> = self.sources.iter().map(super::result::file).collect();
+        for (number, member) in self.members.iter().enumerate() {
+            let source = self.source_of.get(number).copied();
+            let Some(file) = source.and_then(|source| files.get_mut(source)) else {
+                continue;
+            };
+            for (kind, count) in &member.origin_only {
+                *file.origin_only.entry(kind.clone()).or_default() += count;
+            }
+            file.duplicates += member.duplicates;
+            let (held, _) = self.held.get(number).copied().unwrap_or_default();
+            if held > 0 {
+                *file.held.get_or_insert(0) += held;
+            }
+            if member.disagreements > 0 {
+                *file.disagreements.get_or_insert(0) += member.disagreements;
+            }
+            if let Some(outcome) = self.forest.members.get(number) {
+                file.entries += outcome.entries;
+                file.gaps += outcome.gaps;
+                file.duplicates += outcome.shared;
+                if file.prefix_shared_with.is_none() {
+                    file.prefix_shared_with
+                        .clone_from(&outcome.prefix_shared_with);
+                }
+            }
+        }
+        files
+    }
+
+    /// The reason why a session of the source was not written.
+    pub(super) fn failure(&self, source: usize, failed: &HashMap<usize, Error>) -> Option<Error> {
+        self.sessions_of(source)
+            .find_map(|at| failed.get(&at).cloned())
+    }
+
+    /// Records the import in the ledger, so that a source is not read again until it changes.
+    pub(super) fn note(
+        &self,
+        ledger: &mut Ledger,
+        rows: &[(usize, ImportedSession)],
+        failed: &HashMap<usize, Error>,
+    ) -> Result<()> {
+        let written: HashSet<usize> = rows.iter().map(|(at, _)| *at).collect();
+        // Before the sources, whose order is another one: the first to be placed owns what is shared.
+        let trees = rows
+            .iter()
+            .filter_map(|(at, _)| self.forest.sessions.get(*at));
+        let placed = trees.map(|tree| (tree, natives(tree, &self.members)));
+        let families = placed.filter(|(_, natives)| natives.len() > 1);
+        let mut sources: Vec<SourceRow> = families
+            .map(|(tree, natives)| placement(self.tool, &tree.session_id, natives))
+            .collect();
+        for (number, read) in self.sources.iter().enumerate() {
+            let mut sessions = self.sessions_of(number);
+            if !sessions.all(|at| written.contains(&at)) || self.failure(number, failed).is_some() {
+                continue;
+            }
+            let members = || {
+                self.members_of(number)
+                    .filter_map(|at| self.members.get(at))
+            };
+            let placed = |member: &Member| {
+                let target = self.session_of_native.get(&member.native_id)?;
+                Some((member.native_id.clone(), target.clone()))
+            };
+            let (natives, targets) = members().filter_map(placed).unzip();
+            sources.push(SourceRow {
+                tool: self.tool,
+                source: read.source.name(),
+                targets,
+                natives,
+                bases: members().filter_map(base).map(str::to_owned).collect(),
+                status: read.source.status,
+                len: read.scan.len,
+                hash: read.scan.prefix_hash,
+                origin: read.origin.clone(),
+                held_until: self.held_until(number, read),
+                version: VERSION,
+                former: read.former.clone(),
+            });
+        }
+        let sessions = rows
+            .iter()
+            .map(|(_, row)| SessionRow::of(self.tool, row))
+            .collect();
+        ledger.note(sources, sessions)
+    }
+}

@@ -1,0 +1,259 @@
+//! New sessions: each is written to a file of its own, which is named once it is complete.
+
+use super::line::{Contents, LineLinks, LineMaker, push_text};
+use super::new_file::NewFile;
+use crate::family::{EntryContent, SessionTree, SpawnPoint, TreeEntry};
+use crate::ids::NodeId;
+use crate::importer::report::{ImportedFile, ImportedSession};
+use crate::member::Member;
+use serde_json::json;
+use std::collections::HashSet;
+use std::sync::Arc;
+use treelined_core::error::{Error, Result};
+use treelined_core::json;
+use treelined_core::name;
+use treelined_core::timestamp::{self, Millis};
+use treelined_files::cancel::Cancel;
+use treelined_files::log::header::Header;
+pub use treelined_files::os::file::{Folder, Location};
+use treelined_files::store::Store;
+
+/// A session to be written, with its share of the import's report.
+pub(super) struct SessionWork<'a> {
+    pub(super) tree: &'a SessionTree,
+    pub(super) maker: &'a LineMaker<'a>,
+    /// Its row before it is written.
+    pub(super) row: ImportedSession,
+    /// The files of its members.
+    pub(super) files: &'a [&'a ImportedFile],
+    /// Time of the import.
+    pub(super) now: Millis,
+    pub(super) cancel: &'a Cancel,
+}
+
+impl SessionWork<'_> {
+    /// The header of the session's file. Its time is that of the conversation.
+    pub(super) fn header(&self) -> Header {
+        let tree = self.tree;
+        let first = tree.entries.first().map(|entry| entry.time);
+        let started = tree.started.or(first).unwrap_or_default();
+        let cwd = tree.cwd.as_deref().unwrap_or_default();
+        Header::new(
+            &tree.session_id,
+            started,
+            cwd,
+            tree.parent_session.as_deref(),
+        )
+    }
+
+    /// Fails if the import is cancelled.
+    pub(super) fn check(&self) -> Result<()> {
+        match self.cancel.is_cancelled() {
+            true => Err(Error::cancelled()),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes the file of a new session. It gets its name once it is complete; the name becomes durable with a sync of
+    /// the returned folder. The file that it replaces goes to the trash just before.
+    pub(super) fn create(
+        mut self,
+        store: &Store,
+        contents: &mut dyn Contents,
+        old: Option<&Location>,
+    ) -> Result<(ImportedSession, Arc<Folder>)> {
+        let header = self.header();
+        let at = store.place(&header)?;
+        self.row.path = at.path().display().to_string();
+        self.count_new();
+        let entries = &self.tree.entries;
+        let mut file = NewFile::begin(at)?;
+        let line = with_spawner(header.to_line(), self.tree.spawned_by.as_ref());
+        file.line(|out| out.extend_from_slice(&line))?;
+        for entry in entries {
+            self.check()?;
+            let parent = entry.parent.and_then(|parent| entries.get(parent));
+            let parent = parent.map(|parent| parent.id.to_string());
+            let body = self.maker.body(contents, entry)?;
+            let links = LineLinks {
+                id: entry.id,
+                parent: parent.as_deref(),
+                copied_from: entry.copied_from.as_ref().map(|_| entry.id),
+                first_kept: first_kept(entry),
+            };
+            file.line(|out| self.maker.line(out, entry, &body, &links))?;
+        }
+        for line in self.last_lines() {
+            file.line(|out| out.extend_from_slice(&line))?;
+        }
+        self.check()?;
+        if let Some(old) = old {
+            store.trash(old)?;
+        }
+        let at = file.finish()?;
+        Ok((self.row, at.folder))
+    }
+
+    /// The lines of a new session after its entries: labels, the name and the leaf record.
+    fn last_lines(&self) -> Vec<Vec<u8>> {
+        let entries = &self.tree.entries;
+        let mut lines = Vec::new();
+        for label in &self.tree.labels {
+            let entry = entries.get(label.entry);
+            let line =
+                entry.and_then(|entry| label_line(label.id, entry.id, &label.text, entry.time));
+            lines.extend(line);
+        }
+        let leaf = self.tree.leaf.and_then(|leaf| entries.get(leaf));
+        let leaf_id = leaf.map(|leaf| leaf.id.to_string());
+        let last = entries.last().map(|last| last.id.to_string());
+        if let (Some(name), Some(leaf)) = (&self.row.name, leaf) {
+            lines.push(self.name_line(name, leaf_id.as_deref(), leaf.time, entries.len()));
+        }
+        lines.push(self.leaf_record(&MovedLeaf {
+            from: last.as_deref(),
+            to: leaf_id.as_deref(),
+            source: leaf_id.as_deref(),
+            entries: entries.len(),
+        }));
+        lines
+    }
+
+    /// Counts the entries of a new session before it is written.
+    pub(super) fn count_new(&mut self) {
+        let entries = &self.tree.entries;
+        // For each entry the nearest step at or above it. Bookkeeping makes no branches.
+        let mut steps: Vec<Option<usize>> = Vec::with_capacity(entries.len());
+        let mut has_steps_below = vec![false; entries.len()];
+        let mut tips = 0;
+        for (at, entry) in entries.iter().enumerate() {
+            let above = entry.parent.and_then(|parent| *steps.get(parent)?);
+            let is_step = self.maker.is_step(entry);
+            if is_step {
+                tips += 1;
+                if let Some(slot) = above.and_then(|above| has_steps_below.get_mut(above)) {
+                    tips -= usize::from(!std::mem::replace(slot, true));
+                }
+            }
+            steps.push(if is_step { Some(at) } else { above });
+        }
+        let labels = self.tree.labels.iter();
+        let labels = labels.filter(|label| name::given(&label.text).is_some());
+        let has_name = self.row.name.is_some() && self.tree.leaf.is_some();
+        self.row.created = true;
+        self.row.entries_added = (entries.len() + labels.count()) as u64 + u64::from(has_name);
+        self.row.branches = (tips as u64).saturating_sub(1);
+        // The first branch is none of the others, even if the tool does not show it.
+        self.row.recovered = self.row.recovered.min(self.row.branches);
+    }
+
+    /// The entry that names the session. `entries` distinguishes names given at different times.
+    pub(super) fn name_line(
+        &self,
+        name: &str,
+        parent: Option<&str>,
+        at: Millis,
+        entries: usize,
+    ) -> Vec<u8> {
+        let key = format!("name/{entries}/{name}");
+        let id = NodeId::of(self.maker.tool, &self.tree.native_id, &key);
+        let mut line = line_start("session_info", id, parent, at);
+        push_text(&mut line, "name", name);
+        line.extend_from_slice(b",\"origin\":{\"tool\":");
+        json::push_string(&mut line, self.maker.tool.name());
+        line.extend_from_slice(b"}}");
+        line
+    }
+
+    /// The leaf record with which each import of a session ends (session-file.md §4).
+    pub(super) fn leaf_record(&self, moved: &MovedLeaf<'_>) -> Vec<u8> {
+        let key = format!("leaf/{}/{}", moved.entries, self.now);
+        let id = NodeId::of(self.maker.tool, &self.tree.native_id, &key);
+        let mut line = b"{\"type\":\"custom\",\"customType\":\"treelined.leaf\"".to_vec();
+        push_text(&mut line, "id", &id.to_string());
+        line.extend_from_slice(b",\"parentId\":");
+        line.extend_from_slice(&json::quoted_or_null(moved.to));
+        line.extend_from_slice(b",\"timestamp\":\"");
+        timestamp::push(&mut line, self.now);
+        line.extend_from_slice(b"\",\"data\":");
+        let natives = natives(self.tree, self.maker.members);
+        let data = json!({
+            "from": moved.from,
+            "cause": "import",
+            "import": {
+                "report": { "session": &self.row, "files": &self.files },
+                "sourceLeaf": moved.source,
+                "natives": natives,
+            },
+        });
+        line.extend_from_slice(data.to_string().as_bytes());
+        line.push(b'}');
+        line
+    }
+}
+
+/// The native sessions of a session, in the order in which they own what they share.
+pub(super) fn natives(tree: &SessionTree, members: &[Member]) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let members = tree.members.iter().filter_map(|at| members.get(*at));
+    let natives = members.map(|member| &member.native_id);
+    natives
+        .filter(|native| seen.insert(*native))
+        .cloned()
+        .collect()
+}
+
+/// The leaf before and after an import.
+pub(super) struct MovedLeaf<'a> {
+    pub(super) from: Option<&'a str>,
+    pub(super) to: Option<&'a str>,
+    /// The entry at which the tool continues.
+    pub(super) source: Option<&'a str>,
+    /// The number of entries, which distinguishes leaf records.
+    pub(super) entries: usize,
+}
+
+pub(super) fn first_kept(entry: &TreeEntry) -> Option<NodeId> {
+    match &entry.content {
+        EntryContent::Node { first_kept, .. } => *first_kept,
+        EntryContent::Gap { .. } => None,
+    }
+}
+
+fn line_start(kind: &str, id: NodeId, parent: Option<&str>, at: Millis) -> Vec<u8> {
+    let mut line = b"{\"type\":".to_vec();
+    json::push_string(&mut line, kind);
+    push_text(&mut line, "id", &id.to_string());
+    line.extend_from_slice(b",\"parentId\":");
+    line.extend_from_slice(&json::quoted_or_null(parent));
+    line.extend_from_slice(b",\"timestamp\":\"");
+    timestamp::push(&mut line, at);
+    line.push(b'"');
+    line
+}
+
+/// The label of a fork, below the entry that it labels; `None` for a blank one.
+pub(super) fn label_line(id: NodeId, target: NodeId, text: &str, at: Millis) -> Option<Vec<u8>> {
+    let text = name::given(text)?;
+    let target = target.to_string();
+    let mut line = line_start("label", id, Some(&target), at);
+    push_text(&mut line, "targetId", &target);
+    push_text(&mut line, "label", &text);
+    line.push(b'}');
+    Some(line)
+}
+
+/// The header's line with the call that spawned the session.
+fn with_spawner(line: Vec<u8>, spawned_by: Option<&SpawnPoint>) -> Vec<u8> {
+    let Some(spawn) = spawned_by else {
+        return line;
+    };
+    let mut spawner = json!({ "sessionId": spawn.session_id });
+    if let Some(entry) = spawn.entry {
+        spawner["entryId"] = json!(entry.to_string());
+    }
+    if let Some(call) = &spawn.tool_call_id {
+        spawner["toolCallId"] = json!(call);
+    }
+    json::with_member(&line, "spawnedBy", spawner.to_string().as_bytes())
+}

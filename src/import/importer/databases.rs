@@ -1,0 +1,134 @@
+//! The sessions that opencode and goose keep in databases, and older versions of opencode in folders of JSON files.
+
+use super::json_tree::JsonTree;
+use super::native::{NativeError, NativeSession};
+use super::source::{Extraction, Part, ScanFailure, SourceFailure, SourceStatus};
+use super::sqlite::Database;
+use crate::Tool;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use treelined_core::error::{Error, Kind};
+use treelined_files::lock::lock;
+use treelined_files::os::file::{Identity, status_of};
+
+/// The extraction of one tool.
+struct Databases {
+    tool: Tool,
+    /// The most recently opened: its sessions are requested one after the other.
+    open: Mutex<Option<(PathBuf, SessionContainer)>>,
+}
+
+enum SessionContainer {
+    Database(Database),
+    JsonTree(JsonTree),
+}
+
+static OPENCODE: Databases = Databases::of(Tool::Opencode);
+static GOOSE: Databases = Databases::of(Tool::Goose);
+
+/// The extraction of a tool that keeps its sessions in databases or in folders of small files.
+pub(crate) fn extraction(tool: Tool) -> Option<&'static dyn Extraction> {
+    match tool {
+        Tool::Opencode => Some(&OPENCODE),
+        Tool::Goose => Some(&GOOSE),
+        Tool::ClaudeCode | Tool::Codex | Tool::Gemini | Tool::Pi => None,
+    }
+}
+
+/// Closes the open database or folder.
+pub(super) fn close() {
+    for databases in [&OPENCODE, &GOOSE] {
+        *lock(&databases.open) = None;
+    }
+}
+
+impl Databases {
+    const fn of(tool: Tool) -> Self {
+        Self {
+            tool,
+            open: Mutex::new(None),
+        }
+    }
+
+    fn open(&self, path: &Path) -> Result<SessionContainer, NativeError> {
+        if path.is_dir() {
+            return JsonTree::open(path).map(SessionContainer::JsonTree);
+        }
+        Database::open(path, self.tool, &std::env::temp_dir()).map(SessionContainer::Database)
+    }
+
+    fn failure(&self, path: &Path, error: &NativeError) -> SourceFailure {
+        let kind = match error {
+            NativeError::Source { kind, .. } => kind.name(),
+            NativeError::Output(_) => Kind::StorageIo.name(),
+        };
+        SourceFailure {
+            tool: Some(self.tool),
+            path: path.to_owned(),
+            kind,
+            message: error.to_string(),
+        }
+    }
+}
+
+impl SessionContainer {
+    fn sessions(&self) -> &[NativeSession] {
+        match self {
+            Self::Database(database) => database.sessions(),
+            Self::JsonTree(tree) => tree.sessions(),
+        }
+    }
+}
+
+impl Extraction for Databases {
+    fn parts(&self, path: &Path) -> Result<Vec<Part>, SourceFailure> {
+        let opened = self
+            .open(path)
+            .map_err(|error| self.failure(path, &error))?;
+        let file = File::open(path).and_then(|file| status_of(&file));
+        let file = file.map_err(|error| SourceFailure::io(Some(self.tool), path, &error))?;
+        let part = |session: &NativeSession| Part {
+            native_id: session.id.clone(),
+            status: status(session, file.identity, file.modified),
+        };
+        let parts = opened.sessions().iter().map(part).collect();
+        *lock(&self.open) = Some((path.to_owned(), opened));
+        Ok(parts)
+    }
+
+    fn write(&self, path: &Path, part: &str, out: &mut dyn Write) -> Result<(), ScanFailure> {
+        let mut open = lock(&self.open);
+        let is_open = open.as_ref().is_some_and(|(opened, _)| opened == path);
+        if !is_open {
+            let opened = self
+                .open(path)
+                .map_err(|error| self.failure(path, &error))?;
+            *open = Some((path.to_owned(), opened));
+        }
+        let written = match &*open {
+            Some((_, SessionContainer::Database(database))) => database.write_session(part, out),
+            Some((_, SessionContainer::JsonTree(tree))) => tree.write_session(part, out),
+            None => Ok(()),
+        };
+        match written {
+            Ok(()) => Ok(()),
+            Err(NativeError::Output(error)) => {
+                Err(ScanFailure::Import(Error::io("keep a session", &error)))
+            }
+            Err(error) => Err(self.failure(path, &error).into()),
+        }
+    }
+}
+
+/// A session's own status: the file's status changes with every session in it.
+fn status(session: &NativeSession, identity: Identity, file: (i64, i64)) -> SourceStatus {
+    let modified = session.last_activity.map(|at| (at.div_euclid(1000), 0));
+    SourceStatus {
+        size: 0,
+        modified: modified.unwrap_or(file),
+        identity,
+        version: session.version,
+    }
+}

@@ -1,0 +1,205 @@
+//! The arrangement of each tool's sessions, and their default places.
+
+use super::Environment;
+use crate::Tool;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+use treelined_files::os::path::APPLICATION_SUPPORT;
+
+/// A folder or database with the sessions of a tool, in the tool's own arrangement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::importer) struct Home {
+    pub(super) tool: Tool,
+    pub(super) path: PathBuf,
+}
+
+impl Home {
+    /// Whether it holds several native sessions in a form of its own: a database, or opencode's folder of small files.
+    pub(super) fn is_container(&self) -> bool {
+        super::is_database(self.tool)
+    }
+
+    /// Whether the tool keeps conversations in files of this name.
+    pub(super) fn has_source(&self, path: &Path) -> bool {
+        has_source(self.tool, path)
+    }
+}
+
+/// Whether the tool keeps conversations in files of this name.
+pub(super) fn has_source(tool: Tool, path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    let ends = |ending: &str| name.ends_with(ending.as_bytes());
+    match tool {
+        Tool::ClaudeCode => ends(".jsonl") && !is_below(path, "tool-results"),
+        Tool::Codex => name.starts_with(b"rollout-") && (ends(".jsonl") || ends(".jsonl.zst")),
+        Tool::Gemini => is_below(path, "chats") && (ends(".jsonl") || ends(".json")),
+        Tool::Pi => ends(".jsonl") && !name.starts_with(b"rollout-") && !name.starts_with(b"."),
+        Tool::Opencode | Tool::Goose => ends(".db"),
+    }
+}
+
+fn is_below(path: &Path, folder: &str) -> bool {
+    let mut above = path.ancestors().skip(1);
+    above.any(|above| above.file_name() == Some(OsStr::new(folder)))
+}
+
+/// The homes of a tool in a folder; empty if the folder does not have the tool's arrangement.
+pub(super) fn homes(tool: Tool, folder: &Path) -> Vec<Home> {
+    let below = |names: &[&str]| {
+        names
+            .iter()
+            .map(|name| folder.join(name))
+            .collect::<Vec<_>>()
+    };
+    let folders = |paths: Vec<PathBuf>| paths.into_iter().filter(|path| is_folder(path)).collect();
+    let paths: Vec<PathBuf> = match tool {
+        Tool::ClaudeCode => folders(below(&["projects"])),
+        Tool::Codex => folders(below(&["sessions", "archived_sessions"])),
+        Tool::Gemini => below(&["tmp", ".gemini/tmp"])
+            .into_iter()
+            .filter(|tmp| has_chats(tmp))
+            .collect(),
+        Tool::Opencode => ["", "opencode"]
+            .iter()
+            .map(|inner| folder.join(inner))
+            .flat_map(|folder| opencode(&folder))
+            .collect(),
+        Tool::Goose => below(&[
+            "sessions.db",
+            "sessions/sessions.db",
+            "data/sessions/sessions.db",
+        ])
+        .into_iter()
+        .filter(|path| is_file(path))
+        .collect(),
+        Tool::Pi => folders(below(&["sessions", "agent/sessions"])),
+    };
+    // Codex and pi both call a folder `sessions`.
+    let is_other = |path: &PathBuf| match tool {
+        Tool::Codex => is_file(&path.join("sessions.db")) || has_only_others(path, tool),
+        Tool::Pi => is_file(&path.join("sessions.db")) || has_only_others(path, tool),
+        _ => false,
+    };
+    let home = |path| Home { tool, path };
+    paths
+        .into_iter()
+        .filter(|path| !is_other(path))
+        .map(home)
+        .collect()
+}
+
+/// Whether the first file found below a folder belongs to another tool.
+fn has_only_others(folder: &Path, tool: Tool) -> bool {
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else {
+            continue;
+        };
+        for entry in entries.flatten() {
+            let (path, kind) = (entry.path(), entry.file_type());
+            match kind {
+                Ok(kind) if kind.is_dir() => folders.push(path),
+                Ok(kind) if kind.is_file() && is_log(&path) => return !has_source(tool, &path),
+                _ => {}
+            }
+        }
+    }
+    false
+}
+
+fn is_log(path: &Path) -> bool {
+    has_source(Tool::Pi, path) || has_source(Tool::Codex, path)
+}
+
+/// The databases and the folder of small files in opencode's folder.
+fn opencode(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.as_encoded_bytes();
+        if name.starts_with(b"opencode") && name.ends_with(b".db") && is_file(&entry.path()) {
+            found.push(entry.path());
+        }
+    }
+    found.sort();
+    found.extend(Some(folder.join("storage")).filter(|path| is_tree(path)));
+    found.extend(Some(folder.to_owned()).filter(|path| is_tree(path)));
+    found
+}
+
+/// Whether a folder is opencode's `storage/`.
+pub(super) fn is_tree(folder: &Path) -> bool {
+    is_folder(&folder.join("session")) && is_folder(&folder.join("message"))
+}
+
+/// Whether a project in the folder has chats.
+fn has_chats(tmp: &Path) -> bool {
+    let projects = fs::read_dir(tmp).into_iter().flatten().flatten();
+    projects
+        .into_iter()
+        .any(|project| is_folder(&project.path().join("chats")))
+}
+
+fn is_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
+}
+
+fn is_file(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
+}
+
+/// The environment variables that say where the tool keeps its sessions.
+pub(super) fn variables(tool: Tool) -> &'static [&'static str] {
+    match tool {
+        Tool::ClaudeCode => &["CLAUDE_CONFIG_DIR", "HOME"],
+        Tool::Codex => &["CODEX_HOME", "HOME"],
+        Tool::Gemini => &["GEMINI_CLI_HOME", "HOME"],
+        Tool::Opencode => &["OPENCODE_DB", "XDG_DATA_HOME", "HOME"],
+        Tool::Goose if APPLICATION_SUPPORT.is_some() => &["GOOSE_PATH_ROOT", "HOME"],
+        Tool::Goose => &["GOOSE_PATH_ROOT", "XDG_DATA_HOME", "HOME"],
+        Tool::Pi => &["PI_CODING_AGENT_DIR", "HOME"],
+    }
+}
+
+/// The folders, or the database, where the tool keeps its sessions.
+pub(super) fn default_places(tool: Tool, environment: Environment<'_>) -> Vec<PathBuf> {
+    let variable = |name: &str| {
+        let value: Option<OsString> = environment(name);
+        value.filter(|value| !value.is_empty()).map(PathBuf::from)
+    };
+    let Some(home) = variable("HOME") else {
+        return Vec::new();
+    };
+    let data = || {
+        let data = variable("XDG_DATA_HOME").filter(|path| path.is_absolute());
+        data.unwrap_or_else(|| home.join(".local/share"))
+    };
+    match tool {
+        Tool::ClaudeCode => {
+            vec![variable("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude"))]
+        }
+        Tool::Codex => vec![variable("CODEX_HOME").unwrap_or_else(|| home.join(".codex"))],
+        Tool::Gemini => vec![
+            variable("GEMINI_CLI_HOME")
+                .unwrap_or(home.clone())
+                .join(".gemini"),
+        ],
+        Tool::Opencode => {
+            let folder = data().join("opencode");
+            let database = variable("OPENCODE_DB").map(|path| folder.join(path));
+            database.into_iter().chain([folder]).collect()
+        }
+        Tool::Goose => match variable("GOOSE_PATH_ROOT") {
+            Some(root) => vec![root],
+            None => vec![match APPLICATION_SUPPORT {
+                Some(folder) => home.join(folder).join("Block/goose"),
+                None => data().join("goose"),
+            }],
+        },
+        Tool::Pi => {
+            let agent = variable("PI_CODING_AGENT_DIR");
+            vec![agent.unwrap_or_else(|| home.join(".pi/agent"))]
+        }
+    }
+}

@@ -1,0 +1,598 @@
+//! Finds the sources of other tools below paths and in the tools' own folders.
+//!
+//! A path is a file or a folder. A file is read as a file of the named tool, or of the tool whose format it has. In a
+//! folder, the tools' own arrangement counts if it has one of them ([`homes`]), otherwise the content of each file
+//! below it ([`content`]). Symbolic links below a path are not followed.
+
+mod content;
+mod homes;
+mod side;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use super::extraction;
+use super::ledger::{DatabaseRow, Ledger};
+use super::native::FaultKind;
+use super::source::{Medium, Source, SourceFailure, SourceStatus, layout};
+use crate::Tool;
+use crate::importer::report::ImportPlace;
+use content::Recognition;
+pub(super) use homes::Home;
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use treelined_core::error::{Error, Result};
+use treelined_files::os::file::Status;
+
+/// The places to search for sources.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// `None` for any tool.
+    pub from: Option<Tool>,
+    /// If empty, the default places of each tool.
+    pub paths: Vec<PathBuf>,
+}
+
+/// The sources that were found.
+#[derive(Debug, Default)]
+pub(crate) struct FoundSources {
+    /// Ordered by tool, then by path and part.
+    pub(crate) sources: Vec<Source>,
+    pub(crate) failures: Vec<SourceFailure>,
+    /// The databases whose sessions are among the sources. Once all of them are imported, the ledger records it, and a
+    /// database is not opened again before it changes.
+    pub(crate) databases: Vec<DatabaseRow>,
+    /// The folders that were listed, each with its status before.
+    pub(super) folders: Vec<(PathBuf, Status)>,
+}
+
+/// Looks up a variable of the environment.
+type Environment<'e> = &'e dyn Fn(&str) -> Option<OsString>;
+
+/// Finds the sources. Fails if a path is missing or inside the session directory.
+pub(crate) fn discover(
+    request: &Request,
+    session_dir: &Path,
+    ledger: &Ledger,
+) -> Result<FoundSources> {
+    discover_in(request, session_dir, ledger, &|name| std::env::var_os(name))
+}
+
+fn discover_in(
+    request: &Request,
+    session_dir: &Path,
+    ledger: &Ledger,
+    environment: Environment<'_>,
+) -> Result<FoundSources> {
+    let mut search = Search {
+        session_dir: fs::canonicalize(session_dir).unwrap_or_else(|_| session_dir.to_owned()),
+        ledger,
+        found: FoundSources::default(),
+        seen: HashSet::new(),
+    };
+    let tools = match &request.from {
+        Some(tool) => std::slice::from_ref(tool),
+        None => &Tool::ALL,
+    };
+    for path in &request.paths {
+        search.path(path, tools)?;
+    }
+    if request.paths.is_empty() {
+        for tool in tools {
+            for place in homes::default_places(*tool, environment) {
+                search.default_place(*tool, &place);
+            }
+        }
+    }
+    let mut found = search.found;
+    let order = |source: &Source| (source.tool, path_order(&source.path), source.part.clone());
+    found.sources.sort_by_cached_key(order);
+    Ok(found)
+}
+
+/// The source in a file of a tool; `None` if the file is not there, or is a database.
+pub(super) fn source_at(tool: Tool, path: &Path, session_dir: &Path) -> Option<Source> {
+    if is_database(tool) || !path.is_file() {
+        return None;
+    }
+    let ledger = Ledger::default();
+    let mut search = Search {
+        session_dir: session_dir.to_owned(),
+        ledger: &ledger,
+        found: FoundSources::default(),
+        seen: HashSet::new(),
+    };
+    search.add_file(tool, path);
+    let mut sources = search.found.sources.into_iter();
+    sources.find(|source| source.path == path)
+}
+
+/// Where the tools of a request keep their sessions.
+pub(super) fn searched_places(request: &Request) -> Vec<ImportPlace> {
+    let tools = match &request.from {
+        Some(tool) => std::slice::from_ref(tool),
+        None => &Tool::ALL,
+    };
+    let places = tools.iter().flat_map(|tool| {
+        let places = homes::default_places(*tool, &|name| std::env::var_os(name));
+        places.into_iter().map(|place| ImportPlace {
+            tool: tool.name().to_owned(),
+            exists: place.exists(),
+            path: place.display().to_string(),
+            variables: homes::variables(*tool)
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+        })
+    });
+    places.collect()
+}
+
+/// The homes in which all sources of a request are files; `None` if it has other sources, or if a path is missing.
+pub(super) fn homes_of_files(request: &Request, session_dir: &Path) -> Option<Vec<Home>> {
+    let session_dir = fs::canonicalize(session_dir).ok()?;
+    let tools = match &request.from {
+        Some(tool) => std::slice::from_ref(tool),
+        None => &Tool::ALL,
+    };
+    let mut found = Vec::new();
+    for path in &request.paths {
+        let real = fs::canonicalize(path).ok()?;
+        let homes = tools.iter().flat_map(|tool| homes::homes(*tool, &real));
+        let before = found.len();
+        found.extend(homes);
+        // Other files are told apart by their content.
+        if found.len() == before || real.starts_with(&session_dir) {
+            return None;
+        }
+    }
+    for tool in tools.iter().filter(|_| request.paths.is_empty()) {
+        for place in homes::default_places(*tool, &|name| std::env::var_os(name)) {
+            match fs::canonicalize(place) {
+                Ok(real) if real.is_dir() => found.extend(homes::homes(*tool, &real)),
+                Ok(_) => return None,
+                Err(_) => {}
+            }
+        }
+    }
+    let are_files = !found.iter().any(Home::is_container);
+    are_files.then_some(found)
+}
+
+/// Bytes that compare like the parts of the path, in a fraction of the time.
+fn path_order(path: &Path) -> Vec<u8> {
+    let bytes = path.as_os_str().as_encoded_bytes().iter();
+    let first = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
+    bytes.map(first).collect()
+}
+
+/// A folder in which sources may appear or change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WatchedPlace {
+    /// It may be missing.
+    pub(crate) path: PathBuf,
+    /// Whether the folders in it are included.
+    pub(crate) is_recursive: bool,
+}
+
+/// The folders whose changes may affect a request.
+pub fn watched_places(request: &Request) -> Vec<WatchedPlace> {
+    watched_in(request, &|name| std::env::var_os(name))
+}
+
+fn watched_in(request: &Request, environment: Environment<'_>) -> Vec<WatchedPlace> {
+    let tools = match &request.from {
+        Some(tool) => std::slice::from_ref(tool),
+        None => &Tool::ALL,
+    };
+    let mut places = Vec::new();
+    for tool in tools {
+        let defaults = match request.paths.is_empty() {
+            true => homes::default_places(*tool, environment),
+            false => Vec::new(),
+        };
+        for path in request.paths.iter().chain(&defaults) {
+            let path = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+            let homes = homes::homes(*tool, &path);
+            if homes.is_empty() {
+                places.push(match path.parent().filter(|_| path.is_file()) {
+                    Some(folder) => WatchedPlace::flat(folder),
+                    // A tool's own folder without its arrangement: only the arrangement's appearance counts.
+                    None => WatchedPlace {
+                        is_recursive: !request.paths.is_empty(),
+                        path,
+                    },
+                });
+            }
+            for home in homes {
+                let folder = home.path.parent().filter(|_| home.path.is_file());
+                places.push(match folder {
+                    Some(folder) => WatchedPlace::flat(folder),
+                    None => WatchedPlace {
+                        path: home.path,
+                        is_recursive: true,
+                    },
+                });
+            }
+        }
+    }
+    places.sort_by(|a, b| (&a.path, b.is_recursive).cmp(&(&b.path, a.is_recursive)));
+    places.dedup_by(|later, place| later.path == place.path);
+    places
+}
+
+impl WatchedPlace {
+    /// A place without the folders in it.
+    fn flat(folder: &Path) -> Self {
+        Self {
+            path: folder.to_owned(),
+            is_recursive: false,
+        }
+    }
+}
+
+struct Search<'s> {
+    session_dir: PathBuf,
+    ledger: &'s Ledger,
+    found: FoundSources,
+    /// A source that several paths contain is listed once.
+    seen: HashSet<(Tool, OsString)>,
+}
+
+impl Search<'_> {
+    /// A path that the user names.
+    fn path(&mut self, path: &Path, tools: &[Tool]) -> Result<()> {
+        let wrong =
+            |reason: &str| Error::invalid_params("paths", format!("{}: {reason}", path.display()));
+        let real = match fs::canonicalize(path) {
+            Ok(real) => real,
+            // The kept bytes have the rest of it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.has_held(path, tools) => {
+                return Ok(());
+            }
+            Err(error) => return Err(wrong(&error.to_string())),
+        };
+        if real.starts_with(&self.session_dir) {
+            return Err(wrong(
+                "this is in the session directory; its sessions need no import",
+            ));
+        }
+        let metadata = fs::metadata(&real).map_err(|error| wrong(&error.to_string()))?;
+        if metadata.is_dir() {
+            self.folder(&real, tools);
+        } else {
+            self.file(&real, tools);
+        }
+        Ok(())
+    }
+
+    /// Whether an import has held back the end of a source at or below a path.
+    fn has_held(&self, path: &Path, tools: &[Tool]) -> bool {
+        let mut held = tools.iter().flat_map(|tool| self.ledger.held(Some(*tool)));
+        held.any(|row| is_below(Path::new(&row.source), path))
+    }
+
+    /// A place where the tool keeps its sessions, if it exists.
+    fn default_place(&mut self, tool: Tool, place: &Path) {
+        let Ok(real) = fs::canonicalize(place) else {
+            return;
+        };
+        if real.starts_with(&self.session_dir) {
+            return;
+        }
+        if real.is_dir() {
+            for home in homes::homes(tool, &real) {
+                self.home(&home);
+            }
+        } else {
+            self.add_file(tool, &real);
+        }
+    }
+
+    fn folder(&mut self, folder: &Path, tools: &[Tool]) {
+        let homes: Vec<Home> = tools
+            .iter()
+            .flat_map(|tool| homes::homes(*tool, folder))
+            .filter(|home| !home.path.starts_with(&self.session_dir))
+            .collect();
+        if homes.is_empty() {
+            self.by_content(folder, tools);
+        }
+        for home in &homes {
+            self.home(home);
+        }
+    }
+
+    /// The sources in a tool's own arrangement.
+    fn home(&mut self, home: &Home) {
+        if home.is_container() {
+            self.container(home.tool, &home.path);
+            return;
+        }
+        let mut walk = walk::Walk::new(&home.path, &self.session_dir);
+        let mut files = Vec::new();
+        while let Some(file) = walk.next() {
+            if home.has_source(&file) || side::is_side_file(home.tool, &file) {
+                files.push(file);
+            }
+        }
+        self.found.folders.append(&mut walk.listed);
+        let failures = walk.failures(Some(home.tool));
+        self.found.failures.extend(failures);
+        self.add_files(home.tool, files, &home.path);
+    }
+
+    /// The files below a folder that have a tool's format, with any names.
+    fn by_content(&mut self, folder: &Path, tools: &[Tool]) {
+        let mut walk = walk::Walk::new(folder, &self.session_dir);
+        let mut files = Vec::new();
+        while let Some(file) = walk.next() {
+            files.push(file);
+        }
+        let of_opencode = |_: &PathBuf| tools.contains(&Tool::Opencode);
+        let trees: Vec<PathBuf> = walk.trees().filter(of_opencode).collect();
+        self.found.failures.extend(walk.failures(named(tools)));
+        for tree in trees {
+            self.container(Tool::Opencode, &tree);
+        }
+        let mut of_tools: Vec<(Tool, Vec<PathBuf>)> =
+            tools.iter().map(|tool| (*tool, Vec::new())).collect();
+        for file in files {
+            match content::recognize(&file, tools) {
+                Ok(Recognition::BadDatabase(kind, message)) => {
+                    self.bad_database(&file, kind, message);
+                }
+                Ok(Recognition::Unknown(writer)) if writer.is_some() || is_unknown_log(&file) => {
+                    self.unknown(&file, writer);
+                }
+                Ok(found) => {
+                    for (tool, files) in &mut of_tools {
+                        let is_its = found == Recognition::Tool(*tool);
+                        if is_its || side::is_side_file(*tool, &file) {
+                            files.push(file.clone());
+                        }
+                    }
+                }
+                Err(error) if may_be_source(&file, &error) => {
+                    let failure = SourceFailure::io(named(tools), &file, &error);
+                    self.found.failures.push(failure);
+                }
+                Err(_) => {}
+            }
+        }
+        for (tool, files) in of_tools {
+            if is_database(tool) {
+                files.iter().for_each(|file| self.container(tool, file));
+            } else {
+                self.add_files(tool, files, folder);
+            }
+        }
+    }
+
+    fn bad_database(&mut self, path: &Path, kind: FaultKind, message: String) {
+        self.found.failures.push(SourceFailure {
+            tool: None,
+            path: path.to_owned(),
+            kind: kind.name(),
+            message,
+        });
+    }
+
+    /// A file that no tool writes whose conversations can be imported.
+    fn unknown(&mut self, path: &Path, writer: Option<&str>) {
+        let message = match writer {
+            Some(writer) => {
+                format!("this is a file of {writer}, whose conversations cannot be imported yet")
+            }
+            None => "no known tool writes files like this; name the tool with --from".to_owned(),
+        };
+        self.found.failures.push(SourceFailure {
+            tool: None,
+            path: path.to_owned(),
+            kind: "unrecognized",
+            message,
+        });
+    }
+
+    /// A file that the user names.
+    fn file(&mut self, path: &Path, tools: &[Tool]) {
+        let found = content::recognize(path, tools);
+        let found = match (tools, found) {
+            // The user knows better, unless it is certain that no tool here writes it.
+            ([_], Ok(Recognition::Unknown(Some(writer)))) => Ok(Recognition::Unknown(Some(writer))),
+            ([tool], _) => Ok(Recognition::Tool(*tool)),
+            (_, found) => found,
+        };
+        match found {
+            Ok(Recognition::Tool(tool)) => self.add_file(tool, path),
+            Ok(Recognition::BadDatabase(kind, message)) => self.bad_database(path, kind, message),
+            Ok(Recognition::Unknown(writer)) => self.unknown(path, writer),
+            Ok(Recognition::NoRecords) => self.unknown(path, None),
+            Err(error) => {
+                let failure = SourceFailure::io(None, path, &error);
+                self.found.failures.push(failure);
+            }
+        }
+    }
+
+    /// A single file, and the files beside it that belong to its session.
+    fn add_file(&mut self, tool: Tool, path: &Path) {
+        if is_database(tool) {
+            self.container(tool, path);
+            return;
+        }
+        let mut files = vec![path.to_owned()];
+        let mut beside = None;
+        if tool == Tool::ClaudeCode {
+            let mut walk = walk::Walk::new(&path.with_extension(""), &self.session_dir);
+            while let Some(file) = walk.next() {
+                files.push(file);
+            }
+            beside = side::spawn_file(path);
+        }
+        files.extend(beside);
+        let above = path.parent().unwrap_or(path);
+        let main = files.first().cloned();
+        files.retain(|file| {
+            Some(file) == main.as_ref()
+                || homes::has_source(tool, file)
+                || side::is_side_file(tool, file)
+        });
+        self.add_files(tool, files, above);
+    }
+
+    /// Makes sources of files, some of which may be side files of others. `folder` is above all of them.
+    fn add_files(&mut self, tool: Tool, files: Vec<PathBuf>, folder: &Path) {
+        let (sides, mut files): (Vec<PathBuf>, Vec<PathBuf>) = files
+            .into_iter()
+            .partition(|file| side::is_side_file(tool, file));
+        if tool == Tool::Codex {
+            drop_compressed_twins(&mut files);
+        }
+        let mut sides = side::SideFiles::of(tool, sides, folder);
+        for (file, status) in walk::statuses(&files) {
+            let status = match status {
+                Ok(Some(status)) => status,
+                // It has been removed, or is no file.
+                Ok(None) => continue,
+                Err(error) => {
+                    let failure = SourceFailure::io(Some(tool), file, &error);
+                    self.found.failures.push(failure);
+                    continue;
+                }
+            };
+            if self.seen.insert((tool, file.as_os_str().to_owned())) {
+                self.found.sources.push(Source {
+                    tool,
+                    path: file.clone(),
+                    part: None,
+                    status: SourceStatus::of_file(status),
+                    medium: medium(tool, file),
+                    side_files: sides.of_source(file),
+                    kept: None,
+                });
+            }
+        }
+    }
+
+    /// The native sessions in a database or a folder of small files.
+    fn container(&mut self, tool: Tool, path: &Path) {
+        if path.starts_with(&self.session_dir)
+            || !self.seen.insert((tool, path.as_os_str().to_owned()))
+        {
+            return;
+        }
+        let status = match SourceStatus::of_database(path) {
+            Ok(status) => status,
+            Err(error) => {
+                let failure = SourceFailure::io(Some(tool), path, &error);
+                self.found.failures.push(failure);
+                return;
+            }
+        };
+        let name = path.to_string_lossy().into_owned();
+        let is_file = !path.is_dir();
+        if is_file && self.ledger.has_database(tool, &name, &status) {
+            let imported = self.ledger.parts(tool, &name);
+            let known = imported.map(|(part, row)| (part.to_owned(), row.status));
+            let known = known.filter_map(|(part, status)| part_of(tool, path, part, status));
+            self.found.sources.extend(known);
+            return;
+        }
+        match extraction(tool).map(|extraction| extraction.parts(path)) {
+            Some(Ok(parts)) => {
+                let parts = parts.into_iter();
+                let parts =
+                    parts.filter_map(|part| part_of(tool, path, part.native_id, part.status));
+                self.found.sources.extend(parts);
+                if is_file {
+                    self.found.databases.push(DatabaseRow {
+                        tool,
+                        database: name,
+                        status,
+                    });
+                }
+            }
+            Some(Err(failure)) => self.found.failures.push(failure),
+            None => debug_assert!(false, "{tool:?} keeps files"),
+        }
+    }
+}
+
+/// Whether a source is at or below a path that the user names and that may be gone.
+pub(super) fn is_below(source: &Path, path: &Path) -> bool {
+    let above = path.ancestors().find_map(|above| {
+        let real = fs::canonicalize(above).ok()?;
+        let rest = path.strip_prefix(above).ok()?;
+        Some(real.join(rest))
+    });
+    let real = above.unwrap_or_else(|| path.to_owned());
+    let database = format!("{}#", real.display());
+    source.starts_with(&real) || source.to_string_lossy().starts_with(&database)
+}
+
+/// A native session in a database or folder.
+fn part_of(tool: Tool, path: &Path, part: String, status: SourceStatus) -> Option<Source> {
+    Some(Source {
+        tool,
+        path: path.to_owned(),
+        part: Some(part),
+        status,
+        medium: Medium::Extracted(extraction(tool)?),
+        side_files: Vec::new(),
+        kept: None,
+    })
+}
+
+/// Whether a file that cannot be read may have conversations, judged by its name.
+fn may_be_source(path: &Path, error: &io::Error) -> bool {
+    let ending = path.extension().and_then(OsStr::to_str);
+    let is_log = matches!(ending, Some("jsonl" | "json" | "zst" | "db"));
+    is_log && error.kind() != io::ErrorKind::NotFound
+}
+
+/// Whether a file may have a conversation of an unknown tool, judged by its name. The tools' own lists have none.
+fn is_unknown_log(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let is_list = matches!(name, "session_index.jsonl" | "history.jsonl");
+    name.ends_with(".jsonl") && !name.starts_with('.') && !is_list
+}
+
+fn is_database(tool: Tool) -> bool {
+    matches!(tool, Tool::Opencode | Tool::Goose)
+}
+
+/// The arrangement of a file's bytes.
+pub(super) fn medium(tool: Tool, path: &Path) -> Medium {
+    if let Some(extraction) = extraction(tool) {
+        return Medium::Extracted(extraction);
+    }
+    match path.extension().and_then(OsStr::to_str) {
+        Some("zst") => Medium::Compressed,
+        _ => Medium::Plain(layout(tool)),
+    }
+}
+
+/// If a file exists both plain and compressed, the plain one counts.
+fn drop_compressed_twins(files: &mut Vec<PathBuf>) {
+    let plain: HashSet<PathBuf> = files
+        .iter()
+        .filter(|file| file.extension() != Some(OsStr::new("zst")))
+        .cloned()
+        .collect();
+    files.retain(|file| {
+        let is_compressed = file.extension() == Some(OsStr::new("zst"));
+        !is_compressed || !plain.contains(&file.with_extension(""))
+    });
+}
+
+/// The tool that the user names; `None` if it may be any.
+fn named(tools: &[Tool]) -> Option<Tool> {
+    match tools {
+        [tool] => Some(*tool),
+        _ => None,
+    }
+}

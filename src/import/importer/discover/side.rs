@@ -1,0 +1,139 @@
+//! The files that belong to a source.
+
+use crate::Tool;
+use crate::importer::source::{SideFile, SideKind};
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// Folders from `chats/<session>` up to `.gemini`.
+const LEVELS: usize = 5;
+
+/// Whether a file has no conversation of its own, but belongs to one of the tool's.
+pub(super) fn is_side_file(tool: Tool, path: &Path) -> bool {
+    tool == Tool::ClaudeCode && (is_spawn_file(path) || is_tool_result(path))
+}
+
+fn is_spawn_file(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    name.starts_with(b"agent-") && name.ends_with(b".meta.json")
+}
+
+fn is_tool_result(path: &Path) -> bool {
+    let folder = path.parent().and_then(Path::file_name);
+    folder == Some(OsStr::new("tool-results"))
+}
+
+/// The file beside `agent-<id>.jsonl` that names the call that spawned it.
+pub(super) fn spawn_file(path: &Path) -> Option<PathBuf> {
+    let spawn = path.with_extension("meta.json");
+    (is_spawn_file(&spawn) && spawn.is_file()).then_some(spawn)
+}
+
+/// The side files that were found, by the source to which they belong.
+pub(super) struct SideFiles {
+    tool: Tool,
+    by_source: HashMap<PathBuf, Vec<SideFile>>,
+    /// The folder above all sources of the search.
+    folder: PathBuf,
+    /// Side files of many sources, by the folder from which they were searched.
+    above: HashMap<PathBuf, Vec<SideFile>>,
+}
+
+impl SideFiles {
+    /// `folder` is above all sources of this search.
+    pub(super) fn of(tool: Tool, files: Vec<PathBuf>, folder: &Path) -> Self {
+        let mut by_source: HashMap<PathBuf, Vec<SideFile>> = HashMap::new();
+        for path in files {
+            let found = match is_spawn_file(&path) {
+                true => Some((
+                    SideKind::Spawn,
+                    path.with_extension("").with_extension("jsonl"),
+                )),
+                // `<session>/tool-results/<name>` belongs to `<session>.jsonl`.
+                false => {
+                    let session = path.parent().and_then(Path::parent);
+                    session.map(|session| (SideKind::ToolResult, with_ending(session)))
+                }
+            };
+            if let Some((kind, source)) = found {
+                by_source
+                    .entry(source)
+                    .or_default()
+                    .push(SideFile { kind, path });
+            }
+        }
+        for files in by_source.values_mut() {
+            files.sort_by(|a, b| a.path.cmp(&b.path));
+        }
+        Self {
+            tool,
+            by_source,
+            folder: folder.to_owned(),
+            above: HashMap::new(),
+        }
+    }
+
+    pub(super) fn of_source(&mut self, source: &Path) -> Vec<SideFile> {
+        let mut files = self.by_source.get(source).cloned().unwrap_or_default();
+        if !matches!(self.tool, Tool::Codex | Tool::Gemini) {
+            return files;
+        }
+        let from = match (self.tool, source.parent()) {
+            // Each project has a folder of its own.
+            (Tool::Gemini, Some(parent)) => parent,
+            _ => &self.folder,
+        };
+        let tool = self.tool;
+        let above = self.above.entry(from.to_owned());
+        files.extend_from_slice(above.or_insert_with_key(|from| above_of(tool, from)));
+        files
+    }
+}
+
+/// `<session>.jsonl` of the folder `<session>`, whose name may have dots.
+fn with_ending(folder: &Path) -> PathBuf {
+    let mut path = folder.as_os_str().to_owned();
+    path.push(".jsonl");
+    path.into()
+}
+
+/// The files in a folder or above it that apply to all sources below.
+fn above_of(tool: Tool, folder: &Path) -> Vec<SideFile> {
+    let nearest = |name: &str| {
+        let above = folder
+            .ancestors()
+            .take(LEVELS)
+            .map(|above| above.join(name));
+        above.into_iter().find(|path| path.is_file())
+    };
+    match tool {
+        Tool::Codex => {
+            let is_home = |above: &&Path| {
+                above.join("sessions").is_dir() || above.join("session_index.jsonl").is_file()
+            };
+            let home = folder.ancestors().find(is_home);
+            let names = home.map(|home| home.join("session_index.jsonl"));
+            let names = names.filter(|path| path.is_file());
+            let names = names.map(|path| SideFile {
+                kind: SideKind::Names,
+                path,
+            });
+            names.into_iter().collect()
+        }
+        Tool::Gemini => {
+            let files = [
+                (SideKind::ProjectRoot, ".project_root"),
+                (SideKind::Projects, "projects.json"),
+            ];
+            let found = files.map(|(kind, name)| {
+                Some(SideFile {
+                    kind,
+                    path: nearest(name)?,
+                })
+            });
+            found.into_iter().flatten().collect()
+        }
+        Tool::ClaudeCode | Tool::Opencode | Tool::Goose | Tool::Pi => Vec::new(),
+    }
+}

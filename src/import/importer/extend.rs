@@ -1,0 +1,534 @@
+//! Sessions of earlier imports: appends the tool's new records under the file's lock. Existing entries never change; a
+//! node that the tool has changed gets a new version beside the old one.
+
+use super::create::{MovedLeaf, SessionWork, first_kept, label_line};
+use super::line::{Contents, LineLinks};
+use crate::family::{EntryContent, TreeEntry};
+use crate::ids::NodeId;
+use crate::importer::report::ImportedSession;
+use crate::member::Body;
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+use treelined_core::entry::Kind as EntryKind;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::json;
+use treelined_core::tree::{Node, Tree, branches};
+use treelined_files::log::append::{self, Lock, TryLock};
+use treelined_files::log::{OpenedLog, Standing};
+use treelined_files::os::file::Location;
+use treelined_files::store::Store;
+
+/// How long to wait for the lock of a session file.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
+/// The pause between two attempts.
+const PAUSE: Duration = Duration::from_millis(1);
+/// Bytes of new lines in memory before they are written; a smaller import is one write.
+const MAX_WAITING_BYTES: usize = 48 << 20;
+/// Members of a stored line that no mapper makes.
+const NOT_MAPPED: [&str; 7] = [
+    "type",
+    "id",
+    "parentId",
+    "timestamp",
+    "origin",
+    "copiedFrom",
+    "firstKeptEntryId",
+];
+
+impl SessionWork<'_> {
+    /// Appends new entries to an existing session. `is_known(entry)` means that an earlier import has read the entry's
+    /// records, so that it cannot have changed.
+    pub(super) fn extend(
+        mut self,
+        store: &Store,
+        at: Location,
+        contents: &mut dyn Contents,
+        is_known: &dyn Fn(&TreeEntry) -> bool,
+        writes: bool,
+    ) -> Result<ImportedSession> {
+        self.row.path = at.path().display().to_string();
+        let mut opened = store.open(at.clone(), self.cancel)?;
+        let lock = match writes {
+            true => Some(lock_fresh(store, &at, &mut opened, self.cancel)?),
+            false => None,
+        };
+        let planned = Extension::plan(&self, contents, is_known, &opened)?;
+        self.count(&planned, &opened)?;
+        let mut file = Appender {
+            opened,
+            lock,
+            waiting: Vec::new(),
+            bytes: 0,
+        };
+        self.write(&planned, contents, &mut file)?;
+        Ok(self.row)
+    }
+
+    fn count(&mut self, planned: &Extension, opened: &OpenedLog) -> Result<()> {
+        let tree = &opened.tree;
+        let listed = branches::list(tree);
+        let mut tips: HashSet<String> = listed
+            .iter()
+            .map(|branch| tree.id(branch.tip).to_owned())
+            .collect();
+        // The steps of new bookkeeping, which makes no branches.
+        let mut steps: HashMap<String, Option<String>> = HashMap::new();
+        for step in &planned.steps {
+            let above = step.parent.as_ref().and_then(|parent| {
+                if let Some(above) = steps.get(parent) {
+                    return above.clone();
+                }
+                match tree.find(parent) {
+                    Some(parent) => {
+                        let above = tree.skip_bookkeeping(Some(parent));
+                        above.map(|above| tree.id(above).to_owned())
+                    }
+                    None => Some(parent.clone()),
+                }
+            });
+            let entry = self.tree.entries.get(step.entry);
+            if entry.is_some_and(|entry| self.maker.is_step(entry)) {
+                if let Some(above) = above {
+                    tips.remove(&above);
+                }
+                tips.insert(step.id.to_string());
+            } else {
+                steps.insert(step.id.to_string(), above);
+            }
+        }
+        self.row.branches = (tips.len() as u64).saturating_sub(1);
+        self.row.recovered = self.row.recovered.min(self.row.branches);
+        self.row.entries_added = planned.steps.len() as u64;
+        self.row.revised = planned.revised;
+        // A gap stays when its parent turns up.
+        let new = planned.steps.iter().filter(|step| {
+            let entry = self.tree.entries.get(step.entry);
+            entry.is_some_and(|entry| matches!(entry.content, EntryContent::Gap { .. }))
+        });
+        self.row.gaps = new.count() as u64;
+        for node in tree.entries() {
+            self.row.gaps += u64::from(is_gap(opened, node)?);
+        }
+        Ok(())
+    }
+
+    /// Writes the plan, if it is not empty. The last line is the leaf record.
+    fn write(
+        &mut self,
+        planned: &Extension,
+        contents: &mut dyn Contents,
+        file: &mut Appender,
+    ) -> Result<()> {
+        let tree = &file.opened.tree;
+        let name = self.new_name(&file.opened)?;
+        self.row.name = name.clone().or_else(|| tree.name().map(str::to_owned));
+        let leaf = Leaf::find(&file.opened)?;
+        let source = planned.leaf.map(|leaf| leaf.to_string());
+        let source_node = source.as_deref().and_then(|id| tree.find(id));
+        let has_moved = leaf.is_left_by_import
+            && planned.steps.is_empty()
+            && source.is_some()
+            && !tree.is_same_conversation(source_node, leaf.at);
+        let labels: Vec<_> = self.new_labels(planned, tree);
+        self.row.entries_added += labels.len() as u64 + u64::from(name.is_some());
+        let is_new = !planned.steps.is_empty() || name.is_some() || has_moved || !labels.is_empty();
+        if !is_new || file.lock.is_none() {
+            return Ok(());
+        }
+        let to = match leaf.is_left_by_import {
+            true => source.clone(),
+            false => leaf.id.clone(),
+        };
+        let from = planned.steps.last().map(|step| step.id.to_string());
+        let from = from.or_else(|| leaf.id.clone());
+        // Leaf records count too, so that no two lines get one id.
+        let entries = tree.node_count() + planned.steps.len();
+        for step in &planned.steps {
+            self.check()?;
+            let Some(entry) = self.tree.entries.get(step.entry) else {
+                continue;
+            };
+            let body = self.maker.body(contents, entry)?;
+            let links = LineLinks {
+                id: step.id,
+                parent: step.parent.as_deref(),
+                copied_from: step.copied_from,
+                first_kept: first_kept(entry).map(|kept| planned.renamed(kept)),
+            };
+            let mut line = Vec::new();
+            self.maker.line(&mut line, entry, &body, &links);
+            file.push(line)?;
+        }
+        for line in labels {
+            file.push(line)?;
+        }
+        if let Some(name) = name {
+            let at = self.tree.entries.last().map_or(0, |entry| entry.time);
+            file.push(self.name_line(&name, to.as_deref(), at, entries))?;
+        }
+        file.push(self.leaf_record(&MovedLeaf {
+            from: from.as_deref(),
+            to: to.as_deref(),
+            source: source.as_deref(),
+            entries,
+        }))?;
+        file.finish()
+    }
+
+    /// The labels of new forks.
+    fn new_labels(&self, planned: &Extension, tree: &Tree) -> Vec<Vec<u8>> {
+        let labels = self.tree.labels.iter();
+        let new = labels.filter(|label| tree.find_any(&label.id.to_string()).is_none());
+        new.filter_map(|label| {
+            let entry = self.tree.entries.get(label.entry)?;
+            label_line(label.id, planned.renamed(entry.id), &label.text, entry.time)
+        })
+        .collect()
+    }
+
+    /// The tool's title, if an import gave the session another name, or it has none.
+    fn new_name(&self, opened: &OpenedLog) -> Result<Option<String>> {
+        let title = self
+            .row
+            .name
+            .as_deref()
+            .and_then(treelined_core::name::given);
+        let tree = &opened.tree;
+        let Some(title) = title.filter(|title| tree.name() != Some(title)) else {
+            return Ok(None);
+        };
+        let mut entries = tree.entries().rev();
+        let named = entries.find(|node| tree.kind(*node) == EntryKind::SessionInfo);
+        let is_ours = match named {
+            None => tree.name().is_none(),
+            Some(node) => json::get(&stored(opened, node)?, "origin").is_some(),
+        };
+        Ok(Some(title).filter(|_| is_ours))
+    }
+}
+
+fn stored(opened: &OpenedLog, node: Node) -> Result<Vec<u8>> {
+    let bodies = opened.log.bodies();
+    bodies.entry(&bodies.fetch(&opened.tree, node)?)
+}
+
+/// The leaf of a session in its file.
+struct Leaf {
+    at: Option<Node>,
+    id: Option<String>,
+    /// It is where the tool went on at the last import. Where an import kept the leaf of the user, it is still the
+    /// user's.
+    is_left_by_import: bool,
+}
+
+impl Leaf {
+    fn find(opened: &OpenedLog) -> Result<Self> {
+        let tree = &opened.tree;
+        let at = tree.file_leaf();
+        let numbers = (0..tree.node_count()).rev();
+        let nodes = numbers.filter_map(|number| tree.node(number));
+        // A session without the record of an import was shortened: nobody has moved its leaf since.
+        let mut is_left_by_import = true;
+        for node in nodes.filter(|node| tree.kind(*node) == EntryKind::LeafRecord) {
+            let line = opened.log.bodies().read(tree.place(node))?;
+            let cause = json::get_path(&line, &["data", "cause"]).and_then(json::string);
+            if cause.as_deref() == Some("import") {
+                let source = json::get_path(&line, &["data", "import", "sourceLeaf"]);
+                let source = source.and_then(json::string);
+                let source = source.and_then(|id| tree.find(&id));
+                is_left_by_import = tree.is_same_conversation(source, at);
+                break;
+            }
+        }
+        Ok(Self {
+            at,
+            id: at.map(|at| tree.id(at).to_owned()),
+            is_left_by_import,
+        })
+    }
+}
+
+/// An entry to append.
+struct Step {
+    /// Its index in the planned tree.
+    entry: usize,
+    id: NodeId,
+    parent: Option<String>,
+    /// The version that it replaces, or the original of a copied prefix.
+    copied_from: Option<NodeId>,
+}
+
+/// The additions of an import to a session.
+struct Extension {
+    steps: Vec<Step>,
+    revised: u64,
+    /// The entry at which the tool continues.
+    leaf: Option<NodeId>,
+    /// The newer version of each replaced entry.
+    newer: HashMap<NodeId, NodeId>,
+}
+
+impl Extension {
+    fn renamed(&self, id: NodeId) -> NodeId {
+        self.newer.get(&id).copied().unwrap_or(id)
+    }
+
+    fn plan(
+        work: &SessionWork<'_>,
+        contents: &mut dyn Contents,
+        is_known: &dyn Fn(&TreeEntry) -> bool,
+        opened: &OpenedLog,
+    ) -> Result<Self> {
+        let tree = &opened.tree;
+        let entries = &work.tree.entries;
+        let on_path = path(entries, work.tree.leaf);
+        let mut planned = Self {
+            steps: Vec::new(),
+            revised: 0,
+            leaf: None,
+            newer: HashMap::new(),
+        };
+        // For each entry the id of its current version, and whether it gets that now.
+        let mut ids: Vec<(NodeId, Renewal)> = Vec::with_capacity(entries.len());
+        for (at, entry) in entries.iter().enumerate() {
+            work.check()?;
+            let above = entry.parent.and_then(|parent| ids.get(parent).copied());
+            let parent = above.map(|(id, _)| id.to_string());
+            let above = above.map_or(Renewal::None, |(_, above)| above);
+            if tree.find_any(&entry.id.to_string()).is_none() {
+                planned.steps.push(Step {
+                    entry: at,
+                    id: entry.id,
+                    parent,
+                    copied_from: entry.copied_from.as_ref().map(|_| entry.id),
+                });
+                ids.push((entry.id, Renewal::None));
+                continue;
+            }
+            let (latest, next) = versions(work, tree, entry);
+            let is_on_path = on_path.get(at).copied().unwrap_or_default();
+            let is_changed =
+                !is_known(entry) && has_changed(work, contents, entry, opened, latest)?;
+            planned.revised += u64::from(is_changed);
+            let renewal = match above {
+                // A gap has no versions.
+                _ if matches!(entry.content, EntryContent::Gap { .. }) => Renewal::None,
+                Renewal::Moved => Renewal::Moved,
+                _ if leaves_gap(entries, entry, opened, latest)? => Renewal::Moved,
+                Renewal::Revised if is_on_path => Renewal::Revised,
+                _ if is_changed => Renewal::Revised,
+                _ => Renewal::None,
+            };
+            let counts = match renewal {
+                Renewal::None => latest,
+                Renewal::Revised | Renewal::Moved => next,
+            };
+            if renewal != Renewal::None {
+                let node = tree.find(&latest.to_string());
+                let beside = node.and_then(|node| tree.parent(node));
+                let beside = beside.map(|parent| tree.id(parent).to_owned());
+                let stays = above == Renewal::None && renewal == Renewal::Revised;
+                planned.steps.push(Step {
+                    entry: at,
+                    id: next,
+                    parent: if stays { beside } else { parent },
+                    copied_from: Some(latest),
+                });
+            }
+            if counts != entry.id {
+                planned.newer.insert(entry.id, counts);
+            }
+            ids.push((counts, renewal));
+        }
+        let leaf = work.tree.leaf.and_then(|leaf| ids.get(leaf));
+        planned.leaf = leaf.map(|(id, _)| *id);
+        Ok(planned)
+    }
+}
+
+/// The reason for a new version of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Renewal {
+    None,
+    /// The tool has changed it, or an entry above it.
+    Revised,
+    /// Its parent was missing and is there, or that of an entry above it.
+    Moved,
+}
+
+/// Whether the parent of an entry was missing at the last import and is there.
+fn leaves_gap(
+    entries: &[TreeEntry],
+    entry: &TreeEntry,
+    opened: &OpenedLog,
+    latest: NodeId,
+) -> Result<bool> {
+    let is_node = |entry: &TreeEntry| matches!(entry.content, EntryContent::Node { .. });
+    let above = entry.parent.and_then(|parent| entries.get(parent));
+    let tree = &opened.tree;
+    let stored = tree.find(&latest.to_string());
+    let stored = stored.and_then(|node| tree.parent(node));
+    match (above.filter(|above| is_node(above)), stored) {
+        (Some(_), Some(stored)) if is_node(entry) => is_gap(opened, stored),
+        _ => Ok(false),
+    }
+}
+
+/// Whether a stored entry marks the place of a missing parent.
+fn is_gap(opened: &OpenedLog, node: Node) -> Result<bool> {
+    if opened.tree.kind(node) != EntryKind::Custom {
+        return Ok(false);
+    }
+    let entry = stored(opened, node)?;
+    Ok(json::get(&entry, "customType") == Some(b"\"import.gap\""))
+}
+
+/// Whether each entry is on the path to the leaf.
+fn path(entries: &[TreeEntry], leaf: Option<usize>) -> Vec<bool> {
+    let mut on_path = vec![false; entries.len()];
+    let mut at = leaf;
+    while let Some(slot) = at.and_then(|at| on_path.get_mut(at)) {
+        *slot = true;
+        at = at.and_then(|at| entries.get(at)?.parent);
+    }
+    on_path
+}
+
+/// The newest version of an entry in the file, and the id of the next one.
+fn versions(work: &SessionWork<'_>, tree: &Tree, entry: &TreeEntry) -> (NodeId, NodeId) {
+    let (native_id, key) = match &entry.content {
+        EntryContent::Node { member, node, .. } => match work.maker.find(*member, *node) {
+            Ok((member, node)) => (member.native_id.as_str(), &*node.key),
+            Err(_) => return (entry.id, entry.id),
+        },
+        EntryContent::Gap { .. } => return (entry.id, entry.id),
+    };
+    let mut latest = entry.id;
+    for number in 2u32.. {
+        let next = NodeId::of(work.maker.tool, native_id, &format!("{key}~{number}"));
+        if tree.find_any(&next.to_string()).is_none() {
+            return (latest, next);
+        }
+        latest = next;
+    }
+    (latest, latest)
+}
+
+/// Whether the mapper's result differs from the entry's newest version.
+fn has_changed(
+    work: &SessionWork<'_>,
+    contents: &mut dyn Contents,
+    entry: &TreeEntry,
+    opened: &OpenedLog,
+    latest: NodeId,
+) -> Result<bool> {
+    if matches!(entry.content, EntryContent::Gap { .. }) {
+        return Ok(false);
+    }
+    let Some(node) = opened.tree.find(&latest.to_string()) else {
+        return Ok(false);
+    };
+    let Body { kind, members } = work.maker.body(contents, entry)?;
+    let mut made = b"{\"type\":".to_vec();
+    json::push_string(&mut made, kind);
+    made.extend_from_slice(&members);
+    made.push(b'}');
+    let line = stored(opened, node)?;
+    let kind_of = |line: &[u8]| json::get(line, "type").map(<[u8]>::to_vec);
+    Ok(mapped(&line) != mapped(&made) || kind_of(&line) != kind_of(&made))
+}
+
+/// The members of a line that a mapper made, as stored, in order.
+fn mapped(line: &[u8]) -> Vec<Vec<u8>> {
+    let mut mapped = Vec::new();
+    let Ok(mut members) = json::Members::open(line, 0) else {
+        return mapped;
+    };
+    while let Ok(Some(member)) = members.next() {
+        if !NOT_MAPPED.iter().any(|name| member.is(line, name)) {
+            let span = member.key.start..member.value.end;
+            mapped.push(line.get(span).unwrap_or_default().to_vec());
+        }
+    }
+    mapped
+}
+
+/// Lines for a file whose lock is held; without a lock nothing is written.
+struct Appender {
+    opened: OpenedLog,
+    lock: Option<Lock>,
+    waiting: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+impl Appender {
+    fn push(&mut self, line: Vec<u8>) -> Result<()> {
+        if self.bytes > 0 && self.bytes + line.len() > MAX_WAITING_BYTES {
+            self.write()?;
+        }
+        self.bytes += line.len();
+        self.waiting.push(line);
+        Ok(())
+    }
+
+    fn write(&mut self) -> Result<()> {
+        let lines = std::mem::take(&mut self.waiting);
+        self.bytes = 0;
+        let Some(lock) = self.lock.as_ref().filter(|_| !lines.is_empty()) else {
+            return Ok(());
+        };
+        let OpenedLog { log, tree, .. } = &mut self.opened;
+        let mut outcome = log.write(lock, lines)?;
+        let failure = outcome.failure.take();
+        log.take_in(tree, &outcome)?;
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Writes the rest and syncs the file.
+    fn finish(&mut self) -> Result<()> {
+        self.write()?;
+        if let Some((file, _)) = self.opened.log.file_to_sync()? {
+            let synced = file.sync_data();
+            synced.map_err(|error| Error::io("sync the session file", &error))?;
+        }
+        Ok(())
+    }
+}
+
+/// Takes the lock of the file, and reads the entries of other writers.
+fn lock_fresh(
+    store: &Store,
+    at: &Location,
+    opened: &mut OpenedLog,
+    cancel: &treelined_files::cancel::Cancel,
+) -> Result<Lock> {
+    let began = Instant::now();
+    loop {
+        if cancel.is_cancelled() {
+            return Err(Error::cancelled());
+        }
+        if let TryLock::Locked(lock) = opened.log.try_lock()? {
+            match opened.log.standing()? {
+                Standing::Unchanged => return Ok(lock),
+                Standing::Grown(_) => {
+                    opened.log.refresh(&mut opened.tree)?;
+                    return Ok(lock);
+                }
+                Standing::Replaced => {
+                    drop(lock);
+                    *opened = store.open(at.clone(), cancel)?;
+                }
+                Standing::Deleted => return Err(append::deleted()),
+            }
+        }
+        if began.elapsed() > LOCK_TIMEOUT {
+            let mut error = Error::new(
+                Kind::SessionLocked,
+                "another process holds the lock of the session file",
+            );
+            error.retry_after_ms = Some(500);
+            return Err(error);
+        }
+        std::thread::sleep(PAUSE);
+    }
+}

@@ -1,0 +1,64 @@
+//! Holds back the nodes of growing sources that may still change.
+
+use super::reading::{ReadSource, hold_back};
+use crate::member::Node;
+use std::collections::HashSet;
+
+/// The properties by which a copy of a node is found.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum CopyMark {
+    Key(Box<str>),
+    Content(u64),
+}
+
+impl CopyMark {
+    fn of(node: &Node, has_shared_keys: bool) -> Option<Self> {
+        match has_shared_keys && !node.key.starts_with('#') {
+            true => Some(Self::Key(node.key.clone())),
+            false => Some(node.fingerprint)
+                .filter(|print| *print != 0)
+                .map(Self::Content),
+        }
+    }
+}
+
+/// Takes the open nodes out of the members of growing sources, and counts them in `held`. A node is not open if another
+/// conversation has a complete copy of it: that would be imported as the copy's own, and the original again later.
+/// `has_shared_keys`: see [`crate::Format::has_shared_keys`].
+pub(super) fn hold_back_open(sources: &mut [ReadSource], has_shared_keys: bool) {
+    let complete = complete_copies(sources, has_shared_keys);
+    for source in sources.iter_mut() {
+        if !source.is_growing {
+            source.held = vec![0; source.members.len()];
+            continue;
+        }
+        let nodes = source.members.iter_mut().flat_map(|it| &mut it.nodes);
+        for node in nodes.filter(|node| node.is_open) {
+            let mark = CopyMark::of(node, has_shared_keys);
+            node.is_open = mark.is_none_or(|mark| !complete.contains(&mark));
+        }
+        source.held = source.members.iter_mut().map(hold_back).collect();
+    }
+}
+
+/// The open nodes that are complete elsewhere.
+fn complete_copies(sources: &[ReadSource], has_shared_keys: bool) -> HashSet<CopyMark> {
+    let mut open = HashSet::new();
+    for source in sources.iter().filter(|source| source.is_growing) {
+        let found = nodes(source).filter(|(_, is_open)| *is_open);
+        open.extend(found.filter_map(|(node, _)| CopyMark::of(node, has_shared_keys)));
+    }
+    if open.is_empty() {
+        return HashSet::new();
+    }
+    let closed = sources.iter().flat_map(nodes);
+    let closed = closed.filter(|(_, is_open)| !is_open);
+    let marks = closed.filter_map(|(node, _)| CopyMark::of(node, has_shared_keys));
+    marks.filter(|mark| open.contains(mark)).collect()
+}
+
+/// The nodes of a source, each with whether it may still change.
+fn nodes(source: &ReadSource) -> impl Iterator<Item = (&Node, bool)> {
+    let nodes = source.members.iter().flat_map(|member| &member.nodes);
+    nodes.map(|node| (node, source.is_growing && node.is_open))
+}

@@ -1,0 +1,463 @@
+//! Keeps the bytes of sources: `.origins/<source>/` in the session directory (session-file.md §5.9).
+//!
+//! A folder has segments, compressed by Zstandard, and the manifest that lists them. A segment has the bytes that a
+//! source gained since the previous one. A source that does not continue the kept bytes begins a new folder, with the
+//! next generation in its name. Only one import writes at a time: the ledger has the lock.
+//!
+//! Unfinished files are in the folder of all origins, so that the next import finds those of a killed one even if it
+//! reads no source. A crash may leave a segment that the manifest does not list, which the next import replaces, or a manifest with
+//! segments whose bytes never reached the disk, which are skipped and kept again.
+
+mod manifest;
+mod reader;
+mod segment;
+#[cfg(test)]
+mod tests;
+
+pub use reader::OriginReader;
+
+use super::source::{Source, stream};
+use crate::Tool;
+use crate::mapping::Former;
+use hashbrown::HashSet;
+use manifest::Manifest;
+use segment::SegmentWriter;
+use sha2::{Digest, Sha256};
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read, Seek};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use treelined_core::bytes::{index, part};
+use treelined_core::error::{Error, Result};
+pub use treelined_files::os::file::{Folder, Status};
+use treelined_files::os::temporary;
+
+/// The folder of all origins, in the session directory.
+const FOLDER: &str = ".origins";
+/// Bytes that are hashed and compressed at a time.
+const BLOCK: usize = 1 << 20;
+
+/// The origins in a session directory.
+#[derive(Debug)]
+pub struct Origins {
+    folder: Arc<Folder>,
+    /// The keys of more than one source of this import.
+    shared_keys: HashSet<String>,
+}
+
+impl Origins {
+    /// Makes the folder if it is missing.
+    pub fn of(session_dir: &Path) -> Result<Self> {
+        let opened = Folder::open_or_create(session_dir)
+            .map(Arc::new)
+            .and_then(|root| root.subfolder_or_create(OsStr::new(FOLDER)));
+        match opened {
+            Ok(folder) => Ok(Self {
+                folder: Arc::new(folder),
+                shared_keys: HashSet::new(),
+            }),
+            Err(error) => Err(failed("open", session_dir, &error)),
+        }
+    }
+
+    /// Prepares for sources that are read at the same time: those with the same key get origins of their own.
+    pub(crate) fn for_sources(self, sources: &[Source]) -> Self {
+        let mut keys = HashSet::new();
+        let all = sources.iter().map(origin_key);
+        let shared_keys = all.filter(|key| !keys.insert(key.clone())).collect();
+        Self {
+            shared_keys,
+            ..self
+        }
+    }
+
+    /// The origins in a session directory that has some.
+    pub fn existing(session_dir: &Path) -> io::Result<Self> {
+        let root = Arc::new(Folder::open(session_dir)?);
+        let folder = Arc::new(root.subfolder(OsStr::new(FOLDER))?);
+        Ok(Self {
+            folder,
+            shared_keys: HashSet::new(),
+        })
+    }
+
+    /// The names of all origins in a session directory; none if it has no folder of origins. Removes the files that a
+    /// killed import has left there.
+    pub(crate) fn names(session_dir: &Path) -> HashSet<OsString> {
+        let Ok(Self { folder, .. }) = Self::existing(session_dir) else {
+            return HashSet::new();
+        };
+        let listed = folder.list().unwrap_or_default().into_iter();
+        let names: HashSet<OsString> = listed.map(|(name, _)| name).collect();
+        if names.iter().any(|name| temporary::is_temporary(name)) {
+            let _tidied = temporary::remove_abandoned(&folder);
+        }
+        names
+    }
+
+    /// The path and the status of the folder of all origins.
+    pub(crate) fn folder_status(session_dir: &Path) -> io::Result<(PathBuf, Status)> {
+        let folder = Self::existing(session_dir)?.folder;
+        Ok((folder.path().to_owned(), folder.own_status()?))
+    }
+
+    /// Begins to keep the bytes of a source.
+    pub(crate) fn writer(&self, source: &Source) -> Result<OriginWriter> {
+        let (name, key) = (source.name(), origin_key(source));
+        let key = match self.shared_keys.contains(&key) {
+            true => &name,
+            false => &key,
+        };
+        self.writer_of(source.tool, &name, key)
+    }
+
+    /// Keeps a file that belongs to a source, unchanged. Tools write such a file once: a file as long as the kept bytes
+    /// is not read again. An unreadable file is skipped.
+    pub(crate) fn keep_side_file(&self, tool: Tool, path: &Path) -> Result<()> {
+        let unreadable = |error: io::Error| {
+            tracing::info!(%error, "{} is not kept", path.display());
+            Ok(())
+        };
+        let (mut file, status) = match stream::open(path) {
+            Ok(opened) => opened,
+            Err(error) => return unreadable(error),
+        };
+        let mut writer = self.side_writer(tool, path)?;
+        if writer.manifest.len() == status.size {
+            return Ok(());
+        }
+        let mut chunk = vec![0; BLOCK];
+        loop {
+            match file.read(&mut chunk) {
+                Ok(0) if writer.settle()? => return writer.finish().map(drop),
+                Ok(0) => {
+                    writer.begin_anew()?;
+                    if let Err(error) = file.rewind() {
+                        return unreadable(error);
+                    }
+                }
+                Ok(read) => writer.push(part(&chunk, ..read))?,
+                Err(error) => return unreadable(error),
+            }
+        }
+    }
+
+    /// As [`Origins::writer`], for the file `path` that belongs to a source.
+    pub fn side_writer(&self, tool: Tool, path: &Path) -> Result<OriginWriter> {
+        let name = path.to_string_lossy();
+        self.writer_of(tool, &name, &name)
+    }
+
+    /// `key` names the source; `path` is its path in the manifest.
+    fn writer_of(&self, tool: Tool, path: &str, key: &str) -> Result<OriginWriter> {
+        let hash = Sha256::new()
+            .chain_update(tool.name())
+            .chain_update([0])
+            .chain_update(key)
+            .finalize();
+        let base: String = hash
+            .iter()
+            .take(8)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let mut generation = 1;
+        while self.has(&name_of(&base, generation + 1)) {
+            generation += 1;
+        }
+        let exists = self.has(&name_of(&base, generation));
+        let mut writer = OriginWriter {
+            origins: Arc::clone(&self.folder),
+            base,
+            generation,
+            tool,
+            path: path.to_owned(),
+            name: String::new(),
+            folder: None,
+            manifest: Manifest::default(),
+            hash: Sha256::new(),
+            len: 0,
+            block: Vec::new(),
+            state: State::Passing,
+            former: None,
+        };
+        writer.open(exists)?;
+        Ok(writer)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.folder.status(OsStr::new(name)).is_ok()
+    }
+
+    /// Makes the names of new origins durable.
+    pub(crate) fn sync(&self) -> Result<()> {
+        let synced = self.folder.sync();
+        synced.map_err(|error| failed("sync", self.folder.path(), &error))
+    }
+
+    /// The bytes of an origin.
+    pub fn reader(&self, name: &str) -> Result<OriginReader> {
+        OriginReader::open(&self.folder, name)
+    }
+
+    /// Deletes an origin. Returns whether there was one.
+    pub(crate) fn remove(&self, name: &str) -> Result<bool> {
+        let failed = |error| failed("delete", &self.folder.path().join(name), &error);
+        if !is_name(name) {
+            return Ok(false);
+        }
+        let name = OsStr::new(name);
+        let folder = match self.folder.subfolder(name) {
+            Ok(folder) => folder,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(failed(error)),
+        };
+        for (file, _) in folder.list().map_err(failed)? {
+            folder.remove(&file).map_err(failed)?;
+        }
+        self.folder.remove_subfolder(name).map_err(failed)?;
+        Ok(true)
+    }
+}
+
+/// Whether an entry's `source` names a folder of origins and no other path.
+fn is_name(name: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+    !name.is_empty() && name.bytes().all(is_part)
+}
+
+fn name_of(base: &str, generation: u32) -> String {
+    match generation {
+        1 => base.to_owned(),
+        later => format!("{base}-{later}"),
+    }
+}
+
+/// Names a source for its origin. Codex moves its files and compresses them, so only the name of the file counts.
+fn origin_key(source: &Source) -> String {
+    let name = source
+        .path
+        .file_name()
+        .filter(|_| source.tool == Tool::Codex);
+    match name {
+        Some(name) => {
+            let name = name.to_string_lossy();
+            name.strip_suffix(".zst").unwrap_or(&name).to_owned()
+        }
+        None => source.name(),
+    }
+}
+
+fn failed(action: &str, path: &Path, error: &io::Error) -> Error {
+    Error::io(&format!("{action} {}", path.display()), error)
+}
+
+/// Takes the bytes of one source from its beginning, and keeps the new ones.
+pub struct OriginWriter {
+    origins: Arc<Folder>,
+    /// The name without the generation.
+    base: String,
+    generation: u32,
+    tool: Tool,
+    /// The name of the source in reports.
+    path: String,
+    /// The name of the folder.
+    name: String,
+    /// Created with the first segment.
+    folder: Option<Arc<Folder>>,
+    manifest: Manifest,
+    hash: Sha256,
+    /// Bytes that were hashed.
+    len: u64,
+    /// Bytes that have not been hashed.
+    block: Vec<u8>,
+    state: State,
+    /// Replaces the manifest's.
+    former: Option<Former>,
+}
+
+enum State {
+    /// Compares with bytes that are already kept.
+    Passing,
+    /// Adds new bytes; the segment is created with the first of them.
+    Adding(Option<SegmentWriter>),
+    /// The source does not continue the kept bytes.
+    Differing,
+}
+
+impl OriginWriter {
+    /// The name in the entries' `origin`; final after [`OriginWriter::settle`].
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The records that older versions of the reader have read, as the manifest says.
+    pub(crate) fn former(&self) -> &Former {
+        self.manifest.former()
+    }
+
+    /// Makes the manifest say this.
+    pub(crate) fn set_former(&mut self, former: Former) {
+        self.former = Some(former);
+    }
+
+    /// Takes the next bytes.
+    pub fn push(&mut self, mut bytes: &[u8]) -> Result<()> {
+        while self.block.len() + bytes.len() >= BLOCK {
+            let (now, later) = bytes.split_at(BLOCK - self.block.len());
+            self.block.extend_from_slice(now);
+            bytes = later;
+            self.take_block()?;
+        }
+        self.block.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Ends the bytes. Returns false if they do not continue the kept ones and must be pushed again after
+    /// [`OriginWriter::begin_anew`].
+    pub fn settle(&mut self) -> Result<bool> {
+        self.take_block()?;
+        Ok(match self.state {
+            State::Adding(_) => true,
+            State::Differing => false,
+            State::Passing => self.is_beginning_of_kept()?,
+        })
+    }
+
+    /// SHA-256 of the bytes; final after [`OriginWriter::settle`].
+    pub(crate) fn hash(&self) -> [u8; 32] {
+        self.hash.clone().finalize().into()
+    }
+
+    /// Begins the next generation.
+    pub(crate) fn begin_anew(&mut self) -> Result<()> {
+        let exists = |name: &str| self.origins.status(OsStr::new(name)).is_ok();
+        let mut generation = self.generation + 1;
+        while exists(&name_of(&self.base, generation)) {
+            generation += 1;
+        }
+        self.generation = generation;
+        self.open(false)
+    }
+
+    /// Makes the new bytes durable, and returns the name. A writer that is dropped without this keeps nothing.
+    pub fn finish(mut self) -> Result<String> {
+        debug_assert!(self.block.is_empty(), "settled before");
+        let added = match std::mem::replace(&mut self.state, State::Passing) {
+            State::Adding(Some(segment)) => Some(segment),
+            State::Adding(None) | State::Passing | State::Differing => None,
+        };
+        let former = self.former.take();
+        let is_other = former.is_some_and(|former| self.manifest.set_former(&former));
+        if let (Some(segment), Some(folder)) = (added, &self.folder) {
+            let hash = hex(&self.hash.clone().finalize());
+            let listed = segment
+                .finish(folder, &mut self.manifest, self.len, hash)
+                .and_then(|()| self.manifest.write(&self.origins, folder))
+                .and_then(|()| self.manifest.remove_unlisted(folder));
+            listed.map_err(|error| failed("write in", folder.path(), &error))?;
+        } else if let (true, Some(folder)) = (is_other, &self.folder) {
+            let written = self.manifest.write(&self.origins, folder);
+            written.map_err(|error| failed("write in", folder.path(), &error))?;
+        }
+        Ok(self.name)
+    }
+
+    /// Opens a generation with its kept bytes.
+    fn open(&mut self, exists: bool) -> Result<()> {
+        self.name = name_of(&self.base, self.generation);
+        self.folder = None;
+        self.manifest = Manifest::new(self.tool, &self.path);
+        if exists {
+            let opened = self.origins.subfolder(OsStr::new(&self.name));
+            let folder = Arc::new(opened.map_err(|error| self.failed("open", &error))?);
+            self.manifest.read(&folder);
+            self.folder = Some(folder);
+        }
+        (self.hash, self.len) = (Sha256::new(), 0);
+        self.block.clear();
+        self.state = match self.manifest.len() {
+            0 => State::Adding(None),
+            _ => State::Passing,
+        };
+        Ok(())
+    }
+
+    fn take_block(&mut self) -> Result<()> {
+        let mut block = std::mem::take(&mut self.block);
+        let mut passed = 0;
+        if matches!(self.state, State::Passing) {
+            let left = self.manifest.len() - self.len;
+            passed = block.len().min(index(left));
+            self.add(part(&block, ..passed));
+            if self.len == self.manifest.len() {
+                let is_same = hex(&self.hash.clone().finalize()) == self.manifest.hash();
+                self.state = match is_same {
+                    true => State::Adding(None),
+                    false => State::Differing,
+                };
+            }
+        }
+        if matches!(self.state, State::Adding(_)) && passed < block.len() {
+            block.drain(..passed);
+            self.add(&block);
+            self.append(&block)?;
+            block.clear();
+            self.block = block;
+            return Ok(());
+        }
+        block.clear();
+        self.block = block;
+        Ok(())
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        self.hash.update(bytes);
+        self.len += bytes.len() as u64;
+    }
+
+    /// Passes new bytes to the segment.
+    fn append(&mut self, block: &[u8]) -> Result<()> {
+        let State::Adding(mut segment) = std::mem::replace(&mut self.state, State::Differing)
+        else {
+            return Ok(());
+        };
+        let appended = self.append_to(&mut segment, block);
+        self.state = State::Adding(segment);
+        appended.map_err(|error| self.failed("write in", &error))
+    }
+
+    fn append_to(&mut self, segment: &mut Option<SegmentWriter>, block: &[u8]) -> io::Result<()> {
+        let segment = match segment {
+            Some(segment) => segment,
+            none => {
+                let name = OsStr::new(&self.name);
+                let folder = match &self.folder {
+                    Some(folder) => Arc::clone(folder),
+                    None => Arc::new(self.origins.subfolder_or_create_unsynced(name)?),
+                };
+                let mut new = SegmentWriter::begin(&self.origins)?;
+                new.take_over_small(&folder, &mut self.manifest)?;
+                self.folder = Some(folder);
+                none.insert(new)
+            }
+        };
+        segment.push(block)
+    }
+
+    /// Whether the bytes are a prefix of the kept ones. That happens if an unfinished line was kept because the source
+    /// seemed complete.
+    fn is_beginning_of_kept(&self) -> Result<bool> {
+        let mut kept = OriginReader::open(&self.origins, &self.name)?.take(self.len);
+        let mut hash = Sha256::new();
+        let read = io::copy(&mut kept, &mut hash);
+        Ok(read.is_ok() && hash.finalize() == self.hash.clone().finalize())
+    }
+
+    fn failed(&self, action: &str, error: &io::Error) -> Error {
+        failed(action, &self.origins.path().join(&self.name), error)
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

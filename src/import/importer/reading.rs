@@ -1,0 +1,341 @@
+//! Sources read into members, without their bytes.
+
+use super::ledger::Ledger;
+use super::origin::{OriginWriter, Origins};
+use super::sides::Sides;
+use super::source::{Places, Scan, ScanFailure, SideKind, Source, SourceFailure};
+use crate::family::MemberNumber;
+use crate::importer::line::Contents;
+use crate::mapping::Former;
+use crate::member::{Base, Member, Node, NodeKind, Parent, Place};
+use crate::{Format, Tool};
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+use std::time::Duration;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::timestamp::Millis;
+use treelined_files::cancel::Cancel;
+
+/// A source is complete if it has not changed for this long.
+const QUIET: Duration = Duration::from_secs(600);
+/// A tool's mark at the end of a message counts once its source has not changed for this long: a tool writes the records of
+/// one message together.
+const PAUSE: Duration = Duration::from_secs(1);
+/// The most open sources while a session is written.
+const MAX_OPEN: usize = 4;
+
+/// The type of records without one in reports of Claude Code.
+const UNTYPED: &str = "no type";
+
+/// A source that was read.
+pub(super) struct ReadSource {
+    pub(super) source: Source,
+    pub(super) scan: Scan,
+    /// The name of its origin; empty in a dry run.
+    pub(super) origin: String,
+    pub(super) members: Vec<Member>,
+    /// For each member the nodes that were held back; empty before [`super::open_nodes`].
+    pub(super) held: Vec<u64>,
+    /// Whether the source may still grow, so that its last nodes are held back.
+    pub(super) is_growing: bool,
+    /// The records that older versions of the reader have read.
+    pub(super) former: Former,
+    /// When it will be complete if it does not change, in Unix milliseconds.
+    pub(super) complete_at: Millis,
+    /// When the tool's marks in it will count. As `complete_at` once they do.
+    pub(super) marks_count_at: Millis,
+}
+
+/// The settings for reading sources.
+pub(super) struct Reading<'a> {
+    /// The origins; `None` in a dry run.
+    pub(super) origins: Option<&'a Origins>,
+    pub(super) is_final: bool,
+    /// The beginning of the import, in Unix milliseconds.
+    pub(super) now: Millis,
+    pub(super) cancel: &'a Cancel,
+    pub(super) sides: &'a Sides,
+    pub(super) ledger: &'a Ledger,
+    /// The names of sources whose sessions are written anew.
+    pub(super) anew: &'a HashSet<String>,
+    /// Called with the number of bytes that were read.
+    pub(super) progress: &'a (dyn Fn(u64) + Sync),
+}
+
+impl Reading<'_> {
+    /// Reads a source from beginning to end.
+    pub(super) fn read(
+        &self,
+        format: &dyn Format,
+        source: Source,
+    ) -> Result<ReadSource, ScanFailure> {
+        let may_grow = !self.is_final && source.kept.is_none();
+        let is_growing = may_grow && !source.status.is_quiet(self.now, QUIET);
+        let mut reader = format.reader(&source.name());
+        let mut origin = match self.origins {
+            Some(origins) => Some(origins.writer(&source)?),
+            None => None,
+        };
+        let former = self.former(&source, origin.as_ref());
+        reader.formerly(former.clone());
+        if let Some(origin) = &mut origin {
+            origin.set_former(former.clone());
+        }
+        let progress = |bytes: u64| {
+            (self.progress)(bytes);
+            match self.cancel.is_cancelled() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        };
+        let scan = source.scan(&mut *reader, origin.as_mut(), !is_growing, &progress)?;
+        let end = (scan.len, scan.records);
+        let beside = self.sides.spawner(&source, end, &mut *reader);
+        if let Some(origins) = self.origins {
+            let outputs = source.side_files.iter();
+            for side in outputs.filter(|side| side.kind == SideKind::ToolResult) {
+                origins.keep_side_file(source.tool, &side.path)?;
+            }
+        }
+        let mut members = reader.finish();
+        let complete_at = source.status.quiet_at(QUIET);
+        let mut marks_count_at = source.last_change(&scan).quiet_at(PAUSE);
+        if scan.has_rest() {
+            marks_count_at = complete_at;
+        } else if marks_count_at <= self.now {
+            marks_count_at = complete_at;
+            let marked = members.iter_mut().filter(|member| member.has_end_mark);
+            let nodes = marked.flat_map(|member| &mut member.nodes);
+            nodes.for_each(|node| node.is_open = false);
+        }
+        discount(&mut members, beside);
+        self.sides.complete(&source, &mut members);
+        // They stay until all sources are read.
+        for member in &mut members {
+            member.nodes.shrink_to_fit();
+            member.aliases.shrink_to_fit();
+        }
+        let origin = match origin {
+            Some(origin) => origin.finish()?,
+            None => String::new(),
+        };
+        Ok(ReadSource {
+            source,
+            scan,
+            origin,
+            members,
+            held: Vec::new(),
+            is_growing,
+            former,
+            complete_at,
+            marks_count_at,
+        })
+    }
+
+    /// The records that older versions of the reader have read, by the ledger or, without it, by the kept bytes.
+    fn former(&self, source: &Source, origin: Option<&OriginWriter>) -> Former {
+        if self.anew.contains(&source.name()) {
+            return Former::default();
+        }
+        match self.ledger.source(source.tool, &source.name()) {
+            Some(row) => row.former.clone().and(row.version, row.len),
+            None => origin.map_or_else(Former::default, |origin| origin.former().clone()),
+        }
+    }
+}
+
+impl ReadSource {
+    /// When an import brings what is held back of a member if the source does not change, in Unix milliseconds.
+    pub(super) fn held_until(&self, member: &Member) -> Millis {
+        match member.has_end_mark {
+            true => self.marks_count_at,
+            false => self.complete_at,
+        }
+    }
+}
+
+/// Takes what the reader got from files beside the source out of the count of records: these have no type.
+fn discount(members: &mut [Member], mut beside: u64) {
+    for member in members {
+        if let Some(count) = member.origin_only.get_mut(UNTYPED) {
+            let less = beside.min(*count);
+            (*count, beside) = (*count - less, beside - less);
+        }
+        member.origin_only.retain(|_, count| *count > 0);
+    }
+}
+
+/// Takes the open nodes, and what is below them, out of a member; returns their number.
+pub(super) fn hold_back(member: &mut Member) -> u64 {
+    if is_beginning_of_copy(member) {
+        member.nodes.iter_mut().for_each(|node| node.is_open = true);
+    }
+    if !member.nodes.iter().any(|node| node.is_open) {
+        return 0;
+    }
+    let nodes = std::mem::take(&mut member.nodes);
+    let count = nodes.len();
+    // For each node its new index, or that of the nearest kept node above.
+    let mut numbers: Vec<(Option<u32>, bool)> = Vec::with_capacity(count);
+    let at = |numbers: &[(Option<u32>, bool)], number: u32| {
+        let number = usize::try_from(number).ok();
+        number.and_then(|number| numbers.get(number).copied())
+    };
+    for mut node in nodes {
+        let above = match node.parent {
+            Parent::Node(parent) => at(&numbers, parent),
+            Parent::Base | Parent::Key(_) => None,
+        };
+        let hangs_at_held = above.is_some_and(|(_, is_kept)| !is_kept);
+        if node.is_open || hangs_at_held {
+            numbers.push((above.and_then(|(number, _)| number), false));
+            continue;
+        }
+        if let (Parent::Node(_), Some((Some(parent), _))) = (&node.parent, above) {
+            node.parent = Parent::Node(parent);
+        }
+        rename_first_kept(&mut node, |kept| at(&numbers, kept));
+        numbers.push((u32::try_from(member.nodes.len()).ok(), true));
+        member.nodes.push(node);
+    }
+    for (_, node) in &mut member.aliases {
+        // Names of held nodes become names of the kept node above.
+        *node = at(&numbers, *node)
+            .and_then(|(number, _)| number)
+            .unwrap_or(u32::MAX);
+    }
+    member.leaf = member
+        .leaf
+        .and_then(|leaf| at(&numbers, leaf))
+        .and_then(|(number, _)| number);
+    (count - member.nodes.len()) as u64
+}
+
+/// Whether a copy of another session has no complete message of a person so far. Without one nothing joins it to that session,
+/// and it would get one of its own for ever.
+fn is_beginning_of_copy(member: &Member) -> bool {
+    let is_closed_turn = |node: &Node| node.kind == NodeKind::User && !node.is_open;
+    matches!(member.base, Base::CopyOf { .. }) && !member.nodes.iter().any(is_closed_turn)
+}
+
+fn rename_first_kept(node: &mut Node, rename: impl Fn(u32) -> Option<(Option<u32>, bool)>) {
+    if let NodeKind::Compaction { first_kept } = &mut node.kind {
+        *first_kept = first_kept.and_then(|kept| rename(kept)?.0);
+    }
+}
+
+/// The bytes of sources, for bodies. A few sources are open at a time.
+pub(super) struct SourceContents<'a> {
+    sources: &'a [ReadSource],
+    /// For each member the index of its source.
+    of: &'a [usize],
+    open: HashMap<usize, Places>,
+    order: Vec<usize>,
+}
+
+impl<'a> SourceContents<'a> {
+    pub(super) fn new(sources: &'a [ReadSource], of: &'a [usize]) -> Self {
+        Self {
+            sources,
+            of,
+            open: HashMap::new(),
+            order: Vec::new(),
+        }
+    }
+
+    fn open(&mut self, number: usize) -> Result<&mut Places> {
+        if !self.open.contains_key(&number) {
+            let source = self.sources.get(number);
+            let source = source.ok_or_else(|| failed("an entry without its source"))?;
+            let places = source.source.places(&source.scan).map_err(import_failed)?;
+            if self.order.len() >= MAX_OPEN {
+                let oldest = self.order.remove(0);
+                self.open.remove(&oldest);
+            }
+            self.order.push(number);
+            self.open.insert(number, places);
+        }
+        let places = self.open.get_mut(&number);
+        places.ok_or_else(|| failed("an entry without its source"))
+    }
+}
+
+impl Contents for SourceContents<'_> {
+    fn read(&mut self, member: MemberNumber, place: Place, into: &mut Vec<u8>) -> Result<()> {
+        let number = self.of.get(member).copied();
+        let number = number.ok_or_else(|| failed("an entry without its source"))?;
+        self.open(number)?.read(place, into).map_err(import_failed)
+    }
+}
+
+fn failed(message: &'static str) -> Error {
+    Error::new(Kind::InternalError, message)
+}
+
+/// `importFailed` for a source that was readable before.
+fn import_failed(failure: ScanFailure) -> Error {
+    match failure {
+        ScanFailure::Import(error) => error,
+        ScanFailure::Source(SourceFailure { message, path, .. }) => {
+            Error::new(Kind::ImportFailed, format!("{}: {message}", path.display()))
+        }
+    }
+}
+
+/// The tools in `sources`, without repetition.
+pub(super) fn tools(sources: &[Source]) -> Vec<Tool> {
+    let mut tools: Vec<Tool> = sources.iter().map(|source| source.tool).collect();
+    tools.sort_unstable();
+    tools.dedup();
+    tools
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(key: &str, parent: Parent, is_open: bool) -> Node {
+        Node {
+            key: key.into(),
+            parent,
+            kind: NodeKind::User,
+            time: None,
+            order: 0,
+            places: Vec::new(),
+            fingerprint: 0,
+            note: None,
+            is_open,
+        }
+    }
+
+    #[test]
+    fn open_nodes_and_those_below_them_are_held_back() {
+        let mut member = Member {
+            nodes: vec![
+                node("a", Parent::Base, false),
+                node("b", Parent::Node(0), true),
+                node("c", Parent::Node(1), false),
+                node("d", Parent::Node(0), false),
+                node("e", Parent::Node(3), false),
+            ],
+            leaf: Some(2),
+            ..Member::default()
+        };
+        assert_eq!(hold_back(&mut member), 2);
+        let kept: Vec<_> = member
+            .nodes
+            .iter()
+            .map(|node| (&*node.key, node.parent.clone()))
+            .collect();
+        assert_eq!(
+            kept,
+            [
+                ("a", Parent::Base),
+                ("d", Parent::Node(0)),
+                ("e", Parent::Node(1))
+            ]
+        );
+        assert_eq!(member.leaf, Some(0));
+        assert_eq!(hold_back(&mut member), 0);
+    }
+}

@@ -1,0 +1,123 @@
+//! Placements that the ledger does not have: those of a lost ledger, and of sessions that were written just before an
+//! import was killed. The sessions themselves say them.
+
+use super::ledger::{Ledger, SessionRow, SourceRow};
+use super::source::SourceStatus;
+use crate::Tool;
+use crate::importer::report::ImportedSession;
+use crate::mapping::Former;
+use std::collections::HashMap;
+use treelined_core::entry::Kind as EntryKind;
+use treelined_core::error::Result;
+use treelined_core::json;
+use treelined_files::cancel::Cancel;
+use treelined_files::log::OpenedLog;
+use treelined_files::os::file::{Identity, Location};
+use treelined_files::store::Store;
+
+/// The version of the UUIDs of imported sessions.
+const VERSION: usize = 8;
+
+/// The target of an import, as the leaf records of a session name it.
+struct Placement {
+    /// Time of the first import.
+    since: String,
+    tool: Tool,
+    row: ImportedSession,
+    natives: Vec<String>,
+}
+
+/// Notes the sessions that the ledger does not have.
+pub(super) fn rebuild(
+    ledger: &mut Ledger,
+    store: &Store,
+    known: &HashMap<String, Location>,
+    cancel: &Cancel,
+) -> Result<()> {
+    let is_imported = |id: &str| {
+        let id = uuid::Uuid::try_parse(id);
+        id.is_ok_and(|id| id.get_version_num() == VERSION)
+    };
+    let missing = known
+        .iter()
+        .filter(|(id, _)| is_imported(id) && ledger.session(id).is_none());
+    let mut found: Vec<Placement> = Vec::new();
+    for (_, at) in missing {
+        if let Ok(opened) = store.open(at.clone(), cancel) {
+            found.extend(placement_of(&opened)?);
+        }
+    }
+    if found.is_empty() {
+        return Ok(());
+    }
+    found.sort_by(|a, b| (&a.since, &a.row.session_id).cmp(&(&b.since, &b.row.session_id)));
+    let (sources, sessions) = found.into_iter().map(rows).unzip();
+    ledger.note(sources, sessions)
+}
+
+/// Reads the first and the last import of a session; `None` if it is not an imported one.
+fn placement_of(opened: &OpenedLog) -> Result<Option<Placement>> {
+    let tree = &opened.tree;
+    let nodes = (0..tree.node_count()).filter_map(|number| tree.node(number));
+    let mut found: Option<Placement> = None;
+    for node in nodes.filter(|node| tree.kind(*node) == EntryKind::LeafRecord) {
+        let line = opened.log.bodies().read(tree.place(node))?;
+        if let Some(next) = read(&line) {
+            let since = found.map(|first| first.since);
+            found = Some(Placement {
+                since: since.unwrap_or(next.since),
+                ..next
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// Reads a leaf record; `None` if it is not that of an import.
+fn read(line: &[u8]) -> Option<Placement> {
+    let import = json::get_path(line, &["data", "import"])?;
+    let row = json::get_path(import, &["report", "session"])?;
+    let row: ImportedSession = serde_json::from_slice(row).ok()?;
+    let tool = Tool::ALL.into_iter().find(|tool| tool.name() == row.tool)?;
+    Some(Placement {
+        since: json::string(json::get(line, "timestamp")?)?.into_owned(),
+        tool,
+        natives: serde_json::from_slice(json::get(import, "natives")?).ok()?,
+        row,
+    })
+}
+
+fn rows(found: Placement) -> (SourceRow, SessionRow) {
+    let Placement {
+        tool, row, natives, ..
+    } = found;
+    let source = placement(tool, &row.session_id, natives);
+    (source, SessionRow::of(tool, &row))
+}
+
+/// A row for no source that is there: it places the native sessions of a session, in the order in which they own
+/// what they share, and says nothing else.
+pub(super) fn placement(tool: Tool, session_id: &str, natives: Vec<String>) -> SourceRow {
+    SourceRow {
+        tool,
+        source: format!("session {session_id}"),
+        targets: vec![session_id.to_owned(); natives.len()],
+        bases: Vec::new(),
+        natives,
+        status: SourceStatus {
+            size: 0,
+            modified: (0, 0),
+            identity: Identity {
+                device: 0,
+                inode: 0,
+            },
+            version: 0,
+        },
+        len: 0,
+        hash: [0; 32],
+        origin: String::new(),
+        held_until: None,
+        version: 0,
+        former: Former::default(),
+    }
+}

@@ -1,0 +1,152 @@
+//! Selects sources to read again because a changed one may belong to their family: unchanged ones, and those that earlier
+//! imports have read and this one was not asked for.
+
+use super::ledger::Ledger;
+use super::reading::ReadSource;
+use super::source::Source;
+use crate::member::{Base, Member, Node, Parent};
+use crate::{Tool, format};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+/// The sources of one tool that have not been read.
+pub(super) struct Relatives<'a> {
+    tool: Tool,
+    /// The unchanged ones among those that were found.
+    unread: Vec<Source>,
+    /// The names of all that were found or taken.
+    seen: HashSet<String>,
+    added: usize,
+    /// Finds the file of a source that was not found.
+    find: &'a dyn Fn(&Path) -> Option<Source>,
+}
+
+impl<'a> Relatives<'a> {
+    /// `found` are all sources of the tool, `unread` those that are unchanged. `find` returns the source in a file, if
+    /// the file is there.
+    pub(super) fn of(
+        tool: Tool,
+        found: &[Source],
+        unread: Vec<Source>,
+        find: &'a dyn Fn(&Path) -> Option<Source>,
+    ) -> Self {
+        Self {
+            tool,
+            unread,
+            seen: found.iter().map(Source::name).collect(),
+            added: 0,
+            find,
+        }
+    }
+
+    /// The number of sources that were taken and not found.
+    pub(super) fn added(&self) -> usize {
+        self.added
+    }
+
+    /// The sources that were not taken.
+    pub(super) fn rest(self) -> Vec<Source> {
+        self.unread
+    }
+
+    /// Takes the sources that may be of one family with these: they are in the same sessions, these name them, they
+    /// continue new ones, or, if a tool keeps no links, they are in the same folder or database as a new session. The
+    /// sources in `anew` count as new. Sources that were not found are taken if a link leads to them, or if a record is
+    /// missing that one in the same folder may have.
+    pub(super) fn take(
+        &mut self,
+        read: &[ReadSource],
+        ledger: &Ledger,
+        anew: &HashSet<String>,
+    ) -> Vec<Source> {
+        let mut sessions: HashSet<&str> = HashSet::new();
+        let mut names: HashSet<&str> = HashSet::new();
+        let mut folders: HashSet<PathBuf> = HashSet::new();
+        let mut lacking: HashSet<PathBuf> = HashSet::new();
+        let mut new: HashSet<&str> = HashSet::new();
+        for source in read {
+            let members = || source.members.iter();
+            for member in members() {
+                names.extend(named(member));
+                let target = ledger.target(self.tool, &member.native_id);
+                sessions.extend(target.map(|(session, _)| session));
+            }
+            let is_anew = anew.contains(&source.source.name());
+            let is_new =
+                |member: &Member| is_anew || ledger.target(self.tool, &member.native_id).is_none();
+            let has_no_links =
+                format(self.tool).has_shared_keys() || members().any(|it| it.project.is_some());
+            let is_new_source = ledger.source(self.tool, &source.source.name()).is_none();
+            for member in members().filter(|member| is_new_source || is_new(member)) {
+                new.extend([member.native_id.as_str(), member.part_id.as_str()]);
+            }
+            let lacks_parent = |node: &Node| matches!(node.parent, Parent::Key(_));
+            if members().any(|member| is_new(member) && member.nodes.iter().any(lacks_parent)) {
+                lacking.extend(scope(&source.source.path, source.source.part.is_some()));
+            }
+            if has_no_links && members().any(is_new) {
+                folders.extend(scope(&source.source.path, source.source.part.is_some()));
+            }
+        }
+        let tool = self.tool;
+        let is_linked = |name: &str| {
+            let row = ledger.source(tool, name);
+            let mut targets = row.into_iter().flat_map(|row| &row.targets);
+            let mut natives = row.into_iter().flat_map(|row| &row.natives);
+            let mut bases = row.into_iter().flat_map(|row| &row.bases);
+            targets.any(|target| sessions.contains(target.as_str()))
+                || natives.any(|native| names.contains(native.as_str()))
+                || bases.any(|base| new.contains(base.as_str()))
+                || names.iter().any(|wanted| name.contains(wanted))
+        };
+        let is_in = |folders: &HashSet<PathBuf>, path: &Path, is_part: bool| {
+            scope(path, is_part).is_some_and(|scope| folders.contains(&scope))
+        };
+        let unread = std::mem::take(&mut self.unread);
+        let is_related = |source: &Source| {
+            is_linked(&source.name()) || is_in(&folders, &source.path, source.part.is_some())
+        };
+        let (mut related, unread): (Vec<Source>, Vec<Source>) =
+            unread.into_iter().partition(is_related);
+        self.unread = unread;
+        if !read.is_empty() {
+            let is_wanted = |name: &&str| {
+                !self.seen.contains(*name)
+                    && (is_linked(name) || is_in(&lacking, Path::new(name), false))
+            };
+            let wanted = ledger.files(tool).filter(is_wanted);
+            let wanted: Vec<Source> = wanted
+                .filter_map(|name| (self.find)(Path::new(name)))
+                .collect();
+            self.added += wanted.len();
+            self.seen.extend(wanted.iter().map(Source::name));
+            related.extend(wanted);
+        }
+        related
+    }
+}
+
+/// The folder of a file, or the database of a part.
+fn scope(path: &Path, is_part: bool) -> Option<PathBuf> {
+    match is_part {
+        true => Some(path.to_owned()),
+        false => path.parent().map(Path::to_owned),
+    }
+}
+
+/// The native sessions and parts that a member names.
+fn named(member: &Member) -> impl Iterator<Item = &str> {
+    let spawner = member.spawned_by.as_ref();
+    let spawner = spawner.map(|spawner| spawner.native_id.as_str());
+    let names = base(member).into_iter().chain(spawner);
+    names.filter(|name| !name.is_empty())
+}
+
+/// The native session, or the part of one, that a member continues.
+pub(super) fn base(member: &Member) -> Option<&str> {
+    match &member.base {
+        Base::None => None,
+        Base::Before { part_id, .. } => Some(part_id.as_str()),
+        Base::CopyOf { native_id } => Some(native_id.as_str()),
+    }
+}

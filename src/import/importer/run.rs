@@ -1,0 +1,472 @@
+//! One import: finds the sources, reads those that have changed with their relatives, joins them, and writes the
+//! sessions.
+
+use super::batch::Batch;
+use super::create::SessionWork;
+use super::discover::{Request as Search, discover, searched_places, source_at};
+use super::gone::gone;
+use super::ledger::{Ledger, SourceRow};
+use super::line::LineMaker;
+use super::origin::Origins;
+use super::reading::{ReadSource, Reading, SourceContents, tools};
+use super::relatives::Relatives;
+use super::repeat::ImportState;
+use super::result::Results;
+use super::sides::Sides;
+use super::source::{ScanFailure, Source};
+use crate::family::{SessionTree, TreeEntry};
+use crate::importer::report::{ImportReport, ImportedFile, ImportedSession};
+use crate::{Tool, format};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::name;
+use treelined_core::timestamp::Millis;
+use treelined_files::cancel::Cancel;
+use treelined_files::lock::lock;
+pub use treelined_files::os::file::{Folder, Location};
+use treelined_files::parallel::{ThreadPlan, cores, map_in_order};
+use treelined_files::store::Store;
+
+/// The threads that wait for the disk while others work.
+const WAITING: usize = 6;
+
+/// The folders with new names that are not durable yet.
+type NewNames = BTreeMap<PathBuf, Arc<Folder>>;
+
+/// The content of the session directory before an import.
+struct Known {
+    /// By id.
+    sessions: HashMap<String, Location>,
+    origins: hashbrown::HashSet<OsString>,
+    /// The names of the sources whose sessions are written anew.
+    anew: HashSet<String>,
+}
+
+/// The options of an import.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ImportRequest {
+    /// `None` for every tool.
+    pub from: Option<Tool>,
+    /// `None` for the tools' default places.
+    pub paths: Vec<PathBuf>,
+    pub cwd: Option<String>,
+    /// Unix milliseconds.
+    pub since: Option<Millis>,
+    pub is_dry_run: bool,
+    pub split: bool,
+    pub is_final: bool,
+    /// A session that is written anew, or a deleted one that is imported again.
+    pub again: Option<String>,
+}
+
+/// The inputs of a run.
+pub struct Import<'a> {
+    pub store: &'a Store,
+    pub session_dir: &'a Path,
+    pub request: &'a ImportRequest,
+    /// The beginning, in Unix milliseconds.
+    pub now: Millis,
+    pub cancel: &'a Cancel,
+    /// Receives the bytes read since its last call, and the increase of the total.
+    pub progress: &'a (dyn Fn(u64, u64) + Sync),
+}
+
+impl Import<'_> {
+    /// Imports. Fails with `importBusy` during another import, with `invalidParams` for a path that is missing or
+    /// inside the session directory, and with `cancelled`, which keeps the sessions written so far. The result has each
+    /// source that cannot be imported, with the reason.
+    pub(crate) fn run(&self) -> Result<ImportReport> {
+        Ok(self.run_repeatably()?.0)
+    }
+
+    /// As [`Self::run`]. Returns also the state on which the result depends if nothing new was found.
+    pub(super) fn run_repeatably(&self) -> Result<(ImportReport, Option<ImportState>)> {
+        let mut ledger = Ledger::open(self.session_dir, self.request.is_dry_run)?;
+        let search = self.search();
+        let before = ImportState::before(&search, self.session_dir);
+        let mut found = discover(&search, self.session_dir, &ledger)?;
+        let mut results = Results::default();
+        let has_failures = !found.failures.is_empty();
+        for failure in std::mem::take(&mut found.failures) {
+            results.fail(failure);
+        }
+        let mut known = Known {
+            sessions: self.store.session_ids()?,
+            origins: Origins::names(self.session_dir),
+            anew: HashSet::new(),
+        };
+        let state = before.and_then(|before| {
+            let state = before.with_sources(&found.sources, &found.folders, &ledger)?;
+            state.with_sessions(&known.sessions, &ledger)
+        });
+        let state = state.filter(|_| !has_failures);
+        super::rebuild::rebuild(&mut ledger, self.store, &known.sessions, self.cancel)?;
+        if let Some(again) = &self.request.again {
+            ledger.note_trashed(again, false)?;
+            if known.sessions.contains_key(again) {
+                let sources = &mut found.sources;
+                known.anew = super::anew::sources(again, self.session_dir, sources, &ledger)?;
+            }
+        }
+        let gone = gone(&search, &found, &ledger, self.session_dir);
+        let state = state.filter(|_| gone.is_empty());
+        found.sources.extend(gone);
+        for tool in tools(&found.sources) {
+            let sources = found.sources.iter().filter(|source| source.tool == tool);
+            let sources = sources.cloned().collect();
+            self.tool(tool, sources, &known, &mut ledger, &mut results)?;
+        }
+        if !self.request.is_dry_run {
+            ledger.note_databases(found.databases, &found.sources)?;
+        }
+        super::databases::close();
+        let mut result = results.finish();
+        let is_nothing = result.totals.files == 0 && result.totals.failed == 0;
+        if is_nothing && self.request.paths.is_empty() {
+            result.places = Some(searched_places(&search));
+        }
+        let is_nothing_new = result.files.is_empty() && result.totals.failed == 0;
+        let state = state.filter(|_| is_nothing_new && !is_nothing && !self.request.is_dry_run);
+        let state = state.and_then(|state| state.with_ledger(&ledger));
+        Ok((result, state))
+    }
+
+    /// The places to search for sources.
+    pub(super) fn search(&self) -> Search {
+        Search {
+            from: self.request.from,
+            paths: self.request.paths.clone(),
+        }
+    }
+
+    fn tool(
+        &self,
+        tool: Tool,
+        sources: Vec<Source>,
+        known: &Known,
+        ledger: &mut Ledger,
+        results: &mut Results,
+    ) -> Result<()> {
+        results.found(sources.len());
+        let is_unchanged = |source: &Source| {
+            let row = ledger.source(tool, &source.name());
+            row.is_some_and(|row| self.is_unchanged(source, row, known, ledger))
+        };
+        let (unchanged, changed): (Vec<Source>, Vec<Source>) =
+            sources.iter().cloned().partition(is_unchanged);
+        let find = |path: &Path| source_at(tool, path, self.session_dir);
+        let mut relatives = Relatives::of(tool, &sources, unchanged, &find);
+        let mut next = changed;
+        let mut read: Vec<ReadSource> = Vec::new();
+        while !next.is_empty() {
+            let first = read.len();
+            self.read(next, known, ledger, &mut read, results)?;
+            let new = read.get(first..).unwrap_or_default();
+            next = relatives.take(new, ledger, &known.anew);
+        }
+        results.found(relatives.added());
+        for source in relatives.rest() {
+            // Nothing was said in it after it was changed.
+            let since = self.request.since.unwrap_or(Millis::MIN).div_euclid(1000);
+            let is_wanted = |row: &ImportedSession| {
+                self.is_of_cwd(&row.cwd) && source.status.modified.0 >= since
+            };
+            results.unchanged(tool, &source, ledger, &known.sessions, &is_wanted);
+        }
+        if read.is_empty() {
+            return Ok(());
+        }
+        let batch = Batch::new(tool, read, ledger, self.request);
+        self.write(batch, known, ledger, results)
+    }
+
+    /// Whether the source is unchanged since an earlier import read it.
+    fn is_unchanged(
+        &self,
+        source: &Source,
+        row: &SourceRow,
+        known: &Known,
+        ledger: &Ledger,
+    ) -> bool {
+        let may_be_longer = row
+            .held_until
+            .is_some_and(|until| self.request.is_final || until <= self.now);
+        let is_there = |session: &String| {
+            let row = ledger.session(session);
+            match known.sessions.get(session) {
+                // A file that somebody has shortened lacks entries.
+                Some(at) => at
+                    .status()
+                    .is_ok_and(|status| row.is_none_or(|row| status.size >= row.len)),
+                None => row.is_some_and(|row| row.trashed),
+            }
+        };
+        source.kept.is_none()
+            && row.status == source.status
+            && !known.anew.contains(&source.name())
+            && !may_be_longer
+            && row.targets.iter().all(is_there)
+            && (row.origin.is_empty() || known.origins.contains(OsStr::new(&row.origin)))
+    }
+
+    /// Reads sources on all cores. Unreadable ones are added to the result.
+    fn read(
+        &self,
+        sources: Vec<Source>,
+        known: &Known,
+        ledger: &Ledger,
+        read: &mut Vec<ReadSource>,
+        results: &mut Results,
+    ) -> Result<()> {
+        let origins = match self.request.is_dry_run {
+            true => None,
+            false => Some(Origins::of(self.session_dir)?.for_sources(&sources)),
+        };
+        let total = sources.iter().map(|source| source.status.size).sum();
+        (self.progress)(0, total);
+        let progress = |bytes: u64| (self.progress)(bytes, 0);
+        let sides = Sides::default();
+        let reading = Reading {
+            sides: &sides,
+            ledger,
+            anew: &known.anew,
+            origins: origins.as_ref(),
+            is_final: self.request.is_final,
+            now: self.now,
+            cancel: self.cancel,
+            progress: &progress,
+        };
+        let work = |(): &mut (), number: usize| {
+            let source = sources.get(number).cloned();
+            source.map(|source| reading.read(format(source.tool), source))
+        };
+        let take = |done: Option<Result<ReadSource, ScanFailure>>| {
+            match done {
+                None => {}
+                Some(Ok(source)) => read.push(source),
+                Some(Err(ScanFailure::Source(failure))) => results.fail(failure),
+                Some(Err(ScanFailure::Import(error))) => return ControlFlow::Break(error),
+            }
+            ControlFlow::Continue(())
+        };
+        // All results stay in memory anyway, so no thread waits for a long source.
+        let plan = ThreadPlan {
+            ahead: sources.len(),
+            ..ThreadPlan::up_to(cores())
+        };
+        match map_in_order(sources.len(), plan, || (), work, take) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(error) => Err(error),
+        }
+    }
+
+    /// Writes the sessions of one tool, and adds them to the ledger.
+    fn write(
+        &self,
+        batch: Batch,
+        known: &Known,
+        ledger: &mut Ledger,
+        results: &mut Results,
+    ) -> Result<()> {
+        let files = batch.files();
+        let wanted: BTreeSet<usize> = (0..batch.forest.sessions.len())
+            .filter(|at| {
+                batch
+                    .forest
+                    .sessions
+                    .get(*at)
+                    .is_some_and(|it| self.is_wanted(it))
+            })
+            .collect();
+        let order: Vec<usize> = wanted.iter().copied().collect();
+        let trashed = self.trashed(&batch, &order, &known.sessions, ledger)?;
+        let folders: Mutex<NewNames> = Mutex::default();
+        let work = |(): &mut (), number: usize| {
+            let at = order.get(number).copied()?;
+            let tree = batch.forest.sessions.get(at)?;
+            let row = batch.row(tree);
+            if trashed.contains(&tree.session_id) {
+                let skipped = Some("trashed".to_owned());
+                return Some((at, Ok(ImportedSession { skipped, ..row })));
+            }
+            Some((at, self.session(&batch, tree, row, &files, known, &folders)))
+        };
+        let mut failed: HashMap<usize, Error> = HashMap::new();
+        let mut rows: Vec<(usize, ImportedSession)> = Vec::new();
+        let take = |done: Option<(usize, Result<ImportedSession>)>| {
+            match done {
+                None => {}
+                Some((at, Ok(row))) => rows.push((at, row)),
+                Some((_, Err(error))) if ends_import(&error) => return ControlFlow::Break(error),
+                Some((at, Err(error))) => {
+                    failed.insert(at, error);
+                }
+            }
+            ControlFlow::Continue(())
+        };
+        let plan = ThreadPlan {
+            helpers: cores() + WAITING,
+            ahead: order.len(),
+        };
+        let done = map_in_order(order.len(), plan, || (), work, take);
+        if !self.request.is_dry_run {
+            // The ledger names only what a crash cannot take away.
+            for folder in lock(&folders).values() {
+                let synced = folder.sync();
+                synced.map_err(|error| Error::io("sync a folder of sessions", &error))?;
+            }
+            Origins::of(self.session_dir)?.sync()?;
+            batch.note(ledger, &rows, &failed)?;
+        }
+        if let ControlFlow::Break(error) = done {
+            return Err(error);
+        }
+        for (number, (source, file)) in batch.sources.iter().zip(files).enumerate() {
+            let mut sessions = batch.sessions_of(number).peekable();
+            // The result omits a source without a requested session.
+            let is_left_out = sessions.peek().is_some() && !sessions.any(|at| wanted.contains(&at));
+            if !is_left_out {
+                results.read(source, file, batch.failure(number, &failed));
+            }
+        }
+        for (_, row) in rows {
+            results.session(row);
+        }
+        Ok(())
+    }
+
+    /// Whether the session has the requested directory and time.
+    fn is_wanted(&self, tree: &SessionTree) -> bool {
+        let of_cwd = self.is_of_cwd(tree.cwd.as_deref().unwrap_or_default());
+        let since = self.request.since;
+        of_cwd && since.is_none_or(|since| tree.ended.is_some_and(|ended| ended >= since))
+    }
+
+    fn is_of_cwd(&self, its: &str) -> bool {
+        let wanted = self.request.cwd.as_deref();
+        wanted.is_none_or(|cwd| name::directory(its) == name::directory(cwd))
+    }
+
+    /// The sessions that were imported, and deleted since.
+    fn trashed(
+        &self,
+        batch: &Batch,
+        wanted: &[usize],
+        known: &HashMap<String, Location>,
+        ledger: &mut Ledger,
+    ) -> Result<HashSet<String>> {
+        let mut gone = HashSet::new();
+        let trees = wanted
+            .iter()
+            .filter_map(|at| batch.forest.sessions.get(*at));
+        let missing: Vec<&SessionTree> = trees
+            .filter(|tree| !known.contains_key(&tree.session_id))
+            .collect();
+        if missing.is_empty() {
+            return Ok(gone);
+        }
+        let in_trash = self.store.trashed_ids()?;
+        for tree in missing {
+            let id = &tree.session_id;
+            let is_again = self.request.again.as_ref() == Some(id);
+            let is_noted = ledger.session(id).is_some_and(|row| row.trashed);
+            if (is_noted || in_trash.contains(id)) && !is_again {
+                if !is_noted && !self.request.is_dry_run {
+                    ledger.note_trashed(id, true)?;
+                }
+                gone.insert(id.clone());
+            }
+        }
+        Ok(gone)
+    }
+
+    /// Writes one session, or only counts it in a dry run.
+    fn session(
+        &self,
+        batch: &Batch,
+        tree: &SessionTree,
+        row: ImportedSession,
+        files: &[ImportedFile],
+        known: &Known,
+        folders: &Mutex<NewNames>,
+    ) -> Result<ImportedSession> {
+        let maker = LineMaker {
+            tool: batch.tool,
+            format: format(batch.tool),
+            members: &batch.members,
+            origins: &batch.origins,
+            sessions: &batch.session_of_native,
+            node_ids: &batch.forest.node_ids,
+            keys: RefCell::default(),
+            records: RefCell::default(),
+        };
+        let sources: HashSet<usize> = batch.sources_of(tree).collect();
+        let files: Vec<&ImportedFile> = (0..files.len())
+            .filter(|at| sources.contains(at))
+            .filter_map(|at| files.get(at))
+            .collect();
+        let mut work = SessionWork {
+            tree,
+            maker: &maker,
+            row,
+            files: &files,
+            now: self.now,
+            cancel: self.cancel,
+        };
+        let mut contents = SourceContents::new(&batch.sources, &batch.source_of);
+        let writes = !self.request.is_dry_run;
+        let at = known.sessions.get(&tree.session_id);
+        let old = at.filter(|_| batch.has_source(tree, &known.anew));
+        match at {
+            Some(at) if old.is_none() => {
+                let is_known = |entry: &TreeEntry| batch.is_known(entry);
+                work.extend(self.store, at.clone(), &mut contents, &is_known, writes)
+            }
+            _ if writes => {
+                let (row, folder) = work.create(self.store, &mut contents, old)?;
+                lock(folders).insert(folder.path().to_owned(), folder);
+                Ok(row)
+            }
+            _ => {
+                let path = self.store.place_to_be(&work.header());
+                work.row.path = path.display().to_string();
+                work.count_new();
+                Ok(work.row)
+            }
+        }
+    }
+}
+
+/// Whether an import has made this session.
+pub fn has_made(session_dir: &Path, session_id: &str) -> Result<bool> {
+    Ok(Ledger::open(session_dir, true)?.has(session_id))
+}
+
+/// Deletes the kept bytes of the sources of a session; returns the number of sources. `sessionNotFound` if no import has
+/// made the session.
+pub fn forget(session_dir: &Path, session_id: &str) -> Result<usize> {
+    let mut ledger = Ledger::open(session_dir, false)?;
+    if !ledger.has(session_id) {
+        let message = format!("no import has made a session {session_id:?}");
+        return Err(Error::new(Kind::SessionNotFound, message));
+    }
+    let origins = Origins::of(session_dir)?;
+    let mut removed = 0;
+    for origin in ledger.forget(session_id)? {
+        removed += usize::from(origins.remove(&origin)?);
+    }
+    Ok(removed)
+}
+
+/// Failures that end the whole import.
+fn ends_import(error: &Error) -> bool {
+    matches!(
+        error.kind,
+        Kind::Cancelled | Kind::StorageFull | Kind::PathDenied
+    )
+}

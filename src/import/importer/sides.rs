@@ -1,0 +1,108 @@
+//! The facts in side files about a source's conversations.
+
+use super::source::{SideFile, SideKind, Source, read_side_file};
+use crate::Reader;
+use crate::codex::thread_names;
+use crate::member::{Member, Record};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use treelined_core::json;
+use treelined_files::lock::lock;
+
+/// The limit of a side file, in bytes.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// The names in lists of sessions, by session; each list is read once.
+type Names = HashMap<PathBuf, Arc<HashMap<String, String>>>;
+
+/// Side files that belong to many sources.
+#[derive(Default)]
+pub(super) struct Sides {
+    names: Mutex<Names>,
+}
+
+impl Sides {
+    /// Gives the reader what it takes for one more record: the call that spawned a subagent. Returns the number of
+    /// such records.
+    pub(super) fn spawner(&self, source: &Source, end: (u64, u64), reader: &mut dyn Reader) -> u64 {
+        let mut given = 0;
+        let (at, number) = end;
+        for side in source
+            .side_files
+            .iter()
+            .filter(|side| side.kind == SideKind::Spawn)
+        {
+            if let Some(bytes) = read(side).filter(|bytes| json::value_span(bytes).is_ok()) {
+                reader.record(Record {
+                    at,
+                    number,
+                    bytes: &bytes,
+                });
+                given += 1;
+            }
+        }
+        given
+    }
+
+    /// Completes the members with names and directories.
+    pub(super) fn complete(&self, source: &Source, members: &mut [Member]) {
+        for side in &source.side_files {
+            match side.kind {
+                SideKind::Names => {
+                    let names = self.names(side);
+                    for member in members.iter_mut() {
+                        let name = names.get(&member.native_id).cloned();
+                        member.title = name.or(member.title.take());
+                    }
+                }
+                SideKind::Projects | SideKind::ProjectRoot
+                    if members.iter().any(|member| member.cwd.is_none()) =>
+                {
+                    let cwd = match side.kind {
+                        SideKind::ProjectRoot => root(side),
+                        _ => project(side, &source.path),
+                    };
+                    for member in members.iter_mut() {
+                        member.cwd = member.cwd.take().or_else(|| cwd.clone());
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn names(&self, side: &SideFile) -> Arc<HashMap<String, String>> {
+        let mut names = lock(&self.names);
+        let of_file = names.entry(side.path.clone());
+        let of_file = of_file.or_insert_with(|| {
+            Arc::new(read(side).map(|it| thread_names(&it)).unwrap_or_default())
+        });
+        Arc::clone(of_file)
+    }
+}
+
+fn read(side: &SideFile) -> Option<Vec<u8>> {
+    read_side_file(side, MAX_BYTES).ok().flatten()
+}
+
+/// The directory in `.project_root`.
+fn root(side: &SideFile) -> Option<String> {
+    let text = String::from_utf8(read(side)?).ok()?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// The directory that `projects.json` maps to the name of a folder above the source.
+fn project(side: &SideFile, source: &Path) -> Option<String> {
+    let bytes = read(side)?;
+    let projects = json::get(&bytes, "projects")?;
+    let mut members = json::Members::open(projects, 0).ok()?;
+    while let Some(member) = members.next().ok()? {
+        let name = projects.get(member.value.clone()).and_then(json::string);
+        let is_above = |name: &str| source.components().any(|part| part.as_os_str() == name);
+        if name.as_deref().is_some_and(is_above) {
+            return String::from_utf8(member.name(projects).into_owned()).ok();
+        }
+    }
+    None
+}

@@ -1,0 +1,168 @@
+//! Streams the bytes of a source.
+
+use super::{CHUNK, Medium, ScanFailure, Source, SourceFailure};
+use crate::Tool;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+use treelined_core::bytes::part;
+use treelined_files::os::file::{self, Status};
+
+/// The number of times that a missing file is searched again, and the pause between them. Codex compresses and archives
+/// files while others read them.
+const ATTEMPTS: usize = 3;
+const PAUSE: Duration = Duration::from_millis(50);
+/// The ending of compressed files.
+pub(in crate::importer) const COMPRESSED: &str = ".zst";
+
+/// Takes the bytes of a source in order.
+pub(super) type Take<'t> = &'t mut dyn FnMut(&[u8]) -> Result<(), ScanFailure>;
+
+/// The end of a stream.
+#[derive(Debug, Default)]
+pub(super) struct StreamEnd {
+    /// The status of the file before it was read; `None` for a part.
+    pub(super) status: Option<Status>,
+    /// A compressed file cannot be read to its end.
+    pub(super) damage: Option<SourceFailure>,
+}
+
+impl Source {
+    /// Passes all bytes to `take`, in chunks.
+    pub(super) fn stream(&self, take: Take<'_>) -> Result<StreamEnd, ScanFailure> {
+        let mut end = StreamEnd::default();
+        if let Some((origins, name)) = &self.kept {
+            self.read_all(origins.reader(name)?, take)?;
+            return Ok(end);
+        }
+        if let (Medium::Extracted(extraction), Some(part)) = (self.medium, &self.part) {
+            self.extract(part, extraction, take)?;
+            return Ok(end);
+        }
+        let (file, status, is_compressed) = self.open()?;
+        end.status = Some(status);
+        let plain = file.take(status.size);
+        if !is_compressed {
+            self.read_all(plain, take)?;
+            return Ok(end);
+        }
+        let decoder = zstd::stream::read::Decoder::new(plain);
+        let decoder = decoder.map_err(|error| self.unreadable(&error))?;
+        match self.read_all(decoder, take) {
+            // The beginning of a damaged file is still imported.
+            Err(ScanFailure::Source(failure)) => end.damage = Some(failure),
+            other => other?,
+        }
+        Ok(end)
+    }
+
+    fn read_all(&self, mut from: impl Read, take: Take<'_>) -> Result<(), ScanFailure> {
+        let mut chunk = vec![0; CHUNK];
+        loop {
+            let read = match from.read(&mut chunk) {
+                Ok(0) => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                other => other.map_err(|error| self.unreadable(&error))?,
+            };
+            take(part(&chunk, ..read))?;
+        }
+    }
+
+    fn extract(
+        &self,
+        part: &str,
+        extraction: &dyn super::Extraction,
+        take: Take<'_>,
+    ) -> Result<(), ScanFailure> {
+        let mut lines = Lines {
+            take,
+            buffer: Vec::with_capacity(CHUNK),
+            failure: None,
+        };
+        let written = extraction.write(&self.path, part, &mut lines);
+        let flushed = lines.flush();
+        if let Some(failure) = lines.failure {
+            return Err(failure);
+        }
+        written?;
+        flushed.map_err(|error| self.unreadable(&error))
+    }
+
+    /// Opens the file, its status, and whether it is compressed.
+    pub(super) fn open(&self) -> Result<(File, Status, bool), ScanFailure> {
+        let is_compressed = matches!(self.medium, Medium::Compressed);
+        let mut attempt = 0;
+        loop {
+            let failed = match open(&self.path) {
+                Ok((file, status)) => return Ok((file, status, is_compressed)),
+                Err(error) => error,
+            };
+            let is_moving = failed.kind() == io::ErrorKind::NotFound && self.tool == Tool::Codex;
+            if !is_moving || attempt == ATTEMPTS {
+                return Err(self.unreadable(&failed));
+            }
+            if let Ok((file, status)) = open(&other_name(&self.path)) {
+                return Ok((file, status, !is_compressed));
+            }
+            thread::sleep(PAUSE);
+            attempt += 1;
+        }
+    }
+}
+
+/// The path of the same file after it was compressed or decompressed.
+fn other_name(path: &Path) -> PathBuf {
+    let name = path.as_os_str().as_encoded_bytes();
+    if name.ends_with(COMPRESSED.as_bytes()) {
+        return path.with_extension("");
+    }
+    let mut name = OsString::from(path);
+    name.push(COMPRESSED);
+    name.into()
+}
+
+/// Opens a regular file to read it; its last component is no symbolic link.
+pub(in crate::importer) fn open(path: &Path) -> io::Result<(File, Status)> {
+    let file = file::open_regular(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(not_regular());
+    }
+    let status = file::status_of(&file)?;
+    Ok((file, status))
+}
+
+pub(in crate::importer) fn not_regular() -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, "not a regular file")
+}
+
+/// Collects the output of an extraction into chunks.
+struct Lines<'t> {
+    take: Take<'t>,
+    buffer: Vec<u8>,
+    failure: Option<ScanFailure>,
+}
+
+impl Write for Lines<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= CHUNK {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.failure.is_some() {
+            return Err(io::Error::other("the scan has failed"));
+        }
+        let taken = (self.take)(&self.buffer);
+        self.buffer.clear();
+        taken.map_err(|failure| {
+            self.failure = Some(failure);
+            io::Error::other("the scan has failed")
+        })
+    }
+}

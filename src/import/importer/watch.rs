@@ -1,0 +1,261 @@
+//! Waits until a tool may have written something. No work is done in the meantime.
+//!
+//! A change is only a hint: the next import finds the changes by the status of the files. So dropped events cost
+//! nothing, as long as an event reports them.
+
+use super::discover::WatchedPlace;
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use treelined_files::lock::lock;
+
+/// The quiet time of one file that ends a wait: tools write several lines at a time, and a mark at the end of a message counts
+/// after this time.
+const CALM: Duration = Duration::from_millis(if cfg!(test) { 50 } else { 1000 });
+/// The limit after which a wait ends although changes continue.
+const LONGEST_UNREST: Duration = Duration::from_millis(if cfg!(test) { 500 } else { 10_000 });
+/// The most changed paths whose times are known; all others count as one.
+const MAX_PATHS: usize = 1_024;
+
+/// Watches the places where tools keep their sessions.
+pub struct Watch {
+    _watcher: RecommendedWatcher,
+    /// Says that `unrest` has changed.
+    changes: Receiver<()>,
+    unrest: Arc<Mutex<Unrest>>,
+    /// Places that cannot be watched, and the reasons.
+    failures: Vec<(PathBuf, notify::Error)>,
+}
+
+/// The changes since the last wait.
+#[derive(Default)]
+struct Unrest {
+    since: Option<Instant>,
+    /// The last change of each path.
+    paths: HashMap<PathBuf, Instant>,
+    /// A folder has appeared, or events were dropped: the watched places are incomplete.
+    is_stale: bool,
+}
+
+impl Unrest {
+    fn note(&mut self, paths: Vec<PathBuf>, wake: Wake, now: Instant) {
+        self.is_stale |= wake == Wake::Stale;
+        self.since.get_or_insert(now);
+        for mut path in paths {
+            if self.paths.len() >= MAX_PATHS && !self.paths.contains_key(&path) {
+                path = PathBuf::new();
+            }
+            self.paths.insert(path, now);
+        }
+    }
+
+    /// When a wait ends if nothing changes any more: the other files of a busy folder need not be quiet.
+    fn ends(&self) -> Option<Instant> {
+        let since = self.since?;
+        let calm = self.paths.values().min().map(|last| *last + CALM);
+        Some(calm.map_or(since + CALM, |calm| calm.min(since + LONGEST_UNREST)))
+    }
+}
+
+/// The end of a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wake {
+    Changed,
+    /// As `Changed`; the places must be watched again.
+    Stale,
+    TimedOut,
+}
+
+impl Watch {
+    /// Watches these places. For a missing one it watches the nearest folder above.
+    pub fn of(places: &[WatchedPlace]) -> notify::Result<Self> {
+        let (sender, changes) = mpsc::sync_channel(1);
+        let unrest = Arc::new(Mutex::new(Unrest::default()));
+        let noted = Arc::clone(&unrest);
+        let wanted: Vec<WatchedPlace> = places.to_vec();
+        let on_event = move |event: notify::Result<Event>| {
+            let Some((wake, paths)) = change_of(event, &wanted) else {
+                return;
+            };
+            lock(&noted).note(paths, wake, Instant::now());
+            // A pending change covers this one too.
+            let _waiting = sender.try_send(());
+        };
+        let mut watcher = notify::recommended_watcher(on_event)?;
+        let mut failures = Vec::new();
+        for place in places {
+            let (folder, mode) = match (nearest(&place.path), place.is_recursive) {
+                (folder, true) if folder == place.path => (folder, RecursiveMode::Recursive),
+                (folder, _) => (folder, RecursiveMode::NonRecursive),
+            };
+            if let Err(error) = watcher.watch(folder, mode) {
+                failures.push((place.path.clone(), error));
+            }
+        }
+        Ok(Self {
+            _watcher: watcher,
+            changes,
+            unrest,
+            failures,
+        })
+    }
+
+    /// Places that cannot be watched, and the reasons.
+    pub fn failures(&self) -> &[(PathBuf, notify::Error)] {
+        &self.failures
+    }
+
+    /// Waits for a change, and then until a changed file has not changed for a moment. Without a limit it may wait for
+    /// ever.
+    pub fn wait(&self, limit: Option<Duration>) -> Wake {
+        let limit = limit.map(|limit| Instant::now() + limit);
+        loop {
+            let now = Instant::now();
+            let ends = lock(&self.unrest).ends();
+            if ends.is_some_and(|ends| ends <= now) {
+                let unrest = std::mem::take(&mut *lock(&self.unrest));
+                return match unrest.is_stale {
+                    true => Wake::Stale,
+                    false => Wake::Changed,
+                };
+            }
+            if limit.is_some_and(|limit| limit <= now) {
+                return Wake::TimedOut;
+            }
+            let next = ends.into_iter().chain(limit).min();
+            let received = match next {
+                Some(next) => self.changes.recv_timeout(next - now),
+                None => {
+                    let received = self.changes.recv();
+                    received.map_err(|_| RecvTimeoutError::Disconnected)
+                }
+            };
+            // The watcher has ended.
+            if received == Err(RecvTimeoutError::Disconnected) {
+                return Wake::Stale;
+            }
+        }
+    }
+}
+
+/// The folder itself, or the nearest one above that exists.
+fn nearest(path: &Path) -> &Path {
+    path.ancestors()
+        .find(|above| above.is_dir())
+        .unwrap_or(path)
+}
+
+/// Whether an event changes something below the places, and the paths; `None` if not.
+fn change_of(
+    event: notify::Result<Event>,
+    places: &[WatchedPlace],
+) -> Option<(Wake, Vec<PathBuf>)> {
+    let event = match event {
+        Ok(event) if !event.need_rescan() => event,
+        // Events were dropped.
+        _ => return Some((Wake::Stale, Vec::new())),
+    };
+    // Reads by this program are no change.
+    if matches!(event.kind, EventKind::Access(_)) {
+        return None;
+    }
+    let is_below = |path: &PathBuf| places.iter().any(|place| path.starts_with(&place.path));
+    // A place, or a folder above it, has appeared or disappeared.
+    let is_above = |path: &PathBuf| places.iter().any(|place| place.path.starts_with(path));
+    if event.paths.iter().any(is_above) {
+        return Some((Wake::Stale, event.paths));
+    }
+    let is_change = event.paths.iter().any(is_below);
+    is_change.then_some((Wake::Changed, event.paths))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    const SHORT: Option<Duration> = Some(Duration::from_millis(300));
+    const LONG: Option<Duration> = Some(Duration::from_secs(20));
+
+    fn place(path: PathBuf, is_recursive: bool) -> WatchedPlace {
+        WatchedPlace { path, is_recursive }
+    }
+
+    #[test]
+    fn a_wait_ends_with_a_change_and_not_without() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        fs::create_dir_all(root.join("projects/a")).unwrap();
+        fs::write(root.join("projects/a/s.jsonl"), "{}\n").unwrap();
+        let watch = Watch::of(&[place(root.join("projects"), true)]).unwrap();
+        assert!(watch.failures().is_empty());
+        assert_eq!(watch.wait(SHORT), Wake::TimedOut);
+        fs::read(root.join("projects/a/s.jsonl")).unwrap();
+        assert_eq!(watch.wait(SHORT), Wake::TimedOut, "reading changes nothing");
+        fs::write(root.join("other"), "x").unwrap();
+        assert_eq!(watch.wait(SHORT), Wake::TimedOut, "it is elsewhere");
+        fs::write(root.join("projects/a/s.jsonl"), "{}\n{}\n").unwrap();
+        assert_eq!(watch.wait(LONG), Wake::Changed);
+        fs::create_dir(root.join("projects/b")).unwrap();
+        assert_eq!(watch.wait(LONG), Wake::Changed);
+        fs::write(root.join("projects/b/t.jsonl"), "{}\n").unwrap();
+        assert_eq!(watch.wait(LONG), Wake::Changed, "in a new folder");
+        assert_eq!(watch.wait(SHORT), Wake::TimedOut);
+    }
+
+    #[test]
+    fn many_changes_are_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        let watch = Watch::of(&[place(root.clone(), true)]).unwrap();
+        for number in 0..500 {
+            fs::write(root.join(format!("{number}.jsonl")), "{}\n").unwrap();
+        }
+        assert_eq!(watch.wait(LONG), Wake::Changed);
+        assert_eq!(watch.wait(SHORT), Wake::TimedOut);
+    }
+
+    /// A file that a tool never stops to write delayed all others by ten seconds.
+    #[test]
+    fn a_busy_file_does_not_delay_another_one() {
+        let start = Instant::now();
+        let at = |millis: u64| start + Duration::from_millis(millis);
+        let mut unrest = Unrest::default();
+        assert_eq!(unrest.ends(), None);
+        unrest.note(vec!["busy".into()], Wake::Changed, at(0));
+        unrest.note(vec!["done".into()], Wake::Changed, at(10));
+        unrest.note(vec!["busy".into()], Wake::Changed, at(40));
+        assert_eq!(unrest.ends(), Some(at(10) + CALM));
+        let mut alone = Unrest::default();
+        (0..100).for_each(|number| alone.note(vec!["busy".into()], Wake::Changed, at(40 * number)));
+        assert_eq!(alone.ends(), Some(at(0) + LONGEST_UNREST));
+        for number in 0..2 * MAX_PATHS {
+            alone.note(vec![number.to_string().into()], Wake::Changed, at(1));
+        }
+        assert_eq!(alone.paths.len(), MAX_PATHS + 1);
+    }
+
+    #[test]
+    fn a_place_that_appears_is_watched_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        let places = [place(root.join("home/.claude/projects"), true)];
+        let watch = Watch::of(&places).unwrap();
+        fs::write(root.join("unrelated"), "x").unwrap();
+        assert_eq!(watch.wait(SHORT), Wake::TimedOut);
+        fs::create_dir_all(root.join("home/.claude/projects/a")).unwrap();
+        assert_eq!(watch.wait(LONG), Wake::Stale);
+        let watch = Watch::of(&places).unwrap();
+        fs::write(root.join("home/.claude/projects/a/s.jsonl"), "{}\n").unwrap();
+        assert_eq!(watch.wait(LONG), Wake::Changed);
+    }
+
+    #[test]
+    fn dropped_events_count_as_a_change_of_everything() {
+        let dropped = Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan);
+        assert_eq!(change_of(Ok(dropped), &[]), Some((Wake::Stale, Vec::new())));
+    }
+}
