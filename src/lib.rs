@@ -117,7 +117,6 @@ mod renderers;
 mod rpc;
 mod serve;
 mod session_render;
-mod session_search;
 mod stdio;
 mod summarizer;
 mod web;

@@ -1,14 +1,10 @@
-//! `search` (protocol.md §3.16): params, cursors and pages; the search itself is [`crate::session_search`]'s.
+//! `search` (protocol.md §3.16): params, cursors and pages; the search itself is [`treelined_find`]'s.
 
 use super::list;
 use crate::daemon::call::Call;
 use crate::daemon::convert;
 use crate::rpc::handler::Remainder;
 use crate::rpc::reply::page_bytes;
-use crate::session_search::{
-    self, Branch, BranchFilter, EntryFilter, FieldSet, Hit, IndexSettings, Key, SearchOutcome,
-    SearchRequest, SearchWatch, SearchedStore,
-};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use treelined_core::error::{Error, Result};
@@ -16,6 +12,10 @@ use treelined_core::name;
 use treelined_core::search::{FieldKind, Mode, Query};
 use treelined_core::timestamp::{self, Millis};
 use treelined_files::blocking::blocking;
+use treelined_find::{
+    self, Branch, BranchFilter, EntryFilter, FieldSet, Hit, IndexSettings, Key, SearchOutcome,
+    SearchRequest, SearchWatch, SearchedStore,
+};
 use treelined_wire as wire;
 
 /// The hits of a page if the client does not say.
@@ -56,7 +56,7 @@ pub(in crate::rpc) fn search(
             on_hit: &mut on_hit,
             on_progress: &mut on_progress,
         };
-        let outcome = session_search::search(searched, &request, &call.cancel, &mut watch)?;
+        let outcome = treelined_find::search(searched, &request, &call.cancel, &mut watch)?;
         result(outcome, fits)
     };
     Ok(Box::pin(async move {

@@ -1,7 +1,7 @@
 //! The list of the index's segments, and of the files that they cover.
 
 use super::builder::LabelTexts;
-use crate::session_search::labels::LabelledEntry;
+use crate::labels::LabelledEntry;
 use std::collections::HashMap;
 use std::io;
 use treelined_core::bytes::{Cursor, Fields};

@@ -12,7 +12,7 @@ use treelined_core::timestamp::Millis;
 
 /// A search.
 #[derive(Debug)]
-pub(crate) struct SearchRequest {
+pub struct SearchRequest {
     pub query: Query,
     /// The fields that are searched.
     pub fields: FieldSet,
@@ -32,7 +32,7 @@ pub(crate) struct SearchRequest {
 
 /// The filter of entries by their lines.
 #[derive(Debug, Default)]
-pub(crate) struct EntryFilter {
+pub struct EntryFilter {
     /// The tool that the entry calls, or whose result it is.
     pub tool: Option<String>,
     /// The program from which the entry was imported.
@@ -43,12 +43,12 @@ pub(crate) struct EntryFilter {
 
 /// A set of kinds of fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FieldSet(u8);
+pub struct FieldSet(u8);
 
 impl FieldSet {
-    pub(crate) const ALL: Self = Self(u8::MAX);
+    pub const ALL: Self = Self(u8::MAX);
 
-    pub(crate) fn of(kinds: impl IntoIterator<Item = FieldKind>) -> Self {
+    pub fn of(kinds: impl IntoIterator<Item = FieldKind>) -> Self {
         let bits = kinds.into_iter().map(|kind| 1 << kind as u8);
         Self(bits.fold(0, |all, bit| all | bit))
     }

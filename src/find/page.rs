@@ -12,7 +12,7 @@ use treelined_files::lock::lock;
 
 /// An entry that a search found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Hit {
+pub struct Hit {
     pub session_id: String,
     /// The name of the session, else its first message; empty if it has neither.
     pub session_name: String,
@@ -26,7 +26,7 @@ pub(crate) struct Hit {
 
 /// The position of a hit in the results: by score, then the newest first, then by file and line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key {
+pub struct Key {
     pub score: Reverse<u8>,
     pub at: Reverse<Millis>,
     pub path: Arc<str>,
@@ -36,7 +36,7 @@ pub(crate) struct Key {
 
 impl Key {
     /// Writes the key as text, for cursors.
-    pub(crate) fn to_cursor(&self) -> String {
+    pub fn to_cursor(&self) -> String {
         let Self {
             score: Reverse(score),
             at: Reverse(at),
@@ -47,7 +47,7 @@ impl Key {
     }
 
     /// `None` if the text is no key.
-    pub(crate) fn of_cursor(cursor: &str) -> Option<Self> {
+    pub fn of_cursor(cursor: &str) -> Option<Self> {
         let mut parts = cursor.splitn(4, ':');
         Some(Self {
             score: Reverse(parts.next()?.parse().ok()?),

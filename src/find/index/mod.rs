@@ -51,7 +51,7 @@ const MAX_THREADS: usize = 8;
 
 /// The least size of the session files for an index, and the limit of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct IndexSettings {
+pub struct IndexSettings {
     /// The bytes of all session files from which an index is made.
     pub from: u64,
     /// The limit of the index in bytes. Lines beyond it are scanned.
@@ -64,7 +64,7 @@ pub(crate) struct IndexSettings {
 
 impl IndexSettings {
     /// The defaults, unless `TREELINED_SEARCH_INDEX_FROM` says otherwise.
-    pub(crate) fn of_environment() -> Self {
+    pub fn of_environment() -> Self {
         let from = std::env::var("TREELINED_SEARCH_INDEX_FROM").ok();
         Self {
             from: from.and_then(|from| from.parse().ok()).unwrap_or(1 << 30),

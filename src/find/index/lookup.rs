@@ -5,8 +5,8 @@ use super::segment::{
 };
 use super::signature::{SetMatches, Sets};
 use super::words::{self, Piece};
-use crate::session_search::page::Ceiling;
-use crate::session_search::request::{ScoreSet, SearchRequest};
+use crate::page::Ceiling;
+use crate::request::{ScoreSet, SearchRequest};
 use hashbrown::HashSet;
 use memchr::memmem::Finder;
 use memchr::{memchr, memrchr};

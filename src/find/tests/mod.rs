@@ -62,7 +62,7 @@ fn ids(outcome: &SearchOutcome) -> Vec<(String, String)> {
 
 /// The damaged and the sound files of `tests/data`.
 fn data_files() -> Vec<PathBuf> {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data");
     let files = fs::read_dir(data).unwrap().map(|file| file.unwrap().path());
     let mut files: Vec<_> = files
         .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))

@@ -1,10 +1,21 @@
-//! Searches the sessions of the session directory, open or not (protocol.md §3.16).
+//! Search in all sessions of the session directory, open or not (protocol.md §3.16).
 //!
-//! In reading order: [`request`] is one search; [`scan`] finds the matching lines of files; [`session`] turns the lines
-//! of one session into hits, with the [`branch`] and the [`labels`] of each; [`page`] sorts hits and keeps the best; [`run`] does all of it
-//! for one search. The [`index`] of large directories excludes most lines from the scan. The search reads the files
-//! themselves, so results are current. A session is opened only if a line of its file matches, and the index cannot say
-//! that none of its hits is on the page.
+//! The session files alone are true: a search reads them, so its results are current, and the index may be missing, old
+//! or damaged without a wrong result. In reading order: [`SearchRequest`] is one search; `scan` finds the matching lines
+//! of files; `session` turns the lines of one session into hits, with the branch and the labels of each; `page` sorts
+//! hits and keeps the best; `run` does all of it for one search. The `index` of large directories excludes most lines
+//! from the scan. A session is opened only if a line of its file matches, and the index cannot say that none of its hits
+//! is on the page. This crate promises no interface to other programs.
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss,
+        reason = "numbers of tests are small"
+    )
+)]
 
 mod branch;
 mod index;
@@ -17,10 +28,10 @@ mod session;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use branch::{Branch, BranchFilter};
-pub(crate) use index::IndexSettings;
-pub(crate) use page::{Hit, Key};
-pub(crate) use request::{EntryFilter, FieldSet, SearchRequest};
+pub use branch::{Branch, BranchFilter};
+pub use index::IndexSettings;
+pub use page::{Hit, Key};
+pub use request::{EntryFilter, FieldSet, SearchRequest};
 
 use labels::LabelledEntry;
 use page::Ceiling;
@@ -35,7 +46,7 @@ use treelined_files::store::Store;
 
 /// The result of a search.
 #[derive(Debug, Default)]
-pub(crate) struct SearchOutcome {
+pub struct SearchOutcome {
     /// The best hits after the cursor, in order.
     pub hits: Vec<(Key, Hit)>,
     pub totals: Totals,
@@ -47,7 +58,7 @@ pub(crate) struct SearchOutcome {
 
 /// Sums over all pages of a search.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Totals {
+pub struct Totals {
     /// Sessions with a hit.
     pub sessions: u64,
     /// Entries that are hits.
@@ -60,7 +71,7 @@ pub(crate) struct Totals {
 
 /// A file that could not be searched, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct UnreadFile {
+pub struct UnreadFile {
     pub path: PathBuf,
     pub kind: Kind,
 }
@@ -91,7 +102,7 @@ pub(crate) struct SearchedPart {
 }
 
 /// The receivers of what a search finds while it runs.
-pub(crate) struct SearchWatch<'w> {
+pub struct SearchWatch<'w> {
     /// Receives each hit that is among the best so far; a better one may displace it later.
     pub on_hit: &'w mut dyn FnMut(&Hit),
     /// Receives the bytes of files that were searched, and those that are searched in all.
@@ -100,7 +111,7 @@ pub(crate) struct SearchWatch<'w> {
 
 /// The sessions to search: the store, and the settings of the index.
 #[derive(Clone, Copy)]
-pub(crate) struct SearchedStore<'s> {
+pub struct SearchedStore<'s> {
     pub store: &'s Store,
     pub index: IndexSettings,
 }
@@ -128,7 +139,7 @@ impl SearchedFile {
 
 /// Searches all sessions of the store, the most recently changed files first. Fails with `cancelled`, and if the session
 /// directory cannot be read.
-pub(crate) fn search(
+pub fn search(
     searched: SearchedStore<'_>,
     request: &SearchRequest,
     cancel: &Cancel,

@@ -12,7 +12,7 @@
 
 use super::signature::{SetShape, SetWriter};
 use super::words::WordTaker;
-use crate::session_search::request::{EntryFilter, ScoreSet};
+use crate::request::{EntryFilter, ScoreSet};
 use hashbrown::hash_table::Entry;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::fs::File;

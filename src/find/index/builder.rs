@@ -2,7 +2,7 @@
 
 use super::segment::{Block, BlockTimes, EntryScores, FieldWords, SegmentWriter};
 use super::words::each_word;
-use crate::session_search::request::{ScoreSet, weight};
+use crate::request::{ScoreSet, weight};
 use std::collections::HashSet;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};

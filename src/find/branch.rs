@@ -4,7 +4,7 @@ use treelined_core::tree::{Node, Tree, branches};
 
 /// The branches that a search covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum BranchFilter {
+pub enum BranchFilter {
     #[default]
     All,
     /// Entries on the path to the leaf.
@@ -15,7 +15,7 @@ pub(crate) enum BranchFilter {
 
 /// The branch of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Branch {
+pub struct Branch {
     /// The last entry of the most recently extended branch; the leaf for the active path.
     pub tip_id: String,
     pub on_active_path: bool,
