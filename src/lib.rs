@@ -91,7 +91,6 @@ mod commands;
 mod config;
 mod daemon;
 mod endpoint;
-mod export;
 mod extensions;
 #[cfg(any(feature = "nats", test))]
 #[cfg_attr(
@@ -104,19 +103,14 @@ mod extensions;
 )]
 mod fleet;
 mod hooks;
-mod page;
 mod peers;
 mod people;
-mod redact;
-mod render;
-mod renderers;
 #[allow(
     clippy::cast_possible_truncation,
     reason = "limits that clients give are cut to the size of memory"
 )]
 mod rpc;
 mod serve;
-mod session_render;
 mod stdio;
 mod summarizer;
 mod web;
@@ -183,7 +177,7 @@ pub mod internals {
     }
     /// Entries as blocks.
     pub mod render {
-        pub use crate::render::{CallResult, EntryContext, ReplacedEntries, push_entry};
+        pub use treelined_pages::render::{CallResult, EntryContext, ReplacedEntries, push_entry};
     }
     /// Text for terminals.
     pub mod terminal {

@@ -21,7 +21,6 @@ pub(crate) use log::VARIABLE as LOG_VARIABLE;
 use self::renderers::{RendererSection, renderers};
 use crate::extensions::Extension;
 use crate::hooks::Hook;
-use crate::renderers::Renderer;
 use crate::summarizer::Summarizer;
 use anyhow::{Context, anyhow, ensure};
 use file::ConfigFile;
@@ -36,6 +35,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use summarizer::{key_variables, summarizer};
 use treelined_core::durability::Durability;
+use treelined_pages::renderers::Renderer;
 
 /// The settings of one daemon.
 #[derive(Debug, Clone)]

@@ -1,10 +1,10 @@
 //! `[renderers."todo"]`: how custom messages look.
 
 use super::lines::{self, SettingLines, SettingOrigin};
-use crate::renderers::{self, BadRenderer, Renderer, RowStyle};
 use anyhow::anyhow;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use treelined_pages::renderers::{self, BadRenderer, Renderer, RowStyle};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -52,7 +52,6 @@ use crate::config::Config;
 use crate::extensions::Extensions;
 use crate::hooks::Hooks;
 use crate::peers::Peers;
-use crate::renderers::Renderers;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -68,6 +67,7 @@ use treelined_files::log::upstream::SharedLog;
 use treelined_files::store::Store;
 use treelined_files::store::watch::Watcher;
 use treelined_import::importer::repeat::LastImport;
+use treelined_pages::renderers::Renderers;
 use treelined_wire::OpenWebResult;
 
 /// Longest time from a question to its answer (protocol.md §2, `limits.maxAnswerMs`).

@@ -1,6 +1,5 @@
 //! Reads the facts of bodies that rows show: from cached previews, else from the bodies.
 
-use crate::renderers::{self, Renderers};
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 use treelined_core::error::{Error, Result};
@@ -14,6 +13,7 @@ use treelined_files::log::preview_cache::{
 use treelined_files::parallel::{CHUNK, in_order};
 use treelined_files::session::SessionState;
 use treelined_files::store::Store;
+use treelined_pages::renderers::{self, Renderers};
 
 /// Fewer rows than this do not need previews.
 const MANY: usize = 4096;

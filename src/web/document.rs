@@ -1,12 +1,12 @@
 //! The live page: a document without a word of a session, and its headers.
 
-use crate::page::{SCRIPT, STYLE, policy};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue};
 use std::sync::LazyLock;
+use treelined_pages::page::{SCRIPT, STYLE, policy};
 
 /// The document. The element of the name `treelined-live` tells the script that the session is not in the file.
 pub(super) fn text() -> &'static str {

@@ -4,7 +4,6 @@ use crate::daemon::Daemon;
 use crate::daemon::call::Call;
 use crate::daemon::open_session::OpenSession;
 use crate::daemon::reading::INLINE_ENTRIES;
-use crate::export::{ExportOptions, ExportSource, Format, Part, Target};
 use crate::rpc::handler::{Read, ReadAnswer};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -12,6 +11,7 @@ use std::time::{Duration, Instant};
 use treelined_core::error::{Error, Result};
 use treelined_files::lock::lock;
 use treelined_files::os::file::Location;
+use treelined_pages::export::{ExportOptions, ExportSource, Format, Part, Redaction, Target};
 use treelined_wire::{self as wire, ExportFormat, ExportScope, ExportSessionParams, HomePaths};
 
 /// The pause between two notifications of progress.
@@ -81,7 +81,7 @@ fn export(
             path,
             content: exported.content,
             bytes: exported.bytes,
-            redactions: exported.redactions,
+            redactions: exported.redactions.into_iter().map(redaction).collect(),
         })
     }))
 }
@@ -141,5 +141,13 @@ fn tell(call: &Call, last: &Mutex<Instant>, done: u64, total: u64) {
     if last.elapsed() >= PROGRESS_PAUSE {
         *last = Instant::now();
         call.connection.progress_toward(token, done, Some(total));
+    }
+}
+
+fn redaction(redaction: Redaction) -> wire::Redaction {
+    wire::Redaction {
+        kind: redaction.kind.to_owned(),
+        count: redaction.count,
+        entry_ids: redaction.entry_ids,
     }
 }

@@ -7,7 +7,6 @@ use super::entries::EntryFilter;
 use crate::daemon::convert::{self, push_array, push_id_member, push_number_member};
 use crate::daemon::reading::{INLINE_ENTRIES, kept, size_of, steps};
 use crate::daemon::rows::RowReader;
-use crate::renderers::Renderers;
 use crate::rpc::handler::{Read, ReadAnswer};
 use crate::rpc::reply::{Prepared, page_bytes};
 use std::collections::HashMap;
@@ -23,6 +22,7 @@ use treelined_core::view::{Outline, Scope, Subject};
 use treelined_files::log::body::{Bodies, Fetch};
 use treelined_files::parallel::{CHUNK, in_order};
 use treelined_files::session::SessionState;
+use treelined_pages::renderers::Renderers;
 use treelined_wire as wire;
 
 /// The least size of a row of `list_branches` without its id, in bytes: the names of its members.

@@ -2,10 +2,8 @@
 
 use crate::daemon::convert::{push_array, push_number_member};
 use crate::daemon::reading::INLINE_ENTRIES;
-use crate::renderers::Renderers;
 use crate::rpc::handler::{Read, ReadAnswer};
 use crate::rpc::reply::{Prepared, page_bytes};
-use crate::session_render::{EntryRenderer, RenderPlan, RenderPlanner, ResultParts};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use treelined_core::error::{Error, Result};
@@ -13,6 +11,8 @@ use treelined_core::json;
 use treelined_core::tree::Node;
 use treelined_files::log::body::Bodies;
 use treelined_files::parallel::in_order;
+use treelined_pages::renderers::Renderers;
+use treelined_pages::session_render::{EntryRenderer, RenderPlan, RenderPlanner, ResultParts};
 use treelined_wire as wire;
 
 /// The most ids of one request.

@@ -1,10 +1,10 @@
 //! `register_renderer` (protocol.md §14).
 
 use crate::daemon::call::Call;
-use crate::renderers::{self, BadRenderer, MAX_RENDERERS, Renderer, RowStyle};
 use serde_json::json;
 use std::sync::Arc;
 use treelined_core::error::{Error, Result};
+use treelined_pages::renderers::{self, BadRenderer, MAX_RENDERERS, Renderer, RowStyle};
 use treelined_wire as wire;
 
 pub(in crate::rpc) fn register_renderer(
@@ -19,7 +19,7 @@ pub(in crate::rpc) fn register_renderer(
     } = params;
     let of_type = |why: String| Error::invalid_params("customType", why);
     renderers::check_type(&custom_type).map_err(of_type)?;
-    let renderer = Renderer::new(&preview, icon, style.map(RowStyle::from)).map_err(refusal)?;
+    let renderer = Renderer::new(&preview, icon, style.map(row_style)).map_err(refusal)?;
     let owner = call.connection.id;
     let is_registered = call
         .daemon
@@ -43,14 +43,12 @@ fn refusal(bad: BadRenderer) -> Error {
     }
 }
 
-impl From<wire::RowStyle> for RowStyle {
-    fn from(style: wire::RowStyle) -> Self {
-        match style {
-            wire::RowStyle::Accent => Self::Accent,
-            wire::RowStyle::Success => Self::Success,
-            wire::RowStyle::Warning => Self::Warning,
-            wire::RowStyle::Error => Self::Error,
-            wire::RowStyle::Dim => Self::Dim,
-        }
+fn row_style(style: wire::RowStyle) -> RowStyle {
+    match style {
+        wire::RowStyle::Accent => RowStyle::Accent,
+        wire::RowStyle::Success => RowStyle::Success,
+        wire::RowStyle::Warning => RowStyle::Warning,
+        wire::RowStyle::Error => RowStyle::Error,
+        wire::RowStyle::Dim => RowStyle::Dim,
     }
 }

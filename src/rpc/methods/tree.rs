@@ -5,7 +5,6 @@ use crate::daemon::find;
 use crate::daemon::reading::{INLINE_BYTES, INLINE_ENTRIES};
 use crate::daemon::rows::{RowReader, ToExtract};
 use crate::daemon::tree_view::{View, ViewOptions, ViewRoom};
-use crate::renderers::Renderers;
 use crate::rpc::handler::{Read, ReadAnswer};
 use crate::rpc::reply::Prepared;
 use serde_json::json;
@@ -22,6 +21,7 @@ use treelined_core::view::{
 use treelined_files::log::body::{Bodies, Fetch};
 use treelined_files::parallel::{CHUNK, in_order};
 use treelined_files::session::SessionState;
+use treelined_pages::renderers::Renderers;
 use treelined_wire as wire;
 
 /// The bytes of a response besides its rows.

@@ -18,6 +18,7 @@ use output::Output;
 use page::PageSource;
 use std::path::PathBuf;
 use std::sync::Arc;
+pub use tally::Redaction;
 use transcript::TranscriptSource;
 use treelined_core::error::Result;
 use treelined_core::id::Source;
@@ -25,11 +26,10 @@ use treelined_core::tree::Node;
 use treelined_files::cancel::Cancel;
 use treelined_files::log::{Standing, append};
 use treelined_files::session::SessionState;
-use treelined_wire::Redaction;
 
 /// The form of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
+pub enum Format {
     Html,
     Markdown,
     Jsonl,
@@ -38,7 +38,7 @@ pub(crate) enum Format {
 
 /// The part of the session that is exported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub enum Part {
     Tree,
     /// The path to an entry; `None` for the empty path.
     Branch(Option<Node>),
@@ -47,7 +47,7 @@ pub(crate) enum Part {
 
 /// The place of the result.
 #[derive(Debug, Clone)]
-pub(crate) enum Target {
+pub enum Target {
     File {
         path: PathBuf,
         overwrite: bool,
@@ -60,7 +60,7 @@ pub(crate) enum Target {
 
 /// The format of an export, and the changes to its text.
 #[derive(Debug, Clone)]
-pub(crate) struct ExportOptions {
+pub struct ExportOptions {
     pub format: Format,
     pub redacts: bool,
     /// The home directory, if paths in it are shortened.
@@ -72,7 +72,7 @@ pub(crate) type Progress<'p> = &'p (dyn Fn(u64, u64) + Sync);
 
 /// A finished export.
 #[derive(Debug)]
-pub(crate) struct Exported {
+pub struct Exported {
     /// The text, if the target is no file.
     pub content: Option<String>,
     pub bytes: u64,
@@ -80,7 +80,7 @@ pub(crate) struct Exported {
 }
 
 /// The session at one point in time.
-pub(crate) enum ExportSource {
+pub enum ExportSource {
     File(Box<SessionFile>),
     Page(Box<PageSource>),
     Transcript(Box<TranscriptSource>),
@@ -88,7 +88,7 @@ pub(crate) enum ExportSource {
 
 impl ExportSource {
     /// Takes the part of the session to export.
-    pub(crate) fn take(
+    pub fn take(
         core: &SessionState,
         part: Part,
         options: &ExportOptions,
@@ -118,7 +118,7 @@ impl ExportSource {
     }
 
     /// Writes the export. Nothing is left if it fails or is cancelled.
-    pub(crate) fn write(
+    pub fn write(
         &self,
         target: &Target,
         cancel: &Cancel,

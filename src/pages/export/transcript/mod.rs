@@ -12,6 +12,7 @@ use super::head::SessionHead;
 use super::output::Output;
 use super::tally::RedactionTally;
 use super::{ExportOptions, Format, Part, Progress};
+use crate::export::tally::Redaction;
 use crate::renderers::Renderers;
 use piece::{Piece, pieces};
 use std::ops::{ControlFlow, Range};
@@ -25,7 +26,6 @@ use treelined_files::cancel::Cancel;
 use treelined_files::log::body::Fetch;
 use treelined_files::parallel::{ThreadPlan, map_in_order};
 use treelined_files::session::SessionState;
-use treelined_wire::Redaction;
 
 /// Threads of one export.
 const THREADS: usize = 4;
@@ -63,7 +63,7 @@ struct TranscriptRow {
 }
 
 /// The session at one point in time, as a document needs it.
-pub(crate) struct TranscriptSource {
+pub struct TranscriptSource {
     head: SessionHead,
     content: ContentSource,
     outline: Outline,

@@ -2,7 +2,7 @@
 //! them.
 
 #[cfg(test)]
-#[path = "../../clients/redact/src/samples.rs"]
+#[path = "../../../clients/redact/src/samples.rs"]
 mod samples;
 #[cfg(test)]
 mod tests;

@@ -23,7 +23,7 @@ const MOST_CANDIDATES: usize = 64;
 const HEAD_BYTES: usize = 1024;
 
 /// Prepares rendering entries of one tree.
-pub(crate) struct RenderPlanner<'t> {
+pub struct RenderPlanner<'t> {
     tree: &'t Tree,
     bodies: &'t Bodies,
     leaf: Option<Node>,
@@ -34,7 +34,7 @@ pub(crate) struct RenderPlanner<'t> {
 }
 
 /// An entry to render.
-pub(crate) struct RenderPlan {
+pub struct RenderPlan {
     fetch: Fetch,
     id: String,
     subject: Subject,
@@ -53,7 +53,7 @@ struct Candidate {
 
 impl RenderPlan {
     /// The stored bytes that rendering may read.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         let candidates = self.candidates.iter().map(|candidate| &candidate.fetch);
         let fetches = std::iter::once(&self.fetch).chain(candidates);
         fetches.map(|fetch| u64::from(fetch.place.len)).sum()
@@ -62,7 +62,7 @@ impl RenderPlan {
 
 impl<'t> RenderPlanner<'t> {
     /// Of several results of a call, that on the path to `leaf` counts.
-    pub(crate) fn new(tree: &'t Tree, bodies: &'t Bodies, leaf: Option<Node>) -> Self {
+    pub fn new(tree: &'t Tree, bodies: &'t Bodies, leaf: Option<Node>) -> Self {
         Self {
             tree,
             bodies,
@@ -73,7 +73,7 @@ impl<'t> RenderPlanner<'t> {
     }
 
     /// Reads from the file only for a summary.
-    pub(crate) fn plan(&mut self, node: Node) -> Result<RenderPlan> {
+    pub fn plan(&mut self, node: Node) -> Result<RenderPlan> {
         let tree = self.tree;
         let (kind, role) = (tree.kind(node), tree.role(node));
         let fetch = self.bodies.fetch(tree, node)?;
@@ -205,7 +205,7 @@ impl<'t> RenderPlanner<'t> {
 
 /// The part of a result that a call has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ResultParts {
+pub enum ResultParts {
     /// The id of its entry and whether the call failed.
     Ids,
     /// Its blocks too.
@@ -216,7 +216,7 @@ pub(crate) enum ResultParts {
 type EntryChange<'c> = dyn Fn(&[u8]) -> Vec<u8> + Sync + 'c;
 
 /// Renders planned entries; file order is fastest.
-pub(crate) struct EntryRenderer<'b> {
+pub struct EntryRenderer<'b> {
     entries: BodyReader<'b>,
     /// A separate window of the file, since results are after their calls.
     results: BodyReader<'b>,
@@ -226,7 +226,7 @@ pub(crate) struct EntryRenderer<'b> {
 }
 
 impl<'b> EntryRenderer<'b> {
-    pub(crate) fn new(bodies: &'b Bodies, parts: ResultParts) -> Self {
+    pub fn new(bodies: &'b Bodies, parts: ResultParts) -> Self {
         Self {
             entries: bodies.reader(),
             results: bodies.reader(),
@@ -237,7 +237,7 @@ impl<'b> EntryRenderer<'b> {
     }
 
     /// Custom messages have the text of their renderer.
-    pub(crate) fn with_renderers(self, renderers: &'b Renderers) -> Self {
+    pub fn with_renderers(self, renderers: &'b Renderers) -> Self {
         Self {
             renderers: Some(renderers),
             ..self
@@ -253,12 +253,7 @@ impl<'b> EntryRenderer<'b> {
     }
 
     /// Appends the entry as one JSON object, `RenderedEntry` of protocol.md §15.2, in at most about `max_bytes`.
-    pub(crate) fn push(
-        &mut self,
-        out: &mut Vec<u8>,
-        plan: &RenderPlan,
-        max_bytes: usize,
-    ) -> Result<()> {
+    pub fn push(&mut self, out: &mut Vec<u8>, plan: &RenderPlan, max_bytes: usize) -> Result<()> {
         let change = self.change;
         let changed = |entry: &'_ [u8]| change.map(|change| change(entry));
         let Self {

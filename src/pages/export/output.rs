@@ -3,6 +3,7 @@
 //! A file has a temporary name until it is complete and on disk. Dropping an unfinished output removes it.
 
 use super::{Exported, Target};
+use crate::export::tally::Redaction;
 use std::fs;
 use std::io::{self, Write};
 use std::ops::Range;
@@ -16,7 +17,6 @@ pub use treelined_files::os::FileAt;
 use treelined_files::os::file::Location;
 use treelined_files::os::temporary::{self, Temporary};
 use treelined_files::parallel::Background;
-use treelined_wire::Redaction;
 
 /// Bytes that are collected before they are written.
 const CHUNK: usize = 1 << 20;

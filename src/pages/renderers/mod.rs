@@ -8,7 +8,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use table::{MAX_RENDERERS, Renderers};
+pub use table::{MAX_RENDERERS, Renderers};
 pub(crate) use template::BadTemplate;
 use template::Template;
 
@@ -25,7 +25,7 @@ pub(crate) const MAX_ICON_CHARS: usize = 16;
 /// The colour of a row, by its meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum RowStyle {
+pub enum RowStyle {
     Accent,
     Success,
     Warning,
@@ -34,7 +34,7 @@ pub(crate) enum RowStyle {
 }
 
 impl RowStyle {
-    pub(crate) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Accent => "accent",
             Self::Success => "success",
@@ -55,13 +55,13 @@ pub struct Renderer {
 
 /// A renderer that is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum BadRenderer {
+pub enum BadRenderer {
     Template(BadTemplate),
     Icon(String),
 }
 
 impl Renderer {
-    pub(crate) fn new(
+    pub fn new(
         preview: &str,
         icon: Option<String>,
         style: Option<RowStyle>,
@@ -79,7 +79,7 @@ impl Renderer {
     }
 
     /// The look of the entry in `line`, a stored line with the custom type of this renderer.
-    pub(crate) fn look(&self, line: &[u8], subject: Subject) -> RowLook {
+    pub fn look(&self, line: &[u8], subject: Subject) -> RowLook {
         let members = match subject.is_message() {
             true => json::get(line, "message").unwrap_or_default(),
             false => line,
@@ -93,7 +93,7 @@ impl Renderer {
 }
 
 /// The look of an entry without a renderer: displayed custom messages differ from the conversation.
-pub(crate) fn usual_look(subject: Subject) -> RowLook {
+pub fn usual_look(subject: Subject) -> RowLook {
     let style = subject
         .is_displayed_custom_message()
         .then_some(RowStyle::Accent.name());
@@ -114,7 +114,7 @@ fn check_icon(icon: &str) -> Result<(), String> {
 }
 
 /// Fails for a custom type that can have no renderer.
-pub(crate) fn check_type(custom_type: &str) -> Result<(), String> {
+pub fn check_type(custom_type: &str) -> Result<(), String> {
     match custom_type.trim().is_empty() || custom_type.len() > MAX_TYPE_BYTES {
         true => Err(format!("must have 1 to {MAX_TYPE_BYTES} bytes")),
         false => Ok(()),

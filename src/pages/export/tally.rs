@@ -1,10 +1,22 @@
 //! The secrets that an export replaces, by kind.
 
+use serde::Serialize;
 use std::collections::BTreeMap;
-use treelined_wire::Redaction;
 
 /// The most ids of entries that are listed for one kind.
 const MAX_IDS: usize = 1000;
+
+/// The secrets of one kind that an export replaces.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Redaction {
+    /// The kind of the secret, such as `github-token`.
+    pub kind: &'static str,
+    /// The number of replaced secrets.
+    pub count: u64,
+    /// The entries that have them, at most 1,000, in the order of the session.
+    pub entry_ids: Vec<String>,
+}
 
 /// Counts by kind.
 #[derive(Debug, Default)]
@@ -43,8 +55,8 @@ impl RedactionTally {
 
     pub(super) fn into_redactions(self) -> Vec<Redaction> {
         let kinds = self.0.into_iter();
-        let redaction = |(kind, tally): (&str, KindTally)| Redaction {
-            kind: kind.to_owned(),
+        let redaction = |(kind, tally): (&'static str, KindTally)| Redaction {
+            kind,
             count: tally.count,
             entry_ids: tally.entry_ids,
         };

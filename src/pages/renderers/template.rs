@@ -29,7 +29,7 @@ enum Part {
 
 /// Why a text is no template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct BadTemplate {
+pub struct BadTemplate {
     /// The number of characters before the fault.
     pub position: usize,
     pub reason: String,

@@ -14,7 +14,7 @@ use treelined_files::session::fork::ForkContent;
 use treelined_files::session::subtree::SubtreeContent;
 
 /// The lines of the file.
-pub(crate) struct SessionFile {
+pub struct SessionFile {
     /// The first line, unless the lines have it.
     header_line: Option<Vec<u8>>,
     lines: FileLines,

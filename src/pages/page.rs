@@ -8,12 +8,12 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
 /// The content of its `<style>`: ASCII without `</style`.
-pub(crate) const STYLE: &str = include_str!("../clients/web/dist/page.css");
+pub const STYLE: &str = include_str!("../../clients/web/dist/page.css");
 /// The content of its `<script>`: ASCII without `</script`.
-pub(crate) const SCRIPT: &str = include_str!("../clients/web/dist/page.js");
+pub const SCRIPT: &str = include_str!("../../clients/web/dist/page.js");
 
 /// The content security policy of a document with this style and this script, which makes no request.
-pub(crate) fn policy() -> String {
+pub fn policy() -> String {
     format!(
         "default-src 'none'; script-src '{}'; style-src '{}'; img-src data:; base-uri 'none'; form-action 'none'; \
          require-trusted-types-for 'script'; trusted-types treelined",

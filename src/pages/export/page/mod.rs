@@ -17,6 +17,7 @@ use super::head::SessionHead;
 use super::output::{Output, Spool};
 use super::tally::RedactionTally;
 use super::{ExportOptions, Part, Progress};
+use crate::export::tally::Redaction;
 use crate::redact::RedactEntry;
 use crate::renderers::Renderers;
 use crate::session_render::{RenderPlan, RenderPlanner};
@@ -35,7 +36,6 @@ use treelined_files::cancel::Cancel;
 use treelined_files::log::body::Fetch;
 use treelined_files::parallel::{ThreadPlan, map_in_order};
 use treelined_files::session::SessionState;
-use treelined_wire::Redaction;
 
 /// Threads of one export.
 const THREADS: usize = 4;
@@ -56,7 +56,7 @@ const FILTERS: [(&str, Filter); 5] = [
 ];
 
 /// The session at one point in time, as a page needs it.
-pub(crate) struct PageSource {
+pub struct PageSource {
     head: SessionHead,
     content: ContentSource,
     part: PagePart,

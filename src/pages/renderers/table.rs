@@ -8,11 +8,11 @@ use treelined_core::json::{self, Malformed, Members};
 use treelined_core::view::Subject;
 
 /// Most renderers of one connection.
-pub(crate) const MAX_RENDERERS: usize = 64;
+pub const MAX_RENDERERS: usize = 64;
 
 /// Renderers by custom type.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Renderers {
+pub struct Renderers {
     configured: HashMap<String, Arc<Renderer>>,
     /// In the order of registration; the last one counts.
     registered: HashMap<String, Vec<(ConnectionId, Arc<Renderer>)>>,
@@ -20,7 +20,7 @@ pub(crate) struct Renderers {
 
 impl Renderers {
     /// The renderers of the configuration.
-    pub(crate) fn configured(renderers: &BTreeMap<String, Renderer>) -> Self {
+    pub fn configured(renderers: &BTreeMap<String, Renderer>) -> Self {
         let shared = |(custom_type, renderer): (&String, &Renderer)| {
             (custom_type.clone(), Arc::new(renderer.clone()))
         };
@@ -33,12 +33,7 @@ impl Renderers {
     /// Registers a renderer as the latest of its type, instead of an earlier one of the same connection. False if the
     /// connection has [`MAX_RENDERERS`] others.
     #[must_use]
-    pub(crate) fn register(
-        &mut self,
-        owner: ConnectionId,
-        custom_type: &str,
-        renderer: Renderer,
-    ) -> bool {
+    pub fn register(&mut self, owner: ConnectionId, custom_type: &str, renderer: Renderer) -> bool {
         let others = self.registered.iter().filter(|(of, _)| *of != custom_type);
         let own = others
             .flat_map(|(_, all)| all)
@@ -53,7 +48,7 @@ impl Renderers {
     }
 
     /// Removes the renderers of a connection.
-    pub(crate) fn remove_all(&mut self, owner: ConnectionId) {
+    pub fn remove_all(&mut self, owner: ConnectionId) {
         self.registered.retain(|_, all| {
             all.retain(|(of, _)| *of != owner);
             !all.is_empty()
@@ -67,17 +62,13 @@ impl Renderers {
     }
 
     /// Whether no entry has a renderer.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.configured.is_empty() && self.registered.is_empty()
     }
 
     /// The renderer of an entry. `line` is its stored line or the beginning of it; fails if that ends before the custom
     /// type.
-    pub(crate) fn find(
-        &self,
-        line: &[u8],
-        subject: Subject,
-    ) -> Result<Option<&Renderer>, Malformed> {
+    pub fn find(&self, line: &[u8], subject: Subject) -> Result<Option<&Renderer>, Malformed> {
         let mut at = json::skip_space(line, 0);
         if subject.is_message() {
             match value_of(line, at, "message")? {
