@@ -92,16 +92,6 @@ mod config;
 mod daemon;
 mod endpoint;
 mod extensions;
-#[cfg(any(feature = "nats", test))]
-#[cfg_attr(
-    not(feature = "nats"),
-    allow(
-        dead_code,
-        unreachable_pub,
-        reason = "the parts that need no server are tested in every build"
-    )
-)]
-mod fleet;
 mod hooks;
 mod peers;
 mod people;
@@ -166,10 +156,10 @@ pub mod internals {
     /// Sessions on NATS JetStream.
     #[cfg(feature = "nats")]
     pub mod fleet {
-        pub use crate::fleet::backend::{AppendOutcome, LogBackend, Position};
-        pub use crate::fleet::stream::NatsLog;
-        pub use crate::fleet::team::Team;
         pub use treelined_core::team::{TeamList, TeamRow, TeamView};
+        pub use treelined_fleet::backend::{AppendOutcome, LogBackend, Position};
+        pub use treelined_fleet::stream::NatsLog;
+        pub use treelined_fleet::team::Team;
     }
     /// Raw JSON.
     pub mod json {

@@ -8,13 +8,6 @@ use super::session_choice::{ChoiceProblem, ListedRow, SessionQuery, choose};
 use super::team::{self, Descriptions};
 use super::tree::count;
 use crate::config::{Config, NatsSettings};
-use crate::fleet::backend::LogBackend;
-use crate::fleet::files::SessionFiles;
-use crate::fleet::limits::{self, StreamCluster, StreamInfo};
-use crate::fleet::replicated::ReplicatedFile;
-use crate::fleet::stream::NatsLog;
-use crate::fleet::team::TeamRows;
-use crate::fleet::transfer::{self, Transfer};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::json;
@@ -28,6 +21,13 @@ use treelined_core::terminal;
 use treelined_files::log::header::CURRENT_VERSION;
 use treelined_files::os::file::Location;
 use treelined_files::store::{Store, listing};
+use treelined_fleet::backend::LogBackend;
+use treelined_fleet::files::SessionFiles;
+use treelined_fleet::limits::{self, StreamCluster, StreamInfo};
+use treelined_fleet::replicated::ReplicatedFile;
+use treelined_fleet::stream::NatsLog;
+use treelined_fleet::team::TeamRows;
+use treelined_fleet::transfer::{self, Transfer};
 
 /// A publish is repeated for so long, in nanoseconds.
 const SHORTEST_WINDOW: i64 = 60_000_000_000;

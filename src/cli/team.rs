@@ -2,11 +2,6 @@
 
 use super::screen::{Screen, Style};
 use super::tree::count;
-use crate::fleet::backend::LogBackend;
-use crate::fleet::describe::describe;
-use crate::fleet::stream::NatsLog;
-use crate::fleet::team::TeamRows;
-use crate::fleet::transfer::Transfer;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -14,6 +9,11 @@ use treelined_core::error::{Error, Result};
 use treelined_core::team::{TeamList, TeamRow, TeamSession};
 use treelined_core::terminal;
 use treelined_files::os::file::Location;
+use treelined_fleet::backend::LogBackend;
+use treelined_fleet::describe::describe;
+use treelined_fleet::stream::NatsLog;
+use treelined_fleet::team::TeamRows;
+use treelined_fleet::transfer::Transfer;
 use treelined_wire::TeamSessionRow;
 
 /// Describes pushed sessions in the team's list. A failure is told at the end: it concerns the list only.

@@ -5,35 +5,14 @@ use anyhow::ensure;
 use serde::Deserialize;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use treelined_fleet::settings::{NatsSettings, REPLICAS, STREAM};
 
 const SECTION: &str = "log.nats";
-const STREAM: &str = "treelined";
 /// The environment variable with the value of `--log`. Its password is not in the list of processes.
 pub(crate) const VARIABLE: &str = "TREELINED_LOG_SERVERS";
 /// The value of `--log` for no log.
 const FILES: &str = "files";
-const REPLICAS: u64 = 3;
 const MOST_REPLICAS: u64 = 5;
-
-/// The servers of a log on NATS JetStream, and its stream.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NatsSettings {
-    /// Addresses of servers of one cluster: `nats://HOST:PORT` or `tls://HOST:PORT`.
-    pub servers: Vec<String>,
-    /// A file with a JWT and its key, as `nsc` writes it.
-    pub credentials: Option<PathBuf>,
-    /// A file with the certificates that servers are checked with, besides those of the system.
-    pub ca: Option<PathBuf>,
-    /// Files with the certificate of the client and its key.
-    pub certificate: Option<(PathBuf, PathBuf)>,
-    /// Whether connections without TLS are refused.
-    pub needs_tls: bool,
-    pub stream: String,
-    /// The copies of each message that a stream needs.
-    pub replicas: u64,
-    /// Whether a daemon writes to its files while no server can be reached, and publishes later.
-    pub queues: bool,
-}
 
 /// The treatment of appends while no server can be reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -63,50 +42,6 @@ struct NatsSection {
     stream: Option<String>,
     replicas: Option<u64>,
     offline: Option<OfflineName>,
-}
-
-impl NatsSettings {
-    /// The settings for these servers, with the defaults for the rest.
-    pub fn of_servers(servers: Vec<String>) -> Self {
-        Self {
-            servers,
-            credentials: None,
-            ca: None,
-            certificate: None,
-            needs_tls: false,
-            stream: STREAM.to_owned(),
-            replicas: REPLICAS,
-            queues: false,
-        }
-    }
-
-    /// The same, with other servers.
-    fn at(self, servers: Vec<String>) -> Self {
-        Self { servers, ..self }
-    }
-
-    /// The addresses without what stands before their hosts, and a user with a password, or a token alone. The first
-    /// server with one gives it.
-    #[cfg_attr(
-        not(any(feature = "nats", test)),
-        allow(dead_code, reason = "for connections")
-    )]
-    pub(crate) fn addresses(&self) -> (Vec<String>, Option<(String, Option<String>)>) {
-        let mut user = None;
-        let plain = self.servers.iter().map(|server| {
-            let start = server.find("://").map_or(0, |at| at + 3);
-            let (scheme, rest) = server.split_at(start);
-            let Some((before, host)) = rest.rsplit_once('@') else {
-                return server.clone();
-            };
-            user.get_or_insert_with(|| match before.split_once(':') {
-                Some((name, password)) => (name.to_owned(), Some(password.to_owned())),
-                None => (before.to_owned(), None),
-            });
-            format!("{scheme}{host}")
-        });
-        (plain.collect(), user)
-    }
 }
 
 /// The settings of the file. Paths are relative to the file's folder.

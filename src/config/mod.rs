@@ -15,8 +15,8 @@ mod summarizer;
 
 pub(crate) use file::check;
 pub(crate) use idle_time::IdleTime;
-pub use log::NatsSettings;
 pub(crate) use log::VARIABLE as LOG_VARIABLE;
+pub use treelined_fleet::settings::NatsSettings;
 
 use self::renderers::{RendererSection, renderers};
 use crate::extensions::Extension;

@@ -1,6 +1,6 @@
 //! A connection to the servers, with a deadline for everything, and each failure as a kind of its own.
 
-use crate::config::NatsSettings;
+use crate::settings::NatsSettings;
 use async_nats::{
     Client, ConnectErrorKind, ConnectOptions, Event, HeaderMap, Message, RequestErrorKind,
     ServerError, connection::State,

@@ -8,15 +8,15 @@ use treelined_files::os::file::Location;
 use treelined_files::store::listing::Listing;
 
 /// A session by its file.
-pub(crate) struct Description {
+pub struct Description {
     /// Without a host and a sequence, which the log has.
-    pub(crate) row: TeamRow,
+    pub row: TeamRow,
     /// The id of the leaf at which the file opens; `None` at the empty position.
     pub(crate) leaf: Option<String>,
 }
 
 /// Reads the file of a session. Fails with `headerMissing` if it has none.
-pub(crate) fn describe(at: &Location) -> Result<Description> {
+pub fn describe(at: &Location) -> Result<Description> {
     let opened = Log::open(at.clone())?;
     let tree = &opened.tree;
     let entries = tree.entry_count() as u64;

@@ -26,19 +26,19 @@ const LOCK_PAUSE: Duration = Duration::from_millis(2);
 const LOOK: Duration = Duration::from_secs(5);
 
 /// The session files of a session directory.
-pub(crate) struct SessionFiles<'s> {
+pub struct SessionFiles<'s> {
     store: &'s Store,
     /// The file of one session, wherever it is.
     given: Option<(String, Location)>,
 }
 
 impl<'s> SessionFiles<'s> {
-    pub(crate) fn of(store: &'s Store) -> Self {
+    pub fn of(store: &'s Store) -> Self {
         Self { store, given: None }
     }
 
     /// As [`Self::of`], where the session of this file is the one in it. Returns the session's id too.
-    pub(crate) fn with_file(store: &'s Store, at: Location) -> Result<(Self, String)> {
+    pub fn with_file(store: &'s Store, at: Location) -> Result<(Self, String)> {
         let Some(header) = listing::header(&at) else {
             let why = format!("{} has no session header", at.path().display());
             return Err(Error::new(Kind::HeaderMissing, why));

@@ -13,7 +13,7 @@ const OLDEST_VERSION: (u64, u64) = (2, 10);
 pub(crate) const SMALLEST_MESSAGE: i64 = 8 << 10;
 
 /// Fails with `logMisconfigured` for servers that are too old.
-pub(crate) fn check_version(version: &str) -> Result<()> {
+pub fn check_version(version: &str) -> Result<()> {
     let mut numbers = version.split('.').map(|number| number.parse().unwrap_or(0));
     let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     if found >= OLDEST_VERSION {
@@ -27,7 +27,7 @@ pub(crate) fn check_version(version: &str) -> Result<()> {
 }
 
 /// Fails with `logMisconfigured` for servers whose messages have no room for a line.
-pub(crate) fn check_payload(max_payload: usize) -> Result<()> {
+pub fn check_payload(max_payload: usize) -> Result<()> {
     if i64::try_from(max_payload).is_ok_and(|most| most < SMALLEST_MESSAGE) {
         let why = format!(
             "the servers' max_payload is {max_payload}: {SMALLEST_MESSAGE} or more is needed"
@@ -39,12 +39,12 @@ pub(crate) fn check_payload(max_payload: usize) -> Result<()> {
 
 /// A stream as its servers describe it.
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct StreamInfo {
-    pub(crate) config: StreamConfig,
-    pub(crate) created: String,
+pub struct StreamInfo {
+    pub config: StreamConfig,
+    pub created: String,
     #[serde(default)]
-    pub(crate) state: StreamState,
-    pub(crate) cluster: Option<StreamCluster>,
+    pub state: StreamState,
+    pub cluster: Option<StreamCluster>,
     /// The subjects of all pages.
     #[serde(default)]
     pub(crate) total: usize,
@@ -52,7 +52,7 @@ pub(crate) struct StreamInfo {
 
 impl StreamInfo {
     /// The limits at which a stream refuses messages, if at most a tenth of one is left.
-    pub(crate) fn fullness(&self) -> Vec<String> {
+    pub fn fullness(&self) -> Vec<String> {
         let (config, state) = (&self.config, &self.state);
         let limits = [
             ("max_bytes", config.max_bytes, state.bytes),
@@ -72,7 +72,7 @@ impl StreamInfo {
 /// The settings of a stream that matter here.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default)]
-pub(crate) struct StreamConfig {
+pub struct StreamConfig {
     name: String,
     subjects: Vec<String>,
     retention: String,
@@ -84,13 +84,13 @@ pub(crate) struct StreamConfig {
     pub(crate) max_msg_size: i64,
     /// Nanoseconds.
     max_age: i64,
-    pub(crate) num_replicas: u64,
+    pub num_replicas: u64,
     /// Nanoseconds.
-    pub(crate) duplicate_window: i64,
+    pub duplicate_window: i64,
     sealed: bool,
     no_ack: bool,
-    pub(crate) deny_delete: bool,
-    pub(crate) deny_purge: bool,
+    pub deny_delete: bool,
+    pub deny_purge: bool,
     mirror: Option<serde_json::Value>,
     sources: Vec<serde_json::Value>,
     /// Stores messages under other subjects than they are sent to.
@@ -126,38 +126,38 @@ impl Default for StreamConfig {
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
-pub(crate) struct StreamState {
+pub struct StreamState {
     #[serde(default)]
-    pub(crate) messages: u64,
+    pub messages: u64,
     #[serde(default)]
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     #[serde(default)]
     pub(crate) last_seq: u64,
     #[serde(default)]
-    pub(crate) num_subjects: u64,
+    pub num_subjects: u64,
     #[serde(default)]
-    pub(crate) num_deleted: u64,
+    pub num_deleted: u64,
     /// The messages of each subject, if they were asked for.
     pub(crate) subjects: Option<BTreeMap<String, u64>>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct StreamCluster {
-    pub(crate) name: Option<String>,
-    pub(crate) leader: Option<String>,
+pub struct StreamCluster {
+    pub name: Option<String>,
+    pub leader: Option<String>,
     #[serde(default)]
-    pub(crate) replicas: Vec<StreamPeer>,
+    pub replicas: Vec<StreamPeer>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct StreamPeer {
-    pub(crate) name: String,
+pub struct StreamPeer {
+    pub name: String,
     #[serde(default)]
-    pub(crate) current: bool,
+    pub current: bool,
     #[serde(default)]
-    pub(crate) offline: bool,
+    pub offline: bool,
     #[serde(default)]
-    pub(crate) lag: u64,
+    pub lag: u64,
 }
 
 /// The settings of a new stream.
@@ -182,7 +182,7 @@ pub(super) fn new_stream(name: &str, replicas: u64) -> serde_json::Value {
 
 impl StreamConfig {
     /// The settings by which the stream drops or refuses messages, as sentences.
-    pub(crate) fn faults(&self) -> Vec<String> {
+    pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         let mut check = |is_fault: bool, fault: String| {
             if is_fault {

@@ -8,7 +8,7 @@ use super::replicated::{LogSource, ReplicatedFile, TornLine};
 use super::stream::NatsLog;
 use super::team::Team;
 use super::{transfer, trash};
-use crate::config::NatsSettings;
+use crate::settings::NatsSettings;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
@@ -29,7 +29,7 @@ const APPEND: Duration = Duration::from_secs(5);
 /// A failure to connect is the answer for so long, and a lost connection is followed again after it.
 pub(super) const PAUSE: Duration = Duration::from_secs(2);
 /// The log of a daemon.
-pub(crate) struct LiveLog {
+pub struct LiveLog {
     this: Weak<Self>,
     connector: Arc<Connector>,
     /// By session.
@@ -227,7 +227,7 @@ impl LogSource for Connector {
 
 impl LiveLog {
     /// The log of the sessions of this directory. Connects in the background.
-    pub(crate) fn new(settings: NatsSettings, session_dir: PathBuf) -> Arc<Self> {
+    pub fn new(settings: NatsSettings, session_dir: PathBuf) -> Arc<Self> {
         let connector = Arc::new_cyclic(|this| Connector {
             this: Weak::clone(this),
             connecting: Mutex::default(),

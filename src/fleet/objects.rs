@@ -5,7 +5,7 @@ use super::connection::{ANSWER, Connection, unavailable};
 use super::messages::StreamMessage;
 use super::replica::hash;
 use super::stream::{NO_STREAM, NatsLog, refused};
-use crate::config::NatsSettings;
+use crate::settings::NatsSettings;
 use async_nats::HeaderMap;
 use async_nats::jetstream;
 use async_nats::jetstream::object_store::{

@@ -13,7 +13,7 @@ use super::limits::{self, StreamInfo};
 use super::messages::{MessageAnswer, SessionMessages, StreamMessage};
 use super::objects::{self, MOST_BYTES};
 use super::subject;
-use crate::config::NatsSettings;
+use crate::settings::NatsSettings;
 use serde_json::json;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
@@ -124,7 +124,7 @@ impl NatsLog {
 
     /// The stream, described without judging it, the bucket for lines that are larger than a message, if there is one,
     /// and the servers.
-    pub(crate) fn describe(
+    pub fn describe(
         settings: &NatsSettings,
     ) -> Result<(StreamInfo, Option<String>, async_nats::ServerInfo)> {
         let (runtime, connection) = connect(settings)?;

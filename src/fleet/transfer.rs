@@ -21,16 +21,16 @@ const SAVE: u64 = 16 << 20;
 
 /// The result of a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Transfer {
+pub struct Transfer {
     /// The lines that were copied, and their bytes.
-    pub(crate) lines: u64,
-    pub(crate) bytes: u64,
+    pub lines: u64,
+    pub bytes: u64,
     /// SHA-256 of these bytes in hex, equal on both sides.
-    pub(crate) hash: String,
+    pub hash: String,
     /// The end of the log.
-    pub(crate) sequence: u64,
+    pub sequence: u64,
     /// Whether the target has lines that the source has not.
-    pub(crate) is_behind: bool,
+    pub is_behind: bool,
 }
 
 /// The bytes of a file behind its last line break: a line in flight, or the start of one that a crash cut off.
@@ -111,11 +111,7 @@ impl Agreement {
 
 /// Copies what the file of a session has more than the log into the log. Fails with `sessionDeleted` if the log is
 /// closed.
-pub(crate) fn push(
-    files: &SessionFiles<'_>,
-    log: &dyn LogBackend,
-    session: &str,
-) -> Result<Transfer> {
+pub fn push(files: &SessionFiles<'_>, log: &dyn LogBackend, session: &str) -> Result<Transfer> {
     let Some(at) = files.find(session)? else {
         let why = format!("there is no session {session:?} in the session directory");
         return Err(Error::new(Kind::SessionNotFound, why));
@@ -240,11 +236,7 @@ pub(super) fn part_after(bytes: &[u8], count: usize) -> &[u8] {
 
 /// Copies what the log of a session has more than the file into the file, which is made if there is none. Fails with
 /// `sessionDeleted` if the log is closed.
-pub(crate) fn pull(
-    files: &SessionFiles<'_>,
-    log: &dyn LogBackend,
-    session: &str,
-) -> Result<Transfer> {
+pub fn pull(files: &SessionFiles<'_>, log: &dyn LogBackend, session: &str) -> Result<Transfer> {
     let identity = log.identity(session)?;
     let mut began = None;
     for _ in 0..ROUNDS {
@@ -294,7 +286,7 @@ pub(crate) fn pull(
 
 /// Pulls a session, then writes each later part of the log into its file when it arrives. `written` is called after each
 /// write. Ends only with an error.
-pub(crate) fn pull_on(
+pub fn pull_on(
     files: &SessionFiles<'_>,
     log: &dyn LogBackend,
     session: &str,

@@ -22,8 +22,6 @@ use crate::config::Config;
 use crate::daemon::Daemon;
 use crate::endpoint::Endpoint;
 use crate::extensions::{ServeExtension, Supervisors};
-#[cfg(feature = "nats")]
-use crate::fleet::live::LiveLog;
 use crate::web::{WebListener, WebServer};
 use anyhow::Context;
 use std::io::{self, IsTerminal, Write};
@@ -42,6 +40,8 @@ use treelined_files::log::upstream::SharedLog;
 use treelined_files::os::process;
 use treelined_files::os::signal::{self, EndSignal};
 pub use treelined_files::os::socket::Listener;
+#[cfg(feature = "nats")]
+use treelined_fleet::live::LiveLog;
 
 /// An event that the main thread waits for.
 enum ServeEvent {

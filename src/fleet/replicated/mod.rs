@@ -35,7 +35,7 @@ const FOREIGN_SUFFIX: &str = ".foreign";
 const SAVED_EVERY: u64 = 256;
 
 /// Connects to the log when it is needed.
-pub(crate) trait LogSource: Send + Sync {
+pub trait LogSource: Send + Sync {
     fn log(&self) -> Result<Arc<dyn LogBackend>>;
 
     /// The log, if it can be used without waiting for a connection.
@@ -56,7 +56,7 @@ impl LogSource for Arc<dyn LogBackend> {
 }
 
 /// One session file and its log.
-pub(crate) struct ReplicatedFile {
+pub struct ReplicatedFile {
     source: Arc<dyn LogSource>,
     session: String,
     at: Location,
@@ -78,12 +78,7 @@ pub(crate) enum TornLine {
 }
 
 impl ReplicatedFile {
-    pub(crate) fn new(
-        source: Arc<dyn LogSource>,
-        session: &str,
-        at: Location,
-        queues: bool,
-    ) -> Arc<Self> {
+    pub fn new(source: Arc<dyn LogSource>, session: &str, at: Location, queues: bool) -> Arc<Self> {
         Arc::new(Self {
             source,
             session: session.to_owned(),
@@ -105,7 +100,7 @@ impl ReplicatedFile {
 
     /// Makes the file again from the log. Entries that only the file has are published first; its other lines go to
     /// the file with the suffix `.foreign`. Fails if the file is a replica of another log, or this one has lost messages.
-    pub(crate) fn remake(&self) -> Result<()> {
+    pub fn remake(&self) -> Result<()> {
         let Some(_locked) = self.locked()? else {
             return Ok(());
         };

@@ -1,7 +1,7 @@
 //! Publishes of a session, around the writes to its file.
 
 use super::{ReplicatedFile, TornLine};
-use crate::fleet::backend::{AppendOutcome, LogBackend, Position};
+use crate::backend::{AppendOutcome, LogBackend, Position};
 use std::fs::File;
 use std::sync::Arc;
 use treelined_core::error::{Error, Kind, Result};

@@ -236,13 +236,13 @@ impl SharedTeam {
 }
 
 /// The team's list for a command: each call waits for the servers, with the deadlines of the log.
-pub(crate) struct TeamRows {
+pub struct TeamRows {
     buckets: TeamBuckets,
     runtime: Handle,
 }
 
 impl TeamRows {
-    pub(crate) fn of(log: &NatsLog) -> Self {
+    pub fn of(log: &NatsLog) -> Self {
         let access = log.access();
         Self {
             buckets: TeamBuckets::new(&access, process::host_name(), String::new()),
@@ -251,17 +251,17 @@ impl TeamRows {
     }
 
     /// Makes the buckets that do not exist. Returns the names of those that were made.
-    pub(crate) fn create(&self) -> Result<Vec<String>> {
+    pub fn create(&self) -> Result<Vec<String>> {
         self.runtime.block_on(self.buckets.ensure())
     }
 
     /// The name of this machine.
-    pub(crate) fn host(&self) -> &str {
+    pub fn host(&self) -> &str {
         &self.buckets.host
     }
 
     /// Writes a row, unless there is one with the same or a greater sequence.
-    pub(crate) fn write(&self, row: TeamRow) -> Result<()> {
+    pub fn write(&self, row: TeamRow) -> Result<()> {
         let key = subject::key(&row.session_id);
         let row = self.buckets.stored(row);
         let written = write_row(&self.buckets.rows, &key, &row, None);
@@ -269,7 +269,7 @@ impl TeamRows {
     }
 
     /// The sessions of the log, with all daemons that have them open.
-    pub(crate) fn list(&self) -> Result<TeamList> {
+    pub fn list(&self) -> Result<TeamList> {
         let mut reader = self.buckets.reader();
         self.runtime
             .block_on(self.buckets.refresh(&mut reader))

@@ -23,4 +23,4 @@ mod daemon;
 #[cfg(feature = "nats")]
 pub use self::daemon::Team;
 #[cfg(feature = "nats")]
-pub(crate) use self::daemon::TeamRows;
+pub use self::daemon::TeamRows;

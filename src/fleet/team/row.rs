@@ -133,7 +133,7 @@ pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    pub(in crate::fleet::team) fn row(id: &str, sequence: u64) -> TeamRow {
+    pub(in crate::team) fn row(id: &str, sequence: u64) -> TeamRow {
         TeamRow {
             session_id: id.to_owned(),
             name: Some(format!("name {sequence}")),
@@ -147,7 +147,7 @@ pub(super) mod tests {
         }
     }
 
-    pub(in crate::fleet::team) fn stored(id: &str, sequence: u64, created: &str) -> StoredRow {
+    pub(in crate::team) fn stored(id: &str, sequence: u64, created: &str) -> StoredRow {
         StoredRow {
             row: row(id, sequence),
             stream_created: created.to_owned(),

@@ -1,7 +1,7 @@
 //! Sessions that are deleted and restored in the log.
 
 use super::*;
-use crate::fleet::closing as closing_lines;
+use crate::closing as closing_lines;
 use treelined_files::clock::SharedSource;
 use treelined_files::log::upstream::InLog;
 

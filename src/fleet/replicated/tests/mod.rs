@@ -3,9 +3,9 @@
 mod deletion;
 
 use super::*;
-use crate::fleet::backend::LogParts;
-use crate::fleet::files::SessionFiles;
-use crate::fleet::tests::{ID, header, line};
+use crate::backend::LogParts;
+use crate::files::SessionFiles;
+use crate::tests::{ID, header, line};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};

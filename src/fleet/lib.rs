@@ -1,0 +1,72 @@
+//! Sessions of several machines: their lines on NATS JetStream, with the file as a replica (schema/fleet.md).
+//!
+//! The stream alone says which lines a session has, and in which order; a file is a copy, and no acknowledged line is
+//! lost or comes twice. Every call of a server has a deadline. Without the feature `nats` there are only the
+//! [`settings`]. This crate promises no interface to other programs.
+//!
+//! In reading order: `backend` is a place that keeps the lines of sessions, `files` the one of a session directory,
+//! `stream` the one of a stream, `publish` an append to it, `messages` a read, `hints` a read of what arrives, and
+//! `objects` keeps lines that are larger than a message. `subject` names a session in a stream, `connection` reaches the
+//! servers with deadlines, and `limits` judges a stream. `replica` is how far a file and a log are known to be equal;
+//! `transfer` compares and copies, and `replicated` keeps them equal while the session is open, with what a `follower`
+//! reads; `live` does so for the open sessions of a daemon. `closing` ends the log of a deleted session, `trash` the life
+//! of its file, and `describe` reads what others see of it. `team` is the list of sessions as all machines see it.
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss,
+        reason = "numbers of tests are small"
+    )
+)]
+#![cfg_attr(
+    not(feature = "nats"),
+    allow(
+        dead_code,
+        reason = "the parts that need no server are tested in every build"
+    )
+)]
+
+#[cfg(any(feature = "nats", test))]
+pub mod backend;
+#[cfg(any(feature = "nats", test))]
+pub(crate) mod closing;
+#[cfg(feature = "nats")]
+mod connection;
+#[cfg(any(feature = "nats", test))]
+pub mod describe;
+#[cfg(any(feature = "nats", test))]
+pub mod files;
+#[cfg(feature = "nats")]
+mod follower;
+#[cfg(feature = "nats")]
+mod hints;
+#[cfg(any(feature = "nats", test))]
+pub mod limits;
+#[cfg(feature = "nats")]
+pub mod live;
+#[cfg(feature = "nats")]
+mod messages;
+#[cfg(feature = "nats")]
+mod objects;
+#[cfg(feature = "nats")]
+mod publish;
+#[cfg(any(feature = "nats", test))]
+mod replica;
+#[cfg(any(feature = "nats", test))]
+pub mod replicated;
+pub mod settings;
+#[cfg(feature = "nats")]
+pub mod stream;
+#[cfg(any(feature = "nats", test))]
+mod subject;
+#[cfg(any(feature = "nats", test))]
+pub mod team;
+#[cfg(test)]
+mod tests;
+#[cfg(any(feature = "nats", test))]
+pub mod transfer;
+#[cfg(feature = "nats")]
+mod trash;
