@@ -85,25 +85,9 @@
     )
 )]
 
-mod ask;
 mod cli;
-mod commands;
 mod config;
-mod daemon;
-mod endpoint;
-mod extensions;
-mod hooks;
-mod peers;
-mod people;
-#[allow(
-    clippy::cast_possible_truncation,
-    reason = "limits that clients give are cut to the size of memory"
-)]
-mod rpc;
-mod serve;
-mod stdio;
-mod summarizer;
-mod web;
+mod imports;
 
 use std::process::ExitCode;
 
@@ -116,65 +100,5 @@ pub fn run() -> ExitCode {
     match cli::Arguments::read(&words) {
         Ok(arguments) => cli::run(arguments),
         Err(error) => cli::refuse(error),
-    }
-}
-
-/// Parts for the bench, the fuzz targets and the tests of this repository. Not for other programs: they change
-/// without notice.
-#[doc(hidden)]
-pub mod internals {
-    pub use crate::config::{Config, NatsSettings};
-    pub use crate::daemon::Daemon;
-    pub use crate::daemon::connection::Connection;
-    pub use crate::rpc::Dispatcher;
-    pub use crate::stdio::{Frame, FrameReader, Outbox, id_in_head};
-    pub use treelined_core::durability::Durability;
-    pub use treelined_core::entry::scan::{scan_first, scan_line};
-    pub use treelined_core::entry::{BadLine, Line};
-    pub use treelined_core::error::Kind;
-    pub use treelined_core::flow::append::{NewEntry, plan as plan_append};
-    pub use treelined_core::id::is_valid;
-    pub use treelined_files::cancel::Cancel;
-    pub use treelined_files::clock::{SystemSource, new_session_id};
-    pub use treelined_files::log::append::TryLock;
-    pub use treelined_files::log::header::Header;
-    pub use treelined_files::log::recover::recover;
-    pub use treelined_files::log::repair::repair;
-    pub use treelined_files::log::{Log, OpenedLog};
-    pub use treelined_files::os::file::Location;
-    pub use treelined_files::os::handle::HandleAccess;
-    pub use treelined_files::session::{Session, SessionState};
-    pub use treelined_files::store::Store;
-    pub use treelined_files::store::listing::header_id;
-    pub use treelined_import::records::{Layout, Piece, Splitter};
-    pub use treelined_import::whole::{WholeSource, read_whole};
-
-    /// Budgets in bytes.
-    pub mod budget {
-        pub use treelined_core::budget::{HOOK_QUEUE_BYTES, VIEW_BYTES, most_kept};
-    }
-    /// Sessions on NATS JetStream.
-    #[cfg(feature = "nats")]
-    pub mod fleet {
-        pub use treelined_core::team::{TeamList, TeamRow, TeamView};
-        pub use treelined_fleet::backend::{AppendOutcome, LogBackend, Position};
-        pub use treelined_fleet::stream::NatsLog;
-        pub use treelined_fleet::team::Team;
-    }
-    /// Raw JSON.
-    pub mod json {
-        pub use treelined_core::json::{depth, value_span};
-    }
-    /// Entries as blocks.
-    pub mod render {
-        pub use treelined_pages::render::{CallResult, EntryContext, ReplacedEntries, push_entry};
-    }
-    /// Text for terminals.
-    pub mod terminal {
-        pub use treelined_core::terminal::{cut, is_control, json, line};
-    }
-    /// Instants.
-    pub mod timestamp {
-        pub use treelined_core::timestamp::format;
     }
 }

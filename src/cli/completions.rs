@@ -11,7 +11,6 @@ use super::screen::Screen;
 use super::session_choice::{ListedRow, rows};
 use super::tree::title;
 use super::{Arguments, Options};
-use crate::rpc;
 use anyhow::Context;
 use clap::{Arg, Args, Command, CommandFactory, ValueHint};
 use clap_complete::Shell;
@@ -24,6 +23,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{self, ExitCode, Stdio};
 use treelined_core::terminal;
+use treelined_service::rpc;
 
 /// The variable with which a script asks for words; its value is the name of the shell.
 const VARIABLE: &str = "TREELINED_COMPLETE";

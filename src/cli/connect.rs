@@ -4,7 +4,6 @@ use super::Options;
 use super::failure::ShellError;
 use super::shared::{self, SharedDaemon, SocketOption};
 use crate::config::IdleTime;
-use crate::endpoint::{START_TIMEOUT, reach};
 use anyhow::Context;
 use clap::Args;
 use std::io::{self, ErrorKind, Read, Write};
@@ -18,6 +17,7 @@ use treelined_files::os::ready::{is_readable, wait_to_read};
 pub use treelined_files::os::socket::Stream;
 use treelined_files::os::stream::{stdin, stdout};
 use treelined_files::os::watch::Process;
+use treelined_service::endpoint::{START_TIMEOUT, reach};
 
 /// Bytes that are copied at a time.
 const BLOCK: usize = 64 << 10;

@@ -91,7 +91,7 @@ fn servers(config: &Config) -> anyhow::Result<NatsSettings> {
 
 pub(super) fn push(options: &Options, args: &PushArgs) -> anyhow::Result<ExitCode> {
     let config = options.config()?;
-    let store = Store::new(config.session_dir.clone());
+    let store = Store::new(config.daemon.session_dir.clone());
     let files = match args.all {
         true => store
             .session_files()?
@@ -179,7 +179,7 @@ pub(super) fn remake(options: &Options, at: Location) -> Result<()> {
 
 pub(super) fn pull(options: &Options, args: &PullArgs) -> anyhow::Result<ExitCode> {
     let config = options.config()?;
-    let store = Store::new(config.session_dir.clone());
+    let store = Store::new(config.daemon.session_dir.clone());
     let log = NatsLog::open(servers(&config)?)?;
     if args.list {
         return team::list(&log, args.deleted, args.json);

@@ -147,7 +147,10 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
         }
     }
     if let Some(session) = &import.again
-        && !treelined_import::importer::run::has_made(&options.config()?.session_dir, session)?
+        && !treelined_import::importer::run::has_made(
+            &options.config()?.daemon.session_dir,
+            session,
+        )?
     {
         let message = format!("no import has made a session {session:?}");
         return Err(Error::new(Kind::SessionNotFound, message).into());
@@ -174,7 +177,7 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
 }
 
 fn forget(options: &Options, session: &str) -> anyhow::Result<ExitCode> {
-    let store = treelined_files::store::Store::new(options.config()?.session_dir);
+    let store = treelined_files::store::Store::new(options.config()?.daemon.session_dir);
     let forgotten = treelined_import::importer::run::forget(store.path(), session)?;
     let origins = super::tree::count(forgotten as u64, "source", "sources");
     writeln!(io::stdout(), "deleted the kept bytes of {origins}")?;

@@ -72,7 +72,7 @@ fn rewrite(
     let version = opened.log.version();
     let location = opened.log.location().cloned();
     let location = location.context("the session has no file")?;
-    let session = Session::new(opened, false, options.config()?.durability);
+    let session = Session::new(opened, false, options.config()?.daemon.durability);
     let runtime = super::small_runtime()?;
     runtime.block_on(async {
         treelined_files::os::signal::outlive_the_size_limit()?;

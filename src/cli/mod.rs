@@ -61,7 +61,6 @@ pub(crate) use self::usage::refuse;
 use self::failure::{ShellError, USAGE};
 use crate::config::Config;
 use crate::config::{self, ConfigFlags, DurabilityName, LOG_VARIABLE, Settings, SummarizerName};
-use crate::endpoint::log_file;
 use anyhow::Context;
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -76,6 +75,7 @@ use treelined_core::terminal;
 use treelined_files::log::late_writes::CARRY_OVER_COMMAND;
 use treelined_files::os::running::{self, LAUNCH_COMMAND};
 use treelined_files::os::stream::stderr;
+use treelined_service::endpoint::log_file;
 
 const ABOUT: &str = "\
 Keeps the conversations of AI agents as trees, for any client.

@@ -3,20 +3,26 @@
 use super::failure::{ShellError, USAGE};
 use super::shared::{SharedDaemon, SocketOption, StarterProcess};
 use super::{LOGS_TO_FILE, Options};
-use crate::config::{IdleTime, Settings};
-use crate::endpoint::runtime_file::Starter;
-use crate::endpoint::{Detached, Endpoint, PassedSocket, Place};
-use crate::extensions::NAME_VARIABLE;
-use crate::serve::{self, Endpoints, ListenAddress};
-use crate::web::{WebAddress, WebListener};
+use crate::config::{Config, IdleTime, Settings};
+use crate::imports::Imports;
 use anyhow::Context;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use treelined_files::log::upstream::SharedLog;
 pub use treelined_files::os::socket::Listener;
 use treelined_files::os::{process, running};
+#[cfg(feature = "nats")]
+use treelined_fleet::live::LiveLog;
+use treelined_service::endpoint::runtime_file::Starter;
+use treelined_service::endpoint::{Detached, Endpoint, PassedSocket, Place};
+use treelined_service::extensions::NAME_VARIABLE;
+use treelined_service::parts::Parts;
+use treelined_service::serve::{self, Endpoints, ListenAddress};
+use treelined_service::web::{WebAddress, WebListener};
 
 #[derive(Debug, Default, Args)]
 #[command(after_help = "\
@@ -80,7 +86,29 @@ pub(super) fn run(options: &Options, args: &ServeArgs) -> anyhow::Result<ExitCod
         on_ready: Box::new(|| ()),
         extensions: args.starts_extensions(),
     };
-    serve::run(super::usable(settings)?, endpoints)
+    serve_with(super::usable(settings)?, endpoints)
+}
+
+/// Serves with the parts of this program.
+fn serve_with(config: Config, endpoints: Endpoints) -> anyhow::Result<ExitCode> {
+    let parts = Parts {
+        importer: Some(Box::new(Imports::default())),
+        shared_log: shared_log(&config),
+    };
+    serve::run(config.daemon, parts, endpoints)
+}
+
+/// The log that the settings name.
+#[cfg(feature = "nats")]
+fn shared_log(config: &Config) -> Option<Arc<dyn SharedLog>> {
+    let settings = config.nats.clone()?;
+    Some(LiveLog::new(settings, config.daemon.session_dir.clone()))
+}
+
+/// Without the feature, settings that name a log are refused before.
+#[cfg(not(feature = "nats"))]
+fn shared_log(_config: &Config) -> Option<Arc<dyn SharedLog>> {
+    None
 }
 
 /// Serves the socket of the session directory, the page and the WebSocket. `on_ready` gets their address.
@@ -144,7 +172,7 @@ fn serve_sockets(
         on_ready: Box::new(on_ready),
         extensions: args.starts_extensions(),
     };
-    serve::run(super::usable(shared.settings)?, endpoints)
+    serve_with(super::usable(shared.settings)?, endpoints)
 }
 
 fn log_problems(settings: &Settings) {

@@ -3,10 +3,6 @@
 use super::Options;
 use super::failure::{NOT_FOUND, ShellError, warn};
 use crate::config::{IdleTime, Settings};
-use crate::endpoint::place::canonical;
-use crate::endpoint::runtime_file::{DaemonInfo, EnvironmentOrigin, FoundInfo, Starter};
-use crate::endpoint::start_lock::StartLock;
-use crate::endpoint::{self, Endpoint, PassedSocket, Place, detached, runtime_file};
 use clap::Args;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,6 +13,12 @@ use treelined_core::timestamp;
 use treelined_files::clock::SystemSource;
 pub use treelined_files::os::socket::Listener;
 use treelined_files::os::{process, program};
+use treelined_service::endpoint::place::canonical;
+use treelined_service::endpoint::runtime_file::{
+    DaemonInfo, EnvironmentOrigin, FoundInfo, Starter,
+};
+use treelined_service::endpoint::start_lock::StartLock;
+use treelined_service::endpoint::{self, Endpoint, PassedSocket, Place, detached, runtime_file};
 use treelined_wire::schema::PROTOCOL_VERSION;
 
 /// The option that the runtime file of a daemon has only if it was given.

@@ -3,8 +3,6 @@
 use super::Options;
 use super::failure::NOT_FOUND;
 use super::shared::{SharedDaemon, SocketOption};
-use crate::endpoint::reach;
-use crate::endpoint::runtime_file::{DaemonInfo, Starter};
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
@@ -14,6 +12,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use treelined_core::terminal;
 use treelined_files::os::socket;
+use treelined_service::endpoint::reach;
+use treelined_service::endpoint::runtime_file::{DaemonInfo, Starter};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -5,8 +5,6 @@ use super::failure::{INTERRUPTED, ShellError};
 use super::session_choice::SessionQuery;
 use super::shared::{self, SharedDaemon, SocketOption};
 use super::{Options, serve};
-use crate::endpoint::{START_TIMEOUT, reach};
-use crate::web::{WebFolder, page_url};
 use anyhow::{Context, bail};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
@@ -22,6 +20,8 @@ use treelined_files::os::process::{self, OPENER};
 use treelined_files::os::signal::EndSignal;
 pub use treelined_files::os::socket::Stream;
 use treelined_files::store::listing::header_id;
+use treelined_service::endpoint::{START_TIMEOUT, reach};
+use treelined_service::web::{WebFolder, page_url};
 
 /// How long to wait until the program that opens a browser has failed, if it does. Some run as long as the browser.
 const BROWSER_START: Duration = Duration::from_secs(2);

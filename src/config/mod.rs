@@ -19,9 +19,6 @@ pub(crate) use log::VARIABLE as LOG_VARIABLE;
 pub use treelined_fleet::settings::NatsSettings;
 
 use self::renderers::{RendererSection, renderers};
-use crate::extensions::Extension;
-use crate::hooks::Hook;
-use crate::summarizer::Summarizer;
 use anyhow::{Context, anyhow, ensure};
 use file::ConfigFile;
 use idle_time::idle_exit;
@@ -35,27 +32,14 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use summarizer::{key_variables, summarizer};
 use treelined_core::durability::Durability;
-use treelined_pages::renderers::Renderer;
+use treelined_service::settings::DaemonSettings;
 
-/// The settings of one daemon.
+/// The settings of one daemon, and of its log on several machines.
 #[derive(Debug, Clone)]
 pub struct Config {
-    pub session_dir: PathBuf,
-    pub durability: Durability,
-    pub summarizer: Option<Summarizer>,
-    pub hooks: Vec<Hook>,
-    /// The clients that a serving daemon starts.
-    pub extensions: Vec<Extension>,
-    /// The looks of custom messages, by custom type.
-    pub renderers: BTreeMap<String, Renderer>,
-    /// The log beyond this machine.
+    pub daemon: DaemonSettings,
+    /// The log that sessions have on several machines.
     pub nats: Option<NatsSettings>,
-    /// Bytes.
-    pub max_frame_bytes: usize,
-    /// Bytes.
-    pub max_queued_bytes: usize,
-    /// The working directory of sessions that name none.
-    pub cwd: String,
 }
 
 /// The options of the command line; `None` for those not given.
@@ -305,20 +289,22 @@ impl Settings {
         let cwd = std::env::current_dir().context("the working directory")?;
         Ok(Self {
             config: Config {
-                session_dir,
-                durability: match durability {
-                    DurabilityName::Os => Durability::Os,
-                    DurabilityName::Interval => Durability::Interval,
-                    DurabilityName::Always => Durability::Always,
+                daemon: DaemonSettings {
+                    session_dir,
+                    durability: match durability {
+                        DurabilityName::Os => Durability::Os,
+                        DurabilityName::Interval => Durability::Interval,
+                        DurabilityName::Always => Durability::Always,
+                    },
+                    summarizer,
+                    hooks,
+                    extensions,
+                    renderers,
+                    max_frame_bytes,
+                    max_queued_bytes,
+                    cwd: cwd.display().to_string(),
                 },
-                summarizer,
-                hooks,
-                extensions,
-                renderers,
                 nats,
-                max_frame_bytes,
-                max_queued_bytes,
-                cwd: cwd.display().to_string(),
             },
             socket,
             idle_exit,
@@ -339,7 +325,7 @@ impl Settings {
     }
 
     pub(crate) fn session_dir(&self) -> &Path {
-        &self.config.session_dir
+        &self.config.daemon.session_dir
     }
 
     /// The given socket of the shared daemon.

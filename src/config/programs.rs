@@ -4,13 +4,13 @@ use super::lines::{SettingLines, SettingOrigin};
 use super::{
     ExtensionSection, HOOK_TIMEOUT_MS, HookSection, MAX_OUTPUT_BYTES, OnFailureName, SessionsName,
 };
-use crate::extensions::{Extension, ExtensionSessions};
-use crate::hooks::{Hook, OnFailure};
 use anyhow::{Context, ensure};
 use std::path::Path;
 use std::time::Duration;
 use treelined_core::terminal;
 use treelined_files::os::program::{Environment, Executable, Program};
+use treelined_service::extensions::{Extension, ExtensionSessions};
+use treelined_service::hooks::{Hook, OnFailure};
 use treelined_wire::BeforeEvent;
 use treelined_wire::schema;
 

@@ -6,13 +6,13 @@ use super::{
     ApiName, ConfigFlags, EnvironmentLookup, LlmSection, MAX_OUTPUT_BYTES, ProviderSection,
     SummarizerName, SummarizerSection,
 };
-use crate::summarizer::Summarizer;
-use crate::summarizer::llm::{Api, ApiKey, Llm, LlmSettings, Provider};
 use anyhow::{Context, bail, ensure};
 use secrecy::SecretString;
 use std::collections::BTreeMap;
 use treelined_core::summary::ModelName;
 use treelined_core::summary::conversation::TokenBudget;
+use treelined_service::summarizer::Summarizer;
+use treelined_service::summarizer::llm::{Api, ApiKey, Llm, LlmSettings, Provider};
 
 /// Built-in providers: name, API, address, variable of the key.
 const PROVIDERS: [(&str, ApiName, &str, &str); 2] = [

@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
-use treelined::internals::fleet::{LogBackend, NatsLog, Position};
+use treelined_fleet::backend::LogBackend;
+use treelined_fleet::backend::Position;
+use treelined_fleet::stream::NatsLog;
 
 const ACCOUNT: usize = 26;
 const LOAD: [usize; 4] = [2, 4, 4, 25];

@@ -6,8 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
-use treelined::internals::Kind;
-use treelined::internals::fleet::{AppendOutcome, LogBackend, NatsLog, Position};
+use treelined_core::error::Kind;
+use treelined_fleet::backend::AppendOutcome;
+use treelined_fleet::backend::LogBackend;
+use treelined_fleet::backend::Position;
+use treelined_fleet::stream::NatsLog;
 
 const ACCOUNT: usize = 13;
 const WRITERS: usize = 8;

@@ -9,7 +9,9 @@ use async_nats::jetstream::{self, Context};
 use std::process::Command;
 use std::sync::Barrier;
 use std::thread;
-use treelined::internals::fleet::{AppendOutcome, LogBackend, Position};
+use treelined_fleet::backend::AppendOutcome;
+use treelined_fleet::backend::LogBackend;
+use treelined_fleet::backend::Position;
 
 const ROUNDS: usize = 200;
 

@@ -4,7 +4,9 @@ use crate::support::{Fleet, Machine, append};
 use async_nats::jetstream::Context;
 use async_nats::jetstream::object_store::ObjectStore;
 use futures_util::StreamExt;
-use treelined::internals::fleet::{AppendOutcome, LogBackend, Position};
+use treelined_fleet::backend::AppendOutcome;
+use treelined_fleet::backend::LogBackend;
+use treelined_fleet::backend::Position;
 
 const LARGE: usize = 3_000_000;
 

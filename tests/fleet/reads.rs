@@ -7,7 +7,10 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
-use treelined::internals::fleet::{AppendOutcome, LogBackend, NatsLog, Position};
+use treelined_fleet::backend::AppendOutcome;
+use treelined_fleet::backend::LogBackend;
+use treelined_fleet::backend::Position;
+use treelined_fleet::stream::NatsLog;
 
 /// Passes connections on to a server, and cuts the first one off for good after this many bytes from the server.
 fn cutting_proxy(server: u16, after: usize) -> u16 {

@@ -11,8 +11,9 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use treelined::internals::fleet::NatsLog;
-use treelined::internals::{Kind, NatsSettings};
+use treelined_core::error::Kind;
+use treelined_fleet::settings::NatsSettings;
+use treelined_fleet::stream::NatsLog;
 
 /// The cluster, as one account of it.
 pub(crate) struct Fleet {

@@ -6,8 +6,12 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
-use treelined::internals::NatsSettings;
-use treelined::internals::fleet::{NatsLog, Team, TeamList, TeamRow, TeamView};
+use treelined_core::team::TeamList;
+use treelined_core::team::TeamRow;
+use treelined_core::team::TeamView;
+use treelined_fleet::settings::NatsSettings;
+use treelined_fleet::stream::NatsLog;
+use treelined_fleet::team::Team;
 
 const TIME: Duration = Duration::from_secs(60);
 

@@ -4,24 +4,41 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use treelined::internals::Config;
-use treelined::internals::Connection;
-use treelined::internals::Daemon;
-use treelined::internals::Dispatcher;
-use treelined::internals::Durability;
-use treelined::internals::HandleAccess;
-use treelined::internals::Kind;
-use treelined::internals::Location;
-use treelined::internals::Store;
-use treelined::internals::TryLock;
-use treelined::internals::recover;
-use treelined::internals::repair;
-use treelined::internals::{BadLine, Line, scan_first, scan_line};
-use treelined::internals::{Frame, FrameReader, Outbox, id_in_head};
-use treelined::internals::{Header, Log, OpenedLog};
-use treelined::internals::{Layout, Piece, Splitter, WholeSource, read_whole};
-use treelined::internals::{SystemSource, new_session_id};
-use treelined::internals::{header_id, is_valid, json, terminal};
+use treelined_core::durability::Durability;
+use treelined_core::entry::BadLine;
+use treelined_core::entry::Line;
+use treelined_core::entry::scan::scan_first;
+use treelined_core::entry::scan::scan_line;
+use treelined_core::error::Kind;
+use treelined_core::id::is_valid;
+use treelined_core::json;
+use treelined_core::terminal;
+use treelined_files::clock::SystemSource;
+use treelined_files::clock::new_session_id;
+use treelined_files::log::Log;
+use treelined_files::log::OpenedLog;
+use treelined_files::log::append::TryLock;
+use treelined_files::log::header::Header;
+use treelined_files::log::recover::recover;
+use treelined_files::log::repair::repair;
+use treelined_files::os::file::Location;
+use treelined_files::os::handle::HandleAccess;
+use treelined_files::store::Store;
+use treelined_files::store::listing::header_id;
+use treelined_import::records::Layout;
+use treelined_import::records::Piece;
+use treelined_import::records::Splitter;
+use treelined_import::whole::WholeSource;
+use treelined_import::whole::read_whole;
+use treelined_service::daemon::Daemon;
+use treelined_service::daemon::connection::Connection;
+use treelined_service::parts::Parts;
+use treelined_service::rpc::Dispatcher;
+use treelined_service::settings::DaemonSettings;
+use treelined_service::stdio::Frame;
+use treelined_service::stdio::FrameReader;
+use treelined_service::stdio::Outbox;
+use treelined_service::stdio::id_in_head;
 
 /// One line of a session file: a line that the scanner accepts is JSON.
 pub(super) fn line(bytes: &[u8]) {
@@ -173,7 +190,7 @@ pub(super) fn frame(bytes: &[u8], folder: &Path) {
         .build()
         .expect("a runtime");
     let outbox = Outbox::new(1 << 20);
-    let config = Config {
+    let settings = DaemonSettings {
         session_dir: folder.join("sessions"),
         durability: Durability::Os,
         summarizer: None,
@@ -183,10 +200,9 @@ pub(super) fn frame(bytes: &[u8], folder: &Path) {
         hooks: Vec::new(),
         extensions: Vec::new(),
         renderers: Default::default(),
-        nats: None,
     };
     let source = Arc::new(SystemSource);
-    let daemon = Daemon::new(config, source, runtime.handle());
+    let daemon = Daemon::new(settings, Parts::default(), source, runtime.handle());
     let connection = Connection::new(Arc::clone(&daemon), Arc::clone(&outbox));
     let dispatcher =
         Dispatcher::new(Arc::clone(&connection), runtime.handle().clone()).expect("the table");

@@ -425,7 +425,7 @@ fn settings_and_errors_are_printed_without_control_characters() {
     let path = folder.join("config.toml");
     fs::write(&path, &text).unwrap();
     let path = path.to_str().unwrap();
-    let is_bad = |char: char| char != '\n' && treelined::internals::terminal::is_control(char);
+    let is_bad = |char: char| char != '\n' && treelined_core::terminal::is_control(char);
     let unset = [("TREELINED_SESSION_DIR", "")];
     let output = home.run(&["--config", path, "config"], &unset, "").clean();
     let described = output.text();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::config::{file, script};
 use crate::harness::*;
-use treelined::internals::budget;
+use treelined_core::budget;
 
 const MIB: u64 = 1 << 20;
 

@@ -13,15 +13,16 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use tokio::runtime::Runtime;
-use treelined::internals::Config;
-use treelined::internals::Connection;
-use treelined::internals::Daemon;
-use treelined::internals::Dispatcher;
-use treelined::internals::Durability;
-use treelined::internals::Outbox;
-use treelined::internals::SystemSource;
 use treelined_bench::generate::entry_id;
 use treelined_bench::library::{Generated, Library, Shape};
+use treelined_core::durability::Durability;
+use treelined_files::clock::SystemSource;
+use treelined_service::daemon::Daemon;
+use treelined_service::daemon::connection::Connection;
+use treelined_service::parts::Parts;
+use treelined_service::rpc::Dispatcher;
+use treelined_service::settings::DaemonSettings;
+use treelined_service::stdio::Outbox;
 
 const ENTRIES: u32 = 10_000;
 const SESSIONS: u32 = 50;
@@ -192,7 +193,7 @@ impl Server {
             .build()?;
         let max_queued_bytes = 1 << 30;
         let outbox = Outbox::new(max_queued_bytes);
-        let config = Config {
+        let settings = DaemonSettings {
             session_dir: session_dir.to_owned(),
             durability: Durability::Os,
             summarizer: None,
@@ -202,10 +203,9 @@ impl Server {
             hooks: Vec::new(),
             extensions: Vec::new(),
             renderers: Default::default(),
-            nats: None,
         };
         let source = Arc::new(SystemSource);
-        let daemon = Daemon::new(config, source, runtime.handle());
+        let daemon = Daemon::new(settings, Parts::default(), source, runtime.handle());
         let connection = Connection::new(daemon, Arc::clone(&outbox));
         let dispatcher = Dispatcher::new(connection, runtime.handle().clone())?;
         let (sender, answers) = channel();

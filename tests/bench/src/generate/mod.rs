@@ -143,7 +143,7 @@ fn begin(line: &mut String, kind: &str, number: u32, parent: Option<u32>, at_ms:
 }
 
 fn timestamp(ms: u64) -> String {
-    treelined::internals::timestamp::format(i64::try_from(ms).unwrap_or(i64::MAX))
+    treelined_core::timestamp::format(i64::try_from(ms).unwrap_or(i64::MAX))
 }
 
 #[cfg(test)]

@@ -12,14 +12,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
-use treelined::internals::Cancel;
-use treelined::internals::Durability;
-use treelined::internals::Location;
-use treelined::internals::Log;
-use treelined::internals::SystemSource;
-use treelined::internals::{NewEntry, plan_append};
-use treelined::internals::{Session, SessionState};
 use treelined_bench::library::Shape;
+use treelined_core::durability::Durability;
+use treelined_core::flow::append::NewEntry;
+use treelined_core::flow::append::plan as plan_append;
+use treelined_files::cancel::Cancel;
+use treelined_files::clock::SystemSource;
+use treelined_files::log::Log;
+use treelined_files::os::file::Location;
+use treelined_files::session::Session;
+use treelined_files::session::SessionState;
 
 /// The size of a message's text in bytes. Its line is near the median of all entries.
 const TEXT_BYTES: usize = 600;

@@ -8,9 +8,9 @@ use crate::table::{Outcome, Row, Table, Target, Unit};
 use crate::world::World;
 use anyhow::{Context, Result};
 use serde_json::json;
-use treelined::internals::Location;
-use treelined::internals::Log;
 use treelined_bench::library::{Generated, Shape};
+use treelined_files::log::Log;
+use treelined_files::os::file::Location;
 
 pub fn fork(bench: &Bench, table: &mut Table) -> Result<()> {
     for n in bench.sizes.iter().copied().filter(|n| *n >= 100_000) {

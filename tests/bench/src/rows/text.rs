@@ -8,8 +8,9 @@ use anyhow::{Result, ensure};
 use std::fs;
 use std::hint::black_box;
 use std::time::Instant;
-use treelined::internals::render::{EntryContext, push_entry};
 use treelined_bench::library::Shape;
+use treelined_pages::render::EntryContext;
+use treelined_pages::render::push_entry;
 use treelined_redact::Redactor;
 
 /// Bytes per second.

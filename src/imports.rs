@@ -1,0 +1,49 @@
+//! The daemon's importer: the import of `treelined-import`.
+
+use std::path::PathBuf;
+use treelined_core::error::Result;
+use treelined_import::Tool;
+use treelined_import::importer::repeat::LastImport;
+use treelined_import::importer::run::{Import, ImportRequest};
+use treelined_service::parts::{ImportRun, Importer};
+use treelined_wire::ImportFrom;
+
+/// Imports, and answers an import that finds nothing new as the one before it.
+#[derive(Default)]
+pub(crate) struct Imports(LastImport);
+
+impl Importer for Imports {
+    fn import(&self, run: &ImportRun<'_>) -> Result<Vec<u8>> {
+        let params = run.params;
+        let paths = params.paths.iter().flatten();
+        self.0.run(&Import {
+            store: run.store,
+            session_dir: run.store.path(),
+            request: &ImportRequest {
+                from: tool(params.from.unwrap_or_default()),
+                paths: paths.map(PathBuf::from).collect(),
+                cwd: params.cwd.clone(),
+                since: run.since,
+                is_dry_run: params.dry_run.unwrap_or_default(),
+                split: params.split.unwrap_or_default(),
+                is_final: params.is_final.unwrap_or_default(),
+                again: params.again.clone(),
+            },
+            now: run.now,
+            cancel: run.cancel,
+            progress: run.progress,
+        })
+    }
+}
+
+fn tool(from: ImportFrom) -> Option<Tool> {
+    match from {
+        ImportFrom::Auto => None,
+        ImportFrom::ClaudeCode => Some(Tool::ClaudeCode),
+        ImportFrom::Codex => Some(Tool::Codex),
+        ImportFrom::Opencode => Some(Tool::Opencode),
+        ImportFrom::Gemini => Some(Tool::Gemini),
+        ImportFrom::Goose => Some(Tool::Goose),
+        ImportFrom::Pi => Some(Tool::Pi),
+    }
+}

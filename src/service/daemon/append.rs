@@ -1,0 +1,509 @@
+//! Group commit (session-file.md §3): one write and one sync for adjacent appends in a session's queue. The check of
+//! each append assumes that those before it are written.
+
+use super::call::Call;
+use super::commit::{AppendOutcome, CommitTail, late_failure};
+use super::convert;
+use super::open_session::{Lease, OpenSession, SessionGuard, guard};
+use super::{Daemon, at_once_or_later};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+use treelined_core::durability::Durability;
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::flow::PlannedLines;
+use treelined_core::flow::append::{NewEntry, Planner};
+use treelined_core::id::{EntryId, ExpectedLeaf, Source};
+use treelined_files::cancel::Cancel;
+use treelined_files::session::SessionState;
+use treelined_files::session::commit::{
+    CommitOutcome, Contention, Work, landed_in_part, still_waits,
+};
+use treelined_files::session::failure_of;
+use treelined_files::session::sync::RepeatedEntries;
+
+/// A batch is complete once it has this many bytes.
+const MAX_WRITE_BYTES: usize = 1 << 20;
+
+/// Larger batches, in bytes, are written on a blocking thread, not on the reader thread.
+const INLINE_BATCH_BYTES: u64 = 256 << 10;
+
+/// The entries that one request appends: one operation.
+pub(crate) struct Append {
+    daemon: Arc<Daemon>,
+    entries: Vec<NewEntry>,
+    expected: ExpectedLeaf,
+    cancel: Cancel,
+    asked: Instant,
+    answer: OnAppended,
+}
+
+/// Queues the response of an append.
+pub(crate) type OnAppended = Box<dyn FnOnce(Result<AppendOutcome>) + Send>;
+
+/// Writes adjacent appends. Continues on the runtime if it has to wait for the file's lock or for a sync.
+pub(crate) fn write(lease: Lease, appends: VecDeque<Append>) {
+    at_once_or_later(async {
+        let found = guard(lease, Instant::now());
+        let found = found.and_then(|found| found.0.session.check_version().map(|()| found));
+        match found {
+            Ok((open, turn)) => write_all(open, turn, appends).await,
+            Err(error) => {
+                for append in appends {
+                    append.answer(Err(error.clone()));
+                }
+            }
+        }
+    });
+}
+
+async fn write_all(open: Arc<OpenSession>, mut turn: SessionGuard, waiting: VecDeque<Append>) {
+    let Some(daemon) = waiting.front().map(|append| Arc::clone(&append.daemon)) else {
+        return;
+    };
+    let mut batch = Batch {
+        source: Arc::clone(&daemon.source),
+        waiting,
+        planned: Vec::new(),
+    };
+    loop {
+        // An earlier append is not durable: the next append fails once for it.
+        while let Err(error) = open.session.syncer.check() {
+            if let Some(request) = batch.waiting.pop_front() {
+                request.answer(Err(error));
+            }
+        }
+        if batch.waiting.is_empty() {
+            return;
+        }
+        let name_before = turn.tree.name().map(str::to_owned);
+        let Ok((ours, rest, changes, committed)) = turn.carry_out(batch).await else {
+            return;
+        };
+        (turn, batch) = (ours, rest);
+        let decided = batch.decided(&committed);
+        let ends = decided.iter().filter_map(|append| append.outcome.end());
+        let ends: Vec<usize> = ends.collect();
+        let name_before = name_before.as_deref();
+        let tail = CommitTail::announce(
+            &daemon,
+            &open,
+            &turn,
+            changes,
+            name_before,
+            &ends,
+            &committed,
+        );
+        daemon.watch_predecessors(&open, &mut turn);
+        let finish = finish(Arc::clone(&daemon), Arc::clone(&open), tail, decided);
+        if batch.waiting.is_empty() {
+            drop(turn);
+            return finish.await;
+        }
+        at_once_or_later(finish);
+    }
+}
+
+/// Makes a write durable by the session's policy, then answers its requests.
+async fn finish(
+    daemon: Arc<Daemon>,
+    open: Arc<OpenSession>,
+    tail: CommitTail,
+    decided: Vec<DecidedAppend>,
+) {
+    let durability = tail.durability();
+    // Later commits are answered behind these requests.
+    let (synced, _publication) = tail.finish().await;
+    if synced.is_err() && !decided.iter().any(|append| append.outcome.wrote()) {
+        // The commit carried entries over from a replaced file.
+        daemon.durability_lost(&open);
+    }
+    let (repeated, first): (Vec<_>, Vec<_>) = decided
+        .into_iter()
+        .partition(|append| append.repeated.is_some());
+    for DecidedAppend {
+        request, outcome, ..
+    } in first
+    {
+        let synced = if outcome.wrote() {
+            synced.clone()
+        } else {
+            Ok(())
+        };
+        request.answer(appended(outcome, durability, synced));
+    }
+    // A retry waits for its sync like the first attempt.
+    for DecidedAppend {
+        request,
+        outcome,
+        repeated,
+    } in repeated
+    {
+        let synced = match (repeated, &synced) {
+            (_, Err(error)) if outcome.wrote() => Err(error.clone()),
+            (Some(entries), _) => {
+                let late = late_failure(&daemon, &open);
+                let syncer = &open.session.syncer;
+                syncer.after_repetition(durability, entries, late).await
+            }
+            (None, _) => Ok(()),
+        };
+        request.answer(appended(outcome, durability, synced));
+    }
+}
+
+fn appended(outcome: Outcome, durability: Durability, synced: Result<()>) -> Result<AppendOutcome> {
+    match outcome {
+        Outcome::Failed(error) => Err(error),
+        Outcome::Written { ids, .. } | Outcome::Known(ids) => synced.map(|()| AppendOutcome {
+            entry_ids: ids.iter().map(|id| id.as_str().to_owned()).collect(),
+            durability: convert::durability(durability),
+        }),
+    }
+}
+
+impl Append {
+    pub(crate) fn new(
+        call: &Call,
+        expected: ExpectedLeaf,
+        entries: Vec<NewEntry>,
+        answer: OnAppended,
+    ) -> Self {
+        Self {
+            daemon: Arc::clone(&call.daemon),
+            entries,
+            expected,
+            cancel: call.cancel.clone(),
+            asked: Instant::now(),
+            answer,
+        }
+    }
+
+    pub(crate) fn answer(self, answer: Result<AppendOutcome>) {
+        (self.answer)(answer);
+    }
+
+    /// Plans this operation after those that `planner` has planned; `None` if the earlier ones must be written first.
+    fn plan(
+        &self,
+        core: &SessionState,
+        planner: &mut Planner<'_>,
+        is_last: bool,
+    ) -> Result<Option<PlannedLines>> {
+        let stored = |node| core.entry(node);
+        let planned = planner.plan(&self.entries, &stored);
+        match &planned {
+            Ok(None) => return Ok(None),
+            // A retry has already moved the leaf.
+            Ok(Some(planned)) if planned.lines.is_empty() => {}
+            _ => match (&self.expected, planner.last()) {
+                (ExpectedLeaf::Any, _) => {}
+                (ExpectedLeaf::At(expected), Some(last)) if expected == last => {}
+                (_, Some(_)) => return Ok(None),
+                (expected, None) => core.check_expected_leaf(expected)?,
+            },
+        }
+        // From this point the append cannot be cancelled.
+        if !self.cancel.commit() {
+            return Err(Error::cancelled());
+        }
+        match &planned {
+            Ok(Some(planned)) if !is_last => planner.accept(&self.entries, planned),
+            _ => {}
+        }
+        planned
+    }
+}
+
+/// Appends that are written together.
+struct Batch {
+    source: Arc<dyn Source>,
+    waiting: VecDeque<Append>,
+    /// The plans of the first appends in `waiting`.
+    planned: Vec<Result<Part>>,
+}
+
+/// The part that one operation has in a batch.
+struct Part {
+    entry_ids: Vec<EntryId>,
+    /// Ids of its entries that are already in the file.
+    known_ids: Vec<EntryId>,
+    /// The places of these entries in the file.
+    repeated: Option<RepeatedEntries>,
+    lines: usize,
+    /// The number of the batch's lines up to the end of this operation.
+    end: usize,
+}
+
+impl Work for Batch {
+    fn is_large(&self) -> bool {
+        let entries = self.waiting.iter().flat_map(|request| &request.entries);
+        let bytes = entries.map(|entry| entry.members.len() as u64);
+        bytes.sum::<u64>() > INLINE_BATCH_BYTES
+    }
+
+    fn plan(&mut self, core: &SessionState) -> Result<PlannedLines> {
+        self.planned.clear();
+        let mut planner = Planner::new(&core.tree, &*self.source);
+        let mut all = PlannedLines::default();
+        let mut bytes = 0;
+        for (index, request) in self.waiting.iter().enumerate() {
+            let is_last = index + 1 == self.waiting.len();
+            if bytes >= MAX_WRITE_BYTES {
+                break;
+            }
+            let planned = match request.plan(core, &mut planner, is_last) {
+                Ok(Some(planned)) => planned,
+                Ok(None) => break,
+                Err(error) => {
+                    self.planned.push(Err(error));
+                    continue;
+                }
+            };
+            bytes += planned.lines.iter().map(Vec::len).sum::<usize>();
+            let lines = planned.lines.len();
+            let known_ids = match planned.entry_ids.len() == lines {
+                true => Vec::new(),
+                false => {
+                    let known = |id: &&EntryId| core.tree.find_any(id.as_str()).is_some();
+                    planned.entry_ids.iter().filter(known).cloned().collect()
+                }
+            };
+            let repeated = match core.repeated(known_ids.iter()) {
+                Ok(repeated) => repeated,
+                Err(error) => {
+                    self.planned.push(Err(error));
+                    continue;
+                }
+            };
+            all.has_steps |= planned.has_steps;
+            all.lines.extend(planned.lines);
+            all.ends.push(all.lines.len());
+            self.planned.push(Ok(Part {
+                entry_ids: planned.entry_ids,
+                known_ids,
+                repeated,
+                lines,
+                end: all.lines.len(),
+            }));
+        }
+        planner.keep(&mut all);
+        Ok(all)
+    }
+
+    /// Each append has its own time limit.
+    fn wait(&mut self, contention: Contention) -> Result<()> {
+        // The last plan still has the requests that are answered here.
+        self.planned.clear();
+        let waiting = std::mem::take(&mut self.waiting);
+        let mut gone = None;
+        for request in waiting {
+            match still_waits(&request.cancel, request.asked, contention) {
+                Ok(()) => self.waiting.push_back(request),
+                Err(error) => {
+                    request.answer(Err(error.clone()));
+                    gone = Some(error);
+                }
+            }
+        }
+        match gone {
+            Some(error) if self.waiting.is_empty() => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// An append with its outcome.
+struct DecidedAppend {
+    request: Append,
+    outcome: Outcome,
+    /// Its entries that were in the file before.
+    repeated: Option<RepeatedEntries>,
+}
+
+enum Outcome {
+    Written {
+        ids: Vec<EntryId>,
+        /// The number of the batch's lines up to the end of this operation.
+        end: usize,
+    },
+    /// All its entries were in the file before.
+    Known(Vec<EntryId>),
+    Failed(Error),
+}
+
+impl Outcome {
+    fn wrote(&self) -> bool {
+        self.end().is_some()
+    }
+
+    fn end(&self) -> Option<usize> {
+        match self {
+            Self::Written { end, .. } => Some(*end),
+            Self::Known(_) | Self::Failed(_) => None,
+        }
+    }
+}
+
+impl Batch {
+    /// Removes the appends that `committed` has decided.
+    fn decided(&mut self, committed: &Result<CommitOutcome>) -> Vec<DecidedAppend> {
+        let planned = std::mem::take(&mut self.planned);
+        let (whole, failure) = match committed {
+            Ok(committed) => (committed.whole, committed.failure.as_ref()),
+            Err(error) => (0, Some(error)),
+        };
+        // Without a plan, all appends failed for the same reason.
+        let count = match failure {
+            Some(_) if planned.is_empty() => self.waiting.len(),
+            _ => planned.len(),
+        };
+        let mut parts = planned.into_iter();
+        let decide = |request: Append| {
+            let mut part = parts.next();
+            let repeated = part
+                .as_mut()
+                .and_then(|part| part.as_mut().ok()?.repeated.take());
+            let outcome = match (part, failure) {
+                (Some(Err(error)), _) => Outcome::Failed(error),
+                (None, Some(error)) => Outcome::Failed(error.clone()),
+                (Some(Ok(part)), _) if part.lines == 0 => Outcome::Known(part.entry_ids),
+                (Some(Ok(part)), failure) if failure.is_none() || part.end <= whole => {
+                    Outcome::Written {
+                        ids: part.entry_ids,
+                        end: part.end,
+                    }
+                }
+                (Some(Ok(part)), Some(failure)) => {
+                    let start = part.end - part.lines;
+                    let new = part.entry_ids.iter();
+                    let new = new.filter(|id| !part.known_ids.contains(id));
+                    let failure = failure_of(failure, new.clone());
+                    let there = new.take(whole.saturating_sub(start));
+                    Outcome::Failed(landed_in_part(failure, there))
+                }
+                _ => Outcome::Failed(Error::new(Kind::InternalError, "nothing was planned")),
+            };
+            DecidedAppend {
+                request,
+                outcome,
+                repeated,
+            }
+        };
+        self.waiting.drain(..count).map(decide).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parts::Parts;
+    use crate::settings::DaemonSettings;
+    use std::collections::BTreeMap;
+    use std::sync::Mutex;
+    use std::time::Duration;
+    use tokio::runtime::Runtime;
+    use treelined_files::clock::SystemSource;
+    use treelined_files::lock::lock;
+
+    fn daemon(runtime: &Runtime) -> Arc<Daemon> {
+        let settings = DaemonSettings {
+            session_dir: "/nowhere".into(),
+            durability: Durability::Os,
+            summarizer: None,
+            hooks: Vec::new(),
+            extensions: Vec::new(),
+            renderers: BTreeMap::new(),
+            max_frame_bytes: 1 << 20,
+            max_queued_bytes: 1 << 20,
+            cwd: "/".to_owned(),
+        };
+        Daemon::new(
+            settings,
+            Parts::default(),
+            Arc::new(SystemSource),
+            runtime.handle(),
+        )
+    }
+
+    /// An append whose failure goes to `failed`.
+    fn append(daemon: &Arc<Daemon>, failed: impl FnOnce(Error) + Send + 'static) -> Append {
+        Append {
+            daemon: Arc::clone(daemon),
+            entries: Vec::new(),
+            expected: ExpectedLeaf::Any,
+            cancel: Cancel::new(),
+            asked: Instant::now(),
+            answer: Box::new(move |answer| failed(answer.map(drop).unwrap_err())),
+        }
+    }
+
+    /// A batch was planned, others appended to the log before it, and its appends gave up while another process held the
+    /// lock. The daemon then removed the planned appends again, and panicked.
+    #[test]
+    fn appends_that_give_up_after_a_conflict_are_answered_once() {
+        let runtime = Runtime::new().unwrap();
+        let daemon = daemon(&runtime);
+        let answers: Arc<Mutex<Vec<Kind>>> = Arc::default();
+        let append = || {
+            let answers = Arc::clone(&answers);
+            append(&daemon, move |error| lock(&answers).push(error.kind))
+        };
+        let part = || {
+            Ok(Part {
+                entry_ids: Vec::new(),
+                known_ids: Vec::new(),
+                repeated: None,
+                lines: 1,
+                end: 1,
+            })
+        };
+        let mut batch = Batch {
+            source: Arc::clone(&daemon.source),
+            waiting: VecDeque::from([append(), append()]),
+            planned: vec![part(), part()],
+        };
+        let gave_up = batch.wait(Contention::over(Duration::ZERO));
+        let decided = batch.decided(&Err(gave_up.unwrap_err()));
+        assert!(decided.is_empty() && batch.waiting.is_empty());
+        assert_eq!(*lock(&answers), [Kind::SessionLocked; 2]);
+    }
+
+    /// The appends of a batch share its failure. Each was answered without ids, so that no client could find out.
+    #[test]
+    fn an_unknown_outcome_names_the_entries_of_each_append() {
+        let runtime = Runtime::new().unwrap();
+        let daemon = daemon(&runtime);
+        let answers: Arc<Mutex<Vec<serde_json::Value>>> = Arc::default();
+        let append = || {
+            let answers = Arc::clone(&answers);
+            append(&daemon, move |error| {
+                lock(&answers).push(error.details.unwrap())
+            })
+        };
+        let part = |end: usize| {
+            Ok(Part {
+                entry_ids: vec![EntryId::new(format!("e{end}")), EntryId::new("known")],
+                known_ids: vec![EntryId::new("known")],
+                repeated: None,
+                lines: 1,
+                end,
+            })
+        };
+        let mut batch = Batch {
+            source: Arc::clone(&daemon.source),
+            waiting: VecDeque::from([append(), append()]),
+            planned: vec![part(1), part(2)],
+        };
+        let unknown = Error::new(Kind::DurabilityUnknown, "no answer");
+        let unknown = unknown.with_details(serde_json::json!({ "entryIds": [] }));
+        for DecidedAppend {
+            request, outcome, ..
+        } in batch.decided(&Err(unknown))
+        {
+            request.answer(appended(outcome, Durability::Replicated, Ok(())));
+        }
+        let expected = ["e1", "e2"].map(|id| serde_json::json!({ "entryIds": [id] }));
+        assert_eq!(*lock(&answers), expected);
+    }
+}

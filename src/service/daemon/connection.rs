@@ -1,0 +1,342 @@
+//! A client: its introduction, its output, and its requests that wait.
+
+use super::call::Call;
+use super::{Daemon, convert};
+use crate::ask::Answerer;
+use crate::extensions::ExtensionRun;
+use crate::stdio::{Class, Outbox};
+use hashbrown::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use treelined_core::id::ConnectionId;
+use treelined_files::cancel::Cancel;
+use treelined_files::lock::lock;
+use treelined_files::os::watch::ProcessWatch;
+use treelined_wire::methods::Notification;
+use treelined_wire::{self as wire, BeforeEvent, RequestId, notification};
+
+/// A connection to the daemon.
+pub struct Connection {
+    pub daemon: Arc<Daemon>,
+    pub outbox: Arc<Outbox>,
+    pub(crate) id: ConnectionId,
+    transport: Transport,
+    /// Whether later requests are refused.
+    is_ending: AtomicBool,
+    /// Cancelled when the connection is asked to end: running requests then have a limited time.
+    pub(crate) asked_to_end: Cancel,
+    /// The client as it introduced itself in `initialize`.
+    client: OnceLock<Client>,
+    /// Watches the client's process until the connection ends.
+    watch: Mutex<Option<ProcessWatch>>,
+    /// The requests without a queued response, by their ids.
+    in_flight: Mutex<HashMap<RequestId, Arc<Call>>>,
+}
+
+/// The properties of a connection that its kind of transport decides.
+pub(crate) struct Transport {
+    /// The working directory of new sessions that name none; `None` if a client must name it.
+    pub(crate) cwd: Option<String>,
+    /// Ends the input, so that the reader ends the connection.
+    pub(crate) end_input: Box<dyn Fn() + Send + Sync>,
+    /// The extension that the connection belongs to.
+    pub(crate) extension: Option<ExtensionRun>,
+}
+
+/// A client that has introduced itself.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    pub(crate) name: Option<String>,
+    /// The working directory of new sessions that name none.
+    pub(crate) cwd: Option<String>,
+    pub(crate) answers: wire::Answers,
+    pub(crate) opt_out: Vec<String>,
+    pub(crate) summary_deltas: bool,
+    pub(crate) progress: bool,
+    pub(crate) search_hits: bool,
+    /// The kinds of questions that it can ask a person; `None` without a person.
+    pub(crate) ui: Option<Vec<wire::AskKind>>,
+    /// Bytes.
+    pub(crate) max_frame_bytes: usize,
+}
+
+impl Client {
+    /// How this client answers the event, if it does.
+    fn declared_answer(&self, event: BeforeEvent) -> Option<wire::DeclaredAnswer> {
+        match event {
+            BeforeEvent::SessionBeforeTree => self.answers.session_before_tree,
+            BeforeEvent::SessionBeforeFork => self.answers.session_before_fork,
+            BeforeEvent::SessionBeforeCompact => self.answers.session_before_compact,
+        }
+    }
+}
+
+/// A navigation and the id by which an abort names it.
+pub(crate) struct AskedNavigation {
+    pub(crate) session_id: Option<String>,
+    pub(crate) navigation_id: String,
+}
+
+impl Connection {
+    /// A connection whose input ends by itself.
+    pub fn new(daemon: Arc<Daemon>, outbox: Arc<Outbox>) -> Arc<Self> {
+        let transport = Transport {
+            cwd: Some(daemon.settings.cwd.clone()),
+            end_input: Box::new(|| {}),
+            extension: None,
+        };
+        Self::over(transport, &daemon, outbox)
+    }
+
+    /// A connection over this transport, with the next id of the daemon.
+    pub(crate) fn over(
+        transport: Transport,
+        daemon: &Arc<Daemon>,
+        outbox: Arc<Outbox>,
+    ) -> Arc<Self> {
+        daemon.connections.add(|id| {
+            Arc::new(Self {
+                daemon: Arc::clone(daemon),
+                outbox,
+                id,
+                transport,
+                is_ending: AtomicBool::new(false),
+                asked_to_end: Cancel::new(),
+                client: OnceLock::new(),
+                watch: Mutex::default(),
+                in_flight: Mutex::default(),
+            })
+        })
+    }
+
+    /// The extension that the connection belongs to.
+    pub(crate) fn extension(&self) -> Option<&ExtensionRun> {
+        self.transport.extension.as_ref()
+    }
+
+    /// The name that other clients see: that of the extension or the client, else `client-` and the number of the
+    /// connection.
+    pub(crate) fn display_name(&self) -> String {
+        if let Some(extension) = self.extension() {
+            return extension.name.clone();
+        }
+        let name = self.client().and_then(|client| client.name.clone());
+        name.unwrap_or_else(|| format!("client-{}", self.id.0))
+    }
+
+    /// Whether it has this session open.
+    pub(crate) fn has_open(&self, session_id: &str) -> bool {
+        self.daemon.queues.is_open_for(self.id, session_id)
+    }
+
+    /// The working directory of new sessions that name none.
+    pub(crate) fn default_cwd(&self) -> Option<&str> {
+        let own = self.client().and_then(|client| client.cwd.as_deref());
+        own.or(self.transport.cwd.as_deref())
+    }
+
+    /// Whether a question waits for this client.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.daemon.asks.waits_for(Answerer::Client(self.id)) || self.daemon.peers.is_asked(self.id)
+    }
+
+    /// Takes this client out of all questions, as one without an opinion. Questions of its own operations end as
+    /// aborted.
+    pub(crate) fn leave_questions(&self) {
+        self.daemon.asks.leave(self.id, None);
+        self.daemon.peers.leave(self.id, None);
+    }
+
+    /// Whether an operation with this abort handle is a request of this client.
+    pub(crate) fn asked_for(&self, abort: &Cancel) -> bool {
+        let in_flight = self.in_flight();
+        in_flight.values().any(|call| call.cancel.is_same(abort))
+    }
+
+    /// Keeps the watch of the client's process; `None` ends it.
+    pub(crate) fn keep_watch(&self, watch: Option<ProcessWatch>) {
+        *lock(&self.watch) = watch;
+    }
+
+    /// Refuses later requests.
+    pub(crate) fn end(&self) {
+        self.is_ending.store(true, Ordering::Release);
+    }
+
+    /// Whether its input has ended, or the end was asked for.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.is_ending.load(Ordering::Acquire)
+    }
+
+    /// Whether later requests are refused.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.has_ended() || self.daemon.is_ending()
+    }
+
+    /// Ends the connection: later requests are refused, and running ones have a limited time.
+    pub(crate) fn ask_to_end(&self) {
+        self.end();
+        self.asked_to_end.cancel();
+        // The reader may be paused.
+        self.outbox.wake();
+        (self.transport.end_input)();
+    }
+
+    /// `None` until `initialize`.
+    pub(crate) fn client(&self) -> Option<&Client> {
+        self.client.get()
+    }
+
+    /// False if the client has introduced itself before.
+    pub(crate) fn introduce(&self, client: Client) -> bool {
+        self.client.set(client).is_ok()
+    }
+
+    /// Whether the client answers questions for this event.
+    pub(crate) fn answers(&self, event: BeforeEvent) -> bool {
+        self.declared_answer(event).is_some()
+    }
+
+    /// How the client answers this event, if it does.
+    pub(crate) fn declared_answer(&self, event: BeforeEvent) -> Option<wire::DeclaredAnswer> {
+        self.client()?.declared_answer(event)
+    }
+
+    /// Whether a new session's file is written at once, unless the client sets it: a script that makes a session
+    /// expects its file.
+    pub(crate) fn writes_files_at_once(&self) -> bool {
+        self.client().is_none()
+    }
+
+    /// The limit of a message to the client, in bytes.
+    pub(crate) fn client_frame_bytes(&self) -> usize {
+        let own_limit = self.daemon.settings.max_frame_bytes;
+        self.client()
+            .map_or(own_limit, |client| client.max_frame_bytes)
+    }
+
+    /// Whether the client wants notifications of this name.
+    pub(crate) fn wants(&self, method: &str) -> bool {
+        !self
+            .client()
+            .is_some_and(|client| client.opt_out.iter().any(|name| name == method))
+    }
+
+    /// Queues a message, line breaks and line separators escaped.
+    pub(crate) fn send(&self, message: Vec<u8>, class: Class) {
+        self.outbox.push(convert::on_one_line(message), class);
+    }
+
+    /// Queues a part of a summary. False if the client does not want them.
+    pub(crate) fn summary_delta(
+        &self,
+        session_id: &Arc<str>,
+        navigation_id: &str,
+        index: u64,
+        delta: &str,
+    ) -> bool {
+        let declared = self.client().is_some_and(|client| client.summary_deltas);
+        let wanted = declared && self.wants(notification::SummaryDelta::NAME);
+        if wanted {
+            self.outbox
+                .push_delta(session_id, navigation_id, index, delta);
+        }
+        wanted
+    }
+
+    /// Sends progress to a client that wants it.
+    pub(crate) fn progress(&self, token: &RequestId, progress: u64) {
+        self.progress_toward(token, progress, None);
+    }
+
+    /// As [`Self::progress`], with the total.
+    pub(crate) fn progress_toward(&self, token: &RequestId, progress: u64, total: Option<u64>) {
+        let wanted = self.client().is_some_and(|client| client.progress);
+        if !(wanted && self.wants(notification::Progress::NAME)) {
+            return;
+        }
+        let told = notification::Progress {
+            token: token.clone(),
+            progress: progress as f64,
+            total: total.map(|total| total as f64),
+            message: None,
+        };
+        if let Some(message) = super::notify::message(&told) {
+            self.send(message, Class::Progress);
+        }
+    }
+
+    /// Whether the client wants the hits of a search as they are found.
+    pub(crate) fn wants_search_hits(&self) -> bool {
+        let declared = self.client().is_some_and(|client| client.search_hits);
+        declared && self.wants(notification::FoundHit::NAME)
+    }
+
+    /// Queues a hit of the search with this `token`. The outbox may drop it, since the result contains it too.
+    pub(crate) fn search_hit(&self, token: &RequestId, hit: wire::SearchHit) {
+        let found = notification::FoundHit {
+            token: token.clone(),
+            hit,
+        };
+        if let Some(message) = super::notify::message(&found) {
+            self.send(message, Class::Progress);
+        }
+    }
+
+    /// Whether a request with this id has not been answered (protocol.md §1.3).
+    pub(crate) fn is_in_use(&self, id: &RequestId) -> bool {
+        self.in_flight().contains_key(id)
+    }
+
+    /// Reserves the id of a request until its response is queued.
+    pub(crate) fn begin(&self, call: &Arc<Call>) {
+        if let Some(id) = &call.id {
+            self.in_flight().insert(id.clone(), Arc::clone(call));
+        }
+    }
+
+    /// Has `push` queue the response of a request, and frees the id, as one step: a request that uses the id again is
+    /// answered after this one, and a client that has read the response finds the id free.
+    pub(crate) fn respond(&self, id: &RequestId, push: impl FnOnce(&Outbox)) {
+        let mut in_flight = self.in_flight();
+        in_flight.remove(id);
+        push(&self.outbox);
+    }
+
+    fn in_flight(&self) -> MutexGuard<'_, HashMap<RequestId, Arc<Call>>> {
+        lock(&self.in_flight)
+    }
+
+    /// Cancels every request that waits.
+    pub fn cancel_all(&self) {
+        let waiting: Vec<Arc<Call>> = self.in_flight().values().cloned().collect();
+        for request in waiting {
+            request.cancel.cancel();
+        }
+    }
+
+    /// Cancels the request with this id, if it waits.
+    pub(crate) fn cancel(&self, id: &RequestId) {
+        let request = self.in_flight().get(id).cloned();
+        if let Some(request) = request {
+            request.cancel.cancel();
+        }
+    }
+
+    /// The abort handles of a session's navigations; with those that name no session if `unnamed`.
+    pub(crate) fn asked_navigations(
+        &self,
+        session_id: &str,
+        unnamed: bool,
+        is_meant: impl Fn(&str) -> bool,
+    ) -> Vec<Cancel> {
+        let in_flight = self.in_flight();
+        let meant = in_flight.values().filter(|request| {
+            request.navigation().is_some_and(|asked| {
+                let of = asked.session_id.as_deref();
+                of.map_or(unnamed, |id| id == session_id) && is_meant(&asked.navigation_id)
+            })
+        });
+        meant.map(|request| request.cancel.clone()).collect()
+    }
+}

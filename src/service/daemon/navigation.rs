@@ -1,0 +1,590 @@
+//! The nine steps of a navigation (protocol.md §4), and the waiting between them. [`treelined_core::flow::navigate`] has the
+//! steps themselves.
+
+use super::commit::Change;
+use super::convert;
+use super::notify::SessionTree;
+use super::question;
+use super::reading;
+use super::release::{PlannedOperation, Release, SessionRequest, WaitingOperation};
+use super::summaries::{self, Listener, SummaryJob, id_text};
+use std::sync::Arc;
+use std::time::Duration;
+use treelined_core::context::Edits;
+use treelined_core::durability::Durability;
+use treelined_core::entry::Kind as EntryKind;
+use treelined_core::entry::draft::{self, Draft};
+use treelined_core::error::{Error, Kind, Result};
+use treelined_core::flow::leaf::BranchSummary;
+use treelined_core::flow::navigate::{self, NavigationPlan};
+use treelined_core::id::{EntryId, ExpectedLeaf};
+use treelined_core::json;
+use treelined_core::name;
+use treelined_core::summary::files::FileCollector;
+use treelined_core::summary::request::{self, Material, SummaryOptions};
+use treelined_core::summary::{FileLists, ModelName, SummaryRequest, SummarySubject, Usage, frame};
+use treelined_core::tree::Node;
+pub use treelined_files::session::{Activity, SessionState};
+use treelined_wire::{self as wire, BeforeEvent, NavigationReason, notification};
+
+/// If no summary is wanted, entries larger than this together, in bytes, are sent as ids.
+const MAX_UNWANTED_BYTES: u64 = 1 << 20;
+
+/// The options of the caller of a navigation.
+pub(crate) struct Navigator {
+    pub kind: NavigationKind,
+    pub expected: ExpectedLeaf,
+    pub navigation_id: String,
+    pub wants_summary: bool,
+    pub wishes: SummaryOptions,
+    pub label: Option<String>,
+    /// As the caller gave it.
+    pub answer_timeout: Option<Duration>,
+    pub on_no_answer: wire::OnNoAnswer,
+    pub dry_run: bool,
+}
+
+/// The kind of a navigation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NavigationKind {
+    /// Moves the leaf to the target; a summary of the branch it leaves is optional. With `rewind`, moves it above a
+    /// user message even if that message is the leaf.
+    To { rewind: bool },
+    /// Keeps the leaf, and appends a summary of the other branch.
+    Merge,
+}
+
+/// The state of the tree when the navigation began, with bodies.
+struct Preparation {
+    plan: NavigationPlan,
+    abandoned_steps: u64,
+    /// Has no files and no goal if no summarizer runs.
+    material: Material,
+    /// Set if the entries are too large to be sent.
+    ids: Option<Ids>,
+    model: Option<ModelName>,
+    draft: Option<Draft>,
+}
+
+/// The ids of entries that are too large to be sent.
+struct Ids {
+    /// The entries after the nearest compaction.
+    entries: wire::IdList,
+    /// The entries that this compaction kept.
+    kept: Option<wire::IdList>,
+}
+
+impl Preparation {
+    /// Reads the bodies if they have at most `limit` bytes together, or if the summarizer needs them.
+    fn read(
+        core: &SessionState,
+        plan: NavigationPlan,
+        limit: u64,
+        summarizes: bool,
+    ) -> Result<Self> {
+        let compaction = plan.previous_compaction().map(|node| core.entry(node));
+        let compaction = compaction.transpose()?;
+        let text = |name: &str| -> Option<String> {
+            let raw = json::get(compaction.as_deref()?, name)?;
+            Some(json::string(raw)?.into_owned())
+        };
+        let kept = compaction.as_ref().map(|_| {
+            let first = text("firstKeptEntryId").and_then(|id| core.tree.find(&id));
+            plan.kept(&core.tree, first)
+        });
+        let kept_nodes = kept.as_deref().unwrap_or_default();
+        let size = reading::size_of(core, plan.entries().iter().copied())
+            + reading::size_of(core, kept_nodes.iter().copied());
+        let reads = summarizes || size <= limit;
+        let bodies = |nodes: &[Node]| match reads {
+            true => bodies(core, nodes),
+            false => Ok(Vec::new()),
+        };
+        let mut material = Material {
+            previous_summary: text("summary"),
+            kept: kept.as_deref().map(bodies).transpose()?,
+            entries: bodies(plan.entries())?,
+            ..Material::default()
+        };
+        if summarizes {
+            material.files = files(core, &plan, &material.entries)?;
+            material.goal = goal(core, &plan)?;
+        }
+        let delivered = material.kept.iter().flatten().chain(&material.entries);
+        let delivered: usize = delivered.map(Vec::len).sum();
+        let fits = reads && delivered as u64 <= limit;
+        let ids = (!fits).then(|| Ids {
+            entries: convert::id_list(&core.tree, plan.entries()),
+            kept: kept.map(|kept| convert::id_list(&core.tree, &kept)),
+        });
+        let draft = plan.editor_entry.map(|node| core.entry(node)).transpose()?;
+        Ok(Self {
+            material,
+            ids,
+            model: summaries::model(core)?,
+            draft: draft.as_deref().map(draft::draft),
+            abandoned_steps: plan.abandoned_steps(&core.tree) as u64,
+            plan,
+        })
+    }
+}
+
+fn bodies(core: &SessionState, nodes: &[Node]) -> Result<Vec<Vec<u8>>> {
+    let (bodies, fetches) = (core.bodies(), core.fetch(nodes.iter().copied())?);
+    let mut reader = bodies.reader();
+    fetches.iter().map(|fetch| reader.entry(fetch)).collect()
+}
+
+/// The files that the branch touched; `entries` are the bodies after its compaction.
+fn files(core: &SessionState, plan: &NavigationPlan, entries: &[Vec<u8>]) -> Result<FileLists> {
+    let mut files = FileCollector::default();
+    let (bodies, fetches) = (core.bodies(), core.fetch(plan.compacted().iter().copied())?);
+    let mut reader = bodies.reader();
+    for fetch in &fetches {
+        reader.see_entry(fetch, |entry| files.note_entry(entry))?;
+    }
+    for entry in entries {
+        files.note_entry(entry);
+    }
+    Ok(files.into_lists())
+}
+
+/// The goal of the branch, with edits applied.
+fn goal(core: &SessionState, plan: &NavigationPlan) -> Result<Option<String>> {
+    let mut edits = Edits::default();
+    for node in core.tree.path(plan.tip()) {
+        if core.tree.kind(node) == EntryKind::ContextEdit {
+            edits.note(&core.entry(node)?);
+        }
+    }
+    for node in plan.goals(&core.tree) {
+        if let Some(goal) = request::goal(core.entry(node)?, &edits) {
+            return Ok(Some(goal));
+        }
+    }
+    Ok(None)
+}
+
+/// The destination of a navigation.
+enum Destination {
+    /// Another entry, with the plan.
+    Move(NavigationPlan),
+    /// The current leaf.
+    Leaf(EntryId),
+}
+
+impl Navigator {
+    /// Navigates to the entry that `find` finds.
+    pub(crate) async fn run(
+        mut self,
+        release: Release,
+        find: impl FnOnce(&SessionState) -> Result<Node>,
+    ) -> Result<wire::Navigation> {
+        let (planning, target) = self.begin(release, find).await?;
+        let plan = match target {
+            Destination::Move(plan) => plan,
+            Destination::Leaf(id) => return self.stay(planning, id).await,
+        };
+        if self.wants_summary {
+            planning
+                .request
+                .check_summarizable(BeforeEvent::SessionBeforeTree)?;
+        }
+        let (planning, preparation) = self.prepare(planning, plan).await?;
+        self.go(planning.release(), preparation).await
+    }
+
+    /// Runs steps 1 to 5 only; returns the question that clients would be asked.
+    pub(crate) async fn dry_run(
+        self,
+        release: Release,
+        find: impl FnOnce(&SessionState) -> Result<Node>,
+    ) -> Result<wire::NavigateTreeResult> {
+        let (planning, target) = self.begin(release, find).await?;
+        let plan = match target {
+            Destination::Move(plan) => plan,
+            Destination::Leaf(_) => {
+                let leaf_id = planning.turn.leaf_id().map(EntryId::new);
+                let stays = unmoved(NavigationReason::AlreadyThere, false, &leaf_id, &leaf_id);
+                return Ok(wire::NavigateTreeResult::Navigation(Box::new(stays)));
+            }
+        };
+        let (planning, mut preparation) = self.prepare(planning, plan).await?;
+        let can_summarize = planning
+            .request
+            .check_summarizable(BeforeEvent::SessionBeforeTree)
+            .is_ok();
+        drop(planning);
+        // Moved, not copied: they may be as large as the client's limit.
+        let entries = std::mem::take(&mut preparation.material.entries).into_iter();
+        let entries: Vec<wire::Raw> = entries.map(convert::raw_owned).collect();
+        let fits = preparation.ids.is_none();
+        let preparation = wire::TreePreparation {
+            entries_to_summarize: fits.then_some(entries),
+            ..self.preparation(&preparation)
+        };
+        let dry_run = wire::DryRun {
+            preparation,
+            can_summarize,
+        };
+        Ok(wire::NavigateTreeResult::DryRun(Box::new(dry_run)))
+    }
+
+    /// Steps 1 to 4.
+    async fn begin(
+        &self,
+        release: Release,
+        find: impl FnOnce(&SessionState) -> Result<Node>,
+    ) -> Result<(PlannedOperation, Destination)> {
+        let activity = Activity::Navigation {
+            id: self.navigation_id.clone(),
+            abort: release.call.cancel.clone(),
+        };
+        let planning = release.begin(&self.expected, activity).await?;
+        let tree = &planning.turn.tree;
+        let node = find(&planning.turn)?;
+        let planned = match self.kind {
+            NavigationKind::To { rewind } => navigate::plan(tree, node, rewind),
+            NavigationKind::Merge => navigate::plan_merge(tree, node),
+        };
+        let target = match planned {
+            navigate::Navigation::Move(plan) => Destination::Move(plan),
+            navigate::Navigation::AlreadyThere => Destination::Leaf(EntryId::new(tree.id(node))),
+        };
+        Ok((planning, target))
+    }
+
+    /// Step 2, if the leaf is the target: appends the label, if one is wanted.
+    async fn stay(
+        &self,
+        planning: PlannedOperation,
+        target_id: EntryId,
+    ) -> Result<wire::Navigation> {
+        let leaf_id = planning.turn.leaf_id().map(EntryId::new);
+        let Some(label) = self.label.clone() else {
+            return Ok(unmoved(
+                NavigationReason::AlreadyThere,
+                false,
+                &leaf_id,
+                &leaf_id,
+            ));
+        };
+        let change = planning.into_change();
+        let (source, abort) = (Arc::clone(&change.daemon.source), change.cancel.clone());
+        let expected = self.expected.clone();
+        let write = move |core: &SessionState| {
+            core.check_expected_leaf(&expected)?;
+            // From this point the navigation cannot be aborted.
+            if !abort.commit() {
+                return Err(Error::cancelled());
+            }
+            let planned = navigate::label_at_leaf(&core.tree, &*source, &target_id, &label);
+            Ok(planned)
+        };
+        let then = |core: &SessionState, written: Option<Durability>| -> Result<wire::Navigation> {
+            let entry = core.leaf().map(|node| core.entry(node)).transpose()?;
+            Ok(wire::Navigation {
+                new_leaf_id: core.leaf_id().map(str::to_owned),
+                label_entry: entry.as_deref().map(convert::raw),
+                durability: convert::durability_of_write(written),
+                ..unmoved(NavigationReason::AlreadyThere, false, &leaf_id, &leaf_id)
+            })
+        };
+        match change.commit(write, then).await {
+            Ok(changed) => changed.seen,
+            Err(error) if error.kind == Kind::Cancelled => Ok(aborted(&leaf_id)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Steps 6 to 9.
+    async fn go(
+        &mut self,
+        waiting: WaitingOperation,
+        preparation: Preparation,
+    ) -> Result<wire::Navigation> {
+        let old = &preparation.plan.old_leaf_id;
+        let given = match self.ask(&waiting.request, &preparation).await {
+            Ok(given) => given,
+            Err(refusal) => return Ok(refused(refusal, old)),
+        };
+        let worthless = self.wants_summary && !preparation.plan.worth_summarizing;
+        let summary = match given {
+            Some(summary) => Some(summary).filter(|summary| !summary.is_empty()),
+            None if self.wants_summary && !worthless => {
+                match self.summarize(&waiting.request, &preparation).await {
+                    Ok(summary) => Some(summary),
+                    Err(error) if error.kind == Kind::Cancelled => return Ok(aborted(old)),
+                    Err(error) => return Err(error),
+                }
+            }
+            None => None,
+        };
+        let is_worthless = worthless && summary.is_none();
+        let reason = is_worthless.then_some(NavigationReason::NothingToSummarize);
+        if summary.is_none() && preparation.plan.merges.is_some() {
+            return Ok(unmoved(
+                NavigationReason::NothingToSummarize,
+                false,
+                old,
+                old,
+            ));
+        }
+        let abort = waiting.request.call.cancel.clone();
+        let change = match waiting.reached().await {
+            Ok(change) => change,
+            Err(_) if abort.is_cancelled() => return Ok(aborted(old)),
+            Err(error) => return Err(error),
+        };
+        match self.commit(change, &preparation, summary, reason).await {
+            Err(error) if error.kind == Kind::Cancelled => Ok(aborted(old)),
+            committed => committed,
+        }
+    }
+
+    /// Step 5: reads the bodies for the clients and the summarizer. Reads large branches on a blocking thread, with the
+    /// guard, since bodies may need the tree.
+    async fn prepare(
+        &self,
+        planning: PlannedOperation,
+        plan: NavigationPlan,
+    ) -> Result<(PlannedOperation, Preparation)> {
+        let limit = self.bodies_limit(&planning);
+        let wants_summary = self.wants_summary && plan.worth_summarizing;
+        let summarizes = wants_summary
+            && !self.dry_run
+            && planning.request.call.daemon.settings.summarizer.is_some();
+        // A summarizer needs the goal, which may be anywhere on the path.
+        let walks = summarizes && planning.turn.tree.node_count() > reading::INLINE_ENTRIES;
+        let size = match walks {
+            true => u64::MAX,
+            false => reading::size_of(&planning.turn, plan.abandoned.iter().copied()),
+        };
+        let read = move |core: &SessionState| Preparation::read(core, plan, limit, summarizes);
+        planning.read(size, read).await
+    }
+
+    /// The limit of the entries in a before event or a dry run, in bytes together.
+    fn bodies_limit(&self, planning: &PlannedOperation) -> u64 {
+        let frame = planning.request.call.connection.client_frame_bytes();
+        let frame = frame.saturating_sub(8192) as u64;
+        if self.wants_summary || self.dry_run {
+            frame
+        } else {
+            frame.min(MAX_UNWANTED_BYTES)
+        }
+    }
+
+    fn preparation(&self, prepared: &Preparation) -> wire::TreePreparation {
+        let material = &prepared.material;
+        let raw = |entries: &Vec<Vec<u8>>| -> Vec<wire::Raw> {
+            entries.iter().map(|entry| convert::raw(entry)).collect()
+        };
+        let ids = prepared.ids.as_ref();
+        let fits = ids.is_none();
+        wire::TreePreparation {
+            target_id: prepared.plan.target_id.as_str().to_owned(),
+            old_leaf_id: id_text(&prepared.plan.old_leaf_id),
+            common_ancestor_id: id_text(&prepared.plan.common_ancestor_id),
+            abandoned_count: prepared.abandoned_steps,
+            previous_summary: material.previous_summary.clone(),
+            kept_entries: material.kept.as_ref().filter(|_| fits).map(raw),
+            kept_entry_ids: ids.and_then(|ids| ids.kept.clone()),
+            entries_to_summarize: fits.then(|| raw(&material.entries)),
+            entry_ids: ids.map(|ids| ids.entries.clone()),
+            truncated: (!fits).then_some(true),
+            user_wants_summary: self.wants_summary,
+            model: prepared.model.as_ref().map(summaries::wire_model),
+            custom_instructions: self.wishes.custom_instructions.clone(),
+            replace_instructions: Some(self.wishes.replace_instructions),
+            label: self.label.clone(),
+        }
+    }
+
+    /// Step 6: sends the question and waits for the answers. Overrides change the options; a refusal is the error.
+    async fn ask(
+        &mut self,
+        request: &SessionRequest,
+        prepared: &Preparation,
+    ) -> std::result::Result<Option<BranchSummary>, NavigationEnd> {
+        let asking = question::EventQuestion {
+            navigation_id: Some(&self.navigation_id),
+            takes_summary: self.wants_summary,
+            ..request.asking(BeforeEvent::SessionBeforeTree, self.answer_timeout)
+        };
+        let decided = question::put(asking, |put| notification::SessionBeforeTree {
+            session_id: put.session_id,
+            seq: put.seq,
+            event_id: put.event_id,
+            navigation_id: self.navigation_id.clone(),
+            timeout_ms: put.timeout_ms,
+            preparation: self.preparation(prepared),
+        });
+        let mut decision = decided.await.map_err(|_| NavigationEnd::Aborted)?;
+        if let Some(refusal) = decision.refusal(self.on_no_answer) {
+            return Err(NavigationEnd::Answered(refusal));
+        }
+        summaries::override_options(&mut self.wishes, &mut decision);
+        if let Some(label) = &decision.label {
+            self.label = name::given(label);
+        }
+        Ok(decision.summary.as_ref().map(summaries::given))
+    }
+
+    /// Step 7: the configured summarizer.
+    async fn summarize(
+        &self,
+        request: &SessionRequest,
+        prepared: &Preparation,
+    ) -> Result<BranchSummary> {
+        let writing = SummaryJob {
+            connection: &request.call.connection,
+            open: &request.open,
+            listener: Listener::Deltas {
+                navigation_id: &self.navigation_id,
+            },
+            model: prepared.model.as_ref(),
+            abort: &request.call.cancel,
+        };
+        let material = prepared.material.clone();
+        let (wishes, model) = (self.wishes.clone(), prepared.model.clone());
+        let subject = match prepared.plan.merges {
+            Some(_) => SummarySubject::Merge,
+            None => SummarySubject::Branch,
+        };
+        let written = writing.write(move |summarizer| SummaryRequest {
+            subject,
+            ..request::branch_request(material, wishes, summarizer.budget(model.as_ref()))
+        });
+        let (request, summary) = written.await?;
+        Ok(BranchSummary {
+            text: frame::finish(subject, &summary.text, &request.files),
+            details: Some(request.files.to_details()),
+            usage: summary.usage.map(Usage::to_json),
+            from_hook: false,
+        })
+    }
+
+    /// Steps 8 and 9: one write, then `session_tree`.
+    async fn commit(
+        &self,
+        change: Change,
+        prepared: &Preparation,
+        summary: Option<BranchSummary>,
+        reason: Option<NavigationReason>,
+    ) -> Result<wire::Navigation> {
+        let (daemon, open) = (Arc::clone(&change.daemon), Arc::clone(&change.open));
+        let source = Arc::clone(&daemon.source);
+        let (plan, label) = (prepared.plan.clone(), self.label.clone());
+        let from_hook = summary.as_ref().is_some_and(|summary| summary.from_hook);
+        let has_summary = summary.is_some();
+        let has_label = label.is_some();
+        let abort = change.cancel.clone();
+        let expected = self.expected.clone();
+        let write = move |core: &SessionState| {
+            core.check_expected_leaf(&expected)?;
+            core.check_leaf_is_still(plan.old_leaf_id.as_ref().map(EntryId::as_str))?;
+            // From this point the navigation cannot be aborted.
+            if !abort.commit() {
+                return Err(Error::cancelled());
+            }
+            let summary = summary.as_ref();
+            navigate::commit(&core.tree, &*source, &plan, summary, label.as_deref())
+        };
+        // Bookkeeping may have been appended since the plan.
+        let old_leaf_id = change.turn.leaf_id().map(str::to_owned);
+        let then = |core: &SessionState, written: Option<Durability>| -> Result<wire::Navigation> {
+            let path: Vec<_> = core.tree.ancestors(core.leaf()).take(2).collect();
+            let label_node = path.first().copied().filter(|_| has_label);
+            let summary_node = path
+                .get(usize::from(has_label))
+                .copied()
+                .filter(|_| has_summary);
+            let entry = |node| core.entry(node);
+            let label_entry = label_node.map(entry).transpose()?;
+            let summary_entry = summary_node.map(entry).transpose()?;
+            let new_leaf_id = core.leaf_id().map(str::to_owned);
+            let moved = SessionTree {
+                old_leaf_id: old_leaf_id.as_deref(),
+                new_leaf_id: new_leaf_id.as_deref(),
+                cause: wire::MoveCause::NavigateTree,
+                navigation_id: Some(&self.navigation_id),
+                summary_entry: summary_entry.as_deref(),
+                label_entry: label_entry.as_deref(),
+                from_hook: has_summary.then_some(from_hook),
+            };
+            // A merge only appends.
+            if prepared.plan.merges.is_none() {
+                daemon.session_tree(&open, moved);
+            }
+            let draft = prepared.draft.as_ref();
+            Ok(wire::Navigation {
+                cancelled: false,
+                reason,
+                by: None,
+                message: None,
+                editor_text: draft.map(|draft| draft.text.clone()),
+                editor_images: draft.and_then(editor_images),
+                old_leaf_id: old_leaf_id.clone(),
+                new_leaf_id,
+                summary_entry: summary_entry.as_deref().map(convert::raw),
+                label_entry: label_entry.as_deref().map(convert::raw),
+                from_hook: has_summary.then_some(from_hook),
+                durability: convert::durability_of_write(written),
+            })
+        };
+        change.commit(write, then).await?.seen
+    }
+}
+
+/// The images of a draft, if it has any.
+fn editor_images(draft: &Draft) -> Option<Vec<wire::Raw>> {
+    let images = draft.images.iter().map(|image| convert::raw(image));
+    (!draft.images.is_empty()).then(|| images.collect())
+}
+
+/// The reason why a navigation ends while its question is open.
+enum NavigationEnd {
+    Aborted,
+    Answered(question::Refusal),
+}
+
+fn refused(refusal: NavigationEnd, leaf_id: &Option<EntryId>) -> wire::Navigation {
+    let (reason, by, message) = match refusal {
+        NavigationEnd::Aborted => (NavigationReason::Aborted, None, None),
+        NavigationEnd::Answered(refusal) => (refusal.reason.into(), refusal.by, refusal.message),
+    };
+    wire::Navigation {
+        by,
+        message,
+        ..unmoved(reason, true, leaf_id, leaf_id)
+    }
+}
+
+/// The result of a navigation that was aborted; the leaf is `leaf_id`.
+pub(crate) fn aborted(leaf_id: &Option<EntryId>) -> wire::Navigation {
+    unmoved(NavigationReason::Aborted, true, leaf_id, leaf_id)
+}
+
+/// A navigation that changed nothing.
+fn unmoved(
+    reason: NavigationReason,
+    cancelled: bool,
+    old_leaf_id: &Option<EntryId>,
+    new_leaf_id: &Option<EntryId>,
+) -> wire::Navigation {
+    wire::Navigation {
+        cancelled,
+        reason: Some(reason),
+        by: None,
+        message: None,
+        editor_text: None,
+        editor_images: None,
+        old_leaf_id: id_text(old_leaf_id),
+        new_leaf_id: id_text(new_leaf_id),
+        summary_entry: None,
+        label_entry: None,
+        from_hook: None,
+        durability: wire::Durability::None,
+    }
+}

@@ -1,0 +1,160 @@
+//! The runtime file: who the daemon is and how to reach it.
+//!
+//! The daemon holds the file's lock as long as it lives. So the file of a daemon that was killed is known as such,
+//! even if another process has its number.
+
+use super::place::Place;
+use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::{File, TryLockError};
+use std::io::{Read, Write};
+use std::sync::Arc;
+use treelined_files::os::file::{Location, identity_of, is_private, status_of};
+use treelined_files::os::handle::HandleAccess;
+use treelined_files::os::temporary::{self, Temporary};
+
+/// The most bytes of the file that are read.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// The content of the runtime file (protocol.md §10).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DaemonInfo {
+    pub pid: u32,
+    pub socket: String,
+    /// The URL of the WebSocket; null without one.
+    pub web_socket: Option<String>,
+    /// The token for the WebSocket.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+    /// The version of the program.
+    pub version: String,
+    pub protocol_version: u32,
+    pub session_dir: String,
+    /// ISO 8601.
+    pub started_at: String,
+    pub environment: EnvironmentOrigin,
+    /// The daemon's options in force, by their names on the command line.
+    pub options: BTreeMap<String, String>,
+}
+
+/// The user and the process whose environment variables and keys the daemon has.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EnvironmentOrigin {
+    pub uid: u32,
+    /// The variable `USER`.
+    pub user: Option<String>,
+    pub started_by: Starter,
+    /// The process that has started the daemon.
+    pub pid: Option<u32>,
+    pub cwd: String,
+}
+
+/// How a daemon was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Starter {
+    /// `treelined connect --start`.
+    Connect,
+    /// `treelined serve --listen`.
+    Serve,
+    /// Socket activation.
+    Systemd,
+}
+
+/// The runtime file of this process, locked.
+#[derive(Debug)]
+pub(super) struct RuntimeFile {
+    file: Arc<File>,
+    /// The files that it has replaced, with their locks: a process that has read one of them asks whether the daemon
+    /// lives.
+    replaced: Vec<Arc<File>>,
+}
+
+impl RuntimeFile {
+    /// Writes the file, in place of that of a dead daemon.
+    pub(super) fn write(place: &Place, info: &DaemonInfo) -> anyhow::Result<Self> {
+        let path = place.runtime_file();
+        let failed = || format!("write {}", path.display());
+        let at = Location::of_path(&path)?;
+        // Unfinished files of daemons that were killed. They do not prevent another one.
+        let _unreadable = temporary::remove_abandoned(&at.folder);
+        let mut text = serde_json::to_vec_pretty(info)?;
+        text.push(b'\n');
+        let temporary = Temporary::for_name(&at.folder, &at.name).with_context(failed)?;
+        let file = Arc::clone(temporary.file());
+        (&*file).write_all(&text).with_context(failed)?;
+        temporary.name_locked(&at).with_context(failed)?;
+        // Not locked yet where a file in the making is not.
+        file.lock().with_context(failed)?;
+        Ok(Self {
+            file,
+            replaced: Vec::new(),
+        })
+    }
+
+    /// Replaces the content.
+    pub(super) fn rewrite(&mut self, place: &Place, info: &DaemonInfo) -> anyhow::Result<()> {
+        let Self { file, .. } = Self::write(place, info)?;
+        self.replaced.push(std::mem::replace(&mut self.file, file));
+        Ok(())
+    }
+
+    /// Removes the file, unless another daemon has replaced it.
+    pub(super) fn remove(self, place: &Place) {
+        let path = place.runtime_file();
+        let own = status_of(&self.file).map(|status| status.identity).ok();
+        if own.is_some() && identity_of(&path) == own {
+            super::remove(&path);
+        }
+    }
+}
+
+/// A runtime file that was read.
+#[derive(Debug)]
+pub struct FoundInfo {
+    pub info: DaemonInfo,
+    file: File,
+}
+
+impl FoundInfo {
+    /// Whether the daemon lives.
+    pub fn is_alive(&self) -> bool {
+        matches!(self.file.try_lock_shared(), Err(TryLockError::WouldBlock)) || {
+            let _released = self.file.unlock();
+            false
+        }
+    }
+}
+
+/// Reads the runtime file, of a living or a dead daemon; `None` if there is none. Fails if it was not written by
+/// this user.
+pub fn read(place: &Place) -> anyhow::Result<Option<FoundInfo>> {
+    let path = place.runtime_file();
+    if identity_of(&path).is_none() {
+        return Ok(None);
+    }
+    let at = Location::of_path(&path)?;
+    let file = at.folder.file(&at.name, HandleAccess::Read)?;
+    let failed = || format!("read {}", path.display());
+    if !is_private(&file).with_context(failed)? {
+        bail!(
+            "{} belongs to another user or can be written by others: remove it",
+            path.display()
+        );
+    }
+    let mut text = Vec::new();
+    (&file)
+        .take(MAX_BYTES)
+        .read_to_end(&mut text)
+        .with_context(failed)?;
+    let info = serde_json::from_slice(&text).with_context(|| {
+        format!(
+            "{} was not written by a daemon of this version: end that daemon, or remove the file",
+            path.display()
+        )
+    })?;
+    Ok(Some(FoundInfo { info, file }))
+}

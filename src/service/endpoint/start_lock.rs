@@ -1,0 +1,100 @@
+//! The lock of a socket: its holder alone may remove a stale socket and bind a new one.
+//!
+//! The system releases it when its holder dies. No program inherits it, but for a daemon that is started: its
+//! starter passes the lock on as stdin.
+
+use super::place::Place;
+use anyhow::{Context, bail};
+use std::fs::{File, TryLockError};
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+use treelined_files::os::file::{Location, identity_of, is_private, status_of};
+use treelined_files::os::handle::HandleAccess;
+
+/// How long to wait between two tries.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// The held lock, released on drop.
+#[must_use]
+#[derive(Debug)]
+pub struct StartLock(File);
+
+impl StartLock {
+    /// Takes the lock; `None` if another process holds it.
+    pub(crate) fn try_take(place: &Place) -> anyhow::Result<Option<Self>> {
+        let path = place.lock_file();
+        let file = open_private(&path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => {
+                Err(error).with_context(|| format!("lock {}", path.display()))
+            }
+        }
+    }
+
+    /// Waits for the lock.
+    pub(crate) fn take(place: &Place, patience: Duration) -> anyhow::Result<Self> {
+        let began = Instant::now();
+        loop {
+            if let Some(lock) = Self::try_take(place)? {
+                return Ok(lock);
+            }
+            if began.elapsed() > patience {
+                bail!(Self::held(place));
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Whether another process holds the lock.
+    pub(super) fn is_taken(place: &Place) -> bool {
+        let open = |at: Location| at.folder.file(&at.name, HandleAccess::Read);
+        let file = Location::of_path(&place.lock_file()).and_then(open);
+        file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+
+    /// The message for a lock that is not released.
+    pub(super) fn held(place: &Place) -> String {
+        let path = place.lock_file();
+        format!(
+            "another process has held the lock {path} for seconds without starting a daemon: end it (`fuser {path}` \
+             finds it), or give another path with --socket",
+            path = path.display()
+        )
+    }
+
+    /// The lock that a starter has passed on as this stream; `None` if the stream is another file.
+    pub(super) fn passed_on(place: &Place, file: File) -> io::Result<Option<Self>> {
+        let is_lock = identity_of(&place.lock_file()) == Some(status_of(&file)?.identity);
+        // On the starter's open file this takes nothing: the lock belongs to the file, not to a process.
+        Ok((is_lock && file.try_lock().is_ok()).then_some(Self(file)))
+    }
+
+    /// The lock as a stream of a child, which holds it from then on.
+    pub(super) fn into_stream(self) -> Stdio {
+        self.0.into()
+    }
+}
+
+/// Opens a file beside the socket for reading and appending, and makes it (0600) if it is missing. Fails if it is
+/// a link, or no regular file, or if another user could change it.
+pub(super) fn open_private(path: &Path) -> anyhow::Result<File> {
+    let at = Location::of_path(path)?;
+    let file = match at.folder.create(&at.name) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            at.folder.file(&at.name, HandleAccess::Append)?
+        }
+        other => other.with_context(|| format!("make {}", path.display()))?,
+    };
+    let is_private = is_private(&file).with_context(|| path.display().to_string())?;
+    if !is_private {
+        bail!(
+            "{} belongs to another user or can be written by others: remove it, or give another path with --socket",
+            path.display()
+        );
+    }
+    Ok(file)
+}

@@ -1,0 +1,43 @@
+//! The daemon: connections, requests in order, questions to clients, notifications, and the ends of all of these.
+//!
+//! Requests to one session take effect in the order in which they came; a request that waits for a client or a
+//! summarizer lets others pass and checks the leaf again before it writes. Every question has one outcome, also if the
+//! client that was asked dies: silence does not consent. A client that stops reading holds up nobody else, and what is
+//! kept for it has a limit. What the daemon does with conversations of other tools and with other machines are
+//! [`parts::Parts`] that the program gives. This crate promises no interface to other programs; clients have the
+//! protocol.
+//!
+//! In reading order: [`stdio`] cuts frames, and is the one queue of output; [`rpc`] has the method table and the way from
+//! a frame to a handler and back; [`daemon`] is what all connections share; [`ask`], [`peers`] and [`people`] are
+//! questions; [`hooks`] and [`extensions`] are the user's programs; [`serve`], [`endpoint`] and [`web`] are the places
+//! where clients connect.
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss,
+        reason = "numbers of tests are small"
+    )
+)]
+
+pub mod ask;
+pub mod commands;
+pub mod daemon;
+pub mod endpoint;
+pub mod extensions;
+pub mod hooks;
+pub mod parts;
+pub mod peers;
+pub mod people;
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "limits that clients give are cut to the size of memory"
+)]
+pub mod rpc;
+pub mod serve;
+pub mod settings;
+pub mod stdio;
+pub mod summarizer;
+pub mod web;

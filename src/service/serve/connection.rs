@@ -1,0 +1,281 @@
+//! The threads of one connection: one reads and dispatches, one writes.
+//!
+//! Both sleep in the kernel while the connection is idle. The reader of a socket ends its connection: a failed write
+//! and a request to end both end its input.
+
+use super::Server;
+use crate::daemon::connection::{Connection, Transport};
+use crate::extensions::{ExtensionRun, ExtensionSockets};
+use crate::rpc::Dispatcher;
+use crate::stdio::{Frame, FrameReader, Outbox, Shortcut, id_in_head};
+use std::fs::File;
+use std::io::{self, Read};
+use std::net::Shutdown;
+use std::pin::pin;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+pub use treelined_files::os::socket::{self, Stream};
+use treelined_files::os::{ready, stream::into_file};
+
+/// How long running requests may take after a signal or `shutdown`.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
+/// The time for which cancelled requests may still answer.
+pub(super) const LAST_WORDS: Duration = Duration::from_secs(3);
+/// The time without reading after which a client is not waited for while the daemon ends, nor an extension at its end.
+const STALLED: Duration = Duration::from_secs(1);
+/// The longest end of a connection that is asked to end.
+pub(super) const LONGEST_END: Duration = SHUTDOWN_GRACE.saturating_add(LAST_WORDS);
+
+/// Bytes of the stack of a thread that reads a socket. Only the pages in use take memory.
+const READER_STACK: usize = 1 << 20;
+/// Bytes of the stack of a thread that writes.
+const WRITER_STACK: usize = 128 << 10;
+
+/// The reason why a connection ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EndReason {
+    /// The input has ended; running requests may finish.
+    InputEnded,
+    /// A header block has no length, so the next message cannot be found.
+    BadBlock,
+    /// A signal, `shutdown`, or the end of the client's process.
+    Asked,
+    /// The client reads no more.
+    OutputBroken,
+}
+
+/// A connection with its dispatcher.
+pub(super) struct ServedConnection {
+    server: Arc<Server>,
+    pub(super) connection: Arc<Connection>,
+    pub(super) dispatcher: Dispatcher,
+}
+
+impl ServedConnection {
+    pub(super) fn new(server: &Arc<Server>, transport: Transport) -> anyhow::Result<Self> {
+        let outbox = Outbox::new(server.daemon.settings.max_queued_bytes);
+        let connection = Connection::over(transport, &server.daemon, outbox);
+        let dispatcher = Dispatcher::new(Arc::clone(&connection), server.runtime.clone())?;
+        Ok(Self {
+            server: Arc::clone(server),
+            connection,
+            dispatcher,
+        })
+    }
+
+    fn outbox(&self) -> &Arc<Outbox> {
+        &self.connection.outbox
+    }
+
+    /// Starts the thread that writes. It calls `broken` if the client reads no more.
+    pub(super) fn start_writer(
+        &self,
+        mut output: Arc<File>,
+        broken: impl FnOnce() + Send + 'static,
+    ) -> io::Result<JoinHandle<()>> {
+        let outbox = Arc::clone(self.outbox());
+        let write = move || {
+            if outbox.run(&mut output).is_err() {
+                broken();
+            }
+        };
+        let thread = thread::Builder::new().name("writer".into());
+        thread.stack_size(WRITER_STACK).spawn(write)
+    }
+
+    /// Reads frames until the input ends. Responses to frames that have already arrived are written together.
+    pub(super) fn read(&self, input: impl Read, shortcut: Option<&Shortcut>) -> EndReason {
+        let Self {
+            connection,
+            dispatcher,
+            ..
+        } = self;
+        let outbox = self.outbox();
+        let max_frame_bytes = connection.daemon.settings.max_frame_bytes;
+        let mut frames = FrameReader::new(input, max_frame_bytes).on_settled({
+            let outbox = Arc::clone(outbox);
+            move |framing| outbox.set_framing(framing)
+        });
+        let mut more = false;
+        loop {
+            if !more {
+                dispatcher.settle();
+                if connection.is_ending() {
+                    outbox.uncork();
+                    return EndReason::Asked;
+                }
+                match shortcut {
+                    Some(shortcut) => outbox.uncork_through(shortcut),
+                    None => outbox.uncork(),
+                }
+            }
+            let goes_on = || connection.is_asked() || connection.is_ending();
+            if outbox.is_over_limit() {
+                dispatcher.settle();
+            }
+            outbox.wait_for_room(&goes_on);
+            dispatcher.wait_for_room(&goes_on);
+            let frame;
+            (frame, more) = match frames.next_and_more() {
+                Ok(next) => next,
+                Err(error) => {
+                    // A client that was killed resets its socket.
+                    if error.kind() != io::ErrorKind::ConnectionReset {
+                        tracing::warn!(%error, "the input could not be read");
+                    }
+                    return EndReason::InputEnded;
+                }
+            };
+            outbox.cork();
+            match frame {
+                Frame::Message(message) => dispatcher.frame(message, more),
+                Frame::TooLarge { head } => dispatcher.too_large(id_in_head(head)),
+                Frame::BadBlock => {
+                    dispatcher.bad_block();
+                    outbox.uncork();
+                    return EndReason::BadBlock;
+                }
+                Frame::Eof => {
+                    outbox.uncork();
+                    return EndReason::InputEnded;
+                }
+            }
+        }
+    }
+
+    /// Refuses later requests. Ends the time for running ones if the reason limits it.
+    pub(super) fn begin_end(&self, reason: EndReason) {
+        self.connection.end();
+        self.connection.leave_questions();
+        self.outbox().wake();
+        match reason {
+            EndReason::InputEnded | EndReason::BadBlock => {}
+            EndReason::Asked => {
+                self.connection.asked_to_end.cancel();
+            }
+            EndReason::OutputBroken => self.connection.cancel_all(),
+        }
+    }
+
+    /// Waits until `work` is done. Once the connection is asked to end, requests that outlast the grace time are
+    /// cancelled and answered.
+    pub(super) async fn within_grace(&self, work: impl Future<Output = ()>) {
+        let mut work = pin!(work);
+        tokio::select! {
+            () = &mut work => {}
+            () = self.grace_period() => {
+                self.connection.cancel_all();
+                let _stuck = tokio::time::timeout(LAST_WORDS, work).await;
+            }
+        }
+    }
+
+    /// Ends after the grace time that a signal, `shutdown` or the death of the client's process begins; it may
+    /// follow the end of the input.
+    async fn grace_period(&self) {
+        self.connection.asked_to_end.cancelled().await;
+        tokio::time::sleep(SHUTDOWN_GRACE).await;
+    }
+
+    /// Ends this connection, and not the daemon: answers what runs, and removes what belongs to the connection.
+    pub(super) fn finish(&self, reason: EndReason, writer: JoinHandle<()>) {
+        self.begin_end(reason);
+        let daemon = &self.server.daemon;
+        self.server.runtime.block_on(async {
+            self.within_grace(self.dispatcher.drained()).await;
+            daemon.connection_ended(&self.connection).await;
+        });
+        self.outbox().close();
+        let is_extension = self.connection.extension().is_some();
+        let is_limited = || is_extension || daemon.is_ending();
+        if self
+            .outbox()
+            .is_written(&|| is_limited().then_some(STALLED))
+        {
+            let _panicked = writer.join();
+        }
+        daemon.remove_connection(&self.connection);
+        self.server.connection_ended();
+    }
+}
+
+/// Serves a client that has connected to a socket.
+pub(super) fn serve_socket(server: &Arc<Server>, socket: File) -> anyhow::Result<()> {
+    let socket = Arc::new(socket);
+    serve_sockets(server, (&socket, &socket), None)
+}
+
+/// Serves a run of an extension.
+pub(super) fn serve_extension(
+    server: &Arc<Server>,
+    run: ExtensionRun,
+    sockets: ExtensionSockets,
+) -> anyhow::Result<()> {
+    let file = |socket: Stream| Arc::new(into_file(socket));
+    let (input, output) = (file(sockets.input), file(sockets.output));
+    serve_sockets(server, (&input, &output), Some(run))
+}
+
+fn serve_sockets(
+    server: &Arc<Server>,
+    (input, output): (&Arc<File>, &Arc<File>),
+    extension: Option<ExtensionRun>,
+) -> anyhow::Result<()> {
+    let (input, output) = (Arc::clone(input), Arc::clone(output));
+    let ended = Arc::clone(&input);
+    let transport = Transport {
+        // An extension runs in the working directory of the daemon.
+        cwd: extension
+            .as_ref()
+            .map(|_| server.daemon.settings.cwd.clone()),
+        end_input: Box::new(move || socket::end(&ended, Shutdown::Read)),
+        extension,
+    };
+    let served = ServedConnection::new(server, transport)?;
+    let broken = {
+        let (input, output) = (Arc::clone(&input), Arc::clone(&output));
+        let connection = Arc::clone(&served.connection);
+        move || {
+            connection.cancel_all();
+            socket::end(&output, Shutdown::Both);
+            socket::end(&input, Shutdown::Both);
+        }
+    };
+    let id = served.connection.id;
+    let started = start_threads(served, (input, output), broken);
+    if started.is_err() {
+        server.daemon.connections.remove(id);
+    }
+    Ok(started?)
+}
+
+fn start_threads(
+    served: ServedConnection,
+    (input, output): (Arc<File>, Arc<File>),
+    broken: impl FnOnce() + Send + 'static,
+) -> io::Result<()> {
+    let outbox = Arc::clone(served.outbox());
+    if let Some(shortcut) = Shortcut::new(&output) {
+        outbox.write_at_once(shortcut);
+    }
+    let writer = served.start_writer(Arc::clone(&output), broken)?;
+    let reader = move || {
+        let shortcut = Shortcut::new(&output);
+        let reason = served.read(Arc::clone(&input), shortcut.as_ref());
+        let reason = match ready::is_hung_up(&input) {
+            true => EndReason::OutputBroken,
+            false => reason,
+        };
+        served.finish(reason, writer);
+        socket::end(&output, Shutdown::Both);
+        socket::end(&input, Shutdown::Both);
+        if let Some(run) = served.connection.extension() {
+            run.disconnected();
+        }
+    };
+    let thread = thread::Builder::new().name("reader".into());
+    let started = thread.stack_size(READER_STACK).spawn(reader);
+    // Without a reader, the writer ends.
+    started.map(drop).inspect_err(|_| outbox.close())
+}

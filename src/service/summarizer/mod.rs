@@ -1,0 +1,76 @@
+//! Writes the summary that a [`SummaryRequest`] asks for, with the configured summarizer (semantics.md §3).
+//!
+//! This module runs programs and speaks HTTP. The request, the prompts and the built-in outline are pure:
+//! [`treelined_core::summary`].
+
+pub(crate) mod command;
+pub mod llm;
+
+use std::sync::Arc;
+use treelined_core::error::{Error, Kind};
+use treelined_core::summary::conversation::TokenBudget;
+use treelined_core::summary::{ModelName, Summary, SummaryRequest, outline};
+use treelined_files::blocking::blocking;
+use treelined_files::os::program::Program;
+
+/// Receives the text of a summary piece by piece, as it is written.
+pub(crate) type OnPiece<'a> = &'a (dyn Fn(&str) + Send + Sync);
+
+/// A configured summarizer.
+#[derive(Debug, Clone)]
+pub enum Summarizer {
+    /// The built-in outline: deterministic and offline.
+    Outline,
+    /// A program of the user.
+    Command {
+        program: Program,
+        budget: TokenBudget,
+    },
+    /// A model over HTTP.
+    Llm(llm::Llm),
+}
+
+impl Summarizer {
+    /// Its name on the command line and in `capabilities.summarizer` (protocol.md §2).
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Outline => "outline",
+            Self::Command { .. } => "command",
+            Self::Llm(_) => "llm",
+        }
+    }
+
+    /// How much of a conversation the summarizer can receive.
+    pub fn budget(&self, model: Option<&ModelName>) -> TokenBudget {
+        match self {
+            Self::Outline => TokenBudget::default(),
+            Self::Command { budget, .. } => *budget,
+            Self::Llm(llm) => llm.budget(model),
+        }
+    }
+
+    /// Writes the summary. Fails with `summarizerFailed`, except for the outline, which never fails. Dropping
+    /// the future ends the work: it kills the program or closes the connection.
+    pub async fn summarize(
+        &self,
+        request: Arc<SummaryRequest>,
+        model: Option<&ModelName>,
+        on_piece: OnPiece<'_>,
+    ) -> Result<Summary, Error> {
+        match self {
+            Self::Outline => {
+                let text = blocking(move || Ok(outline::outline(&request))).await?;
+                on_piece(&text);
+                Ok(Summary { text, usage: None })
+            }
+            Self::Command { program, .. } => command::summarize(program, &request, on_piece).await,
+            Self::Llm(llm) => llm.summarize(&request, model, on_piece).await,
+        }
+    }
+}
+
+/// The error `summarizerFailed` with its cause.
+fn failed(cause: &str, message: impl Into<String>) -> Error {
+    let details = serde_json::json!({ "cause": cause });
+    Error::new(Kind::SummarizerFailed, message.into()).with_details(details)
+}

@@ -1,0 +1,30 @@
+//! The page and the WebSocket for browsers: HTTP on a loopback address (protocol.md §17).
+//!
+//! [`address`] binds the port, with the token that [`saved`] keeps in `web.json` for the next start. [`server`] accepts
+//! connections and answers requests: [`gate`] checks `Host` and `Origin`, [`document`] is the page. After the
+//! handshake of a WebSocket, [`first_message`] reads its [`token`] before anything of the protocol is read; then
+//! [`bridge`] joins the WebSocket to a connection of the daemon, as a client of the Unix socket has.
+//!
+//! A refused client learns nothing: every refusal has the same status or close code, and no text.
+
+mod address;
+mod bridge;
+mod document;
+mod first_message;
+mod gate;
+mod saved;
+mod server;
+mod token;
+
+pub use address::{WebAddress, WebListener};
+pub use saved::{WebFolder, page_url};
+pub(crate) use server::{WebBackend, WebServer};
+
+use std::time::Duration;
+
+/// The most clients with a token at a time.
+const MAX_CLIENTS: usize = 64;
+/// The most connections without a token at a time.
+const MAX_GUESTS: usize = 512;
+/// How long a client may take for the headers of a request, and for its first message.
+const HANDSHAKE: Duration = Duration::from_secs(5);
