@@ -1,5 +1,33 @@
-//! The program; the library has all of its code.
+//! treelined keeps the conversations of AI agents as trees, for any client: JSON-RPC on stdin and
+//! stdout, one append-only JSONL file per session.
+//!
+//! The program: its arguments and commands ([`cli`]), its settings ([`config`]), and the importer that the daemon gets
+//! ([`imports`]). The rest is in the crates of this folder; README.md ("The source") lists them in reading order, and
+//! follows one request through them.
 
-fn main() -> std::process::ExitCode {
-    treelined::run()
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss,
+        reason = "numbers of tests are small"
+    )
+)]
+
+mod cli;
+mod config;
+mod imports;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    if cli::completes() {
+        return ExitCode::SUCCESS;
+    }
+    let words: Vec<_> = std::env::args_os().collect();
+    match cli::Arguments::read(&words) {
+        Ok(arguments) => cli::run(arguments),
+        Err(error) => cli::refuse(error),
+    }
 }
