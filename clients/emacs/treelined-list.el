@@ -25,10 +25,18 @@
 
 (defconst treelined-list--delay 0.5 "Seconds for which changes are collected.")
 
-(defun treelined-list--time (timestamp)
-  "Return TIMESTAMP, which a file may have in any form, in local time."
+(defun treelined-list--age (timestamp)
+  "Return how long ago TIMESTAMP was, such as \"5m\" (protocol.md §1.5).
+Return a text that is not a time as it is."
   (condition-case nil
-      (format-time-string "%F %R" (encode-time (iso8601-parse timestamp)))
+      (let ((passed (floor (float-time
+                            (time-subtract nil (encode-time (iso8601-parse timestamp))))))
+            (age "now"))
+        (pcase-dolist (`(,seconds . ,unit) '((60 . "m") (3600 . "h") (86400 . "d")
+                                             (604800 . "w") (31536000 . "y")))
+          (when (>= passed seconds)
+            (setq age (format "%d%s" (/ passed seconds) unit))))
+        age)
     (error timestamp)))
 
 (defun treelined-list--directory-name (directory)
@@ -48,7 +56,7 @@
                       ((string-empty-p first) (propertize "(empty)" 'face 'shadow))
                       (t first))))
     (list row
-          (vector (treelined-list--time (plist-get row :modified))
+          (vector (treelined-list--age (plist-get row :modified))
                   (number-to-string (plist-get row :messageCount))
                   (propertize (treelined-list--directory-name (plist-get row :cwd))
                               'face 'shadow)
@@ -164,7 +172,7 @@
 
 \\{treelined-list-mode-map}"
   :group 'treelined
-  (setq-local tabulated-list-format [("When" 16 nil) ("Messages" 8 nil :right-align t)
+  (setq-local tabulated-list-format [("When" 4 nil) ("Messages" 8 nil :right-align t)
                                      ("Directory" 20 nil) ("Session" 0 nil)]
               tabulated-list-padding 1
               mode-line-process '(:eval (treelined-list--header))
@@ -239,7 +247,7 @@
   (if (seq-empty-p rows)
       (message "treelined: the trash is empty")
     (let* ((choices (mapcar (lambda (row)
-                              (cons (format "%s  %s" (plist-get row :deletedAt)
+                              (cons (format "%s  %s" (treelined-list--age (plist-get row :deletedAt))
                                             (or (plist-get row :name)
                                                 (plist-get row :firstMessage)))
                                     row))

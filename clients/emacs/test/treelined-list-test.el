@@ -29,6 +29,16 @@
     (treelined-test-wait (progn (set-buffer (window-buffer)) (treelined-test-idle-p)))
     (should (= 6 treelined-tree-total))))
 
+;; The list had dates, and every other client ages.
+(ert-deftest treelined-list-times-are-shown-as-ages ()
+  (pcase-dolist (`(,passed . ,age) '((30 . "now") (90 . "1m") (3500 . "58m") (3700 . "1h")
+                                     (86000 . "23h") (600000 . "6d") (604900 . "1w")
+                                     (31535000 . "52w") (31537000 . "1y") (-100 . "now")))
+    (let ((then (time-subtract nil passed)))
+      (should (equal age (treelined-list--age
+                          (format-time-string "%FT%T.000Z" then t))))))
+  (should (equal "yesterday" (treelined-list--age "yesterday"))))
+
 (ert-deftest treelined-list-without-sessions-says-what-to-do ()
   (treelined-test-with
     (treelined)

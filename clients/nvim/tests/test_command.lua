@@ -109,7 +109,7 @@ return {
       child:command('Treelined open')
       child:sees('← active')
       local shown = child:lua('return shown')
-      f.matches(shown[1], '^%d+%-%d+%-%d+ %d+:%d+  says u1 · 4 messages$')
+      f.matches(shown[1], '^ now  says u1 · 4 messages$')
       f.matches(shown[2], '  the first · 4 messages$')
     end,
   },

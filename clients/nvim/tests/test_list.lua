@@ -21,7 +21,7 @@ return {
     'the list follows new, renamed and deleted sessions, and the cursor stays on its session',
     function(t)
       local child, client = listed(t)
-      f.matches(child:lines()[1], '^%d+%-%d+%-%d+ %d+:%d+     4  .*  first$')
+      f.matches(child:lines()[1], '^ now     4  .*  first$')
       local other = f.converse(client, { name = 'second' })
       child:gives('#' .. ALL, 2)
       child:gives("vim.fn.getline('.'):match('first')", 'first')
@@ -31,6 +31,35 @@ return {
       child:sees('renamed')
       assert(client:request_sync('delete_session', { sessionId = other.sessionId }))
       child:gives('#' .. ALL, 1)
+    end,
+  },
+  {
+    -- The list had dates, and every other client ages.
+    'times are shown as ages, in whole units',
+    function()
+      local when = require('treelined.when')
+      local day = 86400
+      for age, passed in pairs({
+        now = 59,
+        ['1m'] = 60,
+        ['59m'] = 3599,
+        ['1h'] = 3600,
+        ['23h'] = day - 1,
+        ['6d'] = 7 * day - 1,
+        ['1w'] = 7 * day,
+        ['52w'] = 365 * day - 10,
+        ['1y'] = 365 * day,
+      }) do
+        -- A second may pass in between.
+        local now = os.time()
+        local iso = os.date('!%Y-%m-%dT%H:%M:%S.000Z', now - passed)
+        local shown = when.age(iso)
+        if os.time() == now then
+          f.equal(shown, age)
+        end
+      end
+      f.equal(when.age(os.date('!%Y-%m-%dT%H:%M:%SZ', os.time() + 1000)), 'now')
+      f.equal(when.age('yesterday'), 'yesterday')
     end,
   },
   {

@@ -58,9 +58,9 @@ local function draw()
   end
   local lines = {}
   for index, each in ipairs(rows) do
-    local text = '%s %5d  %s  %s'
+    local text = '%4s %5d  %s  %s'
     lines[index] =
-      text:format(when.text(each.modified), each.messageCount, folder(each.cwd), row.title(each))
+      text:format(when.age(each.modified), each.messageCount, folder(each.cwd), row.title(each))
   end
   if #rows == 0 then
     lines = { 'There are no sessions. `o` makes one, `i` imports those of other tools.' }

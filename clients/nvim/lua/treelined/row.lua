@@ -22,7 +22,7 @@ end
 ---@return string
 function M.describe(row)
   local count = row.messageCount == 1 and '1 message' or row.messageCount .. ' messages'
-  return ('%s  %s · %s'):format(when.text(row.modified), M.title(row), count)
+  return ('%4s  %s · %s'):format(when.age(row.modified), M.title(row), count)
 end
 
 return M
