@@ -16,12 +16,13 @@
 
 (cl-defstruct treelined-session
   "An open session.
-ID, PATH, NAME and CWD are texts; PATH is nil for a session in memory.
+ID, PATH, NAME, FIRST-MESSAGE and CWD are texts; PATH is nil for a
+session in memory, and FIRST-MESSAGE empty if nothing was said.
 LEAF-ID is the leaf of this daemon, nil before the first entry, and
 OTHERS-LEAF-ID that of the file if other programs have moved it elsewhere.
 CONNECTION is the one on which the session is open.  NAVIGATION is the id
 of the running move that this Emacs has started."
-  id path name cwd leaf-id others-leaf-id newer-turns read-only connection navigation)
+  id path name (first-message "") cwd leaf-id others-leaf-id newer-turns read-only connection navigation)
 
 (defvar-local treelined-session nil
   "The session that this buffer is about.")
@@ -35,10 +36,13 @@ summary) and `closed'.")
   "The sessions of this Emacs by id.")
 
 (defun treelined-session-title (session)
-  "Return the name of SESSION, else its directory and the end of its id."
+  "Return the name of SESSION, else what was said first in it.
+Without both, return its directory and the end of its id."
   (let ((id (treelined-session-id session))
         (directory (treelined-session-cwd session)))
     (or (treelined-session-name session)
+        (let ((said (treelined-session-first-message session)))
+          (and (not (string-empty-p said)) (truncate-string-to-width said 40 nil nil t)))
         (concat (and directory (concat (file-name-nondirectory directory) " "))
                 (substring id (max 0 (- (length id) 12)))))))
 
@@ -54,6 +58,7 @@ summary) and `closed'.")
                       (puthash id (make-treelined-session :id id) treelined-session--table))))
     (setf (treelined-session-path session) (plist-get info :path)
           (treelined-session-name session) (plist-get info :name)
+          (treelined-session-first-message session) (plist-get info :firstMessage)
           (treelined-session-cwd session) (plist-get info :cwd)
           (treelined-session-leaf-id session) (plist-get info :leafId)
           (treelined-session-others-leaf-id session) nil
@@ -177,6 +182,8 @@ Return a value like `treelined-await'."
         (file-leaf (plist-get params :fileLeafId)))
     (setf (treelined-session-leaf-id session) leaf
           (treelined-session-newer-turns session) nil
+          (treelined-session-first-message session)
+          (or (plist-get params :firstMessage) (treelined-session-first-message session))
           ;; Appends of other programs do not move the leaf of this daemon.
           (treelined-session-others-leaf-id session)
           (and (equal (plist-get params :origin) "other")

@@ -18,8 +18,6 @@ use treelined_core::terminal;
 
 /// Rows of one page.
 const PAGE: usize = 100_000;
-/// Rows searched for the first message.
-const FIRST_ROWS: usize = 16;
 /// Most columns for ids.
 const ID_COLUMNS: usize = 16;
 
@@ -76,6 +74,7 @@ struct OpenedSession {
     path: Option<String>,
     cwd: String,
     name: Option<String>,
+    first_message: String,
     leaf_id: Option<String>,
     entry_count: u64,
 }
@@ -129,11 +128,7 @@ fn draw(options: &Options, daemon: &mut ChildDaemon, tree: &TreeArgs) -> anyhow:
         diagnostics,
     } = serde_json::from_str(opened.get()).context("read the answer to open_session")?;
     let mut screen = Screen::paged(options);
-    let first = match session.name {
-        Some(_) => String::new(),
-        None => first_message(daemon)?,
-    };
-    head(&mut screen, &session, &first, tree)?;
+    head(&mut screen, &session, tree)?;
     let mut cursor = None;
     let mut drawing = None;
     let mut rows = 0;
@@ -231,31 +226,6 @@ fn query(typed: &str) -> (&str, &'static str) {
     }
 }
 
-/// What the user said first, on one line; empty if nothing was said.
-fn first_message(daemon: &mut ChildDaemon) -> anyhow::Result<String> {
-    #[derive(Deserialize)]
-    struct FirstRows {
-        nodes: Vec<PreviewRow>,
-    }
-    #[derive(Deserialize)]
-    struct PreviewRow {
-        preview: String,
-        role: Option<String>,
-        style: Option<String>,
-    }
-    let params = json!({ "filter": "user-only", "limit": FIRST_ROWS });
-    let answered = daemon.call("get_tree", &params.to_string())?;
-    let page: FirstRows =
-        serde_json::from_str(answered.get()).context("read the answer to get_tree")?;
-    let said = |row: &PreviewRow| {
-        // A tool wrote a dim one.
-        let is_users = row.role.as_deref() == Some("user") && row.style.is_none();
-        is_users && !row.preview.is_empty()
-    };
-    let first = page.nodes.into_iter().find(said);
-    Ok(first.map(|row| row.preview).unwrap_or_default())
-}
-
 /// The title of a session: its name, else its first message.
 pub(super) fn title<'a>(name: Option<&'a str>, first_message: &'a str) -> &'a str {
     match (name, first_message) {
@@ -265,12 +235,7 @@ pub(super) fn title<'a>(name: Option<&'a str>, first_message: &'a str) -> &'a st
     }
 }
 
-fn head(
-    screen: &mut Screen,
-    session: &OpenedSession,
-    first: &str,
-    tree: &TreeArgs,
-) -> anyhow::Result<()> {
+fn head(screen: &mut Screen, session: &OpenedSession, tree: &TreeArgs) -> anyhow::Result<()> {
     let (dot, cut) = if tree.ascii {
         ("-", "...")
     } else {
@@ -282,7 +247,7 @@ fn head(
         true => format!("{id} {dot} {cwd} {dot} {entries}"),
         false => format!("{cwd} {dot} {entries}"),
     };
-    let name = title(session.name.as_deref(), first);
+    let name = title(session.name.as_deref(), &session.first_message);
     for (style, text) in [(Style::Bold, name), (Style::Dim, &about)] {
         let text = terminal::line(text);
         let text = terminal::cut(&text, screen.columns, cut);

@@ -55,7 +55,8 @@ pub enum ForkPosition {
   "session": {
     "sessionId": "0198c1f0-5e00-7000-8000-000000000004",
     "path": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-854Z_0198c1f0-5e00-7000-8000-000000000004.jsonl",
-    "cwd": "/home/ada/project", "name": "A tour", "leafId": "16e149ed", "seq": 0, "entryCount": 4,
+    "cwd": "/home/ada/project", "name": "A tour",
+    "firstMessage": "Why does the build fail?", "leafId": "16e149ed", "seq": 0, "entryCount": 4,
     "readOnly": false, "multiWriter": true,
     "parentSession": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl",
     "version": 3, "created": "2026-11-22T05:40:35.854Z",

@@ -232,11 +232,11 @@ session_params! {
 #[schemars(example = super::example(r#"{
   "branches": [
     {
-      "tipId": "a2", "forkId": "a1", "messageCount": 2, "preview": "Cleared. It still fails.",
+      "tipId": "a2", "name": "Clear the cache.", "forkId": "a1", "messageCount": 2, "preview": "Cleared. It still fails.",
       "lastActivity": "2026-11-22T05:40:35.833Z", "isActive": false
     },
     {
-      "tipId": "50aeb394", "forkId": "a1", "label": "first try", "messageCount": 0,
+      "tipId": "50aeb394", "name": "first try", "forkId": "a1", "label": "first try", "messageCount": 0,
       "preview": "The cache was cleared. The build still fails.",
       "lastActivity": "2026-11-22T05:40:35.837Z", "isActive": false
     }
@@ -253,6 +253,9 @@ pub struct ListBranchesResult {
 pub struct Branch {
     /// The id of the last entry of the branch.
     pub tip_id: String,
+    /// What a person calls the branch: its label, else the first user message after the fork as its row shows it, else
+    /// the preview.
+    pub name: String,
     /// The id of the nearest ancestor with several children; null if there is none.
     pub fork_id: Option<String>,
     /// The label of the tip.

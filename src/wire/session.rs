@@ -59,7 +59,7 @@ pub enum DurabilityPolicy {
   "session": {
     "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
     "path": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl",
-    "cwd": "/home/ada/project", "name": "A tour", "leafId": "4878310c", "seq": 0, "entryCount": 1,
+    "cwd": "/home/ada/project", "name": "A tour", "firstMessage": "", "leafId": "4878310c", "seq": 0, "entryCount": 1,
     "readOnly": false, "multiWriter": true, "version": 3, "created": "2026-11-22T05:40:35.824Z",
     "header": {
       "type": "session", "version": 3, "id": "0198c1f0-5e00-7000-8000-000000000002",
@@ -134,7 +134,7 @@ pub enum OpenMode {
   "session": {
     "sessionId": "0198c1f0-5e00-7000-8000-000000000002",
     "path": "/home/ada/.treelined/sessions/--home-ada-project--/2026-11-22T05-40-35-824Z_0198c1f0-5e00-7000-8000-000000000002.jsonl",
-    "cwd": "/home/ada/project", "name": "The build", "leafId": "6471a9b0", "seq": 0,
+    "cwd": "/home/ada/project", "name": "The build", "firstMessage": "Why does the build fail?", "leafId": "6471a9b0", "seq": 0,
     "entryCount": 16, "readOnly": false, "multiWriter": true, "version": 3,
     "created": "2026-11-22T05:40:35.824Z",
     "header": {
@@ -388,6 +388,8 @@ pub struct Session {
     /// The name. Absent if the session has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// What the user said first, as its row in the tree says it; empty if nothing was said.
+    pub first_message: String,
     /// The leaf; null at the empty position.
     pub leaf_id: Option<String>,
     /// The number of the last notification about this session to this connection.

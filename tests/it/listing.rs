@@ -81,6 +81,30 @@ fn a_session_is_named_by_what_a_person_said_first() {
     assert!(drawn.starts_with("Fix the build\n"), "{drawn}");
 }
 
+/// Clients named an open session by its first row, and the list by its first message: `/exit` and `Fix the build`.
+#[test]
+fn an_open_session_has_the_first_message_of_its_row() {
+    let home = Home::new();
+    let path = Log::new("s1")
+        .user("u1", "", "<command-name>/exit</command-name>")
+        .user("u2", "u1", "Fix the **build**")
+        .store(&home, "2025-01-01T00-00-00-000Z_s1.jsonl");
+    let mut d = Daemon::quiet_in(&home);
+    let row = d.ok("list_sessions", json!({}))["sessions"][0].clone();
+    assert_eq!(row["firstMessage"], "Fix the build");
+    // Once from the file, once from the open session.
+    for _ in 0..2 {
+        let opened = d.ok("open_session", json!({"path": path}));
+        assert_eq!(opened["session"]["firstMessage"], row["firstMessage"]);
+    }
+    let forked = d.ok("fork_session", json!({"entryId": "u2", "position": "at"}));
+    assert_eq!(forked["session"]["firstMessage"], row["firstMessage"]);
+    d.notification("session_before_fork");
+    d.notification("session_fork");
+    let made = d.ok("create_session", json!({}));
+    assert_eq!(made["session"]["firstMessage"], "");
+}
+
 #[test]
 fn rows_have_exact_counts_and_names() {
     let home = Home::new();

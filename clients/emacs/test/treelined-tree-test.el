@@ -65,6 +65,18 @@
     (treelined-test-go "x")
     (should (string-match-p "a narrator Text" (thing-at-point 'line)))))
 
+;; An open session had its directory and id as its title, and the list what was said first.
+(ert-deftest treelined-tree-a-session-without-a-name-is-called-by-what-was-said-first ()
+  (treelined-test-with
+    (let* ((info (plist-get (treelined-test-call 'create_session :cwd "/tmp") :session))
+           (session (treelined-session-adopt info))
+           (id (plist-get info :sessionId)))
+      (should (string-prefix-p "tmp " (treelined-session-title session)))
+      (dolist (text '("Why does the build fail?" "And now?"))
+        (treelined-test-call 'append_message :sessionId id
+                             :message (list :role "user" :content text)))
+      (treelined-test-wait (equal "Why does the build fail?" (treelined-session-title session))))))
+
 (ert-deftest treelined-tree-a-session-without-a-name-is-called-by-directory-and-id ()
   (should (equal "project 15b5cac7dcdc"
                  (treelined-session-title

@@ -126,7 +126,7 @@ return {
         vim.ui.select = function(items, options, choose)
           shown = vim.tbl_map(options.format_item, items)
           for index, text in ipairs(shown) do
-            if text:find('says a2') then
+            if text:find('says u2') then
               choose(items[index])
             end
           end
@@ -134,7 +134,11 @@ return {
       ]])
       child:type('gb')
       child:gives(LINE .. ":match('says a2')", 'says a2')
-      equal(#child:lua('return shown'), 2)
+      -- They were named by their last messages, with dates.
+      equal(child:lua('return shown'), {
+        '   now  says u2 · 2 messages',
+        '◉  now  says u3 · 2 messages',
+      })
     end,
   },
   {

@@ -344,6 +344,8 @@ pub enum Event {
         count: usize,
         /// The file's leaf, if it differs from ours.
         others_at: Option<String>,
+        /// What the user said first in the session, if these entries say it.
+        first_message: Option<String>,
     },
     /// The leaf has moved.
     Moved,
@@ -429,7 +431,7 @@ pub struct Session {
     pub path: Option<String>,
     pub cwd: String,
     pub name: Option<String>,
-    /// The first user message, on one line; empty if there is none, or if the session had a name when it was opened.
+    /// What the user said first, on one line; empty if nothing was said.
     pub first_message: String,
     pub read_only: bool,
     /// The number of damaged lines in the file.

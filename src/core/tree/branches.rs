@@ -1,10 +1,11 @@
 //! The branches of a tree: the tip of each, and where it forked off.
 
-use crate::entry::Kind;
+use super::steps;
+use crate::entry::{Kind, Role};
 use crate::tree::{Node, Tree};
 
 /// One branch. Bookkeeping makes no branches: it is skipped on the way up and down.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Branch {
     /// Its last step.
     pub tip: Node,
@@ -12,11 +13,13 @@ pub struct Branch {
     pub fork: Option<Node>,
     /// Messages between the fork, exclusive, and the tip.
     pub message_count: u64,
+    /// The user messages among them, the first one first.
+    pub prompts: Vec<Node>,
     /// Whether the tip is the step of the leaf.
     pub is_active: bool,
 }
 
-/// Every branch, in file order of the tips.
+/// Every branch, in file order of the tips. Linear: between its fork and its tip a branch shares no step.
 pub fn list(tree: &Tree) -> Vec<Branch> {
     let above = conversation_parents(tree);
     let mut children = vec![0u32; tree.node_count()];
@@ -32,16 +35,22 @@ pub fn list(tree: &Tree) -> Vec<Branch> {
     tree.entries()
         .filter(|node| is_conversation(tree, *node) && child_count(*node) == 0)
         .map(|tip| {
-            let mut message_count = 0;
+            let (mut message_count, mut prompts) = (0, Vec::new());
             let mut at = Some(tip);
             while let Some(node) = at.filter(|node| *node == tip || child_count(*node) < 2) {
-                message_count += u64::from(tree.kind(node) == Kind::Message);
+                steps::count(1);
+                if tree.kind(node) == Kind::Message {
+                    message_count += 1;
+                    prompts.extend((tree.role(node) == Role::User).then_some(node));
+                }
                 at = get(&above, node);
             }
+            prompts.reverse();
             Branch {
                 tip,
                 fork: at,
                 message_count,
+                prompts,
                 is_active: active == Some(tip),
             }
         })

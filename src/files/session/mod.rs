@@ -34,7 +34,7 @@ use std::fs::File;
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 use tokio::sync::{Notify, OwnedMutexGuard};
 use treelined_core::durability::Durability;
@@ -88,6 +88,8 @@ pub struct SessionState {
     upstream: Option<Arc<dyn Upstream>>,
     /// The first lines of a session without a file, of which it is not known whether the log has them.
     unknown_first: Option<PlannedLines>,
+    /// What the user said first, once it is known.
+    pub first_message: OnceLock<String>,
 }
 
 /// The right to read or change a session, until dropped. `T` is dropped after the right has ended.
@@ -164,6 +166,7 @@ impl Session {
                 contended_since: None,
                 upstream,
                 unknown_first: None,
+                first_message: OnceLock::new(),
             })),
             activity: Mutex::new(None),
             ended: Notify::new(),

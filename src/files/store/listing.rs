@@ -109,7 +109,7 @@ pub fn first_message_of(opened: &OpenedLog) -> Result<String> {
     first_message(tree, &opened.log.bodies(), messages_of(tree))
 }
 
-fn messages_of(tree: &Tree) -> impl Iterator<Item = Node> {
+pub(crate) fn messages_of(tree: &Tree) -> impl Iterator<Item = Node> {
     tree.entries()
         .filter(|node| tree.kind(*node) == Kind::Message)
 }
@@ -165,12 +165,15 @@ impl LastMessageTime {
     }
 }
 
-fn first_message(
+/// What the user said first in these entries, as its row shows it; empty if nothing was said.
+pub(crate) fn first_message(
     tree: &Tree,
     bodies: &Bodies,
-    messages: impl Iterator<Item = Node>,
+    nodes: impl Iterator<Item = Node>,
 ) -> Result<String> {
-    for node in messages.filter(|node| tree.role(*node) == Role::User) {
+    let is_users =
+        |node: &Node| tree.kind(*node) == Kind::Message && tree.role(*node) == Role::User;
+    for node in nodes.filter(is_users) {
         let line = text_of(&bodies.entry(&bodies.fetch(tree, node)?)?);
         if !line.is_empty() {
             return Ok(line);

@@ -1,6 +1,7 @@
 //! Conversions between the session's types and those of `wire`.
 
 use super::connection::Connection;
+use super::first_message;
 use super::open_session::OpenSession;
 use super::queue::Access;
 use jsonrpsee::types::ErrorObjectOwned;
@@ -116,6 +117,7 @@ pub(crate) fn session(
         header: raw(core.log.header_line().trim_ascii()),
         cwd: header.map(|header| header.cwd.clone()).unwrap_or_default(),
         name: core.tree.name().map(str::to_owned),
+        first_message: first_message::of(core).to_owned(),
         leaf_id: core.leaf_id().map(str::to_owned),
         seq: open.seq(connection),
         entry_count: core.tree.entry_count() as u64,

@@ -9,7 +9,7 @@
 //! [`extension`] opens sessions for extensions. [`question`] asks clients and hooks, and [`summaries`] runs the summarizer.
 //!
 //! [`convert`] makes messages, and [`session_row`] rows of the list, which [`list_watch`] announces. [`agent_turn`] is the turn of a session's client, [`tree_view`] keeps the last view,
-//! [`find`] and [`rows`] read the data that it shows, and [`reading`] decides where large reads run.
+//! [`find`] and [`rows`] read the data that it shows, [`first_message`] names a session, and [`reading`] decides where large reads run.
 
 pub(crate) mod agent_turn;
 pub(crate) mod append;
@@ -23,6 +23,7 @@ pub(crate) mod convert;
 mod deleting;
 pub(crate) mod extension;
 pub(crate) mod find;
+mod first_message;
 pub(crate) mod follow;
 pub(crate) mod fork;
 mod hook_answer;

@@ -4,6 +4,7 @@
 use super::Daemon;
 use super::connection::Connection;
 use super::convert::{diagnostics, on_one_line, push_id_member, push_number_member, raw};
+use super::first_message;
 use super::open_session::OpenSession;
 use crate::stdio::{Class, Message, SharedText};
 use serde::Serialize;
@@ -445,6 +446,7 @@ impl Daemon {
             .iter()
             .map(|node| u64::from(core.tree.place(*node).len));
         let bytes: u64 = bytes.sum();
+        let said = first_message::among(core, nodes);
         let has_bodies = |connection: &Connection| {
             let frame_bytes = connection.client_frame_bytes() as u64;
             // Ids and escapes need the other half of a frame.
@@ -453,7 +455,14 @@ impl Daemon {
         let message = |seq, has_bodies: bool| match origin {
             Origin::This => {
                 let ids = ids.clone();
-                Some(own_appended(&open.id, seq, ids, leaf_id, file_leaf_id))
+                Some(own_appended(
+                    &open.id,
+                    seq,
+                    ids,
+                    leaf_id,
+                    file_leaf_id,
+                    said,
+                ))
             }
             Origin::Other => message(&notification::EntriesAppended {
                 session_id: open.id.to_string(),
@@ -463,6 +472,7 @@ impl Daemon {
                 leaf_id: leaf_id.map(str::to_owned),
                 file_leaf_id: file_leaf_id.map(str::to_owned),
                 entries: has_bodies.then(|| bodies(core, nodes)).flatten(),
+                first_message: said.map(str::to_owned),
             }),
         };
         let name = notification::EntriesAppended::NAME;
@@ -492,6 +502,7 @@ fn own_appended<'a>(
     entry_ids: impl Iterator<Item = &'a str>,
     leaf_id: Option<&str>,
     file_leaf_id: Option<&str>,
+    first_message: Option<&str>,
 ) -> Vec<u8> {
     const HEAD: &[u8] =
         b"{\"jsonrpc\":\"2.0\",\"method\":\"entries_appended\",\"params\":{\"sessionId\":";
@@ -509,6 +520,9 @@ fn own_appended<'a>(
     out.push(b']');
     push_id_member(&mut out, "leafId", leaf_id);
     push_id_member(&mut out, "fileLeafId", file_leaf_id);
+    if first_message.is_some() {
+        push_id_member(&mut out, "firstMessage", first_message);
+    }
     out.extend_from_slice(b"}}");
     out
 }
@@ -563,6 +577,7 @@ mod tests {
                     leaf_id: leaf.map(str::to_owned),
                     file_leaf_id: Some("x".to_owned()),
                     entries: None,
+                    first_message: leaf.map(|_| "What?".to_owned()),
                 };
                 let general = message(&told).unwrap();
                 let own = own_appended(
@@ -571,6 +586,7 @@ mod tests {
                     told.entry_ids.iter().map(String::as_str),
                     leaf,
                     told.file_leaf_id.as_deref(),
+                    told.first_message.as_deref(),
                 );
                 let own = String::from_utf8(own).unwrap();
                 let general = super::super::convert::on_one_line(general);

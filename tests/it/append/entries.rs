@@ -125,6 +125,28 @@ fn results_name_their_durability() {
     assert_eq!(d.user("u2", "x")["durability"], "interval", "the default");
 }
 
+/// Clients that showed a new session read its first row after each append to have a title.
+#[test]
+fn the_first_message_is_announced_once() {
+    let mut d = Daemon::start();
+    d.ignore("session_opened");
+    d.create();
+    let steps = [
+        ("a", "assistant", "Ready.", None),
+        ("b", "user", "<command-name>/clear</command-name>", None),
+        ("c", "user", "Fix the **build**", Some("Fix the build")),
+        ("d", "user", "And the tests", None),
+    ];
+    for (id, role, said, expected) in steps {
+        let message = json!({"role": role, "content": [{"type": "text", "text": said}]});
+        let entry = json!({"type": "message", "id": id, "message": message});
+        d.ok("append_entries", json!({"entries": [entry]}));
+        let announced = d.notification("entries_appended");
+        let first = announced.get("firstMessage").and_then(Json::as_str);
+        assert_eq!(first, expected, "{id}: {announced}");
+    }
+}
+
 #[test]
 fn an_append_is_announced_with_ids_and_without_bodies() {
     let mut d = Daemon::start();

@@ -304,10 +304,10 @@ end
 
 local function describe_branch(branch)
   local count = branch.messageCount == 1 and '1 message' or branch.messageCount .. ' messages'
-  local label = branch.label and ('[%s] '):format(branch.label) or ''
   local mark = branch.isActive and '◉ ' or '  '
-  local text = '%s%s  %s%s · %s'
-  return utf8.line(text:format(mark, when.text(branch.lastActivity), label, branch.preview, count))
+  return utf8.line(
+    ('%s%4s  %s · %s'):format(mark, when.age(branch.lastActivity), branch.name, count)
+  )
 end
 
 --- Lets the user choose a branch, and puts the cursor on its last entry.

@@ -3,7 +3,7 @@
 
 return {
   version = 1,
-  schema_hash = 'sha256:2b3814965ade21b7dce8ef454585fc7fa9183aa652aa81639721a10e9c688bbd',
+  schema_hash = 'sha256:51e40040e5d1f72fcaefa1c78f3de9ff60c1d85e67010be95b66820d591a2d48',
   --- Methods by the names of their functions.
   methods = {
     discover = 'rpc.discover',

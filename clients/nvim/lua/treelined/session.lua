@@ -18,7 +18,7 @@ local M = {}
 ---@field name? string
 ---@field cwd string
 ---@field created? string
----@field first_message? string of a session without a name
+---@field first_message string empty if nothing was said
 ---@field read_only boolean
 ---@field leaf_id? string nil: the place before the first entry
 ---@field others_leaf_id? string the file's leaf, if other programs have moved it elsewhere; the newest entries, if the
@@ -110,25 +110,11 @@ end
 function Session:title()
   if self.name and self.name ~= '' then
     return self.name
-  elseif self.first_message and self.first_message ~= '' then
+  elseif self.first_message ~= '' then
     local cut = vim.fn.strcharpart(self.first_message, 0, TITLE)
     return cut == self.first_message and cut or cut .. '…'
   end
   return self.created and when.text(self.created) or self.id
-end
-
---- Reads the first message of a session without a name.
-local function read_first_message(session)
-  if session.first_message or (session.name and session.name ~= '') then
-    return
-  end
-  session:request('get_tree', { filter = 'user-only', limit = 1 }, function(_, result)
-    local first = result and result.nodes[1]
-    if first then
-      session.first_message = first.preview
-      session:emit('renamed', {})
-    end
-  end)
 end
 
 local function close(session, why)
@@ -150,8 +136,8 @@ function on.entries_appended(session, params)
   local is_elsewhere = params.origin == 'other' and params.fileLeafId ~= params.leafId
   session.others_leaf_id = is_elsewhere and params.fileLeafId or nil
   session.newer_turns = nil
+  session.first_message = params.firstMessage or session.first_message
   session:emit('changed', params)
-  read_first_message(session)
 end
 
 function on.session_compact(session, params)
@@ -164,7 +150,6 @@ on.events_lost = on.session_compact
 function on.session_info_changed(session, params)
   session.name = params.name
   session:emit('renamed', params)
-  read_first_message(session)
 end
 
 function on.summary_delta(session, params)
@@ -260,12 +245,11 @@ function M.adopt(owner, info)
   session.client, session.over = owner, nil
   session.path, session.name, session.cwd = info.path, info.name, info.cwd
   session.leaf_id, session.read_only = info.leafId, info.readOnly
-  session.created = info.created
+  session.created, session.first_message = info.created, info.firstMessage
   if was_over then
     session.others_leaf_id, session.newer_turns = nil, nil
     session:emit('reopened', {})
   end
-  read_first_message(session)
   return session
 end
 

@@ -704,6 +704,8 @@ class BeginTurnParams(TypedDict, total=False):
 class _Branch(TypedDict):
     tipId: str
     """The id of the last entry of the branch."""
+    name: str
+    """What a person calls the branch: its label, else the first user message after the fork as its row shows it, else the preview."""
     forkId: str | None
     """The id of the nearest ancestor with several children; null if there is none."""
     messageCount: int
@@ -1313,6 +1315,8 @@ class EntriesAppended(_EntriesAppended, total=False):
 
     entries: list[Entry]
     """The entries that another process appended. Absent if they exceed 1 MiB or half of the client's `maxFrameBytes`."""
+    firstMessage: str
+    """What the user said first in the session, as its row in the tree says it. Present if these entries say it."""
 
 
 class EntryInvalidDetails(TypedDict):
@@ -3390,6 +3394,8 @@ class _Session(TypedDict):
     """The header as it is or will be stored, with all its members. Untrusted."""
     cwd: str
     """The working directory in the header. Untrusted text."""
+    firstMessage: str
+    """What the user said first, as its row in the tree says it; empty if nothing was said."""
     leafId: str | None
     """The leaf; null at the empty position."""
     seq: int

@@ -7,4 +7,4 @@ pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The hash of the schema behind these types. A daemon with the same `schema_hash` has the same schema.
 pub const SCHEMA_HASH: &str =
-    "sha256:2b3814965ade21b7dce8ef454585fc7fa9183aa652aa81639721a10e9c688bbd";
+    "sha256:51e40040e5d1f72fcaefa1c78f3de9ff60c1d85e67010be95b66820d591a2d48";

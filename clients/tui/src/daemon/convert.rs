@@ -33,7 +33,7 @@ pub fn value(entry: &Entry) -> Value {
     entry.json().parse().unwrap_or_else(|_| text())
 }
 
-pub fn session(opened: OpenSessionResult, first_message: &str) -> Session {
+pub fn session(opened: OpenSessionResult) -> Session {
     let session = opened.session;
     let newer = opened.diagnostics.iter().find_map(newer_branch);
     Session {
@@ -41,7 +41,7 @@ pub fn session(opened: OpenSessionResult, first_message: &str) -> Session {
         path: session.path,
         cwd: text::line(&session.cwd),
         name: session.name.as_deref().map(text::line),
-        first_message: text::line(first_message),
+        first_message: text::line(&session.first_message),
         read_only: session.read_only,
         damaged: opened.diagnostics.len() - usize::from(newer.is_some()),
         newer,
@@ -262,6 +262,7 @@ pub fn event(notification: &Notification) -> Option<Event> {
                 .file_leaf_id
                 .clone()
                 .filter(|id| Some(id) != params.leaf_id.as_ref()),
+            first_message: params.first_message.as_deref().map(text::line),
         },
         Notification::SessionTree(_) | Notification::SessionCompact(_) => Event::Moved,
         Notification::SessionInfoChanged(params) => {

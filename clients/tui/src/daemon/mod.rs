@@ -18,11 +18,8 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use treelined_client::{
     Builder, Client, Error, ErrorKind, Message as ChatMessage, Notification, SessionSort,
-    TreeFilter, TreeOrder, TreeRender,
+    TreeOrder, TreeRender,
 };
-
-/// Rows searched for the first message of a session without a name.
-const FIRST_ROWS: u64 = 16;
 
 /// The connection, and what is needed to make it again.
 #[derive(Clone)]
@@ -323,12 +320,8 @@ impl Daemon {
             // Fails if the session is already closed or in the trash.
             let _closed = client.with_session(&before).close_session().await;
         }
-        let first_message = match opened.session.name {
-            Some(_) => String::new(),
-            None => first_message(&client.with_session(&opened.session.session_id)).await?,
-        };
         self.watch_presence(client, opened.session.session_id.clone());
-        Ok(convert::session(opened, &first_message))
+        Ok(convert::session(opened))
     }
 
     /// Finds the file of the session used last, of this directory if there is any.
@@ -362,18 +355,6 @@ impl Daemon {
         }
         named
     }
-}
-
-/// Returns the first user message with text; empty if there is none among the first rows.
-async fn first_message(client: &Client) -> Result<String, Error> {
-    let tree = client
-        .get_tree()
-        .filter(TreeFilter::UserOnly)
-        .limit(FIRST_ROWS)
-        .await?;
-    let mut previews = tree.nodes.into_iter().map(|row| row.preview);
-    let found = previews.find(|text| !text.trim().is_empty());
-    Ok(found.unwrap_or_default())
 }
 
 /// Returns the text of an error. The remedy of a program that cannot be started is for authors of clients.

@@ -148,13 +148,10 @@ impl Daemon {
             PickerKind::Branches => {
                 let listed = client.list_branches().await?.branches.into_iter();
                 let items = listed.map(|branch| {
-                    let label = branch
-                        .label
-                        .map_or_else(String::new, |label| format!("[{label}] "));
                     let count = branch.message_count as usize;
                     let when = time::local(&branch.last_activity);
                     PickerItem {
-                        text: text::line(&format!("{label}{}", branch.preview)),
+                        text: text::line(&branch.name),
                         note: format!("{count} {} · {when}", plural(count, "message")),
                         is_active: branch.is_active,
                         id: branch.tip_id,

@@ -332,7 +332,11 @@ impl Model {
                 by_others,
                 count,
                 others_at,
+                first_message,
             } => {
+                if let (Some(session), Some(said)) = (&mut self.session, first_message) {
+                    session.first_message = said;
+                }
                 if by_others {
                     self.tree.news += count;
                 }

@@ -45,6 +45,12 @@ async fn branches_are_listed_copied_and_left() {
         tips.contains(&("e2", false)) && tips.contains(&("e3", true)),
         "{tips:?}"
     );
+    // They were named by their last messages.
+    let named = |tip: &str| branches.iter().find(|it| it.id == tip).unwrap();
+    assert_eq!(
+        (&*named("e2").text, &*named("e3").text),
+        ("says 2", "says 1")
+    );
     let messages = list(&mut fixture, PickerKind::Fork).await;
     assert_eq!(messages.len(), 4);
     let earlier = list(&mut fixture, PickerKind::Pop).await;

@@ -22,6 +22,7 @@ fn entries_of_others_appear_and_the_cursor_stays() {
         by_others: true,
         count: 1,
         others_at: Some("x1".into()),
+        first_message: None,
     }));
     screen.check("live");
     assert_eq!(screen.model.tree.selected().unwrap().id, "q2");
@@ -38,6 +39,7 @@ fn the_arrow_for_others_goes_away_when_the_leaf_is_there() {
         by_others: true,
         count: 1,
         others_at: Some("a1".into()),
+        first_message: None,
     }));
     assert!(screen.text().contains("1 new by others (O)"));
     for row in &mut screen.rows {
@@ -84,6 +86,7 @@ fn a_hidden_leaf_of_others_is_shown_at_the_row_above() {
             by_others: true,
             count: 1,
             others_at: Some(id.into()),
+            first_message: None,
         })
     };
     screen.daemon(others_at("hidden"));
@@ -169,6 +172,7 @@ fn cursor_movements_during_a_reload_are_kept() {
             by_others: true,
             count: 1,
             others_at: None,
+            first_message: None,
         };
         screen.daemon(Daemon::Event(event()));
         screen.keys(keys);
@@ -192,6 +196,7 @@ fn a_burst_of_notifications_causes_at_most_two_requests() {
             by_others: false,
             count: 1,
             others_at: None,
+            first_message: None,
         }));
     }
     assert_eq!(screen.asked.len(), 1);

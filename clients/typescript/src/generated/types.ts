@@ -1688,6 +1688,10 @@ export interface Branch {
    */
   tipId: string;
   /**
+   * What a person calls the branch: its label, else the first user message after the fork as its row shows it, else the preview.
+   */
+  name: string;
+  /**
    * The id of the nearest ancestor with several children; null if there is none.
    */
   forkId: string | null;
@@ -2712,6 +2716,10 @@ export interface Session {
    */
   name?: string;
   /**
+   * What the user said first, as its row in the tree says it; empty if nothing was said.
+   */
+  firstMessage: string;
+  /**
    * The leaf; null at the empty position.
    */
   leafId: string | null;
@@ -2945,6 +2953,10 @@ export interface EntriesAppended {
    * The entries that another process appended. Absent if they exceed 1 MiB or half of the client's `maxFrameBytes`.
    */
   entries?: Entry[];
+  /**
+   * What the user said first in the session, as its row in the tree says it. Present if these entries say it.
+   */
+  firstMessage?: string;
 }
 /**
  * The `details` of `entryInvalid`.

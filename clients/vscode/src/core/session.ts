@@ -10,6 +10,7 @@ import type {
 } from 'treelined';
 import type { Connection, Note } from './connection.js';
 import { Emitter } from './emitter.js';
+import { sessionTitle } from './sessions.js';
 
 /** Methods about a session, called without `sessionId`. */
 type SessionMethod = {
@@ -92,11 +93,9 @@ export class Session {
     return this.#info.readOnly;
   }
 
-  /** The name, else the folder and the end of the id. */
+  /** The name, else what the user said first, else the folder and the end of the id. */
   get title(): string {
-    const { name, cwd, sessionId } = this.#info;
-    const folder = cwd.split(/[\\/]/).at(-1) ?? '';
-    return name ?? `${folder} ${sessionId.slice(-8)}`.trim();
+    return sessionTitle(this.#info);
   }
 
   /** Returns a client for which the session is open. */
@@ -164,6 +163,7 @@ export class Session {
         // Entries of other programs do not move the leaf of this daemon.
         this.othersLeafId = origin === 'other' && fileLeafId !== leafId ? fileLeafId : undefined;
         this.newerTurns = undefined;
+        this.#info.firstMessage = params.firstMessage ?? this.#info.firstMessage;
         break;
       }
       case 'session_tree':

@@ -77,7 +77,9 @@ export class SessionList {
 }
 
 /** The name of a session, else its first message, else its directory. */
-export function sessionTitle(row: SessionRow): string {
+export function sessionTitle(
+  row: Pick<SessionRow, 'sessionId' | 'name' | 'firstMessage' | 'cwd'>,
+): string {
   const title = row.name ?? shorten(row.firstMessage, 80);
   return title || `${basename(row.cwd) || 'session'} ${row.sessionId.slice(-8)}`;
 }

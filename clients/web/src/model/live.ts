@@ -226,10 +226,13 @@ export class Live {
       this.presence.stop();
       this.showList();
     } else if (method === 'session_info_changed') {
-      const title = typeof params.name === 'string' ? params.name : '';
-      if (this.source) this.source.session = { ...this.source.session, title };
+      this.source?.retitle({ name: typeof params.name === 'string' ? params.name : undefined });
       this.app.changed();
-    } else this.refreshSoon(method);
+    } else {
+      const { firstMessage } = params;
+      if (typeof firstMessage === 'string') this.source?.retitle({ firstMessage });
+      this.refreshSoon(method);
+    }
   }
 
   /** Reads the tree again, at most some ten times a second. */

@@ -2,7 +2,17 @@
 
 import type { Row } from '../wire.ts';
 import { fold, matches, type Query } from '../text/query.ts';
-import { MARK, type Observer, type Overview, type TreeView, type ViewQuery } from './source.ts';
+import {
+  MARK,
+  type BranchRow,
+  type Observer,
+  type Overview,
+  type TreeView,
+  type ViewQuery,
+} from './source.ts';
+
+/** Types of entries that are not steps: they make no branch (semantics.md, "The terms"). */
+const BOOKKEEPING: ReadonlySet<string> = new Set(['label', 'session_info', 'custom', 'usage']);
 
 /** A row as the file has it. */
 export interface FileRow extends Partial<
@@ -82,6 +92,38 @@ export class FileRows {
     }
     return path.reverse();
   }
+
+  /** Branches by their tips, named as `list_branches` names them (protocol.md §3.8). Every row has been read. */
+  branches(): BranchRow[] {
+    const isStep = (at: number) => !BOOKKEEPING.has(this.rows[at]?.type ?? '');
+    // A parent comes before its children.
+    const above: number[] = [];
+    const below = new Array<number>(this.count).fill(0);
+    for (let at = 0; at < this.count; at++) {
+      const parent = this.rows[at]?.parent ?? -1;
+      const step = parent < 0 || isStep(parent) ? parent : (above[parent] ?? -1);
+      above.push(step);
+      if (step >= 0 && isStep(at)) below[step] = (below[step] ?? 0) + 1;
+    }
+    const tips: BranchRow[] = [];
+    this.rows.forEach((row, tip) => {
+      if (!row || below[tip] !== 0 || !isStep(tip)) return;
+      let said: string | undefined;
+      for (let at = tip; at === tip || (at >= 0 && below[at] === 1); at = above[at] ?? -1)
+        said = prompt(this.rows[at]) ?? said;
+      const { id, label, preview } = row;
+      const name = label ?? said ?? preview;
+      const isActive = row.onActivePath === true;
+      tips.push({ tipId: id, name, isActive, ...(label === undefined ? {} : { label }) });
+    });
+    return tips;
+  }
+}
+
+/** What a person said in a message; a dim one is of a tool. */
+function prompt(row: FileRow | undefined): string | undefined {
+  if (row?.type !== 'message' || row.role !== 'user' || row.style !== undefined) return undefined;
+  return row.preview.replaceAll('[image]', '').trim() === '' ? undefined : row.preview;
 }
 
 /** Returns a view without the descendants of folded rows. */

@@ -26,9 +26,6 @@ import type {
   ViewQuery,
 } from './source.ts';
 
-/** Types of entries that are not steps: they make no branch (semantics.md, "The terms"). */
-const BOOKKEEPING: ReadonlySet<string> = new Set(['label', 'session_info', 'custom', 'usage']);
-
 interface Meta {
   format: number;
   session: {
@@ -183,27 +180,7 @@ export class FileSource implements Source {
 
   async branches(): Promise<BranchRow[]> {
     await this.allRows();
-    const hasChild = new Set<number>();
-    const passed = (row: FileRow) => BOOKKEEPING.has(row.type);
-    for (let at = this.rows.count - 1; at >= 0; at--) {
-      const row = this.rows.rows[at];
-      if (row && (hasChild.has(at) || !passed(row))) hasChild.add(row.parent);
-    }
-    const { depth } = await this.fileView('all');
-    const tips: BranchRow[] = [];
-    for (let at = 0; at < this.rows.count; at++) {
-      const row = this.rows.rows[at];
-      if (!row || hasChild.has(at) || passed(row)) continue;
-      const isActive = row.onActivePath === true;
-      const label = row.label === undefined ? {} : { label: row.label };
-      tips.push({
-        tipId: row.id,
-        preview: row.preview,
-        isActive,
-        messageCount: (depth[at] ?? 0) + 1,
-        ...label,
-      });
-    }
+    const tips = this.rows.branches();
     return tips.sort((x, y) => Number(y.isActive) - Number(x.isActive));
   }
 

@@ -17,7 +17,8 @@ import type {
 export interface WireSession {
   sessionId: string;
   path?: string;
-  name?: string;
+  name?: string | undefined;
+  firstMessage: string;
   cwd?: string;
   created?: string;
   leafId: string | null;
@@ -46,16 +47,23 @@ export class LiveSource implements Source {
 
   constructor(
     private readonly link: Link,
-    session: WireSession,
+    private described: WireSession,
     private readonly observer: Observer,
   ) {
-    this.session = infoOf(session);
-    this.leaf = session.leafId;
+    this.session = infoOf(described);
+    this.leaf = described.leafId;
+  }
+
+  /** Takes a change of the name, or the first message of a new session. */
+  retitle(news: Partial<Pick<WireSession, 'name' | 'firstMessage'>>): void {
+    this.described = { ...this.described, ...news };
+    this.session = infoOf(this.described);
   }
 
   /** Takes what the daemon says about the session after a new connection. */
   update(session: WireSession): void {
-    this.session = { ...infoOf(session), title: session.name ?? this.session.title };
+    this.described = session;
+    this.session = infoOf(session);
     this.leaf = session.leafId;
     this.rows.clear();
   }
@@ -165,10 +173,10 @@ export class LiveSource implements Source {
 }
 
 function infoOf(session: WireSession): SessionInfo {
-  const { sessionId, name, cwd, created, entryCount, readOnly } = session;
+  const { sessionId, name, firstMessage, cwd, created, entryCount, readOnly } = session;
   return {
     sessionId,
-    title: name ?? '',
+    title: name ?? firstMessage,
     entryCount,
     readOnly,
     ...(cwd === undefined ? {} : { cwd }),

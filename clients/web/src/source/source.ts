@@ -89,8 +89,8 @@ export interface Rendered {
 
 export interface BranchRow {
   tipId: string;
-  preview: string;
+  /** The label, else what a person said first after the fork, else the preview of the tip (protocol.md §3.8). */
+  name: string;
   label?: string;
   isActive: boolean;
-  messageCount: number;
 }

@@ -122,11 +122,8 @@ function Branches({ app, lines }: { app: App; lines: Line[] }) {
                       void app.go(branch.tipId);
                     }}
                   >
-                    {branch.label !== undefined && (
-                      <span class="label">{visible(branch.label)}</span>
-                    )}
-                    <span class="branch-name">
-                      {visible(branch.preview) || visible(branch.tipId)}
+                    <span class={branch.label === undefined ? 'branch-name' : 'label'}>
+                      {visible(branch.name) || visible(branch.tipId)}
                     </span>
                   </button>
                   {branch.isActive && <span class="leaf">active</span>}

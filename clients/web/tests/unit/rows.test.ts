@@ -141,3 +141,28 @@ test('numbers are found in ascending arrays', () => {
   assert.equal(findSorted([1, 5, 9], 6), -1);
   assert.equal(findSorted([], 6), -1);
 });
+
+// The page of a file has no daemon that names its branches.
+test('a branch is named by its label, else by what was said first after the fork', () => {
+  const all = new FileRows(10);
+  const user = { type: 'message', role: 'user', body: 0 };
+  const reply = { type: 'message', role: 'assistant', body: 0 };
+  all.add(0, [
+    { ...user, id: 'q', parent: -1, preview: 'Begin' },
+    { ...reply, id: 'a', parent: 0, preview: 'Begun' },
+    { ...user, id: 'x', parent: 1, preview: '/clear', style: 'dim' },
+    { type: 'label', id: 'l', parent: 2, preview: 'a label', body: 0 },
+    { ...user, id: 'b', parent: 3, preview: '[image] Go left' },
+    { ...reply, id: 'c', parent: 4, preview: 'Done.' },
+    { type: 'custom', id: 'n', parent: 5, preview: 'state', body: 0 },
+    { ...user, id: 'd', parent: 1, preview: '[image]', onActivePath: true },
+    { ...user, id: 'e', parent: 1, preview: 'Go right', label: 'the best' },
+    { ...reply, id: 'f', parent: 1, preview: 'Left alone' },
+  ]);
+  assert.deepEqual(all.branches(), [
+    { tipId: 'c', name: '[image] Go left', isActive: false },
+    { tipId: 'd', name: '[image]', isActive: true },
+    { tipId: 'e', name: 'the best', isActive: false, label: 'the best' },
+    { tipId: 'f', name: 'Left alone', isActive: false },
+  ]);
+});

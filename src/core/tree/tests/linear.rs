@@ -1,6 +1,7 @@
 //! A file twice as long takes twice as many steps, with any content.
 
 use super::super::below::{Below, MAX_FOUND};
+use super::super::branches;
 use super::super::steps;
 use super::*;
 
@@ -343,5 +344,58 @@ fn an_undo_over_a_chain_of_bookkeeping_takes_linear_time() {
         tree.set_leaf(tree.find("m0"));
         assert_eq!(tree.moves().undo_target(&tree), None);
         tree
+    });
+}
+
+/// Branches are named by what is said below their forks: 1,000 tips at the end of long paths must not each walk up to
+/// the root.
+#[test]
+fn branches_are_listed_in_linear_time() {
+    let listed = |tree: Tree, tips: usize, messages: u64| {
+        let found = branches::list(&tree);
+        assert_eq!(found.len(), tips);
+        let said: u64 = found.iter().map(|branch| branch.prompts.len() as u64).sum();
+        assert_eq!(said, messages, "each message names at most one branch");
+        tree
+    };
+    check_linear("a fork at each entry of a chain", |n| {
+        let tree = built(n, |tree, i| {
+            let parent = format!("m{i}");
+            take(
+                tree,
+                &format!("m{}", i + 1),
+                Some(&parent),
+                MESSAGE,
+                Flags::NONE,
+            );
+            take(tree, &format!("s{i}"), Some(&parent), MESSAGE, Flags::NONE);
+        });
+        listed(tree, n + 1, n as u64 + 1)
+    });
+    check_linear("branches of 100 entries behind a long chain", |n| {
+        let mut tree = built(n, |tree, i| {
+            let parent = format!("m{i}");
+            take(
+                tree,
+                &format!("m{}", i + 1),
+                Some(&parent),
+                MESSAGE,
+                Flags::NONE,
+            );
+        });
+        for i in 0..n {
+            let parent = match i % 100 {
+                0 => format!("m{n}"),
+                _ => format!("b{}", i - 1),
+            };
+            take(
+                &mut tree,
+                &format!("b{i}"),
+                Some(&parent),
+                MESSAGE,
+                Flags::NONE,
+            );
+        }
+        listed(tree, n / 100, n as u64)
     });
 }

@@ -473,16 +473,30 @@ struct BranchRow {
     tip: Node,
     place: FilePlace,
     subject: Subject,
+    /// The user messages after the fork; none if the branch is named by its label.
+    prompts: Vec<(Node, FilePlace, Subject)>,
 }
 
 impl BranchRow {
     fn new(tree: &Tree, branch: Branch) -> Self {
         let id = |node: Node| tree.id(node).to_owned();
+        let subject = |node: Node| Subject {
+            kind: tree.kind(node),
+            role: tree.role(node),
+            flags: tree.flags(node),
+            calls: false,
+        };
+        let label = tree.label(branch.tip).map(|label| label.text.to_string());
+        let mut prompts = branch.prompts;
+        prompts.retain(|_| label.is_none());
+        let place = |node: Node| (node, tree.place(node), subject(node));
         Self {
+            prompts: prompts.into_iter().map(place).collect(),
             row: wire::Branch {
                 tip_id: id(branch.tip),
+                name: String::new(),
                 fork_id: branch.fork.map(id),
-                label: tree.label(branch.tip).map(|label| label.text.to_string()),
+                label,
                 message_count: branch.message_count,
                 preview: String::new(),
                 icon: None,
@@ -492,12 +506,7 @@ impl BranchRow {
             },
             tip: branch.tip,
             place: tree.place(branch.tip),
-            subject: Subject {
-                kind: tree.kind(branch.tip),
-                role: tree.role(branch.tip),
-                flags: tree.flags(branch.tip),
-                calls: false,
-            },
+            subject: subject(branch.tip),
         }
     }
 
@@ -519,7 +528,9 @@ impl BranchRow {
             tip,
             place,
             subject,
+            prompts,
         } = self;
+        let prompt = first_prompt(reader, &prompts)?;
         let look = reader.look(place, subject, renderers)?;
         let preview = match (at, look.preview) {
             (_, Some(preview)) => preview,
@@ -531,11 +542,27 @@ impl BranchRow {
             }
             (None, None) => reader.facts(tip, place, subject)?.preview.into_owned(),
         };
+        let name = row.label.clone().or(prompt);
         Ok(wire::Branch {
+            name: name.unwrap_or_else(|| preview.clone()),
             preview,
             icon: look.icon,
             style: look.style.map(str::to_owned),
             ..row
         })
     }
+}
+
+/// What a person said first in these messages; `None` if tools wrote them all.
+fn first_prompt(
+    reader: &mut RowReader<'_>,
+    prompts: &[(Node, FilePlace, Subject)],
+) -> Result<Option<String>> {
+    for (node, place, subject) in prompts {
+        let facts = reader.facts(*node, *place, *subject)?;
+        if let Some(prompt) = facts.prompt() {
+            return Ok(Some(prompt.to_owned()));
+        }
+    }
+    Ok(None)
 }

@@ -295,6 +295,8 @@ pub struct Session {
     /// The name. Absent if the session has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// What the user said first, as its row in the tree says it; empty if nothing was said.
+    pub first_message: String,
     /// The leaf; null at the empty position.
     pub leaf_id: Option<String>,
     /// The number of the last notification about this session to this connection.
