@@ -24,7 +24,7 @@ pub use edit::{
 };
 use literal::skip_string;
 pub use literal::{LONGEST_CHAR, chars, first_char, id, string};
-pub(crate) use plain::plain_words;
+pub use plain::{first_of, plain_words};
 pub use walk::{Visitor, walk};
 
 /// Positions in bytes, end exclusive.

@@ -71,9 +71,48 @@ pub(crate) fn plain_words(text: &[u8]) -> usize {
     at - usize::from(at > 0 && after_space)
 }
 
+/// Position of the first of the bytes `wanted`, none of which is zero; the end of the text if there is none.
+#[inline]
+pub(crate) fn first_of<const N: usize>(text: &[u8], wanted: &[u8; N]) -> usize {
+    let hits = |block: &[u8; 16]| {
+        let bytes = u8x16::new(*block);
+        let mut hits = u8x16::splat(0);
+        for byte in wanted {
+            hits |= bytes.simd_eq(u8x16::splat(*byte));
+        }
+        hits.to_bitmask()
+    };
+    let (blocks, rest) = text.as_chunks::<16>();
+    for (number, block) in blocks.iter().enumerate() {
+        let hits = hits(block);
+        if hits != 0 {
+            return number * 16 + hits.trailing_zeros() as usize;
+        }
+    }
+    let mut last = [0; 16];
+    last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+    let end = hits(&last).trailing_zeros() as usize;
+    text.len().min(blocks.len() * 16 + end)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn any_of_several_bytes_is_found_at_any_place() {
+        for len in [0, 1, 15, 16, 17, 40] {
+            for at in 0..=len {
+                let mut text = vec![b'a'; len];
+                text.iter_mut()
+                    .skip(at)
+                    .step_by(3)
+                    .for_each(|byte| *byte = b'<');
+                assert_eq!(first_of(&text, b"\"<"), at, "{len}");
+                assert_eq!(first_of(&text, b"\"\\"), len, "{at} of {len}");
+            }
+        }
+    }
 
     #[test]
     fn any_byte_at_any_place_is_found_or_passed_over() {

@@ -5,6 +5,7 @@
 //! the whole text.
 
 use super::line::PreviewLine;
+use crate::json;
 
 /// The most bytes after a character that decide what becomes of it.
 pub(super) const LOOK: usize = 200;
@@ -141,15 +142,9 @@ fn push_inline(line: &mut PreviewLine, row: &str, mut at: usize, end: usize) {
 
 /// The beginning of a text without marks: up to the first mark, or to the character that has the byte `most`.
 fn words(text: &str, most: usize) -> &str {
-    let is_mark = |byte: &u8| {
-        matches!(
-            byte,
-            b'*' | b'_' | b'~' | b'`' | b'[' | b'!' | b'<' | b'\\' | b'|'
-        )
-    };
     let bytes = text.as_bytes();
     let bytes = bytes.get(..most).unwrap_or(bytes);
-    let mut end = bytes.iter().position(is_mark).unwrap_or(bytes.len());
+    let mut end = json::first_of(bytes, br"*_~`[!<\|");
     while !text.is_char_boundary(end) {
         end += 1;
     }

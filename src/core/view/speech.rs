@@ -159,9 +159,9 @@ impl Speech {
         is_head: bool,
     ) -> Option<&'a [u8]> {
         while window.len() < WINDOW {
-            let (plain, after) = rest.split_at(plain(rest, WINDOW - window.len()));
-            window.push_str(std::str::from_utf8(plain).unwrap_or_default());
-            rest = after;
+            let plain = plain(rest, WINDOW - window.len());
+            window.push_str(plain);
+            rest = rest.get(plain.len()..).unwrap_or_default();
             if window.len() == WINDOW {
                 break;
             }
@@ -255,21 +255,20 @@ enum Element<'a> {
 
 /// Whether a text, as written in a literal, has none of the characters with which marks, elements and lines begin.
 fn is_unmarked(inside: &[u8]) -> bool {
-    let is_mark = |byte: &u8| {
-        matches!(
-            byte,
-            b'*' | b'_' | b'`' | b'~' | b'[' | b'!' | b'<' | b'#' | b'>' | b'|' | b'\\'
-        )
-    };
-    !matches!(inside, [b'-' | b'+', b' ', ..]) && !inside.iter().any(is_mark)
+    let is_item = matches!(inside, [b'-' | b'+', b' ', ..]);
+    !is_item && json::first_of(inside, br"*_`~[!<#>|\") == inside.len()
 }
 
-/// How many of the first `most` bytes of a literal stand for themselves, up to the first that may not.
-fn plain(inside: &[u8], most: usize) -> usize {
+/// The characters in the first `most` bytes of a literal that stand for themselves, up to the first that may not.
+fn plain(inside: &[u8], most: usize) -> &str {
     let inside = inside.get(..most).unwrap_or(inside);
-    let needs_decoding = |byte: &u8| matches!(byte, b'"' | b'\\' | b'<' | b'\r' | 0x80..);
-    let found = inside.iter().position(needs_decoding);
-    found.unwrap_or(inside.len())
+    let end = json::first_of(inside, b"\"\\<\r");
+    let plain = inside.get(..end).unwrap_or(inside);
+    let valid = std::str::from_utf8(plain).or_else(|error| {
+        let plain = plain.get(..error.valid_up_to()).unwrap_or_default();
+        std::str::from_utf8(plain)
+    });
+    valid.unwrap_or_default()
 }
 
 /// Whether a quote without a backslash before it ends the literal.
