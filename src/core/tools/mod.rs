@@ -350,9 +350,12 @@ fn is_blank(text: &str) -> bool {
 }
 
 fn family(name: &str) -> Option<&'static Family> {
-    let name = normalized(name);
-    let mut families = FAMILIES.iter();
-    families.find(|family| family.names.contains(&&*name))
+    let of = |name: &str| {
+        let mut families = FAMILIES.iter();
+        families.find(|family| family.names.contains(&name))
+    };
+    // Most names are known as they are written.
+    of(name).or_else(|| of(&normalized(name)))
 }
 
 /// The name without a prefix (`developer__shell`, `container.exec`), in lower case and without separators
