@@ -4,7 +4,8 @@
 //! are left out, and so are the tags around a text.
 
 use crate::json;
-use memchr::memmem;
+use memchr::memmem::{self, Finder};
+use std::sync::LazyLock;
 
 /// The line to look for. Only lines with a letter or a digit count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +53,7 @@ impl TestCounts {
 
 const REMINDER: &[u8] = b"<system-reminder>";
 const REMINDER_END: &[u8] = b"</system-reminder>";
+static FIND_REMINDER: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(REMINDER_END));
 
 /// Beginnings of lines that agents add to what a tool said. They tell only if no other line does.
 const ADDED: [&[u8]; 6] = [
@@ -66,7 +68,7 @@ const ADDED: [&[u8]; 6] = [
 /// Reads a text. If the end of the literal is missing, the first line must be complete. With `is_command` the text is
 /// the output of a command, whose tests are counted.
 pub(super) fn told(inside: &[u8], is_cut: bool, which: Which, is_command: bool) -> Told<'_> {
-    let has_reminder = memmem::find(inside, REMINDER_END).is_some();
+    let has_reminder = FIND_REMINDER.find(inside).is_some();
     let (mut told, mut added) = (Told::default(), None);
     let (mut number, mut is_inside) = (0, false);
     let mut rest = Some(inside);
