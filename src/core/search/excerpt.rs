@@ -155,10 +155,11 @@ fn is_shown(char: char) -> bool {
 /// The part of a text that an excerpt contains; the first match begins at the byte `first`. `is_cut` says whether other
 /// text precedes it.
 fn one_line(text: &str, first: usize, is_cut: bool) -> (String, Vec<ExcerptChar>) {
-    let mut line: String = is_cut.then_some(CUT).into_iter().collect();
+    let mut line = String::with_capacity(EXCERPT_CHARS);
+    line.extend(is_cut.then_some(CUT));
     let start = usize::from(is_cut);
     let (mut length, mut gap) = (start, false);
-    let mut shown = Vec::new();
+    let mut shown = Vec::with_capacity(EXCERPT_CHARS);
     for (number, (at, char)) in text.char_indices().enumerate() {
         let is_shown = is_shown(char);
         let spaced = usize::from(is_shown && gap && length > start);
@@ -172,7 +173,9 @@ fn one_line(text: &str, first: usize, is_cut: bool) -> (String, Vec<ExcerptChar>
         }
         let before = length + spaced;
         if is_shown {
-            line.extend((spaced > 0).then_some(' '));
+            if spaced > 0 {
+                line.push(' ');
+            }
             line.push(char);
             length = before + 1;
             gap = false;
@@ -260,6 +263,10 @@ impl Query {
             Needles::Regex(regex) => regex.find(field).map(|found| found.start()),
             Needles::Words(words) => {
                 let first = first_folded(words, field)?;
+                // Each character of ASCII is folded to one.
+                if field.get(..=first).is_some_and(str::is_ascii) {
+                    return Some(first);
+                }
                 let mut length = Vec::new();
                 let mut passed = 0;
                 let mut chars = field.char_indices();
@@ -311,7 +318,8 @@ impl Query {
                     .max()
                     .unwrap_or(0);
                 let limit = end.saturating_add(longest);
-                let (mut folded, mut from) = (Vec::new(), Vec::new());
+                let size = limit.min(rest.len());
+                let (mut folded, mut from) = (Vec::with_capacity(size), Vec::with_capacity(size));
                 for (at, char) in rest.char_indices().take_while(|(at, _)| *at < limit) {
                     push_folded_char(&mut folded, char);
                     from.resize(folded.len(), at..at + char.len_utf8());
