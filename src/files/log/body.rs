@@ -479,7 +479,7 @@ fn begins_with_id(stored: &[u8], id: &[u8]) -> bool {
     let id_at = rest.get(kind..).unwrap_or_default();
     let found = id_at.strip_prefix(b"\",\"id\":\"");
     // An id with escapes would have to be decoded first.
-    let is_bare = memchr::memchr2(b'\\', b'"', id).is_none();
+    let is_bare = json::first_of(id, b"\\\"") == id.len();
     let behind = found.and_then(|found| found.strip_prefix(id));
     is_bare && behind.is_some_and(|behind| behind.starts_with(b"\""))
 }
