@@ -39,13 +39,14 @@ Errors are shown."
 ;;;; Moving the leaf
 
 (defun treelined-actions--say (result)
-  "Show the reason in the RESULT of a navigation, and who cancelled it."
-  (let ((reason (plist-get result :reason))
-        (by (plist-get result :by))
-        (why (plist-get result :message)))
+  "Show the reason in the RESULT of a navigation, and who cancelled it or failed."
+  (let* ((reason (plist-get result :reason))
+         (by (plist-get result :by))
+         (deed (cdr (assoc reason '(("cancelledByClient" . " cancelled") ("hookFailed" . " failed")))))
+         (why (plist-get result :message)))
     (message "treelined: %s"
-             (if (and by (equal reason "cancelledByClient"))
-                 (treelined-row-shown (concat by " cancelled" (and why (concat ": " why))) " ")
+             (if (and by deed)
+                 (treelined-row-shown (concat by deed (and why (concat ": " why))) " ")
                (or (cdr (assoc reason treelined-actions--reasons)) reason)))))
 
 (defun treelined-actions--moved (session target result)
@@ -182,7 +183,10 @@ draft."
 (defun treelined-tree-compact (focus)
   "Replace the older part of the conversation by a summary with FOCUS.
 FOCUS may be empty.  The older messages stay in the tree."
-  (interactive (list (read-string "Focus of the compaction (may be empty): "))
+  (interactive (progn
+                 (unless (slot-value (treelined-connection) 'summarizer)
+                   (user-error "No summarizer is configured; set `treelined-arguments' to (\"--summarizer\" \"outline\")"))
+                 (list (read-string "Focus of the compaction (may be empty): ")))
                treelined-tree-mode)
   (setq treelined-running
         (treelined-session-request

@@ -95,6 +95,7 @@ daemon starts the next time."
    (calls :initform (make-hash-table)
           :documentation "By id, the functions that end open calls with an error.")
    (last-id :initform nil :documentation "The id of the last request.")
+   (summarizer :initform nil :documentation "What writes summaries, or nil.")
    (why :initform nil :documentation "The error because of which Emacs ends the program."))
   :documentation "A connection to a daemon, one message per line.")
 
@@ -341,6 +342,8 @@ the `exec-path'"
                                                     :ui ["select" "confirm" "input" "editor"]
                                                     :maxFrameBytes ,treelined-max-frame-bytes))
    (lambda (result)
+     (setf (slot-value connection 'summarizer)
+           (plist-get (plist-get result :capabilities) :summarizer))
      (let ((spoken (plist-get result :protocolVersion)))
        (unless (eql spoken 1)
          (treelined-client--kill connection

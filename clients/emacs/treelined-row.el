@@ -87,6 +87,7 @@
     ("branchSummary" . "summary") ("compactionSummary" . "compaction")
     ("branch_summary" . "summary") ("custom_message" . "note")
     ("thinking_level_change" . "thinking") ("model_change" . "model")
+    ("mode_change" . "mode")
     ("session_info" . "name") ("context_edit" . "edit"))
   "Roles and types with another name in rows.")
 

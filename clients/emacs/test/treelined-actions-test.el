@@ -90,6 +90,7 @@
                  (lambda (question) (push question asked) (cdr asked))))
         (treelined-test-keys "RET")
         (should (equal "a3" (treelined-session-leaf-id treelined-session)))
+        (should-error (call-interactively #'treelined-tree-compact) :type 'user-error)
         (treelined-test-keys "RET"))
       (should (equal "2 entries are left behind; they stay in the tree.  Go there? "
                      (car asked))))

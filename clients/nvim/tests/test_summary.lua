@@ -146,6 +146,12 @@ return {
       child:sees('says a1 ← active')
       local prompt = '2 entries are left behind; they stay in the tree. Go there?'
       child:gives('offered', { prompt, { 'Go there' } })
+      child:lua('offered = nil')
+      child:type('gm')
+      child:command('Treelined compact')
+      child:gives('#notes', 2)
+      f.matches(child:lua('return notes[1]'), 'no summarizer is configured')
+      equal(child:lua('return offered == nil'), true)
     end,
   },
 }

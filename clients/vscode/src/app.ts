@@ -74,8 +74,20 @@ export class App {
     this.markedId = undefined;
     void this.context.workspaceState.update(SHOWN, session.id);
     void vscode.commands.executeCommand('setContext', 'treelined.hasSession', true);
+    void this.#offerSummaries(session);
     this.changed.fire(undefined);
     return this.tree;
+  }
+
+  /** Offers merges and compactions where the daemon writes summaries. */
+  async #offerSummaries(session: Session): Promise<void> {
+    try {
+      const { capabilities } = (await session.client()).server;
+      const offered = capabilities.summarizer !== null;
+      await vscode.commands.executeCommand('setContext', 'treelined.summarizes', offered);
+    } catch {
+      // The end of the daemon says more.
+    }
   }
 
   /** Takes a session over that was created or forked. */

@@ -9,6 +9,7 @@ import { ADVICE, ExtensionError, problem } from '../src/core/errors.js';
 import { entryText, speaker } from '../src/core/entry.js';
 import { lookOf, positionText } from '../src/core/look.js';
 import { missingPage, pageHtml } from '../src/core/page.js';
+import { reasonText } from '../src/core/navigation.js';
 import { ago, count, shorten, unitRanges } from '../src/core/text.js';
 import { folder, packageDir } from './fixture.js';
 
@@ -157,4 +158,18 @@ test('a text in the page cannot end its script, and nothing is loaded', () => {
   assert.match(html, /data-session="&quot;>&lt;b>"/);
   assert.match(html, /default-src 'none'/);
   assert.match(missingPage(), /not in this build/);
+});
+
+// "A hook failed" named neither the hook nor what it said.
+test('a hook that fails is named with what it said', () => {
+  assert.equal(reasonText('hookFailed', 'guard', 'exit\ncode 3'), 'guard failed: exit code 3');
+  assert.equal(reasonText('cancelledByClient', 'guard'), 'guard cancelled.');
+  assert.match(reasonText('hookFailed'), /A hook failed/);
+});
+
+// oh-my-pi writes them; the raw name of the type was shown.
+test('a change of the mode looks like other changes of settings', () => {
+  const row = (type: string) =>
+    lookOf({ type, id: 'x', preview: 'plan' } as TreeNode, 'entry').icon;
+  assert.equal(row('mode_change'), row('model_change'));
 });

@@ -75,6 +75,7 @@ local STYLES = {
 local SPEAKERS = {
   thinking_level_change = 'thinking',
   model_change = 'model',
+  mode_change = 'mode',
   custom_message = 'note',
   session_info = 'name',
   context_edit = 'edit',

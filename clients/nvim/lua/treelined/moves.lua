@@ -40,11 +40,15 @@ local COMPACT_REASONS = {
   aborted = 'the compaction was aborted',
 }
 
---- Says why nothing was changed, and who cancelled it.
+--- What the one did that kept the change from being made.
+local DEEDS = { cancelledByClient = ' cancelled', hookFailed = ' failed' }
+
+--- Says why nothing was changed, and who cancelled it or failed.
 local function reason_text(result, reasons)
-  if result.reason == 'cancelledByClient' and result.by then
+  local deed = DEEDS[result.reason]
+  if deed and result.by then
     local why = result.message and ': ' .. result.message or ''
-    local text = (result.by .. ' cancelled' .. why):gsub('%c+', ' ')
+    local text = (result.by .. deed .. why):gsub('%c+', ' ')
     return text
   end
   return reasons[result.reason] or REASONS[result.reason] or result.reason
@@ -189,10 +193,20 @@ function M.pop(tree)
   ask_and_run(tree, 'pop', {})
 end
 
+--- Says so if no summarizer is configured: a focus in the command asks hooks and other clients for a summary.
+---@return boolean
+local function nobody_summarizes(tree)
+  local is_nobody = not tree.session:summarizer()
+  if is_nobody then
+    say('no summarizer is configured; set `summarizer`, for instance to "outline"')
+  end
+  return is_nobody
+end
+
 --- Writes a summary of the branch that ends at the entry under the cursor at the leaf.
 function M.merge(tree)
   local node = tree:current()
-  if not node then
+  if not node or nobody_summarizes(tree) then
     return
   end
   local text = 'Bring a summary of the branch that ends here to the leaf?'
@@ -209,6 +223,9 @@ end
 ---@param focus? string asks for it if left out
 function M.compact(tree, focus)
   if not focus then
+    if nobody_summarizes(tree) then
+      return
+    end
     return ask.input({ prompt = 'Compact, with this focus (empty for none): ' }, function(given)
       M.compact(tree, given)
     end)

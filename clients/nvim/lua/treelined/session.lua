@@ -105,6 +105,12 @@ function Session:request_sync(method, params, options)
   return self.client:request_sync(method, params, options)
 end
 
+--- Returns the name of what writes summaries: nil if no summarizer is configured.
+---@return string|nil
+function Session:summarizer()
+  return self.client.server and self.client.server.capabilities.summarizer
+end
+
 --- Returns the session's title: its name, else its first message, else when it was created.
 ---@return string
 function Session:title()

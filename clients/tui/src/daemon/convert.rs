@@ -229,6 +229,7 @@ pub fn kind(entry_type: &str, role: Option<&str>) -> Kind {
         ("compaction", _) => Kind::Compaction,
         ("branch_summary", _) => Kind::Summary,
         ("custom_message", _) => Kind::Plugin,
+        ("mode_change", _) => Kind::Other("mode".to_owned()),
         ("message", Some(role)) => Kind::Other(text::line(role)),
         (other, _) => Kind::Other(text::line(&other.replace('_', " "))),
     }

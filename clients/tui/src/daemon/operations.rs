@@ -8,7 +8,8 @@ use crate::{text, time};
 use std::path::PathBuf;
 use std::time::Duration;
 use treelined_client::{
-    Client, Error, ExportFormat, FirstWrite, ImportFrom, ImportSessionsResult, Navigation,
+    CancelReason, Client, Error, ExportFormat, FirstWrite, ImportFrom, ImportSessionsResult,
+    Navigation, NavigationReason,
 };
 
 /// The time that work on many files may take; Esc cancels it.
@@ -88,7 +89,12 @@ impl Daemon {
         let forked = client.fork_session().entry_id(entry).await?;
         let Some(session) = forked.session else {
             return Ok(CommandOutput {
-                output: Some(refused("fork", forked.by, forked.message)),
+                output: Some(refused(
+                    "fork",
+                    forked.reason == Some(CancelReason::HookFailed),
+                    forked.by,
+                    forked.message,
+                )),
                 prompt: None,
             });
         };
@@ -204,7 +210,10 @@ async fn compact(client: &Client, focus: String) -> Result<String, Error> {
     }
     let ended = call.await?;
     Ok(match ended.cancelled {
-        true => refused("compaction", ended.by, ended.message),
+        true => {
+            let failed = ended.reason == Some(CancelReason::HookFailed);
+            refused("compaction", failed, ended.by, ended.message)
+        }
         false => "Compacted.".to_owned(),
     })
 }
@@ -216,17 +225,24 @@ async fn merge(client: &Client, tip: String, focus: String) -> Result<String, Er
     }
     let ended: Navigation = call.await?;
     Ok(match (ended.cancelled, &ended.summary_entry) {
-        (true, _) => refused("merge", ended.by, ended.message),
+        (true, _) => {
+            let failed = ended.reason == Some(NavigationReason::HookFailed);
+            refused("merge", failed, ended.by, ended.message)
+        }
         (false, None) => "There was nothing to summarize.".to_owned(),
         (false, Some(_)) => "Merged. A summary of the branch is at the leaf.".to_owned(),
     })
 }
 
-/// Says who has cancelled an operation, and why, as far as it is known.
-fn refused(what: &str, by: Option<String>, why: Option<String>) -> String {
+/// Says who has cancelled an operation or has failed, and why, as far as it is known.
+fn refused(what: &str, failed: bool, by: Option<String>, why: Option<String>) -> String {
+    let deed = match failed {
+        true => "failed; there was no",
+        false => "cancelled the",
+    };
     text::line(&match (by, why) {
-        (Some(by), Some(why)) => format!("{by} cancelled the {what}: {why}"),
-        (Some(by), None) => format!("{by} cancelled the {what}."),
+        (Some(by), Some(why)) => format!("{by} {deed} {what}: {why}"),
+        (Some(by), None) => format!("{by} {deed} {what}."),
         (None, _) => format!("The {what} was cancelled; nothing has changed."),
     })
 }

@@ -454,12 +454,14 @@ impl Model {
         };
         let reason = navigation.reason.as_deref();
         if navigation.cancelled {
-            if let (Some(by), Some("cancelledByClient")) = (&navigation.by, reason) {
+            let deed = match reason {
+                Some("cancelledByClient") => Some("cancelled the move"),
+                Some("hookFailed") => Some("failed, and nothing has moved"),
+                _ => None,
+            };
+            if let (Some(by), Some(deed)) = (&navigation.by, deed) {
                 let why = navigation.message.as_deref().map(|why| format!(": {why}"));
-                self.say(format!(
-                    "{by} cancelled the move{}",
-                    why.unwrap_or_else(|| ".".into())
-                ));
+                self.say(format!("{by} {deed}{}", why.unwrap_or_else(|| ".".into())));
                 return Vec::new();
             }
             self.say(match reason {

@@ -65,6 +65,10 @@ fn without_a_summarizer_no_summary_is_offered() {
     };
     screen.model.settings.summary = Summary::Always;
     screen.model.link = Connection::Up(none);
+    // Compactions were offered as well.
+    screen.keys("K");
+    assert!(screen.model.dialog.is_none(), "{}", screen.text());
+    assert!(screen.text().contains("No summarizer is configured."));
     screen.keys("home enter");
     assert!(!screen.text().contains("Summarize"), "{}", screen.text());
     let prepared = |can_summarize| Daemon::Prepared {
@@ -215,6 +219,28 @@ fn a_summary_streams_in_and_esc_aborts() {
     });
     assert_eq!(screen.model.tree.cursor, before);
     assert!(screen.text().contains("Aborted. Nothing has moved."));
+}
+
+/// "A hook has failed" named neither the hook nor what it said.
+#[test]
+fn a_hook_that_fails_is_named_with_what_it_said() {
+    let mut screen = choosing("home");
+    screen.keys("2");
+    let navigation_id = navigation_id(&screen);
+    let ended = Navigation {
+        cancelled: true,
+        reason: Some("hookFailed".into()),
+        by: Some("guard".into()),
+        message: Some("exit code 3".into()),
+        ..Navigation::default()
+    };
+    screen.daemon(Daemon::Navigated {
+        navigation_id,
+        result: Ok(ended),
+    });
+    let text = screen.text();
+    let expected = "guard failed, and nothing has moved: exit code 3";
+    assert!(text.contains(expected), "{text}");
 }
 
 #[test]

@@ -149,8 +149,8 @@ fn without_a_summarizer_the_failure_gives_advice() {
     tmux.keys("Escape");
     tmux.wait("no dialog", |screen| !screen.contains('╭'));
     tmux.keys("End w");
-    tmux.wait_for("What the summary keeps");
-    tmux.keys("Enter");
+    tmux.wait_for("No summarizer is configured.");
+    tmux.keys(": merge Space x Enter");
     tmux.check("failed", "summarizerUnavailable");
     tmux.keys("Escape");
     tmux.wait("no dialog", |screen| !screen.contains('╭'));

@@ -14,6 +14,7 @@ const BOOKKEEPING: readonly string[] = [
   'context_edit',
   'model_change',
   'thinking_level_change',
+  'mode_change',
 ];
 
 export interface Comparison {

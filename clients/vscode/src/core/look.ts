@@ -28,6 +28,7 @@ const ICONS: Partial<Record<string, string>> = {
   session_info: 'info',
   model_change: 'settings-gear',
   thinking_level_change: 'settings-gear',
+  mode_change: 'settings-gear',
   context_edit: 'edit',
   usage: 'graph',
 };

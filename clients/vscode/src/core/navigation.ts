@@ -28,13 +28,17 @@ const REASONS: Partial<Record<string, string>> = {
   aborted: 'The move was aborted; nothing was changed.',
 };
 
+/** What the one did that kept the change from being made. */
+const DEEDS: Partial<Record<string, string>> = {
+  cancelledByClient: 'cancelled',
+  hookFailed: 'failed',
+};
+
 /** Says why nothing was changed, or why without a summary; `message` is what `by` said for people. */
 export function reasonText(reason: string, by?: string, message?: string): string {
-  if (reason === 'cancelledByClient' && by !== undefined)
-    return `${by} cancelled${message === undefined ? '.' : `: ${message}`}`.replace(
-      /\p{Cc}+/gu,
-      ' ',
-    );
+  const deed = DEEDS[reason];
+  if (deed !== undefined && by !== undefined)
+    return `${by} ${deed}${message === undefined ? '.' : `: ${message}`}`.replace(/\p{Cc}+/gu, ' ');
   const text = REASONS[reason] ?? `The move ended: ${reason}.`;
   return by === undefined ? text : `${text} (${by})`;
 }

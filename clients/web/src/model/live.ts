@@ -92,6 +92,11 @@ export class Live {
     return this.link?.state === 'open' && this.source?.session.readOnly === false;
   }
 
+  /** Whether the daemon writes summaries, so that compactions are offered. */
+  get summarizes(): boolean {
+    return this.link?.summarizes === true;
+  }
+
   get asksBeforeMoves(): boolean {
     return this.link?.answers === true;
   }
@@ -362,8 +367,10 @@ export class Live {
     else if (action === 'to-news') this.goToNews();
     else if (action === 'undo') this.moves.undo('undo_navigation');
     else if (action === 'redo') this.moves.undo('redo_navigation');
-    else if (action === 'compact') this.show({ kind: 'compact' });
-    else if (action === 'compose') {
+    else if (action === 'compact') {
+      if (this.summarizes) this.show({ kind: 'compact' });
+      else this.app.say('Nothing can be compacted: no summarizer is configured.', 'warning');
+    } else if (action === 'compose') {
       this.moves.compose();
     } else return false;
     return true;

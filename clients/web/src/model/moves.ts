@@ -33,11 +33,18 @@ const REASONS = new Map([
   ['aborted', 'Aborted. Nothing has moved.'],
 ]);
 
-/** Says why nothing was changed, and who cancelled it. */
-function reasonText(result: NavigationResult): string | undefined {
+/** What the one did that kept the change from being made. */
+const DEEDS = new Map([
+  ['cancelledByClient', 'has cancelled'],
+  ['hookFailed', 'has failed'],
+]);
+
+/** Says why nothing was changed, and who cancelled it or failed. */
+export function reasonText(result: NavigationResult): string | undefined {
   const { reason, by, message } = result;
-  if (reason === 'cancelledByClient' && by !== undefined)
-    return visible(`${by} has cancelled${message === undefined ? '.' : `: ${message}`}`);
+  const deed = DEEDS.get(reason ?? '');
+  if (deed !== undefined && by !== undefined)
+    return visible(`${by} ${deed}${message === undefined ? '.' : `: ${message}`}`);
   return REASONS.get(reason ?? '');
 }
 

@@ -127,6 +127,7 @@ export function shape(row: Row): 'full' | 'line' | 'none' {
       return row.role === 'toolResult' && row.toolCall ? 'none' : 'full';
     case 'model_change':
     case 'thinking_level_change':
+    case 'mode_change':
     case 'context_edit':
       return 'line';
     case 'label':

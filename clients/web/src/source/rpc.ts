@@ -43,12 +43,18 @@ export interface CallOptions {
 /** The longest wait between two attempts to connect, in milliseconds. */
 const LONGEST_WAIT = 5000;
 
+interface InitializeResult {
+  capabilities: { summarizer: string | null };
+}
+
 export class Link {
   state: LinkState = 'connecting';
   /** When the next attempt is made, in milliseconds of the clock. */
   nextAttempt: number | undefined;
   /** Whether to be asked before moves, compactions and forks. */
   answers = false;
+  /** Whether the daemon writes summaries. */
+  summarizes = true;
   private socket: WebSocket | undefined;
   private calls = new Map<number, Call>();
   private lastId = 0;
@@ -92,9 +98,10 @@ export class Link {
     };
     try {
       const clientInfo = { name: 'page' };
-      const answered = this.call('initialize', { protocolVersion: 1, clientInfo, capabilities });
+      const params = { protocolVersion: 1, clientInfo, capabilities };
+      const answered = this.call<InitializeResult>('initialize', params);
       this.observer.introduced();
-      await answered;
+      this.summarizes = (await answered).capabilities.summarizer !== null;
     } catch {
       // The end of the connection says more.
       return;

@@ -32,7 +32,8 @@ export function CommandDialog({ app, live, commands, close }: Props) {
   const [selected, setSelected] = useState(0);
   const { name, args } = partsOf(text);
   const hasArgument = /^\s*\/?\S+\s/.test(text);
-  const fitting = [...OWN, ...(commands ?? [])].filter((command) =>
+  const own = OWN.filter(({ name }) => name !== 'compact' || live.summarizes);
+  const fitting = [...own, ...(commands ?? [])].filter((command) =>
     hasArgument ? command.name === name : command.name.startsWith(name),
   );
   const chosen = fitting.find((command) => command.name === name) ?? fitting[selected];

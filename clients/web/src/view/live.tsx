@@ -30,13 +30,15 @@ export function LiveButtons({ app, live }: { app: App; live: Live }) {
         disabled={off}
         run={() => moves.undo('redo_navigation')}
       />
-      <IconButton
-        icon="compact"
-        name="Compact the context"
-        hint={hint('compact')}
-        disabled={off}
-        run={() => live.show({ kind: 'compact' })}
-      />
+      {live.summarizes && (
+        <IconButton
+          icon="compact"
+          name="Compact the context"
+          hint={hint('compact')}
+          disabled={off}
+          run={() => live.show({ kind: 'compact' })}
+        />
+      )}
       <IconButton
         icon="command"
         name="Run a command"

@@ -34,6 +34,7 @@ const SPEAKERS = new Map([
   ['custom_message', 'message'],
   ['model_change', 'model'],
   ['thinking_level_change', 'thinking level'],
+  ['mode_change', 'mode'],
   ['context_edit', 'context edit'],
   ['session_info', 'name'],
 ]);

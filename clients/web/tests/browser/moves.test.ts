@@ -191,6 +191,11 @@ describe('moves in the live page', () => {
     await page.getByRole('button', { name: 'Go there' }).click();
     await page.locator('dialog').waitFor({ state: 'detached' });
     await page.getByText('Moved.').waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Compact the context' }).count(), 0);
+    await page.locator('#tree').focus();
+    await page.keyboard.press('K');
+    await page.getByText('no summarizer is configured').waitFor();
+    assert.equal(await page.locator('dialog').count(), 0);
     await page.context().close();
   });
 });

@@ -2,6 +2,7 @@
 
 use crate::keys::{Action, Context, Key};
 use crate::message::{Effect, PagePosition};
+use crate::model::Connection;
 use crate::model::dialog::{Dialog, FocusOf};
 use crate::model::input::Input;
 use crate::model::picker::PickerKind;
@@ -191,7 +192,20 @@ impl Model {
         Vec::new()
     }
 
+    /// Asks what the summary is about. A hook or another client may write it for a focus that is typed as a command.
     pub(super) fn ask_focus(&mut self, focus_of: FocusOf) -> Vec<Effect> {
+        if let Connection::Up(server) = &self.link
+            && server.summarizer.is_none()
+        {
+            let command = match focus_of {
+                FocusOf::Compaction => ":compact",
+                FocusOf::Merge(_) => ":merge",
+            };
+            self.say(format!(
+                "No summarizer is configured. {command} FOCUS asks hooks and other clients for a summary."
+            ));
+            return Vec::new();
+        }
         self.dialog = Some(Dialog::Focus {
             focus_of,
             input: Input::lines(""),
