@@ -3,7 +3,7 @@
 use super::create::natives;
 use super::ledger::{Ledger, SessionRow, SourceRow};
 use super::names;
-use super::open_nodes::hold_back_open;
+use super::open_nodes::{HeldNodes, count_held, hold_back_open};
 use super::reading::ReadSource;
 use super::rebuild::placement;
 use super::relatives::base;
@@ -26,7 +26,7 @@ pub(super) struct Batch {
     /// For each member its source.
     pub(super) source_of: Vec<usize>,
     /// For each member the nodes that were held back, and until when, in Unix milliseconds.
-    pub(super) held: Vec<(u64, Millis)>,
+    pub(super) held: Vec<(HeldNodes, Millis)>,
     /// For each member the name of its origin.
     pub(super) origins: Vec<String>,
     /// For each source the bytes that an earlier import has read.
@@ -54,9 +54,9 @@ impl Batch {
             known_len.push(known.map_or(0, |row| row.len));
             for (member, held_back) in std::mem::take(&mut source.members)
                 .into_iter()
-                .zip(&source.held)
+                .zip(std::mem::take(&mut source.held))
             {
-                held.push((*held_back, source.held_until(&member)));
+                held.push((held_back, source.held_until(&member)));
                 members.push(member);
                 source_of.push(number);
                 origins.push(source.origin.clone());
@@ -136,7 +136,7 @@ impl Batch {
     /// When an import brings what was held back of a source: nodes, or a last line without a line break.
     fn held_until(&self, source: usize, read: &ReadSource) -> Option<Millis> {
         let held = self.members_of(source).filter_map(|at| self.held.get(at));
-        let held = held.filter(|(count, _)| *count > 0);
+        let held = held.filter(|(nodes, _)| !nodes.is_empty());
         let is_cut = read.is_growing && read.scan.len < read.source.status.size;
         let rest = is_cut.then_some(read.complete_at);
         held.map(|(_, until)| *until).chain(rest).min()
@@ -168,8 +168,8 @@ impl Batch {
             let shared = self.forest.members.get(*number).map_or(0, |it| it.shared);
             shared + self.members.get(*number).map_or(0, |it| it.duplicates)
         };
-        let held = members.clone().filter_map(|at| self.held.get(*at).copied());
-        let held = held.filter(|(count, _)| *count > 0);
+        let held = members.clone().filter_map(|at| self.held.get(*at));
+        let held = held.filter(|(nodes, _)| !nodes.is_empty());
         let is_gap = |entry: &&TreeEntry| matches!(entry.content, family::EntryContent::Gap { .. });
         ImportedSession {
             tool: self.tool.name().to_owned(),
@@ -180,8 +180,8 @@ impl Batch {
             recovered: tree.recovered,
             gaps: tree.entries.iter().filter(is_gap).count() as u64,
             duplicates: members.clone().map(shared).sum(),
-            held: held.clone().map(|(count, _)| count).sum(),
-            held_until: held.map(|(_, until)| until).min().map(timestamp::format),
+            held: count_held(held.clone().map(|(nodes, _)| nodes)),
+            held_until: held.map(|(_, until)| *until).min().map(timestamp::format),
             subagents: self
                 .spawned
                 .get(&tree.session_id)
@@ -205,7 +205,10 @@ impl Batch {
                 *file.origin_only.entry(kind.clone()).or_default() += count;
             }
             file.duplicates += member.duplicates;
-            let (held, _) = self.held.get(number).copied().unwrap_or_default();
+            let held = self
+                .held
+                .get(number)
+                .map_or(0, |(nodes, _)| nodes.len() as u64);
             if held > 0 {
                 *file.held.get_or_insert(0) += held;
             }

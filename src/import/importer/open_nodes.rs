@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 /// The properties by which a copy of a node is found.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum CopyMark {
+pub(super) enum CopyMark {
     Key(Box<str>),
     Content(u64),
 }
@@ -22,14 +22,29 @@ impl CopyMark {
     }
 }
 
-/// Takes the open nodes out of the members of growing sources, and counts them in `held`. A node is not open if another
+/// The nodes that were held back of a member, each with its mark; `None` for one without copies.
+pub(super) type HeldNodes = Vec<Option<CopyMark>>;
+
+/// The number of held nodes of a session's members. A fork has copies of those of the session that it comes from: each
+/// counts once.
+pub(super) fn count_held<'a>(members: impl Iterator<Item = &'a HeldNodes>) -> u64 {
+    let (mut count, mut seen) = (0, HashSet::new());
+    for held in members {
+        let is_new = |mark: &&Option<CopyMark>| mark.as_ref().is_none_or(|it| !seen.contains(it));
+        count += held.iter().filter(is_new).count() as u64;
+        seen.extend(held.iter().flatten());
+    }
+    count
+}
+
+/// Takes the open nodes out of the members of growing sources, and keeps their marks in `held`. A node is not open if another
 /// conversation has a complete copy of it: that would be imported as the copy's own, and the original again later.
 /// `has_shared_keys`: see [`crate::Format::has_shared_keys`].
 pub(super) fn hold_back_open(sources: &mut [ReadSource], has_shared_keys: bool) {
     let complete = complete_copies(sources, has_shared_keys);
     for source in sources.iter_mut() {
         if !source.is_growing {
-            source.held = vec![0; source.members.len()];
+            source.held = vec![HeldNodes::new(); source.members.len()];
             continue;
         }
         let nodes = source.members.iter_mut().flat_map(|it| &mut it.nodes);
@@ -37,7 +52,11 @@ pub(super) fn hold_back_open(sources: &mut [ReadSource], has_shared_keys: bool) 
             let mark = CopyMark::of(node, has_shared_keys);
             node.is_open = mark.is_none_or(|mark| !complete.contains(&mark));
         }
-        source.held = source.members.iter_mut().map(hold_back).collect();
+        let mark = |node: Node| CopyMark::of(&node, has_shared_keys);
+        let held = source.members.iter_mut().map(hold_back);
+        source.held = held
+            .map(|held| held.into_iter().map(mark).collect())
+            .collect();
     }
 }
 

@@ -1,6 +1,7 @@
 //! Sources read into members, without their bytes.
 
 use super::ledger::Ledger;
+use super::open_nodes::HeldNodes;
 use super::origin::{OriginWriter, Origins};
 use super::sides::Sides;
 use super::source::{Places, Scan, ScanFailure, SideKind, Source, SourceFailure};
@@ -35,7 +36,7 @@ pub(super) struct ReadSource {
     pub(super) origin: String,
     pub(super) members: Vec<Member>,
     /// For each member the nodes that were held back; empty before [`super::open_nodes`].
-    pub(super) held: Vec<u64>,
+    pub(super) held: Vec<HeldNodes>,
     /// Whether the source may still grow, so that its last nodes are held back.
     pub(super) is_growing: bool,
     /// The records that older versions of the reader have read.
@@ -165,18 +166,18 @@ fn discount(members: &mut [Member], mut beside: u64) {
     }
 }
 
-/// Takes the open nodes, and what is below them, out of a member; returns their number.
-pub(super) fn hold_back(member: &mut Member) -> u64 {
+/// Takes the open nodes, and what is below them, out of a member; returns them.
+pub(super) fn hold_back(member: &mut Member) -> Vec<Node> {
     if is_beginning_of_copy(member) {
         member.nodes.iter_mut().for_each(|node| node.is_open = true);
     }
     if !member.nodes.iter().any(|node| node.is_open) {
-        return 0;
+        return Vec::new();
     }
     let nodes = std::mem::take(&mut member.nodes);
-    let count = nodes.len();
+    let mut held = Vec::new();
     // For each node its new index, or that of the nearest kept node above.
-    let mut numbers: Vec<(Option<u32>, bool)> = Vec::with_capacity(count);
+    let mut numbers: Vec<(Option<u32>, bool)> = Vec::with_capacity(nodes.len());
     let at = |numbers: &[(Option<u32>, bool)], number: u32| {
         let number = usize::try_from(number).ok();
         number.and_then(|number| numbers.get(number).copied())
@@ -189,6 +190,7 @@ pub(super) fn hold_back(member: &mut Member) -> u64 {
         let hangs_at_held = above.is_some_and(|(_, is_kept)| !is_kept);
         if node.is_open || hangs_at_held {
             numbers.push((above.and_then(|(number, _)| number), false));
+            held.push(node);
             continue;
         }
         if let (Parent::Node(_), Some((Some(parent), _))) = (&node.parent, above) {
@@ -208,7 +210,7 @@ pub(super) fn hold_back(member: &mut Member) -> u64 {
         .leaf
         .and_then(|leaf| at(&numbers, leaf))
         .and_then(|(number, _)| number);
-    (count - member.nodes.len()) as u64
+    held
 }
 
 /// Whether a copy of another session has no complete message of a person so far. Without one nothing joins it to that session,
@@ -321,7 +323,7 @@ mod tests {
             leaf: Some(2),
             ..Member::default()
         };
-        assert_eq!(hold_back(&mut member), 2);
+        assert_eq!(hold_back(&mut member).len(), 2);
         let kept: Vec<_> = member
             .nodes
             .iter()
@@ -336,6 +338,6 @@ mod tests {
             ]
         );
         assert_eq!(member.leaf, Some(0));
-        assert_eq!(hold_back(&mut member), 0);
+        assert!(hold_back(&mut member).is_empty());
     }
 }
