@@ -223,7 +223,13 @@ fn ids_of(log: &NatsLog, named: &[String]) -> anyhow::Result<Vec<String>> {
             Some(rows) => rows,
             None => &*listed.insert(rows_of_team(log)?),
         };
-        ids.push(match choose(text, rows) {
+        let [there, deleted] = rows;
+        let chosen = match choose(text, there) {
+            // The log says that it is deleted, and how it is restored.
+            Err(ChoiceProblem::None) => choose(text, deleted),
+            chosen => chosen,
+        };
+        ids.push(match chosen {
             Ok(row) => row.session_id.clone(),
             Err(ChoiceProblem::Several(error)) => return Err(error.into()),
             Err(ChoiceProblem::None) => text.clone(),
@@ -232,14 +238,14 @@ fn ids_of(log: &NatsLog, named: &[String]) -> anyhow::Result<Vec<String>> {
     Ok(ids)
 }
 
-/// The sessions of the stream as the team's list names them. If the list cannot be read, a note says why, and the result
-/// is empty.
-fn rows_of_team(log: &NatsLog) -> io::Result<Vec<ListedRow>> {
+/// The sessions of the stream as the team's list names them, and the deleted ones. If the list cannot be read, a note
+/// says why, and both are empty.
+fn rows_of_team(log: &NatsLog) -> io::Result<[Vec<ListedRow>; 2]> {
     let list = match TeamRows::of(log).list() {
         Ok(list) => list,
         Err(error) => {
             team::note(&error)?;
-            return Ok(Vec::new());
+            return Ok(Default::default());
         }
     };
     let row = |session: TeamSession| {
@@ -254,7 +260,9 @@ fn rows_of_team(log: &NatsLog) -> io::Result<Vec<ListedRow>> {
             modified: modified.unwrap_or_default(),
         }
     };
-    Ok(list.sessions.into_iter().map(row).collect())
+    let is_deleted = |session: &TeamSession| session.row.as_ref().is_some_and(|row| row.is_trashed);
+    let (deleted, there): (Vec<_>, Vec<_>) = list.sessions.into_iter().partition(is_deleted);
+    Ok([there, deleted].map(|rows| rows.into_iter().map(row).collect()))
 }
 
 /// Follows one session.
