@@ -4,9 +4,9 @@
 """
 
 from . import types
-from ._async import AsyncClient
 from ._blocking import Client
 from ._command import AsyncCommand, Command
+from ._connection import AsyncClient
 from ._methods import (
     PROTOCOL_VERSION,
     SCHEMA_HASH,

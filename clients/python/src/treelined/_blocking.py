@@ -9,7 +9,7 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ._async import AsyncClient
+from ._connection import AsyncClient
 from ._methods import Answerer, Answers, BeforeEventName, Methods
 from ._params import OMITTED, Omitted, named
 from ._session import Session
