@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from conftest import COMMAND, converse_async
 
-from treelined import AsyncClient, DisconnectedError, TreelinedError, types
+from treelined import AsyncClient, Client, DisconnectedError, TreelinedError, types
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
@@ -142,6 +142,24 @@ def test_the_error_for_an_undeclared_answerer_names_the_remedy(
         async with AsyncClient(COMMAND, session_dir=tmp_path) as client:
             with pytest.raises(ValueError, match=r"answers=\{'session_before_tree': answerer\}"):
                 client.answer("session_before_tree", answer)
+
+    run(test)
+    # The blocking client named the class of the other one.
+    with (
+        Client(COMMAND, session_dir=tmp_path) as blocking,
+        pytest.raises(ValueError, match=r": Client\(answers="),
+    ):
+        blocking.answer("session_before_tree", lambda *_: None)
+
+
+def test_closed_waits_no_longer_than_its_timeout(tmp_path: Path) -> None:
+    """Only the blocking client could say how long."""
+
+    async def test() -> None:
+        async with AsyncClient(COMMAND, session_dir=tmp_path) as client:
+            with pytest.raises(asyncio.TimeoutError):
+                await client.closed(0.05)
+            await client.list_sessions()
 
     run(test)
 

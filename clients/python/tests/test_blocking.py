@@ -183,6 +183,25 @@ def test_handlers_get_notifications_and_can_call_the_client(client: Client) -> N
     assert len(moves) == 1, "nobody listens any more"
 
 
+def test_handlers_can_be_set_before_the_start_as_with_asyncio(tmp_path: Path) -> None:
+    """`on` raised before the start, so what came at once was lost."""
+    client = Client(COMMAND, session_dir=tmp_path)
+    heard = threading.Event()
+    client.on("session_opened", lambda _: heard.set())
+    with client:
+        client.create_session()
+        assert heard.wait(10)
+
+
+def test_a_client_that_is_not_started_says_so(tmp_path: Path) -> None:
+    client = Client(COMMAND, session_dir=tmp_path)
+    for call in (client.get_leaf, client.closed, lambda: client.pid, lambda: client.server):
+        with pytest.raises(RuntimeError, match="is not started"):
+            call()
+    with client, pytest.raises(RuntimeError, match="is started already"):
+        client.start()
+
+
 def test_an_answerer_can_cancel_or_summarize(tmp_path: Path) -> None:
     with Client(COMMAND, session_dir=tmp_path, answers=["session_before_tree"]) as client:
         converse(client)

@@ -4,9 +4,9 @@
 """
 
 from . import types
-from ._blocking import Client
+from ._async import AsyncClient, AsyncSession
+from ._blocking import Client, Session
 from ._command import AsyncCommand, Command
-from ._connection import AsyncClient
 from ._methods import (
     PROTOCOL_VERSION,
     SCHEMA_HASH,
@@ -18,7 +18,6 @@ from ._methods import (
     NotificationName,
 )
 from ._params import OMITTED, Omitted
-from ._session import AsyncSession, Session
 from .errors import DeadlineError, DisconnectedError, TreelinedError, VersionMismatchError
 
 __all__ = [

@@ -11,24 +11,19 @@ import re
 from asyncio.subprocess import PIPE
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ._methods import PROTOCOL_VERSION, AsyncAnswerer, AsyncAnswers, AsyncMethods, BeforeEventName
-from ._params import OMITTED, Omitted, given, named
+from ._methods import PROTOCOL_VERSION
+from ._params import given, named
 from ._parent import Parent, connect_parent
 from ._program import find
-from ._session import AsyncSession
 from .errors import DeadlineError, DisconnectedError, TreelinedError, VersionMismatchError
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
     from collections.abc import Callable, Coroutine, Iterable, Mapping
-    from types import TracebackType
 
-    from typing_extensions import Self
-
-    from ._command import AsyncCommand
-    from ._methods import NotificationName
+    from ._methods import BeforeEventName, NotificationName
     from .types import AskKind, ClientInfo, InitializeResult, OnFailure
 
 TIMEOUT = 30.0
@@ -69,11 +64,11 @@ _OVER = frozenset({"eventNotPending", "disconnected"})
 """The errors of an answer to a question that is over."""
 
 
-class AsyncClient(AsyncMethods):
-    """A connection to a daemon that this client starts, for asyncio.
+Answerers = TypeVar("Answerers", bound="Mapping[str, object]")
 
-    Use it as an asynchronous context manager, or call `start` and `close`.
-    """
+
+class Connection(Generic[Answerers]):
+    """What both clients are. Its coroutines run in one event loop."""
 
     def __init__(  # noqa: PLR0913
         self,
@@ -87,7 +82,7 @@ class AsyncClient(AsyncMethods):
         shared: bool = False,
         socket: str | os.PathLike[str] | None = None,
         client_info: ClientInfo | None = None,
-        answers: AsyncAnswers | Iterable[BeforeEventName] = (),
+        answers: Answerers | Iterable[BeforeEventName] = (),
         on_failure: OnFailure = "cancel",
         ui: Iterable[AskKind] | None = None,
         summary_deltas: bool = False,
@@ -141,12 +136,12 @@ class AsyncClient(AsyncMethods):
         self._cwd = cwd
         self._env = env
         self._answers: list[str] = list(answers)
-        self._answerers: dict[str, AsyncAnswerer[Any]] = named(answers)
+        self._answerers: dict[str, Callable[..., Any]] = named(answers)
         self._on_failure = on_failure
         self._ui = None if ui is None else list(ui)
         if self._ui and "user_asked" not in self._answers:
             self._answers.append("user_asked")
-        self._commands: dict[str, AsyncCommand] = {}
+        self._commands: dict[str, Callable[..., Any]] = {}
         self._client_info = client_info
         self._opt_out = list(opt_out)
         self._capabilities: dict[str, Any] = {
@@ -166,20 +161,10 @@ class AsyncClient(AsyncMethods):
         self._ended: asyncio.Event = asyncio.Event()
         self._stderr = b""
         self._server: InitializeResult | None = None
+        self._prepare()
 
-    async def __aenter__(self) -> Self:
-        """Start."""
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close."""
-        await self.close()
+    def _prepare(self) -> None:
+        """Set what only one of the clients has."""
 
     @property
     def server(self) -> InitializeResult:
@@ -195,22 +180,15 @@ class AsyncClient(AsyncMethods):
             raise RuntimeError("the client is not started")
         return self._process.pid
 
-    async def start(self) -> None:
-        """Start the daemon and send `initialize`."""
-        if self._process is not None:
-            raise RuntimeError("the client is started already")
+    async def _start(self) -> None:
         try:
             self._process = await self._connect()
         except OSError as error:
             raise DisconnectedError(self._why_not_started(error)) from error
         self._spawn(self._run(self._process))
-        try:
-            server: InitializeResult = await self.call("initialize", self._introduction())
-            if server["protocolVersion"] != PROTOCOL_VERSION:
-                raise VersionMismatchError(PROTOCOL_VERSION, server["protocolVersion"])
-        except BaseException:
-            await self.close()
-            raise
+        server: InitializeResult = await self._call("initialize", self._introduction())
+        if server["protocolVersion"] != PROTOCOL_VERSION:
+            raise VersionMismatchError(PROTOCOL_VERSION, server["protocolVersion"])
         self._server = server
 
     async def _connect(self) -> Process | Parent:
@@ -220,13 +198,7 @@ class AsyncClient(AsyncMethods):
             *self._argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, cwd=self._cwd, env=self._env
         )
 
-    async def close(self, timeout: float = 10.0) -> None:
-        """Close the daemon's stdin and wait until it has ended.
-
-        It first answers what it has accepted.
-
-        After `timeout` seconds it is killed.
-        """
+    async def _close(self, timeout: float) -> None:
         process = self._process
         if process is None or process.stdin is None:
             return
@@ -252,22 +224,11 @@ class AsyncClient(AsyncMethods):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def closed(self) -> DisconnectedError:
-        """Wait until the daemon has ended; return the error of the calls that were open."""
-        await self._ended.wait()
+    async def _closed(self, timeout: float | None) -> DisconnectedError:
+        await asyncio.wait_for(self._ended.wait(), timeout)
         return self._over or DisconnectedError("the client is closed")
 
-    async def call(
-        self,
-        method: str,
-        params: dict[str, Any],
-        *,
-        timeout: float | None = None,
-    ) -> Any:  # noqa: ANN401
-        """Call a method by its name, with the params of the protocol.
-
-        If the task is cancelled, or at the deadline, the daemon is asked to cancel the call.
-        """
+    async def _call(self, method: str, params: dict[str, Any], timeout: float | None = None) -> Any:  # noqa: ANN401
         if self._over is not None:
             raise self._over
         if timeout is None:
@@ -293,39 +254,6 @@ class AsyncClient(AsyncMethods):
             del self._pending[own]
             future.cancel()
 
-    def session(self, session_id: str) -> AsyncSession:
-        """Return the methods of this client, about this session unless they name another."""
-        return AsyncSession(self, session_id)
-
-    async def offer_command(
-        self,
-        name: str,
-        run: AsyncCommand,
-        *,
-        description: str | Omitted | None = OMITTED,
-        argument_hint: str | Omitted | None = OMITTED,
-        timeout: float | None = None,
-    ) -> None:
-        """Offer a command to other clients, until `unregister_command` or the end of this client.
-
-        `run`: awaited with each run of the command. What it returns is the output, or `output` and
-        `prompt`; an exception makes the command fail with its text.
-
-        `description`, `argument_hint`: what the command and its argument are, for people.
-        """
-        earlier = self._commands.get(name)
-        # The command may be run before the response arrives.
-        self._commands[name] = run
-        try:
-            await self.register_command(
-                name=name, description=description, argument_hint=argument_hint, timeout=timeout
-            )
-        except BaseException:
-            del self._commands[name]
-            if earlier is not None:
-                self._commands[name] = earlier
-            raise
-
     def _on(self, name: str, handler: Callable[[Any], object]) -> Callable[[], None]:
         handlers = self._handlers.setdefault(name, [])
         handlers.append(handler)
@@ -336,12 +264,13 @@ class AsyncClient(AsyncMethods):
 
         return end
 
-    def _answer(self, name: str, answerer: AsyncAnswerer[Any]) -> None:
+    def _answer(self, name: str, answerer: Callable[..., Any]) -> None:
         if name not in self._answers and name != "command_invoked":
             if self._process is not None:
                 raise ValueError(
                     "the daemon does not wait for answers: "
-                    f"AsyncClient(answers={{{name!r}: answerer}}) makes it, or answer before start"
+                    f"{type(self).__name__}(answers={{{name!r}: answerer}}) makes it, "
+                    "or answer before start"
                 )
             self._answers.append(name)
         self._answerers[name] = answerer
@@ -503,7 +432,7 @@ class AsyncClient(AsyncMethods):
         # The end of the question no longer cancels this task.
         self._questions.pop(event_id, None)
         try:
-            await self.call("answer_event", {"eventId": event_id, **answer})
+            await self._call("answer_event", {"eventId": event_id, **answer})
         except Exception as error:  # noqa: BLE001
             # Another client or the timeout was faster, or the operation has ended.
             if isinstance(error, TreelinedError) and error.kind in _OVER:
@@ -515,17 +444,17 @@ class AsyncClient(AsyncMethods):
             if isinstance(given, dict) and given.get("cancel"):
                 instead = {"result": {"cancel": True}}
             with contextlib.suppress(TreelinedError):
-                await self.call("answer_event", {"eventId": event_id, **instead})
+                await self._call("answer_event", {"eventId": event_id, **instead})
 
     async def _opinion(self, name: str, params: dict[str, Any]) -> dict[str, Any]:
         """Return the answer to a question, as params of `answer_event`."""
-        answerer: Callable[[Any], Any] | None = self._answerers.get(name)
+        answerer = self._answerers.get(name)
         if name == "command_invoked":
             answerer = self._commands.get(params["name"], answerer)
         if answerer is None:
             return _no_opinion(name, "nothing runs this command")
         try:
-            result = await answerer(params)
+            result = await self._ask(answerer, params)
         except (Exception, asyncio.CancelledError) as error:
             # The end of the question cancels the answerer, which then has nothing to answer.
             is_over = self._over is not None or params["eventId"] not in self._questions
@@ -541,6 +470,9 @@ class AsyncClient(AsyncMethods):
         if isinstance(result, dict) and isinstance(result.get("reason"), str):
             result = {**result, "reason": result["reason"][:MOST_REASON]}
         return {"result": result or {}}
+
+    async def _ask(self, answerer: Callable[..., Any], params: dict[str, Any]) -> Any:  # noqa: ANN401
+        return await answerer(params)
 
     def _failed(self, name: str, why: str) -> dict[str, Any]:
         """Return the answer of an answerer that fails: a guard that fails does not consent."""

@@ -69,16 +69,6 @@ class AsyncAnswers(TypedDict, total=False):
     user_asked: AsyncAnswerer[shapes.UserAsked]
 
 
-class Answers(TypedDict, total=False):
-    """Answerers by the question that they answer."""
-
-    session_before_tree: Answerer[shapes.SessionBeforeTree]
-    session_before_fork: Answerer[shapes.SessionBeforeFork]
-    session_before_compact: Answerer[shapes.SessionBeforeCompact]
-    command_invoked: Answerer[shapes.CommandInvoked]
-    user_asked: Answerer[shapes.UserAsked]
-
-
 class AsyncMethods(ABC):
     """The methods of the protocol, awaited."""
 
@@ -1974,6 +1964,16 @@ class AsyncMethods(ABC):
             timeout=timeout,
         )
         return answered
+
+
+class Answers(TypedDict, total=False):
+    """Answerers by the question that they answer."""
+
+    session_before_tree: Answerer[shapes.SessionBeforeTree]
+    session_before_fork: Answerer[shapes.SessionBeforeFork]
+    session_before_compact: Answerer[shapes.SessionBeforeCompact]
+    command_invoked: Answerer[shapes.CommandInvoked]
+    user_asked: Answerer[shapes.UserAsked]
 
 
 class Methods(ABC):
