@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 use treelined_files::os::ready::{is_readable, wait_to_read};
-pub use treelined_files::os::socket::Stream;
+pub(crate) use treelined_files::os::socket::Stream;
 use treelined_files::os::stream::{stdin, stdout};
 use treelined_files::os::watch::Process;
 use treelined_service::endpoint::{START_TIMEOUT, reach};

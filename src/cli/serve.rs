@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use treelined_files::log::upstream::SharedLog;
-pub use treelined_files::os::socket::Listener;
+pub(crate) use treelined_files::os::socket::Listener;
 use treelined_files::os::{process, running};
 #[cfg(feature = "nats")]
 use treelined_fleet::live::LiveLog;
@@ -94,6 +94,7 @@ fn serve_with(config: Config, endpoints: Endpoints) -> anyhow::Result<ExitCode> 
     let parts = Parts {
         importer: Some(Box::new(Imports::default())),
         shared_log: shared_log(&config),
+        publishes_later: cfg!(feature = "nats"),
     };
     serve::run(config.daemon, parts, endpoints)
 }

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use treelined_core::id::Source;
 use treelined_core::timestamp;
 use treelined_files::clock::SystemSource;
-pub use treelined_files::os::socket::Listener;
+pub(crate) use treelined_files::os::socket::Listener;
 use treelined_files::os::{process, program};
 use treelined_service::endpoint::place::canonical;
 use treelined_service::endpoint::runtime_file::{

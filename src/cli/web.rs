@@ -18,7 +18,7 @@ use treelined_core::error::Kind;
 use treelined_files::os::file::Location;
 use treelined_files::os::process::{self, OPENER};
 use treelined_files::os::signal::EndSignal;
-pub use treelined_files::os::socket::Stream;
+pub(crate) use treelined_files::os::socket::Stream;
 use treelined_files::store::listing::header_id;
 use treelined_service::endpoint::{START_TIMEOUT, reach};
 use treelined_service::web::{WebFolder, page_url};

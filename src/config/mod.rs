@@ -16,7 +16,7 @@ mod summarizer;
 pub(crate) use file::check;
 pub(crate) use idle_time::IdleTime;
 pub(crate) use log::VARIABLE as LOG_VARIABLE;
-pub use treelined_fleet::settings::NatsSettings;
+pub(crate) use treelined_fleet::settings::NatsSettings;
 
 use self::renderers::{RendererSection, renderers};
 use anyhow::{Context, anyhow, ensure};
@@ -36,7 +36,7 @@ use treelined_service::settings::DaemonSettings;
 
 /// The settings of one daemon, and of its log on several machines.
 #[derive(Debug, Clone)]
-pub struct Config {
+pub(crate) struct Config {
     pub daemon: DaemonSettings,
     /// The log that sessions have on several machines.
     pub nats: Option<NatsSettings>,

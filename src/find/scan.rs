@@ -13,7 +13,7 @@ use treelined_core::error::{Error, Result};
 use treelined_core::timestamp::{self, Millis};
 use treelined_files::cancel::Cancel;
 use treelined_files::log::lines::{Lines, RawLine};
-pub use treelined_files::os::FileAt;
+pub(crate) use treelined_files::os::FileAt;
 use treelined_files::os::handle::HandleAccess;
 
 /// Bytes read at a time: few enough to stay in the processor's cache until they are searched.

@@ -15,6 +15,8 @@ pub struct Parts {
     pub importer: Option<Box<dyn Importer>>,
     /// The log that sessions have on several machines.
     pub shared_log: Option<Arc<dyn SharedLog>>,
+    /// Whether the program can publish what a replica gets while there is no log. If not, replicas are read only.
+    pub publishes_later: bool,
 }
 
 /// Imports the conversations of other tools (protocol.md §3.17).

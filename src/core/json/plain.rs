@@ -41,7 +41,7 @@ fn is_plain_word(bytes: u64) -> bool {
 
 /// Length of the text at the start of `text` that needs neither decoding nor folding: visible ASCII with
 /// single spaces between, which is nearly all text. It starts and ends without a space.
-pub(crate) fn plain_words(text: &[u8]) -> usize {
+pub fn plain_words(text: &[u8]) -> usize {
     let mut at = 0;
     // Whether a space, or nothing, is before this block.
     let mut carry = 1;
@@ -73,7 +73,7 @@ pub(crate) fn plain_words(text: &[u8]) -> usize {
 
 /// Position of the first of the bytes `wanted`, none of which is zero; the end of the text if there is none.
 #[inline]
-pub(crate) fn first_of<const N: usize>(text: &[u8], wanted: &[u8; N]) -> usize {
+pub fn first_of<const N: usize>(text: &[u8], wanted: &[u8; N]) -> usize {
     let hits = |block: &[u8; 16]| {
         let bytes = u8x16::new(*block);
         let mut hits = u8x16::splat(0);

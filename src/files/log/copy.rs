@@ -15,7 +15,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use treelined_core::bytes::{index, part};
 use treelined_core::error::{Error, Result};
-pub use treelined_core::tree::{FilePlace, PlainFacts, Tree};
+pub(crate) use treelined_core::tree::{FilePlace, PlainFacts, Tree};
 
 /// Bytes written at a time: few enough to stay in the processor's cache between reading and writing.
 pub(crate) const CHUNK: usize = 1 << 20;

@@ -109,7 +109,7 @@ pub fn first_message_of(opened: &OpenedLog) -> Result<String> {
     first_message(tree, &opened.log.bodies(), messages_of(tree))
 }
 
-pub(crate) fn messages_of(tree: &Tree) -> impl Iterator<Item = Node> {
+pub fn messages_of(tree: &Tree) -> impl Iterator<Item = Node> {
     tree.entries()
         .filter(|node| tree.kind(*node) == Kind::Message)
 }
@@ -166,7 +166,7 @@ impl LastMessageTime {
 }
 
 /// What the user said first in these entries, as its row shows it; empty if nothing was said.
-pub(crate) fn first_message(
+pub fn first_message(
     tree: &Tree,
     bodies: &Bodies,
     nodes: impl Iterator<Item = Node>,

@@ -15,7 +15,7 @@ use std::io;
 use std::ops::Range;
 use treelined_core::bytes::{Cursor, index};
 use treelined_core::timestamp::Millis;
-pub use treelined_files::os::FileAt;
+pub(crate) use treelined_files::os::FileAt;
 
 /// A piece that occurs in more words than this does not narrow the search.
 const MOST_WORDS: usize = 2000;

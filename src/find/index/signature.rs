@@ -5,7 +5,7 @@ use super::lookup::damaged;
 use std::fs::File;
 use std::io::{self, Write};
 use treelined_core::bytes::index;
-pub use treelined_files::os::FileAt;
+pub(crate) use treelined_files::os::FileAt;
 
 /// Bits of a hash that choose a row.
 const ROW_BITS: u32 = 21;

@@ -12,7 +12,6 @@ pub(super) fn members(source: &Source, turns: &[Turn], anchors: &[Anchor]) -> Ve
     let by_prompt = prompts(source);
     let mut writer = Writer {
         source,
-        turns,
         agents: agents(source, &by_prompt),
         members: source
             .threads
@@ -129,7 +128,6 @@ struct MemberWriter {
 
 struct Writer<'a> {
     source: &'a Source,
-    turns: &'a [Turn],
     agents: HashMap<&'a str, Vec<&'a str>>,
     members: Vec<MemberWriter>,
     /// The conversation and the call that spawned a subagent.

@@ -181,7 +181,7 @@ pub(super) enum Block<'a> {
         error: Option<&'a [u8]>,
     },
     /// A notice to the user.
-    Notice(&'a [u8]),
+    Notice,
     Other,
 }
 
@@ -227,7 +227,7 @@ impl<'a> Block<'a> {
             "systemNotification"
             | "conversationCompacted"
             | "summarizationRequested"
-            | "contextLengthExceeded" => Self::Notice(raw),
+            | "contextLengthExceeded" => Self::Notice,
             _ => return None,
         })
     }

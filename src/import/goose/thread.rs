@@ -75,7 +75,7 @@ impl Line {
                     line.begins_with_slash |= !line.has_text && text.starts_with(b"\"/");
                     line.has_text = true;
                 }
-                Block::Notice(_) => line.has_notice = true,
+                Block::Notice => line.has_notice = true,
                 Block::Thinking { .. } | Block::Image { .. } | Block::Other => {}
             }
             line.has_content |= !matches!(block, Block::Result { .. });

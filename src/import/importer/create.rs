@@ -15,7 +15,7 @@ use treelined_core::name;
 use treelined_core::timestamp::{self, Millis};
 use treelined_files::cancel::Cancel;
 use treelined_files::log::header::Header;
-pub use treelined_files::os::file::{Folder, Location};
+pub(crate) use treelined_files::os::file::{Folder, Location};
 use treelined_files::store::Store;
 
 /// A session to be written, with its share of the import's report.

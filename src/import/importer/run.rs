@@ -79,12 +79,7 @@ pub struct Import<'a> {
 impl Import<'_> {
     /// Imports. Fails with `importBusy` during another import, with `invalidParams` for a path that is missing or
     /// inside the session directory, and with `cancelled`, which keeps the sessions written so far. The result has each
-    /// source that cannot be imported, with the reason.
-    pub(crate) fn run(&self) -> Result<ImportReport> {
-        Ok(self.run_repeatably()?.0)
-    }
-
-    /// As [`Self::run`]. Returns also the state on which the result depends if nothing new was found.
+    /// source that cannot be imported, with the reason. Returns also the state on which it depends if nothing new was found.
     pub(super) fn run_repeatably(&self) -> Result<(ImportReport, Option<ImportState>)> {
         let mut ledger = Ledger::open(self.session_dir, self.request.is_dry_run)?;
         let search = self.search();

@@ -68,8 +68,6 @@ pub struct Splitter {
     passed_over: u64,
     /// Records so far.
     number: u64,
-    /// Lines that are not one value.
-    damaged: u64,
     beginnings: Beginnings,
     /// Bytes that were read, once for each time.
     steps: u64,
@@ -85,7 +83,6 @@ impl Splitter {
             line_at: 0,
             passed_over: 0,
             number: 0,
-            damaged: 0,
             beginnings: Beginnings::default(),
             steps: 0,
         }
@@ -160,11 +157,6 @@ impl Splitter {
         self.number
     }
 
-    /// Lines so far that are not one value, blank ones left out.
-    pub(crate) fn damaged_lines(&self) -> u64 {
-        self.damaged
-    }
-
     /// Bytes that were read, once for each time.
     pub fn steps(&self) -> u64 {
         self.steps
@@ -199,7 +191,6 @@ impl Splitter {
                 len,
             };
             self.line_at += len;
-            self.damaged += 1;
             take(Piece::Unparsable(place, Reason::TooLong));
             return;
         }
@@ -236,7 +227,6 @@ impl Splitter {
 
     /// Cuts a line that is not one value.
     fn search(&mut self, line: &[u8], at: u64, take: &mut (impl FnMut(Piece<'_>) + ?Sized)) {
-        self.damaged += 1;
         let mut found = LineSearch::new(line);
         let mut passed = json::skip_space(line, 0);
         while let Some((object, form)) = found.next(&self.beginnings) {

@@ -94,14 +94,6 @@ fn each_line_is_a_record() {
     assert_eq!(parts, expected);
 }
 
-/// A lost line break joined two records; a parser of one value per line lost both.
-#[test]
-fn lines_that_are_not_one_value_are_counted() {
-    let mut splitter = Splitter::new(Layout::Lines);
-    splitter.push(b"{}\n \n{}{}\n\0\n7\n", &mut |_| ());
-    assert_eq!((splitter.records(), splitter.damaged_lines()), (2, 2));
-}
-
 #[test]
 fn glued_records_are_separate() {
     let parts = cut("{\"a\":1}{\"b\":{\"c\":2}} \0{\"d\":3}\n{\"e\":4}\n");

@@ -13,7 +13,7 @@ use treelined_core::bytes::{self, index};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::json;
 use treelined_files::cancel::Cancel;
-pub use treelined_files::os::FileAt;
+pub(crate) use treelined_files::os::FileAt;
 use treelined_files::os::file::Location;
 use treelined_files::os::temporary::{self, Temporary};
 use treelined_files::parallel::Background;

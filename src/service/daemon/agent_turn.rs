@@ -13,7 +13,7 @@ use treelined_core::flow::append::NewEntry;
 use treelined_core::id::{ConnectionId, EntryId, ExpectedLeaf};
 use treelined_files::cancel::Cancel;
 use treelined_files::lock::lock;
-pub use treelined_files::session::Busy;
+pub(crate) use treelined_files::session::Busy;
 use treelined_wire::notification;
 
 /// A turn that has not ended.

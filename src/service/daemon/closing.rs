@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use treelined_core::error::{Error, Result};
 use treelined_files::cancel::Cancel;
-pub use treelined_files::session::Activity;
+pub(crate) use treelined_files::session::Activity;
 use treelined_wire::notification;
 
 /// Takes back one opening of the session of a lease. The connection's navigation is aborted with its last one; a turn

@@ -18,7 +18,7 @@ use treelined_core::id::ExpectedLeaf;
 use treelined_core::json;
 use treelined_core::summary::request::{self, SummaryOptions};
 use treelined_core::summary::{ModelName, SummaryRequest, SummarySubject, Usage, frame};
-pub use treelined_files::session::{Activity, SessionState};
+pub(crate) use treelined_files::session::{Activity, SessionState};
 use treelined_wire::notification::{self, CompactionReason};
 use treelined_wire::{self as wire, BeforeEvent};
 

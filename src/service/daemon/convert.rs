@@ -13,7 +13,7 @@ use treelined_core::entry::Kind as EntryKind;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::json;
 use treelined_core::timestamp;
-pub use treelined_core::tree::{Cause, Node, Tree};
+pub(crate) use treelined_core::tree::{Cause, Node, Tree};
 use treelined_files::log::diagnostic::{Damage, Diagnostic};
 use treelined_files::session::SessionState;
 use treelined_wire as wire;

@@ -1,8 +1,8 @@
 //! What the user said first in an open session (protocol.md §3.2), as the list of sessions has it.
 
+use treelined_core::tree::Node;
 use treelined_files::session::SessionState;
 use treelined_files::store::listing;
-use treelined_core::tree::Node;
 
 /// What the user said first; empty if nothing was said. Found once: later entries do not change it. A body that cannot
 /// be read says nothing, so that the session is open all the same.

@@ -100,6 +100,8 @@ pub struct Daemon {
     following: Mutex<Vec<Arc<OpenSession>>>,
     /// The log beyond this machine.
     shared_log: Option<Arc<dyn SharedLog>>,
+    /// As in [`Parts`].
+    publishes_later: bool,
     /// Serves the page and returns its address.
     web: OnceLock<Box<OpenWeb>>,
     ending: AtomicBool,
@@ -128,6 +130,7 @@ impl Daemon {
             renderers: Mutex::new(Arc::new(Renderers::configured(&settings.renderers))),
             instance_id: id::random_token(&*source),
             shared_log: parts.shared_log,
+            publishes_later: parts.publishes_later,
             settings,
             source,
             connections: Connections::default(),

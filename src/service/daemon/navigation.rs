@@ -24,7 +24,7 @@ use treelined_core::summary::files::FileCollector;
 use treelined_core::summary::request::{self, Material, SummaryOptions};
 use treelined_core::summary::{FileLists, ModelName, SummaryRequest, SummarySubject, Usage, frame};
 use treelined_core::tree::Node;
-pub use treelined_files::session::{Activity, SessionState};
+pub(crate) use treelined_files::session::{Activity, SessionState};
 use treelined_wire::{self as wire, BeforeEvent, NavigationReason, notification};
 
 /// If no summary is wanted, entries larger than this together, in bytes, are sent as ids.

@@ -13,7 +13,7 @@ use std::time::Instant;
 use treelined_core::durability::Durability;
 use treelined_core::error::{Error, Result};
 use treelined_core::stats::PrefixStats;
-pub use treelined_files::session::{self, Busy, Session, SessionState};
+pub(crate) use treelined_files::session::{self, Busy, Session, SessionState};
 use treelined_wire as wire;
 
 /// An open session.

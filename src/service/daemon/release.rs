@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use treelined_core::error::Result;
 use treelined_core::id::ExpectedLeaf;
-pub use treelined_files::session::{Activity, Busy, SessionState};
+pub(crate) use treelined_files::session::{Activity, Busy, SessionState};
 use treelined_wire::BeforeEvent;
 
 /// The place in the queue of a request that asks before it commits, taken when the request arrived.

@@ -50,7 +50,7 @@ impl Daemon {
 
     /// The access to a file that is about to be opened: a replica is read only as long as there is no log.
     pub(crate) fn access_to(&self, at: &Location, wanted: Access) -> Access {
-        match self.shared_log.is_none() && !cfg!(feature = "nats") && is_replica(at) {
+        match self.shared_log.is_none() && !self.publishes_later && is_replica(at) {
             true => Access::Read,
             false => wanted,
         }

@@ -4,7 +4,7 @@
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use treelined_files::os::activation::PassedSockets;
-pub use treelined_files::os::socket::Listener;
+pub(crate) use treelined_files::os::socket::Listener;
 
 /// The socket that systemd has passed.
 pub struct PassedSocket {

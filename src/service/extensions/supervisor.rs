@@ -16,7 +16,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use treelined_files::os::program::Failure;
 use treelined_files::os::running::RunningProgram;
-pub use treelined_files::os::socket::{self, Stream};
+pub(crate) use treelined_files::os::socket::{self, Stream};
 use treelined_files::os::watch;
 
 /// The time from the start of an extension until it has introduced itself.

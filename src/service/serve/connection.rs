@@ -15,7 +15,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-pub use treelined_files::os::socket::{self, Stream};
+pub(crate) use treelined_files::os::socket::{self, Stream};
 use treelined_files::os::{ready, stream::into_file};
 
 /// How long running requests may take after a signal or `shutdown`.

@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
-pub use treelined_files::os::socket::{Listener, Stream};
+pub(crate) use treelined_files::os::socket::{Listener, Stream};
 use treelined_files::os::stream::into_file;
 
 /// The most connections at a time (protocol.md §10).

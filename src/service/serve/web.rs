@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_files::lock::lock;
-pub use treelined_files::os::socket::Stream;
+pub(crate) use treelined_files::os::socket::Stream;
 use treelined_files::os::stream::into_file;
 use treelined_wire::OpenWebResult;
 

@@ -59,7 +59,7 @@ pub(super) async fn run(stream: impl AsyncRead + AsyncWrite + Unpin, backend: &d
     let _gone = timeout(FAREWELL, farewell).await;
 }
 
-pub fn connect(backend: &dyn WebBackend) -> anyhow::Result<socket::AsyncStream> {
+pub(crate) fn connect(backend: &dyn WebBackend) -> anyhow::Result<socket::AsyncStream> {
     let (near, far) = socket::async_pair()?;
     backend.connect(far)?;
     Ok(near)
@@ -74,7 +74,7 @@ fn end_code(backend: &dyn WebBackend, otherwise: CloseCode) -> CloseCode {
 }
 
 /// Copies in both directions. Returns the code for the client; `None` if the client has ended the WebSocket.
-pub async fn join(
+pub(crate) async fn join(
     from_client: &mut (impl Stream<Item = Result<Message, Error>> + Unpin),
     to_client: &mut (impl Sink<Message, Error = Error> + Unpin),
     daemon: socket::AsyncStream,
@@ -113,7 +113,7 @@ pub async fn join(
 
 /// Copies the client's messages to the daemon until the client ends the WebSocket, or breaks a rule that the code
 /// names.
-pub async fn receive(
+pub(crate) async fn receive(
     from_client: &mut (impl Stream<Item = Result<Message, Error>> + Unpin),
     to_daemon: socket::WriteHalf,
 ) -> Option<CloseCode> {
@@ -138,7 +138,7 @@ pub async fn receive(
     None
 }
 
-pub async fn pass_on(
+pub(crate) async fn pass_on(
     to_daemon: &mut BufWriter<socket::WriteHalf>,
     message: &str,
 ) -> io::Result<()> {
@@ -150,7 +150,7 @@ pub async fn pass_on(
 
 /// Copies the daemon's messages to the client until the daemon ends the connection. Messages for a client that is gone
 /// are dropped, so that the daemon still executes what this client has sent.
-pub async fn send(
+pub(crate) async fn send(
     from_daemon: socket::ReadHalf,
     to_client: &mut (impl Sink<Message, Error = Error> + Unpin),
 ) -> io::Result<()> {
@@ -169,7 +169,7 @@ pub async fn send(
 }
 
 /// The next message of the daemon; `None` at the end of the connection.
-pub async fn next_message(
+pub(crate) async fn next_message(
     from_daemon: &mut BufReader<socket::ReadHalf>,
 ) -> io::Result<Option<Utf8Bytes>> {
     let mut head = String::new();

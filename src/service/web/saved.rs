@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use treelined_core::timestamp;
-pub use treelined_files::os::file::{Folder, Location, is_secret};
+pub(crate) use treelined_files::os::file::{Folder, Location, is_secret};
 use treelined_files::os::handle::HandleAccess;
 use treelined_files::os::temporary::Temporary;
 

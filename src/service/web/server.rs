@@ -33,7 +33,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::{sleep, timeout};
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
-pub use treelined_files::os::socket::Stream;
+pub(crate) use treelined_files::os::socket::Stream;
 
 /// Bytes of the longest head of a request.
 const MAX_HEAD_BYTES: usize = 16 << 10;

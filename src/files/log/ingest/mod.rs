@@ -16,7 +16,7 @@ use treelined_core::bytes::part;
 use treelined_core::entry::{BadLine, Envelope, Line, Parent, scan};
 use treelined_core::error::{Error, Kind as ErrorKind, Result};
 use treelined_core::json;
-pub use treelined_core::tree::{FilePlace, Flags, Node, PlainFacts, Tree};
+pub(crate) use treelined_core::tree::{FilePlace, Flags, Node, PlainFacts, Tree};
 
 /// Longer lines, in bytes, are reported: they exceed the default limit of a client.
 const OVERSIZED: u64 = 64 << 20;

@@ -20,7 +20,7 @@ use std::sync::Mutex;
 use treelined_core::bytes::part;
 use treelined_core::entry::{Line, Parent, scan};
 use treelined_core::error::Result;
-pub use treelined_core::tree::{IdHash, IdHasher, PlainFacts};
+pub(crate) use treelined_core::tree::{IdHash, IdHasher, PlainFacts};
 
 /// Below this size, in bytes, one thread is as fast.
 pub(crate) const WORTHWHILE: u64 = 16 << 20;

@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-pub use treelined_files::os::file::{FileKind, Folder, Status};
+pub(crate) use treelined_files::os::file::{FileKind, Folder, Status};
 
 /// A walk through all folders below one.
 pub(super) struct Walk {

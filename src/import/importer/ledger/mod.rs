@@ -22,7 +22,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::timestamp::Millis;
-pub use treelined_files::os::file::{Folder, Location, Status, is_lock_unsupported};
+pub(crate) use treelined_files::os::file::{Folder, Location, Status, is_lock_unsupported};
 use treelined_files::os::handle::HandleAccess;
 use treelined_files::os::temporary::{self, Temporary};
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
-pub use treelined_files::os::file::{Folder, Location};
+pub(crate) use treelined_files::os::file::{Folder, Location};
 use treelined_files::os::handle::HandleAccess;
 use treelined_files::os::temporary::{self, Temporary};
 

@@ -260,7 +260,7 @@ pub struct OriginWriter {
     tool: Tool,
     /// The name of the source in reports.
     path: String,
-    /// The name of the folder.
+    /// The name of the folder, in the entries' `origin`; final after [`OriginWriter::settle`].
     name: String,
     /// Created with the first segment.
     folder: Option<Arc<Folder>>,
@@ -285,11 +285,6 @@ enum State {
 }
 
 impl OriginWriter {
-    /// The name in the entries' `origin`; final after [`OriginWriter::settle`].
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
     /// The records that older versions of the reader have read, as the manifest says.
     pub(crate) fn former(&self) -> &Former {
         self.manifest.former()

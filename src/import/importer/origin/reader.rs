@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::sync::Arc;
 use treelined_core::error::{Error, Kind, Result};
-pub use treelined_files::os::file::Folder;
+pub(crate) use treelined_files::os::file::Folder;
 use treelined_files::os::handle::HandleAccess;
 use zstd::stream::read::Decoder;
 

@@ -5,7 +5,7 @@ use super::{BLOCK, reader};
 use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::sync::Arc;
-pub use treelined_files::os::file::{Folder, Location};
+pub(crate) use treelined_files::os::file::{Folder, Location};
 use treelined_files::os::temporary::Temporary;
 use zstd::bulk::Compressor;
 

@@ -13,7 +13,7 @@ fn keep(origins: &Origins, text: &[u8]) -> String {
         give(&mut writer, text);
         assert!(writer.settle().unwrap());
     }
-    let name = writer.name().to_owned();
+    let name = writer.name.clone();
     assert_eq!(writer.finish().unwrap(), name);
     name
 }
@@ -187,7 +187,7 @@ fn a_file_that_belongs_to_a_source_is_kept_as_it_is() {
         }
         let writer = origins.side_writer(Tool::ClaudeCode, &file).unwrap();
         assert_eq!(writer.generation, generation);
-        assert_eq!(kept(&origins, writer.name()), content);
+        assert_eq!(kept(&origins, &writer.name), content);
     }
     fs::remove_file(&file).unwrap();
     origins.keep_side_file(Tool::ClaudeCode, &file).unwrap();
@@ -208,7 +208,7 @@ fn unfinished_files_are_in_the_folder_of_all_origins_and_removed_there() {
         let all = files(session_dir.path(), "").into_iter();
         all.filter(is_temporary).collect()
     };
-    let inner = files(session_dir.path(), writer.name());
+    let inner = files(session_dir.path(), &writer.name);
     assert!(!inner.iter().any(is_temporary), "{inner:?}");
     let [name] = &unfinished()[..] else {
         panic!("{:?}", unfinished());

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use treelined_core::error::Error;
 use treelined_core::timestamp::Millis;
-pub use treelined_files::os::file::{Folder, Identity, Status};
+pub(crate) use treelined_files::os::file::{Folder, Identity, Status};
 
 /// Bytes that are read at a time.
 const CHUNK: usize = 256 << 10;
@@ -139,8 +139,6 @@ pub(crate) struct Scan {
     pub(crate) records: u64,
     /// Places that are neither a record nor white space.
     pub(crate) unparsable: Vec<Place>,
-    /// Lines that are not one value.
-    pub(crate) resynchronized: u64,
     /// SHA-256 of the `len` bytes.
     pub(crate) prefix_hash: [u8; 32],
     /// A fault that ended the reading of a compressed file early.
@@ -228,7 +226,6 @@ impl Source {
             len,
             records: splitter.records(),
             unparsable,
-            resynchronized: splitter.damaged_lines(),
             prefix_hash,
             damage: end.damage,
             status: end.status,

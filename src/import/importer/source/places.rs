@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{self, Write};
 use treelined_core::bytes::{index, part};
-pub use treelined_files::os::FileAt;
+pub(crate) use treelined_files::os::FileAt;
 use treelined_files::os::file::unnamed_file;
 
 /// Bytes that are read around a place, since places are mostly ascending.

@@ -23,7 +23,7 @@ use treelined_core::error::Result;
 use treelined_core::json;
 use treelined_files::cancel::Cancel;
 use treelined_files::log::Log;
-pub use treelined_files::os::file::{Folder, Location};
+pub(crate) use treelined_files::os::file::{Folder, Location};
 use treelined_files::store::Store;
 
 /// A session directory and a folder with files of another tool.
@@ -77,7 +77,7 @@ impl Home {
             cancel: &Cancel::new(),
             progress: &|_, _| {},
         };
-        let done = import.run();
+        let done = import.run_repeatably().map(|(report, _)| report);
         store.settle();
         done
     }
@@ -435,7 +435,7 @@ fn a_cancelled_import_keeps_whole_sessions_only() {
         progress: &|_, _| {},
     };
     assert_eq!(
-        import.run().unwrap_err().kind,
+        import.run_repeatably().err().unwrap().kind,
         treelined_core::error::Kind::Cancelled
     );
     assert!(home.files().is_empty());

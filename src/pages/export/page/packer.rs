@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use treelined_core::entry::{Kind, Role};
 use treelined_core::error::Result;
-pub use treelined_core::tree::Flags;
+pub(crate) use treelined_core::tree::Flags;
 use treelined_core::view::{Outline, RowFacts, RowParts, ServedRow, Subject, ToolCall};
 
 /// The most bytes of one entry's blocks.

@@ -8,7 +8,7 @@ use super::packer::rendered;
 use serde_json::Value;
 use treelined_core::entry::{Kind, Role};
 use treelined_core::error::Result;
-pub use treelined_core::tree::Flags;
+pub(crate) use treelined_core::tree::Flags;
 use treelined_core::view::Entry;
 
 /// The most bytes of the element.

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use treelined_core::entry::{Kind, Role};
 use treelined_core::error::{Error, Result};
 use treelined_core::timestamp::{self, Millis};
-pub use treelined_core::tree::{Flags, Node, Tree};
+pub(crate) use treelined_core::tree::{Flags, Node, Tree};
 use treelined_core::view::{Filter, Folding, Order, Outline, Scope, Subject, Visible};
 use treelined_files::cancel::Cancel;
 use treelined_files::log::body::Fetch;

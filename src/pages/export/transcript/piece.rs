@@ -3,7 +3,7 @@
 use treelined_core::bytes::part;
 use treelined_core::entry::{Kind, Role};
 use treelined_core::json::{self, Elements};
-pub use treelined_core::tree::Flags;
+pub(crate) use treelined_core::tree::Flags;
 use treelined_core::view::{Subject, ToolCall};
 
 /// A part of an entry.

@@ -1,6 +1,6 @@
 //! The addresses that links may have.
 
-pub use treelined_core::terminal::is_unseen;
+pub(crate) use treelined_core::terminal::is_unseen;
 
 /// The address of a link as the attribute `href` has it, without white space and characters that nobody sees; `None` if its
 /// scheme is not one of `http`, `https` and `mailto`.

@@ -16,7 +16,7 @@ use treelined_core::flow::leaf::{self, BranchSummary};
 use treelined_core::flow::validate;
 use treelined_core::id::ExpectedLeaf;
 use treelined_core::timestamp;
-pub use treelined_core::tree::{Cause, Move, Node, Position};
+pub(crate) use treelined_core::tree::{Cause, Move, Node, Position};
 use treelined_files::session::SessionState;
 use treelined_wire as wire;
 

@@ -14,7 +14,7 @@ use treelined_core::name;
 use treelined_core::summary::request::SummaryOptions;
 use treelined_core::tree::Node;
 use treelined_files::cancel::Cancel;
-pub use treelined_files::session::{Activity, SessionState};
+pub(crate) use treelined_files::session::{Activity, SessionState};
 use treelined_wire::{self as wire, Mutation};
 
 pub(in crate::rpc) async fn navigate_tree(

@@ -17,7 +17,7 @@ use treelined_core::error::{Error, Kind, Result};
 use treelined_core::json;
 use treelined_core::timestamp;
 use treelined_core::tree::branches::{self, Branch};
-pub use treelined_core::tree::{FilePlace, Flags, Node, Tree};
+pub(crate) use treelined_core::tree::{FilePlace, Flags, Node, Tree};
 use treelined_core::view::{Outline, Scope, Subject};
 use treelined_files::log::body::{Bodies, Fetch};
 use treelined_files::parallel::{CHUNK, in_order};

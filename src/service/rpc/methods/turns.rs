@@ -6,7 +6,7 @@ use crate::daemon::commit::ChangePlace;
 use std::sync::Arc;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::flow::append::NewEntry;
-pub use treelined_files::session::Activity;
+pub(crate) use treelined_files::session::Activity;
 use treelined_wire::{self as wire, Disposition, Mutation};
 
 pub(in crate::rpc) async fn begin_turn(
