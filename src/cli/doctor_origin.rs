@@ -173,7 +173,7 @@ fn check(
 ) -> Result<(String, Vec<String>)> {
     let (path, length, hash) = (
         reader.path().to_owned(),
-        reader.len(),
+        reader.kept_bytes(),
         reader.hash().to_owned(),
     );
     let kept = read(reader, ranges);

@@ -4,7 +4,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-pub use uuid::Uuid;
+use uuid::Uuid;
 
 macro_rules! id {
     ($(#[$doc:meta])* $vis:vis $name:ident) => {

@@ -258,7 +258,7 @@ impl<'a> FoundMembers<'a> {
     ) -> Result<(Self, usize), Malformed> {
         let mut found: Vec<(&'static str, &[u8])> = Vec::new();
         let mut members = Members::open(text, at)?;
-        while let Some(member) = members.next()? {
+        while let Some(member) = members.next_member()? {
             let key = member.name(text);
             let known = records.iter().flat_map(|record| record.members);
             let mut names = std::iter::once(tag).chain(known.map(|member| member.name));

@@ -232,7 +232,7 @@ fn tool_calls(content: &[u8]) -> u64 {
         return 0;
     };
     let mut calls = 0;
-    while let Ok(Some(span)) = blocks.next() {
+    while let Ok(Some(span)) = blocks.next_value() {
         let block = part(content, span);
         let kind = json::get(block, "type").and_then(json::string);
         calls += u64::from(kind.as_deref() == Some("toolCall"));

@@ -117,7 +117,7 @@ fn calls(line: &[u8], tool: &str) -> bool {
     let Ok(mut blocks) = Elements::open(content, 0) else {
         return false;
     };
-    while let Ok(Some(span)) = blocks.next() {
+    while let Ok(Some(span)) = blocks.next_value() {
         let block = content.get(span).unwrap_or_default();
         let is = |name: &str, wanted: &str| {
             let value = json::get(block, name).and_then(json::string);

@@ -11,7 +11,7 @@ use treelined_core::error::{Error, Kind, Result};
 use treelined_core::id;
 use treelined_core::timestamp;
 use treelined_files::log::header::{CURRENT_VERSION, Header};
-pub use treelined_files::os::FileAt;
+use treelined_files::os::FileAt;
 use treelined_files::os::file::{self, Location};
 use treelined_files::os::handle::HandleAccess;
 use treelined_files::os::temporary::Temporary;

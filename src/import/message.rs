@@ -273,5 +273,5 @@ pub(crate) fn literal(raw: Option<&[u8]>) -> Option<&[u8]> {
 /// The elements of a raw array, in order; none of any other value.
 pub(crate) fn elements(array: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut elements = json::Elements::open(array, 0).ok();
-    std::iter::from_fn(move || array.get(elements.as_mut()?.next().ok()??))
+    std::iter::from_fn(move || array.get(elements.as_mut()?.next_value().ok()??))
 }

@@ -51,7 +51,7 @@ impl<'a> Value<'a> {
     pub(super) fn into_member(self, name: &str, ignored: &'static [&'static str]) -> Option<Self> {
         let mut span = None;
         let mut members = Members::open(&self.text, self.span.start).ok()?;
-        while let Some(member) = members.next().ok()? {
+        while let Some(member) = members.next_member().ok()? {
             if member.is(&self.text, name) {
                 span = Some(member.value);
             }

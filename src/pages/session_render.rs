@@ -11,7 +11,7 @@ use std::collections::{HashMap, VecDeque};
 use treelined_core::entry::{Kind, Role};
 use treelined_core::error::Result;
 use treelined_core::json::{self, Members};
-pub use treelined_core::tree::{Flags, Node, Tree};
+use treelined_core::tree::{Flags, Node, Tree};
 use treelined_core::view::Subject;
 use treelined_files::log::body::{Bodies, BodyReader, Fetch};
 

@@ -73,11 +73,11 @@ fn with_readable_ids(params: &str) -> Option<String> {
         }
     };
     let mut members = json::Members::open(text, 0).ok()?;
-    while let Some(member) = members.next().ok()? {
+    while let Some(member) = members.next_member().ok()? {
         let name = member.name(text);
         if name.ends_with(b"Ids") && text.get(member.value.start) == Some(&b'[') {
             let mut ids = json::Elements::open(text, member.value.start).ok()?;
-            while let Some(id) = ids.next().ok()? {
+            while let Some(id) = ids.next_value().ok()? {
                 readable(id);
             }
         } else if name.ends_with(b"Id") && &*name != b"sessionId" {

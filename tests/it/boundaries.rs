@@ -1,44 +1,51 @@
-//! Checks the architecture: the imports between modules of `src`, the pure modules, and the lengths of files
-//! and functions. The table of modules is in README.md.
+//! Checks the architecture: the wings and what each may use, the imports between their modules, the pure modules, and
+//! the lengths of files and functions. The tables of wings and modules are in README.md.
 
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Names that pure modules must not use: the system, threads, locks, the runtime, the clock.
-const IMPURE: &str =
-    r"\b(std::(fs|thread|net|process|env|os)|tokio|rustix|Mutex|RwLock|Instant|SystemTime)\b";
+/// Names that pure modules must not use: the system, threads, locks, the runtime, the clock, randomness.
+const IMPURE: &str = r"\b(std::(fs|thread|net|process|env|os)|tokio|rustix|getrandom|Mutex|RwLock|Instant|SystemTime)\b";
 /// The names of one operating system's items and devices, and the conditions on a system.
 const SYSTEM: &str = r#"\b(std::os|rustix|libc|nix|close_fds|listenfd|winapi_util|tokio::signal|tokio::net::(unix|Unix\w+))(::|\b)|process_group\(|cfg\(.*(unix|windows|target_os)|"/(proc|dev/fd|dev/tty)"#;
 const MAX_FILE_LINES: usize = 600;
 const MAX_FUNCTION_LINES: usize = 80;
 /// Tables, which may be longer: a table is read row by row.
 const TABLES: &[&str] = &["src/wire/methods.rs"];
+/// The modules of wings that are one module by themselves; their files stand beside these.
+const INNER: &[&str] = &["importer", "schema"];
 
-type Imports = BTreeMap<String, BTreeSet<String>>;
+type Names = BTreeSet<String>;
 
 fn read(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
 }
 
-/// The rows of README's table: name, purpose, "pure" or nothing, imports.
-fn table() -> Vec<[String; 4]> {
+/// The cells of the rows of a table in README, whose name is in the comments around it.
+fn table<const CELLS: usize>(name: &str) -> Vec<[String; CELLS]> {
     let readme = read("README.md");
-    let (_, table) = readme.split_once("<!-- modules -->").expect("a table");
-    let (table, _) = table.split_once("<!-- /modules -->").expect("its end");
-    let rows = table
-        .lines()
-        .skip(3)
-        .filter(|line| !line.starts_with("| **"));
+    let (_, table) = readme
+        .split_once(&format!("<!-- {name} -->"))
+        .expect("a table");
+    let (table, _) = table
+        .split_once(&format!("<!-- /{name} -->"))
+        .expect("its end");
+    let rows = table.lines().skip(3);
+    let rows = rows.filter(|line| !line.starts_with("| **"));
     let row = |line: &str| {
         let cells = line.trim_matches('|').split('|');
         let cells: Vec<String> = cells
             .map(|cell| cell.replace('`', "").trim().to_owned())
             .collect();
-        cells.try_into().expect("four cells in each row")
+        cells.try_into().expect("as many cells in each row")
     };
     rows.map(row).collect()
+}
+
+fn words(cell: &str) -> Names {
+    cell.split_whitespace().map(str::to_owned).collect()
 }
 
 /// The Rust files below `folder`, by their paths in the project, with their text.
@@ -62,12 +69,49 @@ fn sources(folder: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The code of each module of `src`, without comments and tests.
-fn modules() -> BTreeMap<String, String> {
-    let mut modules: BTreeMap<String, String> = BTreeMap::new();
+/// The wings: the folders of `src` that are crates.
+fn wings() -> Names {
+    let folders = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap();
+    let folders = folders.map(|folder| folder.unwrap().path());
+    let crates = folders.filter(|folder| folder.join("Cargo.toml").is_file());
+    crates
+        .map(|folder| folder.file_name().unwrap().to_str().unwrap().to_owned())
+        .collect()
+}
+
+/// The wings that a `Cargo.toml` names as dependencies of the library or program.
+fn dependencies(manifest: &str) -> Names {
+    let manifest = read(manifest);
+    let (_, dependencies) = manifest.split_once("\n[dependencies]\n").expect("some");
+    let dependencies = dependencies.split("\n[").next().unwrap();
+    let names = dependencies.lines().filter_map(|line| {
+        let name = line.split(['.', ' ']).next()?;
+        name.strip_prefix("treelined-")
+    });
+    names.map(str::to_owned).collect()
+}
+
+/// A module: its wing, or `treelined` for the program, and its code without comments and tests.
+#[derive(Default)]
+struct Module {
+    wing: String,
+    code: String,
+}
+
+fn modules() -> BTreeMap<String, Module> {
+    let wings = wings();
+    let flat = |wing: &str| matches!(wing, "wire" | "import" | "find" | "fleet");
+    let mut modules: BTreeMap<String, Module> = BTreeMap::new();
     for (path, text) in sources("src") {
-        let module = path.split('/').nth(1).unwrap().trim_end_matches(".rs");
-        if path.contains("/tests") || matches!(module, "lib" | "main") {
+        let mut parts = path.split('/').skip(1);
+        let first = parts.next().unwrap();
+        let second = parts.next().unwrap_or_default().trim_end_matches(".rs");
+        let (wing, module) = match wings.contains(first) {
+            true if flat(first) && !INNER.contains(&second) => (first, first),
+            true => (first, second),
+            false => ("treelined", first.trim_end_matches(".rs")),
+        };
+        if path.contains("/tests") || matches!(module, "lib" | "main" | "test_support") {
             continue;
         }
         let (code, _) = text
@@ -77,37 +121,78 @@ fn modules() -> BTreeMap<String, String> {
             .lines()
             .filter(|line| !line.trim_start().starts_with("//"));
         let whole = modules.entry(module.to_owned()).or_default();
-        whole.extend(code.flat_map(|line| [line, "\n"]));
+        whole.wing = wing.to_owned();
+        whole.code.extend(code.flat_map(|line| [line, "\n"]));
     }
     modules
 }
 
-fn imports() -> Imports {
+/// The modules of its own wing that each module imports.
+fn imports() -> BTreeMap<String, Names> {
     let path = Regex::new(r"\bcrate::(\w+|\{)").unwrap();
-    let imports = modules().into_iter().map(|(module, code)| {
-        let names = path.captures_iter(&code).map(|found| found[1].to_owned());
-        let names: BTreeSet<String> = names.filter(|name| *name != module).collect();
-        assert!(
-            !names.contains("{"),
-            "{module}: write one `use` for each module"
-        );
-        (module, names)
+    let modules = modules();
+    let imports = modules.iter().map(|(name, module)| {
+        let mut names = Names::new();
+        for found in path.captures_iter(&module.code) {
+            let imported = &found[1];
+            assert!(
+                imported != "{" || modules.contains_key(&module.wing),
+                "{name}: write one `use` for each module"
+            );
+            match modules
+                .get(imported)
+                .filter(|other| other.wing == module.wing)
+            {
+                Some(_) => names.insert(imported.to_owned()),
+                // An item of a wing that is one module.
+                None => names.insert(module.wing.clone()),
+            };
+        }
+        names.remove(name);
+        (name.clone(), names)
     });
     imports.collect()
 }
 
 #[test]
+fn wings_use_what_the_readme_allows() {
+    let rows = table::<3>("wings");
+    let named: Names = rows.iter().map(|[name, ..]| name.clone()).collect();
+    let mut expected = wings();
+    expected.insert("treelined".to_owned());
+    assert_eq!(named, expected, "rows of README.md, crates of src");
+    for [wing, _, allowed] in &rows {
+        let manifest = match &**wing {
+            "treelined" => "Cargo.toml".to_owned(),
+            wing => format!("src/{wing}/Cargo.toml"),
+        };
+        let mut used = dependencies(&manifest);
+        used.remove("redact");
+        assert_eq!(used, words(allowed), "{manifest} and the row of `{wing}`");
+    }
+}
+
+/// Each wing says at its wall what holds in it.
+#[test]
+fn wings_say_their_invariants() {
+    for wing in wings() {
+        let library = read(&format!("src/{wing}/lib.rs"));
+        let prose = library.lines().take_while(|line| line.starts_with("//!"));
+        assert!(prose.count() >= 5, "src/{wing}/lib.rs");
+    }
+}
+
+#[test]
 fn modules_import_exactly_what_the_readme_allows() {
-    let (actual, allowed) = (imports(), table());
-    let names: BTreeSet<&String> = allowed.iter().map(|[name, ..]| name).collect();
+    let (actual, allowed) = (imports(), table::<4>("modules"));
+    let names: Names = allowed.iter().map(|[name, ..]| name.clone()).collect();
     assert_eq!(
         names,
-        actual.keys().collect(),
+        actual.keys().cloned().collect(),
         "rows of README.md, modules of src"
     );
     for [module, .., allowed] in &allowed {
-        let allowed = allowed.split_whitespace().map(str::to_owned).collect();
-        let (actual, allowed): (_, BTreeSet<String>) = (&actual[module], allowed);
+        let (actual, allowed) = (&actual[module], words(allowed));
         let more: Vec<_> = actual.difference(&allowed).collect();
         assert!(
             more.is_empty(),
@@ -142,21 +227,29 @@ fn no_modules_import_each_other_in_a_circle() {
 
 #[test]
 fn pure_modules_name_no_system_thread_lock_or_clock() {
-    let (modules, table) = (modules(), table());
+    let (modules, table) = (modules(), table::<4>("modules"));
     let impure = Regex::new(IMPURE).unwrap();
     let pure: BTreeSet<&str> = table
         .iter()
         .filter(|[_, _, pure, _]| pure == "pure")
         .map(|[name, ..]| &**name)
         .collect();
-    assert!(pure.contains("tree") && pure.contains("flow"), "{pure:?}");
+    for (name, module) in &modules {
+        let is_core = module.wing == "core";
+        assert!(
+            !is_core || pure.contains(&**name),
+            "`{name}` is in the core"
+        );
+    }
+    let files = Regex::new(r"\btreelined_(files|import|find|pages|fleet|service)\b").unwrap();
     for [name, _, _, imports] in table.iter().filter(|[name, ..]| pure.contains(&**name)) {
-        let found = modules[name].lines().find(|line| impure.is_match(line));
+        let mut lines = modules[name].code.lines();
+        let found = lines.find(|line| impure.is_match(line) || files.is_match(line));
         assert_eq!(found, None, "`{name}` is pure");
         let imported = imports.split_whitespace().find(|name| !pure.contains(name));
         assert_eq!(imported, None, "`{name}` is pure");
     }
-    // The crate that the pure module `redact` imports.
+    // The crate of redaction, which every wing may use.
     for (path, text) in sources("clients/redact/src") {
         let found = text.lines().find(|line| impure.is_match(line));
         let is_test = path.ends_with("tests.rs");
@@ -169,24 +262,14 @@ fn pure_modules_name_no_system_thread_lock_or_clock() {
 fn only_the_module_os_names_an_operating_system() {
     let system = Regex::new(SYSTEM).unwrap();
     let modules = modules();
-    assert!(system.is_match(&modules["os"]), "the pattern finds them");
-    for (module, code) in modules.iter().filter(|(module, _)| *module != "os") {
-        let found = code.lines().find(|line| system.is_match(line));
-        assert_eq!(found, None, "`{module}` names a system: put it behind `os`");
+    assert!(
+        system.is_match(&modules["os"].code),
+        "the pattern finds them"
+    );
+    for (name, module) in modules.iter().filter(|(name, _)| *name != "os") {
+        let found = module.code.lines().find(|line| system.is_match(line));
+        assert_eq!(found, None, "`{name}` names a system: put it behind `os`");
     }
-}
-
-#[test]
-fn the_map_in_lib_rs_is_that_of_the_readme() {
-    let source = read("src/lib.rs").replace('`', "");
-    let map: Vec<&str> = source
-        .lines()
-        .filter_map(|line| line.strip_prefix("//! - "))
-        .collect();
-    let rows = table()
-        .into_iter()
-        .map(|[name, purpose, ..]| format!("{name}: {purpose}"));
-    assert_eq!(map, rows.collect::<Vec<_>>());
 }
 
 #[test]

@@ -34,7 +34,7 @@ impl OpenCalls {
         let Ok(mut blocks) = Elements::open(content, 0) else {
             return;
         };
-        while let Ok(Some(span)) = blocks.next() {
+        while let Ok(Some(span)) = blocks.next_value() {
             let block = content.get(span).unwrap_or_default();
             let text = |name| json::get(block, name).and_then(json::string);
             if text("type").as_deref() != Some("toolCall") {

@@ -38,7 +38,7 @@ pub(crate) fn blocks(content: &[u8]) -> impl Iterator<Item = ContentBlock<'_>> {
     let mut elements = Elements::open(content, 0).ok();
     let listed = std::iter::from_fn(move || {
         loop {
-            let span = elements.as_mut()?.next().ok()??;
+            let span = elements.as_mut()?.next_value().ok()??;
             if let Some(block) = content.get(span).and_then(block) {
                 return Some(block);
             }

@@ -28,7 +28,7 @@ pub fn draft(entry: &[u8]) -> Draft {
     let Ok(mut blocks) = Elements::open(content, 0) else {
         return draft;
     };
-    while let Ok(Some(span)) = blocks.next() {
+    while let Ok(Some(span)) = blocks.next_value() {
         let block = part(content, span);
         match json::get(block, "type").and_then(json::string).as_deref() {
             Some("text") => {

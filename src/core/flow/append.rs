@@ -155,7 +155,7 @@ impl NewEntry {
         let mut keeps_nothing = false;
         let mut names = Vec::new();
         let mut walk = Members::open(object, json::skip_space(object, 0)).map_err(not_json)?;
-        while let Some(member) = walk.next().map_err(not_json)? {
+        while let Some(member) = walk.next_member().map_err(not_json)? {
             let value = part(object, member.value.clone());
             if member.is(object, "type") {
                 type_name = Some(text(value).ok_or_else(|| invalid("type", "must be a string"))?);

@@ -160,7 +160,7 @@ pub fn unanswered_calls(messages: &[Vec<u8>]) -> Vec<OpenCall> {
     let Ok(mut blocks) = Elements::open(content, 0) else {
         return open;
     };
-    while let Ok(Some(span)) = blocks.next() {
+    while let Ok(Some(span)) = blocks.next_value() {
         let block = part(content, span);
         let text = |name: &str| json::get(block, name).and_then(json::string);
         if text("type").as_deref() != Some("toolCall") {

@@ -196,7 +196,7 @@ pub fn without_member(object: &[u8], name: &str) -> Vec<u8> {
 fn members_of(object: &[u8]) -> Option<Vec<Member>> {
     let mut members = Members::open(object, skip_space(object, 0)).ok()?;
     let mut all = Vec::new();
-    while let Some(member) = members.next().ok()? {
+    while let Some(member) = members.next_member().ok()? {
         all.push(member);
     }
     Some(all)

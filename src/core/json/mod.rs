@@ -210,7 +210,7 @@ impl<'a> Members<'a> {
     }
 
     /// The next member, its value validated; `None` after the last one.
-    pub fn next(&mut self) -> Result<Option<Member>, Malformed> {
+    pub fn next_member(&mut self) -> Result<Option<Member>, Malformed> {
         let Some(key) = self.next_key()? else {
             return Ok(None);
         };
@@ -271,7 +271,7 @@ impl<'a> Elements<'a> {
     }
 
     /// The next element, validated; `None` after the last one.
-    pub fn next(&mut self) -> Result<Option<Span>, Malformed> {
+    pub fn next_value(&mut self) -> Result<Option<Span>, Malformed> {
         let Some(start) = self.next_at()? else {
             return Ok(None);
         };
@@ -317,7 +317,7 @@ fn next_item(
 pub fn get<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let mut found = None;
     let mut members = Members::open(object, skip_space(object, 0)).ok()?;
-    while let Some(member) = members.next().ok()? {
+    while let Some(member) = members.next_member().ok()? {
         if member.is(object, name) {
             found = Some(member.value);
         }
@@ -341,7 +341,7 @@ pub(crate) fn pick<'a, const N: usize>(
 ) -> Result<(MemberValues<'a, N>, usize), Malformed> {
     let mut found = [None; N];
     let mut members = Members::open(text, at)?;
-    while let Some(member) = members.next()? {
+    while let Some(member) = members.next_member()? {
         let key = member.name(text);
         let named = names.iter().zip(&mut found);
         for (_, slot) in named.filter(|(name, _)| *key == *name.as_bytes()) {

@@ -282,16 +282,19 @@ fn walks_objects_and_arrays_in_place() {
     let a = members.next_key().unwrap().unwrap();
     let mut elements = Elements::open(text, a.value_at).unwrap();
     let mut seen = Vec::new();
-    while let Some(span) = elements.next().unwrap() {
+    while let Some(span) = elements.next_value().unwrap() {
         seen.push(&text[span]);
     }
     assert_eq!(seen, [&b"1"[..], b"\"x\"", b"{}"]);
-    assert_eq!(elements.next(), Ok(None));
+    assert_eq!(elements.next_value(), Ok(None));
     members.resume(elements.end());
-    let b = members.next().unwrap().unwrap();
+    let b = members.next_member().unwrap().unwrap();
     assert!(b.key_escaped && b.is(text, "b") && !b.is(text, "\\u0062"));
     assert_eq!(&text[b.value], br#"{"c":2}"#);
-    assert_eq!((members.next(), members.next()), (Ok(None), Ok(None)));
+    assert_eq!(
+        (members.next_member(), members.next_member()),
+        (Ok(None), Ok(None))
+    );
     assert_eq!(&text[members.end()..], b" tail");
 
     for torn in [
@@ -303,7 +306,7 @@ fn walks_objects_and_arrays_in_place() {
         "{\"a\":1 \"b\":2}",
     ] {
         let mut members = Members::open(torn.as_bytes(), 0).unwrap();
-        while let Ok(more) = members.next() {
+        while let Ok(more) = members.next_member() {
             assert!(more.is_some(), "{torn}");
         }
     }

@@ -204,7 +204,7 @@ impl<'a, F: FnMut(FieldKind, &'a [u8]) -> ControlFlow<()>> FieldWalk<'a, F> {
             match self.text.get(at) {
                 Some(b'{') if level < DEEPEST_VALUE => {
                     let mut members = Members::open(self.text, at)?;
-                    while let Some(member) = members.next()? {
+                    while let Some(member) = members.next_member()? {
                         let is_left_out =
                             level == 0 && except.is_some_and(|name| member.is(self.text, name));
                         if !is_left_out {
@@ -214,7 +214,7 @@ impl<'a, F: FnMut(FieldKind, &'a [u8]) -> ControlFlow<()>> FieldWalk<'a, F> {
                 }
                 Some(b'[') if level < DEEPEST_VALUE => {
                     let mut elements = Elements::open(self.text, at)?;
-                    while let Some(element) = elements.next()? {
+                    while let Some(element) = elements.next_value()? {
                         open.push((element.start, level + 1));
                     }
                 }

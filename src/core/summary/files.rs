@@ -94,7 +94,7 @@ impl FileCollector {
             let mut inner = Vec::new();
             if let Ok(mut members) = Members::open(value, 0) {
                 let (mut tool, mut arguments): (&[u8], &[u8]) = (b"", b"");
-                while let Ok(Some(member)) = members.next() {
+                while let Ok(Some(member)) = members.next_member() {
                     let raw = part(value, member.value.clone());
                     match part(value, member.key.clone()) {
                         b"name" | b"tool" => tool = raw,
@@ -107,7 +107,7 @@ impl FileCollector {
                     self.note(&tool, arguments);
                 }
             } else if let Ok(mut elements) = Elements::open(value, 0) {
-                while let Ok(Some(span)) = elements.next() {
+                while let Ok(Some(span)) = elements.next_value() {
                     inner.push(part(value, span));
                 }
             }
@@ -132,7 +132,7 @@ impl FileCollector {
             let Ok(mut elements) = Elements::open(list, 0) else {
                 continue;
             };
-            while let Ok(Some(span)) = elements.next() {
+            while let Ok(Some(span)) = elements.next_value() {
                 let path = list.get(span).and_then(json::string);
                 if let Some(path) = path.filter(|path| !path.is_empty()) {
                     files.insert(path.into_owned());

@@ -370,14 +370,14 @@ fn normalized(name: &str) -> String {
 fn members(object: &[u8]) -> impl Iterator<Item = (Cow<'_, [u8]>, &[u8])> {
     let mut members = Members::open(object, 0).ok();
     std::iter::from_fn(move || {
-        let member = members.as_mut()?.next().ok()??;
+        let member = members.as_mut()?.next_member().ok()??;
         Some((member.name(object), object.get(member.value.clone())?))
     })
 }
 
 fn elements(array: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut elements = Elements::open(array, 0).ok();
-    std::iter::from_fn(move || array.get(elements.as_mut()?.next().ok()??))
+    std::iter::from_fn(move || array.get(elements.as_mut()?.next_value().ok()??))
 }
 
 /// The strings of an array.

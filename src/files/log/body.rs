@@ -13,7 +13,7 @@ use treelined_core::bytes::index;
 use treelined_core::entry::{Kind, Line, Role, scan};
 use treelined_core::error::{Error, Kind as ErrorKind, Result};
 use treelined_core::json::{self, Members};
-pub use treelined_core::tree::{FilePlace, Flags, Node, Tree};
+use treelined_core::tree::{FilePlace, Flags, Node, Tree};
 
 /// The bytes of an ephemeral session, in the form of a file.
 pub(crate) type Memory = Arc<RwLock<Vec<u8>>>;
@@ -487,7 +487,7 @@ fn begins_with_id(stored: &[u8], id: &[u8]) -> bool {
 /// The first member called `id`.
 fn first_id(stored: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
     let mut members = Members::open(stored, json::skip_space(stored, 0)).ok()?;
-    while let Some(member) = members.next().ok()? {
+    while let Some(member) = members.next_member().ok()? {
         if member.is(stored, "id") {
             return json::id(stored.get(member.value)?);
         }

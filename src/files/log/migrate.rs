@@ -131,7 +131,7 @@ pub(crate) fn rename_role(object: &[u8]) -> Vec<u8> {
 
 fn type_end(object: &[u8]) -> Option<usize> {
     let mut members = Members::open(object, json::skip_space(object, 0)).ok()?;
-    while let Some(member) = members.next().ok()? {
+    while let Some(member) = members.next_member().ok()? {
         if member.is(object, "type") {
             return Some(member.value.end);
         }

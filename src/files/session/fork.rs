@@ -11,7 +11,7 @@ use crate::os::file::Location;
 use treelined_core::error::Result;
 use treelined_core::flow::fork::{self, End, ForkPlan, OpenCall};
 use treelined_core::id;
-pub use treelined_core::tree::{FilePlace, Flags, Node, PlainFacts, Tree};
+use treelined_core::tree::{FilePlace, Flags, Node, PlainFacts, Tree};
 
 /// The parts of a fork.
 pub struct ForkContent {

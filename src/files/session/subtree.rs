@@ -8,7 +8,7 @@ use treelined_core::flow::subtree::{self, relinked};
 use treelined_core::flow::{IdAllocator, leaf};
 use treelined_core::id::Source;
 use treelined_core::json;
-pub use treelined_core::tree::{Cause, Node};
+use treelined_core::tree::{Cause, Node};
 
 /// The lines of a subtree.
 pub struct SubtreeContent {

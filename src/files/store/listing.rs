@@ -18,7 +18,7 @@ use treelined_core::entry::{Envelope, Facts, Kind, Line, MessageTime, Role, scan
 use treelined_core::error::{Kind as ErrorKind, Result};
 use treelined_core::name;
 use treelined_core::timestamp::{self, Millis};
-pub use treelined_core::tree::{FilePlace, Flags, Node, Tree};
+use treelined_core::tree::{FilePlace, Flags, Node, Tree};
 use treelined_core::view::{RowFacts, Subject};
 
 /// Bytes read at a time in search of a header.

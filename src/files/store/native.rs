@@ -59,7 +59,7 @@ fn strings_of<'a>(object: &'a [u8], name: &str) -> Vec<Cow<'a, str>> {
     let Ok(mut elements) = Elements::open(array, 0) else {
         return Vec::new();
     };
-    let spans = std::iter::from_fn(|| elements.next().ok()?);
+    let spans = std::iter::from_fn(|| elements.next_value().ok()?);
     spans
         .filter_map(|span| json::string(part(array, span)))
         .collect()

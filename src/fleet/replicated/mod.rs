@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_files::lock::lock;
 use treelined_files::log::rewrite;
-pub use treelined_files::os::FileAt;
+use treelined_files::os::FileAt;
 use treelined_files::os::file::{self, Location};
 use treelined_files::os::handle::HandleAccess;
 

@@ -303,7 +303,7 @@ fn event(fields: &Fields<'_>, record: &[u8]) -> Vec<u8> {
     let mut object = Object::new(&mut data);
     let record = fields.attachment.unwrap_or(record);
     let mut members = Members::open(record, json::skip_space(record, 0)).ok();
-    while let Some(Ok(Some(member))) = members.as_mut().map(Members::next) {
+    while let Some(Ok(Some(member))) = members.as_mut().map(Members::next_member) {
         let key = member.name(record);
         let value = record.get(member.value.clone()).unwrap_or(b"null");
         if !ENVELOPE.contains(&&*key) && json::depth(value) <= 200 {

@@ -51,7 +51,7 @@ impl<'a> Fields<'a> {
     pub(super) fn read(record: &'a [u8]) -> Option<Self> {
         let mut members = Members::open(record, json::skip_space(record, 0)).ok()?;
         let mut fields = Self::default();
-        while let Ok(Some(member)) = members.next() {
+        while let Ok(Some(member)) = members.next_member() {
             let value = record.get(member.value.clone());
             fields.set(&member.name(record), value);
         }

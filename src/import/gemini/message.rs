@@ -202,7 +202,7 @@ pub(super) fn place_of(record: &Record<'_>) -> Place {
 /// The spans of the elements of an array.
 pub(super) fn spans(array: &[u8]) -> impl Iterator<Item = json::Span> + '_ {
     let mut elements = json::Elements::open(array, 0).ok();
-    std::iter::from_fn(move || elements.as_mut()?.next().ok()?)
+    std::iter::from_fn(move || elements.as_mut()?.next_value().ok()?)
 }
 
 pub(super) fn message_bytes<'a>(record: &Record<'a>, place: Place) -> &'a [u8] {

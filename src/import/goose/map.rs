@@ -196,5 +196,5 @@ fn result(out: &mut Writer, node: &Node, blocks: &[Block<'_>]) {
 
 fn elements(array: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut elements = Elements::open(array, 0).ok();
-    std::iter::from_fn(move || array.get(elements.as_mut()?.next().ok()??))
+    std::iter::from_fn(move || array.get(elements.as_mut()?.next_value().ok()??))
 }

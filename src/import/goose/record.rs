@@ -120,7 +120,11 @@ impl Message<'_> {
     pub(super) fn blocks(&self) -> impl Iterator<Item = Block<'_>> {
         let array = self.content.raw();
         let mut elements = Elements::open(array, 0).ok();
-        std::iter::from_fn(move || Some(Block::new(array.get(elements.as_mut()?.next().ok()??)?)))
+        std::iter::from_fn(move || {
+            Some(Block::new(
+                array.get(elements.as_mut()?.next_value().ok()??)?,
+            ))
+        })
     }
 
     /// A flag of the metadata.

@@ -6,7 +6,7 @@ use crate::family::{EntryContent, SessionTree, SpawnPoint, TreeEntry};
 use crate::ids::NodeId;
 use crate::importer::report::{ImportedFile, ImportedSession};
 use crate::member::Member;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use std::sync::Arc;
 use treelined_core::error::{Error, Result};
@@ -248,12 +248,14 @@ fn with_spawner(line: Vec<u8>, spawned_by: Option<&SpawnPoint>) -> Vec<u8> {
     let Some(spawn) = spawned_by else {
         return line;
     };
-    let mut spawner = json!({ "sessionId": spawn.session_id });
+    let mut spawner = Map::new();
+    spawner.insert("sessionId".to_owned(), json!(spawn.session_id));
     if let Some(entry) = spawn.entry {
-        spawner["entryId"] = json!(entry.to_string());
+        spawner.insert("entryId".to_owned(), json!(entry.to_string()));
     }
     if let Some(call) = &spawn.tool_call_id {
-        spawner["toolCallId"] = json!(call);
+        spawner.insert("toolCallId".to_owned(), json!(call));
     }
-    json::with_member(&line, "spawnedBy", spawner.to_string().as_bytes())
+    let spawner = Value::Object(spawner).to_string();
+    json::with_member(&line, "spawnedBy", spawner.as_bytes())
 }

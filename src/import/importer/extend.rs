@@ -444,7 +444,7 @@ fn mapped(line: &[u8]) -> Vec<Vec<u8>> {
     let Ok(mut members) = json::Members::open(line, 0) else {
         return mapped;
     };
-    while let Ok(Some(member)) = members.next() {
+    while let Ok(Some(member)) = members.next_member() {
         if !NOT_MAPPED.iter().any(|name| member.is(line, name)) {
             let span = member.key.start..member.value.end;
             mapped.push(line.get(span).unwrap_or_default().to_vec());

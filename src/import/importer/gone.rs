@@ -37,7 +37,7 @@ pub(super) fn gone(
                 .any(|path| is_below(&source.path, path));
         let has_bytes = || {
             let kept = origins.reader(&row.origin);
-            kept.is_ok_and(|kept| kept.len() >= row.len)
+            kept.is_ok_and(|kept| kept.kept_bytes() >= row.len)
         };
         let is_gone = is_wanted && present.lacks(&source) && has_bytes();
         is_gone.then_some(source)

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 use treelined_core::budget::LAST_IMPORT_BYTES;
 use treelined_core::error::Result;
 use treelined_files::lock::lock;
-pub use treelined_files::os::file::{FileKind, Folder, Location, Status};
+use treelined_files::os::file::{FileKind, Folder, Location, Status};
 use treelined_files::parallel::{ThreadPlan, map_in_order};
 
 /// The files of which another thread examines as many.

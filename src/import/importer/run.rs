@@ -28,7 +28,7 @@ use treelined_core::name;
 use treelined_core::timestamp::Millis;
 use treelined_files::cancel::Cancel;
 use treelined_files::lock::lock;
-pub use treelined_files::os::file::{Folder, Location};
+use treelined_files::os::file::{Folder, Location};
 use treelined_files::parallel::{ThreadPlan, cores, map_in_order};
 use treelined_files::store::Store;
 

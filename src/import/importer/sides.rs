@@ -97,7 +97,7 @@ fn project(side: &SideFile, source: &Path) -> Option<String> {
     let bytes = read(side)?;
     let projects = json::get(&bytes, "projects")?;
     let mut members = json::Members::open(projects, 0).ok()?;
-    while let Some(member) = members.next().ok()? {
+    while let Some(member) = members.next_member().ok()? {
         let name = projects.get(member.value.clone()).and_then(json::string);
         let is_above = |name: &str| source.components().any(|part| part.as_os_str() == name);
         if name.as_deref().is_some_and(is_above) {

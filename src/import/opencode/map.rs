@@ -303,7 +303,7 @@ fn result(out: &mut Writer, node: &Node, part: PartData<'_>) {
 fn elements(array: Option<&[u8]>) -> impl Iterator<Item = &[u8]> {
     let array = array.unwrap_or_default();
     let mut elements = json::Elements::open(array, 0).ok();
-    std::iter::from_fn(move || array.get(elements.as_mut()?.next().ok()??))
+    std::iter::from_fn(move || array.get(elements.as_mut()?.next_value().ok()??))
 }
 
 fn summary(out: &mut Writer, message: Option<&Value<'_>>, parts: &[PartData<'_>]) {

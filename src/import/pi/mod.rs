@@ -86,7 +86,7 @@ fn members(entry: &[u8], kind: &str) -> Vec<u8> {
     let Ok(mut members) = Members::open(entry, json::skip_space(entry, 0)) else {
         return out;
     };
-    while let Ok(Some(member)) = members.next() {
+    while let Ok(Some(member)) = members.next_member() {
         let name = member.name(entry);
         let is_given = match &*name {
             b"type" | b"id" | b"parentId" | b"timestamp" | b"origin" => true,

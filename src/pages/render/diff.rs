@@ -40,7 +40,7 @@ pub(super) fn of_call(arguments: &CallArguments<'_>, raw: &[u8]) -> Vec<FileDiff
     if let Some(edits) = json::get(raw, "edits")
         && let Ok(mut elements) = Elements::open(edits, 0)
     {
-        while let Ok(Some(span)) = elements.next() {
+        while let Ok(Some(span)) = elements.next_value() {
             push_edit(&mut text, part(edits, span));
         }
     }

@@ -228,7 +228,7 @@ fn push_files(writer: &mut BlockWriter<'_>, details: &[u8]) {
                 let Ok(mut elements) = Elements::open(list.unwrap_or_default(), 0) else {
                     return;
                 };
-                while let Ok(Some(span)) = elements.next() {
+                while let Ok(Some(span)) = elements.next_value() {
                     let path = list.and_then(|list| json::string(list.get(span)?));
                     if let Some(path) = path {
                         writer.element(&path);

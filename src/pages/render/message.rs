@@ -81,7 +81,7 @@ pub(crate) fn call_ids(entry: &[u8]) -> Vec<Cow<'_, str>> {
     let Ok(mut parts) = Elements::open(content, 0) else {
         return ids;
     };
-    while let Ok(Some(span)) = parts.next() {
+    while let Ok(Some(span)) = parts.next_value() {
         let [kind, id] = json::get_each(part(content, span), ["type", "id"]);
         if kind == Some(b"\"toolCall\"") {
             ids.extend(id.and_then(json::string));
@@ -95,7 +95,7 @@ fn each_part(content: &[u8], mut see: impl FnMut(&str, &[u8])) {
     let Ok(mut parts) = Elements::open(content, 0) else {
         return;
     };
-    while let Ok(Some(span)) = parts.next() {
+    while let Ok(Some(span)) = parts.next_value() {
         let block = part(content, span);
         let kind = json::get(block, "type").and_then(json::string);
         see(&kind.unwrap_or_default(), block);

@@ -199,7 +199,7 @@ fn push_value(line: &mut PreviewLine, raw: &[u8]) {
 
 fn push_elements(line: &mut PreviewLine, array: &[u8]) -> Result<(), Malformed> {
     let mut elements = Elements::open(array, 0)?;
-    while let Some(span) = elements.next()? {
+    while let Some(span) = elements.next_value()? {
         if line.is_full() {
             break;
         }

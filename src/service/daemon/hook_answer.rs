@@ -72,7 +72,7 @@ fn veto_in(output: &[u8]) -> Option<Option<String>> {
 fn veto(text: &[u8]) -> Option<Option<String>> {
     let mut members = Members::open(text, 0).ok()?;
     let (mut cancels, mut reason) = (false, None);
-    while let Ok(Some(member)) = members.next() {
+    while let Ok(Some(member)) = members.next_member() {
         let value = part(text, member.value.clone());
         cancels |= member.is(text, "cancel") && value == b"true";
         if member.is(text, "reason") {

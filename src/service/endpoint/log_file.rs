@@ -4,7 +4,7 @@ use super::place::Place;
 use super::start_lock::open_private;
 use std::fs::File;
 use std::io::{self, Write};
-pub use treelined_files::os::FileAt;
+use treelined_files::os::FileAt;
 
 /// The size above which only the end of the log is kept, in bytes.
 const MAX_BYTES: u64 = 1 << 20;

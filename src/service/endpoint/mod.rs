@@ -29,7 +29,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 use treelined_files::os::file::{Identity, identity_of};
-pub use treelined_files::os::socket::{self, Listener};
+use treelined_files::os::socket::{self, Listener};
 
 /// How long a starter waits until the daemon that it has started is ready.
 pub const START_TIMEOUT: Duration = Duration::from_secs(3);

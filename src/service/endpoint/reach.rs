@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use treelined_files::os::file::owner_and_mode;
 use treelined_files::os::process;
-pub use treelined_files::os::socket::{self, Stream};
+use treelined_files::os::socket::{self, Stream};
 
 /// How long to wait between two tries while another process starts a daemon.
 const PAUSE: Duration = Duration::from_millis(5);

@@ -29,7 +29,7 @@ pub(super) fn parse(frame: &[u8]) -> Result<Request<'_>> {
     }
     let (mut version, mut id, mut method, mut params) = (None, None, None, None);
     let mut members = Members::open(frame, start).map_err(|_| not_json())?;
-    while let Some(member) = members.next().map_err(|_| not_json())? {
+    while let Some(member) = members.next_member().map_err(|_| not_json())? {
         let slot = match &*member.name(frame) {
             b"jsonrpc" => &mut version,
             b"id" => &mut id,

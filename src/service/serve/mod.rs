@@ -39,7 +39,7 @@ use treelined_files::clock::{SharedSource, SystemSource};
 use treelined_files::lock::lock;
 use treelined_files::os::process;
 use treelined_files::os::signal::{self, EndSignal};
-pub use treelined_files::os::socket::Listener;
+use treelined_files::os::socket::Listener;
 
 /// An event that the main thread waits for.
 enum ServeEvent {

@@ -297,6 +297,10 @@ fn every_test_that_a_document_names_exists() {
     let sources = sources();
     let tests = tests_below("tests/it/", &sources);
     let mut lib = tests_below("src/", &sources);
+    let wings = "core files wire import find pages fleet service";
+    for wing in wings.split(' ') {
+        lib.extend(tests_below(&format!("src/{wing}/"), &sources));
+    }
     // A part of `redact` is a crate, which the MCP server uses too.
     let part = tests_below("clients/redact/src/", &sources);
     lib.extend(part.into_iter().map(|name| format!("redact::{name}")));

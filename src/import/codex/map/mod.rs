@@ -271,5 +271,5 @@ fn subject(payload: &[u8]) -> &[u8] {
 /// The elements of an array, up to the first damage.
 fn array_elements(array: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut elements = Elements::open(array, 0).ok();
-    std::iter::from_fn(move || array.get(elements.as_mut()?.next().ok()??))
+    std::iter::from_fn(move || array.get(elements.as_mut()?.next_value().ok()??))
 }

@@ -123,7 +123,7 @@ pub(super) fn first_text(payload: &[u8]) -> Option<Cow<'_, str>> {
 
 fn elements(array: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut elements = Elements::open(array, 0).ok();
-    std::iter::from_fn(move || array.get(elements.as_mut()?.next().ok()??))
+    std::iter::from_fn(move || array.get(elements.as_mut()?.next_value().ok()??))
 }
 
 /// The directory in the description of the environment, for files whose first line has none.

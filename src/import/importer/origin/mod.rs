@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use treelined_core::bytes::{index, part};
 use treelined_core::error::{Error, Result};
-pub use treelined_files::os::file::{Folder, Status};
+use treelined_files::os::file::{Folder, Status};
 use treelined_files::os::temporary;
 
 /// The folder of all origins, in the session directory.

@@ -44,7 +44,7 @@ impl OriginReader {
     }
 
     /// Bytes of the source that are kept.
-    pub fn len(&self) -> u64 {
+    pub fn kept_bytes(&self) -> u64 {
         self.manifest.len()
     }
 

@@ -26,7 +26,7 @@ fn give(writer: &mut OriginWriter, text: &[u8]) {
 
 fn kept(origins: &Origins, name: &str) -> Vec<u8> {
     let mut reader = origins.reader(name).unwrap();
-    let (len, hash) = (reader.len(), reader.hash().to_owned());
+    let (len, hash) = (reader.kept_bytes(), reader.hash().to_owned());
     let mut bytes = Vec::new();
     reader.read_to_end(&mut bytes).unwrap();
     assert_eq!(bytes.len() as u64, len);

@@ -107,7 +107,7 @@ fn said(content: &[u8]) -> Vec<Piece> {
     let Ok(mut blocks) = Elements::open(content, 0) else {
         return pieces;
     };
-    while let Ok(Some(span)) = blocks.next() {
+    while let Ok(Some(span)) = blocks.next_value() {
         let block = part(content, span);
         let text = |name: &str| text_of(json::get(block, name));
         let piece = match text("type").as_deref() {
