@@ -8,9 +8,9 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
 /// The content of its `<style>`: ASCII without `</style`.
-pub const STYLE: &str = include_str!("../../clients/web/dist/page.css");
+pub const STYLE: &str = include_str!("page.css");
 /// The content of its `<script>`: ASCII without `</script`.
-pub const SCRIPT: &str = include_str!("../../clients/web/dist/page.js");
+pub const SCRIPT: &str = include_str!("page.js");
 
 /// The content security policy of a document with this style and this script, which makes no request.
 pub fn policy() -> String {

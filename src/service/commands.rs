@@ -15,7 +15,7 @@ const MAX_DESCRIPTION_CHARS: usize = 1000;
 /// Most characters of a hint.
 const MAX_HINT_CHARS: usize = 200;
 /// The commands that clients have themselves, one a line.
-const BUILT_IN: &str = include_str!("../../schema/commands.txt");
+const BUILT_IN: &str = include_str!("commands.txt");
 
 /// A command of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,0 +1,1 @@
+../../clients/web/dist/page.js
