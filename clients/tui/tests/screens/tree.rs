@@ -260,7 +260,7 @@ fn typing_searches_and_esc_clears_but_never_quits() {
     // After a movement, letters are commands again.
     screen.keys("down j").keys("esc");
     assert!(screen.model.tree.search.is_empty());
-    // A second Esc quitted the program.
+    // A second Esc ended the program.
     screen.keys("esc esc");
     assert!(!screen.asked.contains(&Effect::Quit));
     assert!(screen.text().contains("q quits, S shows the sessions."));
