@@ -1,8 +1,9 @@
 //! `treelined call`: makes one call; prints its result to stdout, or its error object to stderr.
 
-use super::Options;
-use super::daemon::{ChildDaemon, ErrorResponse, RawJson};
+use super::daemon::{ChildDaemon, RawJson};
+use super::failure::ErrorResponse;
 use super::failure::{FAILED, NOT_FOUND, ShellError, USAGE};
+use super::options::Options;
 use super::pretty::pretty;
 use super::session_choice::SessionQuery;
 use anyhow::Context;
@@ -25,13 +26,13 @@ An error is printed to stderr: as a JSON object, at a terminal as text. The exit
 If somebody cancels the operation, stderr says who and why, and the exit code is 0.")]
 pub(crate) struct CallArgs {
     /// The method, for instance list_sessions; `treelined call rpc.discover` lists all methods
-    #[arg(add = ArgValueCompleter::new(super::completions::methods))]
+    #[arg(add = ArgValueCompleter::new(super::candidates::methods))]
     method: String,
     /// Its params as a JSON object; `-` reads them from stdin
     #[arg(value_name = "JSON", default_value = "{}", value_parser = json)]
     params: String,
     /// Open this session first, and call the method on it: a file, an id, a name, or the beginning of an id
-    #[arg(long, value_name = "SESSION", add = ArgValueCompleter::new(super::completions::sessions))]
+    #[arg(long, value_name = "SESSION", add = ArgValueCompleter::new(super::candidates::sessions))]
     open: Option<String>,
     /// Open the session of this directory with the last activity first
     #[arg(long, conflicts_with = "open")]

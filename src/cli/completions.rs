@@ -4,26 +4,18 @@
 //! The programs of the other packages are completed too, by the options that their `--help` lists.
 
 use super::bash::QuotingBash;
-use super::daemon::ChildDaemon;
+use super::candidates::sessions;
 use super::package::program_beside;
-use super::restore;
 use super::screen::Screen;
-use super::session_choice::{ListedRow, rows};
-use super::tree::title;
-use super::{Arguments, Options};
 use anyhow::Context;
-use clap::{Arg, Args, Command, CommandFactory, ValueHint};
+use clap::{Arg, Args, Command, ValueHint};
 use clap_complete::Shell;
-use clap_complete::engine::{
-    ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
-};
+use clap_complete::engine::ArgValueCompleter;
 use clap_complete::env::{CompleteEnv, Elvish, Fish, Powershell, Shells, Zsh};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{self, ExitCode, Stdio};
-use treelined_core::terminal;
-use treelined_service::rpc;
 
 /// The variable with which a script asks for words; its value is the name of the shell.
 const VARIABLE: &str = "TREELINED_COMPLETE";
@@ -31,11 +23,7 @@ const VARIABLE: &str = "TREELINED_COMPLETE";
 pub(super) const COMPANIONS: [&str; 3] = ["treelined-tui", "treelined-mcp", "treelined-acp"];
 /// The commands that become programs of other packages.
 const PACKAGES: [(&str, &str); 2] = [("mcp", "treelined-mcp"), ("acp", "treelined-acp")];
-/// The most names and ids that are offered: those of the sessions with the last activity.
-const MOST_SESSIONS: usize = 200;
 const SHELLS: Shells<'static> = Shells(&[&QuotingBash, &Elvish, &Fish, &Powershell, &Zsh]);
-/// Characters of the name beside an id.
-const HELP_CHARS: usize = 60;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -51,7 +39,8 @@ pub(crate) struct Completions {
 }
 
 /// Prints the script for a shell.
-pub(super) fn run(completions: &Completions) -> anyhow::Result<ExitCode> {
+/// `program` is the command that is completed.
+pub(super) fn run(completions: &Completions, program: &Command) -> anyhow::Result<ExitCode> {
     let shell = completions.shell.to_string();
     let registered = SHELLS.completer(&shell).context("find the shell")?;
     let mut script = Vec::new();
@@ -59,8 +48,7 @@ pub(super) fn run(completions: &Completions) -> anyhow::Result<ExitCode> {
         let name = bin.replace('-', "_");
         registered.write_registration(VARIABLE, &name, bin, "treelined", &mut script)?;
     }
-    let command = Arguments::command();
-    let visible = command
+    let visible = program
         .get_subcommands()
         .filter(|command| !command.is_hide_set());
     let names: Vec<&str> = visible.map(Command::get_name).collect();
@@ -76,13 +64,14 @@ pub(super) fn run(completions: &Completions) -> anyhow::Result<ExitCode> {
 }
 
 /// Prints the words that may follow if a script has asked. Returns whether one has.
-pub(crate) fn answer() -> bool {
+/// `program` makes the command that is completed.
+pub(crate) fn answer(program: fn() -> Command) -> bool {
     if std::env::var_os(VARIABLE).is_none() {
         return false;
     }
     let words: Vec<OsString> = std::env::args_os().collect();
     let here = std::env::current_dir().ok();
-    let completed = CompleteEnv::with_factory(|| command(&words))
+    let completed = CompleteEnv::with_factory(|| command(&words, program))
         .var(VARIABLE)
         .shells(SHELLS)
         .try_complete(words.iter().cloned(), here.as_deref());
@@ -91,7 +80,7 @@ pub(crate) fn answer() -> bool {
 }
 
 /// The command that is completed: the word after `--` is its program.
-fn command(words: &[OsString]) -> Command {
+fn command(words: &[OsString], of_program: fn() -> Command) -> Command {
     let mut typed = words.iter().skip_while(|word| *word != "--").skip(1);
     let program = typed.next();
     let program = program.and_then(|word| Path::new(word).file_name()?.to_str());
@@ -100,14 +89,15 @@ fn command(words: &[OsString]) -> Command {
     }
     let package = typed.find_map(|word| PACKAGES.iter().find(|(name, _)| word == *name));
     match package {
-        Some((name, program)) => with_package(name, &help_of(program).unwrap_or_default()),
-        None => Arguments::command(),
+        Some((name, program)) => {
+            with_package(of_program(), name, &help_of(program).unwrap_or_default())
+        }
+        None => of_program(),
     }
 }
 
 /// The command of this program, in which the command of this name has the options of a package's program.
-fn with_package(name: &'static str, help: &str) -> Command {
-    let command = Arguments::command();
+fn with_package(command: Command, name: &'static str, help: &str) -> Command {
     // Options of this program may also follow the command.
     let global = command.get_arguments().filter(|arg| arg.is_global_set());
     let global: Vec<_> = global
@@ -180,112 +170,11 @@ fn option(line: &str) -> Option<Arg> {
     })
 }
 
-/// The methods that begin so.
-pub(super) fn methods(current: &OsStr) -> Vec<CompletionCandidate> {
-    let current = current.to_string_lossy();
-    let names = rpc::method_names().filter(|name| name.starts_with(&*current));
-    names.map(CompletionCandidate::new).collect()
-}
-
-/// The ids and names of sessions that begin so, and session files.
-pub(super) fn sessions(current: &OsStr) -> Vec<CompletionCandidate> {
-    let typed = unquoted(&current.to_string_lossy());
-    let mut found = Vec::new();
-    for row in &listed(rows) {
-        if found.len() >= MOST_SESSIONS {
-            break;
-        }
-        let name = row.name.as_deref().filter(|name| name.starts_with(&typed));
-        // A control character would reach the terminal.
-        if let Some(name) = name.filter(|name| !name.contains(char::is_control)) {
-            found.push(CompletionCandidate::new(name));
-        }
-        found.extend(id_of(row, &typed));
-    }
-    let is_session =
-        |path: &Path| path.is_dir() || path.extension().is_some_and(|end| end == "jsonl");
-    found.extend(
-        PathCompleter::any()
-            .filter(is_session)
-            .complete(OsStr::new(&typed)),
-    );
-    found
-}
-
-/// The ids of all sessions that begin so, deleted ones too.
-pub(super) fn all_ids(current: &OsStr) -> Vec<CompletionCandidate> {
-    ids(current, |daemon| {
-        let mut all = rows(daemon)?;
-        all.extend(restore::deleted(daemon)?);
-        Ok(all)
-    })
-}
-
-/// The addresses of `--listen` that begin so.
-pub(super) fn addresses(current: &OsStr) -> Vec<CompletionCandidate> {
-    let current = current.to_string_lossy();
-    let forms = ["stdio", "unix", "unix:", "ws", "ws:127.0.0.1:"];
-    let fitting = forms.into_iter().filter(|form| form.starts_with(&*current));
-    fitting.map(CompletionCandidate::new).collect()
-}
-
-fn ids(
-    current: &OsStr,
-    read: impl FnOnce(&mut ChildDaemon) -> anyhow::Result<Vec<ListedRow>>,
-) -> Vec<CompletionCandidate> {
-    let typed = unquoted(&current.to_string_lossy());
-    let found = listed(read);
-    let fitting = found.iter().filter_map(|row| id_of(row, &typed));
-    fitting.take(MOST_SESSIONS).collect()
-}
-
-/// The id of a session as a candidate, with its name, if it begins so.
-fn id_of(row: &ListedRow, typed: &str) -> Option<CompletionCandidate> {
-    if !row.session_id.starts_with(typed) || row.session_id.contains(char::is_control) {
-        return None;
-    }
-    let about = title(row.name.as_deref(), &row.first_message);
-    let about: String = terminal::line(about).chars().take(HELP_CHARS).collect();
-    Some(CompletionCandidate::new(&row.session_id).help(Some(about.into())))
-}
-
-/// The rows that a daemon of this session directory lists; none if it fails.
-fn listed(read: impl FnOnce(&mut ChildDaemon) -> anyhow::Result<Vec<ListedRow>>) -> Vec<ListedRow> {
-    let options = Options {
-        session_dir: directory_of(std::env::args_os()),
-        ..Options::default()
-    };
-    let found = ChildDaemon::start_silent(&options).and_then(|mut daemon| {
-        let rows = read(&mut daemon);
-        daemon.end()?;
-        rows
-    });
-    found.unwrap_or_default()
-}
-
-/// The word that a shell makes of what is typed, which may have backslashes and begin with a quote.
-fn unquoted(typed: &str) -> String {
-    let typed = typed.strip_prefix(['"', '\'']).unwrap_or(typed);
-    let mut word = String::with_capacity(typed.len());
-    let mut chars = typed.chars();
-    while let Some(char) = chars.next() {
-        word.extend(match char {
-            '\\' => chars.next(),
-            _ => Some(char),
-        });
-    }
-    word
-}
-
-/// The value of `--session-dir` among these words.
-fn directory_of(words: impl Iterator<Item = OsString>) -> Option<PathBuf> {
-    let mut words = words.skip_while(|word| word != "--session-dir");
-    words.nth(1).map(PathBuf::from)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::Arguments;
+    use clap::CommandFactory;
 
     /// The option `--session` of treelined-mcp had the id of the session without an option, which clap refuses.
     #[test]
@@ -301,20 +190,7 @@ mod tests {
     fn the_arguments_are_a_valid_command() {
         Arguments::command().debug_assert();
         let help = "Usage: treelined-acp [OPTIONS] [-- <AGENT>...]\n  --session-dir <FOLDER>\n  --state <FOLDER>";
-        with_package("acp", help).debug_assert();
-    }
-
-    #[test]
-    fn a_typed_word_is_read_without_its_quotes() {
-        for (typed, word) in [
-            ("A\\ to", "A to"),
-            ("\"A to", "A to"),
-            ("'A to", "A to"),
-            ("it\\'s\\\\", "it's\\"),
-            ("a\\", "a"),
-        ] {
-            assert_eq!(unquoted(typed), word, "{typed}");
-        }
+        with_package(Arguments::command(), "acp", help).debug_assert();
     }
 
     #[test]

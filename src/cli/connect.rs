@@ -1,7 +1,7 @@
 //! `treelined connect`: the shared daemon on stdin and stdout, byte for byte.
 
-use super::Options;
 use super::failure::ShellError;
+use super::options::Options;
 use super::shared::{self, SharedDaemon, SocketOption};
 use crate::config::IdleTime;
 use anyhow::Context;

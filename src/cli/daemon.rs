@@ -3,13 +3,13 @@
 //! Owns the child process and matches responses to requests. The commands choose the requests and handle
 //! notifications.
 
-use super::Options;
+use super::failure::ErrorResponse;
+use super::options::Options;
 use anyhow::{Context, bail};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use treelined_core::json;
 
 /// A running daemon.
 pub(super) struct ChildDaemon {
@@ -33,43 +33,6 @@ pub(super) enum Incoming {
         method: String,
         params: RawJson,
     },
-}
-
-/// The error object of a response.
-#[derive(Debug)]
-pub(super) struct ErrorResponse(pub RawJson);
-
-impl std::error::Error for ErrorResponse {}
-
-impl ErrorResponse {
-    /// `data.kind`.
-    pub(super) fn kind(&self) -> Option<String> {
-        let kind = json::get_path(self.0.get().as_bytes(), &["data", "kind"]);
-        kind.and_then(json::string)
-            .map(std::borrow::Cow::into_owned)
-    }
-}
-
-impl std::fmt::Display for ErrorResponse {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        #[derive(Deserialize)]
-        struct ErrorMembers {
-            message: String,
-            data: Option<Data>,
-        }
-        #[derive(Deserialize)]
-        struct Data {
-            kind: String,
-        }
-        match serde_json::from_str(self.0.get()) {
-            Ok(ErrorMembers {
-                message,
-                data: Some(data),
-            }) => write!(f, "{message} ({})", data.kind),
-            Ok(ErrorMembers { message, .. }) => f.write_str(&message),
-            Err(_) => f.write_str(self.0.get()),
-        }
-    }
 }
 
 impl ChildDaemon {
@@ -197,7 +160,7 @@ impl ChildDaemon {
     }
 }
 
-/// Keeps only the text of the error: [`super::run`] would take a broken pipe to the daemon for a broken stdout.
+/// Keeps only the text of the error: a command would take a broken pipe to the daemon for a broken stdout.
 fn gone(error: io::Error) -> anyhow::Error {
     anyhow::anyhow!("cannot reach the daemon: {error}")
 }

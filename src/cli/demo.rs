@@ -3,11 +3,14 @@
 //! Nothing is simulated: the program is a client of a daemon and prints the messages of both. [`story`] has the
 //! conversation.
 
-use super::daemon::{ChildDaemon, ErrorResponse, Incoming, RawJson};
+use super::daemon::{ChildDaemon, Incoming, RawJson};
 use super::drawing::{Drawing, DrawnRow};
+use super::failure::ErrorResponse;
+use super::options::Options;
 use super::scratch::Scratch;
 use super::screen::{Screen, Style};
-use super::{Options, SummarizerName, story};
+use super::story;
+use crate::config::SummarizerName;
 use anyhow::Context;
 use clap::Args;
 use serde::Deserialize;

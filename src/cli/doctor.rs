@@ -1,16 +1,17 @@
 //! `treelined doctor`: reports what a session file holds and its damage (session-file.md §2).
 //!
-//! Owns the sentence for each kind of damage. It only reads, unless asked to repair.
+//! It only reads, unless asked to repair.
 
-use super::Options;
+use super::doctor_file::{meaning, open};
 use super::doctor_import;
 use super::doctor_json;
 use super::doctor_origin;
 use super::doctor_repair;
 use super::failure::ShellError;
+use super::options::Options;
 use super::screen::{Screen, Style};
 use super::session_choice::{SessionQuery, existing_file};
-use super::tree::count;
+use super::words::count;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use std::collections::BTreeMap;
@@ -18,14 +19,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use treelined_core::entry::{Kind, Role};
-use treelined_core::error::{Error, Result};
 use treelined_core::terminal;
 use treelined_core::tree::Tree;
 use treelined_core::tree::branches;
-use treelined_files::log::diagnostic::{Damage, Diagnostic};
+use treelined_files::log::OpenedLog;
+use treelined_files::log::diagnostic::Diagnostic;
 use treelined_files::log::header::CURRENT_VERSION;
-use treelined_files::log::{Log, OpenedLog};
-use treelined_files::os::file::Location;
 use treelined_files::store::listing;
 
 #[derive(Debug, Args)]
@@ -41,7 +40,7 @@ pub(crate) struct Doctor {
     #[cfg_attr(not(feature = "nats"), arg(required_unless_present = "latest"))]
     #[cfg_attr(feature = "nats", arg(required_unless_present_any = ["latest", "cluster"]))]
     #[arg(value_name = "SESSION",
-          add = ArgValueCompleter::new(super::completions::sessions))]
+          add = ArgValueCompleter::new(super::candidates::sessions))]
     sessions: Vec<String>,
     /// The session of this directory with the last activity
     #[arg(long, conflicts_with = "sessions")]
@@ -82,7 +81,7 @@ pub(super) fn run(options: &Options, doctor: &Doctor) -> anyhow::Result<ExitCode
         return super::fleet::doctor(options, doctor.create);
     }
     if doctor.repair {
-        super::small_runtime()?
+        super::runtime::small_runtime()?
             .block_on(async { treelined_files::os::signal::outlive_the_size_limit() })?;
     }
     let files = files(options, doctor)?;
@@ -204,15 +203,6 @@ fn examine(screen: &mut Screen, path: &Path) -> io::Result<Finding> {
     }
 }
 
-pub(super) fn open(path: &Path) -> Result<(OpenedLog, u64)> {
-    let location = Location::of_path(path)?;
-    let size = location
-        .status()
-        .map_err(|error| Error::io(&format!("stat {}", path.display()), &error))?
-        .size;
-    Ok((Log::open(location)?, size))
-}
-
 fn facts(screen: &mut Screen, opened: &OpenedLog, size: u64) -> io::Result<()> {
     let OpenedLog { log, tree, .. } = opened;
     let mut fact = |name: &str, value: &str| {
@@ -314,47 +304,4 @@ fn diagnostics(screen: &mut Screen, found: &[Diagnostic]) -> io::Result<()> {
         writeln!(screen, "    {}", meaning(*damage))?;
     }
     Ok(())
-}
-
-/// The consequence of the damage for users of the session.
-pub(super) fn meaning(damage: Damage) -> &'static str {
-    match damage {
-        Damage::TornTail => {
-            "The file ends inside a line. The piece is no entry; the next append begins a new line."
-        }
-        Damage::InvalidJson => "The line is not JSON. It is no entry and stays in the file.",
-        Damage::NotAnObject => "The line is JSON, but no entry. It stays in the file.",
-        Damage::InvalidUtf8 => {
-            "The line has bytes that are not UTF-8. The entry is read with U+FFFD in their place."
-        }
-        Damage::NulBytes => {
-            "The line holds zero bytes, as a crash can leave them. They are skipped."
-        }
-        Damage::GluedLines => "One line holds several entries. All of them are read.",
-        Damage::DuplicateId => {
-            "Another entry has the same id. If they differ, the body of the last one is used, at the place of the first one."
-        }
-        Damage::OrphanParent => {
-            "The entry's parent is not in the file. The entry is a root until the parent is read."
-        }
-        Damage::ForwardParent => {
-            "The entry's parent is later in the file. The entry is linked to it."
-        }
-        Damage::SelfParent => "The entry names itself as its parent. It is a root.",
-        Damage::Cycle => {
-            "The entry's parent descends from the entry. The cycle is cut here: the entry is a root."
-        }
-        Damage::SecondHeader => {
-            "The line is a second header. It is ignored; the first one is used."
-        }
-        Damage::MissingTrailingNewline => {
-            "The last line has no line break. It is read; the next append begins a new line."
-        }
-        Damage::OversizedLine => {
-            "The line is longer than the default limit of a message to clients."
-        }
-        Damage::DurabilityUnknown => {
-            "A sync failed: the last entries may not survive a crash of the machine."
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! The report of a session's last import, for `treelined doctor` (session-file.md §5.8).
 
 use super::screen::{Screen, Style};
-use super::tree::count;
+use super::words::count;
 use serde::Deserialize;
 use std::io::{self, Write};
 use treelined_core::entry::Kind;

@@ -1,6 +1,6 @@
 //! `treelined doctor --json`: one line of JSON for each file.
 
-use super::doctor::{meaning, open};
+use super::doctor_file::{meaning, open};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

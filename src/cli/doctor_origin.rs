@@ -2,7 +2,7 @@
 //! them (session-file.md §5.9).
 
 use super::screen::{Screen, Style};
-use super::tree::count;
+use super::words::count;
 use memchr::memmem;
 use serde::Deserialize;
 use serde_json::Value;

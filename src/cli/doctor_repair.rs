@@ -1,10 +1,10 @@
 //! `treelined doctor --repair`: reports the changes of a repair, or with `--dry-run` those it would make. The log does
 //! the repair.
 
-use super::Options;
 use super::late_writes;
+use super::options::Options;
 use super::screen::{Screen, Style};
-use super::tree::count;
+use super::words::count;
 use std::io::{self, Write};
 use std::path::Path;
 use treelined_core::durability::Durability;
@@ -96,7 +96,7 @@ fn remake(_: &Options, _: Location) -> Result<()> {
 
 fn carry_over(screen: &mut Screen, replaced: OpenedLog) -> anyhow::Result<()> {
     let session = Session::new(replaced, false, Durability::Always);
-    super::small_runtime()?.block_on(async {
+    super::runtime::small_runtime()?.block_on(async {
         late_writes::commit(&session).await?;
         late_writes::carry_over(&session, screen).await
     })

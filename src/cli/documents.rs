@@ -1,10 +1,9 @@
 //! `treelined schema` and `treelined man`: files that are generated from the program.
 
-use super::Arguments;
 use super::completions::{COMPANIONS, help_of};
 use super::screen::Screen;
 use anyhow::Context;
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -40,10 +39,11 @@ pub(super) fn schema(schema: &Schema) -> anyhow::Result<ExitCode> {
 }
 
 /// Writes a man page for this program, for each of its commands, and for each program of another package beside it.
-pub(super) fn man(man: &Man) -> anyhow::Result<ExitCode> {
+/// `program` is this program's.
+pub(super) fn man(man: &Man, program: Command) -> anyhow::Result<ExitCode> {
     let Man { out } = man;
     std::fs::create_dir_all(out).with_context(|| format!("make {}", out.display()))?;
-    clap_mangen::generate_to(Arguments::command(), out)
+    clap_mangen::generate_to(program, out)
         .with_context(|| format!("write the pages into {}", out.display()))?;
     for name in COMPANIONS {
         if let Some(help) = help_of(name) {

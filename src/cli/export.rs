@@ -1,11 +1,12 @@
 //! `treelined export`: writes a session as a page, Markdown, text or a session file.
 
-use super::Options;
 use super::daemon::{ChildDaemon, RawJson};
 use super::failure::{ShellError, USAGE, warn};
+use super::options::Options;
 use super::progress::{self, call_with_progress};
 use super::scratch::Scratch;
 use super::session_choice::SessionChoice;
+use super::words::count;
 use anyhow::Context;
 use clap::Args;
 use serde::Deserialize;
@@ -210,11 +211,11 @@ fn report(answer: &ExportAnswer, export: &ExportArgs) -> io::Result<()> {
     let mut stderr = io::stderr().lock();
     if let Some(path) = export.file() {
         let path = path.display().to_string();
-        let bytes = super::tree::count(answer.bytes, "byte", "bytes");
+        let bytes = count(answer.bytes, "byte", "bytes");
         writeln!(stderr, "wrote {}: {bytes}", terminal::line(&path))?;
     }
     for redaction in &answer.redactions {
-        let entries = super::tree::count(redaction.entry_ids.len() as u64, "entry", "entries");
+        let entries = count(redaction.entry_ids.len() as u64, "entry", "entries");
         let line = format!(
             "redacted {} × {} in {entries}",
             redaction.count, redaction.kind

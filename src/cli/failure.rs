@@ -1,10 +1,13 @@
 //! Errors as a person at a shell reads them: the event with its object, then the remedy. Owns the exit codes.
 
-use super::daemon::ErrorResponse;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use treelined_core::error::{Error, Kind};
+use treelined_core::json;
 use treelined_core::terminal;
 
 /// The exit codes of all commands, beside 0 for success.
@@ -86,6 +89,48 @@ impl fmt::Display for ShellError {
             remedy => write!(f, "\n  try: {}", terminal::line(remedy)),
         }
     }
+}
+
+/// The error object of a response.
+#[derive(Debug)]
+pub(super) struct ErrorResponse(pub Box<RawValue>);
+
+impl std::error::Error for ErrorResponse {}
+
+impl ErrorResponse {
+    /// `data.kind`.
+    pub(super) fn kind(&self) -> Option<String> {
+        let kind = json::get_path(self.0.get().as_bytes(), &["data", "kind"]);
+        kind.and_then(json::string).map(Cow::into_owned)
+    }
+}
+
+impl fmt::Display for ErrorResponse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        #[derive(Deserialize)]
+        struct ErrorMembers {
+            message: String,
+            data: Option<Data>,
+        }
+        #[derive(Deserialize)]
+        struct Data {
+            kind: String,
+        }
+        match serde_json::from_str(self.0.get()) {
+            Ok(ErrorMembers {
+                message,
+                data: Some(data),
+            }) => write!(f, "{message} ({})", data.kind),
+            Ok(ErrorMembers { message, .. }) => f.write_str(&message),
+            Err(_) => f.write_str(self.0.get()),
+        }
+    }
+}
+
+/// Whether the error is a broken pipe of stdout: its reader, such as `head`, has read enough.
+pub(super) fn is_unread(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<io::Error>();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// Writes a warning with its remedy to stderr.

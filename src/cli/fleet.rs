@@ -1,12 +1,12 @@
 //! `treelined push`, `treelined pull` and `treelined doctor --cluster`: sessions on NATS JetStream (fleet.md).
 
-use super::Options;
 use super::failure::{NOT_FOUND, ShellError, USAGE};
 use super::migrate;
+use super::options::Options;
 use super::screen::{Screen, Style};
 use super::session_choice::{ChoiceProblem, ListedRow, SessionQuery, choose};
 use super::team::{self, Descriptions};
-use super::tree::count;
+use super::words::count;
 use crate::config::{Config, NatsSettings};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
@@ -42,7 +42,7 @@ A push that is cut off is continued by the next one.")]
 pub(crate) struct PushArgs {
     /// Sessions: files, ids, names, or beginnings of ids (4 characters or more)
     #[arg(required_unless_present = "all", value_name = "SESSION",
-          add = ArgValueCompleter::new(super::completions::sessions))]
+          add = ArgValueCompleter::new(super::candidates::sessions))]
     sessions: Vec<String>,
     /// All sessions of the session directory
     #[arg(long, conflicts_with = "sessions")]
@@ -315,7 +315,7 @@ impl Report {
 
     /// Says that the last sessions were not tried.
     fn leave_out(&mut self, count: usize) -> io::Result<()> {
-        let sessions = super::tree::count(count as u64, "session was", "sessions were");
+        let sessions = count(count as u64, "session was", "sessions were");
         writeln!(
             io::stderr(),
             "note: {sessions} not tried, since the servers do not answer"

@@ -1,29 +1,20 @@
 //! `treelined import`: brings the conversations of other tools into the session directory.
 
-use super::Options;
-use super::completions;
-use super::daemon::{ChildDaemon, RawJson};
+use super::daemon::ChildDaemon;
 use super::failure::{ShellError, USAGE};
+use super::import_request::{HELD, ImportArgs, Imported, Place, ask, held};
 use super::import_watch;
-use super::progress::{self, call_with_progress};
+use super::options::Options;
 use super::screen::{Screen, Style};
 use super::session_choice::others;
+use super::words::count;
 use anyhow::Context;
-use clap::builder::PossibleValue;
-use clap::{Args, ValueEnum};
-use clap_complete::engine::ArgValueCompleter;
-use serde::Deserialize;
-use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use treelined_core::error::{Error, Kind};
-use treelined_core::id::Source;
 use treelined_core::terminal;
-use treelined_core::timestamp;
-use treelined_files::clock::SystemSource;
-use treelined_import::Tool;
 use treelined_wire::{ImportedFile, ImportedSession};
 
 /// Failures that are shown; `--json` has all.
@@ -32,108 +23,6 @@ const MAX_FAILURES: usize = 10;
 const MAX_HELD: usize = 5;
 /// Sessions with others of the same conversation that are shown; `--json` has all.
 const MAX_CONVERSATIONS: usize = 5;
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  treelined import                          everything new, from all tools
-  treelined import --dry-run                what there is to import
-  treelined import --from codex --cwd .     Codex's conversations of this directory
-  treelined import --watch                  again whenever a tool has written something
-  treelined import --final                  with answers that are held back because they may still grow")]
-pub(crate) struct ImportArgs {
-    /// Files and folders; the places where the tools keep their sessions if not given
-    #[arg(value_name = "PATH")]
-    pub(super) paths: Vec<PathBuf>,
-    /// The tool
-    #[arg(long, value_enum, default_value_t = From::Auto)]
-    pub(super) from: From,
-    /// Only conversations of this working directory
-    #[arg(long, value_name = "DIR")]
-    cwd: Option<PathBuf>,
-    /// Only conversations with activity since then (YYYY-MM-DD or RFC 3339)
-    #[arg(long, value_name = "DATE")]
-    since: Option<String>,
-    /// Write nothing; show what would be imported
-    #[arg(long)]
-    dry_run: bool,
-    /// Make forks sessions of their own instead of branches
-    #[arg(long)]
-    split: bool,
-    /// Import the end of conversations that may still grow: those without an end mark that changed in the last 10 minutes
-    #[arg(long)]
-    r#final: bool,
-    /// Write a session anew, and move its old file to the trash, or import a deleted one again; exit code 3 if no import
-    /// has made the session
-    #[arg(long, value_name = "SESSION-ID", add = ArgValueCompleter::new(completions::all_ids))]
-    again: Option<String>,
-    /// Print the result as JSON
-    #[arg(long)]
-    pub(super) json: bool,
-    /// Import again whenever a tool has written something, until interrupted
-    #[arg(long, conflicts_with_all = ["dry_run", "again", "forget"])]
-    watch: bool,
-    /// Delete the kept bytes of an imported session's sources, and import nothing; exit code 3 if no import has made
-    /// the session
-    #[arg(long, value_name = "SESSION-ID", conflicts_with_all = ["paths", "again", "dry_run"],
-          add = ArgValueCompleter::new(completions::all_ids))]
-    forget: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum From {
-    Auto,
-    ClaudeCode,
-    Codex,
-    Opencode,
-    Gemini,
-    Goose,
-    Pi,
-}
-
-#[derive(Deserialize)]
-pub(super) struct Imported {
-    pub(super) sessions: Vec<ImportedSession>,
-    files: Vec<ImportedFile>,
-    pub(super) totals: Totals,
-    #[serde(default)]
-    places: Vec<Place>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Totals {
-    files: u64,
-    unchanged: u64,
-    failed: u64,
-    entries_added: u64,
-    created: u64,
-    pub(super) held_until: Option<String>,
-}
-
-/// A place where a tool keeps its conversations.
-#[derive(Deserialize)]
-struct Place {
-    tool: String,
-    path: String,
-    exists: bool,
-    variables: Vec<String>,
-}
-
-impl From {
-    /// `None` for any tool.
-    pub(super) fn tool(self) -> Option<Tool> {
-        match self {
-            Self::Auto => None,
-            Self::ClaudeCode => Some(Tool::ClaudeCode),
-            Self::Codex => Some(Tool::Codex),
-            Self::Opencode => Some(Tool::Opencode),
-            Self::Gemini => Some(Tool::Gemini),
-            Self::Goose => Some(Tool::Goose),
-            Self::Pi => Some(Tool::Pi),
-        }
-    }
-}
 
 pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<ExitCode> {
     if let Some(session) = &import.forget {
@@ -179,33 +68,9 @@ pub(super) fn run(options: &Options, import: &ImportArgs) -> anyhow::Result<Exit
 fn forget(options: &Options, session: &str) -> anyhow::Result<ExitCode> {
     let store = treelined_files::store::Store::new(options.config()?.daemon.session_dir);
     let forgotten = treelined_import::importer::run::forget(store.path(), session)?;
-    let origins = super::tree::count(forgotten as u64, "source", "sources");
+    let origins = count(forgotten as u64, "source", "sources");
     writeln!(io::stdout(), "deleted the kept bytes of {origins}")?;
     Ok(ExitCode::SUCCESS)
-}
-
-pub(super) fn ask(daemon: &mut ChildDaemon, import: &ImportArgs) -> anyhow::Result<RawJson> {
-    let is_drawn = progress::is_wanted();
-    if is_drawn {
-        progress::introduce(daemon, "treelined import")?;
-    }
-    let absolute = |path: &PathBuf| {
-        let path = std::path::absolute(path).context("find the path")?;
-        anyhow::Ok(path.display().to_string())
-    };
-    let paths = import.paths.iter().map(absolute);
-    let from = import.from.to_possible_value();
-    let params = json!({
-        "from": from.as_ref().map(PossibleValue::get_name),
-        "paths": paths.collect::<anyhow::Result<Vec<_>>>()?,
-        "cwd": import.cwd.as_ref().map(absolute).transpose()?,
-        "since": import.since,
-        "dryRun": import.dry_run,
-        "split": import.split,
-        "final": import.r#final,
-        "again": import.again,
-    });
-    call_with_progress(daemon, "import_sessions", &params.to_string(), is_drawn)
 }
 
 /// The sums of one tool.
@@ -278,7 +143,7 @@ fn show(imported: &Imported, import: &ImportArgs, has_log: bool) -> anyhow::Resu
         (false, 0) => format!("nothing new in {}", files(totals.files)),
         (false, _) if import.dry_run => "nothing was written (--dry-run)".to_owned(),
         (false, _) => {
-            let made = super::tree::count(totals.created, "new session", "new sessions");
+            let made = count(totals.created, "new session", "new sessions");
             let same = totals.unchanged;
             format!("{made}; {} unchanged", files(same))
         }
@@ -295,23 +160,6 @@ fn show(imported: &Imported, import: &ImportArgs, has_log: bool) -> anyhow::Resu
     screen.flush()?;
     Ok(())
 }
-
-/// The entries of a session that are held back, and for how long at most.
-pub(super) fn held(session: &ImportedSession) -> Option<String> {
-    let until = session.held_until.as_deref().and_then(timestamp::parse)?;
-    let left = until.saturating_sub(SystemSource.now_ms()).max(0);
-    let left = match u64::try_from(left).unwrap_or(0).div_ceil(1000) {
-        seconds @ 0..120 => super::tree::count(seconds, "second", "seconds"),
-        seconds => format!("{} minutes", seconds.div_ceil(60)),
-    };
-    let name = session.name.as_deref().unwrap_or(&session.session_id);
-    let entries = super::tree::count(session.held, "entry", "entries");
-    let line = format!("{}: {entries} of {name}, for {left} at most", session.tool);
-    Some(format!("held {}", terminal::line(&line)))
-}
-
-/// What brings entries that are held back.
-pub(super) const HELD: &str = "held entries may still grow; what their tool writes next brings them, the end of this time, or --final";
 
 fn show_held(screen: &mut Screen, sessions: &[ImportedSession]) -> anyhow::Result<()> {
     let lines: Vec<String> = sessions.iter().filter_map(held).collect();
@@ -408,8 +256,8 @@ fn places(read: &[ImportedFile]) -> BTreeMap<&str, (String, u64)> {
     places.map(|(tool, place)| (tool, shown(place))).collect()
 }
 
-fn files(count: u64) -> String {
-    super::tree::count(count, "file", "files")
+fn files(number: u64) -> String {
+    count(number, "file", "files")
 }
 
 fn show_failures(screen: &mut Screen, imported: &Imported) -> anyhow::Result<()> {

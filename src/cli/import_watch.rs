@@ -1,11 +1,11 @@
 //! `treelined import --watch`: imports again whenever a tool has written something.
 
-use super::Options;
 use super::daemon::ChildDaemon;
 use super::failure::{ShellError, warn};
-use super::import::{self, ImportArgs, Imported, ask};
+use super::import_request::{self, ImportArgs, Imported, ask};
+use super::options::Options;
 use super::screen::{Screen, Style};
-use super::tree::count;
+use super::words::count;
 use anyhow::Context;
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -91,12 +91,12 @@ fn round(
         let line = format!("{}: {entries} of {name}, in {}", session.tool, session.path);
         writeln!(screen, "kept {}", terminal::line(&line))?;
     }
-    let lines: Vec<String> = newly_held.filter_map(import::held).collect();
+    let lines: Vec<String> = newly_held.filter_map(import_request::held).collect();
     lines
         .iter()
         .try_for_each(|line| writeln!(screen, "{line}"))?;
     if said.is_empty() && !lines.is_empty() {
-        writeln!(screen, "{}", screen.style(Style::Dim, import::HELD))?;
+        writeln!(screen, "{}", screen.style(Style::Dim, import_request::HELD))?;
     }
     screen.flush()?;
     Ok(limit)

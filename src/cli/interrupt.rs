@@ -11,7 +11,7 @@ static IS_PAGED: AtomicBool = AtomicBool::new(false);
 /// Watches for the interrupt in a thread. A command that cannot be watched ends by the signal itself.
 pub(super) fn watch() {
     let wait = || {
-        let Ok(runtime) = super::small_runtime() else {
+        let Ok(runtime) = super::runtime::small_runtime() else {
             return;
         };
         runtime.block_on(async {

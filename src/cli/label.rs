@@ -1,8 +1,8 @@
 //! `treelined label`: labels an entry, or removes its label.
 
-use super::Options;
 use super::daemon::{ChildDaemon, RawJson};
 use super::failure::{NOT_FOUND, ShellError, USAGE};
+use super::options::Options;
 use super::session_choice::SessionQuery;
 use anyhow::Context;
 use clap::Args;
@@ -24,7 +24,7 @@ Examples:
 pub(crate) struct LabelArgs {
     /// A session: its file, its id, its name, or the beginning of its id (4 characters or more)
     #[arg(value_name = "SESSION", required = true,
-          add = ArgValueCompleter::new(super::completions::sessions))]
+          add = ArgValueCompleter::new(super::candidates::sessions))]
     session: Option<String>,
     /// The entry, by its id
     #[arg(value_name = "ENTRY")]

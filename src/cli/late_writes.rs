@@ -83,7 +83,7 @@ impl CarryOver {
             let mut turn = session.guard(Instant::now(), ())?;
             replaced.into_iter().for_each(|old| turn.take_over(old));
             drop(turn);
-            super::small_runtime()?.block_on(carry_over(&session, &mut io::sink()))?;
+            super::runtime::small_runtime()?.block_on(carry_over(&session, &mut io::sink()))?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -1,11 +1,13 @@
 //! `treelined list`: the sessions as a table, those with the last activity first.
 
-use super::Options;
+use super::columns::{WHEN, padded, when};
 use super::daemon::{ChildDaemon, RawJson};
 use super::list_team::{self, OpenMachine, TeamAnswer};
+use super::listed::rows;
+use super::options::Options;
 use super::screen::{Screen, Style};
-use super::session_choice::{current_directory, others, rows};
-use super::tree::{count, title};
+use super::session_choice::{current_directory, others};
+use super::words::{count, title};
 use anyhow::Context;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -16,22 +18,15 @@ use std::path::Path;
 use std::process::ExitCode;
 use treelined_core::id::Source;
 use treelined_core::terminal;
-use treelined_core::timestamp::{self, Millis};
+use treelined_core::timestamp::Millis;
 use treelined_core::tree::branches;
 use treelined_files::clock::SystemSource;
 use treelined_files::log::Log;
 use treelined_files::os::file::Location;
 use treelined_import::Tool;
 
-const MINUTE: Millis = 60_000;
-const HOUR: Millis = 60 * MINUTE;
-const DAY: Millis = 24 * HOUR;
-const WEEK: Millis = 7 * DAY;
-const YEAR: Millis = 365 * DAY;
 /// The fewest and the most characters of an id in the table.
 const ID_CHARS: std::ops::RangeInclusive<usize> = 8..=16;
-/// Columns of the time.
-pub(super) const WHEN: usize = 10;
 /// The fewest columns of the name.
 const FEWEST_NAME: usize = 16;
 /// The most columns of the tool: those of `claude-code`.
@@ -354,11 +349,6 @@ impl Table {
     }
 }
 
-pub(super) fn padded(text: &str, columns: usize) -> String {
-    let gap = columns.saturating_sub(terminal::width(text));
-    format!("{text}{}", " ".repeat(gap))
-}
-
 /// The last characters of a path, which tell more than the first ones.
 fn end_of(text: &str, columns: usize) -> String {
     let length = text.chars().count();
@@ -368,43 +358,9 @@ fn end_of(text: &str, columns: usize) -> String {
     }
 }
 
-/// The time since then (protocol.md §1.5); another text is cut.
-pub(super) fn when(modified: &str, now: Millis) -> String {
-    let Some(then) = timestamp::parse(modified) else {
-        return modified.chars().take(WHEN).collect();
-    };
-    let since = now.saturating_sub(then);
-    match since {
-        ..MINUTE => "now".to_owned(),
-        MINUTE..HOUR => format!("{}m", since / MINUTE),
-        HOUR..DAY => format!("{}h", since / HOUR),
-        DAY..WEEK => format!("{}d", since / DAY),
-        WEEK..YEAR => format!("{}w", since / WEEK),
-        _ => format!("{}y", since / YEAR),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_are_shown_as_distances() {
-        let now = timestamp::parse("2026-11-22T12:00:00Z").unwrap();
-        for (then, shown) in [
-            ("2026-11-22T11:59:30Z", "now"),
-            ("2026-11-22T11:30:00Z", "30m"),
-            ("2026-11-22T01:00:00Z", "11h"),
-            ("2026-11-21T01:00:00Z", "1d"),
-            ("2026-11-01T12:00:00Z", "3w"),
-            ("2026-01-01T12:00:00Z", "46w"),
-            ("2024-11-21T12:00:00Z", "2y"),
-            ("2027-01-01T12:00:00Z", "now"),
-            ("", ""),
-        ] {
-            assert_eq!(when(then, now), shown, "{then}");
-        }
-    }
 
     #[test]
     fn ids_are_as_long_as_it_takes_to_tell_them_apart() {

@@ -1,9 +1,9 @@
 //! The sessions of other machines in `treelined list`, below those of this one.
 
+use super::columns::{WHEN, padded, when};
 use super::daemon::RawJson;
-use super::list::{WHEN, padded, when};
 use super::screen::{Screen, Style};
-use super::tree::count;
+use super::words::count;
 use anyhow::Context;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

@@ -3,9 +3,10 @@
 //!
 //! The session rewrites its file before a commit; this commits no lines.
 
+use super::late_writes;
+use super::options::Options;
 use super::screen::Screen;
 use super::session_choice::SessionChoice;
-use super::{Options, late_writes};
 use anyhow::Context;
 use clap::Args;
 use std::fs::File;
@@ -73,7 +74,7 @@ fn rewrite(
     let location = opened.log.location().cloned();
     let location = location.context("the session has no file")?;
     let session = Session::new(opened, false, options.config()?.daemon.durability);
-    let runtime = super::small_runtime()?;
+    let runtime = super::runtime::small_runtime()?;
     runtime.block_on(async {
         treelined_files::os::signal::outlive_the_size_limit()?;
         anyhow::Ok(late_writes::commit(&session).await?)

@@ -1,7 +1,7 @@
 //! `treelined acp` and `treelined mcp`: programs of packages of their own, installed beside this one.
 
-use super::Options;
 use super::failure::{FAILED, ShellError};
+use super::options::Options;
 use anyhow::Context;
 use clap::Args;
 use std::ffi::OsString;

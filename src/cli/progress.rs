@@ -1,6 +1,7 @@
 //! Calls with a progress bar on stderr.
 
-use super::daemon::{ChildDaemon, ErrorResponse, Incoming, RawJson};
+use super::daemon::{ChildDaemon, Incoming, RawJson};
+use super::failure::ErrorResponse;
 use serde::Deserialize;
 use serde_json::json;
 use std::io::{self, IsTerminal, Write};

@@ -1,15 +1,15 @@
 //! `treelined restore`: lists the trash, and restores a session from it.
 
-use super::Options;
 use super::daemon::{ChildDaemon, RawJson};
 use super::failure::{NOT_FOUND, ShellError};
+use super::listed::{ListedRow, TrashRow, trashed};
+use super::options::Options;
 use super::screen::{Screen, Style};
-use super::session_choice::{ChoiceProblem, ListedRow, SessionQuery, choose, current_directory};
-use super::tree::title;
+use super::session_choice::{ChoiceProblem, SessionQuery, choose, current_directory};
+use super::words::title;
 use anyhow::Context;
 use clap::Args;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -36,26 +36,6 @@ pub(crate) struct Restore {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct TrashRow {
-    session_id: String,
-    name: Option<String>,
-    first_message: String,
-    #[serde(default)]
-    native_ids: Vec<String>,
-    cwd: String,
-    trashed_path: String,
-    deleted_at: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct TrashPage<R> {
-    sessions: Vec<R>,
-    next_cursor: Option<String>,
-}
-
-#[derive(Deserialize)]
 struct RestoreResult {
     path: String,
 }
@@ -74,29 +54,6 @@ pub(super) fn run(options: &Options, restore: &Restore) -> anyhow::Result<ExitCo
     };
     daemon.end()?;
     done.map(|()| ExitCode::SUCCESS)
-}
-
-/// The deleted sessions, most recent first.
-fn trashed<R: DeserializeOwned>(daemon: &mut ChildDaemon) -> anyhow::Result<Vec<R>> {
-    let mut trashed = Vec::new();
-    let mut cursor = None;
-    loop {
-        let params = json!({ "cursor": cursor }).to_string();
-        let answered = daemon.call("list_trash", &params)?;
-        let page: TrashPage<R> =
-            serde_json::from_str(answered.get()).context("understand list_trash")?;
-        trashed.extend(page.sessions);
-        cursor = page.next_cursor;
-        if cursor.is_none() {
-            return Ok(trashed);
-        }
-    }
-}
-
-/// The deleted sessions as rows among which a person chooses.
-pub(super) fn deleted(daemon: &mut ChildDaemon) -> anyhow::Result<Vec<ListedRow>> {
-    let rows: Vec<TrashRow> = trashed(daemon)?;
-    Ok(rows.iter().map(TrashRow::listed).collect())
 }
 
 fn list(options: &Options, trashed: &[TrashRow]) -> io::Result<()> {
@@ -182,18 +139,4 @@ fn bring_back(daemon: &mut ChildDaemon, query: &SessionQuery, json: bool) -> any
     }
     screen.flush()?;
     Ok(())
-}
-
-impl TrashRow {
-    fn listed(&self) -> ListedRow {
-        ListedRow {
-            session_id: self.session_id.clone(),
-            path: self.trashed_path.clone().into(),
-            name: self.name.clone(),
-            first_message: self.first_message.clone(),
-            native_ids: self.native_ids.clone(),
-            same_conversation: Vec::new(),
-            modified: self.deleted_at.clone(),
-        }
-    }
 }

@@ -2,7 +2,8 @@
 //!
 //! Owns the styles. Callers sanitize text with [`treelined_core::terminal`] first.
 
-use super::{Options, interrupt};
+use super::interrupt;
+use super::options::Options;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::{Command, Stdio};
 use treelined_core::terminal;

@@ -3,13 +3,14 @@
 //! Starts a daemon and is its client. Prints hits grouped by session, in a pager if stdout is a terminal, or each
 //! hit as a line of JSON.
 
-use super::Options;
 use super::daemon::{ChildDaemon, RawJson};
 use super::failure::{ShellError, USAGE};
+use super::listed::rows;
+use super::options::Options;
 use super::progress::{self, call_with_progress};
 use super::screen::{MarkedText, Screen, Style};
 use super::session_choice;
-use super::tree::count;
+use super::words::count;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
@@ -146,7 +147,7 @@ pub(super) fn run(options: &Options, search: &SearchArgs) -> anyhow::Result<Exit
         })
     });
     match shown {
-        Err(error) if !super::is_unread(&error) => {
+        Err(error) if !super::failure::is_unread(&error) => {
             // 1 says that nothing was found.
             let mut shown = ShellError::of(&error);
             shown.code = USAGE;
@@ -168,7 +169,7 @@ fn find(options: &Options, search: &SearchArgs) -> anyhow::Result<Page> {
             _ if search.json => {}
             true => note_native(&mut daemon, search)?,
             false => {
-                let rows = session_choice::rows(&mut daemon)?.into_iter();
+                let rows = rows(&mut daemon)?.into_iter();
                 let known = rows.map(|row| (row.session_id, row.same_conversation));
                 page.conversations = known.filter(|(_, others)| !others.is_empty()).collect();
             }
@@ -184,7 +185,7 @@ fn note_native(daemon: &mut ChildDaemon, search: &SearchArgs) -> anyhow::Result<
     let [word] = search.words.as_slice() else {
         return Ok(());
     };
-    if let Ok(row) = session_choice::choose(word, &session_choice::rows(daemon)?) {
+    if let Ok(row) = session_choice::choose(word, &rows(daemon)?) {
         let id = terminal::line(&row.session_id);
         writeln!(io::stderr(), "a session has this id: treelined tree {id}")?;
     }

@@ -1,8 +1,9 @@
 //! `treelined serve`: the places where it serves, and its start without a terminal.
 
 use super::failure::{ShellError, USAGE};
+use super::options::Options;
 use super::shared::{SharedDaemon, SocketOption, StarterProcess};
-use super::{LOGS_TO_FILE, Options};
+use super::stderr_log;
 use crate::config::{Config, IdleTime, Settings};
 use crate::imports::Imports;
 use anyhow::Context;
@@ -11,7 +12,6 @@ use clap_complete::engine::ArgValueCompleter;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use treelined_files::log::upstream::SharedLog;
 pub(crate) use treelined_files::os::socket::Listener;
 use treelined_files::os::{process, running};
@@ -31,7 +31,7 @@ Examples:
   treelined serve --listen ws:127.0.0.1:7000       the page, on a port of this machine")]
 pub(crate) struct ServeArgs {
     /// Serve this address: unix, unix:PATH, ws, ws:127.0.0.1:PORT or stdio; may be repeated [default: stdio]
-    #[arg(long, value_name = "ADDRESS", add = ArgValueCompleter::new(super::completions::addresses))]
+    #[arg(long, value_name = "ADDRESS", add = ArgValueCompleter::new(super::candidates::addresses))]
     listen: Vec<ListenAddress>,
     /// Allow ws:ADDRESS:PORT that other machines can reach: what they send can be read on the way
     #[arg(long)]
@@ -86,7 +86,7 @@ pub(super) fn run(options: &Options, args: &ServeArgs) -> anyhow::Result<ExitCod
         on_ready: Box::new(|| ()),
         extensions: args.starts_extensions(),
     };
-    serve_with(super::usable(settings)?, endpoints)
+    serve_with(super::options::usable(settings)?, endpoints)
 }
 
 /// Serves with the parts of this program.
@@ -142,7 +142,7 @@ fn serve_sockets(
     let starter = starter(args, passed.is_some())?;
     let mut detached = match args.detached {
         Some(_) => {
-            LOGS_TO_FILE.store(true, Ordering::Relaxed);
+            stderr_log::limit_file();
             Some(Detached::begin(&shared.place)?)
         }
         None => None,
@@ -173,7 +173,7 @@ fn serve_sockets(
         on_ready: Box::new(on_ready),
         extensions: args.starts_extensions(),
     };
-    serve_with(super::usable(shared.settings)?, endpoints)
+    serve_with(super::options::usable(shared.settings)?, endpoints)
 }
 
 fn log_problems(settings: &Settings) {

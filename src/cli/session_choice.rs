@@ -2,11 +2,11 @@
 //! or the latest one of this directory. A session of other machines is copied from the log. All commands that take a
 //! session find it here.
 
-use super::Options;
 use super::daemon::ChildDaemon;
 use super::failure::{NOT_FOUND, ShellError, USAGE};
-use super::restore;
-use super::tree::title;
+use super::listed::{ListedRow, PAGE, deleted, page, rows};
+use super::options::Options;
+use super::words::title;
 use anyhow::Context;
 use clap::Args;
 use clap::builder::ValueHint;
@@ -22,8 +22,6 @@ use treelined_core::terminal;
 const FEWEST: usize = 4;
 /// The most sessions that are listed when several fit.
 const LISTED: usize = 20;
-/// Rows of a page of the list.
-const PAGE: usize = 1000;
 
 /// The arguments that name a session.
 #[derive(Debug, Clone, Args)]
@@ -31,7 +29,7 @@ const PAGE: usize = 1000;
 pub(super) struct SessionChoice {
     /// A session: its file, its id, its name, or the beginning of its id (4 characters or more)
     #[arg(value_name = "SESSION", value_hint = ValueHint::FilePath,
-          add = ArgValueCompleter::new(super::completions::sessions))]
+          add = ArgValueCompleter::new(super::candidates::sessions))]
     session: Option<String>,
     /// The session of this directory with the last activity
     #[arg(long)]
@@ -47,35 +45,10 @@ pub(super) enum SessionQuery {
     Latest,
 }
 
-/// A row of the list of sessions.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ListedRow {
-    pub session_id: String,
-    pub path: PathBuf,
-    pub name: Option<String>,
-    pub first_message: String,
-    /// The ids that the tool gave, of which the session was imported.
-    #[serde(default)]
-    pub native_ids: Vec<String>,
-    /// The ids of the other sessions of the same conversation.
-    #[serde(default)]
-    pub same_conversation: Vec<String>,
-    /// When the session was last active; of a deleted one, when it was deleted.
-    pub modified: String,
-}
-
 /// Why none of the rows was chosen.
 pub(super) enum ChoiceProblem {
     None,
     Several(ShellError),
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ListPage {
-    sessions: Vec<ListedRow>,
-    next_cursor: Option<String>,
 }
 
 /// The other sessions of the same conversation, by the first `chars` of their ids; empty if there are none.
@@ -257,7 +230,7 @@ fn listed(rows: &[&ListedRow]) -> String {
 
 /// The error for a session that is not in the list. It may be in the trash.
 fn missing(daemon: &mut ChildDaemon, text: &str, rows: &[ListedRow]) -> anyhow::Result<ShellError> {
-    let deleted = restore::deleted(daemon)?;
+    let deleted = deleted(daemon)?;
     Ok(match choose(text, &deleted) {
         Err(ChoiceProblem::None) => not_found(text, rows),
         Ok(_) | Err(ChoiceProblem::Several(_)) => {
@@ -323,24 +296,4 @@ fn latest(daemon: &mut ChildDaemon) -> anyhow::Result<PathBuf> {
 pub(super) fn current_directory() -> anyhow::Result<String> {
     let cwd = std::env::current_dir().context("find the current directory")?;
     Ok(cwd.display().to_string())
-}
-
-/// All sessions, those with the last activity first.
-pub(super) fn rows(daemon: &mut ChildDaemon) -> anyhow::Result<Vec<ListedRow>> {
-    let mut rows = Vec::new();
-    let mut cursor = None;
-    loop {
-        let params = json!({ "limit": PAGE, "cursor": cursor, "local": true }).to_string();
-        let page = page(daemon, &params)?;
-        rows.extend(page.sessions);
-        match page.next_cursor {
-            Some(next) => cursor = Some(next),
-            None => return Ok(rows),
-        }
-    }
-}
-
-fn page(daemon: &mut ChildDaemon, params: &str) -> anyhow::Result<ListPage> {
-    let answered = daemon.call("list_sessions", params)?;
-    serde_json::from_str(answered.get()).context("read the answer to list_sessions")
 }

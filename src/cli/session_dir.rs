@@ -1,6 +1,6 @@
 //! A session directory that was named and is not there.
 
-use super::{Command, Options};
+use super::options::Options;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -9,22 +9,9 @@ use treelined_core::terminal;
 
 /// Says on stderr that a command reads a directory that is not there, if somebody has named it: the command finds nothing.
 /// The default directory is there from the first session on.
-pub(super) fn check(options: &Options, command: Option<&Command>) {
-    let reads = matches!(
-        command,
-        Some(
-            Command::List(_)
-                | Command::Show(_)
-                | Command::Tree(_)
-                | Command::Search(_)
-                | Command::Label(_)
-                | Command::Export(_)
-                | Command::Doctor(_)
-                | Command::Restore(_)
-        )
-    );
+pub(super) fn check(options: &Options) {
     // Wrong settings are the error of the command.
-    let Some(settings) = reads.then(|| options.settings().ok()).flatten() else {
+    let Ok(settings) = options.settings() else {
         return;
     };
     let is_named = settings.value("", "session_dir");

@@ -1,6 +1,6 @@
 //! `treelined config`: the settings in force.
 
-use super::Options;
+use super::options::Options;
 use super::screen::Screen;
 use clap::Args;
 use std::io::Write;

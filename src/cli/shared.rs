@@ -1,7 +1,7 @@
 //! The shared daemon, as the commands find it: its place, its options, and its start.
 
-use super::Options;
 use super::failure::{NOT_FOUND, ShellError, warn};
+use super::options::Options;
 use crate::config::{IdleTime, Settings};
 use clap::Args;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! `treelined show`: a branch of a session as text, from the first entry to one entry.
 
-use super::Options;
 use super::daemon::ChildDaemon;
+use super::options::Options;
 use super::scratch::Scratch;
 use super::screen::Screen;
 use super::session_choice::SessionQuery;
@@ -22,7 +22,7 @@ Examples:
 pub(crate) struct ShowArgs {
     /// A session: its file, its id, its name, or the beginning of its id (4 characters or more)
     #[arg(value_name = "SESSION", required_unless_present = "latest",
-          add = ArgValueCompleter::new(super::completions::sessions))]
+          add = ArgValueCompleter::new(super::candidates::sessions))]
     session: Option<String>,
     /// The last entry of the branch, by its id [default: the leaf]
     #[arg(value_name = "ENTRY")]

@@ -1,7 +1,7 @@
 //! `treelined status`: the shared daemon, as its runtime file describes it.
 
-use super::Options;
 use super::failure::NOT_FOUND;
+use super::options::Options;
 use super::shared::{SharedDaemon, SocketOption};
 use clap::Args;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! `treelined stop`: ends the shared daemon, and waits for its end.
 
-use super::Options;
 use super::failure::ShellError;
+use super::options::Options;
 use super::shared::{SharedDaemon, SocketOption};
 use anyhow::Context;
 use clap::Args;

@@ -1,7 +1,7 @@
 //! `treelined pull --list`, and the rows of the team's list that `treelined push` writes.
 
 use super::screen::{Screen, Style};
-use super::tree::count;
+use super::words::count;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::process::ExitCode;

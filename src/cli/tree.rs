@@ -2,11 +2,12 @@
 //!
 //! The command starts a daemon and is its client, so it draws the rows that any client gets.
 
-use super::Options;
 use super::daemon::{ChildDaemon, RawJson};
 use super::drawing::{Drawing, DrawnRow};
+use super::options::Options;
 use super::screen::{Screen, Style};
 use super::session_choice::SessionChoice;
+use super::words::{count, title};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
@@ -226,15 +227,6 @@ fn query(typed: &str) -> (&str, &'static str) {
     }
 }
 
-/// The title of a session: its name, else its first message.
-pub(super) fn title<'a>(name: Option<&'a str>, first_message: &'a str) -> &'a str {
-    match (name, first_message) {
-        (Some(name), _) => name,
-        (None, "") => "(no messages)",
-        (None, first_message) => first_message,
-    }
-}
-
 fn head(screen: &mut Screen, session: &OpenedSession, tree: &TreeArgs) -> anyhow::Result<()> {
     let (dot, cut) = if tree.ascii {
         ("-", "...")
@@ -264,10 +256,4 @@ fn id_columns(tree: &TreeArgs, rows: &[DrawnRow]) -> usize {
     }
     let widest = rows.iter().map(|row| row.id.len()).max();
     widest.unwrap_or_default().clamp(1, ID_COLUMNS)
-}
-
-/// `1 entry`, `2 entries`.
-pub(super) fn count(number: u64, one: &str, many: &str) -> String {
-    let noun = if number == 1 { one } else { many };
-    format!("{number} {noun}")
 }

@@ -1,8 +1,10 @@
 //! Wrong arguments as a person at a shell reads them, and the help.
 
+use super::arguments::Arguments;
 use super::failure::{ShellError, USAGE};
+use super::interrupt;
+use super::options::{Options, WITH_NATS, without_nats};
 use super::screen::Screen;
-use super::{Arguments, Options, WITH_NATS, interrupt, without_nats};
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser};
 use std::borrow::Cow;

@@ -2,9 +2,10 @@
 //! interrupted.
 
 use super::failure::{INTERRUPTED, ShellError};
+use super::options::Options;
+use super::serve;
 use super::session_choice::SessionQuery;
 use super::shared::{self, SharedDaemon, SocketOption};
-use super::{Options, serve};
 use anyhow::{Context, bail};
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
@@ -38,7 +39,7 @@ Exit codes: 0 a shared daemon serves the page, or this program was told to end (
 130 Ctrl+C has ended it.")]
 pub(crate) struct Web {
     /// The session to show: its file, its id, its name, or the beginning of its id; the list of sessions if not given
-    #[arg(value_name = "SESSION", add = ArgValueCompleter::new(super::completions::sessions))]
+    #[arg(value_name = "SESSION", add = ArgValueCompleter::new(super::candidates::sessions))]
     session: Option<String>,
     /// Show the session of this directory with the last activity
     #[arg(long, conflicts_with = "session")]
@@ -98,7 +99,7 @@ pub(super) fn run(options: &Options, arguments: &Web) -> anyhow::Result<ExitCode
 
 /// Serves the page until a signal ends this process.
 fn serve_page(options: &Options, web: &Web, browser: BrowserStart) -> anyhow::Result<ExitCode> {
-    let runtime = super::small_runtime()?;
+    let runtime = super::runtime::small_runtime()?;
     let mut interrupt = runtime.block_on(async { EndSignal::interrupt() })?;
     let ended = serve::run_with_page(options, &web.socket, move |web| {
         let shown = browser.show(&web.page(), web.token.expose(), "Ctrl+C ends it");

@@ -1,0 +1,138 @@
+//! The words that a shell may complete an argument with.
+
+use super::daemon::ChildDaemon;
+use super::listed::{ListedRow, deleted, rows};
+use super::options::Options;
+use super::words::title;
+use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use treelined_core::terminal;
+use treelined_service::rpc;
+
+/// The most names and ids that are offered: those of the sessions with the last activity.
+const MOST_SESSIONS: usize = 200;
+
+/// Characters of the name beside an id.
+const HELP_CHARS: usize = 60;
+
+/// The methods that begin so.
+pub(super) fn methods(current: &OsStr) -> Vec<CompletionCandidate> {
+    let current = current.to_string_lossy();
+    let names = rpc::method_names().filter(|name| name.starts_with(&*current));
+    names.map(CompletionCandidate::new).collect()
+}
+
+/// The ids and names of sessions that begin so, and session files.
+pub(super) fn sessions(current: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = unquoted(&current.to_string_lossy());
+    let mut found = Vec::new();
+    for row in &listed(rows) {
+        if found.len() >= MOST_SESSIONS {
+            break;
+        }
+        let name = row.name.as_deref().filter(|name| name.starts_with(&typed));
+        // A control character would reach the terminal.
+        if let Some(name) = name.filter(|name| !name.contains(char::is_control)) {
+            found.push(CompletionCandidate::new(name));
+        }
+        found.extend(id_of(row, &typed));
+    }
+    let is_session =
+        |path: &Path| path.is_dir() || path.extension().is_some_and(|end| end == "jsonl");
+    found.extend(
+        PathCompleter::any()
+            .filter(is_session)
+            .complete(OsStr::new(&typed)),
+    );
+    found
+}
+
+/// The ids of all sessions that begin so, deleted ones too.
+pub(super) fn all_ids(current: &OsStr) -> Vec<CompletionCandidate> {
+    ids(current, |daemon| {
+        let mut all = rows(daemon)?;
+        all.extend(deleted(daemon)?);
+        Ok(all)
+    })
+}
+
+/// The addresses of `--listen` that begin so.
+pub(super) fn addresses(current: &OsStr) -> Vec<CompletionCandidate> {
+    let current = current.to_string_lossy();
+    let forms = ["stdio", "unix", "unix:", "ws", "ws:127.0.0.1:"];
+    let fitting = forms.into_iter().filter(|form| form.starts_with(&*current));
+    fitting.map(CompletionCandidate::new).collect()
+}
+
+fn ids(
+    current: &OsStr,
+    read: impl FnOnce(&mut ChildDaemon) -> anyhow::Result<Vec<ListedRow>>,
+) -> Vec<CompletionCandidate> {
+    let typed = unquoted(&current.to_string_lossy());
+    let found = listed(read);
+    let fitting = found.iter().filter_map(|row| id_of(row, &typed));
+    fitting.take(MOST_SESSIONS).collect()
+}
+
+/// The id of a session as a candidate, with its name, if it begins so.
+fn id_of(row: &ListedRow, typed: &str) -> Option<CompletionCandidate> {
+    if !row.session_id.starts_with(typed) || row.session_id.contains(char::is_control) {
+        return None;
+    }
+    let about = title(row.name.as_deref(), &row.first_message);
+    let about: String = terminal::line(about).chars().take(HELP_CHARS).collect();
+    Some(CompletionCandidate::new(&row.session_id).help(Some(about.into())))
+}
+
+/// The rows that a daemon of this session directory lists; none if it fails.
+fn listed(read: impl FnOnce(&mut ChildDaemon) -> anyhow::Result<Vec<ListedRow>>) -> Vec<ListedRow> {
+    let options = Options {
+        session_dir: directory_of(std::env::args_os()),
+        ..Options::default()
+    };
+    let found = ChildDaemon::start_silent(&options).and_then(|mut daemon| {
+        let rows = read(&mut daemon);
+        daemon.end()?;
+        rows
+    });
+    found.unwrap_or_default()
+}
+
+/// The word that a shell makes of what is typed, which may have backslashes and begin with a quote.
+fn unquoted(typed: &str) -> String {
+    let typed = typed.strip_prefix(['"', '\'']).unwrap_or(typed);
+    let mut word = String::with_capacity(typed.len());
+    let mut chars = typed.chars();
+    while let Some(char) = chars.next() {
+        word.extend(match char {
+            '\\' => chars.next(),
+            _ => Some(char),
+        });
+    }
+    word
+}
+
+/// The value of `--session-dir` among these words.
+fn directory_of(words: impl Iterator<Item = OsString>) -> Option<PathBuf> {
+    let mut words = words.skip_while(|word| word != "--session-dir");
+    words.nth(1).map(PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typed_word_is_read_without_its_quotes() {
+        for (typed, word) in [
+            ("A\\ to", "A to"),
+            ("\"A to", "A to"),
+            ("'A to", "A to"),
+            ("it\\'s\\\\", "it's\\"),
+            ("a\\", "a"),
+        ] {
+            assert_eq!(unquoted(typed), word, "{typed}");
+        }
+    }
+}

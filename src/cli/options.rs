@@ -1,0 +1,147 @@
+//! The options of every command, and the settings they give together with the environment and the file.
+
+use super::failure::{ShellError, USAGE};
+use crate::config::{Config, ConfigFlags, DurabilityName, LOG_VARIABLE, Settings, SummarizerName};
+use clap::builder::PossibleValue;
+use clap::{Args, ValueEnum};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The option of the log, without dashes.
+const LOG: &str = "log";
+
+/// The daemon's options. The configuration file gives those left out.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Options of every command")]
+pub(crate) struct Options {
+    /// Write long output to the terminal at once, without a pager
+    #[arg(long, global = true)]
+    pub no_pager: bool,
+    /// The configuration file, in place of treelined/config.toml in the platform's folder for them
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Where sessions are kept; the platform's data directory if not given
+    #[arg(long, global = true, value_name = "DIR")]
+    pub session_dir: Option<PathBuf>,
+    /// The summarizer for summaries that no client writes [default: outline]
+    #[arg(long, global = true, value_enum, hide_short_help = true)]
+    pub summarizer: Option<SummarizerName>,
+    /// The failures that an answered append survives [default: interval]
+    #[arg(long, global = true, value_enum, hide_short_help = true)]
+    pub durability: Option<DurabilityName>,
+    /// Longest message that is read, in bytes [default: 67108864]
+    #[arg(long, global = true, value_name = "BYTES", hide_short_help = true,
+          value_parser = clap::value_parser!(u64).range(1024..=1 << 40))]
+    pub max_frame_bytes: Option<u64>,
+    /// Unread output above which reading pauses, in bytes [default: 16777216]
+    #[arg(long, global = true, value_name = "BYTES", hide_short_help = true,
+          value_parser = clap::value_parser!(u64).range(1024..=1 << 40))]
+    pub max_queued_bytes: Option<u64>,
+    /// The log of all sessions: addresses of NATS servers, joined by commas, or files for none [default: that of
+    /// [log.nats]]
+    #[cfg(feature = "nats")]
+    #[arg(long, global = true, value_name = "URLS", hide_short_help = true)]
+    pub log: Option<String>,
+}
+
+impl Options {
+    pub(super) fn config(&self) -> anyhow::Result<Config> {
+        usable(self.settings()?)
+    }
+
+    pub(super) fn settings(&self) -> anyhow::Result<Settings> {
+        self.settings_with(None)
+    }
+
+    /// The settings of a command that has the option `--socket`.
+    pub(super) fn settings_with(&self, socket: Option<&Path>) -> anyhow::Result<Settings> {
+        let flags = ConfigFlags {
+            config: self.config.clone(),
+            session_dir: self.session_dir.clone(),
+            socket: socket.map(Path::to_owned),
+            summarizer: self.summarizer,
+            durability: self.durability,
+            max_frame_bytes: self.max_frame_bytes,
+            max_queued_bytes: self.max_queued_bytes,
+            log: self.log(),
+        };
+        Settings::resolve(&flags, &|name| std::env::var_os(name))
+            .map_err(|error| in_settings(&error))
+    }
+
+    #[cfg(feature = "nats")]
+    fn log(&self) -> Option<String> {
+        self.log.clone()
+    }
+
+    #[cfg(not(feature = "nats"))]
+    #[allow(clippy::unused_self, reason = "as with the feature")]
+    fn log(&self) -> Option<String> {
+        None
+    }
+
+    /// The given options: names without dashes, and values.
+    pub(super) fn given(&self) -> Vec<(&'static str, OsString)> {
+        let named = |value: Option<PossibleValue>| value.map(|value| value.get_name().into());
+        let number = |value: Option<u64>| value.map(|value| value.to_string().into());
+        let all: [(&str, Option<OsString>); 7] = [
+            ("config", self.config.clone().map(Into::into)),
+            ("session-dir", self.session_dir.clone().map(Into::into)),
+            (
+                "summarizer",
+                named(self.summarizer.and_then(|name| name.to_possible_value())),
+            ),
+            (
+                "durability",
+                named(self.durability.and_then(|name| name.to_possible_value())),
+            ),
+            ("max-frame-bytes", number(self.max_frame_bytes)),
+            ("max-queued-bytes", number(self.max_queued_bytes)),
+            (LOG, self.log().map(Into::into)),
+        ];
+        let given = all
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)));
+        given.collect()
+    }
+
+    /// The same options as arguments for a child daemon, but for [`Self::as_variable`].
+    pub(super) fn as_arguments(&self) -> Vec<OsString> {
+        let given = self.given().into_iter();
+        given
+            .filter(|(name, _)| *name != LOG)
+            .flat_map(|(name, value)| [format!("--{name}").into(), value])
+            .collect()
+    }
+
+    /// The option that may have a password, as an environment variable for a child daemon: all users see arguments.
+    pub(super) fn as_variable(&self) -> Option<(&'static str, String)> {
+        self.log().map(|log| (LOG_VARIABLE, log))
+    }
+}
+
+/// The settings, unless they must not be used, or name a log that this build cannot keep.
+pub(super) fn usable(settings: Settings) -> anyhow::Result<Config> {
+    let config = settings.into_config()?;
+    if cfg!(not(feature = "nats")) && config.nats.is_some() {
+        let remedy = format!("{WITH_NATS}; {LOG_VARIABLE}=files keeps sessions in files only");
+        let message = without_nats("the log of [log.nats] or of its variable");
+        return Err(ShellError::new(USAGE, message, remedy).into());
+    }
+    Ok(config)
+}
+
+/// How a person comes by a program that keeps sessions on NATS JetStream.
+pub(super) const WITH_NATS: &str =
+    "install treelined from a package, or by cargo install --path . --features nats";
+
+/// The error of a program without the feature `nats` for something that needs it.
+pub(super) fn without_nats(what: &str) -> String {
+    format!("{what} needs NATS JetStream, and this treelined was built without the feature nats")
+}
+
+/// The error of the settings, whose message names the file, the variable or the option.
+pub(super) fn in_settings(error: &anyhow::Error) -> anyhow::Error {
+    let remedy = "mend it there, or name another file with --config FILE";
+    ShellError::failed(format!("{error:#}"), remedy)
+}
