@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use treelined_core::error::{Error, Kind, Result};
 
-pub use super::system::folder::{Folder, FolderLock};
-pub use super::system::stat::{
+pub use super::unix::folder::{Folder, FolderLock};
+pub use super::unix::stat::{
     behind_hole, changed, identity_of, is_lock_unsupported, is_pipe, is_private, is_removed,
     is_secret, make_private, make_private_folder, open_regular, owner_and_mode, status_of,
     status_of_metadata, unnamed_file,

@@ -3,7 +3,7 @@
 //!
 //! This module decides which of them are open; callers open them again.
 
-use super::system::process::descriptor_limit;
+use super::unix::process::descriptor_limit;
 use crate::lock::lock;
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};

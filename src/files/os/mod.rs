@@ -1,21 +1,16 @@
 //! Access to the operating system. No other module names one: files opened safely, temporary files, a bounded number
 //! of open descriptors, other processes and programs, sockets, signals and standard streams.
 //!
-//! [`system`] is the side of this system; each has the same items. Where a system has no equal of a call, the call
-//! fails with [`std::io::ErrorKind::Unsupported`].
+//! [`unix`] is the side of Linux, macOS and other Unix systems, the only ones so far. Another system needs a folder with
+//! the same items. Where a system has no equal of a call, the call fails with [`std::io::ErrorKind::Unsupported`].
 
 pub mod file;
 pub mod handle;
 pub mod program;
 pub mod temporary;
 
-#[cfg(unix)]
-#[path = "unix/mod.rs"]
-mod system;
-#[cfg(windows)]
-#[path = "windows/mod.rs"]
-mod system;
+mod unix;
 
-pub use system::{
+pub use unix::{
     FileAt, activation, path, process, ready, running, shortcut, signal, socket, stream, watch,
 };

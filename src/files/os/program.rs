@@ -1,7 +1,7 @@
 //! Runs a program of the user: argv without a shell, input on stdin, output from stdout, limits of time and
 //! size, and a small environment. Refuses a program that another user could change.
 
-use super::system::{group, process, safety};
+use super::unix::{group, process, safety};
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
-pub use super::system::safety::check_file;
+pub use super::unix::safety::check_file;
 
 /// A program with its arguments and its environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
