@@ -4,6 +4,8 @@
 //! that an append has answered is in the file, whole, and stays there: the file only grows, other programs may append
 //! to it at the same time, and a crash or a full disk leaves a file that opens. Whatever is kept for speed can be
 //! deleted. `schema/session-file.md` has the rules.
+//!
+//! [`embed`] is the interface to other programs. The other modules are for the crates of treelined, and change with them.
 
 #![cfg_attr(
     test,
@@ -19,6 +21,7 @@ pub mod blocking;
 pub mod cache;
 pub mod cancel;
 pub mod clock;
+pub mod embed;
 pub mod lock;
 pub mod log;
 pub mod os;
