@@ -274,9 +274,6 @@ mod tests {
             std::fs::write(&path, updated).unwrap();
             return;
         }
-        assert!(
-            document[start..end] == table,
-            "stale: TREELINED_UPDATE=1 cargo test --lib the_document_of_errors"
-        );
+        assert!(document[start..end] == table, "stale: cargo xtask generate");
     }
 }

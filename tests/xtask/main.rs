@@ -1,0 +1,119 @@
+//! What contributors run: `cargo xtask`. Each step is a command that can be run alone; it is printed first.
+
+use anyhow::{Result, ensure};
+use clap::{Parser, Subcommand};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "What contributors run")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Write everything that is generated: documents, clients, and the page
+    Generate,
+    /// Check in some seconds what a push must not break: the format, the compiler, and the architecture
+    Check,
+    /// Run what a commit has to pass, as .ci/run does on a clean clone
+    Ci,
+    /// Measure beside other programs; --write puts the rows into the READMEs
+    Bench {
+        #[arg(long)]
+        write: bool,
+    },
+    /// Build and check what is published
+    Dist,
+}
+
+/// A step: where it runs, and its command.
+struct Step(&'static str, Vec<&'static str>);
+
+/// A step at the top of the repository.
+fn top(command: &'static str) -> Step {
+    below(".", command)
+}
+
+fn below(folder: &'static str, command: &'static str) -> Step {
+    Step(folder, command.split(' ').collect())
+}
+
+fn steps(task: &Task) -> Vec<Step> {
+    match task {
+        // The program first: the generators of the clients read what it writes.
+        Task::Generate => vec![
+            top("cargo run --quiet --bin treelined -- schema --out schema"),
+            top("cargo run --quiet -p treelined-client-generate"),
+            top("cargo test --quiet --bin treelined the_document_of_errors"),
+            top("cargo test --quiet --test it -- the_readme_lists every_client_has_the_table"),
+            below(
+                "clients/typescript",
+                "npm ci --no-audit --no-fund --loglevel=error",
+            ),
+            below("clients/typescript", "node tools/generate.js"),
+            // It formats with ruff.
+            below("clients/python", "python3 tools/generate.py"),
+            below(
+                "clients/nvim",
+                "nvim --headless -u NONE -c luafile\u{a0}tools/generate.lua -c qall!",
+            ),
+            below(
+                "clients/web",
+                "npm ci --no-audit --no-fund --loglevel=error",
+            ),
+            below("clients/web", "node tools/build.js"),
+            top("cargo test --quiet -p treelined-tui --test screens readme"),
+        ],
+        Task::Check => vec![
+            top("cargo fmt --all --check"),
+            top(
+                "cargo clippy --quiet --workspace --all-targets --features treelined/nats -- -D warnings",
+            ),
+            top("cargo test --quiet --test it -- boundaries:: documents:: readme::"),
+            top("clients/package/versions"),
+        ],
+        Task::Ci => vec![top("bash .ci/run")],
+        Task::Bench { write: false } => vec![top("tests/bench/run --quick")],
+        Task::Bench { write: true } => vec![top("tests/bench/run --quick --write")],
+        Task::Dist => vec![
+            top("clients/package/versions"),
+            top("clients/package/crates --dry-run"),
+            top("clients/package/build"),
+            top("clients/package/check --full"),
+        ],
+    }
+}
+
+fn main() -> Result<()> {
+    let task = Arguments::parse().task;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+    let root = root.map_or_else(PathBuf::new, Path::to_owned);
+    for Step(folder, words) in steps(&task) {
+        // A no-break space stands for a space within an argument.
+        let words: Vec<String> = words
+            .iter()
+            .map(|word| word.replace('\u{a0}', " "))
+            .collect();
+        eprintln!("== {folder}: {}", words.join(" "));
+        let Some((program, arguments)) = words.split_first() else {
+            continue;
+        };
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .current_dir(root.join(folder))
+            .stdin(Stdio::null());
+        if matches!(task, Task::Generate) {
+            // Tests that compare a document with the program write it instead.
+            command
+                .env("TREELINED_UPDATE", "1")
+                .env("UPDATE_README", "1");
+        }
+        let status = command.status()?;
+        ensure!(status.success(), "{folder}: {} failed", words.join(" "));
+    }
+    Ok(())
+}
