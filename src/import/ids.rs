@@ -1,6 +1,6 @@
 //! Ids computed from the tool's own, so that a second import finds the entries of the first.
 
-use super::Tool;
+use super::tool::Tool;
 use sha2::{Digest, Sha256};
 use std::fmt;
 use uuid::Uuid;

@@ -29,48 +29,16 @@ pub mod member;
 mod message;
 pub(crate) mod opencode;
 pub(crate) mod pi;
+mod reader;
 pub mod records;
 #[cfg(test)]
 pub(crate) mod tests;
+mod tool;
 mod value;
 pub mod whole;
 
-use mapping::Former;
-use member::{Body, Member, Node, Record};
-
-/// The tools whose conversations can be imported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Tool {
-    ClaudeCode,
-    Codex,
-    Opencode,
-    Gemini,
-    Goose,
-    Pi,
-}
-
-impl Tool {
-    pub const ALL: [Self; 6] = [
-        Self::ClaudeCode,
-        Self::Codex,
-        Self::Opencode,
-        Self::Gemini,
-        Self::Goose,
-        Self::Pi,
-    ];
-
-    /// The name in params, reports and `origin` members.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "claude-code",
-            Self::Codex => "codex",
-            Self::Opencode => "opencode",
-            Self::Gemini => "gemini",
-            Self::Goose => "goose",
-            Self::Pi => "pi",
-        }
-    }
-}
+use reader::Format;
+pub use tool::Tool;
 
 /// The format of a tool.
 pub(crate) fn format(tool: Tool) -> &'static dyn Format {
@@ -82,35 +50,4 @@ pub(crate) fn format(tool: Tool) -> &'static dyn Format {
         Tool::Goose => &goose::Goose,
         Tool::Pi => &pi::PiFormat,
     }
-}
-
-/// The reader and mapper of one tool's format.
-pub(crate) trait Format: Sync {
-    /// Whether nodes with equal keys in two members are the same node; the later one is a copy.
-    fn has_shared_keys(&self) -> bool;
-
-    /// A reader for the source with this path, as the tool names it.
-    fn reader(&self, path: &str) -> Box<dyn Reader>;
-
-    /// The entry of a node. `records` are the bytes of its places, in order. Never fails: it leaves out unknown
-    /// content, since the origin keeps it.
-    fn body(&self, member: &Member, node: &Node, records: &[&[u8]]) -> Body;
-
-    /// The members that name other entries, which the body leaves out: the member's name and the node's key. An unknown
-    /// key is written unchanged.
-    fn references(&self, _node: &Node, _records: &[&[u8]]) -> Vec<(&'static str, String)> {
-        Vec::new()
-    }
-}
-
-/// Reads one source from beginning to end. Linear in its bytes; keeps nodes, not bodies.
-pub(crate) trait Reader: Send {
-    /// Says before the first record which ones older versions have read: they become what those made of them.
-    fn formerly(&mut self, _former: Former) {}
-
-    /// Takes the next record: one JSON value. A value that is no record of the tool counts as kept only in the origin.
-    fn record(&mut self, record: Record<'_>);
-
-    /// The conversations of the source. The first is its main one, the others are its subagents.
-    fn finish(self: Box<Self>) -> Vec<Member>;
 }

@@ -1,9 +1,11 @@
 //! A source in memory, read and mapped as a whole. Fuzzers use it.
 
-use super::family::{self, Rules};
+use super::family::{self};
+use super::format;
 use super::member::{Body, Place, Record};
 use super::records::{Layout, Piece, Splitter};
-use super::{Tool, format};
+use super::tool::Tool;
+use crate::family::forest::Rules;
 use std::collections::{HashMap, HashSet};
 
 /// The outcome of reading a source.

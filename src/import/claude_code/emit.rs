@@ -1,9 +1,9 @@
 //! From turns to members: the entries of each turn, and the subagents of the source.
 
 use super::map::{DUPLICATE, result_note};
-use super::reader::{self, Source, Thread, TreeRecord};
 use super::record::{CallResult, Role};
-use super::tree::{Anchor, Turn, TurnKind, TurnResult};
+use super::source::{self, Parentage, Source, Thread, TreeRecord};
+use super::turn::{Anchor, Turn, TurnKind, TurnResult};
 use crate::member::{Member, Node, NodeKind, Parent, Place, Spawner};
 use hashbrown::{HashMap, HashSet};
 
@@ -107,7 +107,7 @@ fn describe(source: &Source, index: usize, member: &mut Member) {
     member.part_id = member.native_id.clone();
     member.cwd = source.cwd.clone();
     if index == 0 {
-        member.base = reader::base(source);
+        member.base = source::base(source);
         member.title = source.title.clone();
         member.started = source.started;
         member.ended = source.ended;
@@ -200,7 +200,7 @@ impl<'a> Writer<'a> {
                 end.map_or(Parent::Base, Parent::Node)
             }
             Anchor::Missing(at) => match self.source.records.get(at).map(|record| &record.parent) {
-                Some(reader::Parentage::Of(key)) => Parent::Key(key.clone()),
+                Some(Parentage::Of(key)) => Parent::Key(key.clone()),
                 _ => Parent::Base,
             },
         }
@@ -346,7 +346,7 @@ impl<'a> Writer<'a> {
     /// Files that continue this one may name any of its records.
     fn name_aliases(&mut self, anchors: &[Anchor]) {
         for (at, record) in self.source.records.iter().enumerate() {
-            let is_again = matches!(record.parent, reader::Parentage::Again { .. })
+            let is_again = matches!(record.parent, Parentage::Again { .. })
                 || matches!(record.role, Role::Duplicate);
             let end = self.end_of(anchors, at).filter(|_| !is_again);
             let (Some(end), Some(uuid)) = (end, &record.uuid) else {

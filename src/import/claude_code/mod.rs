@@ -22,12 +22,14 @@ mod emit;
 mod map;
 mod reader;
 mod record;
+mod source;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod turn;
 
 use super::member::{Body, Member, Node};
-use super::{Format, Reader};
+use super::reader::{Format, Reader};
 
 /// The format of Claude Code, 2.0 to 2.1.
 #[derive(Debug)]

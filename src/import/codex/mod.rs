@@ -26,7 +26,7 @@ mod tests;
 mod usage;
 
 use super::member::{Body, Member, Node};
-use super::{Format, Reader};
+use super::reader::{Format, Reader};
 use std::collections::HashMap;
 use treelined_core::json;
 
@@ -38,7 +38,7 @@ impl Format for CodexFormat {
     }
 
     fn reader(&self, path: &str) -> Box<dyn Reader> {
-        Box::new(rollout::RolloutReader::new(path))
+        Box::new(rollout::state::RolloutReader::new(path))
     }
 
     fn body(&self, member: &Member, node: &Node, records: &[&[u8]]) -> Body {

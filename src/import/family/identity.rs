@@ -3,7 +3,7 @@
 //! The same key joins nodes within a native session and, for tools whose copies keep ids, across sessions. Equal
 //! content joins them, in order, where a tool names the parent of a copy or members have a common project.
 
-use super::{MemberNumber, Rules};
+use super::forest::{MemberNumber, Rules};
 use crate::member::{Base, Member, Node, NodeKind, Parent};
 use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 use std::hash::{BuildHasher, Hash};

@@ -1,7 +1,7 @@
 //! The parent of each node, in any member. Every node has one parent, and there is no cycle.
 
+use super::forest::{MemberNumber, Rules};
 use super::identity::{NodeNumber, Nodes, node_of};
-use super::{MemberNumber, Rules};
 use crate::member::{Base, Member, Parent};
 use hashbrown::{HashMap, HashSet};
 

@@ -1,8 +1,8 @@
 //! Groups members into sessions.
 
+use super::forest::{MemberNumber, Rules};
 use super::identity::{NodeNumber, Nodes};
 use super::links::{Link, Links};
-use super::{MemberNumber, Rules};
 use crate::ids;
 use crate::member::Member;
 use hashbrown::HashMap;

@@ -1,7 +1,10 @@
 //! Families: the members of a tree, and the parent of each node.
 
 use super::*;
-use crate::member::{Base, Node, Parent};
+use crate::family::forest::{EntryContent, Placement, SessionTree, TreeEntry};
+use crate::ids::NodeId;
+use crate::member::{Base, Node, NodeKind, Parent};
+use crate::tool::Tool;
 use proptest::prelude::*;
 use std::collections::HashSet;
 

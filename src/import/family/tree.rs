@@ -1,15 +1,15 @@
 //! The entries of each session, in the order in which they are written.
 
-use super::identity::{NodeNumber, Nodes, node_of};
-use super::links::{GapNumber, Link, Links};
-use super::sessions::{Group, Sessions};
-use super::{
+use super::forest::{
     EntryContent, Forest, ForkLabel, MemberNumber, MemberOutcome, SessionTree, SpawnPoint,
     TreeEntry, may_be_leaf,
 };
-use crate::Tool;
+use super::identity::{NodeNumber, Nodes, node_of};
+use super::links::{GapNumber, Link, Links};
+use super::sessions::{Group, Sessions};
 use crate::ids::NodeId;
 use crate::member::{Member, Node, NodeKind};
+use crate::tool::Tool;
 use hashbrown::{HashMap, HashSet};
 use treelined_core::timestamp::Millis;
 

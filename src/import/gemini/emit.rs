@@ -1,7 +1,7 @@
 //! Makes the nodes of a member from messages.
 
+use super::chat::{Message, MessageCall, MessageKind, count};
 use super::map::result_note;
-use super::reader::{Message, MessageCall, MessageKind, count};
 use crate::member::{Member, Node, NodeKind, Parent, Place};
 use std::collections::HashSet;
 

@@ -12,6 +12,7 @@
 //! - The legacy document is one record, and places are stretches of it. So it is with `$set.messages`.
 //! - The file of a subagent is `chats/<session of its parent>/<its session>.jsonl`.
 
+mod chat;
 mod emit;
 mod map;
 mod message;
@@ -20,7 +21,7 @@ mod reader;
 mod tests;
 
 use super::member::{Body, Member, Node};
-use super::{Format, Reader};
+use super::reader::{Format, Reader};
 
 /// The formats of Gemini CLI up to 0.61.
 #[derive(Debug)]

@@ -1,66 +1,17 @@
 //! The list of messages that the tool keeps, and the messages it has removed.
 
+use super::chat::{Message, MessageCall, MessageKind, count, kind};
 use super::emit;
 use super::message::{
-    Fields, call_key, directory, is_scaffolding, message_bytes, place_of, response, spans,
-    text_hash,
+    Fields, call_key, directory, message_bytes, place_of, response, spans, text_hash,
 };
-use crate::Reader;
 use crate::mapping::Former;
 use crate::member::{Member, Place, Record, Spawner};
 use crate::message::elements;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use crate::reader::Reader;
+use std::collections::{HashMap, HashSet};
 use treelined_core::json;
-use treelined_core::timestamp::{self, Millis};
-
-/// A message with all its records.
-#[derive(Debug)]
-pub(super) struct Message {
-    /// None if it has no id of its own.
-    pub(super) id: Option<Box<str>>,
-    /// The number of its first record.
-    pub(super) number: u64,
-    /// The number of earlier messages of this record.
-    pub(super) index: usize,
-    pub(super) parent: Option<usize>,
-    pub(super) kind: MessageKind,
-    pub(super) time: Option<Millis>,
-    pub(super) places: Vec<Place>,
-    /// The numbers of the records of these places.
-    pub(super) records: Vec<u64>,
-    /// In the order of the last record with calls.
-    pub(super) calls: Vec<MessageCall>,
-    /// The parts of a user's message that contain results.
-    pub(super) answers: Vec<(usize, Box<str>)>,
-    /// The first message that stays after a compression.
-    pub(super) first_kept: Option<usize>,
-    /// Hash of the last record.
-    hash: u64,
-    /// Hash of the text.
-    text: u64,
-    label: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum MessageKind {
-    User,
-    Scaffolding,
-    Model,
-    /// Results without a call.
-    Answers,
-    Compaction {
-        has_summary: bool,
-    },
-    Event,
-}
-
-#[derive(Debug)]
-pub(super) struct MessageCall {
-    pub(super) id: Box<str>,
-    /// Index in `toolCalls`, and the place of the record, if it has the result.
-    pub(super) result: Option<(usize, Place)>,
-    pub(super) agent: Option<Box<str>>,
-}
+use treelined_core::timestamp::{self};
 
 /// A message in the list.
 #[derive(Debug, Clone, Copy)]
@@ -561,40 +512,5 @@ impl Reader for ChatReader {
         let leaf = list.last().map(|item| item.end);
         emit::nodes(&mut member, &messages, leaf);
         vec![member]
-    }
-}
-
-impl Message {
-    /// Whether a checkpoint repeats it.
-    fn is_in_checkpoints(&self) -> bool {
-        matches!(self.kind, MessageKind::User | MessageKind::Model)
-    }
-
-    pub(super) fn label(&self) -> &str {
-        &self.label
-    }
-}
-
-/// Counts a record that only the origin keeps. Beyond the limit, types share one count.
-pub(super) fn count(counts: &mut BTreeMap<String, u64>, label: &str) {
-    let is_known = counts.contains_key(label) || counts.len() < 256;
-    let label = if is_known { label } else { "other" };
-    *counts.entry(label.to_owned()).or_default() += 1;
-}
-
-/// None if it is no message.
-fn kind(fields: &Fields<'_>) -> Option<MessageKind> {
-    let has_answers = || fields.parts().any(|part| response(part).is_some());
-    match &*json::string(fields.kind?)? {
-        "user" if has_answers() => Some(MessageKind::Answers),
-        "user" => Some(match is_scaffolding(&fields.text()) {
-            true => MessageKind::Scaffolding,
-            false => MessageKind::User,
-        }),
-        "gemini" | "model" | "assistant" => Some(MessageKind::Model),
-        "info" | "error" | "warning" if !fields.text().trim().is_empty() => {
-            Some(MessageKind::Event)
-        }
-        _ => None,
     }
 }

@@ -20,7 +20,7 @@ mod tests;
 mod thread;
 
 use super::member::{Body, Member, Node};
-use super::{Format, Reader};
+use super::reader::{Format, Reader};
 
 pub(crate) struct Goose;
 

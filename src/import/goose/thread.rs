@@ -1,9 +1,9 @@
 //! Reads a session and makes its nodes.
 
-use super::super::Reader;
 use super::super::member::{Base, Member, Node, NodeKind, Parent, Place, Record, Spawner};
 use super::super::value::{RecordTypes, Value, boxed, literal, mixed, text};
 use super::record::{self, Block, Item, Message, time};
+use crate::reader::Reader;
 use hashbrown::{HashMap, HashSet};
 use treelined_core::json;
 use treelined_core::timestamp::Millis;

@@ -1,8 +1,9 @@
 //! Sessions that exist and are written anew: from the beginning of their sources, with the present readers and mappers.
 
 use super::discover::source_at;
-use super::ledger::{Ledger, SourceRow};
-use super::source::Source;
+use super::ledger::Ledger;
+use super::ledger::rows::SourceRow;
+use super::source::facts::Source;
 use std::collections::HashSet;
 use std::path::Path;
 use treelined_core::error::{Error, Kind, Result};

@@ -1,18 +1,24 @@
 //! The members of one tool, joined into sessions, and the ledger's rows for them.
 
 use super::create::natives;
-use super::ledger::{Ledger, SessionRow, SourceRow};
+use super::held::HeldNodes;
+use super::ledger::Ledger;
+use super::ledger::rows::{SessionRow, SourceRow};
 use super::names;
-use super::open_nodes::{HeldNodes, count_held, hold_back_open};
+use super::open_nodes::{count_held, hold_back_open};
 use super::reading::ReadSource;
 use super::rebuild::placement;
 use super::relatives::base;
-use super::run::ImportRequest;
-use crate::family::{self, Forest, MemberNumber, Placement, Rules, SessionTree, TreeEntry};
+use super::request::ImportRequest;
+use crate::family::forest::{
+    EntryContent, Forest, MemberNumber, Placement, Rules, SessionTree, TreeEntry,
+};
+use crate::family::{self};
+use crate::format;
 use crate::importer::report::{ImportedFile, ImportedSession};
 use crate::mapping::VERSION;
 use crate::member::Member;
-use crate::{Tool, format};
+use crate::tool::Tool;
 use std::collections::{HashMap, HashSet};
 use treelined_core::error::{Error, Result};
 use treelined_core::name;
@@ -107,7 +113,7 @@ impl Batch {
 
     /// Whether an earlier import has read the records of an entry.
     pub(super) fn is_known(&self, entry: &TreeEntry) -> bool {
-        let family::EntryContent::Node { member, node, .. } = &entry.content else {
+        let EntryContent::Node { member, node, .. } = &entry.content else {
             return true;
         };
         let node = self.members.get(*member).and_then(|it| it.nodes.get(*node));
@@ -128,8 +134,8 @@ impl Batch {
         };
         !names.is_empty()
             && tree.entries.iter().any(|entry| match &entry.content {
-                family::EntryContent::Node { member, .. } => is_named(*member),
-                family::EntryContent::Gap { .. } => false,
+                EntryContent::Node { member, .. } => is_named(*member),
+                EntryContent::Gap { .. } => false,
             })
     }
 
@@ -170,7 +176,7 @@ impl Batch {
         };
         let held = members.clone().filter_map(|at| self.held.get(*at));
         let held = held.filter(|(nodes, _)| !nodes.is_empty());
-        let is_gap = |entry: &&TreeEntry| matches!(entry.content, family::EntryContent::Gap { .. });
+        let is_gap = |entry: &&TreeEntry| matches!(entry.content, EntryContent::Gap { .. });
         ImportedSession {
             tool: self.tool.name().to_owned(),
             native_id: tree.native_id.clone(),

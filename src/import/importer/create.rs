@@ -2,7 +2,7 @@
 
 use super::line::{Contents, LineLinks, LineMaker, push_text};
 use super::new_file::NewFile;
-use crate::family::{EntryContent, SessionTree, SpawnPoint, TreeEntry};
+use crate::family::forest::{EntryContent, SessionTree, SpawnPoint, TreeEntry};
 use crate::ids::NodeId;
 use crate::importer::report::{ImportedFile, ImportedSession};
 use crate::member::Member;
@@ -10,9 +10,8 @@ use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use std::sync::Arc;
 use treelined_core::error::{Error, Result};
-use treelined_core::json;
-use treelined_core::name;
 use treelined_core::timestamp::{self, Millis};
+use treelined_core::{json, name};
 use treelined_files::cancel::Cancel;
 use treelined_files::log::header::Header;
 pub(crate) use treelined_files::os::file::{Folder, Location};

@@ -2,9 +2,9 @@
 
 use super::json_tree::JsonTree;
 use super::native::{NativeError, NativeSession};
-use super::source::{Extraction, Part, ScanFailure, SourceFailure, SourceStatus};
+use super::source::facts::{Extraction, Part, ScanFailure, SourceFailure, SourceStatus};
 use super::sqlite::Database;
-use crate::Tool;
+use crate::tool::Tool;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 
 use super::create::{MovedLeaf, SessionWork, first_kept, label_line};
 use super::line::{Contents, LineLinks};
-use crate::family::{EntryContent, TreeEntry};
+use crate::family::forest::{EntryContent, TreeEntry};
 use crate::ids::NodeId;
 use crate::importer::report::ImportedSession;
 use crate::member::Body;

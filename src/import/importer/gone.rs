@@ -1,11 +1,12 @@
 //! Sources that were deleted while an import held back their end: the kept bytes have it.
 
 use super::discover::{FoundSources, Request, is_below, medium};
-use super::ledger::{Ledger, SourceRow};
+use super::ledger::Ledger;
+use super::ledger::rows::SourceRow;
 use super::origin::Origins;
-use super::source::Source;
+use super::source::facts::Source;
 use super::source::stream::COMPRESSED;
-use crate::Tool;
+use crate::tool::Tool;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io;
@@ -101,7 +102,7 @@ fn file_name(path: &Path) -> Option<OsString> {
 }
 
 fn source_of(row: &SourceRow, origins: &Arc<Origins>) -> Option<Source> {
-    let (path, part) = match super::extraction(row.tool) {
+    let (path, part) = match super::databases::extraction(row.tool) {
         Some(_) => row.source.rsplit_once('#')?,
         None => (&*row.source, ""),
     };

@@ -1,14 +1,14 @@
 //! The lines of imported entries: a mapper's entry of a node, with ids, time and origin.
 
-use crate::family::{EntryContent, MemberNumber, TreeEntry, may_be_leaf};
+use crate::family::forest::{EntryContent, MemberNumber, TreeEntry, may_be_leaf};
 use crate::ids::NodeId;
 use crate::member::{Body, Member, Node, NodeKind, Place};
-use crate::{Format, Tool};
+use crate::reader::Format;
+use crate::tool::Tool;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use treelined_core::error::{Error, Kind, Result};
-use treelined_core::json;
-use treelined_core::timestamp;
+use treelined_core::{json, timestamp};
 
 /// A longer entry has its longest strings cut; the origin has them whole.
 const MAX_ENTRY_BYTES: usize = 48 << 20;

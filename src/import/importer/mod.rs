@@ -36,7 +36,7 @@ pub(crate) mod source;
 pub(crate) mod sqlite;
 pub mod watch;
 
-pub(crate) use databases::extraction;
-
+mod held;
+mod request;
 #[cfg(test)]
 mod tests;

@@ -3,10 +3,10 @@
 
 use super::ledger::Ledger;
 use super::reading::ReadSource;
-use super::source::Source;
-use crate::Tool;
+use super::source::facts::Source;
 use crate::ids::NodeId;
 use crate::member::{Base, Member};
+use crate::tool::Tool;
 use memchr::memmem;
 use sha2::{Digest, Sha256};
 use std::collections::{HashMap, HashSet};

@@ -1,29 +1,9 @@
 //! Holds back the nodes of growing sources that may still change.
 
+use super::held::{CopyMark, HeldNodes};
 use super::reading::{ReadSource, hold_back};
 use crate::member::Node;
 use std::collections::HashSet;
-
-/// The properties by which a copy of a node is found.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum CopyMark {
-    Key(Box<str>),
-    Content(u64),
-}
-
-impl CopyMark {
-    fn of(node: &Node, has_shared_keys: bool) -> Option<Self> {
-        match has_shared_keys && !node.key.starts_with('#') {
-            true => Some(Self::Key(node.key.clone())),
-            false => Some(node.fingerprint)
-                .filter(|print| *print != 0)
-                .map(Self::Content),
-        }
-    }
-}
-
-/// The nodes that were held back of a member, each with its mark; `None` for one without copies.
-pub(super) type HeldNodes = Vec<Option<CopyMark>>;
 
 /// The number of held nodes of a session's members. A fork has copies of those of the session that it comes from: each
 /// counts once.
@@ -39,7 +19,7 @@ pub(super) fn count_held<'a>(members: impl Iterator<Item = &'a HeldNodes>) -> u6
 
 /// Takes the open nodes out of the members of growing sources, and keeps their marks in `held`. A node is not open if another
 /// conversation has a complete copy of it: that would be imported as the copy's own, and the original again later.
-/// `has_shared_keys`: see [`crate::Format::has_shared_keys`].
+/// `has_shared_keys`: see [`crate::reader::Format::has_shared_keys`].
 pub(super) fn hold_back_open(sources: &mut [ReadSource], has_shared_keys: bool) {
     let complete = complete_copies(sources, has_shared_keys);
     for source in sources.iter_mut() {

@@ -1,15 +1,17 @@
 //! Sources read into members, without their bytes.
 
+use super::held::HeldNodes;
 use super::ledger::Ledger;
-use super::open_nodes::HeldNodes;
 use super::origin::{OriginWriter, Origins};
 use super::sides::Sides;
-use super::source::{Places, Scan, ScanFailure, SideKind, Source, SourceFailure};
-use crate::family::MemberNumber;
+use super::source::Places;
+use super::source::facts::{Scan, ScanFailure, SideKind, Source, SourceFailure};
+use crate::family::forest::MemberNumber;
 use crate::importer::line::Contents;
 use crate::mapping::Former;
 use crate::member::{Base, Member, Node, NodeKind, Parent, Place};
-use crate::{Format, Tool};
+use crate::reader::Format;
+use crate::tool::Tool;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::time::Duration;

@@ -1,11 +1,12 @@
 //! Placements that the ledger does not have: those of a lost ledger, and of sessions that were written just before an
 //! import was killed. The sessions themselves say them.
 
-use super::ledger::{Ledger, SessionRow, SourceRow};
-use super::source::SourceStatus;
-use crate::Tool;
+use super::ledger::Ledger;
+use super::ledger::rows::{SessionRow, SourceRow};
+use super::source::facts::SourceStatus;
 use crate::importer::report::ImportedSession;
 use crate::mapping::Former;
+use crate::tool::Tool;
 use std::collections::HashMap;
 use treelined_core::entry::Kind as EntryKind;
 use treelined_core::error::Result;

@@ -3,9 +3,10 @@
 
 use super::ledger::Ledger;
 use super::reading::ReadSource;
-use super::source::Source;
+use super::source::facts::Source;
+use crate::format;
 use crate::member::{Base, Member, Node, Parent};
-use crate::{Tool, format};
+use crate::tool::Tool;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 

@@ -8,8 +8,8 @@
 use super::discover::{Home, Request as Search, homes_of_files};
 use super::ledger::{Ledger, LedgerFile};
 use super::origin::Origins;
-use super::run::{Import, ImportRequest};
-use super::source::{Source, SourceStatus};
+use super::request::{Import, ImportRequest};
+use super::source::facts::{Source, SourceStatus};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;

@@ -2,11 +2,11 @@
 
 use super::ledger::Ledger;
 use super::reading::ReadSource;
-use super::source::{Source, SourceFailure};
-use crate::Tool;
+use super::source::facts::{Source, SourceFailure};
 use crate::importer::report::{
     ImportFailure, ImportReport, ImportTotals, ImportedFile, ImportedSession,
 };
+use crate::tool::Tool;
 use std::collections::{HashMap, HashSet};
 use treelined_core::error::Error;
 use treelined_files::os::file::Location;

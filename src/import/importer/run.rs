@@ -5,18 +5,21 @@ use super::batch::Batch;
 use super::create::SessionWork;
 use super::discover::{Request as Search, discover, searched_places, source_at};
 use super::gone::gone;
-use super::ledger::{Ledger, SourceRow};
+use super::ledger::Ledger;
+use super::ledger::rows::SourceRow;
 use super::line::LineMaker;
 use super::origin::Origins;
 use super::reading::{ReadSource, Reading, SourceContents, tools};
 use super::relatives::Relatives;
 use super::repeat::ImportState;
+pub use super::request::{Import, ImportRequest};
 use super::result::Results;
 use super::sides::Sides;
-use super::source::{ScanFailure, Source};
-use crate::family::{SessionTree, TreeEntry};
+use super::source::facts::{ScanFailure, Source};
+use crate::family::forest::{SessionTree, TreeEntry};
+use crate::format;
 use crate::importer::report::{ImportReport, ImportedFile, ImportedSession};
-use crate::{Tool, format};
+use crate::tool::Tool;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -26,11 +29,9 @@ use std::sync::{Arc, Mutex};
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::name;
 use treelined_core::timestamp::Millis;
-use treelined_files::cancel::Cancel;
 use treelined_files::lock::lock;
 use treelined_files::os::file::{Folder, Location};
 use treelined_files::parallel::{ThreadPlan, cores, map_in_order};
-use treelined_files::store::Store;
 
 /// The threads that wait for the disk while others work.
 const WAITING: usize = 6;
@@ -45,35 +46,6 @@ struct Known {
     origins: hashbrown::HashSet<OsString>,
     /// The names of the sources whose sessions are written anew.
     anew: HashSet<String>,
-}
-
-/// The options of an import.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ImportRequest {
-    /// `None` for every tool.
-    pub from: Option<Tool>,
-    /// `None` for the tools' default places.
-    pub paths: Vec<PathBuf>,
-    pub cwd: Option<String>,
-    /// Unix milliseconds.
-    pub since: Option<Millis>,
-    pub is_dry_run: bool,
-    pub split: bool,
-    pub is_final: bool,
-    /// A session that is written anew, or a deleted one that is imported again.
-    pub again: Option<String>,
-}
-
-/// The inputs of a run.
-pub struct Import<'a> {
-    pub store: &'a Store,
-    pub session_dir: &'a Path,
-    pub request: &'a ImportRequest,
-    /// The beginning, in Unix milliseconds.
-    pub now: Millis,
-    pub cancel: &'a Cancel,
-    /// Receives the bytes read since its last call, and the increase of the total.
-    pub progress: &'a (dyn Fn(u64, u64) + Sync),
 }
 
 impl Import<'_> {

@@ -1,9 +1,10 @@
 //! The facts in side files about a source's conversations.
 
-use super::source::{SideFile, SideKind, Source, read_side_file};
-use crate::Reader;
+use super::source::facts::{SideFile, SideKind, Source};
+use super::source::read_side_file;
 use crate::codex::thread_names;
 use crate::member::{Member, Record};
+use crate::reader::Reader;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

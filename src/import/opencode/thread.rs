@@ -1,11 +1,11 @@
 //! Reads a session.
 
-use super::super::Reader;
 use super::super::member::{Member, Record, Spawner};
 use super::super::value::{RecordTypes, Value, boxed, millis, text};
 use super::nodes::{Steps, Thread};
 use super::record::{self, Info, Item, Part, SourceItem};
 use super::replay::{Change, Message, Messages, Replay};
+use crate::reader::Reader;
 use hashbrown::HashMap;
 use treelined_core::json;
 use treelined_core::timestamp::Millis;

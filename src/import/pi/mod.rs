@@ -7,11 +7,14 @@
 
 mod order;
 mod reader;
+mod references;
 #[cfg(test)]
 mod tests;
 
 use super::member::{Body, Member, Node};
-use super::{Format, Reader, message};
+use super::message;
+use super::reader::{Format, Reader};
+use references::{DUPLICATE, references_of};
 use treelined_core::json::{self, Members};
 
 pub(crate) struct PiFormat;
@@ -29,9 +32,6 @@ const TYPES: &[&str] = &[
     "label",
     "usage",
 ];
-
-/// The note of a node whose id another entry has already.
-const DUPLICATE: &str = "duplicate";
 
 impl Format for PiFormat {
     fn has_shared_keys(&self) -> bool {
@@ -68,15 +68,6 @@ impl Format for PiFormat {
             Some((*name, key.to_owned()))
         });
         named.collect()
-    }
-}
-
-/// The members of an entry that name other entries; those of a compaction are the node's.
-fn references_of(kind: &str) -> &'static [&'static str] {
-    match kind {
-        "label" | "context_edit" => &["targetId"],
-        "branch_summary" => &["fromId"],
-        _ => &[],
     }
 }
 

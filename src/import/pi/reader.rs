@@ -1,12 +1,12 @@
 //! From the lines of a session file to nodes.
 
-use super::{DUPLICATE, order, references_of};
-use crate::Reader;
+use super::order;
+use super::references::{DUPLICATE, references_of};
 use crate::member::{Base, Member, Node, NodeKind, Parent, Place, Record};
+use crate::reader::Reader;
 use std::borrow::Cow;
 use std::collections::HashMap;
-use treelined_core::json;
-use treelined_core::timestamp;
+use treelined_core::{json, timestamp};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Reads one session file.

@@ -1,8 +1,8 @@
 use super::PiFormat;
-use crate::Format;
-use crate::Tool;
 use crate::member::{Base, NodeKind, Parent};
+use crate::reader::Format;
 use crate::tests::scanning::{self as testing, Source, fixture};
+use crate::tool::Tool;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::time::Instant;

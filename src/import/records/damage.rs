@@ -8,7 +8,7 @@
 //! value. A brace that a running walk has not met is inside a string of that walk. A walk from there reads as text
 //! what the other reads as strings, until one of them fails; so at most two walks pass any byte.
 
-use super::{Beginnings, DEEPEST, Form};
+use super::form::{Beginnings, DEEPEST, Form};
 use treelined_core::json::{self, Key, Malformed, Span, Visitor};
 
 /// The search for the records of one line.

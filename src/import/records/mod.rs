@@ -5,23 +5,21 @@
 //! the bytes of any input. UTF-8 is not checked: strings of a record may have invalid bytes.
 
 mod damage;
+mod form;
 #[cfg(test)]
 mod tests;
 
 use super::member::{Place, Record};
 use damage::LineSearch;
+pub use form::Reason;
+use form::{Beginnings, Form};
 use std::borrow::Cow;
-use treelined_core::json::{self, Key, Malformed, Span, Visitor};
-use xxhash_rust::xxh3::xxh3_64;
+use treelined_core::json::{self, Span};
 
 /// Longest line that is read, in bytes. It is in memory as a whole. The rest of a longer line is skipped.
 const LONGEST: usize = 128 << 20;
 /// The memory of a line above this size, in bytes, is freed after it.
 const LARGE: usize = 32 << 20;
-/// Deepest nesting of containers that are not empty. The innermost may contain an empty one.
-const DEEPEST: u32 = 255;
-/// Most beginnings of records that are remembered.
-const MOST_BEGINNINGS: usize = 64;
 
 /// The arrangement of a source's records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,16 +37,6 @@ pub enum Piece<'a> {
     Text(&'a [u8]),
     Record(Record<'a>),
     Unparsable(Place, Reason),
-}
-
-/// The reason why a stretch of a source is no record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
-    NotJson,
-    /// Nested deeper than 256 levels.
-    TooDeep,
-    /// A line of more than 128 MiB.
-    TooLong,
 }
 
 /// Cuts a stream into pieces. It takes the bytes in chunks of any size, and keeps the incomplete line at the end of the
@@ -261,71 +249,5 @@ impl Splitter {
         let number = self.number;
         self.number += 1;
         take(Piece::Record(Record { at, number, bytes }));
-    }
-}
-
-/// The properties of a value that decide whether it is a record.
-#[derive(Debug, Default)]
-struct Form {
-    depth: u32,
-    deepest: u32,
-    /// The number of the outermost object's keys so far, at most two.
-    keys: u8,
-    /// Hash of these keys.
-    beginning: u64,
-}
-
-impl Form {
-    /// Checks the value that starts at `start`, and returns the position after it.
-    fn value(&mut self, line: &[u8], start: usize) -> Result<usize, Malformed> {
-        match line.get(start) {
-            Some(b'{' | b'[') => json::walk(line, start, self),
-            _ => json::skip_value(line, start),
-        }
-    }
-
-    /// The reason why the value is no record.
-    fn reason(&self) -> Option<Reason> {
-        (self.deepest > DEEPEST).then_some(Reason::TooDeep)
-    }
-}
-
-impl Visitor for Form {
-    #[inline]
-    fn open(&mut self, _at: usize, _is_object: bool) {
-        self.depth += 1;
-        self.deepest = self.deepest.max(self.depth);
-    }
-
-    #[inline]
-    fn key(&mut self, text: &[u8], key: &Key) {
-        if self.depth == 1 && self.keys < 2 {
-            self.keys += 1;
-            let name = xxh3_64(&key.name(text));
-            self.beginning = self.beginning.rotate_left(5) ^ name;
-        }
-    }
-
-    #[inline]
-    fn close(&mut self, _end: usize, _is_object: bool) {
-        self.depth = self.depth.saturating_sub(1);
-    }
-}
-
-/// The first two keys of the records on lines of their own. They distinguish a record from an object inside a torn one.
-#[derive(Debug, Clone, Default)]
-struct Beginnings(Vec<u64>);
-
-impl Beginnings {
-    #[inline]
-    fn learn(&mut self, form: &Form) {
-        if form.keys > 0 && !self.has(form) && self.0.len() < MOST_BEGINNINGS {
-            self.0.push(form.beginning);
-        }
-    }
-
-    #[inline]
-    fn has(&self, form: &Form) -> bool {
-        self.0.contains(&form.beginning)
     }
 }

@@ -2,9 +2,11 @@
 //! origin, or a repetition, and each entry is JSON.
 
 use super::testing::real_files;
+use crate::format;
 use crate::member::{Body, Member, Node, Parent, Place, Record};
+use crate::reader::Format;
 use crate::records::{Layout, Piece, Splitter};
-use crate::{Format, Tool, format};
+use crate::tool::Tool;
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use treelined_core::json;

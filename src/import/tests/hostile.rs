@@ -1,9 +1,9 @@
 //! Sources that no tool has written: cut, at random, and large. The checks are those of [`crate::tests::testing`].
 
-use crate::Format;
 use crate::claude_code::ClaudeCode;
 use crate::gemini::Gemini;
 use crate::member::{Member, NodeKind, Parent, Place};
+use crate::reader::Format;
 use crate::tests::testing::{bytes, entry, outline, read, read_records, real_files, records};
 use std::collections::HashMap;
 use std::fmt::Write as _;

@@ -5,8 +5,8 @@ mod hostile;
 pub(crate) mod scanning;
 pub(crate) mod testing;
 
-use super::Format;
 use super::member::{Member, NodeKind, Parent, Record};
+use super::reader::Format;
 use serde_json::Value;
 
 /// A member with the bodies of its nodes, as JSON.

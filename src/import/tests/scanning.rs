@@ -1,14 +1,14 @@
 //! Sources for the tests of formats: fixtures, real files, and a plain family of members.
 
 use crate::member::{Base, Member, Node, NodeKind, Parent, Place, Record};
-use crate::{Format, Tool};
+use crate::reader::Format;
+use crate::tool::Tool;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use treelined_core::json;
-use treelined_core::shape;
+use treelined_core::{json, shape};
 
 /// A source that was read to its end.
 pub(crate) struct Source {

@@ -1,7 +1,7 @@
 //! Helpers of the format tests: records of a source, checks of a reader's nodes, real files.
 
-use crate::Format;
 use crate::member::{Body, Member, Node, NodeKind, Parent, Place, Record};
+use crate::reader::Format;
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use treelined_core::json;

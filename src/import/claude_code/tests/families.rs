@@ -2,10 +2,11 @@
 
 use super::super::ClaudeCode;
 use super::{called, record, result, said, user};
-use crate::Tool;
-use crate::family::{EntryContent, Forest, Rules, join};
+use crate::family::forest::{EntryContent, Forest, Rules};
+use crate::family::join;
 use crate::member::Member;
 use crate::tests::testing::read;
+use crate::tool::Tool;
 use std::collections::HashMap;
 
 fn read_all(files: &[(&str, &str)]) -> Vec<Member> {

@@ -1,6 +1,6 @@
 //! Content of messages, outputs and items of the model as blocks.
 
-pub(super) use super::array_elements as elements;
+pub(super) use super::elements::array_elements as elements;
 use crate::codex::record::{self, Line};
 use treelined_core::json;
 

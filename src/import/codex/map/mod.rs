@@ -25,9 +25,10 @@
 use super::record::{self, Line};
 use crate::member::{Body, Member, Node, NodeKind};
 use std::borrow::Cow;
-use treelined_core::json::{self, Elements};
+use treelined_core::json::{self};
 
 mod blocks;
+mod elements;
 
 /// Members of events that the details of a result have.
 const DETAILS: [&str; 9] = [
@@ -266,10 +267,4 @@ fn subject(payload: &[u8]) -> &[u8] {
         Some("item_completed") => item.unwrap_or(payload),
         _ => payload,
     }
-}
-
-/// The elements of an array, up to the first damage.
-fn array_elements(array: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut elements = Elements::open(array, 0).ok();
-    std::iter::from_fn(move || array.get(elements.as_mut()?.next_value().ok()??))
 }

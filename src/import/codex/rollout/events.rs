@@ -1,22 +1,12 @@
 //! Events: the conversation again, for the terminal. Only the data that items lack is used.
 
-use super::{Item, RolloutReader, users};
+use super::event::Event;
+use super::state::{Item, RolloutReader};
+use super::users;
 use crate::codex::record::{self, hash};
-use crate::member::{NodeKind, Place};
+use crate::member::NodeKind;
 use std::borrow::Cow;
 use treelined_core::json;
-use treelined_core::timestamp::Millis;
-
-/// An event about a call.
-#[derive(Debug)]
-pub(super) struct Event {
-    /// The type in the counts if no entry uses the event.
-    pub(super) kind: &'static str,
-    pub(super) place: Place,
-    pub(super) order: u64,
-    pub(super) time: Option<Millis>,
-    pub(super) fingerprint: u64,
-}
 
 /// Events with details of a call's result, by their types; of completed items, the types of the items.
 const ABOUT_CALLS: &[&str] = &[

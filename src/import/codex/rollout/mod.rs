@@ -1,68 +1,21 @@
 //! Makes nodes from the lines of a rollout.
 
 use super::record::{self, Line, hash};
-use super::usage::{Meter, Tokens};
-use crate::Reader;
+use super::usage::Tokens;
 use crate::member::{Base, Member, Node, NodeKind, Parent, Place, Record, Spawner};
-use std::collections::{HashMap, HashSet};
+use crate::reader::Reader;
+use state::{Item, LONGEST_TYPE, MOST_TYPES, RolloutReader};
 use treelined_core::json;
 
+mod answer;
+mod event;
 mod events;
 mod file_name;
 mod response;
+pub(super) mod state;
 mod users;
 
 use file_name::FileName;
-use response::Response;
-
-/// Reads one rollout.
-#[derive(Default)]
-pub(super) struct RolloutReader {
-    member: Member,
-    file: FileName,
-    has_meta: bool,
-    /// Records before this ordinal are a copy of the conversation that spawned a subagent.
-    own_from: u64,
-    /// The order of the latest record.
-    order: Option<u64>,
-    /// The hash of the latest record, if it has an ordinal.
-    previous: Option<u64>,
-    /// The node after which the conversation continues.
-    tip: Option<u32>,
-    /// The real messages of the user on the path to the tip.
-    turns: Vec<u32>,
-    /// The latest message of the model, until it is complete.
-    response: Option<Response>,
-    /// The names of called tools, by the hashes of call ids.
-    calls: HashMap<u64, Box<str>>,
-    /// Events without an entry, by the hashes of call ids.
-    events: HashMap<u64, Vec<events::Event>>,
-    meter: Meter,
-    model: Option<String>,
-    provider: Option<String>,
-    /// The latest message of the role `user` that does not name its author, and the hash of its text.
-    doubtful: Option<(u32, u64)>,
-    /// The same, while it is the last record.
-    newest: Option<u32>,
-    /// The model's answer to the request for a summary, which the next compaction repeats.
-    summary: Vec<Place>,
-    /// Usage without a message.
-    loose_usage: Option<Tokens>,
-    /// Hashes of the ids of subagents that have a node.
-    spawned: HashSet<u64>,
-}
-
-/// One line with its place in the conversation.
-struct Item<'a> {
-    line: &'a Line<'a>,
-    place: Place,
-    order: u64,
-}
-
-/// Most types of records that are counted by name.
-const MOST_TYPES: usize = 200;
-/// Longest name of a type, in bytes.
-const LONGEST_TYPE: usize = 64;
 
 impl Reader for RolloutReader {
     fn record(&mut self, record: Record<'_>) {

@@ -1,48 +1,13 @@
 //! One message of the model: the items of a response, and the results of its calls.
 
-use super::{Item, RolloutReader};
+use super::answer::Response;
+use super::state::{Item, RolloutReader};
 use crate::codex::record::{self, hash};
 use crate::codex::usage::Tokens;
 use crate::member::{Node, NodeKind, Parent, Place};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use treelined_core::json;
-
-/// The latest message of the model, which may still grow.
-#[derive(Debug)]
-pub(super) struct Response {
-    node: u32,
-    /// Whether it is complete.
-    is_ended: bool,
-    has_calls: bool,
-    /// Hashes of the ids of calls without a result.
-    unanswered: HashSet<u64>,
-    /// The results, by the hashes of call ids.
-    results: HashMap<u64, u32>,
-    /// Calls that the provider answered: the hash of the id.
-    searches: Vec<u64>,
-    /// Items that contain the provider's answer.
-    images: Vec<Node>,
-    usage: Option<Tokens>,
-}
-
-impl Response {
-    pub(super) fn node(&self) -> u32 {
-        self.node
-    }
-
-    pub(super) fn is_answered(&self) -> bool {
-        self.unanswered.is_empty()
-    }
-
-    pub(super) fn is_unanswered(&self, call: u64) -> bool {
-        self.unanswered.contains(&call)
-    }
-
-    pub(super) fn result(&self, call: u64) -> Option<u32> {
-        self.results.get(&call).copied()
-    }
-}
 
 impl RolloutReader {
     pub(super) fn response_item(&mut self, item: &Item<'_>) {

@@ -1,6 +1,6 @@
 //! Messages of persons and of the harness.
 
-use super::{Item, RolloutReader};
+use super::state::{Item, RolloutReader};
 use crate::codex::record::{self, hash};
 use crate::member::NodeKind;
 use std::borrow::Cow;

@@ -1,7 +1,8 @@
 use super::CodexFormat;
 use crate::member::{Base, Node, NodeKind, Parent};
+use crate::reader::Format;
 use crate::tests::scanning::{self as testing, Source, fixture, paths};
-use crate::{Format, Tool};
+use crate::tool::Tool;
 use std::collections::BTreeSet;
 
 mod hostile;

@@ -1,11 +1,11 @@
 //! Recognizes the tool that has written a file by its first records.
 
 use super::homes;
-use crate::Tool;
 use crate::importer::native::{FaultKind, NativeError};
-use crate::importer::source::stream;
+use crate::importer::source::regular;
 use crate::importer::sqlite::Database;
 use crate::records::{Layout, Piece, Splitter};
+use crate::tool::Tool;
 use std::io::{self, Read};
 use std::path::Path;
 use treelined_core::entry::foreign;
@@ -33,7 +33,7 @@ pub(super) enum Recognition {
 
 /// The tool that has written the file. Databases are those of `tools` only.
 pub(super) fn recognize(path: &Path, tools: &[Tool]) -> io::Result<Recognition> {
-    let (mut file, _) = stream::open(path)?;
+    let (mut file, _) = regular::open(path)?;
     let mut head = vec![0; 4096];
     let read = file.read(&mut head)?;
     head.truncate(read);
@@ -70,7 +70,10 @@ pub(super) fn recognize(path: &Path, tools: &[Tool]) -> io::Result<Recognition> 
 fn database(path: &Path, tools: &[Tool]) -> Recognition {
     let scratch = std::env::temp_dir();
     let mut bad = Recognition::NoRecords;
-    for tool in tools.iter().filter(|tool| super::is_database(**tool)) {
+    for tool in tools
+        .iter()
+        .filter(|tool| super::homes::is_database(**tool))
+    {
         match Database::open(path, *tool, &scratch) {
             Ok(_) => return Recognition::Tool(*tool),
             // A database of another program, or of another tool.

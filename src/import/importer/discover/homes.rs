@@ -1,7 +1,6 @@
 //! The arrangement of each tool's sessions, and their default places.
 
-use super::Environment;
-use crate::Tool;
+use crate::tool::Tool;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +16,7 @@ pub(in crate::importer) struct Home {
 impl Home {
     /// Whether it holds several native sessions in a form of its own: a database, or opencode's folder of small files.
     pub(super) fn is_container(&self) -> bool {
-        super::is_database(self.tool)
+        is_database(self.tool)
     }
 
     /// Whether the tool keeps conversations in files of this name.
@@ -202,4 +201,12 @@ pub(super) fn default_places(tool: Tool, environment: Environment<'_>) -> Vec<Pa
             vec![agent.unwrap_or_else(|| home.join(".pi/agent"))]
         }
     }
+}
+
+/// Looks up a variable of the environment.
+pub(super) type Environment<'e> = &'e dyn Fn(&str) -> Option<OsString>;
+
+/// Whether the tool keeps its sessions in a database.
+pub(super) fn is_database(tool: Tool) -> bool {
+    matches!(tool, Tool::Opencode | Tool::Goose)
 }

@@ -11,19 +11,21 @@ mod side;
 mod tests;
 mod walk;
 
-use super::extraction;
-use super::ledger::{DatabaseRow, Ledger};
+use super::databases::extraction;
+use super::ledger::Ledger;
+use super::ledger::rows::DatabaseRow;
 use super::native::FaultKind;
-use super::source::{Medium, Source, SourceFailure, SourceStatus, layout};
-use crate::Tool;
+use super::source::facts::{Medium, Source, SourceFailure, SourceStatus};
+use super::source::layout::layout;
 use crate::importer::report::ImportPlace;
+use crate::tool::Tool;
 use content::Recognition;
 pub(super) use homes::Home;
+use homes::{Environment, is_database};
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 use treelined_core::error::{Error, Result};
 use treelined_files::os::file::Status;
 
@@ -48,9 +50,6 @@ pub(crate) struct FoundSources {
     /// The folders that were listed, each with its status before.
     pub(super) folders: Vec<(PathBuf, Status)>,
 }
-
-/// Looks up a variable of the environment.
-type Environment<'e> = &'e dyn Fn(&str) -> Option<OsString>;
 
 /// Finds the sources. Fails if a path is missing or inside the session directory.
 pub(crate) fn discover(
@@ -559,10 +558,6 @@ fn is_unknown_log(path: &Path) -> bool {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let is_list = matches!(name, "session_index.jsonl" | "history.jsonl");
     name.ends_with(".jsonl") && !name.starts_with('.') && !is_list
-}
-
-fn is_database(tool: Tool) -> bool {
-    matches!(tool, Tool::Opencode | Tool::Goose)
 }
 
 /// The arrangement of a file's bytes.

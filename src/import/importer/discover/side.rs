@@ -1,7 +1,7 @@
 //! The files that belong to a source.
 
-use crate::Tool;
-use crate::importer::source::{SideFile, SideKind};
+use crate::importer::source::facts::{SideFile, SideKind};
+use crate::tool::Tool;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
-use super::super::ledger::SourceRow;
-use super::super::source::SideKind;
 use super::*;
+use crate::importer::ledger::rows::SourceRow;
+use crate::importer::source::facts::SideKind;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 const CLAUDE: &str = "{\"type\":\"user\",\"uuid\":\"u\",\"parentUuid\":null,\"sessionId\":\"s\"}\n";

@@ -1,7 +1,7 @@
 //! Lists the files below a folder. Follows no symbolic links and opens no files.
 
-use crate::Tool;
-use crate::importer::source::SourceFailure;
+use crate::importer::source::facts::SourceFailure;
+use crate::tool::Tool;
 use hashbrown::HashMap;
 use std::ffi::OsStr;
 use std::io;

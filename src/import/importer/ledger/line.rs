@@ -1,10 +1,10 @@
 //! The lines of the ledger.
 
-use super::{DatabaseRow, SessionRow, SourceRow};
-use crate::Tool;
+use super::rows::{DatabaseRow, SessionRow, SourceRow};
 use crate::importer::report::ImportedSession;
-use crate::importer::source::SourceStatus;
+use crate::importer::source::facts::SourceStatus;
 use crate::mapping::Former;
+use crate::tool::Tool;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use treelined_core::json;

@@ -4,15 +4,15 @@
 //! source is read again, without new entries. The ledger's lock excludes a second import.
 
 mod line;
+pub(super) mod rows;
 #[cfg(test)]
 mod tests;
 
-use super::source::{Source, SourceStatus};
-use crate::Tool;
-use crate::importer::report::ImportedSession;
-use crate::mapping::Former;
+use super::source::facts::{Source, SourceStatus};
+use crate::tool::Tool;
 use hashbrown::{Equivalent, HashMap, HashSet};
 use line::Line;
+use rows::{DatabaseRow, SessionRow, SourceRow};
 use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
@@ -21,7 +21,6 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 use treelined_core::error::{Error, Kind, Result};
-use treelined_core::timestamp::Millis;
 pub(crate) use treelined_files::os::file::{Folder, Location, Status, is_lock_unsupported};
 use treelined_files::os::handle::HandleAccess;
 use treelined_files::os::temporary::{self, Temporary};
@@ -33,68 +32,6 @@ const LOCK: &str = "lock";
 const DYING: Duration = Duration::from_millis(400);
 /// The ledger is rewritten without old lines if more than this many are old, and more than are current.
 const OLD_LINES: usize = 256;
-
-/// A source as an import has read it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SourceRow {
-    pub(crate) tool: Tool,
-    /// As `Source::name`.
-    pub(crate) source: String,
-    /// The native sessions of its members, the main one first.
-    pub(crate) natives: Vec<String>,
-    /// The session of each of them.
-    pub(crate) targets: Vec<String>,
-    /// The native sessions, or parts of them, that its members continue.
-    pub(crate) bases: Vec<String>,
-    pub(crate) status: SourceStatus,
-    /// Bytes that were read.
-    pub(crate) len: u64,
-    /// SHA-256 of these bytes.
-    pub(crate) hash: [u8; 32],
-    /// The name of its origin; empty if that is forgotten.
-    pub(crate) origin: String,
-    /// When an import brings what was held back if the source does not change, in Unix milliseconds. `None` if nothing
-    /// was.
-    pub(crate) held_until: Option<Millis>,
-    /// The version of the reader and mapper.
-    pub(crate) version: u32,
-    /// The records that older versions have read.
-    pub(crate) former: Former,
-}
-
-/// A session after an import.
-#[derive(Debug, Clone)]
-pub(crate) struct SessionRow {
-    pub(crate) session: String,
-    pub(crate) tool: Tool,
-    /// Whether the user has deleted it, and imports skip it.
-    pub(crate) trashed: bool,
-    /// Bytes of its file after that import; 0 if unknown.
-    pub(crate) len: u64,
-    /// Its row in the result of that import.
-    pub(crate) row: Option<ImportedSession>,
-}
-
-impl SessionRow {
-    pub(crate) fn of(tool: Tool, row: &ImportedSession) -> Self {
-        Self {
-            session: row.session_id.clone(),
-            tool,
-            trashed: false,
-            len: std::fs::metadata(&row.path).map_or(0, |file| file.len()),
-            row: Some(row.clone()),
-        }
-    }
-}
-
-/// A database of which all sessions were imported, with its status at that time.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct DatabaseRow {
-    pub(crate) tool: Tool,
-    /// Its path.
-    pub(crate) database: String,
-    pub(crate) status: SourceStatus,
-}
 
 /// The imports into a session directory.
 #[derive(Debug, Default)]

@@ -1,4 +1,6 @@
 use super::*;
+use crate::importer::report::ImportedSession;
+use crate::mapping::Former;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use treelined_files::os::file::Identity;

@@ -1,7 +1,7 @@
 //! The list of an origin's segments.
 
-use crate::Tool;
 use crate::mapping::{Former, VERSION};
+use crate::tool::Tool;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};

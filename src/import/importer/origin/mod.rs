@@ -9,16 +9,19 @@
 //! segments whose bytes never reached the disk, which are skipped and kept again.
 
 mod manifest;
+mod names;
 mod reader;
 mod segment;
 #[cfg(test)]
 mod tests;
 
+use names::{failed, is_name, name_of};
 pub use reader::OriginReader;
+use segment::BLOCK;
 
-use super::source::{Source, stream};
-use crate::Tool;
+use super::source::regular;
 use crate::mapping::Former;
+use crate::tool::Tool;
 use hashbrown::HashSet;
 use manifest::Manifest;
 use segment::SegmentWriter;
@@ -34,15 +37,13 @@ use treelined_files::os::temporary;
 
 /// The folder of all origins, in the session directory.
 const FOLDER: &str = ".origins";
-/// Bytes that are hashed and compressed at a time.
-const BLOCK: usize = 1 << 20;
 
 /// The origins in a session directory.
 #[derive(Debug)]
 pub struct Origins {
     folder: Arc<Folder>,
     /// The keys of more than one source of this import.
-    shared_keys: HashSet<String>,
+    pub(super) shared_keys: HashSet<String>,
 }
 
 impl Origins {
@@ -57,17 +58,6 @@ impl Origins {
                 shared_keys: HashSet::new(),
             }),
             Err(error) => Err(failed("open", session_dir, &error)),
-        }
-    }
-
-    /// Prepares for sources that are read at the same time: those with the same key get origins of their own.
-    pub(crate) fn for_sources(self, sources: &[Source]) -> Self {
-        let mut keys = HashSet::new();
-        let all = sources.iter().map(origin_key);
-        let shared_keys = all.filter(|key| !keys.insert(key.clone())).collect();
-        Self {
-            shared_keys,
-            ..self
         }
     }
 
@@ -101,16 +91,6 @@ impl Origins {
         Ok((folder.path().to_owned(), folder.own_status()?))
     }
 
-    /// Begins to keep the bytes of a source.
-    pub(crate) fn writer(&self, source: &Source) -> Result<OriginWriter> {
-        let (name, key) = (source.name(), origin_key(source));
-        let key = match self.shared_keys.contains(&key) {
-            true => &name,
-            false => &key,
-        };
-        self.writer_of(source.tool, &name, key)
-    }
-
     /// Keeps a file that belongs to a source, unchanged. Tools write such a file once: a file as long as the kept bytes
     /// is not read again. An unreadable file is skipped.
     pub(crate) fn keep_side_file(&self, tool: Tool, path: &Path) -> Result<()> {
@@ -118,7 +98,7 @@ impl Origins {
             tracing::info!(%error, "{} is not kept", path.display());
             Ok(())
         };
-        let (mut file, status) = match stream::open(path) {
+        let (mut file, status) = match regular::open(path) {
             Ok(opened) => opened,
             Err(error) => return unreadable(error),
         };
@@ -149,7 +129,7 @@ impl Origins {
     }
 
     /// `key` names the source; `path` is its path in the manifest.
-    fn writer_of(&self, tool: Tool, path: &str, key: &str) -> Result<OriginWriter> {
+    pub(super) fn writer_of(&self, tool: Tool, path: &str, key: &str) -> Result<OriginWriter> {
         let hash = Sha256::new()
             .chain_update(tool.name())
             .chain_update([0])
@@ -217,38 +197,6 @@ impl Origins {
         self.folder.remove_subfolder(name).map_err(failed)?;
         Ok(true)
     }
-}
-
-/// Whether an entry's `source` names a folder of origins and no other path.
-fn is_name(name: &str) -> bool {
-    let is_part = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
-    !name.is_empty() && name.bytes().all(is_part)
-}
-
-fn name_of(base: &str, generation: u32) -> String {
-    match generation {
-        1 => base.to_owned(),
-        later => format!("{base}-{later}"),
-    }
-}
-
-/// Names a source for its origin. Codex moves its files and compresses them, so only the name of the file counts.
-fn origin_key(source: &Source) -> String {
-    let name = source
-        .path
-        .file_name()
-        .filter(|_| source.tool == Tool::Codex);
-    match name {
-        Some(name) => {
-            let name = name.to_string_lossy();
-            name.strip_suffix(".zst").unwrap_or(&name).to_owned()
-        }
-        None => source.name(),
-    }
-}
-
-fn failed(action: &str, path: &Path, error: &io::Error) -> Error {
-    Error::io(&format!("{action} {}", path.display()), error)
 }
 
 /// Takes the bytes of one source from its beginning, and keeps the new ones.

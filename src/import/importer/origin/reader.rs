@@ -1,10 +1,10 @@
 //! Reads the bytes of an origin.
 
 use super::manifest::{Manifest, Segment};
-use super::{failed, is_name};
-use crate::Tool;
-use crate::importer::source::layout;
+use super::names::{failed, is_name};
+use crate::importer::source::layout::layout;
 use crate::records::Layout;
+use crate::tool::Tool;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufReader, Read};

@@ -1,7 +1,7 @@
 //! Writes one segment.
 
 use super::manifest::Manifest;
-use super::{BLOCK, reader};
+use super::reader;
 use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -88,3 +88,6 @@ impl SegmentWriter {
         Ok(())
     }
 }
+
+/// Bytes that are hashed and compressed at a time.
+pub(super) const BLOCK: usize = 1 << 20;

@@ -2,157 +2,26 @@
 //!
 //! Memory does not grow with the source, except for its longest line. Files of the tool are never written.
 
+pub(super) mod facts;
+mod kept;
+pub(super) mod layout;
 mod places;
+pub(super) mod regular;
 pub(super) mod stream;
 #[cfg(test)]
 mod tests;
 
+use facts::{Medium, Scan, ScanFailure, SideFile, Source, SourceFailure, SourceStatus};
 pub(crate) use places::Places;
 
-use super::origin::{OriginWriter, Origins};
+use super::origin::OriginWriter;
 use crate::member::Place;
+use crate::reader::Reader;
 use crate::records::{Layout, Piece, Splitter};
-use crate::{Reader, Tool};
 use sha2::{Digest, Sha256};
-use std::ffi::OsString;
-use std::fmt;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
 use treelined_core::error::Error;
-use treelined_core::timestamp::Millis;
-pub(crate) use treelined_files::os::file::{Folder, Identity, Status};
-
-/// Bytes that are read at a time.
-const CHUNK: usize = 256 << 10;
-
-/// A stream of records in one file, or of one native session in a database or folder.
-#[derive(Debug, Clone)]
-pub(crate) struct Source {
-    pub(crate) tool: Tool,
-    /// Absolute, without symbolic links above it.
-    pub(crate) path: PathBuf,
-    /// The native session, if `path` holds several.
-    pub(crate) part: Option<String>,
-    pub(crate) status: SourceStatus,
-    pub(crate) medium: Medium,
-    /// The tool's other files with data of this source.
-    pub(crate) side_files: Vec<SideFile>,
-    /// The origin from which it is read, by its name: the source itself is gone. Else `None`.
-    pub(crate) kept: Option<(Arc<Origins>, String)>,
-}
-
-/// The size and times by which a changed source is recognized.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SourceStatus {
-    /// Bytes on the disk; of a part, those of its rows, if they are known.
-    pub(crate) size: u64,
-    /// Last modification: seconds and nanoseconds of Unix time.
-    pub(crate) modified: (i64, i64),
-    pub(crate) identity: Identity,
-    /// A hash of a part's content, since size and times are those of all parts; otherwise 0.
-    pub(crate) version: u64,
-}
-
-/// The arrangement of a source's bytes.
-#[derive(Clone, Copy)]
-pub(crate) enum Medium {
-    Plain(Layout),
-    /// Lines, compressed by Zstandard. Offsets are those of the decompressed bytes.
-    Compressed,
-    /// Lines extracted from a part.
-    Extracted(&'static dyn Extraction),
-}
-
-/// The arrangement of records in the files of a tool. Gemini CLI writes documents and lines, with either ending.
-pub(crate) fn layout(tool: Tool) -> Layout {
-    match tool {
-        Tool::Gemini => Layout::Document,
-        _ => Layout::Lines,
-    }
-}
-
-/// Makes records of sessions that no single file holds: rows of databases, folders of JSON files.
-pub(crate) trait Extraction: Sync {
-    /// The native sessions in a database or folder.
-    fn parts(&self, path: &Path) -> Result<Vec<Part>, SourceFailure>;
-
-    /// Writes the records of one, a line each. The bytes are the same until something changes.
-    fn write(&self, path: &Path, part: &str, out: &mut dyn Write) -> Result<(), ScanFailure>;
-}
-
-/// One native session in a database or folder.
-#[derive(Debug, Clone)]
-pub(crate) struct Part {
-    pub(crate) native_id: String,
-    pub(crate) status: SourceStatus,
-}
-
-/// A file that belongs to a source and has no conversation of its own.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SideFile {
-    pub(crate) kind: SideKind,
-    pub(crate) path: PathBuf,
-}
-
-/// The content of a side file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SideKind {
-    /// The call that spawned the subagent (Claude Code: `agent-*.meta.json`).
-    Spawn,
-    /// The whole output of a call (Claude Code: `tool-results/`).
-    ToolResult,
-    /// Names of sessions (Codex: `session_index.jsonl`).
-    Names,
-    /// The directories of projects (Gemini CLI: `projects.json`).
-    Projects,
-    /// The directory of the project (Gemini CLI: `.project_root`).
-    ProjectRoot,
-}
-
-/// A source that cannot be imported, and the reason. Other sources are still imported.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SourceFailure {
-    pub(crate) tool: Option<Tool>,
-    pub(crate) path: PathBuf,
-    /// `unrecognized`, `changed`, `notFound`, or the name of an error's kind.
-    pub(crate) kind: &'static str,
-    pub(crate) message: String,
-}
-
-/// The reason why a scan ended early.
-#[derive(Debug)]
-pub(crate) enum ScanFailure {
-    /// Only this source fails.
-    Source(SourceFailure),
-    /// The whole import fails: it was cancelled, or its own files cannot be written.
-    Import(Error),
-}
-
-/// The outcome of a scan.
-#[derive(Debug)]
-pub(crate) struct Scan {
-    /// The end of the last cut piece, in (decompressed) bytes.
-    pub(crate) len: u64,
-    pub(crate) records: u64,
-    /// Places that are neither a record nor white space.
-    pub(crate) unparsable: Vec<Place>,
-    /// SHA-256 of the `len` bytes.
-    pub(crate) prefix_hash: [u8; 32],
-    /// A fault that ended the reading of a compressed file early.
-    pub(crate) damage: Option<SourceFailure>,
-    /// The status of the file before it was read; `None` for a part.
-    status: Option<Status>,
-}
-
-impl Scan {
-    /// Whether a file ends with a line that its tool has not finished.
-    pub(crate) fn has_rest(&self) -> bool {
-        self.status.is_some_and(|status| self.len < status.size)
-    }
-}
 
 impl Source {
     /// The name in reports and in the ledger: the path, then `#` and the part.
@@ -263,94 +132,6 @@ impl Source {
     }
 }
 
-impl SourceStatus {
-    pub(crate) fn of_file(status: Status) -> Self {
-        Self {
-            size: status.size,
-            modified: status.modified,
-            identity: status.identity,
-            version: 0,
-        }
-    }
-
-    /// The status of a database together with its write-ahead log, or of a folder.
-    pub(crate) fn of_database(path: &Path) -> io::Result<Self> {
-        let mut status = Self::of_file(status_of(path)?);
-        for ending in ["-wal", "-journal"] {
-            let mut log = OsString::from(path);
-            log.push(ending);
-            if let Ok(log) = status_of(Path::new(&log)) {
-                status.size = status.size.wrapping_add(log.size);
-                status.modified = status.modified.max(log.modified);
-            }
-        }
-        Ok(status)
-    }
-
-    /// Whether it has not been modified for `period`, as far as is known.
-    pub(crate) fn is_quiet(&self, now: Millis, period: Duration) -> bool {
-        self.quiet_at(period) <= now
-    }
-
-    /// When it will not have been modified for `period`, in Unix milliseconds.
-    pub(crate) fn quiet_at(&self, period: Duration) -> Millis {
-        let (seconds, nanoseconds) = self.modified;
-        let part = nanoseconds.max(0).saturating_add(999_999) / 1_000_000;
-        let period = Millis::try_from(period.as_millis()).unwrap_or(Millis::MAX);
-        let modified = seconds.saturating_mul(1000).saturating_add(part);
-        modified.saturating_add(period)
-    }
-}
-
-impl SourceFailure {
-    /// The failure of a system call on a path.
-    pub(crate) fn io(tool: Option<Tool>, path: &Path, error: &io::Error) -> Self {
-        let kind = match error.kind() {
-            io::ErrorKind::NotFound => "notFound",
-            _ => Error::io("", error).kind.name(),
-        };
-        Self {
-            tool,
-            path: path.to_owned(),
-            kind,
-            message: error.to_string(),
-        }
-    }
-}
-
-impl From<Error> for ScanFailure {
-    fn from(error: Error) -> Self {
-        Self::Import(error)
-    }
-}
-
-impl From<SourceFailure> for ScanFailure {
-    fn from(failure: SourceFailure) -> Self {
-        Self::Source(failure)
-    }
-}
-
-impl fmt::Display for ScanFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Source(failure) => {
-                write!(f, "{}: {}", failure.path.display(), failure.message)
-            }
-            Self::Import(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl fmt::Debug for Medium {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Plain(layout) => f.debug_tuple("Plain").field(layout).finish(),
-            Self::Compressed => f.write_str("Compressed"),
-            Self::Extracted(_) => f.write_str("Extracted"),
-        }
-    }
-}
-
 /// The bytes of a scan between the stream and its two receivers: reader and origin.
 struct Cutting<'s> {
     splitter: Splitter,
@@ -408,18 +189,10 @@ impl Cutting<'_> {
     }
 }
 
-fn status_of(path: &Path) -> io::Result<Status> {
-    let (parent, name) = match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) => (parent, name),
-        _ => return Err(stream::not_regular()),
-    };
-    Folder::open(parent)?.status(name)
-}
-
 /// The content of a side file; `None` if it is longer than `most` bytes.
 pub(crate) fn read_side_file(file: &SideFile, most: u64) -> Result<Option<Vec<u8>>, SourceFailure> {
     let failed = |error: &io::Error| SourceFailure::io(None, &file.path, error);
-    let (opened, status) = stream::open(&file.path).map_err(|error| failed(&error))?;
+    let (opened, status) = regular::open(&file.path).map_err(|error| failed(&error))?;
     if status.size > most {
         return Ok(None);
     }

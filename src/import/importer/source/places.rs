@@ -1,6 +1,6 @@
 //! Reads places of a source again.
 
-use super::{Medium, Scan, ScanFailure, Source};
+use super::facts::{Medium, Scan, ScanFailure, Source};
 use crate::member::Place;
 use sha2::{Digest, Sha256};
 use std::fs::File;

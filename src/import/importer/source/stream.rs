@@ -1,7 +1,8 @@
 //! Streams the bytes of a source.
 
-use super::{CHUNK, Medium, ScanFailure, Source, SourceFailure};
-use crate::Tool;
+use super::facts::{Medium, ScanFailure, Source, SourceFailure};
+use super::regular::open;
+use crate::tool::Tool;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 use treelined_core::bytes::part;
-use treelined_files::os::file::{self, Status};
+use treelined_files::os::file::Status;
 
 /// The number of times that a missing file is searched again, and the pause between them. Codex compresses and archives
 /// files while others read them.
@@ -74,7 +75,7 @@ impl Source {
     fn extract(
         &self,
         part: &str,
-        extraction: &dyn super::Extraction,
+        extraction: &dyn super::facts::Extraction,
         take: Take<'_>,
     ) -> Result<(), ScanFailure> {
         let mut lines = Lines {
@@ -124,20 +125,6 @@ fn other_name(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Opens a regular file to read it; its last component is no symbolic link.
-pub(in crate::importer) fn open(path: &Path) -> io::Result<(File, Status)> {
-    let file = file::open_regular(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(not_regular());
-    }
-    let status = file::status_of(&file)?;
-    Ok((file, status))
-}
-
-pub(in crate::importer) fn not_regular() -> io::Error {
-    io::Error::new(io::ErrorKind::PermissionDenied, "not a regular file")
-}
-
 /// Collects the output of an extraction into chunks.
 struct Lines<'t> {
     take: Take<'t>,
@@ -166,3 +153,6 @@ impl Write for Lines<'_> {
         })
     }
 }
+
+/// Bytes that are read at a time.
+pub(super) const CHUNK: usize = 256 << 10;

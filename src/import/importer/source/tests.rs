@@ -1,9 +1,13 @@
 use super::*;
 use crate::importer::origin::Origins;
+use crate::importer::source::facts::{Extraction, Part};
 use crate::member::{Member, Record};
+use crate::tool::Tool;
 use std::fs;
-use std::io::Cursor;
+use std::io::{Cursor, Write};
 use std::os::unix::fs::symlink;
+use std::path::Path;
+use treelined_files::os::file::Identity;
 
 /// Collects the records.
 #[derive(Default)]
@@ -21,7 +25,7 @@ impl Reader for Collector {
 
 fn source(path: &Path, medium: Medium) -> Source {
     let status = match fs::metadata(path) {
-        Ok(_) => SourceStatus::of_file(stream::open(path).unwrap().1),
+        Ok(_) => SourceStatus::of_file(regular::open(path).unwrap().1),
         Err(_) => SourceStatus {
             size: 0,
             modified: (0, 0),
@@ -185,9 +189,9 @@ fn links_folders_and_pipes_are_not_opened() {
     let pipe = folder.path().join("pipe.jsonl");
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-    assert!(stream::open(&file).is_ok());
+    assert!(regular::open(&file).is_ok());
     for path in [&link, &pipe, &folder.path().to_owned()] {
-        assert!(stream::open(path).is_err(), "{path:?}");
+        assert!(regular::open(path).is_err(), "{path:?}");
     }
 }
 

@@ -4,15 +4,17 @@
 //! read from a private copy ([`open`]). The rows of a session are lines `{"table":"part","rowid":7,"row":{…}}`, by
 //! table and rowid. Memory grows by eight bytes a row and not with the content.
 
+mod fault;
 mod open;
 mod row;
 #[cfg(test)]
 mod tests;
 
 use super::native::{FaultKind, NativeError, NativeSession};
-use crate::Tool;
+use crate::tool::Tool;
+use fault::failed;
+use rusqlite::Connection;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, ErrorCode};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
@@ -354,33 +356,4 @@ fn row_hash(table: usize, rowid: i64, changed: ValueRef<'_>) -> u64 {
 
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-/// The fault behind an error of SQLite.
-fn failed(error: rusqlite::Error) -> NativeError {
-    let code = error.sqlite_error_code();
-    let kind = match code {
-        Some(
-            ErrorCode::DatabaseBusy
-            | ErrorCode::DatabaseLocked
-            | ErrorCode::FileLockingProtocolFailed,
-        ) => FaultKind::Locked,
-        Some(ErrorCode::NotADatabase) => FaultKind::NotDatabase,
-        Some(
-            ErrorCode::CannotOpen
-            | ErrorCode::PermissionDenied
-            | ErrorCode::SystemIoFailure
-            | ErrorCode::ReadOnly,
-        ) => FaultKind::Unreadable,
-        _ => FaultKind::Damaged,
-    };
-    let message = match kind {
-        FaultKind::Locked => {
-            "another program has locked the database: close it, or import again".to_owned()
-        }
-        FaultKind::NotDatabase => "the file is encrypted, or no SQLite database".to_owned(),
-        FaultKind::Damaged => format!("the database is damaged: {error}"),
-        FaultKind::UnknownSchema | FaultKind::Unreadable => error.to_string(),
-    };
-    NativeError::new(kind, message)
 }

@@ -5,7 +5,7 @@
 //! others are opened in place, read only.
 
 use super::super::native::{FaultKind, NativeError};
-use super::failed;
+use super::fault::failed;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::ffi::OsString;

@@ -1,7 +1,8 @@
 use super::*;
 use crate::member::Parent;
+use crate::reader::Format;
 use crate::tests::{MappedMember, imported};
-use crate::{Format, goose, opencode};
+use crate::{goose, opencode};
 use std::fs;
 use std::path::PathBuf;
 

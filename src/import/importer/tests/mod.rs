@@ -10,9 +10,9 @@ mod growing;
 mod names;
 mod repeat;
 
-use super::run::{Import, ImportRequest};
-use crate::Tool;
+use super::request::{Import, ImportRequest};
 use crate::importer::report::{ImportReport, ImportedSession};
+use crate::tool::Tool;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;

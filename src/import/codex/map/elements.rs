@@ -1,0 +1,9 @@
+//! Elements of arrays.
+
+use treelined_core::json::Elements;
+
+/// The elements of an array, up to the first damage.
+pub(super) fn array_elements(array: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut elements = Elements::open(array, 0).ok();
+    std::iter::from_fn(move || array.get(elements.as_mut()?.next_value().ok()??))
+}

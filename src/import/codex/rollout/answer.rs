@@ -1,0 +1,41 @@
+//! The message of the model that a rollout is at.
+
+use crate::codex::usage::Tokens;
+use crate::member::Node;
+use std::collections::{HashMap, HashSet};
+
+/// The latest message of the model, which may still grow.
+#[derive(Debug)]
+pub(super) struct Response {
+    pub(super) node: u32,
+    /// Whether it is complete.
+    pub(super) is_ended: bool,
+    pub(super) has_calls: bool,
+    /// Hashes of the ids of calls without a result.
+    pub(super) unanswered: HashSet<u64>,
+    /// The results, by the hashes of call ids.
+    pub(super) results: HashMap<u64, u32>,
+    /// Calls that the provider answered: the hash of the id.
+    pub(super) searches: Vec<u64>,
+    /// Items that contain the provider's answer.
+    pub(super) images: Vec<Node>,
+    pub(super) usage: Option<Tokens>,
+}
+
+impl Response {
+    pub(super) fn node(&self) -> u32 {
+        self.node
+    }
+
+    pub(super) fn is_answered(&self) -> bool {
+        self.unanswered.is_empty()
+    }
+
+    pub(super) fn is_unanswered(&self, call: u64) -> bool {
+        self.unanswered.contains(&call)
+    }
+
+    pub(super) fn result(&self, call: u64) -> Option<u32> {
+        self.results.get(&call).copied()
+    }
+}

@@ -1,0 +1,69 @@
+//! The rows of the ledger.
+
+use crate::importer::report::ImportedSession;
+use crate::importer::source::facts::SourceStatus;
+use crate::mapping::Former;
+use crate::tool::Tool;
+use treelined_core::timestamp::Millis;
+
+/// A source as an import has read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SourceRow {
+    pub(crate) tool: Tool,
+    /// As `Source::name`.
+    pub(crate) source: String,
+    /// The native sessions of its members, the main one first.
+    pub(crate) natives: Vec<String>,
+    /// The session of each of them.
+    pub(crate) targets: Vec<String>,
+    /// The native sessions, or parts of them, that its members continue.
+    pub(crate) bases: Vec<String>,
+    pub(crate) status: SourceStatus,
+    /// Bytes that were read.
+    pub(crate) len: u64,
+    /// SHA-256 of these bytes.
+    pub(crate) hash: [u8; 32],
+    /// The name of its origin; empty if that is forgotten.
+    pub(crate) origin: String,
+    /// When an import brings what was held back if the source does not change, in Unix milliseconds. `None` if nothing
+    /// was.
+    pub(crate) held_until: Option<Millis>,
+    /// The version of the reader and mapper.
+    pub(crate) version: u32,
+    /// The records that older versions have read.
+    pub(crate) former: Former,
+}
+
+/// A session after an import.
+#[derive(Debug, Clone)]
+pub(crate) struct SessionRow {
+    pub(crate) session: String,
+    pub(crate) tool: Tool,
+    /// Whether the user has deleted it, and imports skip it.
+    pub(crate) trashed: bool,
+    /// Bytes of its file after that import; 0 if unknown.
+    pub(crate) len: u64,
+    /// Its row in the result of that import.
+    pub(crate) row: Option<ImportedSession>,
+}
+
+impl SessionRow {
+    pub(crate) fn of(tool: Tool, row: &ImportedSession) -> Self {
+        Self {
+            session: row.session_id.clone(),
+            tool,
+            trashed: false,
+            len: std::fs::metadata(&row.path).map_or(0, |file| file.len()),
+            row: Some(row.clone()),
+        }
+    }
+}
+
+/// A database of which all sessions were imported, with its status at that time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DatabaseRow {
+    pub(crate) tool: Tool,
+    /// Its path.
+    pub(crate) database: String,
+    pub(crate) status: SourceStatus,
+}

@@ -1,0 +1,42 @@
+//! The origins of sources.
+
+use super::facts::Source;
+use crate::importer::origin::{OriginWriter, Origins};
+use crate::tool::Tool;
+use hashbrown::HashSet;
+use treelined_core::error::Result;
+
+impl Origins {
+    /// Prepares for sources that are read at the same time: those with the same key get origins of their own.
+    pub(crate) fn for_sources(mut self, sources: &[Source]) -> Self {
+        let mut keys = HashSet::new();
+        let all = sources.iter().map(origin_key);
+        self.shared_keys = all.filter(|key| !keys.insert(key.clone())).collect();
+        self
+    }
+
+    /// Begins to keep the bytes of a source.
+    pub(crate) fn writer(&self, source: &Source) -> Result<OriginWriter> {
+        let (name, key) = (source.name(), origin_key(source));
+        let key = match self.shared_keys.contains(&key) {
+            true => &name,
+            false => &key,
+        };
+        self.writer_of(source.tool, &name, key)
+    }
+}
+
+/// Names a source for its origin. Codex moves its files and compresses them, so only the name of the file counts.
+fn origin_key(source: &Source) -> String {
+    let name = source
+        .path
+        .file_name()
+        .filter(|_| source.tool == Tool::Codex);
+    match name {
+        Some(name) => {
+            let name = name.to_string_lossy();
+            name.strip_suffix(".zst").unwrap_or(&name).to_owned()
+        }
+        None => source.name(),
+    }
+}

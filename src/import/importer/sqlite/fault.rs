@@ -1,0 +1,33 @@
+//! The fault of a database from an error of SQLite.
+
+use crate::importer::native::{FaultKind, NativeError};
+use rusqlite::ErrorCode;
+
+/// The fault behind an error of SQLite.
+pub(super) fn failed(error: rusqlite::Error) -> NativeError {
+    let code = error.sqlite_error_code();
+    let kind = match code {
+        Some(
+            ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseLocked
+            | ErrorCode::FileLockingProtocolFailed,
+        ) => FaultKind::Locked,
+        Some(ErrorCode::NotADatabase) => FaultKind::NotDatabase,
+        Some(
+            ErrorCode::CannotOpen
+            | ErrorCode::PermissionDenied
+            | ErrorCode::SystemIoFailure
+            | ErrorCode::ReadOnly,
+        ) => FaultKind::Unreadable,
+        _ => FaultKind::Damaged,
+    };
+    let message = match kind {
+        FaultKind::Locked => {
+            "another program has locked the database: close it, or import again".to_owned()
+        }
+        FaultKind::NotDatabase => "the file is encrypted, or no SQLite database".to_owned(),
+        FaultKind::Damaged => format!("the database is damaged: {error}"),
+        FaultKind::UnknownSchema | FaultKind::Unreadable => error.to_string(),
+    };
+    NativeError::new(kind, message)
+}
