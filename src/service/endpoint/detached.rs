@@ -5,9 +5,9 @@
 //! lock, its stdout a pipe to the starter, its stderr the log. Through the pipe comes one line feed once the daemon
 //! listens, or the reason why it does not.
 
+use super::log_file;
 use super::place::Place;
-use super::start_lock::StartLock;
-use super::{START_TIMEOUT, log_file};
+use super::start_lock::{START_TIMEOUT, StartLock};
 use anyhow::{Context, bail};
 use std::ffi::OsString;
 use std::fs::File;

@@ -20,21 +20,17 @@ pub use activation::PassedSocket;
 pub use detached::Detached;
 pub use place::Place;
 pub(crate) use reach::peer_is_same_user;
+pub use start_lock::START_TIMEOUT;
 
 use anyhow::{Context, bail};
+use place::remove;
 use reach::Reach;
 use runtime_file::{DaemonInfo, RuntimeFile};
-use start_lock::StartLock;
+use start_lock::{LOCK_TIMEOUT, StartLock};
 use std::fs;
-use std::path::Path;
-use std::time::Duration;
 use treelined_files::os::file::{Identity, identity_of};
 use treelined_files::os::socket::{self, Listener};
 
-/// How long a starter waits until the daemon that it has started is ready.
-pub const START_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long to wait for another process that holds the lock: it may be waiting for a daemon itself.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Connections that wait to be accepted. The system lowers it to its own limit.
 const BACKLOG: i32 = 4096;
 
@@ -162,11 +158,5 @@ impl Drop for Endpoint {
         if self.bound.is_some() || self.runtime_file.is_some() {
             self.withdraw();
         }
-    }
-}
-
-fn remove(path: &Path) {
-    if let Err(error) = fs::remove_file(path) {
-        tracing::warn!(path = %path.display(), %error, "a file of the socket could not be removed");
     }
 }

@@ -6,6 +6,7 @@ use anyhow::{Context, bail};
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::fmt::Write;
+use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use treelined_files::os::file::{make_private, make_private_folder, owner_and_mode};
@@ -197,4 +198,11 @@ pub fn canonical(path: &Path) -> PathBuf {
         }
     }
     path.to_owned()
+}
+
+/// Removes a file of the socket; a failure is logged.
+pub(super) fn remove(path: &Path) {
+    if let Err(error) = fs::remove_file(path) {
+        tracing::warn!(path = %path.display(), %error, "a file of the socket could not be removed");
+    }
 }

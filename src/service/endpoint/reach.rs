@@ -1,8 +1,7 @@
 //! Connecting to the socket, and the user on the other side.
 
 use super::place::Place;
-use super::start_lock::StartLock;
-use super::{LOCK_TIMEOUT, START_TIMEOUT};
+use super::start_lock::{LOCK_TIMEOUT, START_TIMEOUT, StartLock};
 use anyhow::{Context, bail};
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::path::Path;

@@ -3,7 +3,7 @@
 //! The daemon holds the file's lock as long as it lives. So the file of a daemon that was killed is known as such,
 //! even if another process has its number.
 
-use super::place::Place;
+use super::place::{Place, remove};
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -107,7 +107,7 @@ impl RuntimeFile {
         let path = place.runtime_file();
         let own = status_of(&self.file).map(|status| status.identity).ok();
         if own.is_some() && identity_of(&path) == own {
-            super::remove(&path);
+            remove(&path);
         }
     }
 }

@@ -13,6 +13,11 @@ use std::time::{Duration, Instant};
 use treelined_files::os::file::{Location, identity_of, is_private, status_of};
 use treelined_files::os::handle::HandleAccess;
 
+/// How long a starter waits until the daemon that it has started is ready.
+pub const START_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long to wait for another process that holds the lock: it may be waiting for a daemon itself.
+pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// How long to wait between two tries.
 const PAUSE: Duration = Duration::from_millis(5);
 

@@ -3,7 +3,7 @@
 //! Both sleep in the kernel while the connection is idle. The reader of a socket ends its connection: a failed write
 //! and a request to end both end its input.
 
-use super::Server;
+use super::server::{EndReason, Server};
 use crate::daemon::connection::{Connection, Transport};
 use crate::extensions::{ExtensionRun, ExtensionSockets};
 use crate::rpc::Dispatcher;
@@ -31,19 +31,6 @@ pub(super) const LONGEST_END: Duration = SHUTDOWN_GRACE.saturating_add(LAST_WORD
 const READER_STACK: usize = 1 << 20;
 /// Bytes of the stack of a thread that writes.
 const WRITER_STACK: usize = 128 << 10;
-
-/// The reason why a connection ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum EndReason {
-    /// The input has ended; running requests may finish.
-    InputEnded,
-    /// A header block has no length, so the next message cannot be found.
-    BadBlock,
-    /// A signal, `shutdown`, or the end of the client's process.
-    Asked,
-    /// The client reads no more.
-    OutputBroken,
-}
 
 /// A connection with its dispatcher.
 pub(super) struct ServedConnection {

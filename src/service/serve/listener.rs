@@ -1,8 +1,8 @@
 //! Sockets on which clients connect.
 
-use super::Server;
 use super::connection::serve_socket;
 use super::refusals::Refusals;
+use super::server::Server;
 use crate::endpoint::peer_is_same_user;
 use std::io;
 use std::sync::Arc;

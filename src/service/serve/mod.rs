@@ -1,6 +1,6 @@
 //! Serving: the connections around a [`Daemon`], and the end of both (protocol.md §1, §10).
 //!
-//! [`connection`] has the threads of one connection, [`listener`] accepts clients of a socket, [`web`] those of a
+//! [`server`] has what connections share, [`connection`] the threads of one connection, [`listener`] accepts clients of a socket, [`web`] those of a
 //! WebSocket, and [`address`] names places to listen. [`refusals`] logs clients that are refused. A small runtime runs requests that wait. The main thread waits for the end, so that a reader
 //! blocked in `read` does not keep the process alive.
 //!
@@ -10,29 +10,30 @@ mod address;
 mod connection;
 mod listener;
 mod refusals;
+mod server;
 mod stdio;
 mod web;
 
 pub use address::ListenAddress;
 
-use self::connection::{EndReason, LAST_WORDS, LONGEST_END, serve_extension};
+use self::connection::{LAST_WORDS, LONGEST_END, serve_extension};
 use self::refusals::Refusals;
+use self::server::{EndReason, ServeEvent, Server};
 use self::stdio::StdioConnection;
 use crate::daemon::Daemon;
 use crate::endpoint::Endpoint;
 use crate::extensions::{ServeExtension, Supervisors};
 use crate::parts::Parts;
 use crate::settings::DaemonSettings;
-use crate::web::{WebListener, WebServer};
+use crate::web::WebListener;
 use anyhow::Context;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
-use tokio::runtime::{Handle, Runtime};
+use tokio::runtime::Runtime;
 use treelined_core::error::{Error, Kind};
 use treelined_core::id::Source;
 use treelined_files::clock::{SharedSource, SystemSource};
@@ -40,15 +41,6 @@ use treelined_files::lock::lock;
 use treelined_files::os::process;
 use treelined_files::os::signal::{self, EndSignal};
 use treelined_files::os::socket::Listener;
-
-/// An event that the main thread waits for.
-enum ServeEvent {
-    /// A signal.
-    Asked,
-    StdioEnded(EndReason),
-    /// The last connection has ended.
-    NoConnection,
-}
 
 /// The reason why the daemon ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,50 +50,6 @@ enum DaemonEnd {
     Stdio(EndReason),
     /// There was no connection for the time of `--idle-exit`.
     Idle,
-}
-
-/// The parts that all connections share.
-struct Server {
-    daemon: Arc<Daemon>,
-    runtime: Handle,
-    events: Mutex<Sender<ServeEvent>>,
-    /// The sockets with their runtime files.
-    endpoints: Mutex<Vec<Endpoint>>,
-    /// The page and the WebSocket, once they are served.
-    web: Mutex<Option<WebServer>>,
-    refusals: Refusals,
-    /// Set before extensions are asked to end, which are then not restarted.
-    extensions_end: Arc<AtomicBool>,
-}
-
-impl Server {
-    /// Reports an event to the main thread, which may have ended the daemon already.
-    fn report(&self, event: ServeEvent) {
-        let _late = lock(&self.events).send(event);
-    }
-
-    fn connection_ended(&self) {
-        if self.daemon.connections.count_clients() == 0 {
-            self.report(ServeEvent::NoConnection);
-        }
-    }
-
-    /// Asks all connections to end.
-    fn end_connections(&self) {
-        self.extensions_end.store(true, Ordering::Release);
-        for connection in self.daemon.connections.all() {
-            connection.ask_to_end();
-        }
-    }
-
-    /// Asks the connections of extensions to end.
-    fn end_extensions(&self) {
-        self.extensions_end.store(true, Ordering::Release);
-        let all = self.daemon.connections.all().into_iter();
-        for connection in all.filter(|connection| connection.extension().is_some()) {
-            connection.ask_to_end();
-        }
-    }
 }
 
 /// The places where a daemon serves.

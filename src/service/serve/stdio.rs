@@ -1,7 +1,7 @@
 //! The connection on stdin and stdout.
 
-use super::connection::{EndReason, ServedConnection};
-use super::{ServeEvent, Server};
+use super::connection::ServedConnection;
+use super::server::{EndReason, ServeEvent, Server};
 use crate::daemon::connection::Transport;
 use crate::stdio::Shortcut;
 use anyhow::Context;

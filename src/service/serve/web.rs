@@ -1,8 +1,8 @@
 //! The page and the WebSocket: a client of it is served as one of the Unix socket.
 
-use super::Server;
 use super::connection::serve_socket;
 use super::listener::MAX_CONNECTIONS;
+use super::server::Server;
 use crate::web::{WebAddress, WebBackend, WebListener, WebServer};
 use anyhow::{Context, bail};
 use std::sync::Arc;

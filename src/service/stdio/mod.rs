@@ -10,7 +10,6 @@ mod frame;
 mod outbox;
 mod shared;
 
-pub(crate) use frame::Framing;
 pub use frame::{Frame, FrameReader, id_in_head};
 pub(crate) use outbox::Class;
 pub use outbox::Outbox;

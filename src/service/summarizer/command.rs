@@ -1,6 +1,6 @@
 //! The `command` summarizer: the user's program reads the request and writes the summary (semantics.md §3.4).
 
-use super::{OnPiece, failed};
+use super::shared::{OnPiece, failed};
 use std::sync::Mutex;
 use treelined_core::error::Error;
 use treelined_core::json;

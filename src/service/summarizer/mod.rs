@@ -5,16 +5,15 @@
 
 pub(crate) mod command;
 pub mod llm;
+mod shared;
 
+pub(crate) use shared::OnPiece;
 use std::sync::Arc;
-use treelined_core::error::{Error, Kind};
+use treelined_core::error::Error;
 use treelined_core::summary::conversation::TokenBudget;
 use treelined_core::summary::{ModelName, Summary, SummaryRequest, outline};
 use treelined_files::blocking::blocking;
 use treelined_files::os::program::Program;
-
-/// Receives the text of a summary piece by piece, as it is written.
-pub(crate) type OnPiece<'a> = &'a (dyn Fn(&str) + Send + Sync);
 
 /// A configured summarizer.
 #[derive(Debug, Clone)]
@@ -67,10 +66,4 @@ impl Summarizer {
             Self::Llm(llm) => llm.summarize(&request, model, on_piece).await,
         }
     }
-}
-
-/// The error `summarizerFailed` with its cause.
-fn failed(cause: &str, message: impl Into<String>) -> Error {
-    let details = serde_json::json!({ "cause": cause });
-    Error::new(Kind::SummarizerFailed, message.into()).with_details(details)
 }

@@ -5,7 +5,6 @@
 //! client that does not read are those of every connection: a full WebSocket fills the socket pair, and that stops
 //! the writer of the connection.
 
-use super::server::WebBackend;
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use std::io::{self, ErrorKind};
 use std::pin::pin;
@@ -28,6 +27,17 @@ const FAREWELL: Duration = Duration::from_secs(1);
 const READ_BUFFER: usize = 16 << 10;
 /// The header before each message of the daemon.
 const LENGTH: &str = "Content-Length: ";
+
+/// The daemon that a WebSocket is a connection to.
+pub(crate) trait WebBackend: Send + Sync + 'static {
+    /// Serves a client that speaks the protocol with `Content-Length` framing on this socket.
+    fn connect(&self, stream: socket::Stream) -> anyhow::Result<()>;
+    fn is_ending(&self) -> bool;
+    /// The limit of a message from a client, in bytes.
+    fn max_message_bytes(&self) -> usize;
+    /// Logs that a client was refused.
+    fn refused(&self, why: &str);
+}
 
 /// Serves a client until one side ends.
 pub(super) async fn run(stream: impl AsyncRead + AsyncWrite + Unpin, backend: &dyn WebBackend) {

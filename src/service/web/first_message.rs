@@ -3,13 +3,15 @@
 //! A library for WebSockets reserves memory for the length that a frame announces. Here a client without a token
 //! gets [`MAX_BYTES`] at most.
 
-use super::HANDSHAKE;
 use super::token::Token;
 use serde::Deserialize;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
+/// How long a client may take for the headers of a request, and for its first message.
+pub(super) const HANDSHAKE: Duration = Duration::from_secs(5);
 /// Bytes of the longest first message.
 const MAX_BYTES: u16 = 4096;
 /// The first byte of an unfragmented text frame.

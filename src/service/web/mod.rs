@@ -17,14 +17,6 @@ mod server;
 mod token;
 
 pub use address::{WebAddress, WebListener};
+pub(crate) use bridge::WebBackend;
 pub use saved::{WebFolder, page_url};
-pub(crate) use server::{WebBackend, WebServer};
-
-use std::time::Duration;
-
-/// The most clients with a token at a time.
-const MAX_CLIENTS: usize = 64;
-/// The most connections without a token at a time.
-const MAX_GUESTS: usize = 512;
-/// How long a client may take for the headers of a request, and for its first message.
-const HANDSHAKE: Duration = Duration::from_secs(5);
+pub(crate) use server::WebServer;

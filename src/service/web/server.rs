@@ -1,11 +1,10 @@
 //! Accepts connections, and answers their requests: `GET /` is the page, `GET /ws` opens a WebSocket.
 
 use super::address::{WebAddress, WebListener};
-use super::bridge;
+use super::bridge::{self, WebBackend};
 use super::document;
-use super::first_message::{self, shows_token};
+use super::first_message::{self, HANDSHAKE, shows_token};
 use super::gate::Gate;
-use super::{HANDSHAKE, MAX_CLIENTS, MAX_GUESTS};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Extension, Request, State};
@@ -33,10 +32,13 @@ use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::{sleep, timeout};
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
-pub(crate) use treelined_files::os::socket::Stream;
 
 /// Bytes of the longest head of a request.
 const MAX_HEAD_BYTES: usize = 16 << 10;
+/// The most clients with a token at a time.
+const MAX_CLIENTS: usize = 64;
+/// The most connections without a token at a time.
+const MAX_GUESTS: usize = 512;
 /// The longest time from the connection to the end of the response.
 const LONGEST_REQUEST: Duration = Duration::from_secs(15);
 /// Bytes of the key of a WebSocket.
@@ -45,17 +47,6 @@ const KEY_BYTES: usize = 16;
 const PAUSE: Duration = Duration::from_millis(100);
 /// How long the end of a daemon waits until its clients know of it.
 const LONGEST_FAREWELL: Duration = Duration::from_secs(1);
-
-/// The daemon that a WebSocket is a connection to.
-pub(crate) trait WebBackend: Send + Sync + 'static {
-    /// Serves a client that speaks the protocol with `Content-Length` framing on this socket.
-    fn connect(&self, stream: Stream) -> anyhow::Result<()>;
-    fn is_ending(&self) -> bool;
-    /// The limit of a message from a client, in bytes.
-    fn max_message_bytes(&self) -> usize;
-    /// Logs that a client was refused.
-    fn refused(&self, why: &str);
-}
 
 /// A port that serves the page and the WebSocket.
 pub(crate) struct WebServer {

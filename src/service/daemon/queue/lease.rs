@@ -1,8 +1,10 @@
 //! The place of a job in its queue, then the lease of its session.
 
 use super::openers::{Access, Departure, Openings};
-use super::state::{Job, JobKey, Queue, QueuedJob, Ready, WaitsFor, read_only};
-use super::{Queues, Scope, Sessions};
+use super::state::read_only;
+use super::types::{
+    Job, JobKey, Lease, Queue, QueuedJob, Queues, Ready, Scope, Sessions, WaitsFor,
+};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,17 +15,6 @@ use treelined_core::error::{Error, Result};
 use treelined_core::id::ConnectionId;
 use treelined_files::cancel::Cancel;
 use treelined_files::lock::lock;
-
-/// The right to work on a session, until dropped.
-#[must_use]
-pub(crate) struct Lease<Q: Sessions> {
-    pub(super) queues: Arc<Queues<Q>>,
-    pub(super) id: Arc<str>,
-    /// `None` if the session is not open.
-    pub(super) open: Option<Arc<Q::Open>>,
-    /// The access of the job's connection when the job began; `None` if the session is not open for it.
-    pub(super) access: Option<Access>,
-}
 
 /// A place in a queue, which becomes the lease. Dropping it gives up the place.
 #[must_use]

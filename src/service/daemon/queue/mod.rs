@@ -18,15 +18,17 @@ mod openers;
 mod state;
 #[cfg(test)]
 mod tests;
+mod types;
 
-pub(crate) use lease::{ImportPlace, Lease, Place, Unnamed};
+pub(crate) use lease::{ImportPlace, Place, Unnamed};
 pub(crate) use openers::{Access, Departure, Openings};
+pub(crate) use types::{Asker, Lease, Queues, Scope, Sessions, Spawn};
 
-use self::state::{Job, JobKey, QueuedJob, Ready, RunningJob, State, WaitsFor};
+use self::state::run_here;
+use self::types::{Job, JobKey, QueuedJob, Ready, RunningJob, State, WaitsFor};
 use hashbrown::HashMap;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -36,51 +38,6 @@ use treelined_core::error::{Error, Result};
 use treelined_core::id::ConnectionId;
 use treelined_files::cancel::Cancel;
 use treelined_files::lock::lock;
-
-/// The types of the queues.
-pub(crate) trait Sessions: Sized + Send + Sync + 'static {
-    /// An open session.
-    type Open: Send + Sync + 'static;
-    /// One append that waits to be written.
-    type Append: Send + 'static;
-
-    /// Writes adjacent appends of the queue.
-    fn write(lease: Lease<Self>, appends: VecDeque<Self::Append>);
-
-    /// Answers an append with an error.
-    fn refuse(append: Self::Append, error: Error);
-}
-
-/// The effect of a job on the set of open sessions and of session files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
-    /// None: it needs an open session, and fails with `sessionNotFound` without one.
-    Session,
-    /// Opens a session.
-    Open,
-    /// Creates a session with an id that a client may have chosen.
-    Create,
-    /// Creates a session with an id that no other request can name yet.
-    CreateFresh,
-    /// Closes, deletes, restores or copies a session.
-    Change,
-}
-
-/// The connection for which a job runs; `None` for the daemon's own jobs.
-pub(crate) type Asker = Option<ConnectionId>;
-
-/// Starts a job on another thread.
-pub(crate) type Spawn = Box<dyn Fn(Box<dyn FnOnce() + Send>) + Send + Sync>;
-
-/// The queues of all sessions.
-pub(crate) struct Queues<Q: Sessions> {
-    state: Mutex<State<Q>>,
-    spawn: Spawn,
-    /// The number of waiters in [`Self::until`].
-    observers: AtomicUsize,
-    /// Notified when a job ends, if there are waiters.
-    ended: Notify,
-}
 
 impl<Q: Sessions> Queues<Q> {
     pub(crate) fn new(spawn: Spawn) -> Arc<Self> {
@@ -479,11 +436,6 @@ impl<Q: Sessions> Queues<Q> {
             self.ended.notify_waiters();
         }
     }
-}
-
-/// Runs a job. A job that panics has dropped its lease and its answer before this returns.
-fn run_here(job: impl FnOnce()) {
-    let _logged_by_the_panic_hook = catch_unwind(AssertUnwindSafe(job));
 }
 
 struct Observer<'a>(&'a AtomicUsize);

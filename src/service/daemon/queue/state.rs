@@ -2,37 +2,15 @@
 //! it neither runs a job nor drops a lease.
 
 use super::openers::{Access, Openers};
-use super::{Asker, Lease, Queues, Scope, Sessions, run_here};
-use hashbrown::HashMap;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use super::types::{
+    Asker, Job, JobKey, Lease, Queue, QueuedJob, Queues, Ready, RunningJob, Scope, Sessions, State,
+    WaitsFor,
+};
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use treelined_core::error::{Error, Kind, Result};
-
-pub(super) struct State<Q: Sessions> {
-    /// Number of the next job. Jobs of one session run in the order of their numbers.
-    pub(super) next: u64,
-    pub(super) queues: HashMap<Arc<str>, Queue<Q>>,
-    /// Jobs for the only open session, which is unknown until all earlier registry jobs end.
-    pub(super) only: BTreeMap<JobKey, QueuedJob<Q>>,
-    /// Requests for files whose header will be read soon.
-    pub(super) headers: BTreeSet<JobKey>,
-    /// Requests for files whose header takes long to find.
-    pub(super) late_headers: BTreeSet<JobKey>,
-    /// Jobs of another scope than `Session` that still run or wait.
-    pub(super) registry: BTreeSet<JobKey>,
-    /// Imports, which write files of sessions that are not open.
-    pub(super) imports: BTreeSet<JobKey>,
-    /// Queues whose appends wait for more appends.
-    pub(super) held: Vec<Arc<str>>,
-}
-
-/// Identifies a job. The jobs of one connection have an order also where they concern several sessions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct JobKey {
-    pub(super) by: Asker,
-    pub(super) number: u64,
-}
 
 impl JobKey {
     /// The keys of the same connection's earlier jobs.
@@ -46,54 +24,6 @@ impl JobKey {
         let number = u64::MAX;
         JobKey { by, number }.earlier()
     }
-}
-
-/// The queue of one session.
-pub(super) struct Queue<Q: Sessions> {
-    pub(super) open: Option<Arc<Q::Open>>,
-    pub(super) openers: Openers,
-    pub(super) running: Option<RunningJob>,
-    /// Ascending by number.
-    pub(super) waiting: VecDeque<QueuedJob<Q>>,
-    pub(super) is_held: bool,
-}
-
-pub(super) struct RunningJob {
-    pub(super) key: JobKey,
-    pub(super) scope: Scope,
-}
-
-pub(super) struct QueuedJob<Q: Sessions> {
-    pub(super) key: JobKey,
-    pub(super) scope: Scope,
-    pub(super) waits_for: WaitsFor,
-    pub(super) job: Job<Q>,
-}
-
-pub(super) enum Job<Q: Sessions> {
-    Append(Q::Append),
-    Run(Run<Q>),
-}
-
-pub(super) type Run<Q> = Box<dyn FnOnce(Result<Lease<Q>>) + Send>;
-
-/// The earlier requests that a job waits for because they may concern its session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum WaitsFor {
-    Nothing,
-    /// Requests that name no session.
-    Only,
-    /// Also requests for files whose header will be read soon.
-    Headers,
-    /// Also requests for files whose header takes long to find.
-    LateHeaders,
-}
-
-/// A job that may begin, or that failed before it began.
-pub(super) enum Ready<Q: Sessions> {
-    Write(Lease<Q>, VecDeque<Q::Append>),
-    Run(Result<Lease<Q>>, Run<Q>),
-    Refuse(Q::Append, Error),
 }
 
 impl<Q: Sessions> State<Q> {
@@ -400,4 +330,9 @@ impl<Q: Sessions> Ready<Q> {
             Self::Refuse(append, error) => Q::refuse(append, error),
         });
     }
+}
+
+/// Runs a job. A job that panics has dropped its lease and its answer before this returns.
+pub(super) fn run_here(job: impl FnOnce()) {
+    let _logged_by_the_panic_hook = catch_unwind(AssertUnwindSafe(job));
 }

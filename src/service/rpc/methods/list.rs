@@ -1,6 +1,6 @@
 //! `list_sessions`: filters, order and pages of rows (protocol.md §3). The catalogue makes the rows.
 
-use super::team_rows::{self, LogMembers};
+use super::team_rows::{self, LogMembers, words};
 use crate::daemon::call::Call;
 use crate::daemon::convert;
 use crate::daemon::session_row::{is_of, path_of, session_row, shortened_row, shown_row};
@@ -187,15 +187,6 @@ fn result(
     }
     out.push(b'}');
     Ok(out)
-}
-
-/// The words of the query, in lower case.
-pub(super) fn words(params: &wire::ListSessionsParams) -> Vec<String> {
-    let words = params
-        .query
-        .iter()
-        .flat_map(|query| query.split_whitespace());
-    words.map(str::to_lowercase).collect()
 }
 
 fn filtered(

@@ -144,7 +144,7 @@ impl<'p> Selection<'p> {
         Self {
             params,
             cwd: params.cwd.as_deref().map(name::directory),
-            words: super::list::words(params),
+            words: words(params),
         }
     }
 
@@ -168,6 +168,15 @@ impl<'p> Selection<'p> {
                 self.words.iter().all(|word| text.contains(word.as_str()))
             })
     }
+}
+
+/// The words of the query, in lower case.
+pub(super) fn words(params: &wire::ListSessionsParams) -> Vec<String> {
+    let words = params
+        .query
+        .iter()
+        .flat_map(|query| query.split_whitespace());
+    words.map(str::to_lowercase).collect()
 }
 
 #[cfg(test)]

@@ -4,8 +4,12 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::queue::*;
 use super::writer::{CHUNK, SMALL};
-use super::*;
+use crate::stdio::frame::Framing;
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
 
 const LIMIT: usize = 1000;
 

@@ -1,6 +1,8 @@
 //! Frames queued messages, and writes small ones together.
 
-use super::{Framing, Outbox, OutboxItem};
+use super::queue::{KEEP, Outbox, OutboxItem, Phase};
+use crate::stdio::frame::Framing;
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};
 use std::time::Duration;
 
@@ -11,6 +13,42 @@ pub(super) const SMALL: usize = 64 * 1024;
 pub(super) const CHUNK: usize = 256 * 1024;
 /// Pause before writing again to an output that another process made non-blocking.
 const RETRY: Duration = Duration::from_millis(1);
+
+impl Outbox {
+    /// The body of the writer thread: writes queued messages until [`close`](Self::close).
+    ///
+    /// # Errors
+    ///
+    /// The first error of the output, including `BrokenPipe`; the outbox is broken from then on.
+    /// `Interrupted` and `WouldBlock` are retried.
+    pub fn run(&self, output: &mut impl Write) -> io::Result<()> {
+        let result = self.write_all(output);
+        if result.is_err() {
+            let mut state = self.lock();
+            state.phase = Phase::Broken;
+            state.unread = 0;
+            drop(state.take(VecDeque::new()));
+            self.notify_room(state);
+        }
+        result
+    }
+
+    fn write_all(&self, output: &mut impl Write) -> io::Result<()> {
+        let mut writer = Writer::new(self, output);
+        let mut batch = VecDeque::new();
+        while let Some((full, framing)) = self.next_batch(batch) {
+            batch = full;
+            while let Some(item) = batch.pop_front() {
+                writer.write(item, framing)?;
+            }
+            writer.flush()?;
+            if batch.capacity() > KEEP {
+                batch = VecDeque::new();
+            }
+        }
+        Ok(())
+    }
+}
 
 /// Frames messages and collects the small ones.
 pub(super) struct Writer<'a, W> {

@@ -1,9 +1,10 @@
 //! Anthropic's Messages API: builds a request and reads its stream of events.
 
-use super::{EventContent, ModelFailure, Outgoing, Usage, identifier};
+use super::api::{EventContent, ModelFailure, Outgoing, StreamReader, identifier};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::Deserialize;
 use serde_json::json;
+use treelined_core::summary::Usage;
 use treelined_core::summary::prompt::Prompt;
 
 pub(super) fn request(model_id: &str, prompt: &Prompt, max_tokens: u64) -> Outgoing {
@@ -91,7 +92,7 @@ struct AnthropicUsage {
     cache_creation_input_tokens: Option<u64>,
 }
 
-impl super::StreamReader for AnthropicReader {
+impl StreamReader for AnthropicReader {
     fn take(&mut self, data: &str) -> Result<EventContent, ModelFailure> {
         let event: Event = serde_json::from_str(data).map_err(|_| ModelFailure::BadResponse)?;
         match event {

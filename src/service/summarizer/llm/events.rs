@@ -4,7 +4,7 @@
 //! Time is linear in the bytes, and memory is at most [`MAX_EVENT_BYTES`] and a chunk. `eventsource-stream`
 //! copies the rest of a chunk for every event and has no limit.
 
-use super::ModelFailure;
+use super::api::ModelFailure;
 use std::collections::VecDeque;
 
 /// Longest single event, in bytes.

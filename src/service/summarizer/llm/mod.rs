@@ -10,28 +10,29 @@
 
 mod address;
 mod anthropic;
+mod api;
 mod events;
 mod openai;
 mod pause;
 mod secret;
 
-use super::{OnPiece, failed};
+use self::api::{EventContent, ModelFailure, Outgoing, StreamReader, identifier};
+use super::shared::OnPiece;
 use address::{endpoint, is_loopback};
 use events::EventSplitter;
 use futures_util::StreamExt;
 use pause::retry_after;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Response, StatusCode, Url, redirect};
 use secrecy::{ExposeSecret, SecretString};
 use secret::Redactor;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use treelined_core::error::{Error, Kind};
 use treelined_core::summary::conversation::TokenBudget;
-use treelined_core::summary::{ModelName, Summary, SummaryRequest, Usage, prompt};
+use treelined_core::summary::{ModelName, Summary, SummaryRequest, prompt};
 
 /// The longest response that is read, in bytes, everything around the text included.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
@@ -39,9 +40,6 @@ const MAX_ANSWER_BYTES: usize = 16 << 20;
 const MAX_FAILURE_BYTES: usize = 16 << 10;
 /// The longest pause of a server's `Retry-After` that is waited for.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
-/// The longest pause reported to clients, in milliseconds: the largest integer that JavaScript represents
-/// exactly.
-const MAX_TOLD_MS: u64 = (1 << 53) - 1;
 /// Pause before the second attempt; doubled for each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
@@ -351,159 +349,6 @@ impl Llm {
     }
 }
 
-/// A request in the form of the provider's API.
-struct Outgoing {
-    path: &'static str,
-    headers: HeaderMap,
-    body: Vec<u8>,
-}
-
-/// Reads the events of a stream.
-trait StreamReader {
-    fn take(&mut self, data: &str) -> Result<EventContent, ModelFailure>;
-    /// Whether the answer is complete if the stream ends here.
-    fn is_complete(&self) -> bool;
-    /// The usage; an error if the answer is no summary.
-    fn finish(self) -> Result<Option<Usage>, ModelFailure>;
-}
-
-/// The content of an event.
-enum EventContent {
-    Text(String),
-    Nothing,
-    /// The end of the answer.
-    End,
-}
-
-/// Why there is no summary.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ModelFailure {
-    /// The server could not be reached.
-    Connect,
-    /// A time limit has passed: `connect`, `idle` or `total`.
-    Timeout(&'static str),
-    /// A response with a status other than 200.
-    Status {
-        status: StatusCode,
-        retry_after: Option<Duration>,
-        /// The provider's code for the failure.
-        code: Option<String>,
-    },
-    /// An error event in the stream, with the provider's code.
-    InStream(Option<String>),
-    /// The stream ended before the answer was complete.
-    Cut,
-    /// The answer reached the model's output limit.
-    Truncated,
-    Empty,
-    /// The model or its provider refused to answer.
-    Refused,
-    /// The model called a tool.
-    ToolCall,
-    /// The answer exceeds [`MAX_ANSWER_BYTES`].
-    TooLong,
-    /// The response does not follow the provider's API.
-    BadResponse,
-    /// The key contains characters that a header cannot hold.
-    BadKey,
-}
-
-impl ModelFailure {
-    /// The name of the cause for programs.
-    pub(crate) fn cause(&self) -> &'static str {
-        match self {
-            ModelFailure::Connect => "connect",
-            ModelFailure::Timeout(_) => "timeout",
-            ModelFailure::Status { status, .. } => match status.as_u16() {
-                429 => "rateLimited",
-                401 | 403 => "unauthorized",
-                _ => "http",
-            },
-            ModelFailure::InStream(_) => "provider",
-            ModelFailure::Cut => "cut",
-            ModelFailure::Truncated => "truncated",
-            ModelFailure::Empty => "empty",
-            ModelFailure::Refused => "refused",
-            ModelFailure::ToolCall => "toolCall",
-            ModelFailure::TooLong => "tooLong",
-            ModelFailure::BadResponse => "badResponse",
-            ModelFailure::BadKey => "badKey",
-        }
-    }
-
-    /// Removes the key from the server's code.
-    fn redacted(mut self, redactor: &Redactor<'_>) -> Self {
-        if let ModelFailure::Status { code, .. } | ModelFailure::InStream(code) = &mut self {
-            *code = code.take().and_then(|code| redactor.word(code));
-        }
-        self
-    }
-
-    /// Whether another attempt may succeed.
-    fn is_passing(&self) -> bool {
-        match self {
-            ModelFailure::Connect
-            | ModelFailure::Cut
-            | ModelFailure::Timeout("connect" | "idle") => true,
-            ModelFailure::Status { status, .. } => {
-                status.is_server_error() || matches!(status.as_u16(), 408 | 429)
-            }
-            ModelFailure::InStream(code) => code.as_deref() == Some("overloaded_error"),
-            _ => false,
-        }
-    }
-
-    fn retry_after(&self) -> Option<Duration> {
-        match self {
-            ModelFailure::Status { retry_after, .. } => *retry_after,
-            _ => None,
-        }
-    }
-
-    fn into_error(self, model: &ModelName) -> Error {
-        let ModelName { provider, model_id } = model;
-        let message = format!("no summary by {model_id:?} of {provider:?}: {self}");
-        let mut error = failed(self.cause(), message);
-        if let ModelFailure::Status { status, .. } = &self
-            && let Some(details) = error.details.as_mut()
-            && let Some(details) = details.as_object_mut()
-        {
-            details.insert("status".to_owned(), status.as_u16().into());
-        }
-        let after = self.retry_after();
-        let after = after.and_then(|after| u64::try_from(after.as_millis()).ok());
-        error.retry_after_ms = after.filter(|after| *after <= MAX_TOLD_MS);
-        error
-    }
-}
-
-impl fmt::Display for ModelFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ModelFailure::Connect => f.write_str("its server cannot be reached"),
-            ModelFailure::Timeout(limit) => write!(f, "the {limit} timeout has passed"),
-            ModelFailure::Status { status, code, .. } => {
-                write!(f, "its server answered {}", status.as_u16())?;
-                code.as_ref().map_or(Ok(()), |code| write!(f, " ({code})"))
-            }
-            ModelFailure::InStream(code) => {
-                f.write_str("its server failed while it answered")?;
-                code.as_ref().map_or(Ok(()), |code| write!(f, " ({code})"))
-            }
-            ModelFailure::Cut => f.write_str("the answer broke off"),
-            ModelFailure::Truncated => {
-                f.write_str("the answer was longer than the model may write")
-            }
-            ModelFailure::Empty => f.write_str("the answer was empty"),
-            ModelFailure::Refused => f.write_str("the request was refused"),
-            ModelFailure::ToolCall => f.write_str("the model called a tool"),
-            ModelFailure::TooLong => f.write_str("the answer was too long"),
-            ModelFailure::BadResponse => f.write_str("the answer could not be understood"),
-            ModelFailure::BadKey => f.write_str("the key cannot be sent"),
-        }
-    }
-}
-
 /// `error.type` or `error.code` of a response's body. Only a short identifier is returned, since other text
 /// might contain the key.
 fn error_code(body: &[u8]) -> Option<String> {
@@ -513,11 +358,6 @@ fn error_code(body: &[u8]) -> Option<String> {
         .iter()
         .find_map(|name| error.get(name)?.as_str())?;
     identifier(code)
-}
-
-fn identifier(code: &str) -> Option<String> {
-    let is_plain = code.len() <= 40 && code.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
-    is_plain.then(|| code.to_owned())
 }
 
 /// The built-in context window of a model in tokens, by the beginning of its id.

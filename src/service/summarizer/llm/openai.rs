@@ -1,9 +1,10 @@
 //! OpenAI's Chat Completions API, which many other servers offer too: builds a request and reads its stream.
 
-use super::{EventContent, ModelFailure, Outgoing, Usage, identifier};
+use super::api::{EventContent, ModelFailure, Outgoing, StreamReader, identifier};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use treelined_core::summary::Usage;
 use treelined_core::summary::prompt::Prompt;
 
 /// Sends no limit of the answer's length, since servers differ in the name of that member.
@@ -68,7 +69,7 @@ struct PromptDetails {
     cached_tokens: Option<u64>,
 }
 
-impl super::StreamReader for OpenAiReader {
+impl StreamReader for OpenAiReader {
     fn take(&mut self, data: &str) -> Result<EventContent, ModelFailure> {
         if data.trim() == "[DONE]" {
             return Ok(EventContent::End);

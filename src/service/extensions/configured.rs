@@ -1,0 +1,96 @@
+//! The configured extensions, and the connections of those that run.
+
+use crate::hooks::OnFailure;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use treelined_core::id::ConnectionId;
+use treelined_files::lock::lock;
+use treelined_files::os::program::Executable;
+use treelined_wire::BeforeEvent;
+
+/// The variable that names an extension to its program. A daemon with this variable starts no extensions: the program
+/// of an extension may run a daemon.
+pub const NAME_VARIABLE: &str = "TREELINED_EXTENSION";
+
+/// A client that the daemon starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Extension {
+    /// The name that other clients see.
+    pub name: String,
+    pub executable: Executable,
+    pub sessions: ExtensionSessions,
+    /// The events for which `on_failure` answers if the extension cannot.
+    pub answers: Vec<BeforeEvent>,
+    pub on_failure: OnFailure,
+    /// The configuration file that names it.
+    pub named_in: PathBuf,
+}
+
+/// The sessions that are open for an extension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExtensionSessions {
+    /// Those that it opens.
+    Own,
+    /// Also those that are open for any other connection.
+    All,
+}
+
+/// The configured extensions, in the order of the configuration.
+#[derive(Default)]
+pub(crate) struct Extensions {
+    list: Vec<ConfiguredExtension>,
+}
+
+struct ConfiguredExtension {
+    extension: Arc<Extension>,
+    /// Its connection, while it is ready.
+    connection: Mutex<Option<ConnectionId>>,
+}
+
+impl Extensions {
+    pub(crate) fn new(extensions: Vec<Extension>) -> Self {
+        let configured = extensions.into_iter().map(|extension| ConfiguredExtension {
+            extension: Arc::new(extension),
+            connection: Mutex::default(),
+        });
+        Self {
+            list: configured.collect(),
+        }
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = (usize, &Arc<Extension>)> {
+        let extensions = self.list.iter().map(|configured| &configured.extension);
+        extensions.enumerate()
+    }
+
+    pub(crate) fn get(&self, number: usize) -> Option<&Extension> {
+        self.list
+            .get(number)
+            .map(|configured| &*configured.extension)
+    }
+
+    /// The extension's connection, if it is ready.
+    pub(crate) fn connection(&self, number: usize) -> Option<ConnectionId> {
+        self.list
+            .get(number)
+            .and_then(|configured| *lock(&configured.connection))
+    }
+
+    /// Notes that the extension has introduced itself on this connection.
+    pub(crate) fn set_ready(&self, number: usize, connection: ConnectionId) {
+        if let Some(configured) = self.list.get(number) {
+            *lock(&configured.connection) = Some(connection);
+        }
+    }
+
+    /// Notes that this connection of the extension has ended.
+    pub(crate) fn set_ended(&self, number: usize, connection: ConnectionId) {
+        if let Some(configured) = self.list.get(number) {
+            let mut current = lock(&configured.connection);
+            // A later run may be ready already.
+            if *current == Some(connection) {
+                *current = None;
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The parts that all connections share.
+
+use super::refusals::Refusals;
+use crate::daemon::Daemon;
+use crate::endpoint::Endpoint;
+use crate::web::WebServer;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
+use tokio::runtime::Handle;
+use treelined_files::lock::lock;
+
+/// The reason why a connection ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EndReason {
+    /// The input has ended; running requests may finish.
+    InputEnded,
+    /// A header block has no length, so the next message cannot be found.
+    BadBlock,
+    /// A signal, `shutdown`, or the end of the client's process.
+    Asked,
+    /// The client reads no more.
+    OutputBroken,
+}
+
+/// An event that the main thread waits for.
+pub(super) enum ServeEvent {
+    /// A signal.
+    Asked,
+    StdioEnded(EndReason),
+    /// The last connection has ended.
+    NoConnection,
+}
+
+/// The parts that all connections share.
+pub(super) struct Server {
+    pub(super) daemon: Arc<Daemon>,
+    pub(super) runtime: Handle,
+    pub(super) events: Mutex<Sender<ServeEvent>>,
+    /// The sockets with their runtime files.
+    pub(super) endpoints: Mutex<Vec<Endpoint>>,
+    /// The page and the WebSocket, once they are served.
+    pub(super) web: Mutex<Option<WebServer>>,
+    pub(super) refusals: Refusals,
+    /// Set before extensions are asked to end, which are then not restarted.
+    pub(super) extensions_end: Arc<AtomicBool>,
+}
+
+impl Server {
+    /// Reports an event to the main thread, which may have ended the daemon already.
+    pub(super) fn report(&self, event: ServeEvent) {
+        let _late = lock(&self.events).send(event);
+    }
+
+    pub(super) fn connection_ended(&self) {
+        if self.daemon.connections.count_clients() == 0 {
+            self.report(ServeEvent::NoConnection);
+        }
+    }
+
+    /// Asks all connections to end.
+    pub(super) fn end_connections(&self) {
+        self.extensions_end.store(true, Ordering::Release);
+        for connection in self.daemon.connections.all() {
+            connection.ask_to_end();
+        }
+    }
+
+    /// Asks the connections of extensions to end.
+    pub(super) fn end_extensions(&self) {
+        self.extensions_end.store(true, Ordering::Release);
+        let all = self.daemon.connections.all().into_iter();
+        for connection in all.filter(|connection| connection.extension().is_some()) {
+            connection.ask_to_end();
+        }
+    }
+}
