@@ -1,7 +1,7 @@
 //! For each kind of failure: the cause, and the remedy for a client. The schema and the reference are made from this
 //! table.
 
-use super::Kind;
+use super::kind::Kind;
 
 /// The explanation of a kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,6 +7,7 @@ pub mod compact;
 pub mod fork;
 pub mod leaf;
 pub mod navigate;
+mod new_entry;
 pub(crate) mod path_rules;
 mod paths;
 pub mod pick;
@@ -14,10 +15,9 @@ pub mod subtree;
 pub mod validate;
 
 use crate::id::{self, EntryId, Source};
-use crate::json;
 use crate::json::quoted_or_null;
-use crate::timestamp;
 use crate::tree::Tree;
+use crate::{json, timestamp};
 use hashbrown::HashSet;
 
 /// Lines that a flow has planned, ready to be written.

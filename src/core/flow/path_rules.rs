@@ -2,7 +2,7 @@
 //! entries of its path, and a context edit changes a message of the context at its parent. Any other
 //! reference would silently have no effect, so it is refused.
 
-use super::append::NewEntry;
+use super::new_entry::NewEntry;
 use super::paths::Paths;
 use crate::context::agent;
 use crate::entry::{Kind, Role};

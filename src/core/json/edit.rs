@@ -2,7 +2,9 @@
 //! members. An edit keeps all other bytes.
 
 use super::plain::next_to_escape;
-use super::{Member, Members, Span, skip_space};
+use super::read::{Member, Members};
+use super::scan::skip_space;
+use super::span::Span;
 use crate::bytes::part;
 
 /// Appends `texts` as an array of string literals.

@@ -4,8 +4,8 @@
 
 use std::borrow::Cow;
 
-use super::Malformed;
 use super::block::{self, BLOCK, Marks};
+use super::span::Malformed;
 
 /// Decodes a JSON string literal, quotes included; `None` if `raw` is anything else. Lone
 /// surrogates and invalid UTF-8 become U+FFFD. Borrowed when there is nothing to decode.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::test_support::random::Random;
 use serde::de::IgnoredAny;
+use std::borrow::Cow;
 
 /// serde_json passing a value over has the same grammar: no limits, no Unicode.
 fn is_json(text: &[u8]) -> bool {

@@ -2,7 +2,9 @@
 //!
 //! Nothing recurses: nesting costs one bit per level.
 
-use super::{Key, Malformed, Nesting, Span, skip_key, skip_scalar, skip_space, skip_string};
+use super::literal::skip_string;
+use super::scan::{Key, Nesting, skip_key, skip_scalar, skip_space};
+use super::span::{Malformed, Span};
 
 /// Receives the parts of a walk. An empty container is a [`Visitor::leaf`].
 pub trait Visitor {

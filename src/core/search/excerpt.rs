@@ -1,5 +1,6 @@
 //! The excerpt of a field around its match.
 
+use super::fields::each_field;
 use super::fold::{push_folded, push_folded_char};
 use super::matcher::{Matcher, decoded};
 use super::query::{Needles, Query};
@@ -104,7 +105,7 @@ impl<'q> BestField<'q> {
     /// Examines all fields of a stored line, until none could be better. Most fields need not be decoded.
     pub fn see_line(&mut self, line: &[u8], kind: Kind) -> ControlFlow<()> {
         let mut seen = ControlFlow::Continue(());
-        super::each_field(line, kind, |raw| {
+        each_field(line, kind, |raw| {
             self.matcher.begin(0);
             let _seen = self.matcher.see_raw(raw);
             seen = self.take(|| decoded(raw).into_owned());

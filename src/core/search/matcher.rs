@@ -1,5 +1,6 @@
 //! Tests whether one entry matches a query.
 
+use super::fields::each_field;
 use super::fold::push_folded;
 use super::prefilter::Presence;
 use super::query::{Needles, Query};
@@ -58,7 +59,7 @@ impl<'q> Matcher<'q> {
     /// Searches all fields of a stored line.
     pub fn see_line(&mut self, line: &[u8], kind: Kind) {
         if !self.is_match() && self.may_add(line) {
-            super::each_field(line, kind, |raw| self.see_raw(raw));
+            each_field(line, kind, |raw| self.see_raw(raw));
         }
     }
 

@@ -1,6 +1,6 @@
 //! The number of lines that a call adds to files and removes from them, as far as its arguments tell.
 
-use super::{CallArguments, FileAccess, elements};
+use super::call::{CallArguments, FileAccess, elements};
 use crate::json;
 use std::borrow::Cow;
 

@@ -1,4 +1,6 @@
 use super::*;
+use crate::tools::call::SHORT;
+use std::borrow::Cow;
 
 #[track_caller]
 fn check(name: &str, arguments: &str, summary: &str) {

@@ -1,6 +1,7 @@
 //! The common ancestor of two nodes.
 
-use super::{Node, Tree, raw, some};
+use super::node::{Node, raw, some};
+use super::state::Tree;
 
 impl Tree {
     /// The deepest node that is an ancestor of both, or one of them; `None` if there is none.

@@ -1,8 +1,11 @@
 //! The steps below the step of the leaf that other writers append. Each entry is examined once, when it arrives, so
 //! that a request that names its leaf does not examine all of them again.
 
+use super::flags::Flags;
 use super::lineage::Lineage;
-use super::{Flags, Kind, NONE, Node, Tree, raw};
+use super::node::{NONE, Node, raw};
+use super::state::Tree;
+use crate::entry::Kind;
 use hashbrown::HashMap;
 
 /// Most entries that are kept.

@@ -1,6 +1,8 @@
 //! Whether a file opens beside its newest step (session-file.md §4.2).
 
-use super::{Flags, Node, Tree};
+use super::flags::Flags;
+use super::node::Node;
+use super::state::Tree;
 use crate::entry::{Kind, Role};
 
 /// A file that opens on another branch than that of its newest step, although nobody went there.

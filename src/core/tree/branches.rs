@@ -1,8 +1,9 @@
 //! The branches of a tree: the tip of each, and where it forked off.
 
+use super::node::Node;
+use super::state::Tree;
 use super::steps;
 use crate::entry::{Kind, Role};
-use crate::tree::{Node, Tree};
 
 /// One branch. Bookkeeping makes no branches: it is skipped on the way up and down.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //!
 //! Opening a session uses no children, so it does not pay for them.
 
-use super::{NONE, NodeRow};
+use super::node::{NONE, NodeRow};
 use crate::entry::Kind;
 use std::sync::OnceLock;
 

@@ -1,6 +1,9 @@
 //! Facts of an entry that the tree keeps: labels, the session's name, moves, references to other entries.
 
-use super::{Cause, Flags, Label, Move, NO_TIME, Node, Position, Tree};
+use super::flags::Flags;
+use super::moves::{Cause, Move, Position};
+use super::node::{Label, NO_TIME, Node};
+use super::state::Tree;
 use crate::entry::{Envelope, Facts, KEEP, Kind, NO_MOVE, Role};
 use crate::name;
 use crate::timestamp::{self, Millis};

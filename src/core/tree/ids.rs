@@ -1,6 +1,6 @@
 //! Ids in a tree: hashed for the table of ids, and stored one behind the other.
 
-use super::NodeRow;
+use super::node::NodeRow;
 use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher;
 

@@ -4,13 +4,15 @@
 //! is no text make the image invalid. Data that follows from the rest (children, roots, the table of ids)
 //! is computed again.
 
-use super::ids::id_of;
+use super::flags::Flags;
+use super::ids::{IdHash, IdHasher, id_of};
+use super::moves::{Cause, Move, Moves, Position};
+use super::node::{Label, NONE, Node, NodeRow};
+use super::state::Tree;
 use super::waiting::{Waiters, WaitingNode};
-use super::{
-    Cause, Flags, IdHash, IdHasher, Label, Millis, Move, Moves, NONE, Node, NodeRow, Position, Tree,
-};
 use crate::bytes::{Cursor, Fields};
 use crate::entry::{Kind, Role};
+use crate::timestamp::Millis;
 use hashbrown::{HashMap, HashTable};
 
 /// Bytes of a row in an image.

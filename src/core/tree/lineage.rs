@@ -3,7 +3,8 @@
 //! A file may hold a long chain and then a million entries whose parents come late, and each of them needs the root of
 //! that chain. Shortcuts from earlier walks keep the total near linear.
 
-use super::{NONE, steps};
+use super::node::NONE;
+use super::steps;
 use hashbrown::HashMap;
 
 /// Steps from one shortcut to the next.

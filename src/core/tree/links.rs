@@ -1,18 +1,11 @@
 //! Links from nodes to their parents, which may be later in the file, be missing, or be leaf records.
 
-use super::waiting::WaitingNode;
-use super::{Flags, NONE, Node, Tree, raw, steps};
+use super::flags::Flags;
+use super::node::{NONE, Node, raw};
+use super::state::Tree;
+use super::steps;
+use super::waiting::{LinkReport, WaitingNode};
 use crate::entry::{Kind, Parent};
-
-/// A parent link to report as a diagnostic after the whole file was read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LinkReport {
-    pub node: Node,
-    /// From 1.
-    pub line: u64,
-    /// `ORPHAN`, `FORWARD_PARENT` or `CYCLE`.
-    pub flag: Flags,
-}
 
 /// The missing node that another one waits for.
 enum MissingParent<'a> {

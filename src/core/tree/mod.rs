@@ -19,7 +19,10 @@ pub mod image;
 mod lineage;
 mod links;
 mod moves;
+mod node;
+mod state;
 mod steps;
+mod targets;
 #[cfg(test)]
 mod tests;
 mod waiting;
@@ -27,63 +30,16 @@ mod waiting;
 pub use facts::PlainFacts;
 pub use flags::Flags;
 pub use ids::{IdHash, IdHasher};
-pub(crate) use links::LinkReport;
 pub use moves::{Cause, Move, Moves, Position};
+pub(crate) use node::number32;
+pub use node::{FilePlace, Label, Node};
+use node::{NO_TIME, NONE, NodeRow, some};
+pub use state::Tree;
 
 use crate::entry::{Envelope, Kind, Parent, Role};
 use crate::timestamp::Millis;
-use children::Children;
-use hashbrown::{HashMap, HashTable};
+use hashbrown::HashTable;
 use ids::{hash_at, id_of};
-use lineage::Lineage;
-use waiting::Waiters;
-
-/// An entry (or leaf record) of one tree: its number in file order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Node(u32);
-
-impl Node {
-    /// Its number in file order, leaf records counted.
-    pub const fn number(self) -> usize {
-        self.0 as usize
-    }
-}
-
-const NONE: u32 = u32::MAX;
-/// The timestamp of an entry whose stored text names no instant.
-const NO_TIME: Millis = Millis::MIN;
-
-/// The place of a line in the file, without its line break.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct FilePlace {
-    /// Bytes from the start of the file.
-    pub offset: u64,
-    /// Bytes.
-    pub len: u32,
-}
-
-/// The tree's data of a node: 32 bytes, besides the bytes of the id and [`Children`].
-struct NodeRow {
-    offset: u64,
-    timestamp: Millis,
-    len: u32,
-    /// The parent, with leaf records resolved; [`NONE`] at a root.
-    parent: u32,
-    /// Where its id starts in `Tree::ids`; it ends where the id of the next row starts.
-    id_at: u32,
-    flags: Flags,
-    kind: Kind,
-    role: Role,
-}
-
-/// A label in force.
-#[derive(Debug, Clone)]
-pub struct Label {
-    /// Normalized.
-    pub text: Box<str>,
-    /// The `label` entry that sets it; its timestamp is the label's.
-    pub entry: Node,
-}
 
 /// The outcome of an insertion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,37 +47,6 @@ pub struct Insertion {
     pub node: Node,
     /// `SELF_PARENT` or `CYCLE` if its link to the parent was refused, else empty.
     pub refused: Flags,
-}
-
-#[derive(Default)]
-pub struct Tree {
-    rows: Vec<NodeRow>,
-    children: Children,
-    /// The ids of all rows, one behind the other.
-    ids: Vec<u8>,
-    by_id: HashTable<u32>,
-    hasher: IdHasher,
-    /// Nodes without a parent, in the order they were read. Some have got a parent since: readers skip
-    /// these.
-    roots: Vec<u32>,
-    /// Nodes whose parent has not been read, and leaf records whose position has not.
-    waiting: Waiters,
-    forward_links: Vec<LinkReport>,
-    lineage: Lineage,
-    labels: HashMap<Node, Label>,
-    /// From the `label` entry of each label in force to the labelled node.
-    labelled: HashMap<Node, Node>,
-    /// Labels whose target has not been read.
-    waiting_labels: HashMap<Box<str>, Option<Label>>,
-    /// Entries by the id they refer to, where that has not been read: it may be a leaf record's.
-    waiting_references: HashMap<Box<str>, Vec<Node>>,
-    name: Option<Box<str>>,
-    leaf_records: u32,
-    leaf: Option<Node>,
-    last: Option<Node>,
-    moves: Moves,
-    revision: u64,
-    origin: u64,
 }
 
 impl Tree {
@@ -544,18 +469,4 @@ impl Tree {
             self.origin = self.revision;
         }
     }
-}
-
-/// A number or count of nodes in 32 bits: a tree refuses more nodes.
-pub(crate) fn number32(count: usize) -> u32 {
-    debug_assert!(u32::try_from(count).is_ok(), "{count} nodes");
-    u32::try_from(count).unwrap_or(NONE)
-}
-
-fn some(at: u32) -> Option<Node> {
-    (at != NONE).then_some(Node(at))
-}
-
-fn raw(node: Option<Node>) -> u32 {
-    node.map_or(NONE, |node| node.0)
 }

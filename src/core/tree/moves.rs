@@ -1,7 +1,7 @@
 //! The navigation log of a session, and the undo and redo stacks that follow from it (session-file.md §4).
 
-use super::{Node, Tree, steps};
-use std::collections::HashSet;
+use super::node::Node;
+use super::steps;
 
 /// A position of the leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,17 +137,6 @@ impl Moves {
         }
         self.log.push(made);
     }
-
-    /// Where undo would go from the leaf of `tree`: positions that are gone, and those with the step of the leaf, are
-    /// skipped.
-    pub fn undo_target(&self, tree: &Tree) -> Option<Option<Node>> {
-        target(&self.undo, tree)
-    }
-
-    /// Where redo would go from the leaf of `tree`.
-    pub fn redo_target(&self, tree: &Tree) -> Option<Option<Node>> {
-        target(&self.redo, tree)
-    }
 }
 
 /// Pops until `last` is popped. Each position is popped once, so that all moves together take linear time.
@@ -158,27 +147,4 @@ fn pop_through(stack: &mut Vec<Position>, last: Position) {
             return;
         }
     }
-}
-
-/// The newest position with another step than the leaf. Linear in the stack and the tree: a walk up ends at entries
-/// whose step is known to be that of the leaf.
-fn target(stack: &[Position], tree: &Tree) -> Option<Option<Node>> {
-    let leaf = tree.leaf();
-    let here = tree.skip_bookkeeping(leaf);
-    let mut with_step_of_leaf: HashSet<Node> = leaf.into_iter().collect();
-    let mut positions = stack.iter().rev().filter_map(|position| position.known());
-    positions.find(|position| {
-        let mut passed = Vec::new();
-        let mut above = tree.ancestors(*position);
-        let found = above.find(|node| {
-            steps::count(1);
-            passed.push(*node);
-            with_step_of_leaf.contains(node) || !tree.kind(*node).is_bookkeeping()
-        });
-        let stays = found == here || found.is_some_and(|node| with_step_of_leaf.contains(&node));
-        if stays {
-            with_step_of_leaf.extend(passed);
-        }
-        !stays
-    })
 }

@@ -4,7 +4,8 @@
 //! records, each naming the next, so nodes that wait for the same id are one group, and joining two
 //! groups moves only the smaller one.
 
-use super::Node;
+use super::flags::Flags;
+use super::node::Node;
 use super::steps;
 use hashbrown::HashMap;
 
@@ -197,4 +198,14 @@ impl Waiters {
     fn take_out(&mut self, number: u32) -> Option<WaitGroup> {
         self.groups.get_mut(number as usize)?.take()
     }
+}
+
+/// A parent link to report as a diagnostic after the whole file was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkReport {
+    pub node: Node,
+    /// From 1.
+    pub line: u64,
+    /// `ORPHAN`, `FORWARD_PARENT` or `CYCLE`.
+    pub flag: Flags,
 }

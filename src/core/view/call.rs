@@ -1,8 +1,8 @@
 //! Tool calls as rows show them: the call and, for a tool result, its outcome.
 
+use super::facts::{RowFacts, ToolCall};
 use super::line::PreviewLine;
 use super::prefix::Render;
-use super::preview::RowFacts;
 use crate::tools::{self, FileAccess, LineCounts, Saying};
 use std::borrow::Cow;
 
@@ -10,20 +10,6 @@ use std::borrow::Cow;
 pub(super) const SUMMARY_CHARS: usize = 120;
 /// Longest result, in characters.
 pub(super) const RESULT_CHARS: usize = 80;
-
-/// A call in an assistant message.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ToolCall<'a> {
-    /// The id by which its result names it; empty if absent.
-    pub id: Cow<'a, str>,
-    pub name: Cow<'a, str>,
-    /// The argument that describes the call, on one line; empty if its arguments are empty or unknown.
-    pub summary: Cow<'a, str>,
-    /// The number of files it changes if it succeeds; 0 for a tool that changes no files.
-    pub changes: u32,
-    /// The lines that it adds and removes, if its arguments tell them.
-    pub lines: Option<LineCounts>,
-}
 
 impl<'a> ToolCall<'a> {
     /// `arguments` is raw JSON and may be damaged.

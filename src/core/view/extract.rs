@@ -3,8 +3,8 @@
 //! The facts depend only on a stored line and the subject for which it was read, so they are valid as long
 //! as both stay the same.
 
-use super::call::ToolCall;
-use super::preview::{RowFacts, Subject};
+use super::facts::{RowFacts, ToolCall};
+use super::subject::Subject;
 use crate::bytes::Cursor;
 use crate::tools::LineCounts;
 use crate::tree::Flags;

@@ -3,7 +3,7 @@
 //! Runs under the session's lock, so it copies only numbers; the [snapshot](super::snapshot) copies texts.
 //! [`super::visible`] makes the final choice of visible entries.
 
-use super::preview::Subject;
+use super::subject::Subject;
 use crate::entry::{Kind, Role};
 use crate::tree::{FilePlace, Flags, Node, Tree, number32};
 

@@ -16,6 +16,7 @@
 
 mod call;
 mod extract;
+mod facts;
 mod layout;
 mod line;
 pub mod nested;
@@ -26,15 +27,18 @@ mod result;
 mod row;
 mod snapshot;
 mod speech;
+mod subject;
 #[cfg(test)]
 mod tests;
 mod visible;
 
-pub use call::{ToolCall, call_summary};
+pub use call::call_summary;
+pub use facts::{RowFacts, ToolCall};
 pub use layout::{Caller, Filter, Order, Outline, Scope};
 pub use line::PreviewLine;
 pub use prefix::Render;
-pub use preview::{FIRST_READ, RowFacts, Subject};
+pub use preview::FIRST_READ;
 pub use row::{RowLook, RowParts, ServedRow, push_number};
 pub use snapshot::{Entry, Snapshot};
+pub use subject::Subject;
 pub use visible::{Folding, Row, Start, Visible, page_range};

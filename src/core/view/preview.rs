@@ -4,11 +4,14 @@
 //! not enough, the caller reads the whole line. Text after that point is not seen, for instance a second
 //! member of the same name. Damaged lines show the part that can be read.
 
-use super::call::{RESULT_CHARS, ToolCall};
+use super::call::RESULT_CHARS;
+pub(super) use super::facts::RowFacts;
+use super::facts::ToolCall;
 use super::line::PreviewLine;
 use super::result::{self, TestCounts, Which};
 use super::snapshot::Entry;
 use super::speech::Speech;
+use super::subject::Subject;
 use crate::entry::{Kind, Role};
 use crate::json::{self, Elements, Malformed, Members, Span};
 use crate::summary::{MERGE_PREAMBLE, PREAMBLE};
@@ -18,37 +21,6 @@ use std::borrow::Cow;
 
 /// Bytes of a stored line to read first.
 pub const FIRST_READ: usize = 4096;
-
-/// The facts of an entry that are known before its body is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Subject {
-    pub kind: Kind,
-    pub role: Role,
-    pub flags: Flags,
-    /// Whether to read an assistant's calls, for the rows of their results.
-    pub calls: bool,
-}
-
-impl Subject {
-    /// Whether the entry is a message, whose members are in `message`.
-    pub fn is_message(self) -> bool {
-        self.kind == Kind::Message
-    }
-
-    /// Whether the entry has a custom type.
-    pub fn is_custom(self) -> bool {
-        match self.kind {
-            Kind::Custom | Kind::CustomMessage => true,
-            Kind::Message => self.role == Role::Custom,
-            _ => false,
-        }
-    }
-
-    /// Whether the entry is a custom message that is shown to the user.
-    pub fn is_displayed_custom_message(self) -> bool {
-        self.is_custom() && self.kind != Kind::Custom && !self.flags.has(Flags::HIDDEN)
-    }
-}
 
 impl Entry<'_> {
     /// The subject for a row of this entry.
@@ -60,32 +32,6 @@ impl Entry<'_> {
             calls: false,
         }
     }
-}
-
-/// The facts of an entry's body that rows need; borrowed from the body where possible.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RowFacts<'a> {
-    /// One line of at most [`PreviewLine::LIMIT`] characters without control characters. For a tool result: its
-    /// outcome, at most [`RESULT_CHARS`] characters.
-    pub preview: Cow<'a, str>,
-    /// Whether a tool wrote the text of a message: the preview is one word for it.
-    pub is_aside: bool,
-    /// For a tool result: the lines of its text.
-    pub lines: u32,
-    /// For a tool result.
-    pub tool_name: Option<Cow<'a, str>>,
-    /// For a tool result: the id of the call it answers.
-    pub tool_call_id: Option<Cow<'a, str>>,
-    /// For an assistant, if requested: its calls.
-    pub calls: Vec<ToolCall<'a>>,
-    /// For a compaction: `tokensBefore`.
-    pub tokens: Option<u64>,
-    /// The `type`, if it is unknown to this program.
-    pub kind: Option<Cow<'a, str>>,
-    /// The role, if it is unknown to this program.
-    pub role: Option<Cow<'a, str>>,
-    /// The stored text, if it has another form than this program writes.
-    pub timestamp: Option<Cow<'a, str>>,
 }
 
 impl<'a> RowFacts<'a> {

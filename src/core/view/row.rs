@@ -1,8 +1,8 @@
 //! Flat rows of the answer (protocol.md §6), written directly as JSON.
 
-use super::call::{ToolCall, relative};
+use super::call::relative;
+use super::facts::{RowFacts, ToolCall};
 use super::prefix::{self, Render};
-use super::preview::RowFacts;
 use super::snapshot::{Entry, Snapshot};
 use super::visible::{Row, Visible};
 use crate::entry::Role;

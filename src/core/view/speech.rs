@@ -5,7 +5,7 @@
 
 use super::line::PreviewLine;
 use super::plain::{LOOK, PlainText};
-use super::preview::Subject;
+use super::subject::Subject;
 use crate::entry::{Kind, Role};
 use crate::json;
 use memchr::memmem;

@@ -1,26 +1,14 @@
 //! 64 bytes of a string literal at a time, as bit masks (bit n: byte n).
 
+mod marks;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+pub(super) use marks::{BLOCK, Marks};
 use wide::u8x16;
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{marks_avx2, marks_avx512};
-
-/// Bytes of a block.
-pub(super) const BLOCK: usize = 64;
-
-/// The places of the special bytes in a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Marks {
-    pub quotes: u64,
-    pub backslashes: u64,
-    /// Below 0x20.
-    pub controls: u64,
-    /// `n`, `r` and `t`: with quote and backslash, the last bytes of nearly all escapes.
-    pub usual: u64,
-}
 
 /// The marks of a block; `None` if it has no quote, backslash or control character.
 ///

@@ -3,7 +3,7 @@
 //! The functions are safe; a caller that is not compiled for the same processors must check that it runs on
 //! one.
 
-use super::{BLOCK, Marks};
+use super::marks::{BLOCK, Marks};
 use bytemuck::must_cast;
 use std::arch::x86_64::*;
 
