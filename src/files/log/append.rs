@@ -5,7 +5,7 @@
 
 use super::header::CURRENT_VERSION;
 use super::lines;
-use super::{FileLog, Log, LogStorage, OpenFile, Standing};
+use super::state::{FileLog, Log, LogStorage, OpenFile, Standing};
 use crate::os::file;
 use crate::os::handle::{Handle, HandleAccess};
 use std::fs::{File, TryLockError};
@@ -323,7 +323,7 @@ impl FileLog {
     fn read_until(
         &mut self,
         tree: &mut Tree,
-        ingest: &mut super::Ingest,
+        ingest: &mut super::ingest::Ingest,
         until: u64,
     ) -> Result<()> {
         if self.end >= until {

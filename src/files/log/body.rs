@@ -2,7 +2,7 @@
 //! as stored (protocol.md §3, session-file.md §1, §4).
 
 use super::migrate::{self, Boundaries, V1Fields};
-use super::preview_cache;
+use super::preview_slot::PreviewSlot;
 use crate::os::FileAt;
 use crate::os::file::{self, Status};
 use std::fs::File;
@@ -34,7 +34,7 @@ enum BodySource {
         file: Arc<File>,
         /// Set once the file has other bytes than before.
         stale: Arc<AtomicBool>,
-        previews: Arc<preview_cache::PreviewSlot>,
+        previews: Arc<PreviewSlot>,
         /// The file's status when every line of it was checked, if any later edit changes the status.
         checked: Option<Arc<Status>>,
     },
@@ -97,7 +97,7 @@ impl Bodies {
     pub fn file(
         file: Result<Arc<File>>,
         stale: Arc<AtomicBool>,
-        previews: Arc<preview_cache::PreviewSlot>,
+        previews: Arc<PreviewSlot>,
         checked: Option<Arc<Status>>,
         version: u64,
         boundaries: Boundaries,
@@ -277,7 +277,7 @@ impl Bodies {
     }
 
     /// The file and its preview slot; `None` in memory, and for version 1, whose entries have no ids.
-    pub(super) fn stored_file(&self) -> Option<(&File, &preview_cache::PreviewSlot)> {
+    pub(super) fn stored_file(&self) -> Option<(&File, &PreviewSlot)> {
         match &self.source {
             BodySource::File { file, previews, .. } if self.version > 1 => Some((file, previews)),
             _ => None,
@@ -285,7 +285,7 @@ impl Bodies {
     }
 
     /// The slot for previews; `None` if the session cannot have any.
-    pub fn previews(&self) -> Option<&preview_cache::PreviewSlot> {
+    pub fn previews(&self) -> Option<&PreviewSlot> {
         self.stored_file().map(|(_, previews)| previews)
     }
 }

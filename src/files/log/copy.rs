@@ -5,7 +5,8 @@
 
 use super::body::Bodies;
 use super::ingest::Ingest;
-use super::{FileLog, Log, OpenFile, OpenedLog, lines};
+use super::lines;
+use super::state::{FileLog, Log, OpenFile, OpenedLog};
 use crate::os::file::{self, Location};
 use crate::os::handle::{Handle, HandleAccess};
 use crate::os::temporary::Temporary;

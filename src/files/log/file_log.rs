@@ -5,7 +5,9 @@ use super::diagnostic::Damage;
 use super::header::Header;
 use super::ingest::Ingest;
 use super::lines::{self, Lines};
-use super::{Claim, Log, LogStorage, OpenedLog, Standing, append, parallel_scan, preview_cache};
+pub(super) use super::state::{FileLog, OpenFile};
+use super::state::{Log, LogStorage, OpenedLog, Standing};
+use super::{append, parallel_scan};
 use crate::cancel::Cancel;
 use crate::os::FileAt;
 use crate::os::file::{self, Identity, Location, Status};
@@ -14,7 +16,7 @@ use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use treelined_core::entry::foreign::{self, Writer};
 use treelined_core::error::{Error, Result};
 use treelined_core::json;
@@ -23,40 +25,6 @@ use treelined_core::tree::Tree;
 /// Bytes and lines at the beginning of a file in which lines of another tool are searched.
 const FOREIGN_HEAD: usize = 64 << 10;
 const FOREIGN_LINES: usize = 50;
-
-/// The file of a session, up to the bytes that were read.
-pub(super) struct FileLog {
-    pub(super) at: Location,
-    /// `None` until the first entry is written.
-    pub(super) open: Option<Box<OpenFile>>,
-    /// Called before the file is made.
-    pub(super) claim: Option<Claim>,
-    /// The first line, in the file or for its first write.
-    pub(super) header_line: Vec<u8>,
-    /// Offset of the first line in bytes; damaged lines may precede it.
-    pub(super) header_at: u64,
-    /// Bytes from the start of the file whose lines are in the tree.
-    pub(super) end: u64,
-    /// Whether the byte before `end` is a line break, or the file is empty.
-    pub(super) ends_in_break: bool,
-    /// Offset in bytes of a torn last line that was already reported.
-    pub(super) torn_at: Option<u64>,
-    /// Bytes from the start of the file without a line break after `end`: they are not searched again.
-    pub(super) tail_to: u64,
-}
-
-pub(super) struct OpenFile {
-    /// The path's status when the path was last checked.
-    pub(super) seen: Cell<Option<Status>>,
-    /// Open read-only until the first append, since opening never writes.
-    pub(super) handle: Handle,
-    pub(super) identity: Identity,
-    /// Set once a body differs from the expected one.
-    pub(super) stale: Arc<AtomicBool>,
-    pub(super) previews: Arc<preview_cache::PreviewSlot>,
-    /// The file's status when every line of it was checked; `None` if a later edit might not change it.
-    pub(super) checked: Option<Arc<Status>>,
-}
 
 impl OpenFile {
     pub(super) fn new(handle: Handle, identity: Identity) -> Box<Self> {

@@ -5,9 +5,10 @@
 //! Owns the old file and its late lines; the session writes them.
 
 use super::append::Lock;
+use super::file_log::Tail;
 use super::header::CURRENT_VERSION;
 use super::lines::Lines;
-use super::{Log, LogStorage, Tail};
+use super::state::{Log, LogStorage};
 use crate::cancel::Cancel;
 use crate::os::file;
 use crate::os::handle::HandleAccess;
@@ -249,7 +250,7 @@ fn is_known(successor: &Tree, line: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log::{Log, OpenedLog};
+    use crate::log::state::{Log, OpenedLog};
     use crate::os::file::Location;
     use std::io::Write;
 

@@ -8,7 +8,9 @@ use crate::os::file::behind_hole;
 use memchr::{memchr, memrchr};
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use treelined_core::bytes::index;
+use treelined_core::json;
 
 /// Bytes asked for at a time.
 pub(crate) const CHUNK: usize = 1 << 20;
@@ -369,4 +371,14 @@ mod tests {
         let stopped = lines.next().unwrap_err();
         assert_eq!(stopped.kind(), io::ErrorKind::Interrupted);
     }
+}
+
+/// The range of the line without white space around it.
+pub(super) fn trimmed(text: &[u8]) -> Range<usize> {
+    let start = json::skip_space(text, 0);
+    let spaces = text
+        .iter()
+        .rev()
+        .take_while(|byte| byte.is_ascii_whitespace());
+    start..(text.len() - spaces.count()).max(start)
 }

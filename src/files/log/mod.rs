@@ -37,10 +37,12 @@ pub mod lines;
 pub(crate) mod migrate;
 pub(crate) mod parallel_scan;
 pub mod preview_cache;
+mod preview_slot;
 pub mod readable;
 pub mod recover;
 pub mod repair;
 pub mod rewrite;
+mod state;
 pub mod upstream;
 pub mod whole;
 
@@ -50,9 +52,11 @@ use crate::os::file::{self, Identity, Location};
 use crate::os::handle::{Handle, HandleAccess};
 use body::{Bodies, Memory};
 use diagnostic::Diagnostic;
-use file_log::{FileLog, OpenFile, Tail, is_gone};
+use file_log::{Tail, is_gone};
 use header::Header;
 use ingest::Ingest;
+pub use state::{Claim, Log, OpenedLog, Standing};
+use state::{FileLog, LogStorage, OpenFile};
 use std::fs::File;
 use std::sync::Arc;
 use treelined_core::entry::foreign::Writer;
@@ -74,39 +78,6 @@ fn foreign(at: &Location, writer: Writer) -> Error {
         Kind::HeaderMissing,
         format!("{path} is not a session: its lines are those of {name}; {remedy}"),
     )
-}
-
-/// The log of an open session.
-pub struct Log {
-    store: LogStorage,
-    ingest: Ingest,
-}
-
-/// Fails if the id of a new session is taken. While the returned lock is held no other process takes one.
-pub type Claim = Box<dyn Fn() -> Result<file::FolderLock> + Send>;
-
-enum LogStorage {
-    File(FileLog),
-    Memory(Memory),
-}
-
-/// An opened session file.
-pub struct OpenedLog {
-    pub log: Log,
-    pub tree: Tree,
-    pub diagnostics: Vec<Diagnostic>,
-}
-
-/// The state of the file at a log's path, compared with the bytes that were read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    /// It has no new bytes.
-    Unchanged,
-    /// This many bytes were appended.
-    Grown(u64),
-    /// It is another file, a shorter one, or one with another first line.
-    Replaced,
-    Deleted,
 }
 
 impl Log {

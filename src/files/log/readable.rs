@@ -2,7 +2,7 @@
 
 use super::lines::{Lines, RawLine};
 use super::recover::recover;
-use super::{FileLog, Log, LogStorage};
+use super::state::{FileLog, Log, LogStorage};
 use crate::cancel::Cancel;
 use crate::os::handle::HandleAccess;
 use std::fs::File;

@@ -11,7 +11,7 @@ use super::header::CURRENT_VERSION;
 use super::lines::Lines;
 use super::recover::{LinePart, recover};
 use super::rewrite::{self, copy_range};
-use super::{Log, LogStorage, OpenedLog, Standing};
+use super::state::{Log, LogStorage, OpenedLog, Standing};
 use crate::os::file::Location;
 use crate::os::handle::HandleAccess;
 use crate::os::temporary;

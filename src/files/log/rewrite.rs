@@ -4,10 +4,9 @@
 use super::append::Lock;
 use super::body::Bodies;
 use super::header::CURRENT_VERSION;
-use super::ingest::trimmed;
-use super::lines::Lines;
+use super::lines::{Lines, trimmed};
 use super::recover::{LinePart, recover};
-use super::{FileLog, Log, LogStorage};
+use super::state::{FileLog, Log, LogStorage};
 use crate::os::FileAt;
 use crate::os::file::{self, Location};
 use crate::os::handle::HandleAccess;

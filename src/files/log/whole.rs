@@ -4,7 +4,8 @@
 //! migrated. Bytes behind the last line break may be in flight and are left out.
 
 use super::header::{CURRENT_VERSION, Header};
-use super::{FileLog, Log, LogStorage, OpenFile, OpenedLog, rewrite};
+use super::rewrite;
+use super::state::{FileLog, Log, LogStorage, OpenFile, OpenedLog};
 use crate::os::FileAt;
 use crate::os::file::Location;
 use crate::os::handle::HandleAccess;

@@ -1,5 +1,6 @@
 //! Files of a session directory: their identity, their status and their place.
 
+pub use super::status::{FileKind, Identity, Status};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,37 +14,6 @@ pub use super::unix::stat::{
     is_secret, make_private, make_private_folder, open_regular, owner_and_mode, status_of,
     status_of_metadata, unnamed_file,
 };
-
-/// Identifies a file by device and inode, under any name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Identity {
-    pub device: u64,
-    pub inode: u64,
-}
-
-/// The status of a file, checked before each use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Status {
-    pub identity: Identity,
-    /// Bytes.
-    pub size: u64,
-    /// Last modification: seconds and nanoseconds of Unix time.
-    pub modified: (i64, i64),
-    /// Last change of content or metadata: an edited file can be given its old modification time again, but not
-    /// this one.
-    pub changed: (i64, i64),
-}
-
-/// The kind of a file, as a listing gives it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileKind {
-    File,
-    Folder,
-    /// A link, a device, a pipe or a socket.
-    Other,
-    /// The file system does not report it in the list.
-    Unknown,
-}
 
 /// Nanoseconds, longer than a tick of the clock from which file systems take their times.
 const TICK: i128 = 50_000_000;

@@ -9,6 +9,8 @@ pub mod handle;
 pub mod program;
 pub mod temporary;
 
+mod failure;
+mod status;
 mod unix;
 
 pub use unix::{

@@ -1,9 +1,9 @@
 //! Runs a program of the user: argv without a shell, input on stdin, output from stdout, limits of time and
 //! size, and a small environment. Refuses a program that another user could change.
 
+pub use super::failure::Failure;
 use super::unix::{group, process, safety};
 use std::ffi::OsString;
-use std::fmt;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -55,20 +55,6 @@ const USUAL: [&str; 11] = [
     "XDG_*",
     "TREELINED_*",
 ];
-
-/// The reason why a program gave no answer.
-#[derive(Debug)]
-pub enum Failure {
-    NotStarted(io::Error),
-    TimedOut(Duration),
-    /// The limit in bytes.
-    TooMuchOutput(usize),
-    Unreadable(io::Error),
-    /// The exit code; `None` if a signal ended it.
-    Exited(Option<i32>),
-    /// Another user could change a file; the text says which one and why.
-    Unsafe(String),
-}
 
 impl Environment {
     /// The variables of this process to pass.
@@ -261,20 +247,6 @@ impl Drop for ProcessGroup {
         // Without an id the process has exited and was waited for: its number may belong to another process.
         if let Some(id) = self.0.id() {
             group::kill(id);
-        }
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Failure::NotStarted(error) => write!(f, "it could not be started: {error}"),
-            Failure::TimedOut(timeout) => write!(f, "it took longer than {timeout:?}"),
-            Failure::TooMuchOutput(max) => write!(f, "it wrote more than {max} bytes"),
-            Failure::Unreadable(error) => write!(f, "its output could not be read: {error}"),
-            Failure::Exited(Some(code)) => write!(f, "it exited with code {code}"),
-            Failure::Exited(None) => f.write_str("it was ended by a signal"),
-            Failure::Unsafe(why) => f.write_str(why),
         }
     }
 }

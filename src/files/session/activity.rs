@@ -1,19 +1,10 @@
 //! Activities that keep a session busy: one at a time.
 
-use super::Session;
-use crate::cancel::Cancel;
+pub(super) use super::running::Activity;
+use super::state::Session;
 use crate::lock::lock;
-use serde_json::json;
 use std::sync::{Arc, MutexGuard};
-use treelined_core::error::{Error, Kind, Result};
-
-/// The activity that keeps a session busy (protocol.md §4.1).
-#[derive(Debug, Clone)]
-pub enum Activity {
-    Navigation { id: String, abort: Cancel },
-    Compaction { abort: Cancel },
-    AgentTurn,
-}
+use treelined_core::error::Result;
 
 impl Session {
     /// The activity of the session.
@@ -62,20 +53,5 @@ impl Drop for Busy {
     fn drop(&mut self) {
         *self.0.activity_slot() = None;
         self.0.ended.notify_waiters();
-    }
-}
-
-impl Activity {
-    pub(super) fn busy(&self) -> Error {
-        let (by, id) = match self {
-            Activity::Navigation { id, .. } => ("navigation", Some(id)),
-            Activity::Compaction { .. } => ("compaction", None),
-            Activity::AgentTurn => ("turn", None),
-        };
-        let details = match id {
-            Some(id) => json!({ "by": by, "navigationId": id }),
-            None => json!({ "by": by }),
-        };
-        Error::new(Kind::SessionBusy, format!("a {by} is running")).with_details(details)
     }
 }

@@ -1,8 +1,9 @@
 //! Commits an operation's lines: plans them against the refreshed tree with the file's lock held, writes them
 //! in one call, and adds them to the tree (session-file.md §3).
 
+use super::INLINE_BYTES;
+use super::state::{Changes, SessionGuard, SessionState};
 use super::upstream::{self, Settled};
-use super::{Changes, INLINE_BYTES, SessionGuard, SessionState};
 use crate::blocking::blocking;
 use crate::cancel::Cancel;
 use crate::log::Standing;

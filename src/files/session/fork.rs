@@ -2,7 +2,7 @@
 //!
 //! `flow` decides which entries a fork has, and `log` writes the file.
 
-use super::SessionState;
+use super::state::SessionState;
 use crate::log::body::{Bodies, Fetch};
 use crate::log::copy::{CHUNK, CopiedLine, FinishedLog, LogWriter};
 use crate::log::header::Header;

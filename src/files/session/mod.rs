@@ -9,19 +9,22 @@
 mod activity;
 pub mod commit;
 pub mod fork;
+mod running;
+mod state;
 pub mod subtree;
 pub mod sync;
 #[cfg(test)]
 mod tests;
 mod upstream;
 
-pub use self::activity::{Activity, Busy};
+pub use self::activity::Busy;
 pub use self::upstream::failure_of;
+pub use running::Activity;
+pub use state::{Changes, Session, SessionGuard, SessionState};
 
 use crate::blocking::blocking;
 use crate::log::append::{self, Lock};
 use crate::log::body::{Bodies, Fetch};
-use crate::log::diagnostic::Diagnostic;
 use crate::log::header::CURRENT_VERSION;
 use crate::log::late_writes::{Handover, ReplacedFile};
 use crate::log::upstream::Upstream;
@@ -32,18 +35,16 @@ use crate::session::sync::{RepeatedEntries, Syncer};
 use serde_json::json;
 use std::fs::File;
 use std::ops::{Deref, DerefMut};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
-use tokio::sync::{Notify, OwnedMutexGuard};
+use tokio::sync::Notify;
 use treelined_core::durability::Durability;
 use treelined_core::entry::Kind as EntryKind;
 use treelined_core::error::{Error, Kind, Result};
-use treelined_core::flow::PlannedLines;
 use treelined_core::id::{EntryId, ExpectedLeaf, SessionId};
+use treelined_core::tree::Node;
 use treelined_core::tree::below::{self, Below};
-use treelined_core::tree::{Node, Tree};
 
 /// More bytes than this are neither read nor written on the thread that reads requests, since they could take
 /// more than two milliseconds.
@@ -52,53 +53,6 @@ const INLINE_BYTES: u64 = 128 << 10;
 const MAX_MOVED_ENTRIES: usize = below::MAX_FOUND;
 /// The most bytes of those entries.
 const MAX_MOVED_BYTES: u64 = 256 << 10;
-
-/// One open session.
-pub struct Session {
-    pub id: SessionId,
-    /// The file has a version of the format that this program cannot write.
-    pub is_newer: bool,
-    pub ephemeral: bool,
-    /// The path of its file; `None` for an ephemeral session.
-    pub path: Option<PathBuf>,
-    /// Distinguishes revisions of this opening from those of other openings.
-    pub nonce: u32,
-    /// Never contended while the session is open, since the session's queue admits one holder at a time.
-    core: Arc<tokio::sync::Mutex<SessionState>>,
-    activity: Mutex<Option<Activity>>,
-    /// Notified when an activity ends.
-    ended: Notify,
-    closed: AtomicBool,
-    pub syncer: Syncer,
-}
-
-/// A session's log and tree.
-pub struct SessionState {
-    pub log: Log,
-    pub tree: Tree,
-    /// Steps that others have appended below the step of the leaf since it moved there.
-    below: Below,
-    /// Whether nobody changes the session here, so that the leaf follows that of the file.
-    read_only: bool,
-    /// Files that were replaced recently.
-    predecessors: Vec<ReplacedFile>,
-    /// The first of the unsuccessful attempts to take the file's lock since the last success.
-    contended_since: Option<Instant>,
-    /// The log that the file is a replica of.
-    upstream: Option<Arc<dyn Upstream>>,
-    /// The first lines of a session without a file, of which it is not known whether the log has them.
-    unknown_first: Option<PlannedLines>,
-    /// What the user said first, once it is known.
-    pub first_message: OnceLock<String>,
-}
-
-/// The right to read or change a session, until dropped. `T` is dropped after the right has ended.
-pub struct SessionGuard<T = ()> {
-    core: OwnedMutexGuard<SessionState>,
-    /// When the guard was asked for.
-    asked: Instant,
-    with: T,
-}
 
 impl<T> Deref for SessionGuard<T> {
     type Target = SessionState;
@@ -111,18 +65,6 @@ impl<T> DerefMut for SessionGuard<T> {
     fn deref_mut(&mut self) -> &mut SessionState {
         &mut self.core
     }
-}
-
-/// Changes that an operation made or found.
-#[derive(Debug, Default)]
-pub struct Changes {
-    /// Entries appended by this operation.
-    pub own: Vec<Node>,
-    /// Entries of others that this operation found.
-    pub others: Vec<Node>,
-    /// Whether others have appended anything, even if only a leaf record.
-    pub others_moved: bool,
-    pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Session {

@@ -1,7 +1,7 @@
 //! The content of a subtree as a session of its own: prepared with the source's guard held, copied without it
 //! (protocol.md §16).
 
-use super::SessionState;
+use super::state::SessionState;
 use crate::log::body::{Bodies, Fetch};
 use treelined_core::error::Result;
 use treelined_core::flow::subtree::{self, relinked};

@@ -1,7 +1,7 @@
 //! Commits of a session whose file is a replica of a log (fleet.md): the lines are in the log before they are in the
 //! file.
 
-use super::{Changes, SessionGuard, SessionState};
+use super::state::{Changes, SessionGuard, SessionState};
 use crate::blocking::blocking;
 use crate::log::Standing;
 use crate::log::append::{self, Lock};

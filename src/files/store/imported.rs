@@ -1,6 +1,7 @@
 //! The sessions that an import looks for, by their ids.
 
-use super::{EXTENSION, Store, listing};
+use super::file_names::EXTENSION;
+use super::{Store, listing};
 use crate::os::file::Location;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;

@@ -3,6 +3,7 @@
 
 pub mod catalogue;
 pub mod conversations;
+mod file_names;
 mod imported;
 pub mod listing;
 mod native;
@@ -20,6 +21,7 @@ use crate::log::{Log, OpenedLog};
 use crate::os::file::{FileKind, Folder, FolderLock, Location, Status};
 use crate::os::temporary;
 use catalogue::{Catalogue, CatalogueRow, FolderFiles};
+use file_names::{EXTENSION, file_name, folder_name, is_hidden, is_session_file};
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -29,13 +31,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Duration;
 use treelined_core::error::{Error, Kind, Result};
 use treelined_core::id::{self, SessionId};
-use treelined_core::terminal::is_control;
 use watch_folder::FolderWatch;
 
 /// How long the process waits at its end for writes to the cache.
 const KEEPING: Duration = Duration::from_secs(2);
-/// The ending of session files' names.
-const EXTENSION: &str = ".jsonl";
 
 /// The session directory.
 pub struct Store {
@@ -436,42 +435,6 @@ impl Drop for CacheWriteGuard {
         *self.0.lock() -= 1;
         self.0.done.notify_all();
     }
-}
-
-fn file_name(header: &Header) -> String {
-    let stamp = header.timestamp.as_deref().unwrap_or_default();
-    let stamp = stamp.replace([':', '.'], "-");
-    format!("{stamp}_{}{EXTENSION}", header.id)
-}
-
-/// `--<cwd without its leading separator, / \ : and control characters as ->--`.
-fn folder_name(cwd: &str) -> OsString {
-    let inner = cwd.strip_prefix(['/', '\\']).unwrap_or(cwd);
-    // A file name has a maximal length: the end of a path distinguishes folders better than its start.
-    let safe: String = inner
-        .chars()
-        .map(|c| {
-            if matches!(c, '/' | '\\' | ':') || is_control(c) {
-                '-'
-            } else {
-                c
-            }
-        })
-        .collect();
-    let mut start = safe.len().saturating_sub(240);
-    while !safe.is_char_boundary(start) {
-        start += 1;
-    }
-    format!("--{}--", safe.get(start..).unwrap_or_default()).into()
-}
-
-fn is_session_file(name: &OsStr) -> bool {
-    let name = name.as_encoded_bytes();
-    name.ends_with(EXTENSION.as_bytes()) && !name.starts_with(b".")
-}
-
-fn is_hidden(name: &OsStr) -> bool {
-    name.as_encoded_bytes().starts_with(b".")
 }
 
 /// `sessionExists`.

@@ -3,7 +3,8 @@
 //! A session's file is moved together with its related files: the originals kept by migrations, and the
 //! quarantine of repairs.
 
-use super::{Store, exists, folder_name, is_hidden};
+use super::file_names::{folder_name, is_hidden};
+use super::{Store, exists};
 use crate::lock::lock;
 use crate::log::{self, Log};
 use crate::os::file::{self, Folder, Location};

@@ -1,7 +1,7 @@
 //! Notices changes to the files of the session directory, also those of other processes (session-file.md §5). Only a
 //! hint: it may come late or twice.
 
-use super::EXTENSION;
+use super::file_names::EXTENSION;
 use super::ticks::Ticks;
 use notify::event::{CreateKind, RemoveKind};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};

@@ -6,10 +6,11 @@
 //! entry's id.
 
 use super::diagnostic::{Damage, Diagnostic};
+use super::file_log::Tail;
 use super::fingerprint::{Fingerprint, is_still_there};
 use super::header::Header;
 use super::ingest::Ingest;
-use super::{FileLog, Log, LogStorage, OpenFile, OpenedLog, Tail};
+use super::state::{FileLog, Log, LogStorage, OpenFile, OpenedLog};
 use crate::cache::{Cache, CacheFile, FileKind};
 use crate::cancel::Cancel;
 use crate::os::file::{self, Location, Status};

@@ -5,17 +5,16 @@
 use super::body::Bodies;
 use super::diagnostic::{Damage, Diagnostic};
 use super::header::{CURRENT_VERSION, Header};
-use super::lines;
-use super::migrate;
+use super::lines::trimmed;
 use super::parallel_scan::ScannedLine;
 use super::recover::{RecoveredLine, recover};
+use super::{lines, migrate};
 use memchr::memchr;
 use std::borrow::Cow;
 use std::ops::Range;
 use treelined_core::bytes::part;
 use treelined_core::entry::{BadLine, Envelope, Line, Parent, scan};
 use treelined_core::error::{Error, Kind as ErrorKind, Result};
-use treelined_core::json;
 pub(crate) use treelined_core::tree::{FilePlace, Flags, Node, PlainFacts, Tree};
 
 /// Longer lines, in bytes, are reported: they exceed the default limit of a client.
@@ -384,16 +383,6 @@ fn header_missing() -> Error {
         ErrorKind::HeaderMissing,
         "the file does not begin with a session header",
     )
-}
-
-/// The range of the line without white space around it.
-pub(super) fn trimmed(text: &[u8]) -> Range<usize> {
-    let start = json::skip_space(text, 0);
-    let spaces = text
-        .iter()
-        .rev()
-        .take_while(|byte| byte.is_ascii_whitespace());
-    start..(text.len() - spaces.count()).max(start)
 }
 
 #[cfg(test)]

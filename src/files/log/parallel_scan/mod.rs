@@ -8,8 +8,8 @@
 //! It handles only complete lines. At a last line without its break, a line across many ranges, a file that shrinks, or
 //! a failed read it stops, and the caller continues line by line.
 
-use super::ingest::trimmed;
 use super::lines;
+use super::lines::trimmed;
 use crate::lock::lock;
 use crate::os::FileAt;
 use crate::parallel;

@@ -1,7 +1,7 @@
 //! With any content of the cache, a preview equals that of the current line, or is missing.
 
 use super::*;
-use crate::log::Log;
+use crate::log::state::Log;
 use crate::os::file::{Folder, Location};
 use std::fs;
 use std::io::Write;

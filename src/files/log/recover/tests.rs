@@ -1,8 +1,8 @@
 use super::*;
 use crate::log::append::TryLock;
 use crate::log::repair::repair;
+use crate::log::state::{Log, OpenedLog};
 use crate::log::whole::SessionLines;
-use crate::log::{Log, OpenedLog};
 use crate::os::file::Location;
 use proptest::prelude::*;
 

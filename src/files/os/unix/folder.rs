@@ -5,8 +5,8 @@ use super::stat::{
     changed_of, is_lock_unsupported, is_multi_writer, is_removed, is_secret, status, status_of,
 };
 use crate::lock::lock;
-use crate::os::file::{FileKind, Identity, Status};
 use crate::os::handle::{self, Handle, HandleAccess};
+use crate::os::status::{FileKind, Identity, Status};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};

@@ -1,8 +1,7 @@
 //! This process: its user, its limits and its terminal; and the other processes that have a file open.
 
-use crate::os::file::Identity;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use rustix::process::{geteuid, getppid, getuid, setsid};
+use crate::os::status::Identity;
+use rustix::process::{Resource, Rlimit, geteuid, getppid, getrlimit, getuid, setrlimit, setsid};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;

@@ -7,7 +7,8 @@
 use super::process::parent_id;
 use super::socket::Stream;
 use super::watch::Process;
-use crate::os::program::{Executable, Failure, this_program};
+use crate::os::failure::Failure;
+use crate::os::program::{Executable, this_program};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::OsString;
 use std::io;

@@ -1,6 +1,6 @@
 //! Files that no other user can change.
 
-use crate::os::program::Failure;
+use crate::os::failure::Failure;
 use std::ffi::{OsStr, OsString};
 use std::fs::Metadata;
 use std::io;

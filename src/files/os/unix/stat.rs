@@ -1,6 +1,6 @@
 //! The status of files, and files outside a session directory.
 
-use crate::os::file::{Identity, Status};
+use crate::os::status::{Identity, Status};
 use rustix::fs;
 use rustix::io::Errno;
 use std::fs::{DirBuilder, File, FileType, Metadata, OpenOptions, Permissions};

@@ -1,0 +1,134 @@
+//! The place of an open file's cached previews.
+
+use crate::cache::{Cache, CacheBlock, FileKind};
+use crate::lock::lock;
+use crate::os::file::Status;
+use crate::os::handle::{Handle, HandleAccess};
+use crate::os::{FileAt, file};
+use std::fs::File;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use treelined_core::tree::FilePlace;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Blocks that a reader holds: those of the branches between which a view goes back and forth.
+pub(super) const HELD: usize = 8;
+
+/// The previews of one file.
+pub struct Previews {
+    pub(super) cache: Cache,
+    pub(super) name: String,
+    pub(super) file: Handle,
+    /// Entries with a preview.
+    pub(super) count: usize,
+    pub(super) blocks: Vec<CachedBlock>,
+    /// The session file's status at its last check.
+    pub(super) seen: Mutex<Status>,
+}
+
+pub(super) struct CachedBlock {
+    pub(super) block: CacheBlock,
+    pub(super) source: SourceLines,
+    /// Whether the lines are known to be unchanged.
+    pub(super) verified: AtomicBool,
+}
+
+/// The lines from which a block was made.
+#[derive(Clone, Copy)]
+pub(super) struct SourceLines {
+    pub(super) place: FilePlace,
+    pub(super) checksum: u64,
+}
+
+/// The place of an open file's previews, once there are any.
+#[derive(Default)]
+pub struct PreviewSlot {
+    pub(super) current: Mutex<Option<Arc<Previews>>>,
+    pub(super) making: Mutex<()>,
+    pub(super) given_up: AtomicBool,
+}
+
+impl PreviewSlot {
+    pub fn get(&self) -> Option<Arc<Previews>> {
+        lock(&self.current).clone()
+    }
+
+    pub(super) fn set(&self, previews: Previews) {
+        *lock(&self.current) = Some(Arc::new(previews));
+    }
+
+    /// Stops making previews: they cannot be written, and with a full disk, for example, each view would try again.
+    pub fn give_up(&self) {
+        self.given_up.store(true, Ordering::Relaxed);
+    }
+
+    pub fn has_given_up(&self) -> bool {
+        self.given_up.load(Ordering::Relaxed)
+    }
+
+    /// Held while previews are made, so that they are made once.
+    pub fn making(&self) -> MutexGuard<'_, ()> {
+        lock(&self.making)
+    }
+}
+
+impl Previews {
+    /// Entries with a preview: those with lower numbers than this.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Makes the lines of every block be compared again if the session file has changed without growing, and so was
+    /// edited in place. A file that has grown was most likely only appended to: an edit in place together with an
+    /// append is not detected.
+    pub(super) fn look_at(&self, source: &File) {
+        let Ok(status) = file::status_of(source) else {
+            return;
+        };
+        let mut seen = lock(&self.seen);
+        if status != *seen && status.size == seen.size {
+            for block in &self.blocks {
+                block.verified.store(false, Ordering::Relaxed);
+            }
+        }
+        *seen = status;
+    }
+
+    /// The bytes of a block, if neither they nor the lines they were made from have changed.
+    pub(super) fn block(&self, number: usize, source: &File) -> Option<Vec<u8>> {
+        let CachedBlock {
+            block,
+            source: SourceLines { place, checksum },
+            verified,
+        } = self.blocks.get(number)?;
+        if !verified.load(Ordering::Relaxed) {
+            if place.len > LONGEST_SOURCE {
+                return None;
+            }
+            let mut lines = vec![0; place.len as usize];
+            source.read_exact_at(&mut lines, place.offset).ok()?;
+            if xxh3_64(&lines) != *checksum {
+                return None;
+            }
+            verified.store(true, Ordering::Relaxed);
+        }
+        let reopen = || {
+            // If other previews have replaced them, the checksums of their blocks differ.
+            let reopened = self.cache.open(&self.name, KIND.format);
+            reopened.map(|kept| kept.file).ok_or(())
+        };
+        let file = self.file.get(HandleAccess::Read, reopen).ok()?;
+        block.read(&file)
+    }
+}
+
+/// The version of this file's format and of `view`'s previews. Change it with either of them.
+pub(crate) const KIND: FileKind = FileKind {
+    format: b"treelined previ5",
+    ending: ".previews",
+    most: 64,
+    most_bytes: u64::MAX,
+};
+
+/// Bytes of lines that are compared before a block is used; a block of more is not used.
+pub const LONGEST_SOURCE: u32 = 8 << 20;

@@ -1,0 +1,32 @@
+//! Why a program did not do its work.
+
+use std::time::Duration;
+use std::{fmt, io};
+
+/// The reason why a program gave no answer.
+#[derive(Debug)]
+pub enum Failure {
+    NotStarted(io::Error),
+    TimedOut(Duration),
+    /// The limit in bytes.
+    TooMuchOutput(usize),
+    Unreadable(io::Error),
+    /// The exit code; `None` if a signal ended it.
+    Exited(Option<i32>),
+    /// Another user could change a file; the text says which one and why.
+    Unsafe(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::NotStarted(error) => write!(f, "it could not be started: {error}"),
+            Failure::TimedOut(timeout) => write!(f, "it took longer than {timeout:?}"),
+            Failure::TooMuchOutput(max) => write!(f, "it wrote more than {max} bytes"),
+            Failure::Unreadable(error) => write!(f, "its output could not be read: {error}"),
+            Failure::Exited(Some(code)) => write!(f, "it exited with code {code}"),
+            Failure::Exited(None) => f.write_str("it was ended by a signal"),
+            Failure::Unsafe(why) => f.write_str(why),
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! The names of session files and their folders.
+
+use crate::log::header::Header;
+use std::ffi::{OsStr, OsString};
+use treelined_core::terminal::is_control;
+
+/// The ending of session files' names.
+pub(super) const EXTENSION: &str = ".jsonl";
+
+pub(super) fn file_name(header: &Header) -> String {
+    let stamp = header.timestamp.as_deref().unwrap_or_default();
+    let stamp = stamp.replace([':', '.'], "-");
+    format!("{stamp}_{}{EXTENSION}", header.id)
+}
+
+/// `--<cwd without its leading separator, / \ : and control characters as ->--`.
+pub(super) fn folder_name(cwd: &str) -> OsString {
+    let inner = cwd.strip_prefix(['/', '\\']).unwrap_or(cwd);
+    // A file name has a maximal length: the end of a path distinguishes folders better than its start.
+    let safe: String = inner
+        .chars()
+        .map(|c| {
+            if matches!(c, '/' | '\\' | ':') || is_control(c) {
+                '-'
+            } else {
+                c
+            }
+        })
+        .collect();
+    let mut start = safe.len().saturating_sub(240);
+    while !safe.is_char_boundary(start) {
+        start += 1;
+    }
+    format!("--{}--", safe.get(start..).unwrap_or_default()).into()
+}
+
+pub(super) fn is_session_file(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    name.ends_with(EXTENSION.as_bytes()) && !name.starts_with(b".")
+}
+
+pub(super) fn is_hidden(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".")
+}
